@@ -1,0 +1,179 @@
+"""What is told of a run: the aims, the table, and the file of results."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import platform
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from bench.load import Result
+from bench.memory import Memory
+from bench.works import WORKS
+
+RESULTS = Path(__file__).with_name("RESULTS.md")
+AIMS = {
+    ("sqlite", "register"): 0.45,
+    ("sqlite", "read"): 0.60,
+    ("mongodb", "register"): 0.50,
+    ("mongodb", "read"): 0.65,
+}
+"""Least ratio to the floor, by storage and work, for one process and 32 connections."""
+AIM_CONNECTIONS = 32
+_SATURATED = 0.9
+_COLUMNS = (
+    "work", "requests/s", "p50 ms", "p99 ms", "floor's requests/s", "ratio to the floor",
+    "lowest - highest", "memory MiB: idle", "after", "peak", "aim",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """One work: each round has a run of the floor beside a run of the service."""
+
+    work: str
+    storage: str
+    connections: int
+    floor: Sequence[Result]
+    service: Sequence[Result]
+    idle: Memory
+    after: Memory
+
+    @property
+    def ratios(self) -> list[float]:
+        """The service's rate by the floor's, round by round."""
+        pairs = zip(self.service, self.floor, strict=True)
+        return [own.rate / floor.rate if floor.rate else 0.0 for own, floor in pairs]
+
+    @property
+    def ratio(self) -> float:
+        """The median of the rounds, in each of which both met the same machine."""
+        return median(self.ratios)
+
+    @property
+    def errors(self) -> dict[str, int]:
+        """Unexpected answers, of the floor too: with any, the numbers mean little."""
+        counts: dict[str, int] = {}
+        for who, results in (("", self.service), ("floor ", self.floor)):
+            for name, number in (pair for each in results for pair in each.errors.items()):
+                counts[who + name] = counts.get(who + name, 0) + number
+        return counts
+
+    @property
+    def verdict(self) -> str:
+        """Whether the aim is met, or what stands in the way of saying so."""
+        if self.errors:
+            told = ", ".join(f"{number} x {name}" for name, number in self.errors.items())
+            return f"not valid: {told}"
+        aim = AIMS.get((self.storage, self.work))
+        if aim is None:
+            return "-"
+        if self.connections != AIM_CONNECTIONS:
+            return f">= {aim:.2f} at {AIM_CONNECTIONS} connections: not tried"
+        return f">= {aim:.2f}: {'met' if self.ratio >= aim else 'not met'}"
+
+    @property
+    def saturated(self) -> bool:
+        """Whether the generator was at its own limit, so that the server may be faster."""
+        return max(each.busy for each in (*self.service, *self.floor)) >= _SATURATED
+
+    def to_json(self) -> dict[str, Any]:
+        fields = dataclasses.asdict(self)
+        return {**fields, "ratio": round(self.ratio, 3), "verdict": self.verdict}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conditions:
+    """Where, when and how a run was made."""
+
+    date: str
+    machine: str
+    command: str
+    ceiling: dict[str, float]
+    """What the generator reaches by work against a server that costs next to nothing."""
+
+
+def machine() -> str:
+    """Describe what the numbers depend on."""
+    cores = len(os.sched_getaffinity(0))
+    return (
+        f"{cores} cores ({platform.machine()}), Python {platform.python_version()}, "
+        f"tornado {version('tornado')}"
+    )
+
+
+def today() -> str:
+    return time.strftime("%Y-%m-%d", time.gmtime())
+
+
+def table(outcomes: Sequence[Outcome]) -> str:
+    """Return the outcomes as a Markdown table whose columns also line up as plain text."""
+    rows = [_COLUMNS, *(_row(each) for each in outcomes)]
+    widths = [max(len(row[n]) for row in rows) for n in range(len(_COLUMNS))]
+    lines = [
+        "| "
+        + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        + " |"
+        for row in rows
+    ]
+    rule = "|" + "|".join("-" * (width + 2) for width in widths) + "|"
+    return "\n".join([lines[0], rule, *lines[1:]])
+
+
+def document(outcomes: Sequence[Outcome], conditions: Conditions) -> str:
+    """Return the text of ``RESULTS.md``."""
+    ceiling = ", ".join(f"{rate:,.0f}/s {name}" for name, rate in conditions.ceiling.items())
+    storages = ", ".join(sorted({each.storage for each in outcomes}))
+    lines = [
+        "# Results",
+        "",
+        "Written by `scripts/bench --write`; [README.md](README.md) says how to read it.",
+        "Only the ratios carry over to another machine.",
+        "",
+        f"- Date: {conditions.date}",
+        f"- Machine: {conditions.machine}; servers and load generator share it",
+        f"- Command: `{conditions.command}`",
+        f"- Storage: {storages}; the service is one process",
+        f"- Load generator's own ceiling: {ceiling}",
+        "",
+        table(outcomes),
+        *_remarks(outcomes),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _remarks(outcomes: Sequence[Outcome]) -> list[str]:
+    saturated = [WORKS[each.work].title for each in outcomes if each.saturated]
+    if not saturated:
+        return []
+    return [
+        "",
+        f"The generator was at its limit, the server may be faster: {', '.join(saturated)}.",
+    ]
+
+
+def _row(outcome: Outcome) -> tuple[str, ...]:
+    service, ratios = outcome.service, outcome.ratios
+    return (
+        WORKS[outcome.work].title,
+        _number(median(each.rate for each in service)),
+        f"{median(each.p50_ms for each in service):.1f}",
+        f"{median(each.p99_ms for each in service):.1f}",
+        _number(median(each.rate for each in outcome.floor)),
+        f"{outcome.ratio:.2f}",
+        f"{min(ratios):.2f} - {max(ratios):.2f}",
+        f"{outcome.idle.now:.0f}",
+        f"{outcome.after.now:.0f}",
+        f"{outcome.after.peak:.0f}",
+        outcome.verdict,
+    )
+
+
+def _number(rate: float) -> str:
+    return f"{rate:,.0f}" if rate >= 100 else f"{rate:.1f}"

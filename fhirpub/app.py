@@ -1,0 +1,227 @@
+"""The composition root: builds everything, serves, and stops in the reverse order."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+import zoneinfo
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+
+from tornado.httpserver import HTTPServer
+from tornado.httputil import ParseBodyConfig, ParseMultipartConfig, set_parse_body_config
+from tornado.netutil import bind_sockets
+
+from fhirpub.auth.tokens import Tokens
+from fhirpub.clock import Clock, now_ms
+from fhirpub.config import Config
+from fhirpub.errors import ConfigurationError, StoreUnavailable
+from fhirpub.fhir.schema import Schemas
+from fhirpub.fhir.terminology import Terminology
+from fhirpub.interactions.context import Context
+from fhirpub.logs import configure, logger
+from fhirpub.plugin_loader import load
+from fhirpub.storage import sqlite
+from fhirpub.storage.contract import Store
+from fhirpub.web.rate_limit import RateLimit
+from fhirpub.web.routes import application
+from fhirpub.web.services import Services
+from fhirpub.workers import supervise
+
+_HEADER_BYTES = 16_384
+_SMALL_BODY_BYTES = 65_536
+_SWEEP_SECONDS = 600
+_HOUR = 3_600_000
+
+_log = logger()
+
+
+@asynccontextmanager
+async def opened_store(config: Config) -> AsyncGenerator[Store, None]:
+    """Open the store of the configuration until the block ends."""
+    store = sqlite.from_url(config.storage.url, deadline_seconds=config.storage.deadline_seconds)
+    await store.start()
+    try:
+        yield store
+    finally:
+        await store.stop()
+
+
+@asynccontextmanager
+async def opened(config: Config, *, clock: Clock = now_ms) -> AsyncGenerator[Services, None]:
+    """Build every part of the service until the block ends; nothing listens yet.
+
+    Raises ConfigurationError, PluginError, StoreUnavailable.
+    """
+    types = load(config.plugins.enabled)
+    brought = {name: schema for each in types.values() for name, schema in each.schemas.items()}
+    schemas = Schemas(brought)
+    for each in types.values():
+        _check_known(schemas, each.name, *(part.type for part in each.parts))
+    directories = [Path(each) for each in config.terminology.value_set_directories]
+    async with AsyncExitStack() as stack:
+        store = await stack.enter_async_context(opened_store(config))
+        tokens = Tokens(
+            access=store,
+            config=config.auth,
+            limits=config.limits,
+            issuer=config.issuer,
+            clock=clock,
+        )
+        await tokens.start()
+        stack.push_async_callback(tokens.stop)
+        context = Context(
+            config=config,
+            resources=store,
+            types=types,
+            schemas=schemas,
+            terminology=Terminology.load(directories),
+            clock=clock,
+            default_zone=_zone(config.fhir.default_timezone),
+        )
+        yield Services(
+            config=config,
+            store=store,
+            types=types,
+            tokens=tokens,
+            context=context,
+            clock=clock,
+            rate_limit=RateLimit(config.limits.requests_per_client, clock),
+        )
+
+
+@asynccontextmanager
+async def serving(
+    services: Services, sockets: Sequence[socket.socket]
+) -> AsyncGenerator[None, None]:
+    """Serve until the block ends, then finish what is under way and stop."""
+    config = services.config
+    set_parse_body_config(ParseBodyConfig(multipart=ParseMultipartConfig(enabled=False)))
+    server = HTTPServer(
+        application(services),
+        max_header_size=_HEADER_BYTES,
+        max_body_size=_SMALL_BODY_BYTES,  # handlers of larger bodies say so themselves
+        idle_connection_timeout=config.limits.idle_seconds,
+        body_timeout=config.limits.body_seconds,
+        decompress_request=False,
+        xheaders=False,
+    )
+    server.add_sockets(list(sockets))
+    sweeper = asyncio.create_task(_sweep(services))
+    try:
+        yield
+    finally:
+        sweeper.cancel()
+        with suppress(asyncio.CancelledError):
+            await sweeper
+        server.stop()
+        server.conn_params.no_keep_alive = True
+        await _drained(services)
+        await server.close_all_connections()
+
+
+def bind(config: Config, *, reuse_port: bool = False) -> tuple[Config, list[socket.socket]]:
+    """Listen on the address of the configuration; return it with the port that it became."""
+    host, port = config.server.host, config.server.port
+    try:
+        sockets = bind_sockets(port, address=host, reuse_port=reuse_port)
+    except OSError as problem:
+        raise _cannot_listen(config, problem) from None
+    port = sockets[0].getsockname()[1]
+    return replace(config, server=replace(config.server, port=port)), sockets
+
+
+def serve(config: Config, *, announce: Callable[[str], None]) -> int:
+    """Serve until SIGTERM or SIGINT; return the exit status.
+
+    ``announce`` is called once, with the base address, when requests are answered.
+    Raises ConfigurationError, StoreUnavailable.
+    """
+    configure(level=config.logs.level, form=config.logs.format)
+    if config.server.workers > 1:
+        reserved = _reserved(config)
+        port = reserved.getsockname()[1]
+        config = replace(config, server=replace(config.server, port=port))
+        with reserved:
+            return supervise(
+                config.server.workers,
+                lambda ready: asyncio.run(_serve_one(config, ready, reuse_port=True)),
+                announce=lambda: announce(config.base_url),
+            )
+    asyncio.run(_serve_one(config, announce))
+    return 0
+
+
+async def _serve_one(
+    config: Config, announce: Callable[[str], None], *, reuse_port: bool = False
+) -> None:
+    config, sockets = bind(config, reuse_port=reuse_port)
+    told = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, told.set)
+    async with opened(config) as services, serving(services, sockets):
+        announce(config.base_url)
+        await told.wait()
+        _log.info("stopping", drain_seconds=config.server.drain_seconds)
+
+
+async def _drained(services: Services) -> None:
+    """Wait until no request is under way, within limits."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(services.config.server.drain_seconds):
+            while services.under_way:
+                await asyncio.sleep(0.02)
+
+
+async def _sweep(services: Services) -> None:
+    """Delete documents that no version came to name, from time to time."""
+    while True:
+        await asyncio.sleep(_SWEEP_SECONDS)
+        try:
+            for tenant in await services.store.tenants():
+                before = services.clock() - _HOUR
+                swept = await services.store.sweep_blobs(tenant.id, before=before)
+                if swept:
+                    _log.info("swept", documents=swept, tenant=tenant.id)
+        except StoreUnavailable as problem:
+            _log.warning("not swept", reason=problem.reason)
+
+
+def _reserved(config: Config) -> socket.socket:
+    """Bind the port for the workers to share; this socket never listens."""
+    family = socket.AF_INET6 if ":" in config.server.host else socket.AF_INET
+    reserved = socket.socket(family, socket.SOCK_STREAM)
+    reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    try:
+        reserved.bind((config.server.host, config.server.port))
+    except OSError as problem:
+        reserved.close()
+        raise _cannot_listen(config, problem) from None
+    return reserved
+
+
+def _cannot_listen(config: Config, problem: OSError) -> ConfigurationError:
+    address = f"{config.server.host} port {config.server.port}"
+    return ConfigurationError(
+        f"cannot listen on {address}: {problem.strerror}; choose another with --port"
+    )
+
+
+def _check_known(schemas: Schemas, *names: str) -> None:
+    for name in names:
+        if not schemas.knows(name):
+            raise ConfigurationError(f"no schema for {name}: the plugin must bring one")
+
+
+def _zone(name: str) -> zoneinfo.ZoneInfo:
+    try:
+        return zoneinfo.ZoneInfo(name)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+        raise ConfigurationError(
+            f"[fhir] default_timezone: there is no zone {name}; an example is America/Lima"
+        ) from None

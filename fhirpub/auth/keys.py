@@ -1,0 +1,212 @@
+"""The keys that sign tokens: made, rotated, and kept at hand ready to use."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from jose import jwk
+from jose.backends.base import Key
+
+from fhirpub.clock import Clock
+from fhirpub.config import AuthConfig
+from fhirpub.errors import StoreUnavailable
+from fhirpub.storage.contract import Access, SigningKey
+
+FRESH_SECONDS = 30
+_MARGIN_SECONDS = 60
+_PAUSE_SECONDS = 1.0
+_KID = re.compile(r"[A-Za-z0-9_-]{43}")
+_RSA_BITS = 2048
+_PUBLIC = {"EC": ("crv", "kty", "x", "y"), "RSA": ("e", "kty", "n")}
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyKey:
+    """A signing key with what is costly to make from it. ``jwk`` has public members alone."""
+
+    record: SigningKey
+    signer: Key = field(repr=False)
+    verifier: Key = field(repr=False)
+    jwk: dict[str, str]
+
+    @property
+    def kid(self) -> str:
+        """The name by which tokens refer to it."""
+        return self.record.kid
+
+    @property
+    def algorithm(self) -> str:
+        """The one algorithm that it is for."""
+        return self.record.algorithm
+
+
+async def rotate(access: Access, config: AuthConfig, *, clock: Clock) -> SigningKey:
+    """Let a new key take over and return it; the one before still verifies its tokens.
+
+    Of racing calls one makes the key and the others return it.
+    """
+    new = await asyncio.to_thread(_made, config, clock())
+    keys = await access.signing_keys(config.environment)
+    expected = [each.kid for each in keys if each.retired is None]
+    if await access.rotate_signing_key(new, expected=expected):
+        return new
+    return _newest(await access.signing_keys(config.environment)) or new
+
+
+class KeyRing:
+    """The keys of one environment, read from the store when they might have changed.
+
+    A key is in the store before it signs. So a ``kid`` that is not known here is looked for in
+    the store at once, at most once a second for all who ask together; besides, keys are read
+    again when what was read is older than half a minute.
+    """
+
+    def __init__(self, access: Access, config: AuthConfig, *, clock: Clock) -> None:
+        self._access = access
+        self._config = config
+        self._clock = clock
+        self._keys: dict[str, ReadyKey] = {}
+        self._read_at: int | None = None
+        self._reading = asyncio.Lock()
+        self._began = self._failed = float("-inf")
+        self._problem = StoreUnavailable("not read yet")
+
+    async def signer(self) -> ReadyKey:
+        """Return the key that signs now; the first one ever is made here."""
+        await self.refresh()
+        newest = self._newest()
+        while newest is None:
+            new = await asyncio.to_thread(_made, self._config, self._clock())
+            await self._access.rotate_signing_key(new, expected=[])
+            await self._read(even_if_fresh=True)
+            newest = self._newest()
+        return newest
+
+    async def find(self, kid: str) -> ReadyKey | None:
+        """Return the key of this name, if it may still verify."""
+        await self.refresh()
+        key = self.known(kid)
+        if key is None and _KID.fullmatch(kid):
+            await self._read(even_if_fresh=True)
+            key = self.known(kid)
+        return key
+
+    def known(self, kid: str) -> ReadyKey | None:
+        """Return the key of this name if it is at hand and may still verify."""
+        key = self._keys.get(kid)
+        return key if key is not None and self._verifies(key.record) else None
+
+    async def refresh(self) -> None:
+        """Read the keys again if what is at hand has become old."""
+        if not self._is_fresh():
+            await self._read(even_if_fresh=False)
+
+    def jwks(self) -> dict[str, Any]:
+        """Return the public parts of the keys that may verify (RFC 7517), newest first."""
+        keys = [each.jwk for each in self._keys.values() if self._verifies(each.record)]
+        return {"keys": keys[::-1]}
+
+    async def _read(self, *, even_if_fresh: bool) -> None:
+        """Read the keys, unless that was begun, by somebody else, after this call was made."""
+        loop = asyncio.get_running_loop()
+        asked = loop.time()
+        async with self._reading:
+            if self._failed > asked:  # nobody queues for a store that is away
+                raise StoreUnavailable(self._problem.reason, retry_after=self._problem.retry_after)
+            if self._began > asked or (not even_if_fresh and self._is_fresh()):
+                return
+            if self._keys and even_if_fresh:
+                # Many unknown kids at once must not become many reads.
+                await asyncio.sleep(max(0.0, self._began + _PAUSE_SECONDS - loop.time()))
+            self._began = loop.time()
+            try:
+                await self._replace_keys()
+            except StoreUnavailable as problem:
+                self._failed, self._problem = loop.time(), problem
+                raise
+
+    async def _replace_keys(self) -> None:
+        now = self._clock()
+        records = await self._access.signing_keys(self._config.environment)
+        ready: dict[str, ReadyKey] = {}
+        for record in records:
+            before = self._keys.get(record.kid)
+            if before is not None and before.record == record:
+                ready[record.kid] = before
+            elif self._verifies(record):
+                ready[record.kid] = await asyncio.to_thread(_ready, record)
+        self._keys = ready
+        self._read_at = now
+
+    def _is_fresh(self) -> bool:
+        if self._read_at is None:
+            return False
+        return 0 <= self._clock() - self._read_at < FRESH_SECONDS * 1000
+
+    def _newest(self) -> ReadyKey | None:
+        newest = _newest([each.record for each in self._keys.values()])
+        return None if newest is None else self._keys[newest.kid]
+
+    def _verifies(self, record: SigningKey) -> bool:
+        if record.retired is None:
+            return True
+        # A process may sign with a key for half a minute after another one has retired it.
+        lived = self._config.token_seconds + self._config.leeway_seconds + _MARGIN_SECONDS
+        return self._clock() < record.retired + lived * 1000
+
+
+def _newest(records: Sequence[SigningKey]) -> SigningKey | None:
+    """Return the key that signs: the newest that is not retired."""
+    unretired = [each for each in records if each.retired is None]
+    return max(unretired, key=lambda each: (each.created, each.kid), default=None)
+
+
+def _made(config: AuthConfig, now: int) -> SigningKey:
+    """Make a key; its name is the thumbprint of its public part (RFC 7638)."""
+    private: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
+    if config.algorithm == "ES256":
+        private = ec.generate_private_key(ec.SECP256R1())
+    else:
+        private = rsa.generate_private_key(public_exponent=65_537, key_size=_RSA_BITS)
+    pem = private.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+    return SigningKey(
+        kid=_thumbprint(_public_members(jwk.construct(pem, config.algorithm))),
+        algorithm=config.algorithm,
+        environment=config.environment,
+        created=now,
+        private_pem=pem,
+    )
+
+
+def _ready(record: SigningKey) -> ReadyKey:
+    signer = jwk.construct(record.private_pem, record.algorithm)
+    members = _public_members(signer)
+    return ReadyKey(
+        record=record,
+        signer=signer,
+        verifier=signer.public_key(),
+        jwk={**members, "use": "sig", "alg": record.algorithm, "kid": record.kid},
+    )
+
+
+def _public_members(key: Key) -> dict[str, str]:
+    members = key.public_key().to_dict()
+    return {name: members[name] for name in _PUBLIC[members["kty"]]}
+
+
+def _thumbprint(members: dict[str, str]) -> str:
+    digest = hashlib.sha256(orjson.dumps(members, option=orjson.OPT_SORT_KEYS)).digest()
+    return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()

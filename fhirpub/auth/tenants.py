@@ -1,0 +1,30 @@
+"""Tenants as an operator manages them: added once, disabled for good."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from fhirpub.clock import Clock
+from fhirpub.errors import NoSuchRecord
+from fhirpub.storage.contract import Access
+from fhirpub.tenant import Tenant
+
+
+async def add_tenant(access: Access, name: str, *, clock: Clock) -> Tenant:
+    """Add a tenant with a fresh id and salt."""
+    tenant = Tenant.new(name, created=clock())
+    await access.put_tenant(tenant)
+    return tenant
+
+
+async def disable_tenant(access: Access, tenant_id: str) -> Tenant:
+    """Refuse a tenant's clients and their tokens from now on; return what it is now.
+
+    Raises NoSuchRecord.
+    """
+    tenant = await access.tenant(tenant_id)
+    if tenant is None:
+        raise NoSuchRecord("tenant", tenant_id)
+    disabled = replace(tenant, disabled=True)
+    await access.put_tenant(disabled)
+    return disabled

@@ -1,0 +1,198 @@
+"""A request for a token, read from its form, JSON or HTTP Basic (RFC 6749, D-25 to D-29)."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from urllib.parse import unquote_to_bytes
+
+from fhirpub.auth.scopes import is_scope
+from fhirpub.errors import Refused, TokenRefused, TooLarge
+from fhirpub.fhir.strict_json import loads
+
+MOST_BYTES = 8192
+MOST_FIELDS = 20
+
+_FORM = "application/x-www-form-urlencoded"
+_JSON = "application/json"
+_NAMES = frozenset(
+    {
+        "audience",
+        "client_assertion",
+        "client_assertion_type",
+        "client_id",
+        "client_secret",
+        "grant_type",
+        "scope",
+    }
+)
+_BASIC = re.compile(r"basic +([A-Za-z0-9+/]+={0,2})", re.IGNORECASE)
+_BAD_PERCENT = re.compile("%(?![0-9A-Fa-f]{2})")
+_CONTROL = re.compile("[\x00-\x1f\x7f]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenRequest:
+    """A well-formed request; whether its credentials are right is not known yet."""
+
+    client_id: str
+    client_secret: str = field(repr=False)
+    audience: str
+    scopes: tuple[str, ...] = ()
+    basic: bool = False
+
+
+def read(
+    *, content_type: str, body: bytes, authorization: Sequence[str] = (), query: str = ""
+) -> TokenRequest:
+    """Return the request, or refuse its shape.
+
+    ``authorization`` holds the value of every Authorization header. Raises TooLarge,
+    TokenRefused: ``invalid_request``, or ``invalid_client`` if HTTP Basic was tried in vain.
+    """
+    _refuse_query(query)
+    if len(body) > MOST_BYTES:
+        raise TooLarge.because(f"a token request has at most {MOST_BYTES} bytes")
+    # RFC 6749 section 3.1: a parameter without a value counts as left out.
+    fields = {name: value for name, value in _fields(content_type, body).items() if value}
+    _check_grant(fields)
+    scopes = _scopes(fields)
+    if not authorization:
+        return TokenRequest(
+            client_id=_required(fields, "client_id"),
+            client_secret=_required(fields, "client_secret"),
+            audience=_required(fields, "audience"),
+            scopes=scopes,
+        )
+    if len(authorization) > 1 or "client_secret" in fields:
+        raise malformed("the client must authenticate in one way only")
+    audience = _required(fields, "audience")
+    client_id, secret = _basic(authorization[0])
+    if fields.get("client_id", client_id) != client_id:
+        raise malformed("client_id differs from that of the Authorization header")
+    return TokenRequest(
+        client_id=client_id, client_secret=secret, audience=audience, scopes=scopes, basic=True
+    )
+
+
+def malformed(description: str) -> TokenRefused:
+    """Return the refusal of a missing or malformed parameter (D-25)."""
+    return TokenRefused("invalid_request", description)
+
+
+def unproved(*, basic: bool) -> TokenRefused:
+    """Return the one refusal of credentials, whatever is wrong with them (D-27)."""
+    return TokenRefused("invalid_client", "client authentication failed", challenge=basic)
+
+
+def _refuse_query(query: str) -> None:
+    for pair in query.split("&"):
+        name = unquote_to_bytes(pair.partition("=")[0].replace("+", " "))
+        if name.decode("utf-8", "replace") in _NAMES:
+            raise malformed("parameters must be in the body, never in the address")
+
+
+def _fields(content_type: str, body: bytes) -> dict[str, str]:
+    media_type, *parameters = [each.strip().lower() for each in content_type.split(";")]
+    for each in parameters:
+        name, _, value = each.partition("=")
+        if name.strip() == "charset" and value.strip().strip('"') not in ("utf-8", "utf8"):
+            raise malformed("the character set must be UTF-8")
+    if media_type == _FORM:
+        return _form(body)
+    if media_type == _JSON:
+        return _json(body)
+    raise malformed(f"the Content-Type must be {_FORM} or {_JSON}")
+
+
+def _form(body: bytes) -> dict[str, str]:
+    pairs = [each for each in body.split(b"&") if each]
+    _check_count(len(pairs))
+    fields: dict[str, str] = {}
+    for each in pairs:
+        try:
+            name, value = [_unquoted(part) for part in _halves(each)]
+        except ValueError:
+            raise malformed("the form is not encoded as UTF-8 with percent signs") from None
+        if name in fields:
+            raise malformed("a parameter is given more than once")
+        fields[name] = value
+    return _plain(fields)
+
+
+def _json(body: bytes) -> dict[str, str]:
+    try:
+        value = loads(body)
+    except Refused:
+        raise malformed("the body is not valid JSON, or has a name more than once") from None
+    if type(value) is not dict:
+        raise malformed("the body must be a JSON object")
+    _check_count(len(value))
+    if not all(isinstance(each, str) for each in value.values()):
+        raise malformed("every parameter must be a string")
+    return _plain(value)
+
+
+def _halves(pair: bytes) -> tuple[str, str]:
+    name, _, value = pair.decode().partition("=")
+    return name, value
+
+
+def _unquoted(text: str) -> str:
+    """Decode percent signs and ``+``; raises ValueError for what is not UTF-8 or no percent."""
+    if _BAD_PERCENT.search(text):
+        raise ValueError
+    return unquote_to_bytes(text.replace("+", " ")).decode()
+
+
+def _check_count(count: int) -> None:
+    if count > MOST_FIELDS:
+        raise malformed(f"a token request has at most {MOST_FIELDS} parameters")
+
+
+def _plain(fields: dict[str, str]) -> dict[str, str]:
+    for each in fields.values():
+        if _CONTROL.search(each):
+            raise malformed("a parameter holds a control character")
+    return fields
+
+
+def _check_grant(fields: Mapping[str, str]) -> None:
+    if _required(fields, "grant_type") != "client_credentials":
+        raise malformed("grant_type must be client_credentials")
+    if "client_assertion" in fields or "client_assertion_type" in fields:
+        raise malformed("client_assertion is not offered, use client_secret")
+
+
+def _scopes(fields: Mapping[str, str]) -> tuple[str, ...]:
+    scopes = tuple(each for each in fields.get("scope", "").split(" ") if each)
+    if not all(is_scope(each) for each in scopes):
+        raise malformed("scope holds a character that no scope has")
+    return scopes
+
+
+def _required(fields: Mapping[str, str], name: str) -> str:
+    value = fields.get(name)
+    if value is None:
+        raise malformed(f"{name} is missing")
+    return value
+
+
+def _basic(header: str) -> tuple[str, str]:
+    """Return id and secret; both are form-encoded inside (RFC 6749 section 2.3.1)."""
+    match = _BASIC.fullmatch(header)
+    if match is None:
+        raise unproved(basic=True)
+    try:
+        client_id, colon, secret = (
+            base64.b64decode(match[1], validate=True).decode().partition(":")
+        )
+        client_id, secret = _unquoted(client_id), _unquoted(secret)
+    except (binascii.Error, ValueError):
+        raise unproved(basic=True) from None
+    if not (client_id and colon and secret) or _CONTROL.search(client_id + secret):
+        raise unproved(basic=True)
+    return client_id, secret

@@ -1,0 +1,258 @@
+"""Access tokens: granted for credentials, and turned back into the caller that they speak for."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import secrets
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from fhirpub.auth import discovery, jwt, token_request
+from fhirpub.auth.caller import Caller
+from fhirpub.auth.clients import authenticated
+from fhirpub.auth.keys import FRESH_SECONDS, KeyRing
+from fhirpub.auth.scopes import narrowed
+from fhirpub.auth.standing import Standings
+from fhirpub.auth.throttle import Throttle
+from fhirpub.auth.token_request import TokenRequest
+from fhirpub.auth.verified import Verified, VerifiedTokens
+from fhirpub.clock import Clock
+from fhirpub.config import AuthConfig, LimitsConfig
+from fhirpub.errors import (
+    ConfigurationError,
+    NotAuthenticated,
+    StoreUnavailable,
+    TokenRefused,
+)
+from fhirpub.logs import logger
+from fhirpub.storage.contract import Access, Client
+
+_MOST_CACHED = 8_192
+_SCHEME = "Bearer "
+_BEARER = re.compile(r"bearer ([A-Za-z0-9\-._~+/=]+)", re.IGNORECASE)
+_NO_TOKEN = re.compile(r"\s*(?:bearer\s*|basic\b.*)?", re.IGNORECASE | re.DOTALL)
+
+_log = logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What a client gets. ``scope`` is None where the token carries none."""
+
+    access_token: str = field(repr=False)
+    expires_in: int
+    scope: str | None
+
+
+class Tokens:
+    """Issues and verifies the service's own tokens.
+
+    A disabled client or tenant is out, and a key rotated elsewhere is in use, within half a
+    minute; when the store cannot tell, nobody is let in on what was known before.
+    """
+
+    def __init__(
+        self,
+        *,
+        access: Access,
+        config: AuthConfig,
+        limits: LimitsConfig,
+        issuer: str,
+        clock: Clock,
+    ) -> None:
+        if not config.tenant_claim or config.tenant_claim in jwt.REGISTERED:
+            raise ConfigurationError(
+                "[auth] tenant_claim must be a claim of its own, such as org_id"
+            )
+        self._access = access
+        self._config = config
+        self._issuer = issuer
+        self._clock = clock
+        self._expected = jwt.Expected(
+            issuer=issuer,
+            audience=config.audience,
+            tenant_claim=config.tenant_claim,
+            leeway_seconds=config.leeway_seconds,
+        )
+        self._ring = KeyRing(access, config, clock=clock)
+        self._standings = Standings(access, clock=clock)
+        self._throttle = Throttle(limits.token_failures, clock=clock)
+        self._verified = VerifiedTokens(_MOST_CACHED)
+        self._refreshing: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Read the signing keys, make the first one if there is none, and keep them fresh."""
+        await self._ring.signer()
+        self._refreshing = asyncio.create_task(self._keep_fresh())
+
+    async def stop(self) -> None:
+        """Stop keeping the keys fresh."""
+        if self._refreshing is not None:
+            self._refreshing.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._refreshing
+            self._refreshing = None
+
+    async def grant(
+        self,
+        *,
+        content_type: str,
+        body: bytes,
+        authorization: Sequence[str] = (),
+        address: str,
+        query: str = "",
+    ) -> Grant:
+        """Return a token for credentials (D-25 to D-29).
+
+        ``authorization`` holds the value of every Authorization header, ``address`` is the
+        client's. Refused in this order: a malformed request (``invalid_request``), wrong
+        credentials (``invalid_client``), another audience or none of the wanted scopes
+        (``insufficient_scope``). Raises TokenRefused, Throttled, TooLarge, StoreUnavailable.
+        """
+        try:
+            request = token_request.read(
+                content_type=content_type, body=body, authorization=authorization, query=query
+            )
+            client = await self._client(request, address)
+            scopes = self._scopes(client, request)
+        except TokenRefused as refusal:
+            _log.info("token refused", error=refusal.error, reason=str(refusal), address=address)
+            raise
+        return await self._issue(client, scopes)
+
+    def cached(self, authorization: str) -> Caller | None:
+        """Return who calls if this header value was verified lately; never waits.
+
+        None says nothing: ask :meth:`caller`.
+        """
+        if not authorization.startswith(_SCHEME):
+            return None
+        known = self._verified.get(authorization[7:])
+        if known is not None and known.since <= self._clock() < known.until:
+            return known.caller
+        return None
+
+    async def caller(self, authorization: Sequence[str]) -> Caller:
+        """Return who calls, from the value of every Authorization header (D-17 to D-22).
+
+        Raises NotAuthenticated, and StoreUnavailable if nobody can tell at the moment.
+        """
+        token = _token_of(authorization)
+        known = self._verified.get(token)
+        if known is None:
+            return await self._verify(token)
+        now = self._clock()
+        if known.since <= now < known.until:
+            return known.caller
+        return await self._look_again(token, known)
+
+    def jwks(self) -> dict[str, Any]:
+        """Return the public keys that verify our tokens (RFC 7517)."""
+        return self._ring.jwks()
+
+    def metadata(self, base_url: str) -> dict[str, Any]:
+        """Return the authorization server's metadata (RFC 8414)."""
+        return discovery.server_metadata(base_url, issuer=self._issuer)
+
+    def smart_configuration(self, base_url: str) -> dict[str, Any]:
+        """Return the SMART configuration."""
+        return discovery.smart_configuration(base_url, issuer=self._issuer, config=self._config)
+
+    async def _client(self, request: TokenRequest, address: str) -> Client:
+        async with self._throttle.attempt(request.client_id, address):
+            proved = await authenticated(
+                self._access,
+                request.client_id,
+                request.client_secret,
+                environment=self._config.environment,
+                clock=self._clock,
+            )
+            if proved is None:
+                raise token_request.unproved(basic=request.basic)
+        return proved[0]
+
+    def _scopes(self, client: Client, request: TokenRequest) -> tuple[str, ...]:
+        """Return the client's scopes, narrowed to those it asks for now."""
+        if request.audience != self._config.audience:
+            raise TokenRefused("insufficient_scope", "the client is not permitted this audience")
+        if not client.scopes or not request.scopes:
+            return client.scopes
+        scopes = narrowed(client.scopes, request.scopes)
+        if not scopes:
+            raise TokenRefused("insufficient_scope", "the client is not permitted these scopes")
+        return scopes
+
+    async def _issue(self, client: Client, scopes: tuple[str, ...]) -> Grant:
+        key = await self._ring.signer()
+        issued = self._clock() // 1000
+        lifetime = self._config.token_seconds
+        scope = " ".join(scopes) or None
+        claims: dict[str, Any] = {
+            "iss": self._issuer,
+            "sub": client.id,
+            "aud": self._config.audience,
+            "exp": issued + lifetime,
+            "iat": issued,
+            "jti": secrets.token_urlsafe(16),
+            "client_id": client.id,
+            self._config.tenant_claim: client.tenant,
+        }
+        if scope is not None:
+            claims["scope"] = scope
+        _log.info("token granted", client=client.id, tenant=client.tenant, jti=claims["jti"])
+        return Grant(jwt.written(claims, key), lifetime, scope)
+
+    async def _verify(self, token: str) -> Caller:
+        opened = jwt.opened(token)
+        claims = self._expected.claims_of(opened.payload, now=self._clock())
+        key = await self._ring.find(opened.kid)
+        jwt.check_signature(token, opened, key)
+        return await self._let_in(token, opened.kid, claims)
+
+    async def _look_again(self, token: str, known: Verified) -> Caller:
+        """Check what may have changed since the signature was found to be right."""
+        try:
+            if self._clock() >= self._end(known.claims):
+                raise jwt.refused("expired")
+            if await self._ring.find(known.kid) is None:
+                raise jwt.refused("kid")
+            return await self._let_in(token, known.kid, known.claims)
+        except NotAuthenticated:
+            self._verified.forget(token)
+            raise
+
+    async def _let_in(self, token: str, kid: str, claims: jwt.Claims) -> Caller:
+        standing = await self._standings.of(claims.client_id)
+        tenant = standing.tenant_for(claims.tenant, environment=self._config.environment)
+        if tenant is None:
+            raise jwt.refused("client or tenant")
+        caller = Caller(tenant, claims.client_id, claims.scopes)
+        until = min(standing.until, self._end(claims))
+        self._verified.keep(token, Verified(kid, claims, caller, standing.read, until))
+        return caller
+
+    def _end(self, claims: jwt.Claims) -> int:
+        return (claims.expires + self._config.leeway_seconds) * 1000
+
+    async def _keep_fresh(self) -> None:
+        while True:
+            await asyncio.sleep(FRESH_SECONDS / 2)
+            try:
+                await self._ring.refresh()
+            except StoreUnavailable as problem:
+                _log.warning("signing keys not read", reason=problem.reason)
+
+
+def _token_of(authorization: Sequence[str]) -> str:
+    if not authorization:
+        raise NotAuthenticated("no Authorization header", token_sent=False)
+    if len(authorization) > 1:
+        raise jwt.refused("several Authorization headers")
+    match = _BEARER.fullmatch(authorization[0])
+    if match is None:
+        sent = _NO_TOKEN.fullmatch(authorization[0]) is None
+        raise NotAuthenticated("not one Bearer token", token_sent=sent)
+    return match[1]

@@ -1,0 +1,49 @@
+"""Tokens that were verified, so that the next request with one costs a look into a dictionary."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from fhirpub.auth.caller import Caller
+from fhirpub.auth.jwt import Claims
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What a token proved. ``caller`` counts from ``since`` until ``until``, then look again."""
+
+    kid: str
+    claims: Claims
+    caller: Caller
+    since: int
+    until: int
+
+
+class VerifiedTokens:
+    """The latest tokens, keyed by their whole text; the one not used for longest goes first."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._tokens: OrderedDict[str, Verified] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._tokens)
+
+    def get(self, token: str) -> Verified | None:
+        """Return what a token proved, which may be out of date by now."""
+        found = self._tokens.get(token)
+        if found is not None:
+            self._tokens.move_to_end(token)
+        return found
+
+    def keep(self, token: str, verified: Verified) -> None:
+        """Remember a token."""
+        self._tokens[token] = verified
+        self._tokens.move_to_end(token)
+        if len(self._tokens) > self._most:
+            self._tokens.popitem(last=False)
+
+    def forget(self, token: str) -> None:
+        """Make the next look-up start from the text."""
+        self._tokens.pop(token, None)

@@ -1,0 +1,104 @@
+"""HTTP as a client of the service sees it: one call, its answer, and when to try again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlencode
+
+import click
+import orjson
+from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest, HTTPResponse
+
+FHIR_JSON = "application/fhir+json"
+_LATER = frozenset({429, 502, 503, 504})
+_PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0)
+_LONGEST_PAUSE = 60.0
+_LARGEST_ANSWER = 256 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One request. All of them are safe to send again."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes | None = None
+
+    @classmethod
+    def form(cls, url: str, fields: Mapping[str, str]) -> Call:
+        """Return the request that sends a form."""
+        headers = {"Content-Type": "application/x-www-form-urlencoded"}
+        return cls(method="POST", url=url, headers=headers, body=urlencode(fields).encode())
+
+
+@asynccontextmanager
+async def http_client() -> AsyncIterator[AsyncHTTPClient]:
+    """Open a client of its own and close it."""
+    client = AsyncHTTPClient(force_instance=True, max_body_size=_LARGEST_ANSWER)
+    try:
+        yield client
+    finally:
+        client.close()
+
+
+async def send(client: AsyncHTTPClient, call: Call) -> HTTPResponse:
+    """Send once and return the answer, whatever its status.
+
+    Raises OSError or HTTPClientError when there is none.
+    """
+    request = HTTPRequest(
+        call.url,
+        method=call.method,
+        headers=dict(call.headers),
+        body=call.body,
+        follow_redirects=False,
+        connect_timeout=10,
+        request_timeout=120,
+    )
+    return await client.fetch(request, raise_error=False)
+
+
+async def send_until_answered(
+    client: AsyncHTTPClient, call: Call, *, note: Callable[[str], None]
+) -> HTTPResponse:
+    """Send the same request until the service has answered it, for about half a minute.
+
+    What was lost on the way, or put off by the service, is sent again: nothing is published
+    twice. ``note`` is told of every attempt that failed.
+    """
+    pauses = iter(_PAUSES)
+    while True:
+        try:
+            answer = await send(client, call)
+        except (OSError, HTTPClientError) as problem:
+            reason, at_least = f"{call.url} cannot be reached: {problem}", 0.0
+        else:
+            if answer.code not in _LATER:
+                return answer
+            reason = f"the service answered {answer.code} {answer.reason}"
+            at_least = _retry_after(answer)
+        pause = next(pauses, None)
+        if pause is None:
+            raise click.ClickException(f"{reason}; gave up, the same command may be run again")
+        wait = max(pause, at_least)
+        note(f"{reason}; sending the same request again in {wait:g} s")
+        await asyncio.sleep(wait)
+
+
+def json_of(answer: HTTPResponse) -> dict[str, Any]:
+    """Return the body as a JSON object; empty when it is none."""
+    try:
+        value = orjson.loads(answer.body or b"")
+    except orjson.JSONDecodeError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _retry_after(answer: HTTPResponse) -> float:
+    text = answer.headers.get("Retry-After", "")
+    return min(float(text), _LONGEST_PAUSE) if text.isdecimal() else 0.0

@@ -1,0 +1,116 @@
+"""``fhirpub check``: whether the service could be started, and whether it should be."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from fhirpub import plugin_loader
+from fhirpub.app import opened, opened_store
+from fhirpub.cli.options import with_config_file, with_json
+from fhirpub.cli.printing import print_json
+from fhirpub.config import DEFAULT_FILE, Config, load
+from fhirpub.errors import ConfigurationError, FhirpubError, StoreUnavailable
+
+_COLOURS = {"ok": "green", "warning": "yellow", "error": "red"}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What was looked at, and how it is."""
+
+    subject: str
+    level: Literal["ok", "warning", "error"]
+    text: str
+
+
+@click.command(short_help="Find out what a start would trip over.")
+@with_config_file
+@with_json
+def check(config_file: Path | None, *, as_json: bool) -> None:
+    """Check configuration, plugins, schemas, store and indexes; one line for each finding.
+
+    An embedded store that does not exist yet is made, as `fhirpub serve` would. The exit status
+    is 1 if there is an error; warnings leave it at 0.
+    """
+    findings = asyncio.run(_findings(config_file))
+    if as_json:
+        print_json([asdict(each) for each in findings])
+    else:
+        for each in findings:
+            level = click.style(f"{each.level:<7}", fg=_COLOURS[each.level])
+            click.echo(f"{level}  {each.subject:<13}  {each.text}")
+    sys.exit(any(each.level == "error" for each in findings))
+
+
+async def _findings(config_file: Path | None) -> list[Finding]:
+    try:
+        config = load(config_file)
+    except ConfigurationError as problem:
+        return list(_errors("configuration", problem))
+    source = config_file or Path(DEFAULT_FILE)
+    text = str(source) if source.exists() else "built-in defaults"
+    found = [Finding("configuration", "ok", text), *_advice(config), *_plugins(config)]
+    found += [each async for each in _store(config)]
+    if all(each.level != "error" for each in found):
+        found += [each async for each in _schemas(config)]
+    return found
+
+
+def _advice(config: Config) -> Iterator[Finding]:
+    """Warn of what works, but should not be so in production."""
+    if config.auth.environment != "production":
+        return
+    if not config.server.base_url.startswith("https://"):
+        text = "[server] base_url should be the https:// address by which clients come"
+        yield Finding("configuration", "warning", text)
+    if config.fhir.hash_check != "strict":
+        text = "[fhir] hash_check is not strict: a damaged document is accepted"
+        yield Finding("configuration", "warning", text)
+
+
+def _plugins(config: Config) -> Iterator[Finding]:
+    if not config.plugins.enabled:
+        yield Finding("plugins", "warning", "none is enabled: no resource type is served")
+    try:
+        for name in config.plugins.enabled:
+            types = ", ".join(plugin_loader.load([name]))
+            yield Finding("plugins", "ok", f"{name} adds {types}")
+        plugin_loader.load(config.plugins.enabled)
+    except FhirpubError as problem:
+        yield from _errors("plugins", problem)
+
+
+async def _store(config: Config) -> AsyncIterator[Finding]:
+    try:
+        async with opened_store(config) as store:
+            await store.check()
+    except FhirpubError as problem:
+        for each in _errors("store", problem):
+            yield each
+        return
+    yield Finding("store", "ok", "can be read and written, its tables and indexes are there")
+
+
+async def _schemas(config: Config) -> AsyncIterator[Finding]:
+    try:
+        async with opened(config) as services:
+            names = ", ".join(services.types)
+    except FhirpubError as problem:
+        for each in _errors("schemas", problem):
+            yield each
+        return
+    yield Finding("schemas", "ok", f"compiled for {names}")
+
+
+def _errors(subject: str, problem: FhirpubError) -> Iterator[Finding]:
+    """Return a problem as findings, one for each line of it."""
+    text = problem.reason if isinstance(problem, StoreUnavailable) else str(problem)
+    for line in text.splitlines():
+        yield Finding(subject, "error", line)

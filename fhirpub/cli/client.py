@@ -1,0 +1,142 @@
+"""``fhirpub client``: the credentials with which an organization's applications publish."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import click
+
+from fhirpub.app import opened_store
+from fhirpub.auth import clients
+from fhirpub.cli.options import with_config, with_json
+from fhirpub.cli.printing import Record, print_record, print_table
+from fhirpub.clock import now_ms
+from fhirpub.config import Config
+from fhirpub.fhir.times import instant
+from fhirpub.storage.contract import Client
+
+_SHOWN_ONCE = "The secret is shown this once: keep it where secrets are kept."
+
+
+@click.group()
+def client() -> None:
+    """Add, list, rotate and disable credentials."""
+
+
+@client.command(
+    epilog="""\b
+Examples:
+  fhirpub client add --tenant 5f0c… --name "ward system"
+  fhirpub client add --tenant 5f0c… --scope system/DiagnosticReport.cruds --json
+"""
+)
+@click.option("--tenant", "tenant_id", required=True, metavar="ID", help="Who it publishes for.")
+@click.option("--name", default="", metavar="TEXT", help="What to call it in lists.")
+@click.option(
+    "--scope", "scopes", multiple=True, metavar="SCOPE", help="What it may do; may be repeated."
+)
+@with_config
+@with_json
+def add(
+    tenant_id: str, name: str, scopes: tuple[str, ...], config: Config, *, as_json: bool
+) -> None:
+    """Add credentials for a tenant; the secret is shown once."""
+    added, secret = asyncio.run(_add(config, tenant_id, name, scopes))
+    print_record("Client added.", _with_secret(added, secret), as_json=as_json, then=_SHOWN_ONCE)
+
+
+@client.command(name="list")
+@click.option("--tenant", "tenant_id", metavar="ID", help="Only those of this tenant.")
+@with_config
+@with_json
+def list_(tenant_id: str | None, config: Config, *, as_json: bool) -> None:
+    """List credentials, oldest first, without their secrets."""
+    records = [_record(each) for each in asyncio.run(_all(config, tenant_id))]
+    print_table(records, as_json=as_json, empty="No clients yet: fhirpub client add --tenant ID")
+
+
+@client.command()
+@click.argument("client_id", metavar="ID")
+@click.option(
+    "--grace-seconds",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="How long the old secret still works; default: secret_grace_seconds of [auth].",
+)
+@with_config
+@with_json
+def rotate(client_id: str, grace_seconds: int | None, config: Config, *, as_json: bool) -> None:
+    """Make a new secret; the old one works for a while, so that nothing has to stop."""
+    grace = config.auth.secret_grace_seconds if grace_seconds is None else grace_seconds
+    rotated, secret = asyncio.run(_rotate(config, client_id, grace))
+    print_record(
+        "Client rotated.",
+        _with_secret(rotated, secret),
+        as_json=as_json,
+        then=f"{_SHOWN_ONCE}\nThe old one works for another {grace} seconds.",
+    )
+
+
+@client.command()
+@click.argument("client_id", metavar="ID")
+@with_config
+@with_json
+def disable(client_id: str, config: Config, *, as_json: bool) -> None:
+    """Refuse these credentials, and the tokens made with them, from now on."""
+    disabled = asyncio.run(_disable(config, client_id))
+    print_record("Client disabled.", _record(disabled), as_json=as_json)
+
+
+async def _add(
+    config: Config, tenant_id: str, name: str, scopes: tuple[str, ...]
+) -> tuple[Client, str]:
+    async with opened_store(config) as store:
+        return await clients.add_client(
+            store,
+            tenant=tenant_id,
+            name=name,
+            environment=config.auth.environment,
+            scopes=scopes,
+            clock=now_ms,
+        )
+
+
+async def _all(config: Config, tenant_id: str | None) -> Sequence[Client]:
+    async with opened_store(config) as store:
+        return await store.clients(tenant=tenant_id)
+
+
+async def _rotate(config: Config, client_id: str, grace_seconds: int) -> tuple[Client, str]:
+    async with opened_store(config) as store:
+        return await clients.rotate_client(
+            store, client_id, grace_seconds=grace_seconds, clock=now_ms
+        )
+
+
+async def _disable(config: Config, client_id: str) -> Client:
+    async with opened_store(config) as store:
+        return await clients.disable_client(store, client_id)
+
+
+def _with_secret(each: Client, secret: str) -> Record:
+    return {
+        "client_id": each.id,
+        "client_secret": secret,
+        "tenant": each.tenant,
+        "name": each.name,
+        "environment": each.environment,
+        "scopes": list(each.scopes),
+    }
+
+
+def _record(each: Client) -> Record:
+    return {
+        "client_id": each.id,
+        "tenant": each.tenant,
+        "name": each.name,
+        "environment": each.environment,
+        "scopes": list(each.scopes),
+        "created": instant(each.created),
+        "disabled": each.disabled,
+    }

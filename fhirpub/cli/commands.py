@@ -1,0 +1,76 @@
+"""The command ``fhirpub``: its groups, the first page of its help, and how it reports trouble."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from fhirpub import __version__, logs
+from fhirpub.cli.check import check
+from fhirpub.cli.client import client
+from fhirpub.cli.demo import demo
+from fhirpub.cli.keys import keys
+from fhirpub.cli.publish import publish
+from fhirpub.cli.serve import serve
+from fhirpub.cli.settings import config, plugins
+from fhirpub.cli.tenant import tenant
+from fhirpub.config import variable
+from fhirpub.errors import FhirpubError, NoSuchRecord, StoreUnavailable
+
+
+class Reporting(click.Group):
+    """A group whose refusals are one clear line on standard error, and exit status 1."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """Return the commands in the order in which one comes to need them."""
+        return list(self.commands)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command named on the line."""
+        try:
+            return super().invoke(ctx)
+        except FhirpubError as problem:
+            raise click.ClickException(_advice(problem)) from problem
+
+
+def _advice(problem: FhirpubError) -> str:
+    """Return what went wrong and, where it is known, what to do about it."""
+    if isinstance(problem, NoSuchRecord):
+        return f"{problem}; the command `list` of its group shows those there are"
+    if isinstance(problem, StoreUnavailable):
+        return (
+            f"the store cannot be used: {problem.reason}; "
+            "see [storage] url, or ask `fhirpub check`"
+        )
+    return str(problem)
+
+
+@click.group(
+    cls=Reporting,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 99},
+    epilog="""\b
+The first five minutes:
+  fhirpub demo                              see all of it work, each step as a curl command
+  fhirpub tenant add "Lab Uno"              an organization that publishes; prints its id
+  fhirpub client add --tenant ID            credentials for it; the secret is shown once
+  fhirpub serve                             the service, on http://127.0.0.1:8080
+  fhirpub publish report.json --document report.pdf
+
+\b
+Settings are read from fhirpub.toml in the working directory, or from --config FILE;
+`fhirpub config` prints every one of them with its default and its meaning.
+Exit status: 0 done, 1 refused or misconfigured (the reason is on standard error), 2 wrong usage.
+""",
+)
+@click.version_option(__version__, message="%(prog)s %(version)s")
+@click.pass_context
+def fhirpub(context: click.Context) -> None:
+    """Publish diagnostic reports over FHIR R4: one call, safe to repeat, never a duplicate."""
+    logs.configure(level="warning", form="text")
+    if variable("NO_COLOR"):
+        context.color = False
+
+
+for command in (serve, demo, publish, tenant, client, keys, check, plugins, config):
+    fhirpub.add_command(command)

@@ -1,0 +1,62 @@
+"""``fhirpub keys``: the keys that sign access tokens."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import click
+
+from fhirpub.app import opened_store
+from fhirpub.auth import keys as key_ring
+from fhirpub.cli.options import with_config, with_json
+from fhirpub.cli.printing import Record, print_record, print_table
+from fhirpub.clock import now_ms
+from fhirpub.config import Config
+from fhirpub.fhir.times import instant
+from fhirpub.storage.contract import SigningKey
+
+
+@click.group()
+def keys() -> None:
+    """List and rotate the keys that sign access tokens."""
+
+
+@keys.command(name="list")
+@with_config
+@with_json
+def list_(config: Config, *, as_json: bool) -> None:
+    """List the keys of this environment, oldest first; private parts are never shown."""
+    records = [_record(each) for each in asyncio.run(_all(config))]
+    print_table(records, as_json=as_json, empty="No keys yet: the first `fhirpub serve` makes one")
+
+
+@keys.command()
+@with_config
+@with_json
+def rotate(config: Config, *, as_json: bool) -> None:
+    """Let a new key sign; tokens of the one before stay good until they expire.
+
+    Running services find the new key by themselves: nothing has to be restarted.
+    """
+    print_record("Key rotated.", _record(asyncio.run(_rotated(config))), as_json=as_json)
+
+
+async def _rotated(config: Config) -> SigningKey:
+    async with opened_store(config) as store:
+        return await key_ring.rotate(store, config.auth, clock=now_ms)
+
+
+async def _all(config: Config) -> Sequence[SigningKey]:
+    async with opened_store(config) as store:
+        return await store.signing_keys(config.auth.environment)
+
+
+def _record(each: SigningKey) -> Record:
+    return {
+        "kid": each.kid,
+        "algorithm": each.algorithm,
+        "environment": each.environment,
+        "created": instant(each.created),
+        "retired": None if each.retired is None else instant(each.retired),
+    }

@@ -1,0 +1,62 @@
+"""How records look on standard output: aligned for people, JSON for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+Record = Mapping[str, Any]
+
+
+def print_json(value: Any) -> None:
+    """Print one JSON value on one line."""
+    click.echo(json.dumps(value, ensure_ascii=False))
+
+
+def print_record(heading: str, record: Record, *, as_json: bool, then: str = "") -> None:
+    """Print one record, under a sentence and above what to do next."""
+    if as_json:
+        print_json(record)
+        return
+    click.secho(heading, bold=True)
+    width = max(len(_title(key)) for key in record)
+    for key, value in record.items():
+        click.echo(f"  {_title(key):<{width}}  {_text(value)}")
+    if then:
+        click.echo(then)
+
+
+def print_table(records: Sequence[Record], *, as_json: bool, empty: str) -> None:
+    """Print records, one a line in columns, or what to do when there are none."""
+    if as_json:
+        print_json(list(records))
+        return
+    if not records:
+        click.echo(empty)
+        return
+    rows = [[_text(value) for value in record.values()] for record in records]
+    titles = [_title(key) for key in records[0]]
+    widths = [max(len(row[n]) for row in [titles, *rows]) for n in range(len(titles))]
+    click.secho(_aligned(titles, widths), bold=True)
+    for row in rows:
+        click.echo(_aligned(row, widths))
+
+
+def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
+    padded = [f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True)]
+    return "  ".join(padded).rstrip()
+
+
+def _title(key: str) -> str:
+    return key.replace("_", " ")
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if value is None or value in ("", []):
+        return "-"
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -1,0 +1,176 @@
+"""``fhirpub publish``: the integrator's way in from a shell."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, BinaryIO
+from urllib.parse import urlsplit
+
+import click
+from tornado.httpclient import AsyncHTTPClient, HTTPResponse
+
+from fhirpub.cli.calls import FHIR_JSON, Call, http_client, json_of, send_until_answered
+from fhirpub.cli.options import with_config, with_json
+from fhirpub.cli.printing import print_json
+from fhirpub.cli.submission import Submission, UnusableSubmission
+from fhirpub.clock import now_ms
+from fhirpub.config import Config, variable
+
+_ID, _SECRET = "FHIRPUB_CLIENT_ID", "FHIRPUB_CLIENT_SECRET"
+_LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+_A_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@click.command(
+    short_help="Publish a report, from a shell.",
+    epilog="""\b
+Credentials come from FHIRPUB_CLIENT_ID and FHIRPUB_CLIENT_SECRET, or are asked for.
+
+\b
+Examples:
+  fhirpub publish report.json
+  fhirpub publish report.json --document blood-count.pdf --url https://fhir.example.org
+  generate-report | fhirpub publish - --json
+""",
+)
+@click.argument("file", type=click.File("rb"), metavar="FILE.json")
+@click.option(
+    "--document",
+    "documents",
+    multiple=True,
+    type=_A_FILE,
+    metavar="FILE.pdf",
+    help="Attach a document, with its hash; may be repeated.",
+)
+@click.option("--url", metavar="BASE", help="The service; default: base_url of the settings.")
+@click.option("--audience", metavar="A", help="Audience; default: audience of the settings.")
+@with_config
+@with_json
+def publish(
+    file: BinaryIO,
+    documents: tuple[Path, ...],
+    url: str | None,
+    audience: str | None,
+    config: Config,
+    *,
+    as_json: bool,
+) -> None:
+    """Publish a report: FILE.json is a Parameters resource, the body of $register; - is stdin.
+
+    Run it as often as you like: a report is published once for each identifier, and the answer
+    is the same every time.
+    """
+    try:
+        submission = Submission.from_json(file.read())
+        submission.attach(documents, now=now_ms())
+    except UnusableSubmission as problem:
+        raise click.ClickException(f"{file.name}: {problem}") from problem
+    base = (url or config.base_url).rstrip("/")
+    _warn_of_plain_http(base)
+    grant = {**_credentials(), "audience": audience or config.auth.audience}
+    answer = asyncio.run(_published(base, grant, submission))
+    _report(answer, submission.type_name, as_json=as_json)
+
+
+async def _token(client: AsyncHTTPClient, base: str, grant: dict[str, str]) -> str:
+    """Return an access token, or refuse in the words of the token endpoint."""
+    call = Call.form(f"{base}/oauth/token", {"grant_type": "client_credentials", **grant})
+    answer = await send_until_answered(client, call, note=_note)
+    told = json_of(answer)
+    if answer.code == HTTPStatus.OK and isinstance(told.get("access_token"), str):
+        return str(told["access_token"])
+    if answer.code == HTTPStatus.UNAUTHORIZED:
+        hint = f"; are {_ID} and {_SECRET} those of this service and environment?"
+    else:
+        hint = "; are --url and --audience right?"
+    reason = told.get("error_description") or told.get("error") or answer.reason
+    raise click.ClickException(f"no token: {answer.code} {reason}{hint}")
+
+
+async def _published(base: str, grant: dict[str, str], submission: Submission) -> HTTPResponse:
+    async with http_client() as client:
+        token = await _token(client, base, grant)
+        call = Call(
+            method="POST",
+            url=f"{base}/fhir/r4/{submission.type_name}/$register",
+            headers={
+                "Authorization": f"Bearer {token}",
+                "Content-Type": FHIR_JSON,
+                "Accept": FHIR_JSON,
+            },
+            body=submission.to_json(),
+        )
+        return await send_until_answered(client, call, note=_note)
+
+
+def _report(answer: HTTPResponse, type_name: str, *, as_json: bool) -> None:
+    if answer.code != HTTPStatus.CREATED:
+        raise click.ClickException(_refusal(answer))
+    location = answer.headers.get("Location", "")
+    address, _, version = location.partition("/_history/")
+    resource_id = address.rpartition("/")[2]
+    issues = _issues_beside(json_of(answer))
+    if as_json:
+        known = {"type": type_name, "id": resource_id, "version": version, "location": location}
+        print_json({**known, "issues": issues})
+        return
+    click.echo(f"Published {type_name} {resource_id} version {version}")
+    for issue in issues:
+        click.echo(f"  {_line(issue)}")
+
+
+def _refusal(answer: HTTPResponse) -> str:
+    """Return a refusal with its issues, one a line."""
+    issues = _issues_of(json_of(answer))
+    lines = [f"  {_line(each)}" for each in issues]
+    return "\n".join([f"refused: {answer.code} {answer.reason}", *lines])
+
+
+def _issues_beside(parameters: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the issues in the entry ``issues`` of an answer."""
+    entries = parameters.get("parameter", [])
+    return [
+        i
+        for each in entries
+        if each.get("name") == "issues"
+        for i in _issues_of(each.get("resource", {}))
+    ]
+
+
+def _issues_of(outcome: dict[str, Any]) -> list[dict[str, Any]]:
+    listed = outcome.get("issue") if outcome.get("resourceType") == "OperationOutcome" else []
+    return [each for each in listed or [] if isinstance(each, dict)]
+
+
+def _line(issue: dict[str, Any]) -> str:
+    place = ", ".join(issue.get("expression", []))
+    text = issue.get("diagnostics", "")
+    told = f"{place}: {text}" if place else text
+    return f"{issue.get('severity', ''):<11}  {issue.get('code', ''):<13}  {told}"
+
+
+def _credentials() -> dict[str, str]:
+    """Return the credentials of the environment; what is missing there is asked for."""
+    found = {"client_id": variable(_ID), "client_secret": variable(_SECRET)}
+    if not all(found.values()) and not sys.stdin.isatty():
+        raise click.UsageError(f"set {_ID} and {_SECRET}: there is no terminal to ask on")
+    return {
+        "client_id": found["client_id"] or click.prompt("Client id", err=True),
+        "client_secret": found["client_secret"]
+        or click.prompt("Client secret", hide_input=True, err=True),
+    }
+
+
+def _warn_of_plain_http(base: str) -> None:
+    address = urlsplit(base)
+    if address.scheme not in ("http", "https") or not address.hostname:
+        raise click.UsageError(f"--url {base}: must look like https://fhir.example.org")
+    if address.scheme == "http" and address.hostname not in _LOOPBACK:
+        _note(f"{base} is not encrypted: the secret and the report can be read on the way")
+
+
+def _note(text: str) -> None:
+    click.echo(f"Note: {text}", err=True)

@@ -1,0 +1,42 @@
+"""``fhirpub serve``: the service itself."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+
+import click
+
+from fhirpub import app
+from fhirpub.cli.options import with_config
+from fhirpub.config import Config
+
+
+@click.command(
+    short_help="Run the service.",
+    epilog="""\b
+Examples:
+  fhirpub serve
+  fhirpub serve --config /etc/fhirpub.toml --workers 4
+  FHIRPUB_SERVER__PORT=9000 fhirpub serve
+""",
+)
+@click.option("--host", metavar="H", help="Address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65_535), metavar="P", help="Port; 0: a free one.")
+@click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Processes that serve.")
+@with_config
+def serve(host: str | None, port: int | None, workers: int | None, config: Config) -> None:
+    """Serve until SIGTERM or Ctrl-C; then finish what is under way and exit 0.
+
+    Prints one line with the address once requests are welcome. What is missing on the embedded
+    store (its folder, its tables, a signing key) is made.
+    """
+    chosen = {"host": host, "port": port, "workers": workers}
+    given = {name: value for name, value in chosen.items() if value is not None}
+    server = dataclasses.replace(config.server, **given)  # type: ignore[arg-type]
+    settings = dataclasses.replace(config, server=server)
+    sys.exit(app.serve(settings, announce=_announce))
+
+
+def _announce(address: str) -> None:
+    click.echo(f"fhirpub is ready at {address}")

@@ -1,0 +1,56 @@
+"""``fhirpub config`` and ``fhirpub plugins``: what there is to choose from, and what is chosen."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import click
+
+from fhirpub.cli.options import with_config, with_json
+from fhirpub.cli.printing import print_json, print_table
+from fhirpub.config import Config, reference
+from fhirpub.plugin_loader import available, load
+
+
+@click.command(
+    short_help="Print every setting with its default.",
+    epilog="""\b
+Examples:
+  fhirpub config > fhirpub.toml             begin with every setting, each at its default
+  fhirpub config --config f.toml --json     what is in force, with file and environment applied
+""",
+)
+@with_config
+@with_json
+def config(config: Config, *, as_json: bool) -> None:
+    """Print the reference configuration: every setting, its default, its meaning."""
+    if as_json:
+        print_json(dataclasses.asdict(config))
+        return
+    click.echo(reference(), nl=False)
+
+
+@click.command(short_help="List the resource types and where they come from.")
+@with_config
+@with_json
+def plugins(config: Config, *, as_json: bool) -> None:
+    """List the resource types, the plugins they come from, and plugins that are off."""
+    enabled = config.plugins.enabled
+    sources = available()
+    types = {name: ", ".join(load([name])) for name in enabled}
+    records = [
+        {
+            "plugin": each.name,
+            "enabled": each.name in enabled,
+            "resource_types": types.get(each.name, ""),
+            "module": each.module,
+            "distribution": f"{each.distribution} {each.version}".strip(),
+        }
+        for each in sources
+    ]
+    load(enabled)
+    print_table(records, as_json=as_json, empty="No plugin is installed: pip install fhirpub")
+    if not as_json:
+        off = [each.name for each in sources if each.name not in enabled]
+        if off:
+            click.echo(f"Off: {', '.join(off)}. Turn on with `enabled` of [plugins].")

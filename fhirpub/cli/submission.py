@@ -1,0 +1,95 @@
+"""The body of a registration: read from a file, with documents put where they belong."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import mimetypes
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fhirpub.errors import Refused
+from fhirpub.fhir.strict_json import JsonObject, dumps, loads
+from fhirpub.fhir.times import instant
+
+_PARTS = frozenset({"patient", "organization", "practitioner"})
+_DOCUMENTS = "presentedForm"
+
+
+class UnusableSubmission(ValueError):
+    """The file is not the body of a registration; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """A Parameters resource, and its entry that is to be registered."""
+
+    body: JsonObject
+    entry: JsonObject
+
+    @classmethod
+    def from_json(cls, raw: bytes) -> Submission:
+        """Read a file's bytes. Raises UnusableSubmission."""
+        try:
+            body = loads(raw)
+        except Refused as problem:
+            raise UnusableSubmission(problem.issues[0].diagnostics) from problem
+        if not isinstance(body, dict) or body.get("resourceType") != "Parameters":
+            raise UnusableSubmission("must be a Parameters resource, the body of a $register")
+        for entry in _entries(body):
+            if _is_registered(entry):
+                return cls(body, entry)
+        raise UnusableSubmission(
+            "has no entry to register, such as a DiagnosticReport named diagnosticReport"
+        )
+
+    @property
+    def type_name(self) -> str:
+        """The FHIR type of what is registered."""
+        return str(self.entry["resource"]["resourceType"])
+
+    def attach(self, files: Iterable[Path], *, now: int) -> None:
+        """Add documents, as attachments that carry their data and its SHA-256."""
+        added = [attachment(each, now=now) for each in files]
+        if not added:
+            return
+        home = self.entry if _DOCUMENTS in self.entry else self.entry["resource"]
+        attached = home.setdefault(_DOCUMENTS, [])
+        if not isinstance(attached, list):
+            raise UnusableSubmission(f"{_DOCUMENTS} must be an array")
+        attached += added
+
+    def to_json(self) -> bytes:
+        """Return the body to send."""
+        return dumps(self.body)
+
+
+def attachment(file: Path, *, now: int) -> JsonObject:
+    """Return a file as a FHIR Attachment."""
+    data = file.read_bytes()
+    return {
+        "contentType": mimetypes.guess_type(file.name)[0] or "application/octet-stream",
+        "title": file.name,
+        "data": base64.b64encode(data).decode(),
+        "hash": hashlib.sha256(data).hexdigest(),
+        "creation": instant(now),
+    }
+
+
+def _entries(body: JsonObject) -> Iterator[JsonObject]:
+    listed = body.get("parameter")
+    for each in listed if isinstance(listed, list) else []:
+        if isinstance(each, dict):
+            yield each
+
+
+def _is_registered(entry: JsonObject) -> bool:
+    """Whether an entry is named after its own type and is no part of another one."""
+    name: Any = entry.get("name")
+    resource = entry.get("resource")
+    type_name = resource.get("resourceType") if isinstance(resource, dict) else None
+    if not isinstance(type_name, str) or not type_name or name in _PARTS:
+        return False
+    return bool(name == type_name[0].lower() + type_name[1:])

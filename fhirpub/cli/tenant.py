@@ -1,0 +1,87 @@
+"""``fhirpub tenant``: the organizations that publish."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import click
+
+from fhirpub.app import opened_store
+from fhirpub.auth import tenants
+from fhirpub.cli.options import with_config, with_json
+from fhirpub.cli.printing import Record, print_record, print_table
+from fhirpub.clock import now_ms
+from fhirpub.config import Config
+from fhirpub.fhir.times import instant
+from fhirpub.tenant import Tenant
+
+
+@click.group()
+def tenant() -> None:
+    """Add, list and disable the organizations that publish."""
+
+
+@tenant.command(
+    epilog="""\b
+Example:
+  fhirpub tenant add "Lab Uno"
+"""
+)
+@click.argument("name")
+@with_config
+@with_json
+def add(name: str, config: Config, *, as_json: bool) -> None:
+    """Add an organization and print its id."""
+    if not name.strip():
+        raise click.BadParameter("must not be blank", param_hint="NAME")
+    added = asyncio.run(_add(config, name.strip()))
+    print_record(
+        "Tenant added.",
+        {"id": added.id, "name": added.name},
+        as_json=as_json,
+        then=f"Next, its credentials: fhirpub client add --tenant {added.id}",
+    )
+
+
+@tenant.command(name="list")
+@with_config
+@with_json
+def list_(config: Config, *, as_json: bool) -> None:
+    """List all organizations, oldest first."""
+    records = [_record(each) for each in asyncio.run(_all(config))]
+    print_table(records, as_json=as_json, empty='No tenants yet: fhirpub tenant add "Lab Uno"')
+
+
+@tenant.command()
+@click.argument("tenant_id", metavar="ID")
+@with_config
+@with_json
+def disable(tenant_id: str, config: Config, *, as_json: bool) -> None:
+    """Refuse an organization's requests from now on; its reports stay where they are."""
+    disabled = asyncio.run(_disable(config, tenant_id))
+    print_record("Tenant disabled.", _record(disabled), as_json=as_json)
+
+
+async def _add(config: Config, name: str) -> Tenant:
+    async with opened_store(config) as store:
+        return await tenants.add_tenant(store, name, clock=now_ms)
+
+
+async def _all(config: Config) -> Sequence[Tenant]:
+    async with opened_store(config) as store:
+        return await store.tenants()
+
+
+async def _disable(config: Config, tenant_id: str) -> Tenant:
+    async with opened_store(config) as store:
+        return await tenants.disable_tenant(store, tenant_id)
+
+
+def _record(each: Tenant) -> Record:
+    return {
+        "id": each.id,
+        "name": each.name,
+        "created": instant(each.created),
+        "disabled": each.disabled,
+    }

@@ -1,0 +1,171 @@
+"""Every refusal, in words without HTTP: what is wrong, where, and for how long.
+
+The tree (``web/error_mapping.py`` gives each class its status):
+
+    FhirpubError
+    ├── Refused                      carries issues
+    │   ├── InvalidContent           the body alone is wrong (R-A: 400)
+    │   ├── BrokenRule               each field is fine, a rule between them is not (R-A: 422)
+    │   ├── TooLarge                 more bytes than the limits allow
+    │   └── InvalidSearch            a search value that cannot be read
+    ├── NoSuchResource               unknown, or another tenant's: nobody can tell which
+    ├── NoSuchRecord                 an operator named a tenant, client or key that is not there
+    ├── NotSupported                 a type or interaction that this service does not have
+    ├── VersionConflict              the caller's version is not the latest
+    ├── NotAuthenticated             no token, or one that proves nothing
+    ├── NotPermitted                 a good token without the right
+    ├── Throttled                    too many requests; says when to come back
+    ├── TokenRefused                 the token endpoint's own errors (RFC 6749)
+    ├── StoreUnavailable             the store cannot answer now
+    └── ConfigurationError           the operator's settings are wrong
+        └── PluginError              a plugin is
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Literal, Self
+
+Severity = Literal["fatal", "error", "warning", "information"]
+
+
+@dataclass(frozen=True, slots=True)
+class Issue:
+    """One thing to tell the caller: an ``OperationOutcome.issue`` in the making.
+
+    ``code`` is of the R4 value set issue-type. ``expression`` is the FHIRPath of the element,
+    such as ``Parameters.parameter[2].resource.code.text``, or empty where there is no place to
+    point at. ``diagnostics`` is a stable English sentence and never holds a value out of the
+    resource (D-143).
+    """
+
+    severity: Severity
+    code: str
+    diagnostics: str
+    expression: str = ""
+
+    def below(self, prefix: str) -> Issue:
+        """Return this issue with its place seen from ``prefix``."""
+        if not self.expression:
+            return replace(self, expression=prefix)
+        separator = "" if self.expression.startswith("[") else "."
+        return replace(self, expression=f"{prefix}{separator}{self.expression}")
+
+
+class FhirpubError(Exception):
+    """The root of every refusal."""
+
+
+class Refused(FhirpubError):
+    """A refusal with its issues: everything that is wrong in one stage, at once (D-72)."""
+
+    usual_code = "exception"
+
+    def __init__(self, issues: Iterable[Issue]) -> None:
+        self.issues = tuple(issues)
+        super().__init__("; ".join(f"{i.expression}: {i.diagnostics}" for i in self.issues))
+
+    @classmethod
+    def because(cls, diagnostics: str, *, expression: str = "", code: str = "") -> Self:
+        """Refuse for one reason."""
+        return cls([Issue("error", code or cls.usual_code, diagnostics, expression)])
+
+
+class InvalidContent(Refused):
+    """The body alone, read against FHIR and the published field tables, is wrong (R-A)."""
+
+
+class BrokenRule(Refused):
+    """Every field is fine by itself; a cross-field, tenant or service rule fails (R-A)."""
+
+    usual_code = "business-rule"
+
+
+class TooLarge(Refused):
+    """The body, or one document in it, is larger than the limits allow (D-60, D-61)."""
+
+    usual_code = "too-costly"
+
+
+class InvalidSearch(Refused):
+    """A search parameter has a value or a modifier that cannot be honoured (D-128, D-133)."""
+
+    usual_code = "invalid"
+
+
+class NoSuchResource(FhirpubError):
+    """Nothing with this id is visible to this tenant (D-24, D-96)."""
+
+    def __init__(self, type_name: str, resource_id: str) -> None:
+        super().__init__(f"{type_name}/{resource_id} was not found")
+
+
+class NoSuchRecord(FhirpubError):
+    """An operator named a tenant, a client or a key that does not exist."""
+
+    def __init__(self, kind: str, record_id: str) -> None:
+        super().__init__(f"there is no {kind} {record_id}")
+
+
+class NotSupported(FhirpubError):
+    """A resource type, path or interaction that this service does not have (D-16)."""
+
+
+class VersionConflict(FhirpubError):
+    """The caller updated a version that is not the latest (D-116, D-117)."""
+
+    def __init__(self, *, target: str, current: int) -> None:
+        super().__init__(f"target version {target}, current version {current}")
+        self.target = target
+        self.current = current
+
+
+class NotAuthenticated(FhirpubError):
+    """The request proves nobody. ``reason`` is for the log only (D-18)."""
+
+    def __init__(self, reason: str, *, token_sent: bool) -> None:
+        super().__init__("a valid access token is required")
+        self.reason = reason
+        self.token_sent = token_sent
+
+
+class NotPermitted(FhirpubError):
+    """The token is good but lacks the right (D-23)."""
+
+
+class Throttled(FhirpubError):
+    """Too many requests; the caller may come back after ``retry_after`` seconds (D-144)."""
+
+    def __init__(self, *, retry_after: int) -> None:
+        super().__init__(f"too many requests, try again in {retry_after} s")
+        self.retry_after = retry_after
+
+
+class TokenRefused(FhirpubError):
+    """The token endpoint refuses. ``error`` is the word of RFC 6749 section 5.2 (D-25 to D-29).
+
+    ``challenge`` is true when the client tried HTTP Basic, which must be answered in kind.
+    """
+
+    def __init__(self, error: str, description: str, *, challenge: bool = False) -> None:
+        super().__init__(description)
+        self.error = error
+        self.challenge = challenge
+
+
+class StoreUnavailable(FhirpubError):
+    """The store cannot answer now; the same request may be sent again after ``retry_after`` s."""
+
+    def __init__(self, reason: str, *, retry_after: int = 1) -> None:
+        super().__init__("the store is not available at the moment, send the same request again")
+        self.reason = reason
+        self.retry_after = retry_after
+
+
+class ConfigurationError(FhirpubError):
+    """The settings are wrong; the text says which key and what would be right."""
+
+
+class PluginError(ConfigurationError):
+    """A plugin cannot be used; the text says which and why."""

@@ -1,0 +1,1 @@
+"""FHIR values and their text forms; pure functions without a store or a network."""

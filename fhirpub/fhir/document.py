@@ -1,0 +1,133 @@
+"""Documents: out of an Attachment's base64 on the way in, back into it on the way out.
+
+A stored resource is JSON with each document's data left out. In its place stands a marker: a
+NUL, the SHA-256 of the bytes and their number. No text that came from outside can look like
+one, since the reader refuses control characters (D-70).
+"""
+
+from __future__ import annotations
+
+import binascii
+import hashlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pybase64
+
+from fhirpub.errors import Issue
+from fhirpub.fhir.strict_json import JsonObject
+
+_MARKER = "\x00{sha256}.{size}"
+_MARKER_IN_JSON = re.compile(rb'"\\u0000([0-9a-f]{64})\.[0-9]+"')
+_WHITE_SPACE = str.maketrans("", "", " \t\r\n")
+_HEX = re.compile("[0-9a-fA-F]+")
+_DIGESTS = {64: "sha256", 40: "sha1"}
+_DIGEST_SIZES = {32: "sha256", 20: "sha1"}
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document's bytes, and where they were found, as FHIRPath below the resource."""
+
+    sha256: str
+    content_type: str
+    data: bytes
+    at: str
+
+
+def detach(
+    resource: JsonObject, elements: Sequence[str]
+) -> tuple[tuple[Document, ...], tuple[Issue, ...]]:
+    """Take the documents out of a resource, leaving markers; also the issues of bad base64.
+
+    Looks only at well-formed attachments; the schema tells what is wrong with the others.
+    """
+    documents, issues = [], []
+    for at, attachment in attachments_of(resource, elements):
+        text = attachment.get("data")
+        if not isinstance(text, str) or not text:
+            continue
+        data = decode(text)
+        if data is None:
+            rule = "must be base64 (RFC 4648 section 4) with correct padding"
+            issues.append(Issue("error", "exception", rule, f"{at}.data"))
+            data = b""
+        sha256 = hashlib.sha256(data).hexdigest()
+        attachment["data"] = _MARKER.format(sha256=sha256, size=len(data))
+        kind = attachment.get("contentType")
+        documents.append(Document(sha256, kind if isinstance(kind, str) else "", data, at))
+    return tuple(documents), tuple(issues)
+
+
+def attach(body: bytes, blobs: Mapping[str, bytes]) -> bytes:
+    """Return a stored resource's JSON with the documents' data put back in."""
+    parts = _MARKER_IN_JSON.split(body)
+    for index in range(1, len(parts), 2):
+        parts[index] = b'"%b"' % pybase64.b64encode(blobs[parts[index].decode()])
+    return b"".join(parts)
+
+
+def documents_in(body: bytes) -> tuple[str, ...]:
+    """Return the SHA-256 names of the documents that a stored resource's JSON refers to."""
+    return tuple(dict.fromkeys(each.decode() for each in _MARKER_IN_JSON.findall(body)))
+
+
+def list_form(resource: JsonObject, elements: Sequence[str], *, binary_url: str) -> bool:
+    """Replace each marker by ``url`` and ``size`` (D-93); return whether there was one."""
+    found = False
+    for _at, attachment in attachments_of(resource, elements):
+        marker = attachment.get("data", "")
+        if marker.startswith("\x00"):
+            found = True
+            del attachment["data"]
+            sha256, _, size = marker[1:].partition(".")
+            attachment.setdefault("url", f"{binary_url}/{sha256}")
+            attachment.setdefault("size", int(size))
+    return found
+
+
+def attachments_of(
+    resource: Mapping[str, Any], elements: Sequence[str]
+) -> Iterator[tuple[str, JsonObject]]:
+    """Return the attachments below these elements, with their places."""
+    for element in elements:
+        items = resource.get(element)
+        if isinstance(items, list):
+            for index, item in enumerate(items):
+                if isinstance(item, dict):
+                    yield f"{element}[{index}]", item
+
+
+def decode(text: str) -> bytes | None:
+    """Return the bytes of base64 text, white space ignored, or None (D-62).
+
+    Only the standard alphabet, correct padding, and no bits that encoding would not give back.
+    """
+    for candidate in (text, text.translate(_WHITE_SPACE)):
+        try:
+            data = pybase64.b64decode(candidate, validate=True)
+        except (binascii.Error, ValueError):
+            continue
+        tail = data[-(len(data) % 3 or 3) :]
+        canonical = pybase64.b64encode(tail).decode() == candidate[-4:]
+        return data if data and canonical else None
+    return None
+
+
+def hash_verdict(hash_text: str, document: Document) -> bool | None:
+    """Return whether a hash is that of the document; None: no algorithm we know (D-58).
+
+    Known by its shape: SHA-256 or SHA-1 over the decoded bytes, in hex or in base64.
+    """
+    if _HEX.fullmatch(hash_text) and len(hash_text) in _DIGESTS:
+        stated, algorithm = bytes.fromhex(hash_text), _DIGESTS[len(hash_text)]
+    else:
+        stated = decode(hash_text) or b""
+        algorithm = _DIGEST_SIZES.get(len(stated), "")
+    if algorithm == "sha256":
+        return stated.hex() == document.sha256
+    if algorithm == "sha1":
+        return stated == hashlib.sha1(document.data, usedforsecurity=False).digest()
+    return None

@@ -1,0 +1,62 @@
+"""Looking through a resource: all its objects, fast, and their places, when somebody asks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from fhirpub.fhir.strict_json import JsonObject
+
+
+def objects_in(resource: JsonObject) -> list[JsonObject]:
+    """Return the resource and every object below it."""
+    found = [resource]
+    for each in found:  # grows while it is read: breadth first, without recursion
+        for member in each.values():
+            kind = type(member)
+            if kind is dict:
+                found.append(member)
+            elif kind is list:
+                found += [one for one in member if type(one) is dict]
+    return found
+
+
+def place_of(resource: JsonObject, target: JsonObject) -> str:
+    """Return the FHIRPath of an object below a resource; empty for the resource itself."""
+    return next((path for path, each in _walk(resource, "") if each is target), "")
+
+
+def values_at(resource: Mapping[str, Any], path: str) -> Iterator[tuple[JsonObject, str, str]]:
+    """Return what a dotted element path leads to, through lists: (holder, name, FHIRPath)."""
+    head, _, rest = path.partition(".")
+    member = resource.get(head)
+    if not rest:
+        if isinstance(resource, dict) and member is not None:
+            yield resource, head, head
+        return
+    below = enumerate(member) if isinstance(member, list) else [(None, member)]
+    for index, each in below:
+        if isinstance(each, dict):
+            at = head if index is None else f"{head}[{index}]"
+            for holder, name, place in values_at(each, rest):
+                yield holder, name, f"{at}.{place}"
+
+
+def items_of(resource: Mapping[str, Any], name: str) -> Iterator[tuple[str, Any]]:
+    """Return the values of an element that may or may not repeat, each with its place."""
+    member = resource.get(name)
+    if isinstance(member, list):
+        for index, each in enumerate(member):
+            yield f"{name}[{index}]", each
+    elif member is not None:
+        yield name, member
+
+
+def _walk(value: Any, path: str) -> Iterator[tuple[str, JsonObject]]:
+    if isinstance(value, dict):
+        yield path, value
+        for name, member in value.items():
+            yield from _walk(member, f"{path}.{name}" if path else name)
+    elif isinstance(value, list):
+        for index, member in enumerate(value):
+            yield from _walk(member, f"{path}[{index}]")

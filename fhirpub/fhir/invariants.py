@@ -1,0 +1,96 @@
+"""FHIR's own rules between the elements of one resource, those that a schema cannot say.
+
+Each is named by its key in the R4 definitions. A problem is a 400, as all that is wrong by FHIR
+alone (R-A).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
+
+from fhirpub.errors import Issue
+from fhirpub.fhir.elements import objects_in, place_of
+from fhirpub.fhir.narrative import narrative_problem
+from fhirpub.fhir.strict_json import JsonObject
+
+_TELLING = frozenset({"contained", "data", "div", "end", "extension", "reference"})
+
+_WITH_DATA = frozenset({"contentType", "origin", "who"})
+"""Names of which one stands beside ``data``: in Attachment, in SampledData, in Signature."""
+
+
+def broken_invariants(
+    objects: Sequence[JsonObject], known: Collection[str] = ()
+) -> Iterator[Issue]:
+    """Return what breaks FHIR's invariants, with places below the resource.
+
+    ``objects`` are the resource and every object below it (``elements.objects_in``). ``known``
+    are references that lead somewhere although they look as if to nothing contained.
+    """
+    resource = objects[0]
+    for each in objects:
+        if _TELLING.isdisjoint(each):
+            continue
+        for name, problem in _problems(each, resource, known):
+            place = place_of(resource, each)
+            at = ".".join(filter(None, (place, name)))
+            yield Issue("error", "exception", problem, at)
+
+
+def _problems(
+    each: JsonObject, resource: JsonObject, known: Collection[str]
+) -> Iterator[tuple[str, str]]:
+    if "div" in each and "status" in each:
+        problem = narrative_problem(str(each["div"]))
+        if problem:
+            yield "div", f"{problem} (txt-1, txt-2)"
+    if "extension" in each:
+        yield from _extensions(each)
+    if "data" in each and _WITH_DATA.isdisjoint(each):
+        yield "contentType", "is required beside data (att-1)"
+    if "reference" in each:
+        yield from _local_reference(each, resource, known)
+    if "contained" in each:
+        yield from _contained(each, resource)
+    if "end" in each and _day(each.get("start")) > _day(each["end"], latest=True):
+        yield "", "start must not be after end (per-1)"
+
+
+def _extensions(each: JsonObject) -> Iterator[tuple[str, str]]:
+    for index, extension in enumerate(each["extension"]):
+        has_value = any(name.lstrip("_").startswith("value") for name in extension)
+        if has_value == ("extension" in extension):
+            yield f"extension[{index}]", "must have either a value or extensions (ext-1)"
+
+
+def _local_reference(
+    each: JsonObject, resource: JsonObject, known: Collection[str]
+) -> Iterator[tuple[str, str]]:
+    target = each["reference"]
+    if not isinstance(target, str) or not target.startswith("#") or target in ("#", *known):
+        return
+    if all(one.get("id") != target[1:] for one in resource.get("contained", ())):
+        yield "reference", "must be the id of a contained resource (ref-1)"
+
+
+def _contained(each: JsonObject, resource: JsonObject) -> Iterator[tuple[str, str]]:
+    if each is not resource:
+        yield "contained", "a contained resource must not contain others (dom-2)"
+        return
+    referred = {one.get("reference") for one in objects_in(resource)}
+    for index, one in enumerate(each["contained"]):
+        meta = one.get("meta", {})
+        if {"versionId", "lastUpdated", "security"} & set(meta):
+            yield f"contained[{index}].meta", "must not have version or security (dom-4, dom-5)"
+        backwards = any(inner.get("reference") == "#" for inner in objects_in(one))
+        if f"#{one.get('id')}" not in referred and not backwards:
+            yield f"contained[{index}]", "must be referred to from its container (dom-3)"
+
+
+def _day(text: Any, *, latest: bool = False) -> str:
+    """Return the date of a dateTime in a form that compares; unknown parts at their limit."""
+    if not isinstance(text, str):
+        return ""
+    filler = "-12-31" if latest else "-01-01"
+    return (text[:10] + filler[len(text) - 4 :])[:10] if len(text) < 10 else text[:10]

@@ -1,0 +1,68 @@
+"""Whether a narrative is the harmless XHTML that FHIR allows (txt-1, txt-2; D-68)."""
+
+from __future__ import annotations
+
+import html
+import re
+
+from lxml import etree
+
+_XHTML = "{http://www.w3.org/1999/xhtml}"
+_ELEMENTS = frozenset(
+    "a abbr acronym b big blockquote br caption cite code col colgroup dd dfn div dl dt em h1 h2"
+    " h3 h4 h5 h6 hr i img li ol p pre q samp small span strong sub sup table tbody td tfoot th"
+    " thead tr tt ul var kbd address bdo".split()
+)
+_ATTRIBUTES = frozenset(
+    "abbr accesskey align alt axis bgcolor border cellhalign cellpadding cellspacing cellvalign"
+    " char charoff charset cite class colspan compact coords dir frame headers height href"
+    " hreflang hspace id lang longdesc name nowrap rel rev rowspan rules scope shape span src"
+    " start style summary tabindex title type valign value vspace width".split()
+) | {"{http://www.w3.org/XML/1998/namespace}lang", "{http://www.w3.org/XML/1998/namespace}space"}
+_LINKS = frozenset({"href", "src", "cite", "longdesc"})
+_SAFE_LINK = re.compile(
+    r"(?:https?://|mailto:|tel:|urn:|#|data:image/(?:png|jpeg|gif|bmp);|(?![a-zA-Z0-9+.-]*:))",
+    re.IGNORECASE,
+)
+_BLANKS = re.compile(r"[\x00-\x20]+")
+_UNSAFE_STYLE = re.compile(r"(?:url|expression)\s*\(|@import|javascript:|\\", re.IGNORECASE)
+_NAMED_ENTITY = re.compile(r"&(?!(?:amp|lt|gt|quot|apos);)([A-Za-z][A-Za-z0-9]{1,31};)")
+
+
+def narrative_problem(div: str) -> str:
+    """Return what is wrong with a narrative's ``div``, or nothing."""
+    if "<!" in div.replace("<!--", "") or "<?" in div:
+        return "must not hold a document type, a CDATA section or a processing instruction"
+    parser = etree.XMLParser(
+        resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, recover=False
+    )
+    try:
+        root = etree.fromstring(_NAMED_ENTITY.sub(_character, div), parser)
+    except (etree.XMLSyntaxError, ValueError):
+        return "must be well-formed XHTML"
+    if root.tag != f"{_XHTML}div":
+        return "must be a div in the namespace http://www.w3.org/1999/xhtml"
+    for element in root.iter(etree.Element):
+        problem = _element_problem(element)
+        if problem:
+            return problem
+    blank = not "".join(map(str, root.itertext())).strip() and root.find(f".//{_XHTML}img") is None
+    return "must not be blank" if blank else ""
+
+
+def _element_problem(element: etree._Element) -> str:
+    if str(element.tag).removeprefix(_XHTML) not in _ELEMENTS:
+        return "holds an element other than basic formatting, tables, lists, links and images"
+    for name, value in element.attrib.items():
+        if name not in _ATTRIBUTES:
+            return "holds an attribute that a narrative may not have"
+        if name in _LINKS and not _SAFE_LINK.match(_BLANKS.sub("", str(value))):
+            return "holds a link that is neither http, https, mailto, tel, urn nor local"
+        if name == "style" and _UNSAFE_STYLE.search(str(value)):
+            return "holds a style that loads or runs something"
+    return ""
+
+
+def _character(match: re.Match[str]) -> str:
+    character = html.unescape(match[0])
+    return "" if character == match[0] else html.escape(character)

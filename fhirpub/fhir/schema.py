@@ -1,0 +1,296 @@
+"""The one door to JSON Schema: a fast engine accepts, a patient one explains what it refused."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+import jsonschema
+import jsonschema_rs
+from jsonschema.exceptions import ValidationError
+from referencing import Registry
+from referencing.jsonschema import DRAFT202012
+
+from fhirpub.errors import ConfigurationError, Issue
+from fhirpub.fhir.schema_documents import ANY, documents, forms_of_choices, types_of
+from fhirpub.fhir.strict_json import JsonObject
+
+MOST_PROBLEMS = 100
+"""Issues about one resource; who has more will come back."""
+MOST_EXPLAINED = 5_000
+"""Values in a resource that is explained problem by problem: 15 µs each, on the event loop."""
+
+_LARGEST_STRING = 1_048_576
+_MOST_NAMES = 10
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+_STOCK = jsonschema.Draft202012Validator
+
+Errors = Iterator[ValidationError]
+
+
+class Schemas:
+    """The schemas of all resource types, compiled once.
+
+    ``extra`` are further documents by type name, such as a plugin brings them. They may refer
+    to ours (``urn:fhirpub:schemas:r4:datatypes#/$defs/HumanName``).
+    Raises ConfigurationError if one of them cannot be used.
+    """
+
+    def __init__(self, extra: Mapping[str, Mapping[str, object]] | None = None) -> None:
+        known = documents(extra or {})
+        try:
+            self._accepting = _accepting(known)
+        except (ValueError, jsonschema_rs.ReferencingError) as wrong:
+            raise ConfigurationError(f"the schemas cannot be compiled: {wrong}") from None
+        registry: Registry[Any] = Registry().with_resources(
+            (key, DRAFT202012.create_resource(each)) for key, each in known.items()
+        )
+        self._explaining = {
+            type_name: _Explaining(known[key], registry=registry)
+            for type_name, key in types_of(known).items()
+        }
+        self._stems = dict(forms_of_choices(list(known.values())))
+
+    def knows(self, type_name: str) -> bool:
+        """Return whether there is a schema for the type."""
+        return type_name in self._explaining
+
+    def problems(self, type_name: str, resource: JsonObject) -> list[Issue]:
+        """Return everything that is wrong with the resource, or nothing when it is valid.
+
+        The expressions are relative to the resource, without its type's name: ``name[0].given``.
+        The type must be one that is known.
+        """
+        if self.accepts(type_name, resource):
+            return []
+        found = self.explain(type_name, resource)
+        return found or [Issue("error", "exception", "the resource is not valid FHIR R4")]
+
+    def accepts(self, type_name: str, resource: JsonObject) -> bool:
+        """Return the verdict of the fast engine."""
+        if resource.get("resourceType") != type_name or not self.knows(type_name):
+            return False
+        try:
+            return self._accepting.is_valid(resource)
+        except ValueError:  # a lone surrogate, which the reader of requests refuses earlier
+            return False
+
+    def explain(self, type_name: str, resource: JsonObject) -> list[Issue]:
+        """Return the first problems that the patient engine finds."""
+        if _holds_more_than(MOST_EXPLAINED, resource):
+            return self._places(resource)
+        errors = self._explaining[type_name].iter_errors(resource)
+        try:
+            return list(islice(self._different(errors), MOST_PROBLEMS))
+        except RecursionError:
+            return self._places(resource)
+
+    def _different(self, errors: Iterable[ValidationError]) -> Iterator[Issue]:
+        seen: set[Issue] = set()
+        for error in errors:
+            place = self._expression(error.relative_path)
+            issue = Issue("error", "exception", _sentence(error), place)
+            if issue not in seen:
+                seen.add(issue)
+                yield issue
+
+    def _places(self, resource: JsonObject) -> list[Issue]:
+        """Return where the fast engine sees problems, without saying which."""
+        said = "is not valid FHIR R4 (the resource is too large for a closer explanation)"
+        errors = islice(self._accepting.iter_errors(resource), MOST_PROBLEMS)
+        places = dict.fromkeys(self._expression(error.instance_path) for error in errors)
+        return [Issue("error", "exception", said, place) for place in places]
+
+    def _expression(self, path: Iterable[str | int]) -> str:
+        """Return a path of JSON as FHIRPath, up to the first name that may not be repeated."""
+        expression = ""
+        for part in path:
+            if isinstance(part, int):
+                expression += f"[{part}]"
+            elif _PLAIN_NAME.fullmatch(part) is None:
+                break
+            else:
+                name = part.removeprefix("_")
+                expression += f".{self._stems.get(name, name)}"
+        return expression.removeprefix(".")
+
+
+def _holds_more_than(limit: int, resource: JsonObject) -> bool:
+    waiting: list[object] = [resource]
+    for _ in range(limit + 1):
+        if not waiting:
+            return False
+        value = waiting.pop()
+        if isinstance(value, dict):
+            waiting.extend(value.values())
+        elif isinstance(value, list):
+            waiting.extend(value)
+    return True
+
+
+# The fast engine, and the two keywords of ours that it is taught.
+
+
+def _accepting(known: Mapping[str, JsonObject]) -> jsonschema_rs.Validator:
+    """Return one validator for all types: each can contain every other, so none is cheaper."""
+    return jsonschema_rs.Draft202012Validator(
+        {"$ref": ANY},
+        registry=jsonschema_rs.Registry(list(known.items())),
+        keywords={"fhirPaired": _FhirPaired, "fhirInteger": _FhirInteger},
+        pattern_options=jsonschema_rs.RegexOptions(),  # linear, whatever a client sends
+        offline=True,
+    )
+
+
+class _FhirPaired:
+    def __init__(self, _parent: object, name: str, _path: object) -> None:
+        self._name = name
+
+    def validate(self, instance: Any) -> None:
+        if isinstance(instance, dict) and not _is_paired(instance, self._name):
+            raise ValueError(self._name)
+
+
+class _FhirInteger:
+    def __init__(self, _parent: object, _value: object, _path: object) -> None:
+        """Take what the engine gives; there is nothing to remember."""
+
+    def validate(self, instance: object) -> None:
+        if type(instance) is not int:
+            raise ValueError("not an integer")
+
+
+def _is_paired(resource: JsonObject, name: str) -> bool:
+    """Return whether a primitive and its sibling have something at each position."""
+    values, elements = resource.get(name), resource.get(f"_{name}")
+    if not isinstance(elements, list):
+        return name in resource or not isinstance(elements, dict) or "extension" in elements
+    if name not in resource:
+        values = [None] * len(elements)
+    if not isinstance(values, list):
+        return True  # another keyword says what is wrong
+    return len(values) == len(elements) and all(
+        value is not None or (isinstance(element, dict) and "extension" in element)
+        for value, element in zip(values, elements, strict=True)
+    )
+
+
+# The patient engine: its own keywords, but for those where we have more to say.
+
+
+class _Said(ValidationError):
+    """An error whose message is ours, and so holds nothing out of the resource."""
+
+
+def _say_paired(_engine: object, name: str, instance: Any, _schema: object) -> Errors:
+    if isinstance(instance, dict) and not _is_paired(instance, name):
+        said = "needs a value or an extension at each position, and as many values as siblings"
+        yield _Said(said, path=[name])
+
+
+def _say_required(_engine: object, names: Sequence[str], instance: Any, _schema: object) -> Errors:
+    if isinstance(instance, dict):
+        for name in names:
+            if name not in instance:
+                yield _Said("is required", path=[name])
+
+
+def _say_any_of(engine: Any, forms: Any, instance: Any, schema: JsonObject) -> Errors:
+    if not any(engine.evolve(schema=form).is_valid(instance) for form in forms):
+        yield _Said("is required", path=_titled(schema))
+
+
+def _say_one_of(engine: Any, forms: Any, instance: Any, schema: JsonObject) -> Errors:
+    valid = sum(engine.evolve(schema=form).is_valid(instance) for form in forms)
+    if valid == 0:
+        yield _Said("is required, in one of its forms", path=_titled(schema))
+    if valid > 1:
+        yield _Said("must be given in one of its forms only", path=_titled(schema))
+
+
+def _titled(schema: JsonObject) -> list[str]:
+    title = str(schema.get("title", "")).removesuffix("[x]")
+    return [title] if title else []
+
+
+def _say_additional(engine: Any, allowed: Any, instance: Any, schema: JsonObject) -> Errors:
+    if allowed is not False:
+        yield from _STOCK.VALIDATORS["additionalProperties"](engine, allowed, instance, schema)
+    elif isinstance(instance, dict):
+        unknown = [name for name in instance if name not in schema.get("properties", {})]
+        if unknown:
+            yield _Said(_unknown(unknown))
+
+
+def _unknown(names: Sequence[str]) -> str:
+    """Return the sentence about unknown properties; only plain names are repeated."""
+    plain = sorted(name for name in names if _PLAIN_NAME.fullmatch(name))[:_MOST_NAMES]
+    more = len(names) - len(plain)
+    if not plain:
+        return "has an unknown property"
+    others = f" and {more} more" if more else ""
+    return f"has properties that FHIR R4 does not have here: {', '.join(plain)}{others}"
+
+
+def _unless_too_long(keyword: str) -> Any:
+    """Return a keyword of the engine that does not read strings which maxLength refuses."""
+    own = _STOCK.VALIDATORS[keyword]
+
+    def checked(engine: Any, value: Any, instance: Any, schema: JsonObject) -> Errors:
+        if not isinstance(instance, str) or len(instance) <= _LARGEST_STRING:
+            yield from own(engine, value, instance, schema)
+
+    return checked
+
+
+def _is_integer(_checker: object, instance: object) -> bool:
+    return type(instance) is int
+
+
+def _is_number(_checker: object, instance: Any) -> bool:
+    return _STOCK.TYPE_CHECKER.is_type(instance, "number") and math.isfinite(instance)
+
+
+_Explaining = jsonschema.validators.extend(  # type: ignore[no-untyped-call]
+    _STOCK,
+    validators={
+        "additionalProperties": _say_additional,
+        "anyOf": _say_any_of,
+        "fhirPaired": _say_paired,
+        "not": _unless_too_long("not"),
+        "oneOf": _say_one_of,
+        "pattern": _unless_too_long("pattern"),
+        "required": _say_required,
+    },
+    type_checker=_STOCK.TYPE_CHECKER.redefine_many({"integer": _is_integer, "number": _is_number}),
+)
+
+
+# The sentences.
+
+_SENTENCES = {
+    "contains": "must hold at least one item that is not null",
+    "minItems": "must not be an empty array",
+    "minLength": "must not be an empty string",
+}
+_TYPES = {"array": "must be an array, because it may repeat", "object": "must be an object"}
+
+
+def _sentence(error: ValidationError) -> str:
+    """Return what is wrong, in words that hold nothing out of the resource."""
+    keyword, schema = str(error.validator), error.schema
+    if isinstance(error, _Said):
+        return error.message
+    if error.instance is None:
+        return "must not be null"
+    if keyword == "minProperties":
+        return "needs more than an id" if error.instance else "must not be an empty object"
+    if keyword == "type" and error.validator_value in ("array", "object"):
+        once = isinstance(error.instance, list)
+        return "must not be an array" if once else _TYPES[str(error.validator_value)]
+    if isinstance(schema, Mapping) and {"title", "description"} <= schema.keys():
+        return f"must be a valid {schema['title']}: {schema['description']}"
+    return _SENTENCES.get(keyword, "is not valid FHIR R4")

@@ -1,0 +1,83 @@
+"""The schema documents themselves, read, joined and looked through before an engine has them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from importlib import resources
+
+from fhirpub.errors import ConfigurationError
+from fhirpub.fhir.strict_json import JsonObject
+
+URN = "urn:fhirpub:schemas:r4:"
+ANY = f"{URN}Resource"
+"""The document of a resource of any type; all others can be reached from it."""
+
+_BRANCHES = ("if", "then", "else")
+_DIALECT = "$schema"
+
+
+def documents(extra: Mapping[str, Mapping[str, object]]) -> dict[str, JsonObject]:
+    """Return our documents and those of plugins (by type name), all by ``$id``.
+
+    Without ``$schema``: it would make an engine leave our reading of the keywords for its own.
+    """
+    folder = resources.files("fhirpub.schemas") / "r4"
+    files = [each for each in folder.iterdir() if each.name.endswith(".schema.json")]
+    known: dict[str, JsonObject] = {}
+    for file in files:
+        document = json.loads(file.read_bytes())
+        known[document["$id"]] = _without_dialect(document)
+    for type_name, document in extra.items():
+        _add(known, type_name, _without_dialect(document))
+    return known
+
+
+def types_of(known: Mapping[str, JsonObject]) -> dict[str, str]:
+    """Return the ``$id`` of each resource type's document, by the type's name."""
+    return {name: key for key, document in known.items() if (name := _type_of(document))}
+
+
+def forms_of_choices(node: object) -> Iterator[tuple[str, str]]:
+    """Yield each form of every ``x[x]`` with its stem: JSON says valueString, FHIRPath value."""
+    children: Iterable[object] = ()
+    if isinstance(node, Mapping):
+        children = node.values()
+        stem, choice, _ = str(node.get("title", "")).partition("[x]")
+        if choice:
+            yield from ((name, stem) for name in _required_in(node.get("oneOf", ())))
+    elif isinstance(node, list):
+        children = node
+    for child in children:
+        yield from forms_of_choices(child)
+
+
+def _without_dialect(document: Mapping[str, object]) -> JsonObject:
+    return {keyword: value for keyword, value in document.items() if keyword != _DIALECT}
+
+
+def _type_of(document: JsonObject) -> str:
+    kind = document.get("properties", {}).get("resourceType", {})
+    return str(kind.get("const", ""))
+
+
+def _add(known: dict[str, JsonObject], type_name: str, document: JsonObject) -> None:
+    """Add a document, and the way to it from wherever a resource of any type may stand."""
+    key = URN + type_name
+    if key in known:
+        raise ConfigurationError(f"there is a schema for {type_name} already")
+    if document.get("$id", key) != key or _type_of(document) != type_name:
+        raise ConfigurationError(
+            f"the schema for {type_name} needs the $id {key},"
+            f" and a property resourceType with the const {type_name}"
+        )
+    known[key] = {"$id": key, **document}
+    own = {"required": ["resourceType"], "properties": {"resourceType": {"const": type_name}}}
+    others = {branch: known[ANY][branch] for branch in _BRANCHES}
+    known[ANY] = {**known[ANY], "if": own, "then": {"$ref": key}, "else": others}
+
+
+def _required_in(forms: Iterable[JsonObject]) -> Iterator[str]:
+    for form in forms:
+        yield from form.get("required", ())
+        yield from _required_in(form.get("anyOf", ()))

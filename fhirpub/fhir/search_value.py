@@ -1,0 +1,41 @@
+"""Values of search parameters: commas, bars and backslashes (R4 search, 3.1.1.3; D-128)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_PIECE = re.compile(r"((?:[^\\,]|\\.)*)(?:,|$)", re.DOTALL)
+_BAR = re.compile(r"((?:[^\\|]|\\.)*)\|(.*)", re.DOTALL)
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_LONE_BACKSLASH = re.compile(r"(?:[^\\]|\\[,|$\\])*\\(?![,|$\\])", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """``system`` None: any; empty: none at all. ``value`` None: any."""
+
+    system: str | None
+    value: str | None
+
+
+def values_of(text: str) -> list[str]:
+    """Split at commas that no backslash escapes; the alternatives keep their escapes."""
+    return [each for each in (m[1] for m in _PIECE.finditer(text)) if each]
+
+
+def token_of(text: str) -> Token | None:
+    """Read one token: ``value``, ``system|value``, ``system|`` or ``|value``; else None."""
+    if _LONE_BACKSLASH.match(text):
+        return None
+    match = _BAR.fullmatch(text)
+    if match is None:
+        return Token(None, _plain(text))
+    system, value = _plain(match[1]), _plain(match[2])
+    if not system and not value:
+        return None
+    return Token(system, value or None)
+
+
+def _plain(text: str) -> str:
+    return _ESCAPE.sub(r"\1", text)

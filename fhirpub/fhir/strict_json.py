@@ -1,0 +1,133 @@
+"""JSON in, so strictly that no two parsers can disagree about it, and JSON out (D-70).
+
+What is accepted keeps every digit: a number whose text Python's float would change is read as
+:class:`decimal.Decimal` and written back as it came.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+import orjson
+
+from fhirpub.errors import InvalidContent
+
+JsonObject = dict[str, Any]
+
+MAX_DEPTH = 64
+MAX_NODES = 100_000
+
+_BOM = b"\xef\xbb\xbf"
+_MAYBE_CONTROL = re.compile(rb"\\(?:u00[01]|[bf])")
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
+_LONGEST_INT = 18
+
+
+def loads(raw: bytes, *, trusted: bool = False) -> Any:
+    """Read one JSON text. ``trusted``: it is our own, only the digits need care.
+
+    Raises InvalidContent for anything that RFC 8259 forbids or that readers treat differently:
+    duplicate names, NaN, lone surrogates, another encoding than UTF-8, control characters in
+    strings other than tab, CR and LF, nesting deeper than 64, more than 100,000 values.
+    """
+    raw = raw.removeprefix(_BOM)
+    opened = raw.count(b"{") + raw.count(b"[")
+    if opened > MAX_NODES:
+        raise InvalidContent.because("the body holds too many values")
+    try:
+        value = orjson.loads(raw)
+        if _encoded(value) != raw:
+            # Written otherwise than we would: look again, for what the fast reader overlooks.
+            value = _DECODER.decode(raw.decode())
+    except (ValueError, RecursionError, InvalidOperation) as problem:
+        raise InvalidContent.because(_what_is_wrong(problem)) from None
+    if trusted:
+        return value
+    if opened > MAX_DEPTH or raw.count(b",") > MAX_NODES - MAX_DEPTH:
+        _refuse_excess(value)
+    if _MAYBE_CONTROL.search(raw):
+        _refuse_control_characters(value)
+    return value
+
+
+def dumps(value: Any) -> bytes:
+    """Write compact UTF-8 JSON, names in the order given, decimals digit by digit."""
+    return orjson.dumps(value, default=_decimal)
+
+
+def pretty(value: Any) -> bytes:
+    """Write UTF-8 JSON for people: two blanks an indent."""
+    return orjson.dumps(value, default=_decimal, option=orjson.OPT_INDENT_2)
+
+
+def _encoded(value: Any) -> bytes:
+    try:
+        return orjson.dumps(value)
+    except TypeError:  # nested deeper than the encoder goes
+        raise ValueError(_TOO_DEEP) from None
+
+
+def _decimal(value: Any) -> orjson.Fragment:
+    if isinstance(value, Decimal):
+        return orjson.Fragment(str(value))
+    raise TypeError(type(value).__name__)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> JsonObject:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        raise ValueError(_DUPLICATE)
+    return value
+
+
+def _whole(text: str) -> int | Decimal:
+    return int(text) if len(text) <= _LONGEST_INT else Decimal(text)
+
+
+_DUPLICATE = "the body is not valid JSON: an object has the same name twice"
+_TOO_DEEP = f"the body is nested deeper than {MAX_DEPTH} levels"
+_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_float=Decimal, parse_int=_whole)
+
+
+def _what_is_wrong(problem: Exception) -> str:
+    """Name the problem and its position, never the text around it."""
+    if isinstance(problem, RecursionError) or str(problem) == _TOO_DEEP:
+        return _TOO_DEEP
+    if str(problem) == _DUPLICATE:
+        return _DUPLICATE
+    if isinstance(problem, json.JSONDecodeError):
+        return f"the body is not valid JSON (line {problem.lineno}, column {problem.colno})"
+    return "the body is not valid JSON"
+
+
+def _refuse_excess(value: Any) -> None:
+    """Refuse what is nested too deep or holds too many values, a level at a time."""
+    level, depth, nodes = [value], 0, 0
+    while level:
+        depth += 1
+        if depth > MAX_DEPTH:
+            raise InvalidContent.because(_TOO_DEEP)
+        below = []
+        for each in level:
+            members = each.values() if type(each) is dict else each
+            if type(each) is dict or type(each) is list:
+                nodes += len(members)
+                below += [one for one in members if type(one) is dict or type(one) is list]
+        if nodes > MAX_NODES:
+            raise InvalidContent.because("the body holds too many values")
+        level = below
+
+
+def _refuse_control_characters(value: Any) -> None:
+    rest = [value]
+    for each in rest:  # grows while it is read
+        if isinstance(each, str) and _CONTROL.search(each):
+            raise InvalidContent.because("a string holds a control character")
+        if isinstance(each, dict):
+            rest += each
+            rest += each.values()
+        elif isinstance(each, list):
+            rest += each

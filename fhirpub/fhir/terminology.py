@@ -1,0 +1,190 @@
+"""The code systems and value sets that the service holds, to warn about codes (D-41, D-42)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Any
+
+from fhirpub.errors import ConfigurationError, Issue
+
+Codes = frozenset[str]
+IDENTIFIER_TYPES = "http://hl7.org/fhir/ValueSet/identifier-type"
+V2_0203 = "http://terminology.hl7.org/CodeSystem/v2-0203"
+
+_NATIONAL = re.compile("NN[A-Z]{3}")
+_LONGEST_SYSTEM = 255
+
+
+@dataclass(frozen=True, slots=True)
+class Terminology:
+    """Codes by code system (only systems held whole) and by value set and system."""
+
+    systems: Mapping[str, Codes]
+    value_sets: Mapping[str, Mapping[str, Codes]]
+
+    @classmethod
+    def load(cls, directories: Iterable[Path] = ()) -> Terminology:
+        """Read what comes with the service, then every ``*.json`` in the directories.
+
+        A file of a directory may replace one that comes with the service.
+        Raises ConfigurationError naming the file that cannot be used, and why.
+        """
+        files = [*_shipped(), *(file for each in directories for file in _files(each))]
+        read = [(name, _read(name, file)) for name, file in files]
+        systems: dict[str, Codes] = {}
+        for name, resource in read:
+            if resource["resourceType"] == "CodeSystem":
+                systems[_url(name, resource)] = _Reader(name, {}, {}).system(resource)
+        value_sets: dict[str, Mapping[str, Codes]] = {}
+        for name, resource in read:
+            if resource["resourceType"] == "ValueSet":
+                reader = _Reader(name, systems, value_sets)
+                value_sets[_url(name, resource)] = reader.value_set(resource)
+        return cls(systems, value_sets)
+
+    def holds_system(self, system: str) -> bool:
+        """Return whether all codes of the code system are known."""
+        return system in self.systems
+
+    def has_code(self, system: str, code: str) -> bool:
+        """Return whether the code is known to be of the code system."""
+        return code in self.systems.get(system, ())
+
+    def in_value_set(self, url: str, system: str, code: str) -> bool:
+        """Return whether the code is known to be in the value set."""
+        return code in self.value_sets.get(url, {}).get(system, ())
+
+    def coding_issues(self, coding: Mapping[str, Any], expression: str) -> list[Issue]:
+        """Return what there is to say about a Coding; never an error (D-41)."""
+        system, code = coding.get("system"), coding.get("code")
+        if not isinstance(system, str) or not isinstance(code, str):
+            return []
+        if self.has_code(system, code):
+            return []
+        named = system if len(system) <= _LONGEST_SYSTEM else "named here"
+        if self.holds_system(system):
+            said = f"the code is not in the code system {named}"
+            return [Issue("warning", "invalid", said, f"{expression}.code")]
+        said = f"value set not found: the code system {named} is not held, the code is unchecked"
+        return [Issue("information", "invalid", said, f"{expression}.system")]
+
+    def identifier_type_issues(self, coding: Mapping[str, Any], expression: str) -> list[Issue]:
+        """Return what there is to say about a Coding of Identifier.type (D-42)."""
+        system, code = coding.get("system", ""), coding.get("code", "")
+        if self.in_value_set(IDENTIFIER_TYPES, system, code):
+            return []
+        # One code of v2-0203 stands for many: NNxxx, with the country's three letters.
+        known = "NNxxx" if _NATIONAL.fullmatch(code) else code
+        if self.has_code(V2_0203, known) and system == V2_0203:
+            said = f"the code is in {V2_0203}, but not in the value set {IDENTIFIER_TYPES}"
+            return [Issue("information", "invalid", said, expression)]
+        said = f"the code is not in the value set {IDENTIFIER_TYPES}"
+        return [Issue("warning", "invalid", said, expression)]
+
+
+def _shipped() -> Iterator[tuple[str, Traversable]]:
+    folder = resources.files("fhirpub.schemas") / "valuesets"
+    for file in sorted(folder.iterdir(), key=lambda each: each.name):
+        yield file.name, file
+
+
+def _files(directory: Path) -> Iterator[tuple[str, Path]]:
+    if not directory.is_dir():
+        raise ConfigurationError(f"terminology.value_set_directories: no directory {directory}")
+    for file in sorted(directory.glob("*.json")):
+        yield str(file), file
+
+
+def _read(name: str, file: Traversable) -> dict[str, Any]:
+    try:
+        resource = json.loads(file.read_bytes())
+    except (OSError, ValueError, RecursionError) as problem:
+        raise ConfigurationError(f"{name} cannot be read: {problem}") from None
+    kind = resource.get("resourceType") if isinstance(resource, dict) else None
+    if kind not in ("CodeSystem", "ValueSet"):
+        raise ConfigurationError(f"{name} is not a ValueSet or CodeSystem in JSON")
+    return dict(resource)
+
+
+def _url(name: str, resource: Mapping[str, Any]) -> str:
+    url = resource.get("url")
+    if not isinstance(url, str) or not url:
+        raise ConfigurationError(f"{name} has no url")
+    return url
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Reads one file; what is wrong with it is told with its name."""
+
+    name: str
+    systems: Mapping[str, Codes]
+    value_sets: Mapping[str, Mapping[str, Codes]]
+
+    def system(self, resource: Mapping[str, Any]) -> Codes:
+        if resource.get("content") != "complete":
+            raise self._wrong("content must be complete, or codes would be missed")
+        return frozenset(self._codes(resource))
+
+    def value_set(self, resource: Mapping[str, Any]) -> Mapping[str, Codes]:
+        expansion = self._object(resource.get("expansion", {}), "expansion")
+        found: dict[str, set[str]] = {}
+        if "contains" in expansion:
+            self._expanded(expansion, found)
+        else:
+            compose = self._object(resource.get("compose", {}), "compose")
+            if "exclude" in compose:
+                raise self._wrong("compose.exclude is not understood; give its expansion")
+            for include in self._list(compose, "include"):
+                self._included(include, found)
+        if not found:
+            raise self._wrong("no codes: neither compose.include nor expansion.contains")
+        return {system: frozenset(codes) for system, codes in found.items()}
+
+    def _included(self, include: Mapping[str, Any], found: dict[str, set[str]]) -> None:
+        if "filter" in include or "valueSet" in include:
+            raise self._wrong("compose.include with filter or valueSet; give its expansion")
+        system = self._text(include, "system")
+        if "concept" in include:
+            found.setdefault(system, set()).update(self._codes(include))
+        elif system in self.systems:
+            found.setdefault(system, set()).update(self.systems[system])
+        else:
+            raise self._wrong(f"all of {system} is included, but there is no file with its codes")
+
+    def _expanded(self, node: Mapping[str, Any], found: dict[str, set[str]]) -> None:
+        for each in self._list(node, "contains"):
+            if "code" in each and each.get("abstract") is not True:
+                found.setdefault(self._text(each, "system"), set()).add(self._text(each, "code"))
+            self._expanded(each, found)
+
+    def _codes(self, node: Mapping[str, Any]) -> Iterator[str]:
+        for concept in self._list(node, "concept"):
+            yield self._text(concept, "code")
+            yield from self._codes(concept)
+
+    def _list(self, node: Mapping[str, Any], name: str) -> Iterator[Mapping[str, Any]]:
+        items = node.get(name, [])
+        if not isinstance(items, list):
+            raise self._wrong(f"{name} must be an array")
+        return (self._object(each, name) for each in items)
+
+    def _object(self, value: object, name: str) -> Mapping[str, Any]:
+        if not isinstance(value, dict):
+            raise self._wrong(f"{name} must be an object")
+        return value
+
+    def _text(self, node: Mapping[str, Any], name: str) -> str:
+        value = node.get(name)
+        if not isinstance(value, str) or not value:
+            raise self._wrong(f"{name} must be a string")
+        return value
+
+    def _wrong(self, problem: str) -> ConfigurationError:
+        return ConfigurationError(f"{self.name}: {problem}")

@@ -1,0 +1,65 @@
+"""Dates and times: local or UTC on the way in, UTC from then on (D-65, D-66, D-103)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
+from email.utils import formatdate, parsedate_to_datetime
+
+_TIME = re.compile(
+    r"(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2})"
+    r"T(?P<clock>[0-9]{2}:[0-9]{2}):(?P<second>[0-9]{2})(?P<fraction>\.[0-9]{1,9})?"
+    r"(?P<offset>Z|[+-][0-9]{2}:[0-9]{2})?"
+)
+_LEAP_SECOND = 60
+
+
+@dataclass(frozen=True, slots=True)
+class UtcTime:
+    """A time as it is stored. ``zone_assumed``: the sender left the offset out."""
+
+    text: str
+    zone_assumed: bool
+
+
+def to_utc(text: str, *, default_zone: tzinfo) -> UtcTime | None:
+    """Return a time in UTC with the digits of its fraction kept; ``:60`` is the next minute.
+
+    None: the text holds no time of day, or none that exists; the schema judges what it is.
+    """
+    match = _TIME.fullmatch(text)
+    if match is None:
+        return None
+    seconds = int(match["second"])
+    if seconds > _LEAP_SECOND:
+        return None
+    offset = match["offset"]
+    try:
+        local = datetime.fromisoformat(f"{match['date']}T{match['clock']}:00{offset or ''}")
+        zoned = local if offset else local.replace(tzinfo=default_zone)
+        moment = zoned.astimezone(UTC) + timedelta(seconds=seconds)
+    except (ValueError, OverflowError):
+        return None
+    return UtcTime(f"{moment.isoformat()[:19]}{match['fraction'] or ''}Z", not offset)
+
+
+def instant(milliseconds: int) -> str:
+    """Return a FHIR instant in UTC, such as ``2026-11-21T10:00:00.123Z``."""
+    moment = datetime.fromtimestamp(milliseconds // 1000, UTC)
+    return f"{moment.isoformat()[:19]}.{milliseconds % 1000:03d}Z"
+
+
+def http_date(milliseconds: int) -> str:
+    """Return the HTTP-date of a moment, to the second (RFC 9110 section 5.6.7)."""
+    return formatdate(milliseconds // 1000, usegmt=True)
+
+
+def from_http(text: str) -> int | None:
+    """Read an HTTP-date, or an instant as the specification writes it, as milliseconds."""
+    try:
+        if _TIME.fullmatch(text):
+            return int(datetime.fromisoformat(text).timestamp() * 1000)
+        return int(parsedate_to_datetime(text).timestamp() * 1000)
+    except (ValueError, TypeError, OverflowError):
+        return None

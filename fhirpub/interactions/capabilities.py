@@ -1,0 +1,156 @@
+"""What the service says of itself, made from the enabled types: it cannot drift (D-1 to D-16)."""
+
+from __future__ import annotations
+
+import hashlib
+
+import fhirpub
+from fhirpub.fhir.strict_json import JsonObject, dumps
+from fhirpub.interactions.context import Context
+from fhirpub.plugin_api import ResourceType
+
+ID = "fhirpub"
+_BASE_PROFILE = "http://hl7.org/fhir/StructureDefinition"
+_SEARCHABLE = (
+    (
+        "identifier",
+        "token",
+        "http://hl7.org/fhir/SearchParameter/clinical-identifier",
+        "The business identifier: system|value, value, or system|",
+    ),
+    ("_id", "token", "http://hl7.org/fhir/SearchParameter/Resource-id", "The logical id"),
+)
+
+
+def statement(context: Context) -> tuple[str, bytes]:
+    """Return the CapabilityStatement and its entity tag."""
+    body = dumps(_statement(context))
+    return f'W/"{hashlib.sha256(body).hexdigest()[:16]}"', body
+
+
+def own_resources(context: Context) -> dict[tuple[str, str], bytes]:
+    """Return our own readable resources by type and id (D-3, D-6)."""
+    own = {("CapabilityStatement", ID): statement(context)[1]}
+    for each in context.types.values():
+        definition = _register_definition(each, context)
+        own["OperationDefinition", definition["id"]] = dumps(definition)
+    return own
+
+
+def _statement(context: Context) -> JsonObject:
+    types = list(context.types.values())
+    parts = sorted({part.type for each in types for part in each.parts})
+    return {
+        "resourceType": "CapabilityStatement",
+        "id": ID,
+        "url": f"{context.fhir_url}/CapabilityStatement/{ID}",
+        "version": fhirpub.__version__,
+        "name": "Fhirpub",
+        "title": "Diagnostic Report Publishing Service",
+        "status": "active",
+        "date": fhirpub.RELEASED,
+        "publisher": "fhirpub",
+        "kind": "instance",
+        "software": {"name": "fhirpub", "version": fhirpub.__version__},
+        "implementation": {
+            "description": "Registers, returns, updates and finds diagnostic reports",
+            "url": context.fhir_url,
+        },
+        "fhirVersion": "4.0.1",
+        "format": ["json"],
+        "rest": [
+            {
+                "mode": "server",
+                "security": {
+                    "service": [
+                        {
+                            "coding": [
+                                {
+                                    "system": "http://terminology.hl7.org/CodeSystem/"
+                                    "restful-security-service",
+                                    "code": "OAuth",
+                                }
+                            ],
+                            "text": "OAuth 2.0 client credentials",
+                        }
+                    ],
+                    "description": f"Ask for a token at {context.config.base_url}/oauth/token",
+                },
+                "resource": [
+                    *(_resource(each, context) for each in types),
+                    *(_readable(name) for name in parts),
+                    *(
+                        _readable(name)
+                        for name in ("Binary", "CapabilityStatement", "OperationDefinition")
+                    ),
+                ],
+            }
+        ],
+    }
+
+
+def _resource(resource_type: ResourceType, context: Context) -> JsonObject:
+    operation = f"{context.fhir_url}/OperationDefinition/{resource_type.name}-register"
+    interactions = ("read", "vread", "patch", "history-instance", "create", "search-type")
+    return {
+        "type": resource_type.name,
+        "profile": resource_type.profile or f"{_BASE_PROFILE}/{resource_type.name}",
+        "interaction": [{"code": code} for code in interactions],
+        "versioning": "versioned",
+        "readHistory": True,
+        "updateCreate": False,
+        "conditionalCreate": False,
+        "conditionalRead": "full-support",
+        "conditionalUpdate": False,
+        "conditionalDelete": "not-supported",
+        "searchParam": [
+            {"name": name, "definition": url, "type": kind, "documentation": text}
+            for name, kind, url, text in _SEARCHABLE
+        ],
+        "operation": [{"name": "register", "definition": operation}],
+    }
+
+
+def _readable(type_name: str) -> JsonObject:
+    return {
+        "type": type_name,
+        "profile": f"{_BASE_PROFILE}/{type_name}",
+        "interaction": [{"code": "read"}],
+    }
+
+
+def _register_definition(resource_type: ResourceType, context: Context) -> JsonObject:
+    name = resource_type.name
+    resources = [
+        (resource_type.entry_name, name, True),
+        *((part.name, part.type, part.required) for part in resource_type.parts),
+    ]
+    taken = [
+        {"name": entry, "use": "in", "min": int(needed), "max": "1", "type": kind}
+        for entry, kind, needed in resources
+    ]
+    given = [
+        {"name": resource_type.entry_name, "use": "out", "min": 1, "max": "1", "type": name},
+        {"name": "issues", "use": "out", "min": 1, "max": "1", "type": "OperationOutcome"},
+    ]
+    return {
+        "resourceType": "OperationDefinition",
+        "id": f"{name}-register",
+        "url": f"{context.fhir_url}/OperationDefinition/{name}-register",
+        "name": f"{name}Register",
+        "title": f"Register a {name}",
+        "status": "active",
+        "kind": "operation",
+        "date": fhirpub.RELEASED,
+        "description": (
+            f"Registers a {name} under its one business identifier. The same identifier again "
+            "creates nothing and gets the first answer."
+        ),
+        "affectsState": True,
+        "code": "register",
+        "resource": [name],
+        "system": False,
+        "type": True,
+        "instance": False,
+        "parameter": [*taken, *given],
+    }

@@ -1,0 +1,43 @@
+"""What every interaction works with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import tzinfo
+
+from fhirpub.clock import Clock
+from fhirpub.config import Config
+from fhirpub.fhir.schema import Schemas
+from fhirpub.fhir.terminology import Terminology
+from fhirpub.fhir.times import instant
+from fhirpub.plugin_api import ResourceType, RuleContext
+from fhirpub.storage.contract import Resources
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """The store, the enabled types and what judges them; one for the life of the service."""
+
+    config: Config
+    resources: Resources
+    types: Mapping[str, ResourceType]
+    schemas: Schemas
+    terminology: Terminology
+    clock: Clock
+    default_zone: tzinfo
+
+    @property
+    def fhir_url(self) -> str:
+        """The FHIR base, without a slash at its end."""
+        return f"{self.config.base_url}/fhir/r4"
+
+    def rules_for(self, tenant_id: str) -> RuleContext:
+        """Return what the rules of a plugin may look at."""
+        return RuleContext(
+            tenant_id=tenant_id,
+            today=instant(self.clock())[:10],
+            terminology=self.terminology,
+            allow_gender_unknown=self.config.fhir.allow_gender_unknown,
+            organization_namespaces=tuple(self.config.fhir.organization_namespaces),
+        )

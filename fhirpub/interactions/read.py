@@ -1,0 +1,71 @@
+"""Read: the latest version, one version, or a part that came with a resource (D-93 to D-104)."""
+
+from __future__ import annotations
+
+from fhirpub.errors import NoSuchResource
+from fhirpub.fhir.strict_json import dumps, loads
+from fhirpub.interactions.context import Context
+from fhirpub.plugin_api import Part
+from fhirpub.storage.contract import Version
+from fhirpub.tenant import Tenant, is_resource_id
+
+
+async def read(type_name: str, resource_id: str, *, tenant: Tenant, context: Context) -> Version:
+    """Return the latest version.
+
+    Raises NoSuchResource for what is unknown as for what is another tenant's (D-24, D-97).
+    """
+    found = None
+    if is_resource_id(resource_id):
+        found = await context.resources.latest(tenant.id, resource_id)
+    if found is None or found.type != type_name:
+        raise NoSuchResource(type_name, resource_id)
+    return found
+
+
+async def vread(
+    type_name: str, resource_id: str, version: str, *, tenant: Tenant, context: Context
+) -> Version:
+    """Return one version; raises NoSuchResource as :func:`read` does."""
+    found = None
+    if is_resource_id(resource_id) and version.isdecimal() and version.isascii():
+        number = int(version[:10])
+        if str(number) == version:
+            found = await context.resources.version(tenant.id, resource_id, number)
+    if found is None or found.type != type_name:
+        raise NoSuchResource(type_name, f"{resource_id}/_history/{version}")
+    return found
+
+
+async def read_part(type_name: str, part_id: str, *, tenant: Tenant, context: Context) -> Version:
+    """Return a patient or an organization as it came with a resource (D-94).
+
+    It has no record of its own: its id leads to the resource that it came with.
+    """
+    for part in _parts_of(type_name, context) if is_resource_id(part_id) else ():
+        owner_id = tenant.part_id(part_id, part.name)
+        owner = await context.resources.version(tenant.id, owner_id, 1)
+        if owner is not None:
+            body = loads(owner.parts, trusted=True).get(part.name)
+            if body is not None and body["resourceType"] == type_name:
+                return _record(owner, part_id, dumps(body))
+    raise NoSuchResource(type_name, part_id)
+
+
+def _parts_of(type_name: str, context: Context) -> list[Part]:
+    every = [part for each in context.types.values() for part in each.parts]
+    return list({part.name: part for part in every if part.type == type_name}.values())
+
+
+def _record(owner: Version, part_id: str, body: bytes) -> Version:
+    return Version(
+        id=part_id,
+        version=1,
+        type="",
+        system="",
+        value="",
+        status="",
+        created=owner.created,
+        updated=owner.created,
+        body=body,
+    )

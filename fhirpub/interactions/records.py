@@ -1,0 +1,79 @@
+"""From resources to what is stored of them, and back to what is shown."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from fhirpub.errors import StoreUnavailable
+from fhirpub.fhir.document import Document, attach, list_form
+from fhirpub.fhir.strict_json import JsonObject, dumps, loads
+from fhirpub.fhir.times import instant
+from fhirpub.interactions.context import Context
+from fhirpub.plugin_api import Change, ResourceType
+from fhirpub.storage.contract import Blob, Version
+
+_SUBSETTED = {
+    "system": "http://terminology.hl7.org/CodeSystem/v3-ObservationValue",
+    "code": "SUBSETTED",
+}
+_OURS = ("versionId", "lastUpdated")
+
+
+def stamped(resource: JsonObject, resource_id: str, *, version: int, updated: int) -> JsonObject:
+    """Return a resource under its id, with our version and time and the sender's other meta."""
+    kept = {
+        name: value
+        for name, value in resource.get("meta", {}).items()
+        if name.lstrip("_") not in _OURS
+    }
+    meta = {"versionId": str(version), "lastUpdated": instant(updated), **kept}
+    head = {"resourceType": resource["resourceType"], "id": resource_id, "meta": meta}
+    return head | {name: value for name, value in resource.items() if name not in {*head, "_id"}}
+
+
+def subsetted(meta: Mapping[str, Any]) -> JsonObject:
+    """Return a meta that says that elements are left out."""
+    tags = [tag for tag in meta.get("tag", ()) if tag.get("code") != _SUBSETTED["code"]]
+    return {**meta, "tag": [*tags, _SUBSETTED]}
+
+
+def blobs_of(documents: Iterable[Document]) -> tuple[Blob, ...]:
+    """Return the documents as they are kept, each once."""
+    unique = {each.sha256: each for each in documents}
+    return tuple(Blob(each.sha256, each.content_type, each.data) for each in unique.values())
+
+
+def events_of(change: Change, resource_type: ResourceType) -> bytes:
+    """Return the events of a change, each with an id of its own, as they are stored."""
+    return dumps(
+        [
+            {"id": str(uuid.uuid4()), "type": event.type, "data": event.data}
+            for event in resource_type.events(change)
+        ]
+    )
+
+
+async def whole(version: Version, *, tenant_id: str, context: Context) -> bytes:
+    """Return a version's JSON with its documents in it (D-93)."""
+    if not version.documents:
+        return version.body
+    blobs = await context.resources.blobs(tenant_id, version.documents)
+    if len(blobs) < len(version.documents):
+        raise StoreUnavailable("a document is missing")
+    return attach(version.body, {name: blob.data for name, blob in blobs.items()})
+
+
+def listed(version: Version, resource_type: ResourceType, *, context: Context) -> JsonObject:
+    """Return a version as lists show it: documents by their address, tagged so (D-93, D-132)."""
+    resource: JsonObject = loads_stored(version.body)
+    url = f"{context.fhir_url}/Binary"
+    if list_form(resource, resource_type.attachments, binary_url=url):
+        resource["meta"] = subsetted(resource["meta"])
+    return resource
+
+
+def loads_stored(body: bytes) -> Any:
+    """Read our own JSON, which holds markers where documents were."""
+    return loads(body, trusted=True)

@@ -1,0 +1,146 @@
+"""Register: one call, safe to repeat, that makes a resource with its documents (D-30 to D-92).
+
+The id follows from the business identifier, so that racing registrations meet at one key of
+the store. Whoever loses the race, or comes years later, gets the first answer again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from fhirpub.errors import InvalidContent, Issue, StoreUnavailable, TooLarge
+from fhirpub.fhir.document import detach
+from fhirpub.fhir.invariants import broken_invariants
+from fhirpub.fhir.outcome import outcome_of
+from fhirpub.fhir.strict_json import JsonObject, dumps, loads
+from fhirpub.interactions import rules
+from fhirpub.interactions.context import Context
+from fhirpub.interactions.records import blobs_of, events_of, stamped, subsetted
+from fhirpub.interactions.submission import Submission
+from fhirpub.plugin_api import Change, ResourceType
+from fhirpub.storage.contract import Blob, Version
+from fhirpub.tenant import Tenant
+
+ReadBody = Callable[[Any, ResourceType], Submission]
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """A resource as it was first registered, and whether this call did it."""
+
+    first: Version
+    created: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """What will be stored if the identifier is free."""
+
+    version: Version
+    blobs: tuple[Blob, ...]
+
+
+def prepare(
+    body: bytes,
+    *,
+    read_body: ReadBody,
+    resource_type: ResourceType,
+    tenant: Tenant,
+    context: Context,
+) -> Candidate:
+    """Judge a body and make of it what will be stored; pure, for any thread.
+
+    Raises InvalidContent, TooLarge, BrokenRule with all the issues of the stage that failed.
+    """
+    submission = read_body(loads(body), resource_type)
+    _judge(submission, context, tenant.id)
+    return _candidate(submission, tenant, context)
+
+
+async def register(candidate: Candidate, *, tenant: Tenant, context: Context) -> Registration:
+    """Store a candidate unless its identifier is taken; return what is registered then."""
+    resources, version = context.resources, candidate.version
+    known = await resources.version(tenant.id, version.id, 1)
+    if known is not None:
+        return Registration(known, created=False)
+    if candidate.blobs:
+        await resources.add_blobs(tenant.id, candidate.blobs)
+    if await resources.add(tenant.id, version):
+        return Registration(version, created=True)
+    winner = await resources.version(tenant.id, version.id, 1)
+    if winner is None:
+        raise StoreUnavailable("a taken key reads as free")
+    return Registration(winner, created=False)
+
+
+def _judge(submission: Submission, context: Context, tenant_id: str) -> None:
+    """Go through the stages; each raises with everything that it found."""
+    entry, resource_type = submission.entry, submission.type
+    zones = list(rules.times_as_utc(entry.resource, resource_type, context))
+    submission.documents, undecodable = detach(entry.resource, resource_type.attachments)
+    rules.within_limits(
+        submission.documents, most=context.config.limits.attachment_bytes, at=entry.at
+    )
+    structural = list(rules.structure(submission, context))
+    structural += [each.below(entry.at) for each in undecodable]
+    if structural:
+        raise InvalidContent(structural)
+    found = [each.below(entry.at) for each in zones]
+    for piece in (entry, *submission.parts.values()):
+        found += [each.below(piece.at) for each in broken_invariants(piece.objects, submission.local)]
+    found += rules.of_submission(submission, context, tenant_id)
+    submission.remarks += rules.refuse(found)
+
+
+def _candidate(submission: Submission, tenant: Tenant, context: Context) -> Candidate:
+    resource, resource_type = submission.entry.resource, submission.type
+    identifier = resource["identifier"][0]
+    key = (resource_type.name, identifier["system"], identifier["value"])
+    resource_id = tenant.resource_id(*key)
+    part_ids = {name: tenant.part_id(resource_id, name) for name in submission.parts}
+    rules.point_references_at(submission, part_ids)
+    now = context.clock()
+    stored = stamped(resource, resource_id, version=1, updated=now)
+    parts = {
+        name: stamped(entry.resource, part_ids[name], version=1, updated=now)
+        for name, entry in submission.parts.items()
+    }
+    change = Change(id=resource_id, version=1, after=stored, before=None, parts=parts)
+    version = Version(
+        id=resource_id,
+        version=1,
+        type=resource_type.name,
+        system=identifier["system"],
+        value=identifier["value"],
+        status=resource["status"],
+        created=now,
+        updated=now,
+        body=dumps(stored),
+        documents=tuple(dict.fromkeys(each.sha256 for each in submission.documents)),
+        response=dumps(_response(submission, stored)),
+        parts=dumps(parts),
+        events=events_of(change, resource_type),
+    )
+    size = len(version.body) + len(version.parts)
+    if size > context.config.limits.resource_bytes:
+        most = context.config.limits.resource_bytes
+        raise TooLarge.because(f"has more than {most} bytes beside its documents")
+    return Candidate(version, blobs_of(submission.documents))
+
+
+def _response(submission: Submission, stored: JsonObject) -> JsonObject:
+    """Return the answer to a registration: the resource in short, and the issues (D-87, D-88)."""
+    kept = ("resourceType", "id", "meta", "identifier", "status", *submission.type.summary)
+    short = {name: stored[name] for name in kept if name in stored}
+    if len(short) < len(stored):
+        short["meta"] = subsetted(stored["meta"])
+    created = Issue("information", "informational", f"{submission.type.name} was created")
+    return {
+        "resourceType": "Parameters",
+        "parameter": [
+            {"name": submission.type.entry_name, "resource": short},
+            {"name": "issues", "resource": outcome_of([created, *submission.remarks])},
+        ],
+    }

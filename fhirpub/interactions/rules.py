@@ -1,0 +1,290 @@
+"""The rules that are the same for every resource type, in the order in which they are asked.
+
+Each looks at one aspect and yields issues. Errors with the code ``business-rule`` are a 422,
+other errors a 400 (R-A); warnings and information travel with the answer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from fhirpub.errors import BrokenRule, InvalidContent, Issue, TooLarge
+from fhirpub.fhir.document import Document, attachments_of, hash_verdict
+from fhirpub.fhir.elements import items_of, place_of, values_at
+from fhirpub.fhir.strict_json import JsonObject
+from fhirpub.fhir.times import to_utc
+from fhirpub.interactions.context import Context
+from fhirpub.interactions.submission import Submission
+from fhirpub.plugin_api import Entry, ResourceType, RuleContext
+
+_ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s]+")
+_MIME = re.compile(r"[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+(?:\s*;.+)?")
+_RELATIVE = re.compile(r"[A-Z][A-Za-z]+/[A-Za-z0-9.-]{1,64}(?:/_history/[A-Za-z0-9.-]{1,64})?")
+_LONGEST_URL = 2048
+_PDF = "application/pdf"
+
+
+def refuse(issues: Iterable[Issue]) -> list[Issue]:
+    """Raise for errors, those of 400 before those of 422; return the rest."""
+    collected = list(issues)
+    errors = [each for each in collected if each.severity == "error"]
+    broken = [each for each in errors if each.code == "business-rule"]
+    if len(errors) > len(broken):
+        raise InvalidContent(each for each in errors if each.code != "business-rule")
+    if broken:
+        raise BrokenRule(broken)
+    return collected
+
+
+def within_limits(documents: Iterable[Document], *, most: int, at: str) -> None:
+    """Raise TooLarge naming each document above the limit (D-59, D-60)."""
+    issues = [
+        Issue("error", "too-costly", f"has more than {most} bytes", f"{at}.{each.at}.data")
+        for each in documents
+        if len(each.data) > most
+    ]
+    if issues:
+        raise TooLarge(issues)
+
+
+def identifier(resource: Mapping[str, Any]) -> Iterator[Issue]:
+    """Exactly one identifier with system and value (D-44)."""
+    identifiers = resource.get("identifier")
+    if not isinstance(identifiers, list) or len(identifiers) != 1:
+        yield Issue("error", "invalid", "must be a list of exactly one identifier", "identifier")
+        return
+    one = identifiers[0] if isinstance(identifiers[0], dict) else {}
+    for name in ("system", "value"):
+        text = one.get(name)
+        if not isinstance(text, str) or not text.strip():
+            yield Issue("error", "invalid", "is required", f"identifier[0].{name}")
+    system = one.get("system")
+    if isinstance(system, str) and system.strip() and not _ABSOLUTE.fullmatch(system):
+        yield Issue("error", "invalid", "must be an absolute URI", "identifier[0].system")
+
+
+def structure(submission: Submission, context: Context) -> Iterator[Issue]:
+    """Everything that is wrong by FHIR's own definitions of the resources."""
+    entry = submission.entry
+    yield from _each(entry, of_structure(entry.resource, submission.type, context))
+    for part in submission.parts.values():
+        if "id" not in part.resource:
+            yield Issue("error", "exception", "is required: references need it", f"{part.at}.id")
+        problems = context.schemas.problems(part.resource["resourceType"], part.resource)
+        yield from _each(part, problems)
+
+
+def of_structure(
+    resource: JsonObject, resource_type: ResourceType, context: Context
+) -> Iterator[Issue]:
+    """What is wrong with a resource by its schema; the identifier has words of its own."""
+    found = list(identifier(resource))
+    yield from found
+    for issue in context.schemas.problems(resource_type.name, resource):
+        if not (found and issue.expression.startswith("identifier")):
+            yield issue
+
+
+def of_submission(submission: Submission, context: Context, tenant_id: str) -> Iterator[Issue]:
+    """Every rule about a structurally valid submission."""
+    rules = context.rules_for(tenant_id)
+    allowed = submission.type.create_statuses
+    yield from _each(submission.entry, status(submission.entry.resource, allowed))
+    yield from of_resource(submission.entry, submission.type, submission.documents, context, rules)
+    for part in submission.type.parts:
+        entry = submission.parts.get(part.name)
+        if entry is not None:
+            yield from _modifiers(entry)
+            yield from part.rules(entry, rules)
+    yield from _each(submission.entry, references(submission))
+    yield from _each(submission.entry, tenant_in_system(submission.entry.resource, tenant_id))
+
+
+def of_resource(
+    entry: Entry,
+    resource_type: ResourceType,
+    documents: Sequence[Document],
+    context: Context,
+    rules: RuleContext,
+) -> Iterator[Issue]:
+    """Every rule about the resource alone, at registration as at update."""
+    yield from _modifiers(entry)
+    found = attachments(entry.resource, resource_type, documents, context.config.fhir.hash_check)
+    yield from _each(entry, found)
+    yield from _each(entry, codings(entry.resource, resource_type, rules))
+    yield from resource_type.rules(entry, rules)
+
+
+def status(resource: Mapping[str, Any], allowed: frozenset[str]) -> Iterator[Issue]:
+    """One of the statuses of this operation (D-39, D-110)."""
+    if resource.get("status") not in allowed:
+        rule = f"must be one of {', '.join(sorted(allowed))}"
+        yield Issue("error", "exception", rule, "status")
+
+
+def attachments(
+    resource: JsonObject, resource_type: ResourceType, documents: Sequence[Document], check: str
+) -> Iterator[Issue]:
+    """Data and hash, or a url; and remarks about what the data turn out to be (D-56 to D-64)."""
+    by_place = {each.at: each for each in documents}
+    for element in resource_type.attachments:
+        if resource_type.attachments_required and element not in resource:
+            yield Issue("error", "exception", "is required", element)
+    for at, attachment in attachments_of(resource, resource_type.attachments):
+        yield from (each.below(at) for each in _attachment(attachment))
+        document = by_place.get(at)
+        if document is not None:
+            yield from (each.below(at) for each in _content(attachment, document, check))
+
+
+def _attachment(attachment: JsonObject) -> Iterator[Issue]:
+    has = attachment.keys() & {"data", "hash", "url"}
+    if not ({"data", "hash"} <= has or "url" in has):
+        yield Issue("error", "exception", "must have data and hash, or a url")
+    elif "data" in has and "hash" not in has:
+        yield Issue("error", "exception", "data needs a hash")
+    kind = attachment.get("contentType")
+    if kind is not None and not _MIME.fullmatch(kind):
+        yield Issue("error", "exception", "must be a MIME type", "contentType")
+    elif kind is not None and kind.partition(";")[0].strip().lower() != _PDF:
+        yield Issue("information", "informational", f"{_PDF} is preferred", "contentType")
+    if "url" in has and not _is_web_address(attachment["url"]):
+        rule = f"must be an absolute http or https URL of at most {_LONGEST_URL} characters"
+        yield Issue("error", "exception", rule, "url")
+
+
+def _content(attachment: JsonObject, document: Document, check: str) -> Iterator[Issue]:
+    verdict = hash_verdict(attachment.get("hash", ""), document) if check != "off" else True
+    if verdict is None and "hash" in attachment:
+        rule = "is neither SHA-256 nor SHA-1, in hex or base64: not checked"
+        yield Issue("information", "informational", rule, "hash")
+    elif verdict is False and check == "strict":
+        yield Issue("error", "business-rule", "is not the hash of data", "hash")
+    elif verdict is False:
+        yield Issue("warning", "invalid", "is not the hash of data", "hash")
+    if attachment.get("size", len(document.data)) != len(document.data):
+        yield Issue("warning", "invalid", "is not the size of data", "size")
+    if document.content_type.lower() == _PDF and not document.data.startswith(b"%PDF-"):
+        yield Issue("warning", "invalid", "does not begin as a PDF does", "data")
+
+
+def _is_web_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname
+    except ValueError:
+        return False
+    plain = parts.scheme in ("http", "https") and bool(host) and "@" not in parts.netloc
+    return plain and len(url) <= _LONGEST_URL and url.isprintable() and " " not in url
+
+
+def codings(
+    resource: JsonObject, resource_type: ResourceType, rules: RuleContext
+) -> Iterator[Issue]:
+    """Warnings about codes that no value set we hold has (D-41)."""
+    for element in resource_type.codings:
+        for at, concept in items_of(resource, element):
+            for index, coding in enumerate(concept.get("coding", ())):
+                yield from rules.terminology.coding_issues(coding, f"{at}.coding[{index}]")
+
+
+def references(submission: Submission) -> Iterator[Issue]:
+    """The parts are referred to; nothing else relative is (D-33 to D-36)."""
+    resource = submission.entry.resource
+    for part in submission.type.parts:
+        places = [(at, each.get("reference")) for at, each in items_of(resource, part.referred_by)]
+        if part.name not in submission.parts:
+            continue
+        if not places:
+            yield Issue("error", "exception", "is required", part.referred_by)
+        elif all(submission.local.get(literal or "") != part.name for _at, literal in places):
+            rule = f"must refer to the {part.type} of the entry {part.name}"
+            yield Issue("error", "business-rule", rule, f"{places[0][0]}.reference")
+    for each in submission.entry.objects:
+        literal = each.get("reference")
+        if not isinstance(literal, str) or literal in submission.local:
+            continue
+        if _RELATIVE.fullmatch(literal):
+            at = f"{place_of(resource, each)}.reference"
+            yield Issue("warning", "invalid", "refers to nothing that is held here", at)
+
+
+def point_references_at(submission: Submission, part_ids: Mapping[str, str]) -> None:
+    """Rewrite every reference to a part, wherever it stands, to the part's own id (D-94)."""
+    resource = submission.entry.resource
+    for entry in (submission.entry, *submission.parts.values()):
+        for each in entry.objects:
+            literal = each.get("reference")
+            name = submission.local.get(literal) if isinstance(literal, str) else None
+            if name is not None:
+                target = submission.parts[name].resource
+                each["reference"] = f"{target['resourceType']}/{part_ids[name]}"
+    for part in submission.type.parts:
+        for _at, reference in items_of(resource, part.referred_by):
+            if reference.get("reference") == f"{part.type}/{part_ids.get(part.name)}":
+                _describe(reference, submission.parts[part.name].resource)
+
+
+def _describe(reference: JsonObject, part: Mapping[str, Any]) -> None:
+    """Add identifier and display of what is referred to, unless the sender gave his own."""
+    for one in part.get("identifier", ()):
+        if "system" in one and "value" in one:
+            reference.setdefault("identifier", {"system": one["system"], "value": one["value"]})
+            break
+    display = _display(part.get("name"))
+    if display:
+        reference.setdefault("display", display)
+
+
+def _display(name: Any) -> str:
+    if isinstance(name, list) and name:
+        given = [each for each in name[0].get("given", ()) if each]
+        return str(name[0].get("text") or " ".join([*given, name[0].get("family", "")]).strip())
+    return name if isinstance(name, str) else ""
+
+
+def tenant_in_system(resource: JsonObject, tenant_id: str) -> Iterator[Issue]:
+    """The identifier's system must not embed the organization's id (D-46)."""
+    system = unquote(resource["identifier"][0]["system"]).lower()
+    if tenant_id in system or tenant_id.replace("-", "") in system:
+        rule = "must not contain the organization's id: it comes from the access token"
+        yield Issue("error", "business-rule", rule, "identifier[0].system")
+
+
+def times_as_utc(
+    resource: JsonObject, resource_type: ResourceType, context: Context
+) -> Iterator[Issue]:
+    """Store times as UTC; tell when a zone had to be assumed (D-65). Changes the resource."""
+    for path in resource_type.times:
+        for holder, name, at in values_at(resource, path):
+            text = holder[name]
+            time = (
+                to_utc(text, default_zone=context.default_zone) if isinstance(text, str) else None
+            )
+            if time is None:
+                continue
+            holder[name] = time.text
+            if time.zone_assumed:
+                zone = context.config.fhir.default_timezone
+                yield Issue("warning", "invalid", f"has no offset: read as {zone}", at)
+
+
+def _modifiers(entry: Entry) -> Iterator[Issue]:
+    """What must be understood or refused is refused (D-38)."""
+    for each in entry.objects:
+        if _MODIFIERS.isdisjoint(each):
+            continue
+        for name in _MODIFIERS & each.keys():
+            at = ".".join(filter(None, (entry.at, place_of(entry.resource, each), name)))
+            yield Issue("error", "business-rule", "is not supported: it changes meanings", at)
+
+
+_MODIFIERS = frozenset({"modifierExtension", "implicitRules", "_implicitRules"})
+
+
+def _each(entry: Entry, issues: Iterable[Issue]) -> Iterator[Issue]:
+    for issue in issues:
+        yield issue.below(entry.at)

@@ -1,0 +1,166 @@
+"""From a body to a submission: the resource and its parts, and where each of them stood."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fhirpub.errors import InvalidContent, Issue
+from fhirpub.fhir.document import Document
+from fhirpub.fhir.elements import items_of
+from fhirpub.fhir.strict_json import JsonObject
+from fhirpub.plugin_api import Entry, Part, ResourceType
+
+
+@dataclass(slots=True, kw_only=True)
+class Submission:
+    """What a caller handed in, before it is judged.
+
+    ``local`` names each part by the literal that references in the body use for it, such as
+    ``Patient/p1`` or ``#p1``. ``documents`` and ``remarks`` fill up on the way.
+    """
+
+    type: ResourceType
+    entry: Entry
+    parts: dict[str, Entry]
+    local: dict[str, str]
+    documents: tuple[Document, ...] = ()
+    remarks: list[Issue]
+
+
+def from_parameters(body: Any, resource_type: ResourceType) -> Submission:
+    """Read the body of ``$register``: Parameters with one entry for each resource (D-30).
+
+    Raises InvalidContent with everything that is wrong with the envelope.
+    """
+    issues: list[Issue] = []
+    remarks: list[Issue] = []
+    entries = _entries(body)
+    wanted = {resource_type.entry_name: resource_type.name}
+    wanted |= {part.name: part.type for part in resource_type.parts}
+    found: dict[str, Entry] = {}
+    for index, entry in enumerate(entries):
+        at = f"Parameters.parameter[{index}]"
+        name = entry.get("name") if isinstance(entry, dict) else None
+        if not isinstance(name, str):
+            issues.append(_error("must be an object with a name", at))
+        elif name not in wanted:
+            remarks.append(Issue("information", "informational", "is ignored: not known", at))
+        elif name in found:
+            issues.append(_error(f"the entry {name} stands here more than once", at))
+        else:
+            found[name] = _entry(entry, wanted[name], at, resource_type, issues)
+    missing = [each.name for each in resource_type.parts if each.required]
+    issues += [
+        _error(f"an entry named {name} is required", "Parameters.parameter")
+        for name in (resource_type.entry_name, *missing)
+        if name not in found
+    ]
+    if issues:
+        raise InvalidContent(issues)
+    entry = found.pop(resource_type.entry_name)
+    local = {
+        f"{one.resource['resourceType']}/{one.resource.get('id')}": n for n, one in found.items()
+    }
+    return Submission(type=resource_type, entry=entry, parts=found, local=local, remarks=remarks)
+
+
+def from_contained(body: Any, resource_type: ResourceType) -> Submission:
+    """Read the body of ``create``: the resource, its parts contained in it (D-5)."""
+    name = resource_type.name
+    if not isinstance(body, dict) or body.get("resourceType") != name:
+        raise InvalidContent.because(f"the body must be a {name}", expression=name)
+    contained = body.get("contained", [])
+    if not isinstance(contained, list):
+        raise InvalidContent.because("must be a list", expression=f"{name}.contained")
+    parts: dict[str, Entry] = {}
+    local: dict[str, str] = {}
+    for part in resource_type.parts:
+        for index, each in enumerate(contained):
+            if _is_part(each, part, body):
+                parts[part.name] = Entry(each, f"{name}.contained[{index}]")
+                local[f"#{each['id']}"] = part.name
+                break
+    issues = [
+        _error(f"a contained {part.type} that {part.referred_by} refers to is required", name)
+        for part in resource_type.parts
+        if part.required and part.name not in parts
+    ]
+    if issues:
+        raise InvalidContent(issues)
+    taken = [id(each.resource) for each in parts.values()]
+    rest = [each for each in contained if id(each) not in taken]
+    if rest:
+        body["contained"] = rest
+    else:
+        body.pop("contained", None)
+    return Submission(
+        type=resource_type, entry=Entry(body, name), parts=parts, local=local, remarks=[]
+    )
+
+
+def _entries(body: Any) -> list[Any]:
+    if not isinstance(body, dict) or body.get("resourceType") != "Parameters":
+        raise InvalidContent.because("the body must be a Parameters resource")
+    unknown = sorted(set(body) - _ENVELOPE)
+    entries = body.get("parameter")
+    if unknown:
+        raise InvalidContent.because(
+            "has properties that Parameters does not know", expression="Parameters"
+        )
+    if not isinstance(entries, list) or not entries:
+        raise InvalidContent.because(
+            "must be a list with the entries", expression="Parameters.parameter"
+        )
+    return entries
+
+
+_ENVELOPE = frozenset({"resourceType", "id", "meta", "language", "_language", "parameter"})
+
+
+def _entry(
+    entry: Mapping[str, Any],
+    type_name: str,
+    at: str,
+    resource_type: ResourceType,
+    issues: list[Issue],
+) -> Entry:
+    resource = entry.get("resource")
+    allowed = {"name", "resource", "id", "extension"}
+    if entry["name"] == resource_type.entry_name:
+        allowed |= set(resource_type.attachments)
+    if not isinstance(resource, dict) or resource.get("resourceType") != type_name:
+        issues.append(_error(f"must hold a {type_name} in resource", at))
+        return Entry({"resourceType": type_name}, f"{at}.resource")
+    if not allowed.issuperset(entry):
+        issues.append(_error("must have a name and a resource, nothing else (inv-1)", at))
+    for element in resource_type.attachments:
+        if element in entry and element in allowed:
+            _lift(entry[element], resource, element, at, issues)
+    return Entry(resource, f"{at}.resource")
+
+
+def _lift(beside: Any, resource: JsonObject, element: str, at: str, issues: list[Issue]) -> None:
+    """Move attachments that stand beside ``resource`` into it (D-55)."""
+    if not isinstance(beside, list):
+        issues.append(_error("must be a list", f"{at}.{element}"))
+    elif element not in resource:
+        resource[element] = beside
+    elif resource[element] != beside:
+        rule = f"differs from resource.{element}: send it once"
+        issues.append(_error(rule, f"{at}.{element}"))
+
+
+def _is_part(each: Any, part: Part, body: Mapping[str, Any]) -> bool:
+    if not isinstance(each, dict) or each.get("resourceType") != part.type:
+        return False
+    wanted = f"#{each.get('id')}"
+    return any(
+        isinstance(reference, dict) and reference.get("reference") == wanted
+        for _place, reference in items_of(body, part.referred_by)
+    )
+
+
+def _error(rule: str, at: str) -> Issue:
+    return Issue("error", "exception", rule, at)

@@ -1,0 +1,48 @@
+"""Log lines: an event's name and its facts, never a body, a patient's data or a secret."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import Any
+
+import structlog
+
+_LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
+
+
+def configure(*, level: str, form: str) -> None:
+    """Send every log line, also those of libraries, to standard error in one form."""
+    renderer: Any = structlog.processors.JSONRenderer()
+    if form == "text":
+        renderer = structlog.dev.ConsoleRenderer(colors=False, pad_event_to=24)
+    shared: list[Any] = [
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        _one_line,
+    ]
+    structlog.configure(
+        processors=[*shared, renderer],
+        wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=True,
+    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(structlog.stdlib.ProcessorFormatter(renderer, foreign_pre_chain=shared))
+    logging.basicConfig(handlers=[handler], level=max(_LEVELS[level], logging.WARNING), force=True)
+
+
+def logger() -> Any:
+    """Return a logger: ``logger().info("refused", status=422)``."""
+    return structlog.get_logger()
+
+
+def _one_line(_logger: object, _name: str, event: dict[str, Any]) -> dict[str, Any]:
+    """Take control characters out of what came from outside (CWE-117)."""
+    return {key: _plain(value) for key, value in event.items()}
+
+
+def _plain(value: Any) -> Any:
+    if not isinstance(value, str) or value.isprintable():
+        return value
+    return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in value)

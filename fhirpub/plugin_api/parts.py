@@ -1,0 +1,128 @@
+"""The patient, organization and practitioner that reports come with, and their rules."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from fhirpub.errors import Issue
+from fhirpub.fhir.elements import items_of
+from fhirpub.plugin_api.resource_type import Entry, Part, RuleContext
+
+_PASSPORT = re.compile(r"http://hl7\.org/fhir/sid/([a-z]{2}|[A-Z]{2})")
+_COUNTRIES = frozenset(
+    "ad ae af ag ai al am ao aq ar as at au aw ax az ba bb bd be bf bg bh bi bj bl bm bn bo bq br"
+    " bs bt bv bw by bz ca cc cd cf cg ch ci ck cl cm cn co cr cu cv cw cx cy cz de dj dk dm do dz"
+    " ec ee eg eh er es et fi fj fk fm fo fr ga gb gd ge gf gg gh gi gl gm gn gp gq gr gs gt gu gw"
+    " gy hk hm hn hr ht hu id ie il im in io iq ir is it je jm jo jp ke kg kh ki km kn kp kr kw ky"
+    " kz la lb lc li lk lr ls lt lu lv ly ma mc md me mf mg mh mk ml mm mn mo mp mq mr ms mt mu mv"
+    " mw mx my mz na nc ne nf ng ni nl no np nr nu nz om pa pe pf pg ph pk pl pm pn pr ps pt pw py"
+    " qa re ro rs ru rw sa sb sc sd se sg sh si sj sk sl sm sn so sr ss st sv sx sy sz tc td tf tg"
+    " th tj tk tl tm tn to tr tt tv tw tz ua ug um us uy uz va vc ve vg vi vn vu wf ws ye yt za zm"
+    " zw".split()
+)
+_FULL_DATE = 10
+
+
+def patient(*, referred_by: str, required: bool = True) -> Part:
+    """Return the part ``patient``, referred to by an element (D-49 to D-54)."""
+    return Part(
+        name="patient",
+        type="Patient",
+        referred_by=referred_by,
+        required=required,
+        rules=patient_rules,
+    )
+
+
+def organization(*, referred_by: str, required: bool = True) -> Part:
+    """Return the part ``organization``, referred to by an element (D-46 to D-49)."""
+    return Part(
+        name="organization",
+        type="Organization",
+        referred_by=referred_by,
+        required=required,
+        rules=organization_rules,
+    )
+
+
+def patient_rules(entry: Entry, context: RuleContext) -> Iterator[Issue]:
+    """Check what is published for patients beyond FHIR."""
+    it, at = entry.resource, entry.at
+    yield from _missing(entry, "identifier", "name", "birthDate")
+    if it.get("gender") == "unknown" and not context.allow_gender_unknown:
+        yield _error("must be male, female or other", f"{at}.gender")
+    birth_date = it.get("birthDate")
+    if birth_date is not None and len(birth_date) != _FULL_DATE:
+        yield _error("must be a whole date, YYYY-MM-DD", f"{at}.birthDate")
+    elif birth_date is not None and birth_date > context.today:
+        yield Issue("warning", "invalid", "lies in the future", f"{at}.birthDate")
+    for place, telecom in items_of(it, "telecom"):
+        yield from _telecom(telecom, f"{at}.{place}")
+    for place, identifier in items_of(it, "identifier"):
+        yield from _identifier_type(identifier, context, f"{at}.{place}")
+    for place, contact in items_of(it, "contact"):
+        if not {"name", "telecom", "address", "organization"} & set(contact):
+            rule = "must have a name, a telecom, an address or an organization (pat-1)"
+            yield _error(rule, f"{at}.{place}")
+
+
+def organization_rules(entry: Entry, context: RuleContext) -> Iterator[Issue]:
+    """Check what is published for organizations beyond FHIR."""
+    it, at = entry.resource, entry.at
+    if not {"name", "identifier"} & set(it):
+        yield _error("must have a name or an identifier (org-1)", at)
+    else:
+        yield from _missing(entry, "identifier", "name")
+    for name, key in (("address", "org-2"), ("telecom", "org-3")):
+        for place, each in items_of(it, name):
+            if each.get("use") == "home":
+                yield _error(f"must not be for home use ({key})", f"{at}.{place}.use")
+    own = {_without_scheme(each) for each in context.organization_namespaces}
+    for place, identifier in items_of(it, "identifier"):
+        yield from _identifier_type(identifier, context, f"{at}.{place}")
+        ours = _without_scheme(identifier.get("system", "")) in own
+        if ours and identifier.get("value", "").lower() != context.tenant_id:
+            rule = "is not the organization that this access token stands for"
+            yield Issue("error", "business-rule", rule, f"{at}.{place}.value")
+
+
+def _missing(entry: Entry, *names: str) -> Iterator[Issue]:
+    for name in names:
+        if name not in entry.resource:
+            yield Issue("warning", "invalid", f"{name} is missing", entry.at)
+
+
+def _telecom(telecom: Mapping[str, Any], at: str) -> Iterator[Issue]:
+    if telecom.get("system", "email" if "value" not in telecom else "") not in ("email", "phone"):
+        yield _error("must be email or phone", f"{at}.system")
+    if telecom.get("use", "home") not in ("home", "work", "mobile"):
+        yield _error("must be home, work or mobile", f"{at}.use")
+
+
+def _identifier_type(
+    identifier: Mapping[str, Any], context: RuleContext, at: str
+) -> Iterator[Issue]:
+    codings = identifier.get("type", {}).get("coding", ())
+    for index, coding in enumerate(codings):
+        place = f"{at}.type.coding[{index}]"
+        yield from context.terminology.identifier_type_issues(coding, place)
+        if coding.get("code") == "PPN":
+            match = _PASSPORT.fullmatch(identifier.get("system", ""))
+            if match is None or match[1].lower() not in _COUNTRIES:
+                rule = "a passport's system is http://hl7.org/fhir/sid/ with a country's alpha-2"
+                yield Issue("warning", "invalid", rule, f"{at}.system")
+
+
+def _without_scheme(uri: str) -> str:
+    """Return a URI as D-48 compares it: http is https, the host in lower case, no last slash."""
+    parts = urlsplit(uri)
+    if parts.scheme not in ("http", "https"):
+        return uri
+    return f"{parts.netloc.lower()}{parts.path}?{parts.query}#{parts.fragment}".replace("/?", "?")
+
+
+def _error(rule: str, at: str) -> Issue:
+    return Issue("error", "exception", rule, at)

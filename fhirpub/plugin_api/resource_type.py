@@ -1,0 +1,114 @@
+"""A resource type as a declaration: what it is made of, not how it is served."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from fhirpub.errors import Issue
+from fhirpub.fhir.elements import objects_in
+from fhirpub.fhir.strict_json import JsonObject
+from fhirpub.fhir.terminology import Terminology
+from fhirpub.plugin_api.event import Change, Event
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One resource of a submission, and where it stood in the body, as FHIRPath.
+
+    Rules look; only the service changes it.
+    """
+
+    resource: JsonObject
+    at: str
+
+    @cached_property
+    def objects(self) -> list[JsonObject]:
+        """The resource and every object below it, found once; asked for when it has its shape."""
+        return objects_in(self.resource)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleContext:
+    """What a rule may look at beside the resource."""
+
+    tenant_id: str
+    today: str
+    """The current date, YYYY-MM-DD, UTC."""
+    terminology: Terminology
+    allow_gender_unknown: bool = False
+    organization_namespaces: tuple[str, ...] = ()
+
+
+Rules = Callable[[Entry, RuleContext], Iterable[Issue]]
+"""Looks at one structurally valid resource; yields issues, each with its whole place.
+
+An ``error`` refuses the request: with code ``business-rule`` as 422, with any other as 400
+(R-A). ``warning`` and ``information`` travel with the answer.
+"""
+
+Events = Callable[[Change], Iterable[Event]]
+
+
+def no_rules(_entry: Entry, _context: RuleContext) -> Iterable[Issue]:
+    """Have no rules beyond the declaration."""
+    return ()
+
+
+def no_events(_change: Change) -> Iterable[Event]:
+    """Tell nobody."""
+    return ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A resource that comes with the registered one and is referred to by it (D-94).
+
+    ``name`` is that of its entry in the Parameters. ``referred_by`` is the element of the
+    registered resource that must point at it; when it repeats, one of its references must.
+    """
+
+    name: str
+    type: str
+    referred_by: str
+    required: bool = True
+    rules: Rules = no_rules
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceType:
+    """A type that can be registered, read, updated and searched.
+
+    Element names are those of the FHIR R4 definition. The identifier rule (exactly one, with
+    system and value) is the same for all types (D-75) and needs no declaration.
+    """
+
+    name: str
+    """The FHIR type, such as ``DiagnosticReport``."""
+    parts: tuple[Part, ...]
+    create_statuses: frozenset[str]
+    update_statuses: frozenset[str]
+    updatable: frozenset[str] = frozenset({"status"})
+    """Elements that an update may name; each is replaced whole (D-106)."""
+    attachments: tuple[str, ...] = ()
+    """Elements of type Attachment (0..*) whose data are documents, kept apart (D-93)."""
+    attachments_required: bool = False
+    times: tuple[str, ...] = ()
+    """Elements of type dateTime or instant that are stored as UTC (D-65); dots go deeper."""
+    codings: tuple[str, ...] = ()
+    """CodeableConcept elements whose codes are looked up for warnings (D-41)."""
+    summary: tuple[str, ...] = ()
+    """Elements in the answer to a registration, beside id, meta, identifier and status (D-87)."""
+    profile: str = ""
+    """Canonical in the CapabilityStatement; empty: the base profile of the type (D-9)."""
+    rules: Rules = no_rules
+    events: Events = no_events
+    schemas: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """JSON Schemas by type name that the service does not ship."""
+
+    @property
+    def entry_name(self) -> str:
+        """The name of its entry in the Parameters: the type in lowerCamelCase (D-75)."""
+        return self.name[0].lower() + self.name[1:]

@@ -1,0 +1,240 @@
+"""The store's promises and the records it keeps; every engine keeps the same ones.
+
+Two groups of methods, one object: ``Resources`` takes the tenant first, always, so that there
+is no way to ask without one; ``Access`` keeps tenants, clients and signing keys, for those who
+decide which tenant a caller is.
+
+Every method may raise StoreUnavailable. After it the caller does not know whether a write
+happened, and may repeat it: every write is safe to repeat.
+
+All times are milliseconds since 1970-01-01 UTC. `fhirpub.testing.StoreContract` holds a test
+for each promise below.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from fhirpub.tenant import Tenant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Version:
+    """One immutable version of a resource, and all that its commit has to carry.
+
+    ``body`` is the resource as JSON, complete but for its documents' data, which stand in it as
+    references to blobs (``fhir/document.py``). ``documents`` lists the blobs, by SHA-256 in hex.
+    ``response`` is the first answer to a registration, replayed byte for byte (D-78), and
+    ``parts`` the patient and organization that came with it; later versions have neither.
+    ``events`` are what the outside world must be told of this version.
+    """
+
+    id: str
+    version: int
+    type: str
+    system: str
+    value: str
+    status: str
+    created: int
+    updated: int
+    body: bytes
+    documents: tuple[str, ...] = ()
+    response: bytes = b""
+    parts: bytes = b""
+    events: bytes = b"[]"
+
+
+@dataclass(frozen=True, slots=True)
+class Blob:
+    """A document's bytes. ``sha256`` is of ``data``, in lower-case hex, and is its name."""
+
+    sha256: str
+    content_type: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class IdentifierMatch:
+    """One form of the token search: None matches anything (D-128)."""
+
+    system: str | None
+    value: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchQuery:
+    """What to look for. Alternatives stand together, what must hold at once stands apart.
+
+    ``ids`` None: any; a set: one of these. Each member of ``identifiers`` is a set of
+    alternatives, of which one must match. ``after`` is the (updated, id) of the last entry of
+    the page before. ``limit`` 0 asks for the total alone.
+    """
+
+    type: str
+    ids: frozenset[str] | None = None
+    identifiers: tuple[tuple[IdentifierMatch, ...], ...] = ()
+    after: tuple[int, str] | None = None
+    limit: int = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Latest versions in the order of ``updated`` (newest first), then ``id``.
+
+    ``total`` counts the matches of all pages. ``more`` says whether another page follows.
+    """
+
+    versions: tuple[Version, ...]
+    total: int
+    more: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ClientSecret:
+    """A client's secret, as SHA-256 of it. ``expires`` None: until it is rotated."""
+
+    digest: bytes
+    expires: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Client:
+    """An application that publishes for one tenant, in one environment."""
+
+    id: str
+    tenant: str
+    name: str
+    environment: str
+    created: int
+    secrets: tuple[ClientSecret, ...]
+    scopes: tuple[str, ...] = ()
+    disabled: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SigningKey:
+    """A key pair that signs tokens. ``private_pem`` is PKCS #8, unencrypted.
+
+    ``retired`` is when a newer key took over: it signs nothing any more, and verifies until the
+    last token signed by it has expired.
+    """
+
+    kid: str
+    algorithm: str
+    environment: str
+    created: int
+    private_pem: bytes = field(repr=False)
+    retired: int | None = None
+
+
+class Resources(ABC):
+    """Resources and documents, apart by tenant; safe to call from many tasks and processes."""
+
+    @abstractmethod
+    async def add(self, tenant: str, version: Version) -> bool:
+        """Insert a version as one atomic, durable step; return whether this call did it.
+
+        False: the key (id, version) is taken, whoever took it. Of any number of racing calls
+        for one key exactly one gets True. When True is returned the version, its response,
+        parts and events survive a crash of the machine, and every later read, by any process,
+        sees them.
+        """
+
+    @abstractmethod
+    async def latest(self, tenant: str, resource_id: str) -> Version | None:
+        """Return the newest version, never a stale one."""
+
+    @abstractmethod
+    async def version(self, tenant: str, resource_id: str, version: int) -> Version | None:
+        """Return one version."""
+
+    @abstractmethod
+    async def history(
+        self, tenant: str, resource_id: str, *, below: int | None = None, limit: int = 20
+    ) -> Sequence[Version]:
+        """Return versions, newest first, those below ``below`` if given."""
+
+    @abstractmethod
+    async def search(self, tenant: str, query: SearchQuery) -> Page:
+        """Return a page of the resources that match, each in its newest version."""
+
+    @abstractmethod
+    async def add_blobs(self, tenant: str, blobs: Collection[Blob]) -> None:
+        """Keep documents, durably, before the version that names them is added.
+
+        The same bytes again change nothing but count as fresh for :meth:`sweep_blobs`.
+        """
+
+    @abstractmethod
+    async def blobs(self, tenant: str, names: Collection[str]) -> Mapping[str, Blob]:
+        """Return the blobs of these SHA-256 names; unknown ones are left out."""
+
+    @abstractmethod
+    async def sweep_blobs(self, tenant: str, *, before: int) -> int:
+        """Delete blobs last added before a moment that no version names; return how many."""
+
+
+class Access(ABC):
+    """Tenants, clients and signing keys."""
+
+    @abstractmethod
+    async def put_tenant(self, tenant: Tenant) -> None:
+        """Add a tenant, or replace the one of this id."""
+
+    @abstractmethod
+    async def tenant(self, tenant_id: str) -> Tenant | None:
+        """Return a tenant."""
+
+    @abstractmethod
+    async def tenants(self) -> Sequence[Tenant]:
+        """Return all tenants, oldest first."""
+
+    @abstractmethod
+    async def put_client(self, client: Client) -> None:
+        """Add a client, or replace the one of this id."""
+
+    @abstractmethod
+    async def client(self, client_id: str) -> Client | None:
+        """Return a client."""
+
+    @abstractmethod
+    async def clients(self, *, tenant: str | None = None) -> Sequence[Client]:
+        """Return all clients, or those of a tenant, oldest first."""
+
+    @abstractmethod
+    async def put_signing_key(self, key: SigningKey) -> None:
+        """Add a key, or replace the one of this kid."""
+
+    @abstractmethod
+    async def signing_keys(self, environment: str) -> Sequence[SigningKey]:
+        """Return the keys of an environment, oldest first."""
+
+    @abstractmethod
+    async def rotate_signing_key(self, new: SigningKey, *, expected: Sequence[str]) -> bool:
+        """Add a key and retire the unretired ones of its environment, as one atomic step.
+
+        Does nothing and returns False unless the unretired keys are exactly those of the kids
+        in ``expected``: of racing calls one succeeds. They are retired at ``new.created``.
+        """
+
+
+class Store(Resources, Access):
+    """Both groups, with a beginning and an end."""
+
+    @abstractmethod
+    async def start(self) -> None:
+        """Open the store, make what is missing (files, tables, indexes), check what is there.
+
+        Raises ConfigurationError when the store is there but cannot be used, such as one
+        written by a newer release.
+        """
+
+    @abstractmethod
+    async def check(self) -> None:
+        """Return if the store can be read and written now, else raise StoreUnavailable."""
+
+    @abstractmethod
+    async def stop(self) -> None:
+        """Finish the writes that were handed in and close."""

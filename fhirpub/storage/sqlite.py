@@ -1,0 +1,267 @@
+"""The embedded store: one SQLite file, shared by the processes of one machine."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+
+from fhirpub.clock import Clock, now_ms
+from fhirpub.errors import ConfigurationError, StoreUnavailable
+from fhirpub.storage import sqlite_schema as sql
+from fhirpub.storage.contract import (
+    Blob,
+    Client,
+    ClientSecret,
+    Page,
+    SearchQuery,
+    SigningKey,
+    Store,
+    Version,
+)
+from fhirpub.storage.sqlite_file import Addition, File, Row, as_unavailable, transaction
+from fhirpub.tenant import Tenant
+
+_PREFIX = "sqlite:///"
+_SWEPT_AT_ONCE = 16
+"""Few, since each may have megabytes and every other write waits meanwhile."""
+_LARGEST_INTEGER = 2**63 - 1
+
+
+def from_url(url: str, *, deadline_seconds: float) -> SqliteStore:
+    """Return the store of ``sqlite:///relative/path.db`` or ``sqlite:////absolute/path.db``.
+
+    Raises ConfigurationError for anything else; names are taken as they stand, unescaped.
+    """
+    name = url.removeprefix(_PREFIX)
+    if not url.startswith(_PREFIX) or not Path(name).name or name.endswith("/"):
+        raise ConfigurationError(
+            "storage.url: must be sqlite:///relative/path.db or sqlite:////absolute/path.db"
+        )
+    if set(name) & set("?#:\0"):
+        raise ConfigurationError("storage.url: the path must not contain ? # : or NUL")
+    return SqliteStore(Path(name), deadline_seconds=deadline_seconds)
+
+
+class SqliteStore(Store):
+    """A store in one file, and the two that SQLite keeps beside it."""
+
+    def __init__(self, path: Path, *, deadline_seconds: float, clock: Clock = now_ms) -> None:
+        self._path = path.absolute()
+        self._deadline = deadline_seconds
+        self._clock = clock
+        self._file: File | None = None
+
+    async def start(self) -> None:
+        if self._file is None:
+            with as_unavailable():
+                self._file = await asyncio.to_thread(File, self._path, self._deadline)
+
+    async def check(self) -> None:
+        # A write that is committed: a full disk is not seen by anything less.
+        await self._execute(sql.PUT_PROBE, (self._clock(),))
+        await self._few(sql.PROBE, ())
+
+    async def stop(self) -> None:
+        file, self._file = self._file, None
+        if file is not None:
+            await file.close()
+
+    async def add(self, tenant: str, version: Version) -> bool:
+        addition = Addition(tenant, version)
+        added: bool = await self._open.write(addition, size=addition.size)
+        return added
+
+    async def latest(self, tenant: str, resource_id: str) -> Version | None:
+        key = (resource_id, tenant)
+        return await self._one_version(sql.LATEST_IF_SMALL, sql.LATEST, key)
+
+    async def version(self, tenant: str, resource_id: str, version: int) -> Version | None:
+        key = (resource_id, tenant, min(version, _LARGEST_INTEGER))
+        return await self._one_version(sql.EXACT_IF_SMALL, sql.EXACT, key)
+
+    async def _one_version(self, if_small: str, always: str, key: Row) -> Version | None:
+        rows = self._open.at_once(if_small, key)
+        if rows is None or (rows and rows[0][-1] is None):
+            rows = await self._many(always, key)
+        return _version(rows[0]) if rows else None
+
+    async def history(
+        self, tenant: str, resource_id: str, *, below: int | None = None, limit: int = 20
+    ) -> Sequence[Version]:
+        below = _LARGEST_INTEGER if below is None else min(below, _LARGEST_INTEGER)
+        rows = await self._many(sql.HISTORY, (resource_id, tenant, below, limit))
+        return [_version(row) for row in rows]
+
+    async def search(self, tenant: str, query: SearchQuery) -> Page:
+        if not all(query.identifiers):  # a choice between no alternatives
+            return Page((), 0, more=False)
+        statements = sql.search_statements(tenant, query)
+
+        def look(connection: sqlite3.Connection) -> Page:
+            found: list[Row] = []
+            with transaction(connection, "BEGIN"):
+                if query.limit:
+                    found = connection.execute(statements.page, statements.parameters).fetchall()
+                ((total,),) = connection.execute(statements.total, statements.parameters)
+            versions = tuple(_version(row) for row in found[: query.limit])
+            return Page(versions, total, more=len(found) > len(versions))
+
+        return await self._open.read(look)
+
+    async def add_blobs(self, tenant: str, blobs: Collection[Blob]) -> None:
+        def work(connection: sqlite3.Connection) -> None:
+            for each in kept:
+                row = (each.sha256, each.content_type, len(each.data), self._clock())
+                ((number,),) = connection.execute(sql.ADD_BLOB, (tenant, *row))
+                connection.execute(sql.ADD_BYTES, (number, each.data))
+
+        kept = tuple(blobs)
+        await self._open.write(work, size=sum(len(each.data) for each in kept))
+
+    async def blobs(self, tenant: str, names: Collection[str]) -> Mapping[str, Blob]:
+        key = (tenant, sql.json_list(names))
+        sizes = self._open.at_once(sql.BLOBS_SIZE, key)
+        small = sizes is not None and sizes[0][0] <= sql.SMALL_BYTES
+        rows = await (self._few(sql.BLOBS, key) if small else self._many(sql.BLOBS, key))
+        return {row[0]: Blob(*row) for row in rows}
+
+    async def sweep_blobs(self, tenant: str, *, before: int) -> int:
+        def work(connection: sqlite3.Connection) -> int:
+            numbers = connection.execute(sql.SWEEP, (tenant, before, _SWEPT_AT_ONCE)).fetchall()
+            connection.executemany(sql.SWEEP_BYTES, numbers)
+            return len(numbers)
+
+        swept = 0
+        while True:
+            now: int = await self._open.write(work)
+            swept += now
+            if now < _SWEPT_AT_ONCE:
+                return swept
+
+    async def put_tenant(self, tenant: Tenant) -> None:
+        row = (tenant.id, tenant.name, tenant.salt, tenant.created, tenant.disabled)
+        await self._execute(sql.PUT_TENANT, row)
+
+    async def tenant(self, tenant_id: str) -> Tenant | None:
+        rows = await self._few(sql.TENANT, (tenant_id,))
+        return _tenant(rows[0]) if rows else None
+
+    async def tenants(self) -> Sequence[Tenant]:
+        return [_tenant(row) for row in await self._many(sql.TENANTS, ())]
+
+    async def put_client(self, client: Client) -> None:
+        await self._execute(sql.PUT_CLIENT, _client_row(client))
+
+    async def client(self, client_id: str) -> Client | None:
+        rows = await self._few(sql.CLIENT, (client_id,))
+        return _client(rows[0]) if rows else None
+
+    async def clients(self, *, tenant: str | None = None) -> Sequence[Client]:
+        return [_client(row) for row in await self._many(sql.CLIENTS, (tenant,))]
+
+    async def put_signing_key(self, key: SigningKey) -> None:
+        await self._execute(sql.PUT_KEY, _key_row(key))
+
+    async def signing_keys(self, environment: str) -> Sequence[SigningKey]:
+        return [_key(row) for row in await self._many(sql.KEYS, (environment,))]
+
+    async def rotate_signing_key(self, new: SigningKey, *, expected: Sequence[str]) -> bool:
+        def work(connection: sqlite3.Connection) -> bool:
+            unretired = {kid for (kid,) in connection.execute(sql.UNRETIRED, (new.environment,))}
+            if unretired != set(expected):
+                return False
+            connection.execute(sql.RETIRE, (new.created, new.environment))
+            connection.execute(sql.PUT_KEY, _key_row(new))
+            return True
+
+        rotated: bool = await self._open.write(work)
+        return rotated
+
+    @property
+    def _open(self) -> File:
+        if self._file is None:
+            raise StoreUnavailable("not started, or stopped")
+        return self._file
+
+    async def _few(self, statement: str, parameters: Row) -> list[Row]:
+        """Return rows that are known to be small and few."""
+        rows = self._open.at_once(statement, parameters)
+        return await self._many(statement, parameters) if rows is None else rows
+
+    async def _many(self, statement: str, parameters: Row) -> list[Row]:
+        return await self._open.read(
+            lambda connection: connection.execute(statement, parameters).fetchall()
+        )
+
+    async def _execute(self, statement: str, parameters: Row) -> None:
+        def work(connection: sqlite3.Connection) -> None:
+            connection.execute(statement, parameters)
+
+        await self._open.write(work)
+
+
+def _version(row: Row) -> Version:
+    return Version(
+        id=row[0],
+        version=row[1],
+        type=row[3],
+        system=row[4],
+        value=row[5],
+        status=row[6],
+        created=row[7],
+        updated=row[8],
+        documents=tuple(row[9].split()),
+        events=row[11],
+        body=row[12],
+        response=row[13],
+        parts=row[14],
+    )
+
+
+def _tenant(row: Row) -> Tenant:
+    return Tenant(row[0], row[1], row[2], row[3], bool(row[4]))
+
+
+def _client_row(client: Client) -> Row:
+    secrets = json.dumps([[each.digest.hex(), each.expires] for each in client.secrets])
+    row = (client.id, client.tenant, client.name, client.environment, client.created)
+    return (*row, secrets, json.dumps(client.scopes), client.disabled)
+
+
+def _client(row: Row) -> Client:
+    secrets = tuple(ClientSecret(bytes.fromhex(each[0]), each[1]) for each in json.loads(row[5]))
+    return Client(
+        id=row[0],
+        tenant=row[1],
+        name=row[2],
+        environment=row[3],
+        created=row[4],
+        secrets=secrets,
+        scopes=tuple(json.loads(row[6])),
+        disabled=bool(row[7]),
+    )
+
+
+def _key_row(key: SigningKey) -> Row:
+    return (
+        key.kid,
+        key.algorithm,
+        key.environment,
+        key.created,
+        key.private_pem,
+        key.retired,
+    )
+
+
+def _key(row: Row) -> SigningKey:
+    return SigningKey(
+        kid=row[0],
+        algorithm=row[1],
+        environment=row[2],
+        created=row[3],
+        private_pem=row[4],
+        retired=row[5],
+    )

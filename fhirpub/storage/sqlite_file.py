@@ -1,0 +1,242 @@
+"""An SQLite file that is open: its connections, its threads, and its errors in our words.
+
+One thread writes, and commits together what has gathered while it wrote. Reads that take less
+time than a thread takes to wake up are made on the event loop's thread, all others in threads.
+In WAL mode readers and writers do not wait for one another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from itertools import chain
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, TypeVar
+
+from fhirpub.errors import ConfigurationError, StoreUnavailable
+from fhirpub.storage import sqlite_schema as sql
+from fhirpub.storage.batching import GroupCommit
+from fhirpub.storage.contract import Version
+
+R = TypeVar("R")
+Row = tuple[Any, ...]
+Work = Callable[[sqlite3.Connection], R]
+
+_READERS = 4
+_STEPS_BETWEEN_LOOKS = 10_000
+
+
+class File:
+    """An open file: its connections, and the threads that wait for it."""
+
+    def __init__(self, path: Path, deadline_seconds: float) -> None:
+        """Open it, in a thread: all this may wait for the disk and for other processes."""
+        self._deadline = deadline_seconds
+        _make_file(path)
+        self._writer = _connect(path, wait_seconds=deadline_seconds)
+        self._connections = [self._writer]
+        try:
+            _retry(time.monotonic() + deadline_seconds, lambda: sql.make_tables(self._writer))
+            self._at_once = self._reader(path, wait_seconds=0)
+            self._idle: SimpleQueue[sqlite3.Connection] = SimpleQueue()
+            for _ in range(_READERS):
+                self._idle.put(self._reader(path, wait_seconds=deadline_seconds))
+        except BaseException:
+            self._close_connections()
+            raise
+        self._reading = ThreadPoolExecutor(_READERS, "sqlite-reader")
+        self._writing = ThreadPoolExecutor(1, "sqlite-writer")
+        self._group: GroupCommit[Addition | Work[Any], Any] = GroupCommit(self._commit)
+
+    def at_once(self, statement: str, parameters: Row) -> list[Row] | None:
+        """Return rows without leaving the thread, or None if that would mean to wait."""
+        try:
+            return self._at_once.execute(statement, parameters).fetchall()
+        except sqlite3.Error as error:
+            if _is_busy(error):
+                return None
+            raise StoreUnavailable(_name(error)) from None
+
+    async def read(self, work: Work[R]) -> R:
+        """Return what ``work`` finds, in a thread."""
+        until = time.monotonic() + self._deadline
+        loop = asyncio.get_running_loop()
+        with as_unavailable():
+            async with asyncio.timeout(self._deadline):
+                return await loop.run_in_executor(self._reading, self._read, work, until)
+
+    async def write(self, item: Addition | Work[Any], *, size: int = 0) -> Any:
+        """Return what comes of ``item``, once it is committed."""
+        with as_unavailable():
+            async with asyncio.timeout(self._deadline):
+                return await self._group.add(item, size=size)
+
+    async def close(self) -> None:
+        """Finish what was handed in and close."""
+        await self._group.drain()
+        await asyncio.to_thread(self._close)
+
+    def _close(self) -> None:
+        self._reading.shutdown()
+        self._writing.shutdown()
+        self._close_connections()
+
+    def _close_connections(self) -> None:
+        for connection in self._connections:
+            connection.close()
+
+    def _reader(self, path: Path, *, wait_seconds: float) -> sqlite3.Connection:
+        connection = _connect(path, wait_seconds=wait_seconds)
+        self._connections.append(connection)
+        connection.execute("PRAGMA query_only = ON")
+        return connection
+
+    def _read(self, work: Work[R], until: float) -> R:
+        connection = self._idle.get()
+        try:
+            # What nobody waits for any more must not keep the others waiting.
+            connection.set_progress_handler(lambda: time.monotonic() > until, _STEPS_BETWEEN_LOOKS)
+            return work(connection)
+        finally:
+            self._idle.put(connection)
+
+    async def _commit(self, batch: Sequence[Addition | Work[Any]]) -> Sequence[Any]:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._writing, self._commit_now, batch)
+
+    def _commit_now(self, batch: Sequence[Addition | Work[Any]]) -> list[Any]:
+        try:
+            return self._written(batch)
+        except sqlite3.OperationalError:
+            raise
+        except Exception:
+            if len(batch) == 1:
+                raise
+        # One of them cannot be written by its nature: the others must not suffer.
+        return [self._alone(each) for each in batch]
+
+    def _alone(self, item: Addition | Work[Any]) -> Any:
+        try:
+            return self._written([item])[0]
+        except Exception as problem:  # noqa: BLE001 - it is the caller's
+            return problem
+
+    def _written(self, batch: Sequence[Addition | Work[Any]]) -> list[Any]:
+        with transaction(self._writer, "BEGIN IMMEDIATE"):
+            additions = [each for each in batch if isinstance(each, Addition)]
+            added = _add(self._writer, additions)
+            return [
+                each in added if isinstance(each, Addition) else each(self._writer)
+                for each in batch
+            ]
+
+
+class Addition:
+    """A version on its way in, already as a row."""
+
+    __slots__ = ("documents", "key", "row", "size")
+
+    def __init__(self, tenant: str, version: Version) -> None:
+        v = version
+        self.key = (v.id, v.version)
+        self.size = len(v.events) + len(v.body) + len(v.response) + len(v.parts)
+        self.documents = [(tenant, sha256, v.id, v.version) for sha256 in v.documents]
+        identity = (v.id, v.version, tenant, v.type, v.system, v.value)
+        state = (v.status, v.created, v.updated, " ".join(v.documents), self.size)
+        self.row = (*identity, *state, v.events, v.body, v.response, v.parts)
+
+
+def _add(connection: sqlite3.Connection, additions: Sequence[Addition]) -> set[Addition]:
+    """Insert those whose key is free; return them. Of several with one key the first."""
+    first: dict[Row, Addition] = {}
+    for each in additions:
+        first.setdefault(each.key, each)
+    if not first:
+        return set()
+    values = list(chain.from_iterable(each.row for each in first.values()))
+    keys = connection.execute(sql.add_versions(len(first)), values).fetchall()
+    added = {first[key] for key in keys}
+    documents = [row for each in added for row in each.documents]
+    if documents:
+        connection.executemany(sql.ADD_DOCUMENT, documents)
+        connection.executemany(sql.NAME_BLOB, [row[:2] for row in documents])
+    return added
+
+
+def _make_file(path: Path) -> None:
+    """Make a file that only its owner can read; secrets will be in it."""
+    if sqlite3.sqlite_version_info < sql.LEAST_SQLITE:
+        least = ".".join(map(str, sql.LEAST_SQLITE))
+        raise ConfigurationError(f"SQLite {sqlite3.sqlite_version} is older than {least}")
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for each, flags in ((path, os.O_CREAT), (path.parent, os.O_DIRECTORY)):
+            descriptor = os.open(each, os.O_RDONLY | flags, 0o600)
+            os.fsync(descriptor)  # so that the file's name is as durable as its content
+            os.close(descriptor)
+    except OSError as error:
+        raise ConfigurationError(
+            f"storage.url: {path} cannot be made or opened: {error.strerror}"
+        ) from error
+
+
+def _connect(path: Path, *, wait_seconds: float) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        path,
+        timeout=wait_seconds,
+        isolation_level=None,
+        check_same_thread=False,
+        cached_statements=200,
+    )
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA fullfsync = ON")  # elsewhere than on macOS without effect
+    connection.execute("PRAGMA temp_store = MEMORY")  # what is sorted must not land in /tmp
+    return connection
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection, begin: str) -> Generator[None]:
+    connection.execute(begin)
+    try:
+        yield
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
+def _retry(moment: float, work: Callable[[], None]) -> None:
+    """Repeat while the file is busy: not every statement waits by itself."""
+    while True:
+        try:
+            return work()
+        except sqlite3.OperationalError as error:
+            if not _is_busy(error) or time.monotonic() > moment:
+                raise
+        time.sleep(0.01)
+
+
+@contextmanager
+def as_unavailable() -> Generator[None]:
+    try:
+        yield
+    except TimeoutError:
+        raise StoreUnavailable("deadline exceeded") from None
+    except sqlite3.Error as error:
+        raise StoreUnavailable(_name(error)) from None
+
+
+def _is_busy(error: sqlite3.Error) -> bool:
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
+
+
+def _name(error: sqlite3.Error) -> str:
+    """Return SQLite's own name of an error, which holds no value as its text might."""
+    name: str = getattr(error, "sqlite_errorname", type(error).__name__)
+    return name

@@ -1,0 +1,319 @@
+"""The tables of a SQLite store, how they come to be, and what is asked of them."""
+
+# ruff: noqa: S608 - statements are put together from names in this file, never from values
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from fhirpub.errors import ConfigurationError
+from fhirpub.storage.contract import IdentifierMatch, SearchQuery
+
+SCHEMA_VERSION = 1
+APPLICATION_ID = 0x66687062
+"""Marks the file as ours ("fhpb"), so that no other program's database is written to."""
+
+LEAST_SQLITE = (3, 37, 0)
+SMALL_BYTES = 64 * 1024
+"""What is read on the event loop's thread; more than that would hold up everybody else."""
+
+# The large columns stand last: SQLite reads a row only as far as it must. A resource's id is
+# derived from its tenant's secret, so that (id, version) is a key without the tenant.
+_TABLES = (
+    """
+    CREATE TABLE version (
+        id TEXT NOT NULL,
+        version INTEGER NOT NULL,
+        tenant TEXT NOT NULL,
+        type TEXT NOT NULL,
+        system TEXT NOT NULL,
+        value TEXT NOT NULL,
+        status TEXT NOT NULL,
+        created INTEGER NOT NULL,
+        updated INTEGER NOT NULL,
+        documents TEXT NOT NULL,
+        size INTEGER NOT NULL,
+        events BLOB NOT NULL,
+        body BLOB NOT NULL,
+        response BLOB NOT NULL,
+        parts BLOB NOT NULL
+    ) STRICT
+    """,
+    "CREATE UNIQUE INDEX version_key ON version (id, version)",
+    # These hold all that a search and its total ask for but the key of later versions.
+    "CREATE INDEX version_by_value ON version (tenant, type, value, system, version)",
+    "CREATE INDEX version_by_system ON version (tenant, type, system, updated DESC, id, version)",
+    "CREATE INDEX version_by_time ON version (tenant, type, updated DESC, id, version)",
+    """
+    CREATE TABLE document (
+        tenant TEXT NOT NULL,
+        sha256 TEXT NOT NULL,
+        id TEXT NOT NULL,
+        version INTEGER NOT NULL,
+        PRIMARY KEY (tenant, sha256, id, version)
+    ) STRICT, WITHOUT ROWID
+    """,
+    # The bytes are apart, so that a blob can be marked as fresh or as named without moving them.
+    """
+    CREATE TABLE blob (
+        number INTEGER PRIMARY KEY,
+        tenant TEXT NOT NULL,
+        sha256 TEXT NOT NULL,
+        content_type TEXT NOT NULL,
+        size INTEGER NOT NULL,
+        added INTEGER NOT NULL,
+        named INTEGER NOT NULL,
+        UNIQUE (tenant, sha256)
+    ) STRICT
+    """,
+    "CREATE INDEX blob_unnamed ON blob (tenant, added) WHERE named = 0",
+    "CREATE TABLE blob_bytes (number INTEGER PRIMARY KEY, data BLOB NOT NULL) STRICT",
+    """
+    CREATE TABLE tenant (
+        id TEXT NOT NULL PRIMARY KEY,
+        name TEXT NOT NULL,
+        salt BLOB NOT NULL,
+        created INTEGER NOT NULL,
+        disabled INTEGER NOT NULL
+    ) STRICT
+    """,
+    """
+    CREATE TABLE client (
+        id TEXT NOT NULL PRIMARY KEY,
+        tenant TEXT NOT NULL,
+        name TEXT NOT NULL,
+        environment TEXT NOT NULL,
+        created INTEGER NOT NULL,
+        secrets TEXT NOT NULL,
+        scopes TEXT NOT NULL,
+        disabled INTEGER NOT NULL
+    ) STRICT
+    """,
+    """
+    CREATE TABLE signing_key (
+        kid TEXT NOT NULL PRIMARY KEY,
+        algorithm TEXT NOT NULL,
+        environment TEXT NOT NULL,
+        created INTEGER NOT NULL,
+        private_pem BLOB NOT NULL,
+        retired INTEGER
+    ) STRICT
+    """,
+    "CREATE TABLE probe (number INTEGER PRIMARY KEY, moment INTEGER NOT NULL) STRICT",
+)
+
+_FACTS = "id, version, tenant, type, system, value, status, created, updated, documents, size"
+_BYTES = ("events", "body", "response", "parts")
+VERSION_COLUMNS = f"{_FACTS}, {', '.join(_BYTES)}"
+_SMALL_COLUMNS = ", ".join(
+    (_FACTS, *(f"iif(size <= {SMALL_BYTES}, {name}, NULL)" for name in _BYTES))
+)
+
+_LATEST = "FROM version WHERE id = ? AND tenant = ? ORDER BY version DESC LIMIT 1"
+LATEST = f"SELECT {VERSION_COLUMNS} {_LATEST}"
+LATEST_IF_SMALL = f"SELECT {_SMALL_COLUMNS} {_LATEST}"
+_EXACT = "FROM version WHERE id = ? AND tenant = ? AND version = ?"
+EXACT = f"SELECT {VERSION_COLUMNS} {_EXACT}"
+EXACT_IF_SMALL = f"SELECT {_SMALL_COLUMNS} {_EXACT}"
+HISTORY = (
+    f"SELECT {VERSION_COLUMNS} FROM version WHERE id = ? AND tenant = ? AND version < ? "
+    "ORDER BY version DESC LIMIT ?"
+)
+ADD_DOCUMENT = "INSERT OR IGNORE INTO document (tenant, sha256, id, version) VALUES (?, ?, ?, ?)"
+NAME_BLOB = "UPDATE blob SET named = 1 WHERE tenant = ? AND sha256 = ? AND named = 0"
+
+ADD_BLOB = """
+    INSERT INTO blob (tenant, sha256, content_type, size, added, named)
+    VALUES (?1, ?2, ?3, ?4, ?5, EXISTS (
+        SELECT 1 FROM document WHERE tenant = ?1 AND sha256 = ?2
+    ))
+    ON CONFLICT (tenant, sha256) DO UPDATE SET added = max(added, excluded.added)
+    RETURNING number
+"""
+ADD_BYTES = "INSERT INTO blob_bytes (number, data) VALUES (?, ?) ON CONFLICT (number) DO NOTHING"
+_NAMED = "WHERE tenant = ? AND sha256 IN (SELECT value FROM json_each(?))"
+BLOBS_SIZE = f"SELECT total(size) FROM blob {_NAMED}"
+BLOBS = f"SELECT sha256, content_type, data FROM blob JOIN blob_bytes USING (number) {_NAMED}"
+SWEEP = """
+    DELETE FROM blob WHERE number IN (
+        SELECT number FROM blob WHERE tenant = ? AND named = 0 AND added < ? LIMIT ?
+    ) RETURNING number
+"""
+SWEEP_BYTES = "DELETE FROM blob_bytes WHERE number = ?"
+
+_TENANT = "id, name, salt, created, disabled"
+PUT_TENANT = f"INSERT OR REPLACE INTO tenant ({_TENANT}) VALUES (?, ?, ?, ?, ?)"
+TENANT = f"SELECT {_TENANT} FROM tenant WHERE id = ?"
+TENANTS = f"SELECT {_TENANT} FROM tenant ORDER BY created, id"
+
+_CLIENT = "id, tenant, name, environment, created, secrets, scopes, disabled"
+PUT_CLIENT = f"INSERT OR REPLACE INTO client ({_CLIENT}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+CLIENT = f"SELECT {_CLIENT} FROM client WHERE id = ?"
+CLIENTS = f"SELECT {_CLIENT} FROM client WHERE ?1 IS NULL OR tenant = ?1 ORDER BY created, id"
+
+_KEY = "kid, algorithm, environment, created, private_pem, retired"
+PUT_KEY = f"INSERT OR REPLACE INTO signing_key ({_KEY}) VALUES (?, ?, ?, ?, ?, ?)"
+KEYS = f"SELECT {_KEY} FROM signing_key WHERE environment = ? ORDER BY created, kid"
+UNRETIRED = "SELECT kid FROM signing_key WHERE environment = ? AND retired IS NULL"
+RETIRE = "UPDATE signing_key SET retired = ? WHERE environment = ? AND retired IS NULL"
+
+PUT_PROBE = "INSERT OR REPLACE INTO probe (number, moment) VALUES (1, ?)"
+PROBE = "SELECT moment FROM probe"
+
+Parameters = dict[str, str | int]
+
+_BEST_FIRST = ("version_key", "version_by_value", "version_by_system", "version_by_time")
+_PAIRS = "SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(:{name})"
+_LATER = "SELECT 1 FROM version AS n WHERE n.id = v.id AND n.version = v.version + 1"
+_ORDER = "ORDER BY updated DESC, id"
+_AFTER = "v.updated <= :updated AND (v.updated < :updated OR v.id > :id)"
+
+
+def make_tables(connection: sqlite3.Connection) -> None:
+    """Make what is missing; safe when several processes start at once.
+
+    Raises ConfigurationError for a file that another release or another program has made.
+    """
+    try:
+        _has_tables(connection)
+    except sqlite3.DatabaseError as error:
+        if error.sqlite_errorcode != sqlite3.SQLITE_NOTADB:
+            raise
+        raise ConfigurationError("storage.url: the file is not an SQLite database") from None
+    (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+    if mode != "wal":
+        raise ConfigurationError("storage.url: the file system lacks what SQLite's WAL needs")
+    if _has_tables(connection):
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        if not _has_tables(connection):  # another process may have been quicker
+            for statement in _TABLES:
+                connection.execute(statement)
+            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
+def _has_tables(connection: sqlite3.Connection) -> bool:
+    (owner,) = connection.execute("PRAGMA application_id").fetchone()
+    (found,) = connection.execute("PRAGMA user_version").fetchone()
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    if not tables:
+        return False
+    if owner != APPLICATION_ID:
+        raise ConfigurationError("storage.url: the file is another program's database")
+    if found != SCHEMA_VERSION:
+        raise ConfigurationError(
+            f"storage.url: the file has schema version {found}, "
+            f"this release reads and writes version {SCHEMA_VERSION}"
+        )
+    return True
+
+
+def json_list(texts: Iterable[str]) -> str:
+    """Return texts as one parameter, however many, for ``IN (SELECT value FROM json_each(?))``.
+
+    Leaves out texts with a NUL, where SQLite would cut them off: none that we keep has one.
+    """
+    return json.dumps([each for each in texts if "\0" not in each], ensure_ascii=False)
+
+
+@cache
+def add_versions(count: int) -> str:
+    """Return the statement that inserts so many versions and returns the keys that were free."""
+    row = f"({', '.join('?' * len(VERSION_COLUMNS.split(',')))})"
+    return (
+        f"INSERT INTO version ({VERSION_COLUMNS}) VALUES {', '.join([row] * count)} "
+        "ON CONFLICT (id, version) DO NOTHING RETURNING id, version"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SearchStatements:
+    """The statement for a page and one entry more, that for the total, and their parameters."""
+
+    page: str
+    total: str
+    parameters: Parameters
+
+
+def search_statements(tenant: str, query: SearchQuery) -> SearchStatements:
+    """Return what to ask for a search.
+
+    Each statement names the index that finds its candidates, since SQLite has no statistics
+    here to choose by; the conditions that the index does not cover sort out some of them.
+    """
+    conditions = ["v.tenant = :tenant", "v.type = :type"]
+    parameters: Parameters = {"tenant": tenant, "type": query.type}
+    index = "version_by_time"
+    for number, group in enumerate(query.identifiers):
+        needed = _identified(group, str(number), parameters)
+        conditions += needed.values()
+        index = min(index, *needed, key=_BEST_FIRST.index)
+    if query.ids is not None:
+        index = "version_key"
+        conditions.append(_one_of("id", query.ids, "ids", parameters))
+    found = f"FROM version AS v INDEXED BY {index} WHERE {' AND '.join(conditions)}"
+    total = f"SELECT count(*) {found} AND v.version = 1"
+    if query.after is not None:
+        found += f" AND {_AFTER}"
+        parameters |= {"updated": query.after[0], "id": query.after[1]}
+    keys = f"SELECT v.rowid {found} AND NOT EXISTS ({_LATER}) {_ORDER} LIMIT {query.limit + 1}"
+    page = f"SELECT {VERSION_COLUMNS} FROM version WHERE rowid IN ({keys}) {_ORDER}"
+    return SearchStatements(page, total, parameters)
+
+
+def _identified(
+    group: Sequence[IdentifierMatch], number: str, parameters: Parameters
+) -> dict[str, str]:
+    """Return what must hold for one of the alternatives to match, by the index that serves it."""
+    systems = [each.system for each in group if each.system is not None]
+    values = [each.value for each in group if each.value is not None]
+    needed: dict[str, str] = {}
+    if IdentifierMatch(None, None) in group:
+        return needed
+    if len(systems) == len(group):
+        name = f"systems{number}"
+        needed["version_by_system"] = _one_of("system", systems, name, parameters)
+    if len(values) == len(group):
+        name = f"values{number}"
+        needed["version_by_value"] = _one_of("value", values, name, parameters)
+    if systems and values and len(group) > 1:
+        needed["version_by_time"] = _mixed(group, number, parameters)
+    return needed
+
+
+def _mixed(group: Sequence[IdentifierMatch], number: str, parameters: Parameters) -> str:
+    """Return the condition for alternatives of several forms, or of several pairs."""
+    alone = [each.system for each in group if each.system is not None and each.value is None]
+    values = [each.value for each in group if each.system is None and each.value is not None]
+    pairs = [
+        [each.system, each.value]
+        for each in group
+        if each.system is not None and each.value is not None
+        if "\0" not in each.system + each.value
+    ]
+    parameters[f"pairs{number}"] = json.dumps(pairs, ensure_ascii=False)
+    either = (
+        _one_of("system", alone, f"lone_systems{number}", parameters),
+        _one_of("value", values, f"lone_values{number}", parameters),
+        f"(v.system, v.value) IN ({_PAIRS.format(name=f'pairs{number}')})",
+    )
+    return f"({' OR '.join(either)})"
+
+
+def _one_of(column: str, texts: Collection[str], name: str, parameters: Parameters) -> str:
+    """Return a condition; a single text is compared as such, so that the index keeps its order."""
+    if len(texts) == 1:
+        parameters[name] = next(iter(texts))
+        return f"v.{column} = :{name}"
+    parameters[name] = json_list(texts)
+    return f"v.{column} IN (SELECT value FROM json_each(:{name}))"

@@ -1,0 +1,1 @@
+"""For tests of plugins and stores: contracts to inherit, and a service to talk to."""

@@ -1,0 +1,1 @@
+"""HTTP in, one interaction called, HTTP out; the only place with handlers."""

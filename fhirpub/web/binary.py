@@ -1,0 +1,53 @@
+"""GET /fhir/r4/Binary/{id}: a document itself, or as a FHIR Binary (D-93)."""
+
+from __future__ import annotations
+
+import re
+
+import pybase64
+
+from fhirpub.errors import NoSuchResource
+from fhirpub.storage.contract import Blob
+from fhirpub.web.base import BaseHandler
+
+_SHA256 = re.compile("[0-9a-f]{64}")
+
+
+class BinaryHandler(BaseHandler):
+    """Read a document. Its id is the SHA-256 of its bytes, so that it never changes."""
+
+    requires_token = True
+    scope = "r"
+
+    def check_format(self) -> None:
+        """Take any Accept: who does not ask for FHIR gets the document as it is."""
+
+    async def get(self, document_id: str) -> None:
+        """Read a document."""
+        blob = await self._blob(document_id)
+        self.set_header("ETag", f'"{blob.sha256}"')
+        accept = self.request.headers.get("Accept", "")
+        asks_for_fhir = "fhir+json" in accept or self.parameter("_format") in ("json", "fhir+json")
+        if asks_for_fhir:
+            self.answer(
+                {
+                    "resourceType": "Binary",
+                    "id": blob.sha256,
+                    "contentType": blob.content_type,
+                    "data": pybase64.b64encode(blob.data).decode(),
+                }
+            )
+            return
+        self.set_header("Content-Type", blob.content_type)
+        self.set_header("Content-Security-Policy", "sandbox; default-src 'none'")
+        self.set_header("Cache-Control", "private, no-cache")
+        self.finish(blob.data)
+
+    head = get
+
+    async def _blob(self, document_id: str) -> Blob:
+        names = [document_id] if _SHA256.fullmatch(document_id) else []
+        blobs = await self.services.context.resources.blobs(self.caller.tenant.id, names)
+        if document_id not in blobs:
+            raise NoSuchResource("Binary", document_id)
+        return blobs[document_id]

@@ -1,0 +1,71 @@
+"""The one table from refusals to HTTP: status and issue code (D-139)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from http import HTTPStatus
+
+from fhirpub import errors
+from fhirpub.errors import FhirpubError, Issue
+from fhirpub.web.media import NotAcceptable, UnsupportedMediaType
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A status and the issues to send with it."""
+
+    status: int
+    issues: tuple[Issue, ...]
+
+
+_REFUSALS: dict[type[BaseException], tuple[HTTPStatus, str]] = {
+    errors.InvalidContent: (HTTPStatus.BAD_REQUEST, "exception"),
+    errors.InvalidSearch: (HTTPStatus.BAD_REQUEST, "invalid"),
+    errors.NotAuthenticated: (HTTPStatus.UNAUTHORIZED, "security"),
+    errors.NotPermitted: (HTTPStatus.FORBIDDEN, "forbidden"),
+    errors.NoSuchResource: (HTTPStatus.NOT_FOUND, "not-found"),
+    errors.NotSupported: (HTTPStatus.NOT_FOUND, "not-supported"),
+    NotAcceptable: (HTTPStatus.NOT_ACCEPTABLE, "not-supported"),
+    errors.VersionConflict: (HTTPStatus.PRECONDITION_FAILED, "conflict"),
+    errors.TooLarge: (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too-costly"),
+    UnsupportedMediaType: (HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "not-supported"),
+    errors.BrokenRule: (HTTPStatus.UNPROCESSABLE_ENTITY, "business-rule"),
+    errors.Throttled: (HTTPStatus.TOO_MANY_REQUESTS, "throttled"),
+    errors.StoreUnavailable: (HTTPStatus.SERVICE_UNAVAILABLE, "transient"),
+}
+
+_FRAMEWORK = {
+    400: ("exception", "the request could not be read"),
+    404: ("not-supported", "there is nothing at this address"),
+    405: ("not-supported", "this method is not supported here"),
+}
+
+_TOKEN_REFUSALS = {
+    "invalid_request": HTTPStatus.BAD_REQUEST,
+    "invalid_client": HTTPStatus.UNAUTHORIZED,
+    "insufficient_scope": HTTPStatus.FORBIDDEN,
+}
+
+
+def answer_to(problem: BaseException | None, *, status: int) -> Answer:
+    """Return what a request gets that ended with an exception, or with a framework's status."""
+    for kind, (mapped, code) in _REFUSALS.items():
+        if isinstance(problem, kind):
+            if isinstance(problem, errors.Refused):
+                return Answer(mapped.value, problem.issues)
+            return Answer(mapped.value, (Issue("error", code, str(problem)),))
+    if status in _FRAMEWORK:
+        code, text = _FRAMEWORK[status]
+        return Answer(status, (Issue("error", code, text),))
+    text = "the service could not answer; the request may be sent again"
+    return Answer(status, (Issue("error", "exception", text),))
+
+
+def status_of(problem: errors.TokenRefused) -> int:
+    """Return the status of the token endpoint's own errors (D-25 to D-28)."""
+    return _TOKEN_REFUSALS[problem.error].value
+
+
+def is_expected(problem: BaseException) -> bool:
+    """Tell a refusal, which is the caller's business, from a fault, which is ours."""
+    return isinstance(problem, FhirpubError)

@@ -1,0 +1,36 @@
+"""GET /health/live and /health/ready (D-149)."""
+
+from __future__ import annotations
+
+from fhirpub.web.base import BaseHandler
+
+
+class LiveHandler(BaseHandler):
+    """Tell that the process answers."""
+
+    requires_token = False
+
+    def check_format(self) -> None:
+        """Answer in JSON whatever is accepted."""
+
+    def get(self) -> None:
+        """Return at once."""
+        self._say("alive")
+
+    head = get
+
+    def _say(self, status: str) -> None:
+        self.set_header("Content-Type", "application/json")
+        self.set_header("Cache-Control", "no-store")
+        self.finish(b'{"status":"%b"}' % status.encode())
+
+
+class ReadyHandler(LiveHandler):
+    """Tell whether requests can be served now; 503 when the store cannot be reached."""
+
+    async def get(self) -> None:  # type: ignore[override]
+        """Ask the store."""
+        await self.services.store.check()
+        self._say("ready")
+
+    head = get  # type: ignore[assignment]

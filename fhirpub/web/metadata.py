@@ -1,0 +1,32 @@
+"""GET /metadata and GET /fhir/r4/metadata, one statement at both (D-1)."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from fhirpub.web.base import BaseHandler
+
+
+class MetadataHandler(BaseHandler):
+    """Describe the service."""
+
+    requires_token = True
+
+    def get(self) -> None:
+        """Return the CapabilityStatement."""
+        statement: tuple[str, bytes] = self.application.settings["statement"]
+        tag, body = statement
+        self.set_header("ETag", tag)
+        if self.request.headers.get("If-None-Match") == tag:
+            self.set_status(304)
+            self.finish()
+            return
+        self.answer(body)
+
+    head = get
+
+
+class PublicMetadataHandler(MetadataHandler):
+    """Describe the service to everybody (`[fhir] metadata_public`, D-2)."""
+
+    requires_token: ClassVar[bool] = False

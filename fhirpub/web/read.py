@@ -1,0 +1,87 @@
+"""GET of one resource, of one version, of a part, and of a document."""
+
+from __future__ import annotations
+
+import re
+
+from fhirpub.errors import NoSuchResource
+from fhirpub.fhir.times import from_http
+from fhirpub.interactions.read import read, read_part, vread
+from fhirpub.interactions.records import whole
+from fhirpub.storage.contract import Version
+from fhirpub.web.base import BaseHandler
+
+_TAG = re.compile(r'(?:W/)?"([^"]*)"')
+
+
+class ReadHandler(BaseHandler):
+    """Read the latest version."""
+
+    requires_token = True
+    scope = "r"
+
+    async def get(self, resource_id: str) -> None:
+        """Read."""
+        tenant, context = self.caller.tenant, self.services.context
+        found = await read(self.type_name, resource_id, tenant=tenant, context=context)
+        await self.answer_version(found)
+
+    head = get
+
+    async def answer_version(self, found: Version) -> None:
+        """Write a version, or 304 if the client has it (D-99)."""
+        self.describe(found)
+        if self._is_known(found):
+            self.set_status(304)
+            self.set_header("Cache-Control", "private, no-cache")
+            self.finish()
+            return
+        tenant_id, context = self.caller.tenant.id, self.services.context
+        self.answer(await whole(found, tenant_id=tenant_id, context=context))
+
+    def _is_known(self, found: Version) -> bool:
+        tags = self.request.headers.get("If-None-Match", "")
+        if tags:
+            return tags.strip() == "*" or str(found.version) in _TAG.findall(tags)
+        since = from_http(self.request.headers.get("If-Modified-Since", ""))
+        return since is not None and found.updated // 1000 <= since // 1000
+
+
+class VersionHandler(ReadHandler):
+    """Read one version (vread)."""
+
+    async def get(self, resource_id: str, version: str) -> None:  # type: ignore[override]
+        """Read one version."""
+        tenant, context = self.caller.tenant, self.services.context
+        found = await vread(self.type_name, resource_id, version, tenant=tenant, context=context)
+        await self.answer_version(found)
+
+    head = get  # type: ignore[assignment]
+
+
+class PartHandler(ReadHandler):
+    """Read a patient or an organization that came with a resource (D-94)."""
+
+    async def get(self, resource_id: str) -> None:
+        """Read a part."""
+        tenant, context = self.caller.tenant, self.services.context
+        found = await read_part(self.type_name, resource_id, tenant=tenant, context=context)
+        await self.answer_version(found)
+
+    head = get
+
+
+class OwnHandler(BaseHandler):
+    """Read what the service itself publishes: its statement, its operations (D-3, D-6)."""
+
+    requires_token = True
+    scope = "r"
+
+    def get(self, resource_id: str) -> None:
+        """Read one of our own resources."""
+        body = self.application.settings["own_resources"].get((self.type_name, resource_id))
+        if body is None:
+            raise NoSuchResource(self.type_name, resource_id)
+        self.answer(body)
+
+    head = get

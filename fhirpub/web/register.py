@@ -1,0 +1,74 @@
+"""POST /fhir/r4/{Type}/$register and POST /fhir/r4/{Type}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fhirpub.fhir.strict_json import JsonObject, dumps, loads
+from fhirpub.interactions.records import whole
+from fhirpub.interactions.register import ReadBody, Registration, prepare, register
+from fhirpub.interactions.submission import from_contained, from_parameters
+from fhirpub.web.base import BodyHandler
+from fhirpub.web.media import preference
+
+
+class RegisterHandler(BodyHandler):
+    """Register a resource with its parts; the answer is the first one, for ever (D-78)."""
+
+    requires_token = True
+    scope = "c"
+    read_body: ReadBody = staticmethod(from_parameters)
+
+    async def post(self) -> None:
+        """Register."""
+        body = self.take_body()
+        tenant, context = self.caller.tenant, self.services.context
+        candidate = await self.judged(
+            len(body),
+            lambda: prepare(
+                body,
+                read_body=self.read_body,
+                resource_type=self.services.types[self.type_name],
+                tenant=tenant,
+                context=context,
+            ),
+        )
+        registration = await register(candidate, tenant=tenant, context=context)
+        self.locate(registration.first)
+        self.describe(registration.first, registration=True)
+        await self.answer_registration(registration)
+
+    async def answer_registration(self, registration: Registration) -> None:
+        """Write the Parameters, or what the client prefers (D-74)."""
+        response = registration.first.response
+        wanted = preference(self.request.headers.get("Prefer", ""), "return")
+        if wanted:
+            self.set_header("Preference-Applied", f"return={wanted}")
+        if wanted == "minimal":
+            self.set_status(201)
+            self.finish()
+        elif wanted == "OperationOutcome":
+            self.answer(_issues(loads(response, trusted=True)), status=201)
+        else:
+            self.answer(response, status=201)
+
+
+class CreateHandler(RegisterHandler):
+    """Create: the same registration for a resource that contains its parts (D-5)."""
+
+    read_body: ReadBody = staticmethod(from_contained)
+
+    async def answer_registration(self, registration: Registration) -> None:
+        """Write the resource as it was registered."""
+        wanted = preference(self.request.headers.get("Prefer", ""), "return")
+        if wanted in ("minimal", "OperationOutcome"):
+            await super().answer_registration(registration)
+            return
+        tenant_id, context = self.caller.tenant.id, self.services.context
+        body = await whole(registration.first, tenant_id=tenant_id, context=context)
+        self.answer(body, status=201)
+
+
+def _issues(response: Any) -> bytes:
+    outcome: JsonObject = response["parameter"][1]["resource"]
+    return dumps(outcome)

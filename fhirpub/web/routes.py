@@ -1,0 +1,214 @@
+"""The one table of URLs, and the router that reads it.
+
+A path that no row has is 404, a method that its rows do not have is 405 with ``Allow``: both
+before anybody is asked for a token (decisions, part 0).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tornado.httputil import HTTPServerRequest
+from tornado.web import Application, HTTPError
+
+from fhirpub.errors import ConfigurationError
+from fhirpub.interactions.capabilities import own_resources, statement
+from fhirpub.logs import logger
+from fhirpub.web.base import BaseHandler, BodyHandler
+from fhirpub.web.binary import BinaryHandler
+from fhirpub.web.health import LiveHandler, ReadyHandler
+from fhirpub.web.history import HistoryHandler
+from fhirpub.web.metadata import MetadataHandler, PublicMetadataHandler
+from fhirpub.web.read import OwnHandler, PartHandler, ReadHandler, VersionHandler
+from fhirpub.web.register import CreateHandler, RegisterHandler
+from fhirpub.web.search import SearchFormHandler, SearchHandler
+from fhirpub.web.services import Services
+from fhirpub.web.token import (
+    KeysHandler,
+    ServerMetadataHandler,
+    SmartConfigurationHandler,
+    TokenHandler,
+)
+from fhirpub.web.update import UpdateHandler
+
+_log = logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A method and a path. ``{}`` in the path is one segment, handed to the handler."""
+
+    method: str
+    path: str
+    handler: type[BaseHandler]
+    type_name: str = ""
+
+
+def routes(services: Services) -> list[Route]:
+    """Return every URL of the service, those asked for most first."""
+    parts = {part.type for each in services.types.values() for part in each.parts}
+    config = services.config.fhir
+    about = PublicMetadataHandler if config.metadata_public else MetadataHandler
+    return [
+        *(route for name in services.types for route in _of_type(name)),
+        *(Route("GET", f"/fhir/r4/{name}/{{}}", PartHandler, name) for name in sorted(parts)),
+        Route("GET", "/fhir/r4/Binary/{}", BinaryHandler, "Binary"),
+        Route("GET", "/fhir/r4/CapabilityStatement/{}", OwnHandler, "CapabilityStatement"),
+        Route("GET", "/fhir/r4/OperationDefinition/{}", OwnHandler, "OperationDefinition"),
+        Route("GET", "/fhir/r4/metadata", about),
+        Route("GET", "/metadata", about),
+        Route("POST", "/oauth/token", TokenHandler),
+        Route("GET", "/.well-known/jwks.json", KeysHandler),
+        Route("GET", "/.well-known/oauth-authorization-server", ServerMetadataHandler),
+        Route("GET", "/.well-known/smart-configuration", SmartConfigurationHandler),
+        Route("GET", "/fhir/r4/.well-known/smart-configuration", SmartConfigurationHandler),
+        Route("GET", "/health/live", LiveHandler),
+        Route("GET", "/health/ready", ReadyHandler),
+    ]
+
+
+def _of_type(name: str) -> list[Route]:
+    base = f"/fhir/r4/{name}"
+    return [
+        Route("GET", f"{base}/{{}}", ReadHandler, name),
+        Route("PATCH", f"{base}/{{}}", UpdateHandler, name),
+        Route("POST", f"{base}/$register", RegisterHandler, name),
+        Route("GET", base, SearchHandler, name),
+        Route("POST", base, CreateHandler, name),
+        Route("POST", f"{base}/_search", SearchFormHandler, name),
+        Route("GET", f"{base}/{{}}/_history", HistoryHandler, name),
+        Route("GET", f"{base}/{{}}/_history/{{}}", VersionHandler, name),
+    ]
+
+
+def application(services: Services) -> Application:
+    """Return the application that serves the table of URLs."""
+    table = routes(services)
+    for route in table:
+        if not hasattr(route.handler, "requires_token"):
+            raise ConfigurationError(f"{route.path} does not state whether it needs a token")
+    return _Application(
+        services,
+        table,
+        log_function=_log_request,
+        own_resources=own_resources(services.context),
+        statement=statement(services.context),
+    )
+
+
+class NotFoundHandler(BodyHandler):
+    """Answer a path that does not exist."""
+
+    requires_token = False
+    status = 404
+
+    def check_format(self) -> None:
+        """Take any Accept."""
+
+    def check_content_type(self) -> None:
+        """Take any body, to throw it away."""
+
+    def refuse(self) -> None:
+        """Refuse once the body has been read."""
+        self.take_body()
+        raise HTTPError(self.status)
+
+    get = head = post = put = patch = delete = refuse
+
+
+class MethodNotAllowedHandler(NotFoundHandler):
+    """Answer a method that its path does not have, and tell those that it has (D-16, D-148)."""
+
+    status = 405
+
+    def initialize(self, services: Services, type_name: str = "", allow: str = "") -> None:
+        """Take the methods that there are."""
+        super().initialize(services, type_name)
+        self._allow = allow
+        self.set_header("Allow", allow)
+
+    def options(self) -> None:
+        """Tell the methods."""
+        self.set_status(204)
+        self.finish()
+
+    def write_error(self, status_code: int, **kwargs: Any) -> None:
+        """Tell the methods with the refusal."""
+        self.set_header("Allow", self._allow)
+        super().write_error(status_code, **kwargs)
+
+
+@dataclass(slots=True)
+class _Path:
+    pattern: re.Pattern[str]
+    methods: dict[str, Route] = field(default_factory=dict)
+
+
+class _Application(Application):
+    """Tornado's application with a router that knows methods."""
+
+    def __init__(self, services: Services, table: Sequence[Route], **settings: Any) -> None:
+        super().__init__([], **settings)
+        self._services = services
+        self._paths = _paths(table)
+
+    def find_handler(self, request: HTTPServerRequest, **_kwargs: Any) -> Any:
+        """Return the delegate for a request: of its route, of a 405, or of a 404."""
+        handler, arguments, groups = self._target(request)
+        return self.get_handler_delegate(
+            request, handler, {"services": self._services, **arguments}, list(groups)
+        )
+
+    def _target(
+        self, request: HTTPServerRequest
+    ) -> tuple[type[BaseHandler], Mapping[str, str], Sequence[bytes]]:
+        for path in self._paths:
+            match = path.pattern.fullmatch(request.path)
+            if match is not None:
+                method = "GET" if request.method == "HEAD" else str(request.method)
+                route = path.methods.get(method)
+                if route is None:
+                    return MethodNotAllowedHandler, {"allow": _allow(path.methods)}, ()
+                groups = [each.encode() for each in match.groups()]
+                return route.handler, {"type_name": route.type_name}, groups
+        return NotFoundHandler, {}, ()
+
+
+def _paths(table: Sequence[Route]) -> list[_Path]:
+    paths: dict[str, _Path] = {}
+    for route in table:
+        if route.path not in paths:
+            paths[route.path] = _Path(_pattern(route.path))
+        paths[route.path].methods[route.method] = route
+    # A path without a blank to fill goes first: /$register is no id.
+    return sorted(paths.values(), key=lambda each: each.pattern.groups > 0)
+
+
+def _pattern(path: str) -> re.Pattern[str]:
+    text = re.escape(path).replace(re.escape("{}"), "([^/]+)")
+    return re.compile(text.replace(re.escape("$"), "(?:\\$|%24)"))
+
+
+def _allow(methods: Mapping[str, Route]) -> str:
+    heads = ["HEAD"] if "GET" in methods else []
+    return ", ".join([*methods, *heads, "OPTIONS"])
+
+
+def _log_request(handler: Any) -> None:
+    status = handler.get_status()
+    if status < 400:
+        _log.debug("answered", status=status, method=handler.request.method)
+        return
+    request: HTTPServerRequest = handler.request
+    write: Callable[..., None] = _log.error if status >= 500 else _log.info
+    write(
+        "refused",
+        status=status,
+        method=request.method,
+        path=request.path[:200],
+        milliseconds=round(request.request_time() * 1000, 1),
+        client=getattr(getattr(handler, "caller", None), "client_id", None),
+    )

@@ -1,0 +1,66 @@
+"""GET /fhir/r4/{Type}?… and POST /fhir/r4/{Type}/_search."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qsl
+
+from fhirpub.errors import InvalidSearch
+from fhirpub.interactions.search import search
+from fhirpub.web.base import BaseHandler, BodyHandler
+from fhirpub.web.media import check_form, preference
+
+_MOST_PARAMETERS = 200
+_MOST_FORM_BYTES = 64 * 1024
+
+
+async def _answer(handler: BaseHandler, parameters: list[tuple[str, str]]) -> None:
+    bundle = await search(
+        parameters,
+        resource_type=handler.services.types[handler.type_name],
+        tenant=handler.caller.tenant,
+        context=handler.services.context,
+        strict=preference(handler.request.headers.get("Prefer", ""), "handling") == "strict",
+    )
+    handler.answer(bundle)
+
+
+class SearchHandler(BaseHandler):
+    """Search by URL."""
+
+    requires_token = True
+    scope = "s"
+
+    async def get(self) -> None:
+        """Search."""
+        await _answer(self, self.parameters())
+
+    head = get
+
+
+class SearchFormHandler(BodyHandler):
+    """Search by form; parameters of the URL count as well (R4 search)."""
+
+    requires_token = True
+    scope = "s"
+
+    def check_content_type(self) -> None:
+        """Refuse a body that is not a form."""
+        headers = self.request.headers
+        check_form(headers.get("Content-Type", ""), headers.get("Content-Encoding", ""))
+
+    def most_bytes(self) -> int:
+        """Return how large a form may be."""
+        return _MOST_FORM_BYTES
+
+    async def post(self) -> None:
+        """Search."""
+        try:
+            form = parse_qsl(
+                self.take_body().decode(),
+                keep_blank_values=True,
+                errors="strict",
+                max_num_fields=_MOST_PARAMETERS,
+            )
+        except ValueError:
+            raise InvalidSearch.because("the form cannot be read") from None
+        await _answer(self, self.parameters() + form)

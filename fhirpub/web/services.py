@@ -1,0 +1,31 @@
+"""The one object that every handler works with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from weakref import WeakSet
+
+from fhirpub.auth.tokens import Tokens
+from fhirpub.clock import Clock
+from fhirpub.config import Config
+from fhirpub.interactions.context import Context
+from fhirpub.plugin_api import ResourceType
+from fhirpub.storage.contract import Store
+from fhirpub.web.rate_limit import RateLimit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    """Everything that was built at start, typed; made by the composition root."""
+
+    config: Config
+    store: Store
+    types: Mapping[str, ResourceType]
+    tokens: Tokens
+    context: Context
+    clock: Clock
+    rate_limit: RateLimit
+    under_way: WeakSet[Any] = field(default_factory=WeakSet)
+    """The handlers that have not answered yet."""

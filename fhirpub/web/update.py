@@ -1,0 +1,55 @@
+"""PATCH /fhir/r4/{Type}/{id} in the specification's form (D-105)."""
+
+from __future__ import annotations
+
+from fhirpub.interactions.records import whole
+from fhirpub.interactions.update import Update, prepare, update
+from fhirpub.storage.contract import Version
+from fhirpub.web.base import BodyHandler
+from fhirpub.web.media import FHIR_JSON, UnsupportedMediaType, preference
+
+
+class UpdateHandler(BodyHandler):
+    """Replace named fields of a resource, under optimistic locking."""
+
+    requires_token = True
+    scope = "u"
+
+    def check_content_type(self) -> None:
+        """Refuse other forms of patch, naming the one that is spoken here."""
+        try:
+            super().check_content_type()
+        except UnsupportedMediaType:
+            self.set_header("Accept-Patch", FHIR_JSON)
+            raise
+
+    async def patch(self, resource_id: str) -> None:
+        """Update."""
+        body = self.take_body()
+        tenant, context = self.caller.tenant, self.services.context
+        resource_type = self.services.types[self.type_name]
+
+        async def prepared(latest: Version) -> Update:
+            return await self.judged(
+                len(body) + len(latest.body),
+                lambda: prepare(
+                    body, latest, resource_type=resource_type, tenant=tenant, context=context
+                ),
+            )
+
+        updated = await update(
+            resource_id,
+            if_match=",".join(self.request.headers.get_list("If-Match")),
+            resource_type=resource_type,
+            tenant=tenant,
+            context=context,
+            prepared=prepared,
+        )
+        self.locate(updated)
+        self.describe(updated)
+        if preference(self.request.headers.get("Prefer", ""), "return") == "representation":
+            self.set_header("Preference-Applied", "return=representation")
+            self.answer(await whole(updated, tenant_id=tenant.id, context=context))
+            return
+        self.set_status(204)
+        self.finish()

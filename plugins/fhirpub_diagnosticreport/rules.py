@@ -1,0 +1,87 @@
+"""DiagnosticReport as a declaration, and the rules that are its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from fhirpub.plugin_api import (
+    Entry,
+    Issue,
+    ResourceType,
+    RuleContext,
+    organization,
+    patient,
+)
+from fhirpub_diagnosticreport.events import events_of
+
+
+def report_rules(entry: Entry, _context: RuleContext) -> Iterator[Issue]:
+    """Check the published field table: category with codings, code with a text (D-40, D-43)."""
+    it, at = entry.resource, entry.at
+    if "category" not in it:
+        yield _error("is required", f"{at}.category")
+    for index, category in enumerate(it.get("category", ())):
+        yield from _category(category, f"{at}.category[{index}]")
+    if not it.get("code", {}).get("text", "").strip():
+        yield _error("is required and must not be blank", f"{at}.code.text")
+    for number, coding in enumerate(it.get("code", {}).get("coding", ())):
+        if "code" not in coding:
+            yield _error("is required", f"{at}.code.coding[{number}].code")
+
+
+def _category(category: Mapping[str, Any], at: str) -> Iterator[Issue]:
+    codings = category.get("coding", ())
+    if not codings:
+        yield _error("must have a coding", at)
+    for number, coding in enumerate(codings):
+        for name in ("system", "code"):
+            if name not in coding:
+                yield _error("is required", f"{at}.coding[{number}].{name}")
+
+
+def _error(rule: str, at: str) -> Issue:
+    return Issue("error", "exception", rule, at)
+
+
+DIAGNOSTIC_REPORT = ResourceType(
+    name="DiagnosticReport",
+    parts=(patient(referred_by="subject"), organization(referred_by="performer")),
+    create_statuses=frozenset({"registered", "partial", "preliminary", "final", "unknown"}),
+    update_statuses=frozenset(
+        {
+            "partial",
+            "preliminary",
+            "final",
+            "amended",
+            "corrected",
+            "appended",
+            "cancelled",
+            "entered-in-error",
+            "unknown",
+        }
+    ),
+    updatable=frozenset({"status", "conclusion", "presentedForm"}),
+    attachments=("presentedForm",),
+    attachments_required=True,
+    times=(
+        "effectiveDateTime",
+        "effectivePeriod.start",
+        "effectivePeriod.end",
+        "issued",
+        "presentedForm.creation",
+    ),
+    codings=("category", "code"),
+    summary=(
+        "category",
+        "code",
+        "subject",
+        "performer",
+        "effectiveDateTime",
+        "effectivePeriod",
+        "issued",
+        "conclusion",
+    ),
+    rules=report_rules,
+    events=events_of,
+)

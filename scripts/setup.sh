@@ -1,0 +1,35 @@
+# Sourced by the scripts beside it: makes .venv, once and after every change of setup.py.
+# prepare EXTRAS: "" for what runs the service, "[test]" for what proves it.
+
+root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+venv="$root/.venv"
+
+find_python() {
+    local candidate
+    for candidate in ${PYTHON:-python3.13 python3.12 python3.11 python3 python}; do
+        if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+            echo "$candidate"
+            return
+        fi
+    done
+    echo "Python 3.11 or newer is needed; PYTHON=/path/to/python names one." >&2
+    return 1
+}
+
+stamp_of() {
+    { cat "$root/setup.py"; ls "$root/plugins"; echo "$root"; } | cksum | tr ' ' '-'
+}
+
+prepare() {
+    local extras="$1" python now
+    now="$(stamp_of)"
+    # What proves the service also runs it: its stamp is good enough for both.
+    for known in "$extras" "[test]"; do
+        [ "$(cat "$venv/stamp$known" 2>/dev/null)" = "$now" ] && return
+    done
+    python="$(find_python)"
+    echo "Setting up $venv (the first time takes a minute) ..." >&2
+    [ -x "$venv/bin/python" ] || "$python" -m venv "$venv"
+    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check -e "$root$extras"
+    echo "$now" > "$venv/stamp$extras"
+}

@@ -1,0 +1,85 @@
+"""Build fhirpub: the core, the plugins on the shelf, and the schemas that both read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from setuptools import find_packages, setup
+
+ROOT = Path(__file__).parent
+SHELF = sorted(path.name for path in (ROOT / "plugins").glob("fhirpub_*") if path.is_dir())
+VERSION = next(
+    line.split('"')[1]
+    for line in (ROOT / "fhirpub" / "__init__.py").read_text(encoding="utf-8").splitlines()
+    if line.startswith("__version__")
+)
+
+setup(
+    name="fhirpub",
+    version=VERSION,
+    description="Publish diagnostic reports over FHIR R4: one call, safe to repeat.",
+    long_description=(ROOT / "README.md").read_text(encoding="utf-8"),
+    long_description_content_type="text/markdown",
+    license="Apache-2.0",
+    python_requires=">=3.11",
+    packages=[
+        *find_packages(include=["fhirpub", "fhirpub.*"]),
+        "fhirpub.schemas",
+        *SHELF,
+    ],
+    package_dir={"fhirpub.schemas": "schemas", **{name: f"plugins/{name}" for name in SHELF}},
+    package_data={
+        "fhirpub": ["py.typed"],
+        "fhirpub.schemas": ["*.json", "r4/*.json", "valuesets/*.json", "README.md"],
+        "fhirpub.cli": ["sample/*"],
+        **{name: ["*.json"] for name in SHELF},
+    },
+    # Every lower bound has a reason: it is the first release with what we rely on.
+    install_requires=[
+        "tornado>=6.6.1",  # percent-decoding denial of service, header folding removed
+        "python-jose[cryptography]>=3.5",  # CVE-2024-33663, CVE-2024-33664
+        "cryptography>=44",  # the signing keys behind python-jose
+        "jsonschema>=4.23",  # draft 2020-12 with the referencing library
+        "referencing>=0.35",  # one registry of schemas for both validators
+        "jsonschema-rs>=0.33",  # validators with a registry, Decimal as a number
+        "pluggy>=1.5",  # typed markers
+        "orjson>=3.10",  # Fragment: decimals keep their digits
+        "pybase64>=1.4",  # strict decoding without the GIL
+        "click>=8.1.8",  # command line
+        "structlog>=25.1",  # one line of JSON an event
+        "lxml>=5.3",  # narrative is XHTML and is read with a hardened parser
+    ],
+    extras_require={
+        "test": [
+            "setuptools>=77,<81",  # pytest-tornado imports pkg_resources
+            "pytest>=8.3",
+            "pytest-asyncio>=1.0",
+            "pytest-tornado>=0.8.1",
+            "pytest-randomly>=3.16",
+            "hypothesis>=6.120",
+            "ruff>=0.9",
+            "mypy>=1.14",
+            "types-python-jose",
+            "types-jsonschema",
+            "lxml-stubs",
+            "import-linter>=2.2",
+            "build>=1.2",
+            "fhirpy>=2.0",  # a FHIR client we did not write
+            "authlib>=1.3",  # an OAuth client we did not write
+            "requests>=2.32",
+        ],
+    },
+    entry_points={
+        "console_scripts": ["fhirpub = fhirpub.__main__:main"],
+        "fhirpub.plugins": [f"{name.removeprefix('fhirpub_')} = {name}" for name in SHELF],
+    },
+    classifiers=[
+        "Framework :: AsyncIO",
+        "Intended Audience :: Healthcare Industry",
+        "Programming Language :: Python :: 3.11",
+        "Programming Language :: Python :: 3.12",
+        "Programming Language :: Python :: 3.13",
+        "Topic :: Scientific/Engineering :: Medical Science Apps.",
+        "Typing :: Typed",
+    ],
+)

@@ -1,0 +1,518 @@
+from __future__ import annotations
+
+import base64
+import copy
+import hashlib
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from fhirpub.testing.service import Integrator, RunningService
+from tests.bodies import (
+    PDF,
+    document,
+    organization,
+    parameters,
+    patient,
+    register_body,
+    report,
+)
+
+REPORT = "Parameters.parameter[2].resource"
+PATIENT = "Parameters.parameter[0].resource"
+ORGANIZATION = "Parameters.parameter[1].resource"
+
+
+def body(
+    *,
+    of_patient: dict[str, Any] | None = None,
+    of_organization: dict[str, Any] | None = None,
+    **of_report: Any,
+) -> dict[str, Any]:
+    return parameters(
+        patient=patient(**of_patient or {}),
+        organization=organization(**of_organization or {}),
+        diagnosticReport=report("R-1", **of_report),
+    )
+
+
+FIELD_REFUSALS: dict[str, tuple[dict[str, Any], str]] = {
+    "no category": (body(category=None), f"{REPORT}.category"),
+    "a category without coding": (body(category=[{"text": "x"}]), f"{REPORT}.category[0]"),
+    "a coding without system": (
+        body(category=[{"coding": [{"code": "LAB"}]}]),
+        f"{REPORT}.category[0].coding[0].system",
+    ),
+    "no code text": (
+        body(code={"coding": [{"system": "http://loinc.org", "code": "1-8"}]}),
+        f"{REPORT}.code.text",
+    ),
+    "a blank code text": (body(code={"text": "  "}), f"{REPORT}.code.text"),
+    "no subject": (body(subject=None), f"{REPORT}.subject"),
+    "no performer": (body(performer=None), f"{REPORT}.performer"),
+    "no documents": (body(presentedForm=None), f"{REPORT}.presentedForm"),
+    "an empty list of documents": (body(presentedForm=[]), f"{REPORT}.presentedForm"),
+    "data without hash": (
+        body(presentedForm=[document(hash=None)]),
+        f"{REPORT}.presentedForm[0]",
+    ),
+    "hash without data": (
+        body(presentedForm=[{"hash": "aa" * 32}]),
+        f"{REPORT}.presentedForm[0]",
+    ),
+    "data without content type": (
+        body(presentedForm=[document(contentType=None)]),
+        f"{REPORT}.presentedForm[0].contentType",
+    ),
+    "a content type that is none": (
+        body(presentedForm=[document(contentType="pdf")]),
+        f"{REPORT}.presentedForm[0].contentType",
+    ),
+    "data in the URL alphabet": (
+        body(presentedForm=[document() | {"data": "_-__"}]),
+        f"{REPORT}.presentedForm[0].data",
+    ),
+    "data with wrong padding": (
+        body(presentedForm=[document() | {"data": "QUI"}]),
+        f"{REPORT}.presentedForm[0].data",
+    ),
+    "data that encoding would not give back": (
+        body(presentedForm=[document() | {"data": "QR=="}]),
+        f"{REPORT}.presentedForm[0].data",
+    ),
+    "a script as url": (
+        body(presentedForm=[{"url": "javascript:alert(1)"}]),
+        f"{REPORT}.presentedForm[0].url",
+    ),
+    "a file as url": (
+        body(presentedForm=[{"url": "file:///etc/passwd"}]),
+        f"{REPORT}.presentedForm[0].url",
+    ),
+    "a url with credentials": (
+        body(presentedForm=[{"url": "https://a:b@example.org/x"}]),
+        f"{REPORT}.presentedForm[0].url",
+    ),
+    "a status for updates": (body(status="amended"), f"{REPORT}.status"),
+    "no status": (body(status=None), f"{REPORT}.status"),
+    "a day that does not exist": (
+        body(effectiveDateTime="2026-02-30T10:00:00Z"),
+        f"{REPORT}.effectiveDateTime",
+    ),
+    "an issued date without time": (body(issued="2026-02-03"), f"{REPORT}.issued"),
+    "a gender of FHIR that is not published": (
+        body(of_patient={"gender": "unknown"}),
+        f"{PATIENT}.gender",
+    ),
+    "a pager": (
+        body(of_patient={"telecom": [{"system": "pager", "value": "1"}]}),
+        f"{PATIENT}.telecom[0].system",
+    ),
+    "an old telephone": (
+        body(of_patient={"telecom": [{"system": "phone", "value": "1", "use": "old"}]}),
+        f"{PATIENT}.telecom[0].use",
+    ),
+    "a birth date without day": (body(of_patient={"birthDate": "1980-02"}), f"{PATIENT}.birthDate"),
+    "a birth date that does not exist": (
+        body(of_patient={"birthDate": "1981-02-29"}),
+        f"{PATIENT}.birthDate",
+    ),
+    "a patient without local id": (body(of_patient={"id": None}), f"{PATIENT}.id"),
+    "a local id that is none": (body(of_patient={"id": "a b"}), f"{PATIENT}.id"),
+    "an organization without name and identifier": (
+        body(of_organization={"name": None, "identifier": None}),
+        ORGANIZATION,
+    ),
+    "an organization's home": (
+        body(of_organization={"telecom": [{"system": "phone", "value": "1", "use": "home"}]}),
+        f"{ORGANIZATION}.telecom[0].use",
+    ),
+    "an extension with nothing in it": (
+        body(extension=[{"url": "https://x.example"}]),
+        f"{REPORT}.extension[0]",
+    ),
+    "a period that ends before it starts": (
+        body(effectiveDateTime=None, effectivePeriod={"start": "2026-02", "end": "2026-01"}),
+        f"{REPORT}.effectivePeriod",
+    ),
+    "two effective times": (
+        body(effectivePeriod={"start": "2026"}),
+        f"{REPORT}.effective",
+    ),
+    "a reference to nothing contained": (
+        body(specimen=[{"reference": "#s1"}]),
+        f"{REPORT}.specimen[0].reference",
+    ),
+    "a narrative that runs something": (
+        body(
+            text={
+                "status": "generated",
+                "div": '<div xmlns="http://www.w3.org/1999/xhtml"><script>x</script></div>',
+            }
+        ),
+        f"{REPORT}.text.div",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", FIELD_REFUSALS)
+def test_a_wrong_field_is_a_400_that_points_at_it(lab: Integrator, case: str) -> None:
+    sent, place = FIELD_REFUSALS[case]
+
+    answer = lab.register(sent)
+
+    assert answer.status == 400, answer.body
+    assert answer.blamed == {place}
+    assert {each["code"] for each in answer.issues} == {"exception"}
+
+
+RULE_REFUSALS: dict[str, tuple[dict[str, Any], str]] = {
+    "a subject that is not the patient": (
+        body(subject={"reference": "Patient/other"}),
+        f"{REPORT}.subject.reference",
+    ),
+    "an absolute subject": (
+        body(subject={"reference": "https://x.example/Patient/p1"}),
+        f"{REPORT}.subject.reference",
+    ),
+    "no performer that is the organization": (
+        body(performer=[{"reference": "Practitioner/1"}]),
+        f"{REPORT}.performer[0].reference",
+    ),
+    "a modifier extension": (
+        body(modifierExtension=[{"url": "https://x.example", "valueBoolean": True}]),
+        f"{REPORT}.modifierExtension",
+    ),
+    "implicit rules in the patient": (
+        body(of_patient={"implicitRules": "https://x.example"}),
+        f"{PATIENT}.implicitRules",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", RULE_REFUSALS)
+def test_a_broken_rule_is_a_422_that_points_at_it(lab: Integrator, case: str) -> None:
+    sent, place = RULE_REFUSALS[case]
+
+    answer = lab.register(sent)
+
+    assert answer.status == 422, answer.body
+    assert answer.blamed == {place}
+    assert {each["code"] for each in answer.issues} == {"business-rule"}
+
+
+ENVELOPES: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "a list": lambda _sent: [],
+    "another resource": lambda _sent: {"resourceType": "Bundle"},
+    "no entries": lambda sent: sent | {"parameter": []},
+    "an entry missing": lambda sent: sent | {"parameter": sent["parameter"][1:]},
+    "an entry twice": lambda sent: sent | {"parameter": sent["parameter"] * 2},
+    "an entry with a value": lambda sent: (
+        sent | {"parameter": [{"name": "patient", "valueString": "x"}, *sent["parameter"][1:]]}
+    ),
+    "an entry with another type": lambda sent: (
+        sent
+        | {"parameter": [{"name": "patient", "resource": organization()}, *sent["parameter"][1:]]}
+    ),
+    "an entry that is text": lambda sent: sent | {"parameter": ["x", *sent["parameter"]]},
+}
+
+
+@pytest.mark.parametrize("case", ENVELOPES)
+def test_a_wrong_envelope_is_a_400(lab: Integrator, case: str) -> None:
+    answer = lab.register(ENVELOPES[case](body()))
+
+    assert (answer.status, answer.issues[0]["code"]) == (400, "exception")
+
+
+def test_all_problems_of_a_stage_are_told_at_once(lab: Integrator) -> None:
+    sent = body(category=None, code={"text": " "}, status="amended")
+
+    answer = lab.register(sent)
+
+    assert answer.blamed == {f"{REPORT}.category", f"{REPORT}.code.text", f"{REPORT}.status"}
+
+
+def test_an_unknown_entry_is_ignored_and_told(lab: Integrator) -> None:
+    sent = body()
+    sent["parameter"].append({"name": "extra", "valueString": "x"})
+
+    answer = lab.register(sent)
+
+    issues = answer.json["parameter"][1]["resource"]["issue"]
+    assert answer.status == 201
+    assert ["Parameters.parameter[3]"] in [each.get("expression") for each in issues]
+
+
+def test_the_order_of_the_entries_does_not_matter(lab: Integrator) -> None:
+    sent = body()
+    sent["parameter"].reverse()
+
+    assert lab.register(sent).status == 201
+
+
+def test_the_documents_may_stand_beside_the_resource(lab: Integrator) -> None:
+    sent = body()
+    entry = sent["parameter"][2]
+    entry["presentedForm"] = entry["resource"].pop("presentedForm")
+
+    answer = lab.register(sent)
+    read = lab.get(answer.headers["location"]).json
+
+    assert read["presentedForm"][0]["data"] == base64.b64encode(PDF).decode()
+
+
+def test_documents_in_both_places_must_be_equal(lab: Integrator) -> None:
+    same, other = body(), body()
+    same["parameter"][2]["presentedForm"] = copy.deepcopy(
+        same["parameter"][2]["resource"]["presentedForm"]
+    )
+    other["parameter"][2]["presentedForm"] = [document(title="other")]
+
+    assert lab.register(other).status == 400
+    assert lab.register(same).status == 201
+
+
+def test_the_identifier_must_have_an_absolute_system(lab: Integrator) -> None:
+    answer = lab.register(register_body("x", system="not a uri"))
+
+    assert (answer.status, answer.issues[0]["code"]) == (400, "invalid")
+
+
+def test_identifiers_are_compared_to_the_letter(lab: Integrator) -> None:
+    values = ["a", "A", "a ", "\u00e9", "e\u0301"]
+
+    ids = {lab.register(register_body(each)).headers["location"] for each in values}
+
+    assert len(ids) == len(values)
+
+
+@pytest.mark.parametrize("form", ["{}", "{:upper}", "{:bare}", "{:percent}"])
+def test_the_system_must_not_hold_the_tenants_id(lab: Integrator, form: str) -> None:
+    tenant = lab.tenant.id
+    written = {
+        "{}": tenant,
+        "{:upper}": tenant.upper(),
+        "{:bare}": tenant.replace("-", ""),
+        "{:percent}": tenant.replace("-", "%2D"),
+    }[form]
+
+    answer = lab.register(register_body("x", system=f"https://lab.example/{written}/r"))
+
+    assert (answer.status, answer.blamed) == (422, {f"{REPORT}.identifier[0].system"})
+    assert lab.tenant.id not in answer.body.decode()
+
+
+def test_the_answer_is_short_and_says_so(lab: Integrator) -> None:
+    answer = lab.register(body())
+
+    resource = answer.json["parameter"][0]["resource"]
+    assert "presentedForm" not in resource
+    assert resource["meta"]["tag"][0]["code"] == "SUBSETTED"
+    assert answer.headers["content-type"] == "application/fhir+json"
+
+
+def test_the_first_issue_says_that_the_report_was_created(lab: Integrator) -> None:
+    issues = lab.register(body()).json["parameter"][1]["resource"]["issue"]
+
+    assert issues[0]["severity"] == "information"
+    assert issues[0]["code"] == "informational"
+    assert "created" in issues[0]["diagnostics"]
+
+
+def test_last_modified_of_a_registration_is_as_the_specification_writes_it(
+    lab: Integrator,
+) -> None:
+    answer = lab.register(body())
+
+    updated = answer.json["parameter"][0]["resource"]["meta"]["lastUpdated"]
+    assert answer.headers["last-modified"] == updated
+
+
+def test_times_are_stored_as_utc_with_the_digits_given(lab: Integrator) -> None:
+    sent = body(effectiveDateTime="2026-11-20T23:30:00.120-03:00", issued="2026-11-20T23:59:60Z")
+
+    read = lab.get(lab.register(sent).headers["location"]).json
+
+    assert read["effectiveDateTime"] == "2026-11-21T02:30:00.120Z"
+    assert read["issued"] == "2026-11-21T00:00:00Z"
+
+
+def test_a_time_without_an_offset_is_accepted_with_a_warning(lab: Integrator) -> None:
+    answer = lab.register(body(issued="2026-11-20T10:00:00"))
+
+    issues = answer.json["parameter"][1]["resource"]["issue"]
+    assert lab.get(answer.headers["location"]).json["issued"] == "2026-11-20T10:00:00Z"
+    assert [f"{REPORT}.issued"] in [
+        each["expression"] for each in issues if each["severity"] == "warning"
+    ]
+
+
+def test_decimals_keep_their_digits(lab: Integrator) -> None:
+    sent = body(extension=[{"url": "https://x.example", "valueDecimal": 12345}])
+    raw = json.dumps(sent).replace("12345", "2.00")
+
+    answer = lab.register(raw.encode())
+    read = lab.get(answer.headers["location"])
+
+    assert b'"valueDecimal":2.00' in read.body
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [
+        hashlib.sha256(PDF).hexdigest(),
+        hashlib.sha256(PDF).hexdigest().upper(),
+        base64.b64encode(hashlib.sha256(PDF).digest()).decode(),
+        hashlib.sha1(PDF).hexdigest(),
+        base64.b64encode(hashlib.sha1(PDF).digest()).decode(),
+    ],
+)
+def test_a_right_hash_in_any_known_form_is_not_remarked_on(lab: Integrator, stated: str) -> None:
+    answer = lab.register(body(presentedForm=[document(hash=stated)]))
+
+    assert len(answer.json["parameter"][1]["resource"]["issue"]) == 1
+
+
+def test_a_wrong_hash_is_a_warning(lab: Integrator) -> None:
+    answer = lab.register(body(presentedForm=[document(hash="ab" * 32)]))
+
+    issue = answer.json["parameter"][1]["resource"]["issue"][1]
+    assert (issue["severity"], issue["expression"]) == (
+        "warning",
+        [f"{REPORT}.presentedForm[0].hash"],
+    )
+
+
+def test_white_space_in_base64_is_ignored(lab: Integrator) -> None:
+    data = base64.encodebytes(PDF).decode()
+
+    answer = lab.register(body(presentedForm=[document() | {"data": data}]))
+    read = lab.get(answer.headers["location"]).json
+
+    assert base64.b64decode(read["presentedForm"][0]["data"]) == PDF
+
+
+@pytest.mark.parametrize(("size", "status"), [(5_242_880, 201), (5_242_881, 413)])
+def test_a_document_has_at_most_five_mebibytes(lab: Integrator, size: int, status: int) -> None:
+    answer = lab.register(body(presentedForm=[document(PDF + b"x" * (size - len(PDF)))]))
+
+    assert answer.status == status
+    if status == 413:
+        assert answer.issues[0]["code"] == "too-costly"
+        assert answer.blamed == {f"{REPORT}.presentedForm[0].data"}
+
+
+def test_terminology_never_fails_a_registration(lab: Integrator) -> None:
+    category = [
+        {"coding": [{"system": "http://terminology.hl7.org/CodeSystem/v2-0074", "code": "NOPE"}]},
+        {"coding": [{"system": "http://snomed.info/sct", "code": "1"}]},
+    ]
+
+    answer = lab.register(body(category=category))
+
+    issues = answer.json["parameter"][1]["resource"]["issue"][1:]
+    assert [(each["severity"], each["code"]) for each in issues] == [
+        ("warning", "invalid"),
+        ("information", "invalid"),
+    ]
+
+
+def test_references_to_the_parts_lead_to_them_wherever_they_stand(lab: Integrator) -> None:
+    sent = body(of_patient={"managingOrganization": {"reference": "Organization/o1"}})
+
+    read = lab.get(lab.register(sent).headers["location"]).json
+    person = lab.get(f"/fhir/r4/{read['subject']['reference']}").json
+
+    assert person["managingOrganization"]["reference"] == read["performer"][0]["reference"]
+    assert read["subject"]["display"] == "Ana Inés López"
+    assert read["subject"]["identifier"]["value"] == "AAB123456"
+
+
+def test_if_none_exist_has_no_effect(lab: Integrator) -> None:
+    first = lab.register(body(), If_None_Exist="identifier=other|thing")
+    again = lab.register(body(), If_None_Exist="nonsense")
+
+    assert (first.status, again.status) == (201, 201)
+    assert first.body == again.body
+
+
+def test_an_invalid_resubmission_is_refused(lab: Integrator) -> None:
+    lab.register(body())
+
+    assert lab.register(body(category=None)).status == 400
+
+
+def test_another_content_under_the_same_identifier_gets_the_first_answer(lab: Integrator) -> None:
+    first = lab.register(body())
+
+    assert lab.register(body(conclusion="other")).body == first.body
+
+
+@pytest.mark.parametrize("preference", ["minimal", "representation", "OperationOutcome"])
+def test_a_preference_is_honoured_and_echoed(lab: Integrator, preference: str) -> None:
+    answer = lab.register(body(), Prefer=f"return={preference}")
+
+    kinds = {"representation": "Parameters", "OperationOutcome": "OperationOutcome"}
+    assert answer.status == 201
+    assert answer.headers["preference-applied"] == f"return={preference}"
+    if preference == "minimal":
+        assert answer.body == b""
+    else:
+        assert answer.json["resourceType"] == kinds[preference]
+
+
+def test_create_registers_a_report_that_contains_its_parts(lab: Integrator) -> None:
+    sent = report(
+        "C-1",
+        contained=[patient(), organization()],
+        subject={"reference": "#p1"},
+        performer=[{"reference": "#o1"}],
+    )
+
+    created = lab.request("POST", "/fhir/r4/DiagnosticReport", sent)
+    again = lab.request("POST", "/fhir/r4/DiagnosticReport", sent)
+
+    assert created.status == 201
+    assert created.body == again.body
+    assert created.json["resourceType"] == "DiagnosticReport"
+    assert "contained" not in created.json
+    literal = created.json["subject"]["reference"]
+    assert lab.get(f"/fhir/r4/{literal}").json["name"] == patient()["name"]
+
+
+def test_create_and_register_share_their_identifiers(lab: Integrator) -> None:
+    registered = lab.register(register_body("C-2"))
+    sent = report(
+        "C-2",
+        contained=[patient(), organization()],
+        subject={"reference": "#p1"},
+        performer=[{"reference": "#o1"}],
+    )
+
+    created = lab.request("POST", "/fhir/r4/DiagnosticReport", sent)
+
+    assert created.headers["location"] == registered.headers["location"]
+
+
+def test_create_without_its_parts_is_refused(lab: Integrator) -> None:
+    answer = lab.request("POST", "/fhir/r4/DiagnosticReport", report("C-3"))
+
+    assert answer.status == 400
+    assert len(answer.issues) == 2
+
+
+def test_percent_24_is_the_dollar_sign(lab: Integrator) -> None:
+    assert lab.request("POST", "/fhir/r4/DiagnosticReport/%24register", body()).status == 201
+
+
+def test_a_document_is_kept_as_it_was_sent(service: RunningService, lab: Integrator) -> None:
+    location = lab.register(body()).headers["location"]
+    bundle = lab.get(location.removesuffix("/1")).json
+
+    url = bundle["entry"][0]["resource"]["presentedForm"][0]["url"]
+    raw = lab.get(url.removeprefix(service.base_url))
+
+    assert (raw.body, raw.headers["content-type"]) == (PDF, "application/pdf")
+    assert service.integrator().get(url).status == 404

@@ -1,0 +1,143 @@
+"""The command line as a whole: its help teaches, its errors are one clear line."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from fhirpub import __version__
+from fhirpub.cli.commands import fhirpub
+from fhirpub.config import Config, reference
+
+
+def leaves(group: click.Group, *path: str) -> list[tuple[str, ...]]:
+    found = []
+    for name, command in group.commands.items():
+        inner = (*path, name)
+        found += leaves(command, *inner) if isinstance(command, click.Group) else [inner]
+    return found
+
+
+def command_at(path: tuple[str, ...]) -> click.Command:
+    command: click.Command = fhirpub
+    for name in path:
+        assert isinstance(command, click.Group)
+        command = command.commands[name]
+    return command
+
+
+PROSE = {("serve",), ("demo",)}
+
+
+def test_the_commands_are_those_that_other_tools_rely_on() -> None:
+    assert {" ".join(each) for each in leaves(fhirpub)} == {
+        "serve",
+        "demo",
+        "publish",
+        "tenant add",
+        "tenant list",
+        "tenant disable",
+        "client add",
+        "client list",
+        "client rotate",
+        "client disable",
+        "keys list",
+        "keys rotate",
+        "check",
+        "plugins",
+        "config",
+    }
+
+
+@pytest.mark.parametrize("path", leaves(fhirpub), ids=" ".join)
+def test_every_command_explains_itself_and_takes_the_shared_options(path: tuple[str, ...]) -> None:
+    command = command_at(path)
+    options = {word for parameter in command.params for word in parameter.opts}
+
+    assert command.help
+    assert "--config" in options
+    assert ("--json" in options) == (path not in PROSE)
+    assert not options & {"--secret", "--client-secret", "--password"}
+
+
+@pytest.mark.parametrize("words", [[], ["--help"], ["-h"]])
+def test_help_tells_the_first_five_minutes(words: list[str]) -> None:
+    shown = CliRunner().invoke(fhirpub, words).output
+
+    for step in ("fhirpub demo", "tenant add", "client add", "fhirpub serve", "fhirpub publish"):
+        assert step in shown
+
+
+@pytest.mark.parametrize("path", leaves(fhirpub), ids=" ".join)
+def test_help_fits_the_terminal(path: tuple[str, ...]) -> None:
+    shown = CliRunner().invoke(command_at(path), ["--help"], terminal_width=80).output
+
+    assert max(map(len, shown.splitlines())) <= 99
+
+
+def test_the_version_is_that_of_the_package(run: Any) -> None:
+    assert run("--version").stdout == f"fhirpub {__version__}\n"
+
+
+def test_config_prints_the_reference(run: Any) -> None:
+    assert run("config").stdout == reference()
+
+
+def test_config_as_json_is_what_is_in_force(run: Any, tmp_path: Path) -> None:
+    (tmp_path / "f.toml").write_text("[server]\nport = 9\n")
+
+    shown = run("config", "--config", "f.toml", "--json", FHIRPUB_SERVER__HOST="::1").stdout
+
+    server = dataclasses.replace(Config().server, port=9, host="::1")
+    assert json.loads(shown) == dataclasses.asdict(Config(server=server))
+
+
+@pytest.mark.parametrize(
+    ("words", "environment", "told"),
+    [
+        (["serve", "--config", "none.toml"], {}, "none.toml: cannot be read"),
+        (["tenant", "list"], {"FHIRPUB_SERVER__PRT": "1"}, "did you mean port?"),
+        (["plugins"], {"FHIRPUB_PLUGINS__ENABLED": "nothing-such"}, "there is no plugin"),
+        (["tenant", "list"], {"FHIRPUB_STORAGE__URL": "oracle://x"}, "[storage] url"),
+        (["tenant", "disable", "no-such-id"], {}, "there is no tenant no-such-id; the command"),
+        (["client", "add", "--tenant", "no-such-id"], {}, "there is no tenant no-such-id"),
+        (["client", "rotate", "no-such-id"], {}, "there is no client no-such-id"),
+        (["client", "disable", "no-such-id"], {}, "there is no client no-such-id"),
+    ],
+)
+def test_trouble_is_one_line_on_standard_error(
+    run: Any, words: list[str], environment: dict[str, str], told: str
+) -> None:
+    done = run(*words, **environment)
+
+    assert done.returncode == 1
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("Error: ")
+    assert told in line
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["nothing"], ["tenant", "add"], ["tenant", "add", " "], ["serve", "--port", "x"], ["client"]],
+)
+def test_wrong_usage_exits_with_2(run: Any, words: list[str]) -> None:
+    done = run(*words)
+
+    assert done.returncode == 2
+    assert done.stdout == ""
+
+
+def test_the_plugins_that_are_on_and_off_are_listed(run: Any) -> None:
+    listed = {each["plugin"]: each for each in json.loads(run("plugins", "--json").stdout)}
+
+    if not listed:
+        pytest.skip("fhirpub is not installed, so no plugin is known")
+    assert listed["diagnosticreport"]["enabled"] is True
+    assert listed["diagnosticreport"]["resource_types"] == "DiagnosticReport"

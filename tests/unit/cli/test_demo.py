@@ -1,0 +1,75 @@
+"""``fhirpub demo``: every step works, and every command that it shows works when pasted."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+STATUSES = [200, 201, 201, 200, 204, 412, 200, 200, 400]
+
+
+def statuses_in(text: str) -> list[int]:
+    return [int(each) for each in re.findall(r"^    ([2-5][0-9]{2}) \w", text, flags=re.MULTILINE)]
+
+
+@pytest.fixture
+def shown(tmp_path: Path, environment: dict[str, str]) -> Iterator[str]:
+    """Run the demo, let it stay up, yield what it printed until then."""
+    program = subprocess.Popen(
+        [sys.executable, "-m", "fhirpub", "demo", "--port", "0"],
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert program.stdout is not None
+    lines = []
+    for line in program.stdout:
+        lines.append(line)
+        if line.startswith("Ctrl-C ends it"):
+            break
+    yield "".join(lines)
+    program.send_signal(signal.SIGINT)
+    rest = program.communicate(timeout=30)[0]
+    assert program.returncode == 0
+    assert "is deleted" in rest
+
+
+def test_every_step_goes_as_told_and_fits_the_terminal(run: Any) -> None:
+    done = run("demo", "--exit", "--port", "0")
+
+    assert done.returncode == 0, done.stderr
+    assert statuses_in(done.stdout) == STATUSES
+    assert max(map(len, done.stdout.splitlines())) <= 100
+    assert "\x1b" not in done.stdout
+    assert done.stderr == ""
+
+
+def test_the_commands_work_when_pasted(shown: str) -> None:
+    commands = [
+        block.replace("\n    ", "\n").strip()
+        for block in re.findall(r"\n\n((?:    .+\n)+)\n", shown)
+        if "curl" in block or "cd " in block
+    ]
+    script = "set -euo pipefail\n" + "\n".join(commands)
+
+    pasted = subprocess.run(
+        ["bash", "-c", script], capture_output=True, text=True, timeout=60, check=False
+    )
+
+    answers = [int(each) for each in re.findall(r"^HTTP/1.1 (\d+)", pasted.stdout, re.MULTILINE)]
+    assert pasted.returncode == 0, pasted.stderr
+    assert answers == STATUSES[1:]
+
+
+def test_several_mistakes_are_named_at_once(run: Any) -> None:
+    refusal = run("demo", "--exit", "--port", "0").stdout.rpartition("9. ")[2]
+
+    assert refusal.count('"severity": "error"') >= 3

@@ -1,0 +1,56 @@
+"""Records: aligned for people, JSON for programs."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from fhirpub.cli.printing import print_record, print_table
+
+RECORDS = [
+    {"id": "1", "created_at": "now", "disabled": False, "scopes": ["a", "b"]},
+    {"id": "1000", "created_at": "", "disabled": True, "scopes": []},
+]
+
+
+def test_a_table_is_aligned(capsys: pytest.CaptureFixture[str]) -> None:
+    print_table(RECORDS, as_json=False, empty="")
+
+    assert capsys.readouterr().out.splitlines() == [
+        "id    created at  disabled  scopes",
+        "1     now         no        a, b",
+        "1000  -           yes       -",
+    ]
+
+
+def test_an_empty_table_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
+    print_table([], as_json=False, empty="None yet: add one")
+
+    assert capsys.readouterr().out == "None yet: add one\n"
+
+
+@pytest.mark.parametrize("records", [[], RECORDS])
+def test_a_list_is_an_array(
+    records: list[dict[str, object]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    print_table(records, as_json=True, empty="None yet")
+
+    assert json.loads(capsys.readouterr().out) == records
+
+
+def test_a_record_is_aligned_between_its_sentences(capsys: pytest.CaptureFixture[str]) -> None:
+    print_record("Added.", {"id": "1", "client_id": "é"}, as_json=False, then="Next: use it")
+
+    assert capsys.readouterr().out.splitlines() == [
+        "Added.",
+        "  id         1",
+        "  client id  é",
+        "Next: use it",
+    ]
+
+
+def test_a_record_as_json_is_one_object_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    print_record("Added.", {"id": "1", "name": "é"}, as_json=True, then="Next")
+
+    assert capsys.readouterr().out == '{"id": "1", "name": "é"}\n'

@@ -1,0 +1,86 @@
+"""Tenants, clients and keys, from a shell: what is printed, and what holds afterwards."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from typing import Any
+
+import pytest
+
+SCOPES = ["--scope", "system/DiagnosticReport.rs", "--scope", "system/Patient.r"]
+
+
+@pytest.fixture
+def told(run: Any) -> Any:
+    """Return a function that runs a command with ``--json`` and reads its answer."""
+
+    def told(*words: str) -> Any:
+        done = run(*words, "--json")
+        assert done.returncode == 0, done.stderr
+        assert done.stderr == ""
+        return json.loads(done.stdout)
+
+    return told
+
+
+def test_a_tenant_from_beginning_to_end(told: Any) -> None:
+    empty = told("tenant", "list")
+    added = told("tenant", "add", " Lab Uno ")
+    disabled = told("tenant", "disable", added["id"])
+    (listed,) = told("tenant", "list")
+
+    assert empty == []
+    assert added == {"id": str(uuid.UUID(added["id"])), "name": "Lab Uno"}
+    assert listed == disabled
+    assert listed["disabled"] is True
+    assert "salt" not in listed
+
+
+def test_a_client_from_beginning_to_end(told: Any) -> None:
+    tenant = told("tenant", "add", "Lab Uno")["id"]
+    added = told("client", "add", "--tenant", tenant, "--name", "ward", *SCOPES)
+    rotated = told("client", "rotate", added["client_id"])
+    disabled = told("client", "disable", added["client_id"])
+    (listed,) = told("client", "list", "--tenant", tenant)
+
+    assert added["tenant"] == tenant
+    assert added["scopes"] == SCOPES[1::2]
+    assert added["environment"] == "sandbox"
+    assert rotated["client_id"] == added["client_id"]
+    assert rotated["client_secret"] != added["client_secret"]
+    assert listed == disabled
+    assert listed["disabled"] is True
+    assert "client_secret" not in listed
+    assert told("client", "list", "--tenant", str(uuid.uuid4())) == []
+
+
+def test_keys_are_rotated_without_being_shown(told: Any) -> None:
+    first = told("keys", "rotate")
+    second = told("keys", "rotate")
+    listed = told("keys", "list")
+
+    assert [each["kid"] for each in listed][-2:] == [first["kid"], second["kid"]]
+    assert listed[-2]["retired"] is not None
+    assert listed[-1]["retired"] is None
+    assert "private" not in json.dumps(listed)
+
+
+def test_people_are_told_what_to_do_next(run: Any) -> None:
+    assert "fhirpub tenant add" in run("tenant", "list").stdout
+    assert "fhirpub client add" in run("client", "list").stdout
+
+    added = run("tenant", "add", "Lab Uno").stdout
+
+    assert "fhirpub client add --tenant" in added
+    assert "Lab Uno" in run("tenant", "list").stdout
+
+
+def test_a_secret_is_shown_once(run: Any, told: Any) -> None:
+    tenant = told("tenant", "add", "Lab Uno")["id"]
+
+    shown = run("client", "add", "--tenant", tenant).stdout
+
+    assert "client secret" in shown
+    assert "shown this once" in shown
+    assert "secret" not in run("client", "list").stdout

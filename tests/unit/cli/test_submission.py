@@ -1,0 +1,120 @@
+"""The body of a registration, and documents put where they belong."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fhirpub.cli.submission import Submission, UnusableSubmission, attachment
+
+NOW = 1_700_000_000_123
+
+
+def parameters(*entries: Any) -> bytes:
+    return json.dumps({"resourceType": "Parameters", "parameter": list(entries)}).encode()
+
+
+def entry(type_name: str, **others: Any) -> dict[str, Any]:
+    name = type_name[0].lower() + type_name[1:]
+    return {"name": name, "resource": {"resourceType": type_name}, **others}
+
+
+@pytest.fixture
+def pdf(tmp_path: Path) -> Path:
+    file = tmp_path / "blood count.pdf"
+    file.write_bytes(b"%PDF-1.4 \x00\xff")
+    return file
+
+
+@pytest.mark.parametrize("type_name", ["DiagnosticReport", "Observation", "MedicationRequest"])
+def test_the_entry_named_after_its_type_is_registered(type_name: str) -> None:
+    raw = parameters(entry("Patient"), entry(type_name), entry("Organization"))
+
+    assert Submission.from_json(raw).type_name == type_name
+
+
+@pytest.mark.parametrize(
+    ("raw", "words"),
+    [
+        (b"{", "JSON"),
+        (b"[]", "must be a Parameters resource"),
+        (b'{"resourceType": "DiagnosticReport"}', "must be a Parameters resource"),
+        (parameters(), "no entry to register"),
+        (parameters(entry("Patient"), 7, {"name": "x"}), "no entry to register"),
+        (
+            parameters({"name": "report", "resource": {"resourceType": "DiagnosticReport"}}),
+            "no en",
+        ),
+        (b'{"resourceType": "Parameters", "parameter": {}}', "no entry to register"),
+    ],
+)
+def test_a_file_without_a_report_is_refused(raw: bytes, words: str) -> None:
+    with pytest.raises(UnusableSubmission, match=words):
+        Submission.from_json(raw)
+
+
+def test_an_attachment_carries_its_data_and_their_hash(pdf: Path) -> None:
+    data = pdf.read_bytes()
+
+    assert attachment(pdf, now=NOW) == {
+        "contentType": "application/pdf",
+        "title": "blood count.pdf",
+        "data": base64.b64encode(data).decode(),
+        "hash": hashlib.sha256(data).hexdigest(),
+        "creation": "2023-11-14T22:13:20.123Z",
+    }
+
+
+def test_a_document_of_unknown_kind_is_bytes(tmp_path: Path) -> None:
+    file = tmp_path / "document.of-no-known-kind"
+    file.write_bytes(b"")
+
+    assert attachment(file, now=NOW)["contentType"] == "application/octet-stream"
+
+
+def test_documents_follow_those_that_are_there(pdf: Path) -> None:
+    there = {"url": "https://documents.example/1"}
+    report = entry("DiagnosticReport")
+    report["resource"]["presentedForm"] = [there]
+    submission = Submission.from_json(parameters(report))
+
+    submission.attach([pdf, pdf], now=NOW)
+
+    sent = json.loads(submission.to_json())["parameter"][0]["resource"]["presentedForm"]
+    assert sent == [there, attachment(pdf, now=NOW), attachment(pdf, now=NOW)]
+
+
+def test_documents_join_a_list_that_stands_beside_the_resource(pdf: Path) -> None:
+    submission = Submission.from_json(parameters(entry("DiagnosticReport", presentedForm=[])))
+
+    submission.attach([pdf], now=NOW)
+
+    (sent,) = json.loads(submission.to_json())["parameter"]
+    assert len(sent["presentedForm"]) == 1
+    assert "presentedForm" not in sent["resource"]
+
+
+def test_without_documents_nothing_is_added() -> None:
+    submission = Submission.from_json(parameters(entry("DiagnosticReport")))
+
+    submission.attach([], now=NOW)
+
+    assert json.loads(submission.to_json()) == json.loads(parameters(entry("DiagnosticReport")))
+
+
+def test_a_list_of_documents_that_is_none_is_refused(pdf: Path) -> None:
+    submission = Submission.from_json(parameters(entry("DiagnosticReport", presentedForm={})))
+
+    with pytest.raises(UnusableSubmission, match="must be an array"):
+        submission.attach([pdf], now=NOW)
+
+
+def test_numbers_keep_their_digits() -> None:
+    raw = parameters(entry("Observation", x="here")).replace(b'"here"', b"1.100")
+
+    assert b"1.100" in Submission.from_json(raw).to_json()

@@ -1,0 +1,330 @@
+"""What the schemas of R4 accept, what they refuse, and how the refusal reads."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fhirpub.errors import ConfigurationError, Issue
+from fhirpub.fhir import schema
+from fhirpub.fhir.schema import Schemas
+from fhirpub.fhir.schema_documents import documents, forms_of_choices
+
+SCHEMAS = Schemas()
+ORDINARY = Path(__file__).parents[3] / "schemas" / "source" / "fhir_r4_elements.json"
+EXTENSION = {"extension": [{"url": "http://example.org/why", "valueCode": "masked"}]}
+SECRET = "Quixote\u0001"
+
+
+def patient(**elements: Any) -> dict[str, Any]:
+    return {"resourceType": "Patient", **elements}
+
+
+def report(**elements: Any) -> dict[str, Any]:
+    required = {"status": "final", "code": {"text": "Blood count"}}
+    return {"resourceType": "DiagnosticReport", **required, **elements}
+
+
+def told(resource: dict[str, Any]) -> list[tuple[str, str]]:
+    """Place and sentence of every problem; both engines are asked."""
+    problems = SCHEMAS.problems(resource["resourceType"], resource)
+    assert SCHEMAS.accepts(resource["resourceType"], resource) == (problems == [])
+    return [(each.expression, each.diagnostics) for each in problems]
+
+
+@pytest.mark.parametrize(
+    "elements",
+    [
+        {},
+        {"birthDate": "1980-02-03", "gender": "unknown", "active": False},
+        {"name": [{"given": ["A", None], "_given": [None, EXTENSION]}]},
+        {"name": [{"_given": [EXTENSION]}]},
+        {"_birthDate": EXTENSION},
+        {"birthDate": "1980", "_birthDate": {"id": "b", **EXTENSION}},
+        {
+            "birthDate": "1980",
+            "_birthDate": {"extension": [{"url": "u", "_valueCode": EXTENSION}]},
+        },
+        {"birthDate": "1980", "_birthDate": {"id": "b"}},
+        {"name": [{"given": ["A", "B"], "_given": [{"id": "a"}, None]}]},
+        {"link": [{"other": {"reference": "Patient/2"}, "_type": EXTENSION}]},
+        {"contained": [{"resourceType": "Specimen", "note": [{"text": "?"}], "n": [None, 1]}]},
+        {"multipleBirthInteger": 2},
+        {"photo": [{"data": "a" * 2_000_000}]},
+        {"name": [{"text": "line one\r\n\tline two \u00a0 \u2028"}]},
+        {"name": [{"text": "x" * 1_048_576}]},
+    ],
+)
+def test_a_valid_patient_has_no_problems(elements: dict[str, Any]) -> None:
+    assert told(patient(**elements)) == []
+
+
+@pytest.mark.parametrize(
+    "time",
+    [
+        *("2024", "2024-02", "2024-02-29", "2024-02-29T10:20:30Z", "2024-02-29T23:59:60+14:00"),
+        *("2024-02-29T10:20:30", "2024-02-29T10:20:30.123456789", "2024-02-29T10:20:30.5-03:30"),
+    ],
+)
+def test_a_date_time_may_lack_its_offset_but_not_its_seconds(time: str) -> None:
+    assert told(report(effectiveDateTime=time)) == []
+    assert told(report(issued=time)) == [] or "T" not in time
+
+
+@pytest.mark.parametrize(
+    "time",
+    [
+        *("", "0000", "24", "2024-13", "2024-02-32", "2024-02-29T", "2024-02-29T10:20"),
+        *("2024-02-29T24:00:00Z", "2024-02-29T10:20:61Z", "2024-02-29T10:20:30z", "2024\n"),
+        *("2024-02-29T10:20:30+15:00", "2024-02-29 10:20:30Z", "2024-02-29T10:20:30.Z"),
+        *("\u0662\u0660\u0662\u0664", " 2024", "2024-02-29T10:20:30Z\n", "2024-02-29Z"),
+    ],
+)
+def test_a_date_time_of_another_shape_is_refused(time: str) -> None:
+    [(place, sentence)] = told(report(effectiveDateTime=time))
+
+    assert place == "effective"
+    assert sentence.startswith("must be a valid dateTime: YYYY, ")
+
+
+@pytest.mark.parametrize(
+    "number", [2.0, Decimal("2.0"), Decimal(2), 2**31, -(2**31) - 1, True, "2"]
+)
+def test_what_is_not_written_as_an_integer_of_32_bits_is_none(number: object) -> None:
+    [(place, sentence)] = told(patient(multipleBirthInteger=number))
+
+    assert place == "multipleBirth"
+    assert sentence == (
+        "must be a valid integer: a whole number of 32 bits, without fraction or exponent"
+    )
+
+
+@pytest.mark.parametrize("number", [2, 2.5, Decimal("2.50"), Decimal("1E-400"), 10**40])
+def test_a_decimal_is_any_number(number: object) -> None:
+    quantity = {"resourceType": "Observation", "status": "final", "code": {"text": "x"}}
+
+    assert told({**quantity, "valueQuantity": {"value": number}}) == []
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), Decimal("NaN"), "2.5", True])
+def test_a_decimal_is_nothing_but_a_number(number: object) -> None:
+    quantity = {"resourceType": "Observation", "status": "final", "code": {"text": "x"}}
+
+    assert told({**quantity, "valueQuantity": {"value": number}}) == [
+        ("value.value", "must be a valid decimal: a number, without quotation marks")
+    ]
+
+
+STRING = (
+    "must be a valid string: 1 to 1,048,576 characters, no control characters but tab, CR and LF"
+)
+ID = "must be a valid id: 1 to 64 of the characters A-Z, a-z, 0-9, hyphen and full stop"
+KIND = "must be a valid resourceType: a resource type of FHIR R4"
+PAIRED = "needs a value or an extension at each position, and as many values as siblings"
+
+
+@pytest.mark.parametrize(
+    ("elements", "expected"),
+    [
+        ({"gender": "x"}, ("gender", "must be a valid code: one of male, female, other, unknown")),
+        ({"gender": None}, ("gender", "must not be null")),
+        ({"name": {"family": "A"}}, ("name", "must be an array, because it may repeat")),
+        ({"name": []}, ("name", "must not be an empty array")),
+        ({"name": [{}]}, ("name[0]", "must not be an empty object")),
+        ({"name": [{"id": "1"}]}, ("name[0]", "needs more than an id")),
+        ({"name": [{"family": ""}]}, ("name[0].family", STRING)),
+        ({"name": [{"family": "A\u0000"}]}, ("name[0].family", STRING)),
+        ({"name": [{"family": "x" * 1_048_577}]}, ("name[0].family", STRING)),
+        ({"name": [{"given": ["A", None]}]}, ("name[0].given[1]", "must not be null")),
+        ({"name": ["A"]}, ("name[0]", "must be an object")),
+        ({"maritalStatus": [{"text": "?"}]}, ("maritalStatus", "must not be an array")),
+        ({"id": "a\n"}, ("id", ID)),
+        ({"link": [{"type": "seealso"}]}, ("link[0].other", "is required")),
+        ({"link": [{"other": {"display": "?"}}]}, ("link[0].type", "is required")),
+        ({"deceasedBoolean": True, "deceasedDateTime": "2020"},
+         ("deceased", "must be given in one of its forms only")),
+        ({"deceasedBoolean": True, "_deceasedDateTime": EXTENSION},
+         ("deceased", "must be given in one of its forms only")),
+        ({"extension": [{"url": "u", "_valueCode": EXTENSION, "_valueString": EXTENSION}]},
+         ("extension[0].value", "must be given in one of its forms only")),
+        ({"extension": [{"valueString": "x"}]}, ("extension[0].url", "is required")),
+        ({"extension": [{"url": "u", "_url": EXTENSION}]},
+         ("extension[0]", "has properties that FHIR R4 does not have here: _url")),
+        ({"_birthDate": {"id": "1"}}, ("birthDate", PAIRED)),
+        ({"name": [{"given": ["A"], "_given": [EXTENSION, EXTENSION]}]},
+         ("name[0].given", PAIRED)),
+        ({"name": [{"given": ["A", None], "_given": [EXTENSION, {"id": "b"}]}]},
+         ("name[0].given", PAIRED)),
+        ({"name": [{"given": [None], "_given": [EXTENSION]}]},
+         ("name[0].given", "must hold at least one item that is not null")),
+        ({"_birthDate": {"extension": [{"url": ""}]}},
+         ("birthDate.extension[0].url",
+          "must be a valid uri: a string without white space or control characters")),
+        ({"contained": [{"resourceType": "Specimen", "note": [None]}]},
+         ("contained[0].note", "must hold at least one item that is not null")),
+        ({"contained": [{"resourceType": "Specimen", "note": ""}]},
+         ("contained[0].note", "must not be an empty string")),
+        ({"contained": [{"resourceType": "Specimen", "note": SECRET}]},
+         ("contained[0].note", STRING)),
+        ({"contained": [{"resourceType": "Specimen", "note": {"a b": {}}}]},
+         ("contained[0].note", "must not be an empty object")),
+        ({"contained": [{"resourceType": "Nothing"}]},
+         ("contained[0].resourceType", KIND)),
+        ({"contained": [{"id": "1"}]}, ("contained[0].resourceType", "is required")),
+        ({"contained": [7]}, ("contained[0]", "must be an object")),
+    ],
+)  # fmt: skip
+def test_a_problem_is_told_with_its_place(
+    elements: dict[str, Any], expected: tuple[str, str]
+) -> None:
+    assert told(patient(**elements)) == [expected]
+
+
+def test_every_problem_is_told_at_once() -> None:
+    wrong = {
+        "resourceType": "Parameters",
+        "parameter": [{"name": "a", "resource": patient(gender="x")}, {"valueString": "b"}],
+        "more": 1,
+    }
+
+    assert sorted(place for place, _ in told(wrong)) == [
+        *("", "parameter[0].resource.gender", "parameter[1].name"),
+    ]
+
+
+@pytest.mark.parametrize("missing", [{}, {"_medicationReference": EXTENSION}])
+def test_a_required_choice_is_missed(missing: dict[str, Any]) -> None:
+    ordered = {"resourceType": "MedicationRequest", "status": "active", "intent": "order"}
+
+    problems = told({**ordered, "subject": {"display": "?"}, **missing})
+
+    assert ("medication", "is required, in one of its forms") in problems
+
+
+def test_unknown_properties_are_named_when_their_names_are_plain() -> None:
+    [(place, sentence)] = told(patient(beta=1, alpha=2, **{"Señor Gonzalez": 3, "x" * 65: 4}))
+
+    assert place == ""
+    assert sentence == "has properties that FHIR R4 does not have here: alpha, beta and 2 more"
+
+
+def test_a_property_whose_name_is_not_plain_is_not_named() -> None:
+    assert told(patient(**{"Señor Gonzalez": 3})) == [("", "has an unknown property")]
+
+
+def test_problems_are_errors_of_the_code_exception() -> None:
+    [issue] = SCHEMAS.problems("Patient", patient(gender="x"))
+
+    assert (issue.severity, issue.code) == ("error", "exception")
+
+
+def test_a_resource_of_another_type_is_refused() -> None:
+    assert SCHEMAS.problems("Organization", patient()) == [
+        Issue("error", "exception", "must be a valid resourceType: Organization", "resourceType")
+    ]
+
+
+def test_no_sentence_repeats_a_value() -> None:
+    wrong = dict.fromkeys(("gender", "birthDate", "name", "contact", "link", "active"), SECRET)
+    nested = {"resourceType": "Specimen", "note": [SECRET], "text": SECRET, "meta": SECRET}
+    choice = {"deceasedBoolean": SECRET, "deceasedDateTime": SECRET, "extension": [{"valueA": 1}]}
+
+    problems = SCHEMAS.problems("Patient", patient(**wrong, **choice, contained=[nested, SECRET]))
+
+    assert len(problems) > 10
+    assert not [each for each in problems if "Quixote" in repr(each)]
+
+
+def test_no_more_than_a_hundred_problems_are_told() -> None:
+    names = [{"use": f"x{n}"} for n in range(150)]
+
+    assert len(told(patient(name=names))) == schema.MOST_PROBLEMS
+
+
+def test_in_a_very_large_resource_only_the_places_are_told() -> None:
+    names = [{"family": "A"} for _ in range(schema.MOST_EXPLAINED)]
+
+    problems = told(patient(name=[*names, {"family": 1}]))
+
+    said = "is not valid FHIR R4 (the resource is too large for a closer explanation)"
+    assert problems == [(f"name[{schema.MOST_EXPLAINED}].family", said)]
+
+
+def test_resources_within_resources_end_in_a_refusal_not_in_a_crash() -> None:
+    deepest = patient(gender="x")
+    for _ in range(31):
+        deepest = {"resourceType": "ServiceRequest", "contained": [deepest]}
+
+    assert told(patient(contained=[deepest]))
+
+
+def test_a_lone_surrogate_is_refused() -> None:
+    assert SCHEMAS.problems("Patient", patient(name=[{"family": "\ud800"}])) == [
+        Issue("error", "exception", "the resource is not valid FHIR R4")
+    ]
+
+
+def test_the_types_with_element_tables_are_known_and_others_are_not() -> None:
+    assert SCHEMAS.knows("DiagnosticReport")
+    assert not SCHEMAS.knows("Specimen")
+    assert not SCHEMAS.knows("Resource")
+    assert not SCHEMAS.accepts("Specimen", {"resourceType": "Specimen"})
+
+
+def test_no_form_of_a_choice_is_also_the_name_of_an_element() -> None:
+    forms = dict(forms_of_choices(list(documents({}).values())))
+    tables = json.loads(ORDINARY.read_bytes())["types"].values()
+    names = {each["path"].rpartition(".")[2] for table in tables for each in table["elements"]}
+
+    assert forms["valueString"] == forms["_valueString"] == "value"
+    assert not forms.keys() & names
+
+
+SPECIMEN = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "type": "object",
+    "properties": {
+        "resourceType": {"const": "Specimen"},
+        "type": {"$ref": "urn:fhirpub:schemas:r4:datatypes#/$defs/CodeableConcept"},
+        "size": {"oneOf": [{"type": "string"}, {"enum": [1]}]},
+    },
+    "required": ["resourceType"],
+    "additionalProperties": False,
+}
+
+
+def test_a_plugin_may_bring_a_type_that_is_then_known_wherever_it_stands() -> None:
+    schemas = Schemas({"Specimen": SPECIMEN})
+    wrong = {"resourceType": "Specimen", "type": {"coding": []}, "size": 2}
+
+    alone = schemas.problems("Specimen", wrong)
+    contained = schemas.problems("Patient", patient(contained=[wrong]))
+
+    assert schemas.knows("Specimen")
+    assert schemas.problems("Specimen", {"resourceType": "Specimen", "size": 1}) == []
+    assert {each.expression for each in alone} == {"type.coding", "size"}
+    assert [each.below("contained[0]") for each in alone] == contained
+
+
+@pytest.mark.parametrize(
+    ("type_name", "document", "problem"),
+    [
+        ("Patient", SPECIMEN, "there is a schema for Patient already"),
+        ("Media", SPECIMEN, "needs the $id urn:fhirpub:schemas:r4:Media"),
+        ("Specimen", {**SPECIMEN, "$id": "urn:other"}, "needs the $id"),
+        ("Specimen", {**SPECIMEN, "type": 7}, "the schemas cannot be compiled"),
+        ("Specimen", {**SPECIMEN, "anyOf": [{"$ref": "urn:none"}]}, "cannot be compiled"),
+        ("Specimen", {**SPECIMEN, "pattern": "("}, "cannot be compiled"),
+    ],
+)
+def test_a_plugins_schema_that_cannot_be_used_stops_the_start(
+    type_name: str, document: dict[str, Any], problem: str
+) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        Schemas({type_name: document})
+
+    assert problem in str(refused.value)

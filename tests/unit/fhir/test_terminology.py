@@ -1,0 +1,194 @@
+"""What the service says about codes, and which files of an operator it can use."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fhirpub.errors import ConfigurationError, Issue
+from fhirpub.fhir.terminology import Terminology
+
+SHIPPED = Terminology.load()
+SECTIONS = "http://terminology.hl7.org/CodeSystem/v2-0074"
+V2_0203 = "http://terminology.hl7.org/CodeSystem/v2-0203"
+IDENTIFIER_TYPE = "http://hl7.org/fhir/ValueSet/identifier-type"
+OURS = "http://lab.example/codes"
+A_SYSTEM = {
+    "resourceType": "CodeSystem",
+    "url": OURS,
+    "content": "complete",
+    "concept": [{"code": "a", "concept": [{"code": "a1"}]}, {"code": "b"}],
+}
+
+
+def value_set(**body: Any) -> dict[str, Any]:
+    return {"resourceType": "ValueSet", "url": "http://lab.example/set", **body}
+
+
+def include(**body: Any) -> dict[str, Any]:
+    return value_set(compose={"include": [body]})
+
+
+def loaded(folder: Path, *documents: Any) -> Terminology:
+    for number, document in enumerate(documents):
+        (folder / f"{number}.json").write_text(json.dumps(document))
+    return Terminology.load([folder])
+
+
+@pytest.mark.parametrize(
+    ("system", "code", "expected"),
+    [
+        (SECTIONS, "LAB", []),
+        ("http://hl7.org/fhir/administrative-gender", "male", []),
+        (
+            SECTIONS,
+            "lab",
+            [
+                Issue(
+                    "warning",
+                    "invalid",
+                    f"the code is not in the code system {SECTIONS}",
+                    "c.code",
+                )
+            ],
+        ),
+        (
+            "http://loinc.org",
+            "58410-2",
+            [
+                Issue(
+                    "information",
+                    "invalid",
+                    "value set not found: the code system http://loinc.org is not held,"
+                    " the code is unchecked",
+                    "c.system",
+                )
+            ],
+        ),
+        (None, "LAB", []),
+        (SECTIONS, None, []),
+    ],
+)
+def test_a_code_is_warned_about_only_when_its_system_is_held(
+    system: str | None, code: str | None, expected: list[Issue]
+) -> None:
+    assert SHIPPED.coding_issues({"system": system, "code": code}, "c") == expected
+
+
+def test_a_very_long_system_is_not_repeated() -> None:
+    [issue] = SHIPPED.coding_issues({"system": "x" * 256, "code": "a"}, "c")
+
+    assert "xx" not in issue.diagnostics
+
+
+@pytest.mark.parametrize(
+    ("coding", "severity"),
+    [
+        ({"system": V2_0203, "code": "PPN"}, None),
+        ({"system": V2_0203, "code": "NI"}, "information"),
+        ({"system": V2_0203, "code": "NNESP"}, "information"),
+        ({"system": V2_0203, "code": "NNxxx"}, "information"),
+        ({"system": V2_0203, "code": "ppn"}, "warning"),
+        ({"system": "http://loinc.org", "code": "NI"}, "warning"),
+        ({"code": "PPN"}, "warning"),
+        ({}, "warning"),
+    ],
+)
+def test_an_identifier_type_is_best_of_the_value_set_then_of_its_system(
+    coding: dict[str, str], severity: str | None
+) -> None:
+    issues = SHIPPED.identifier_type_issues(coding, "identifier[0].type.coding[0]")
+
+    assert [each.severity for each in issues] == ([severity] if severity else [])
+    assert {(each.code, each.expression) for each in issues} <= {
+        ("invalid", "identifier[0].type.coding[0]")
+    }
+
+
+def test_what_comes_with_the_service() -> None:
+    assert len(SHIPPED.systems[V2_0203]) == 127
+    assert len(SHIPPED.systems[SECTIONS]) == 45
+    assert len(SHIPPED.value_sets[IDENTIFIER_TYPE][V2_0203]) == 18
+    assert SHIPPED.in_value_set(
+        "http://hl7.org/fhir/ValueSet/issue-type", "http://hl7.org/fhir/issue-type", "throttled"
+    )
+    assert not SHIPPED.in_value_set("http://hl7.org/fhir/ValueSet/none", SECTIONS, "LAB")
+
+
+@pytest.mark.parametrize(
+    "system", ["http://unitsofmeasure.org", "http://hl7.org/fhir/restful-interaction"]
+)
+def test_a_system_of_which_only_a_part_is_known_is_not_held(system: str) -> None:
+    assert not SHIPPED.holds_system(system)
+
+
+def test_an_operators_code_system_is_held_with_its_nested_codes(tmp_path: Path) -> None:
+    terminology = loaded(tmp_path, A_SYSTEM)
+
+    assert terminology.holds_system(OURS)
+    assert all(terminology.has_code(OURS, code) for code in ("a", "a1", "b"))
+    assert terminology.holds_system(SECTIONS)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        include(system=OURS),
+        include(system=OURS, concept=[{"code": "a1"}]),
+        value_set(
+            expansion={
+                "contains": [
+                    {"abstract": True, "system": OURS, "code": "top", "contains": [
+                        {"system": OURS, "code": "a1"}]},
+                    {"display": "a group"},
+                ]
+            }
+        ),
+    ],
+)  # fmt: skip
+def test_an_operators_value_set_is_understood(tmp_path: Path, body: dict[str, Any]) -> None:
+    terminology = loaded(tmp_path, body, A_SYSTEM)
+
+    assert terminology.in_value_set("http://lab.example/set", OURS, "a1")
+    assert not terminology.in_value_set("http://lab.example/set", OURS, "top")
+
+
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        ([], "is not a ValueSet or CodeSystem"),
+        ({"resourceType": "Patient"}, "is not a ValueSet or CodeSystem"),
+        ({**A_SYSTEM, "url": ""}, "has no url"),
+        ({**A_SYSTEM, "content": "fragment"}, "content must be complete"),
+        ({**A_SYSTEM, "concept": {}}, "concept must be an array"),
+        ({**A_SYSTEM, "concept": ["a"]}, "concept must be an object"),
+        ({**A_SYSTEM, "concept": [{"code": 7}]}, "code must be a string"),
+        (value_set(), "no codes"),
+        (value_set(compose=[]), "compose must be an object"),
+        (value_set(compose={"include": [], "exclude": []}), "exclude is not understood"),
+        (include(system=OURS, filter=[]), "filter or valueSet"),
+        (include(system=OURS), "there is no file with its codes"),
+        (include(concept=[{"code": "a"}]), "system must be a string"),
+        (value_set(expansion={"contains": [{"code": "a"}]}), "system must be a string"),
+    ],
+)
+def test_a_file_that_cannot_be_used_stops_the_start_and_is_named(
+    tmp_path: Path, body: Any, problem: str
+) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        loaded(tmp_path, body)
+
+    assert str(tmp_path / "0.json") in str(refused.value)
+    assert problem in str(refused.value)
+
+
+def test_a_file_that_is_not_json_and_a_missing_folder_stop_the_start(tmp_path: Path) -> None:
+    (tmp_path / "broken.json").write_text("{")
+
+    with pytest.raises(ConfigurationError, match=r"broken\.json cannot be read"):
+        Terminology.load([tmp_path])
+    with pytest.raises(ConfigurationError, match="no directory"):
+        Terminology.load([tmp_path / "none"])

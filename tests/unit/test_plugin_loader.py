@@ -1,0 +1,234 @@
+"""Plugins are found, judged and loaded; what is wrong is told in a sentence."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from fhirpub.errors import PluginError
+from fhirpub.plugin_loader import PluginSource, available, load
+
+GOOD_TYPE = """ResourceType(
+    name="Flag",
+    parts=(Part(name="patient", type="Patient", referred_by="subject"),),
+    create_statuses=frozenset({"active"}),
+    update_statuses=frozenset({"active", "inactive"}),
+    %s
+)"""
+
+MODULE = """
+from fhirpub.plugin_api import Part, ResourceType, hookimpl
+
+@hookimpl
+def fhirpub_resource_types():
+    return [%s]
+"""
+
+Install = Callable[..., str]
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
+    """Return a function that installs a distribution with one plugin."""
+    modules: list[str] = []
+
+    def installed(name: str, source: str, *, distribution: str = "") -> str:
+        distribution = distribution or f"dist-{name}"
+        module = f"trial_{distribution.replace('-', '_')}"
+        home = tmp_path / distribution
+        metadata = home / f"{module}-1.2.dist-info"
+        metadata.mkdir(parents=True)
+        (home / f"{module}.py").write_text(source)
+        (metadata / "METADATA").write_text(f"Name: {distribution}\nVersion: 1.2\n")
+        (metadata / "entry_points.txt").write_text(f"[fhirpub.plugins]\n{name} = {module}\n")
+        monkeypatch.syspath_prepend(home)
+        modules.append(module)
+        return module
+
+    yield installed
+    for module in modules:
+        sys.modules.pop(module, None)
+
+
+def declaring(extra: str = "") -> str:
+    return MODULE % (GOOD_TYPE % extra)
+
+
+def test_an_installed_plugin_is_available_with_its_home(install: Install) -> None:
+    module = install("flags", declaring())
+
+    found = available()
+
+    assert PluginSource("flags", module, "dist-flags", "1.2") in found
+
+
+def test_enabled_plugins_give_their_types_in_order(install: Install) -> None:
+    install("flags", declaring())
+    install("goals", declaring().replace("Flag", "Goal"))
+
+    types = load(["goals", "flags"])
+
+    assert list(types) == ["Goal", "Flag"]
+    assert types["Flag"].entry_name == "flag"
+
+
+def test_a_plugin_that_is_not_enabled_is_not_even_imported(install: Install) -> None:
+    install("flags", declaring())
+    module = install("broken", "raise RuntimeError('imported')")
+
+    load(["flags"])
+
+    assert module not in sys.modules
+
+
+def test_loading_twice_gives_the_same_types(install: Install) -> None:
+    install("flags", declaring())
+
+    assert load(["flags"]) == load(["flags"])
+
+
+@pytest.mark.parametrize(
+    ("wanted", "words"),
+    [
+        ("flagz", "there is no plugin flagz; did you mean flags?"),
+        ("zzzzzzz", "there is no plugin zzzzzzz; installed are "),
+    ],
+)
+def test_an_unknown_name_is_answered_with_the_nearest(
+    install: Install, wanted: str, words: str
+) -> None:
+    install("flags", declaring())
+
+    with pytest.raises(PluginError) as refusal:
+        load([wanted])
+
+    assert words in str(refusal.value)
+
+
+def test_a_name_given_twice_is_refused(install: Install) -> None:
+    install("flags", declaring())
+
+    with pytest.raises(PluginError, match="flags is named twice"):
+        load(["flags", "flags"])
+
+
+def test_two_packages_with_one_plugin_name_are_refused(install: Install) -> None:
+    install("flags", declaring(), distribution="one")
+    install("flags", declaring(), distribution="two")
+
+    with pytest.raises(PluginError, match="two packages use this name"):
+        load(["flags"])
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("import no_such_module_xyz", "cannot be imported: ModuleNotFoundError: No module named"),
+        ("raise ValueError('a\\nb')", "cannot be imported: ValueError: a b"),
+        ("def broken(:", "cannot be imported: SyntaxError"),
+        ("", "has no hook fhirpub_resource_types"),
+        (
+            MODULE.replace("fhirpub_resource_types", "fhirpub_resource_typs") % "",
+            "fhirpub_resource_typs is not a hook; did you mean fhirpub_resource_types?",
+        ),
+        (MODULE.replace("types()", "types(config)") % "", "'config'"),
+        (MODULE % "1 / 0", "fhirpub_resource_types failed: ZeroDivisionError: division by zero"),
+        (MODULE % "'Flag'", "must return a list of ResourceType, not str"),
+        ((MODULE % "").replace("[]", "'Flag'"), "must return a list of ResourceType, not str"),
+        ((MODULE % "").replace("[]", "7"), "must return a list of ResourceType, not int"),
+        (
+            declaring().replace("[ResourceType(", "ResourceType(").replace(")]", ")"),
+            "must return a list of ResourceType, not ResourceType",
+        ),
+    ],
+)
+def test_a_plugin_that_cannot_be_used_is_told_in_one_line(
+    install: Install, source: str, words: str
+) -> None:
+    install("flags", source)
+
+    with pytest.raises(PluginError) as refusal:
+        load(["flags"])
+
+    assert words in str(refusal.value)
+    assert "flags" in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+def test_two_plugins_with_one_type_are_refused(install: Install) -> None:
+    install("flags", declaring())
+    install("banners", declaring())
+
+    with pytest.raises(PluginError, match="plugin banners: Flag is already added by plugin flags"):
+        load(["flags", "banners"])
+
+
+def test_a_part_that_another_plugin_registers_is_refused(install: Install) -> None:
+    install("flags", declaring())
+    install("people", declaring().replace('"Flag"', '"Patient"').replace('"patient"', '"owner"'))
+
+    with pytest.raises(PluginError, match="a type is one or the other"):
+        load(["flags", "people"])
+
+
+@pytest.mark.parametrize(
+    ("extra", "words"),
+    [
+        ('updatable="status",', "updatable must be a frozenset, not str"),
+        ('attachments=("presentedForm"),', "attachments must be a tuple, not str"),
+        ('updatable=frozenset({"status", "Not A Name"}),', "updatable holds 'Not A Name'"),
+        ('times=("a..b",),', "times holds 'a..b'"),
+        ("rules=None,", "rules must be a function"),
+        ("events='none',", "events must be a function"),
+        ('updatable=frozenset({"note"}),', "status is updatable if, and only if"),
+        ('updatable=frozenset({"status", "identifier"}),', "identifier can never be updatable"),
+        ('updatable=frozenset({"status", "subject"}),', "subject can never be updatable"),
+        ("attachments_required=True,", "attachments_required is set, but there are no"),
+        ('attachments=("form",), summary=("form",),', "form is an attachment"),
+    ],
+)
+def test_a_declaration_that_contradicts_itself_is_refused(
+    install: Install, extra: str, words: str
+) -> None:
+    install("flags", declaring(extra))
+
+    with pytest.raises(PluginError) as refusal:
+        load(["flags"])
+
+    assert f"plugin flags: Flag: {words}" in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ('frozenset({"active"})', "frozenset()", "create_statuses is empty"),
+        ('frozenset({"active"})', '["active"]', "create_statuses must be a frozenset, not list"),
+        ('name="Flag"', 'name="flag"', "the name must be that of a FHIR type"),
+        ('name="patient"', 'name="flag"', "part flag: the name is taken"),
+        ('name="patient"', 'name="issues"', "part issues: the name is taken"),
+        ('type="Patient"', 'type=""', "'' is not the name of a FHIR type"),
+        ('referred_by="subject"', 'referred_by="a.b"', "'a.b' is not the name of an element"),
+        ('Part(name="patient", type="Patient", referred_by="subject")', "3", "not int"),
+    ],
+)
+def test_a_declaration_that_is_malformed_is_refused(
+    install: Install, before: str, after: str, words: str
+) -> None:
+    install("flags", declaring().replace(before, after))
+
+    with pytest.raises(PluginError) as refusal:
+        load(["flags"])
+
+    assert words in str(refusal.value)
+
+
+def test_everything_wrong_with_a_declaration_is_told_at_once(install: Install) -> None:
+    install("flags", declaring('attachments_required=True, updatable=frozenset({"identifier"}),'))
+
+    with pytest.raises(PluginError) as refusal:
+        load(["flags"])
+
+    assert len(str(refusal.value).splitlines()) == 3
