@@ -166,7 +166,7 @@ def _check_parts(types: Mapping[str, ResourceType], owners: Mapping[str, str]) -
                 )
 
 
-_SHAPES: Mapping[str, tuple[type, re.Pattern[str]]] = {
+_SHAPES: Mapping[str, tuple[type[Any], re.Pattern[str]]] = {
     "create_statuses": (frozenset, _CODE),
     "update_statuses": (frozenset, _CODE),
     "updatable": (frozenset, _ELEMENT),
@@ -190,9 +190,9 @@ def _malformed(declared: ResourceType) -> list[str]:
     for field in ("rules", "events"):
         if not callable(getattr(declared, field)):
             found.append(f"{field} must be a function")
-    for part in declared.parts:
-        if not isinstance(part, Part):
-            found.append(f"parts must hold Part values, not {type(part).__name__}")
+    parts: Any = declared.parts
+    if not isinstance(parts, tuple) or not all(isinstance(each, Part) for each in parts):
+        found.append("parts must be a tuple of Part")
     return found
 
 

@@ -30,10 +30,13 @@ CONTROL = r"[\u0000-\u0008\u000b\u000c\u000e-\u001f]"
 BLANK = r"[\u0000-\u0020]"
 YEAR = "([0-9]([0-9]([0-9][1-9]|[1-9]0)|[1-9]00)|[1-9]000)"
 MONTH = "(0[1-9]|1[0-2])"
-DAY = "(0[1-9]|[1-2][0-9]|3[0-1])"
+DATE = (  # a day of the calendar: months of 28, 30 and 31 days, and 29 February of leap years
+    f"{YEAR}-(02-(0[1-9]|1[0-9]|2[0-8])|(0[469]|11)-(0[1-9]|[12][0-9]|30)"
+    "|(0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01]))"
+    "|([0-9]{2}(0[48]|[2468][048]|[13579][26])|(0[48]|[2468][048]|[13579][26])00)-02-29"
+)
 TIME = r"([01][0-9]|2[0-3]):[0-5][0-9]:([0-5][0-9]|60)(\.[0-9]+)?"
-OFFSET = r"(Z|[+-]((0[0-9]|1[0-3]):[0-5][0-9]|14:00))?"
-LOCAL = " A time without an offset is let through here; the service reads it as local (D-65)."
+OFFSET = r"(Z|[+-]((0[0-9]|1[0-3]):[0-5][0-9]|14:00))"
 
 Schema = dict[str, Any]
 
@@ -70,10 +73,10 @@ PRIMITIVES: dict[str, tuple[str, Schema]] = {
         "a string without white space other than single spaces between its words",
         text(r"^ |  | $|[\u0000-\u001f]"),
     ),
-    "date": ("YYYY, YYYY-MM or YYYY-MM-DD", shape(f"{YEAR}(-{MONTH}(-{DAY})?)?", "0-9-")),
+    "date": ("YYYY, YYYY-MM or YYYY-MM-DD", shape(f"({YEAR}(-{MONTH})?|{DATE})", "0-9-")),
     "dateTime": (
         "YYYY, YYYY-MM, YYYY-MM-DD or YYYY-MM-DDThh:mm:ss with an offset such as Z or +02:00",
-        shape(f"{YEAR}(-{MONTH}(-{DAY}(T{TIME}{OFFSET})?)?)?", "0-9TZ:.+-"),
+        shape(f"({YEAR}(-{MONTH})?|({DATE})(T{TIME}{OFFSET})?)", "0-9TZ:.+-"),
     ),
     "decimal": ("a number, without quotation marks", {"type": "number"}),
     "id": (
@@ -82,7 +85,7 @@ PRIMITIVES: dict[str, tuple[str, Schema]] = {
     ),
     "instant": (
         "YYYY-MM-DDThh:mm:ss with an offset such as Z or +02:00",
-        shape(f"{YEAR}-{MONTH}-{DAY}T{TIME}{OFFSET}", "0-9TZ:.+-"),
+        shape(f"({DATE})T{TIME}{OFFSET}", "0-9TZ:.+-"),
     ),
     "integer": ("a whole number of 32 bits, without fraction or exponent", whole(-(2**31))),
     "markdown": (STRING_SAID, STRING),
@@ -278,7 +281,7 @@ def datatypes(tables: Tables) -> Schema:
         defs[url.rpartition("/")[2]] = codes_schema(url, codes)
     for type_name in tables.names("complex-type"):
         defs |= tables.objects(type_name)
-    return document("datatypes", "The data types of FHIR R4 (4.0.1)." + LOCAL, {"$defs": defs})
+    return document("datatypes", "The data types of FHIR R4 (4.0.1).", {"$defs": defs})
 
 
 def resource(type_name: str, tables: Tables) -> Schema:
@@ -289,7 +292,7 @@ def resource(type_name: str, tables: Tables) -> Schema:
     body["properties"] = {"resourceType": kind, **body["properties"]}
     body["required"] = ["resourceType", *body.get("required", [])]
     defs = {"$defs": objects} if objects else {}
-    said = f"{type_name} of FHIR R4 (4.0.1).{LOCAL}"
+    said = f"{type_name} of FHIR R4 (4.0.1)."
     return document(type_name, said, {**body, **defs})
 
 

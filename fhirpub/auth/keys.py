@@ -54,9 +54,9 @@ async def rotate(access: Access, config: AuthConfig, *, clock: Clock) -> Signing
 
     Of racing calls one makes the key and the others return it.
     """
-    new = await asyncio.to_thread(_made, config, clock())
     keys = await access.signing_keys(config.environment)
     expected = [each.kid for each in keys if each.retired is None]
+    new = await asyncio.to_thread(_made, config, clock())
     if await access.rotate_signing_key(new, expected=expected):
         return new
     return _newest(await access.signing_keys(config.environment)) or new

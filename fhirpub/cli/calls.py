@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,7 +15,7 @@ from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest, HT
 
 FHIR_JSON = "application/fhir+json"
 _LATER = frozenset({429, 502, 503, 504})
-_PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0)
+PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0)
 _LONGEST_PAUSE = 60.0
 _LARGEST_ANSWER = 256 * 1024 * 1024
 
@@ -64,14 +64,18 @@ async def send(client: AsyncHTTPClient, call: Call) -> HTTPResponse:
 
 
 async def send_until_answered(
-    client: AsyncHTTPClient, call: Call, *, note: Callable[[str], None]
+    client: AsyncHTTPClient,
+    call: Call,
+    *,
+    note: Callable[[str], None],
+    pauses: Iterable[float] = PAUSES,
 ) -> HTTPResponse:
-    """Send the same request until the service has answered it, for about half a minute.
+    """Send the same request until the service has answered it, once more after every pause.
 
     What was lost on the way, or put off by the service, is sent again: nothing is published
     twice. ``note`` is told of every attempt that failed.
     """
-    pauses = iter(_PAUSES)
+    waits = iter(pauses)
     while True:
         try:
             answer = await send(client, call)
@@ -82,7 +86,7 @@ async def send_until_answered(
                 return answer
             reason = f"the service answered {answer.code} {answer.reason}"
             at_least = _retry_after(answer)
-        pause = next(pauses, None)
+        pause = next(waits, None)
         if pause is None:
             raise click.ClickException(f"{reason}; gave up, the same command may be run again")
         wait = max(pause, at_least)

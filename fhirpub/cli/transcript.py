@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
@@ -29,6 +29,7 @@ class Step:
 
     ``file`` holds the body. ``if_match`` is what our call sends; ``if_match_shell`` is how the
     command says it. ``then`` are further lines of shell that remember something of the answer.
+    ``shown`` are the elements to display of each resource in a list; none: all.
     """
 
     sentence: str
@@ -40,6 +41,7 @@ class Step:
     if_match: str = ""
     if_match_shell: str = ""
     then: Sequence[str] = ()
+    shown: Sequence[str] = ()
 
     def call(self, base: str, token: str, body: bytes | None) -> Call:
         """Return the request to send."""
@@ -87,7 +89,7 @@ class Transcript:
             click.secho(f"{_INDENT}{line}", fg="cyan")
         click.echo()
 
-    def answer(self, answer: HTTPResponse) -> None:
+    def answer(self, answer: HTTPResponse, *, shown: Sequence[str] = ()) -> None:
         """Show the status, the headers that tell something, and the body unless it is known."""
         colour = "red" if answer.code >= _FIRST_REFUSAL else "green"
         click.secho(f"{_INDENT}{answer.code} {answer.reason}", fg=colour, bold=True)
@@ -96,7 +98,9 @@ class Transcript:
                 for line in _folded(name, answer.headers[name]):
                     click.echo(f"{_INDENT}{line}")
         known = bool(answer.body) and answer.body == self._last_body
-        lines = ["(the body is byte for byte the one above)"] if known else pretty(answer.body)
+        lines = (
+            ["(the body is byte for byte the one above)"] if known else pretty(answer.body, shown)
+        )
         self._last_body = answer.body
         for line in lines:
             click.echo(f"{_INDENT}{line}")
@@ -106,15 +110,25 @@ class Transcript:
         click.secho(f"{_INDENT}=> {text}", bold=True)
 
 
-def pretty(body: bytes | None) -> list[str]:
-    """Return a body's lines for the eye: indented, with documents and tokens shortened."""
+def pretty(body: bytes | None, shown: Sequence[str] = ()) -> list[str]:
+    """Return a body's lines for the eye: indented, with documents and tokens shortened.
+
+    With ``shown``, the resources of a Bundle are reduced to these elements, id and meta.
+    """
     if not body:
         return []
     try:
         value = json.loads(body)
     except ValueError:
         return [body[:_LONG_TEXT].decode(errors="replace")]
+    for entry in value.get("entry", []) if shown else []:
+        entry["resource"] = _reduced(entry["resource"], {"resourceType", "id", "meta", *shown})
     return list(_lines(_shortened(value), indent="", name="", end=""))
+
+
+def _reduced(resource: dict[str, Any], shown: Collection[str]) -> dict[str, Any]:
+    kept = {key: each for key, each in resource.items() if key in shown}
+    return {**kept, "…": f"{len(resource) - len(kept)} more elements"}
 
 
 def _lines(value: Any, *, indent: str, name: str, end: str) -> Iterator[str]:
@@ -131,7 +145,7 @@ def _lines(value: Any, *, indent: str, name: str, end: str) -> Iterator[str]:
         yield from _lines(
             each,
             indent=f"{indent}  ",
-            name=f"{json.dumps(key)}: " if named else "",
+            name=f"{json.dumps(key, ensure_ascii=False)}: " if named else "",
             end="," if position < len(members) else "",
         )
     yield f"{indent}{'}' if named else ']'}{end}"
@@ -158,4 +172,4 @@ def _folded(name: str, value: str) -> list[str]:
     line = f"{name}: {value}"
     if len(_INDENT) + len(line) <= WIDTH:
         return [line]
-    return [f"{name}:", f"  {value}"]
+    return [f"{name}:", value]

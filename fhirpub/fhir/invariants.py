@@ -58,7 +58,7 @@ def _problems(
 
 
 def _extensions(each: JsonObject) -> Iterator[tuple[str, str]]:
-    for index, extension in enumerate(each["extension"]):
+    for index, extension in _objects(each["extension"]):
         has_value = any(name.lstrip("_").startswith("value") for name in extension)
         if has_value == ("extension" in extension):
             yield f"extension[{index}]", "must have either a value or extensions (ext-1)"
@@ -70,7 +70,8 @@ def _local_reference(
     target = each["reference"]
     if not isinstance(target, str) or not target.startswith("#") or target in ("#", *known):
         return
-    if all(one.get("id") != target[1:] for one in resource.get("contained", ())):
+    contained = _objects(resource.get("contained"))
+    if all(one.get("id") != target[1:] for _index, one in contained):
         yield "reference", "must be the id of a contained resource (ref-1)"
 
 
@@ -78,14 +79,22 @@ def _contained(each: JsonObject, resource: JsonObject) -> Iterator[tuple[str, st
     if each is not resource:
         yield "contained", "a contained resource must not contain others (dom-2)"
         return
-    referred = {one.get("reference") for one in objects_in(resource)}
-    for index, one in enumerate(each["contained"]):
-        meta = one.get("meta", {})
-        if {"versionId", "lastUpdated", "security"} & set(meta):
+    referred = {str(one.get("reference")) for one in objects_in(resource)}
+    for index, one in _objects(each["contained"]):
+        meta = one.get("meta")
+        if isinstance(meta, dict) and {"versionId", "lastUpdated", "security"} & set(meta):
             yield f"contained[{index}].meta", "must not have version or security (dom-4, dom-5)"
         backwards = any(inner.get("reference") == "#" for inner in objects_in(one))
         if f"#{one.get('id')}" not in referred and not backwards:
             yield f"contained[{index}]", "must be referred to from its container (dom-3)"
+
+
+def _objects(value: Any) -> Iterator[tuple[int, JsonObject]]:
+    """Return the objects of a list; in contained resources of other types anything may stand."""
+    if isinstance(value, list):
+        for index, each in enumerate(value):
+            if isinstance(each, dict):
+                yield index, each
 
 
 def _day(text: Any, *, latest: bool = False) -> str:

@@ -19,18 +19,21 @@ class Token:
     value: str | None
 
 
-def values_of(text: str) -> list[str]:
-    """Split at commas that no backslash escapes; the alternatives keep their escapes."""
+def values_of(text: str) -> list[str] | None:
+    """Split at commas that no backslash escapes; the alternatives keep their escapes.
+
+    None: a backslash stands before something that needs none.
+    """
+    if _LONE_BACKSLASH.match(text):
+        return None
     return [each for each in (m[1] for m in _PIECE.finditer(text)) if each]
 
 
 def token_of(text: str) -> Token | None:
     """Read one token: ``value``, ``system|value``, ``system|`` or ``|value``; else None."""
-    if _LONE_BACKSLASH.match(text):
-        return None
     match = _BAR.fullmatch(text)
     if match is None:
-        return Token(None, _plain(text))
+        return Token(None, _plain(text)) if text else None
     system, value = _plain(match[1]), _plain(match[2])
     if not system and not value:
         return None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -27,9 +28,10 @@ _LONGEST_URL = 2048
 _PDF = "application/pdf"
 
 
-def refuse(issues: Iterable[Issue]) -> list[Issue]:
+def refuse(issues: Iterable[Issue], context: Context) -> list[Issue]:
     """Raise for errors, those of 400 before those of 422; return the rest."""
-    collected = list(issues)
+    at = context.schemas.fhirpath
+    collected = [replace(each, expression=at(each.expression)) for each in issues]
     errors = [each for each in collected if each.severity == "error"]
     broken = [each for each in errors if each.code == "business-rule"]
     if len(errors) > len(broken):

@@ -114,7 +114,7 @@ class _Reading:
             self.understood.append((name, value))
 
     def _identifier(self, value: str) -> None:
-        tokens = [token_of(each) for each in values_of(value)]
+        tokens = [token_of(each) for each in values_of(value) or [""]]
         if None in tokens:
             self._wrong("identifier", "must be value, system|value, system| or |value")
             return
@@ -132,7 +132,7 @@ class _Reading:
             )
 
     def _id(self, value: str) -> None:
-        self._narrow(each for each in values_of(value) if is_resource_id(each))
+        self._narrow(each for each in values_of(value) or () if is_resource_id(each))
 
     def _narrow(self, ids: Iterable[str]) -> None:
         found = frozenset(ids)

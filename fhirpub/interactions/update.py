@@ -85,7 +85,7 @@ def prepare(
         entry, resource_type, documents, context, context.rules_for(tenant.id)
     )
     found += _narrative(before, resource_type)
-    rules.refuse(found)
+    rules.refuse(found, context)
     return Update(_next(latest, before, after, resource_type, context), blobs_of(documents))
 
 

@@ -202,6 +202,7 @@ def _connect(path: Path, *, wait_seconds: float) -> sqlite3.Connection:
 
 @contextmanager
 def transaction(connection: sqlite3.Connection, begin: str) -> Generator[None]:
+    """Commit what the block does, or undo it if it fails."""
     connection.execute(begin)
     try:
         yield
@@ -224,6 +225,7 @@ def _retry(moment: float, work: Callable[[], None]) -> None:
 
 @contextmanager
 def as_unavailable() -> Generator[None]:
+    """Raise StoreUnavailable for what SQLite cannot do, or not in time."""
     try:
         yield
     except TimeoutError:

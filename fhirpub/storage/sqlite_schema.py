@@ -168,7 +168,10 @@ Parameters = dict[str, str | int]
 
 _BEST_FIRST = ("version_key", "version_by_value", "version_by_system", "version_by_time")
 _PAIRS = "SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(:{name})"
-_LATER = "SELECT 1 FROM version AS n WHERE n.id = v.id AND n.version = v.version + 1"
+_LATER = """
+    SELECT 1 FROM version AS n
+    WHERE n.id = v.id AND n.version = v.version + 1 AND n.tenant = v.tenant
+"""
 _ORDER = "ORDER BY updated DESC, id"
 _AFTER = "v.updated <= :updated AND (v.updated < :updated OR v.id > :id)"
 
@@ -257,7 +260,7 @@ def search_statements(tenant: str, query: SearchQuery) -> SearchStatements:
     for number, group in enumerate(query.identifiers):
         needed = _identified(group, str(number), parameters)
         conditions += needed.values()
-        index = min(index, *needed, key=_BEST_FIRST.index)
+        index = min([index, *needed], key=_BEST_FIRST.index)
     if query.ids is not None:
         index = "version_key"
         conditions.append(_one_of("id", query.ids, "ids", parameters))

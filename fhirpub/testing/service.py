@@ -9,7 +9,7 @@ from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 from urllib.parse import urlencode
 
 from fhirpub.app import bind, opened, serving
@@ -47,6 +47,43 @@ class Answer:
     def blamed(self) -> set[str]:
         """The places that an OperationOutcome points at."""
         return {place for issue in self.issues for place in issue.get("expression", ())}
+
+
+class Service(Protocol):
+    """A service that answers on 127.0.0.1, wherever it runs."""
+
+    config: Config
+
+    @property
+    def base_url(self) -> str:
+        """The address, without a slash at its end."""
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """Send one request over a connection of its own."""
+
+
+def request(
+    port: int,
+    method: str,
+    path: str,
+    body: bytes | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> Answer:
+    """Send one request to 127.0.0.1 over a connection of its own."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    try:
+        connection.request(method, path, body, dict(headers or {}))
+        response = connection.getresponse()
+        read = {name.lower(): value for name, value in response.getheaders()}
+        return Answer(response.status, read, response.read())
+    finally:
+        connection.close()
 
 
 class RunningService:
@@ -128,14 +165,7 @@ class RunningService:
         headers: Mapping[str, str] | None = None,
     ) -> Answer:
         """Send one request over a connection of its own."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-        try:
-            connection.request(method, path, body, dict(headers or {}))
-            response = connection.getresponse()
-            read = {name.lower(): value for name, value in response.getheaders()}
-            return Answer(response.status, read, response.read())
-        finally:
-            connection.close()
+        return request(self.port, method, path, body, headers)
 
     def _run(self) -> None:
         try:
@@ -159,7 +189,7 @@ class RunningService:
 class Integrator:
     """A client of a tenant, with its token."""
 
-    service: RunningService
+    service: Service
     tenant: Tenant
     client_id: str
     client_secret: str = field(repr=False)

@@ -300,5 +300,7 @@ def _add_headers(handler: RequestHandler, problem: BaseException | None) -> None
     if isinstance(problem, NotAuthenticated):
         error = ', error="invalid_token"' if problem.token_sent else ""
         handler.set_header("WWW-Authenticate", f'Bearer realm="fhirpub"{error}')
+    if isinstance(problem, media.UnsupportedMediaType) and handler.request.method == "PATCH":
+        handler.set_header("Accept-Patch", media.FHIR_JSON)
     if isinstance(problem, (Throttled, StoreUnavailable)):
         handler.set_header("Retry-After", str(problem.retry_after))

@@ -20,7 +20,7 @@ class NotAcceptable(FhirpubError):
 
 
 class UnsupportedMediaType(FhirpubError):
-    """The body is of a type that is not read here. ``accept_patch`` is sent along."""
+    """The body is of a type that is not read here."""
 
 
 @lru_cache(maxsize=256)

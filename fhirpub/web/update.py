@@ -6,7 +6,7 @@ from fhirpub.interactions.records import whole
 from fhirpub.interactions.update import Update, prepare, update
 from fhirpub.storage.contract import Version
 from fhirpub.web.base import BodyHandler
-from fhirpub.web.media import FHIR_JSON, UnsupportedMediaType, preference
+from fhirpub.web.media import preference
 
 
 class UpdateHandler(BodyHandler):
@@ -14,14 +14,6 @@ class UpdateHandler(BodyHandler):
 
     requires_token = True
     scope = "u"
-
-    def check_content_type(self) -> None:
-        """Refuse other forms of patch, naming the one that is spoken here."""
-        try:
-            super().check_content_type()
-        except UnsupportedMediaType:
-            self.set_header("Accept-Patch", FHIR_JSON)
-            raise
 
     async def patch(self, resource_id: str) -> None:
         """Update."""

@@ -98,7 +98,7 @@ FIELD_REFUSALS: dict[str, tuple[dict[str, Any], str]] = {
     "no status": (body(status=None), f"{REPORT}.status"),
     "a day that does not exist": (
         body(effectiveDateTime="2026-02-30T10:00:00Z"),
-        f"{REPORT}.effectiveDateTime",
+        f"{REPORT}.effective",
     ),
     "an issued date without time": (body(issued="2026-02-03"), f"{REPORT}.issued"),
     "a gender of FHIR that is not published": (
@@ -113,7 +113,10 @@ FIELD_REFUSALS: dict[str, tuple[dict[str, Any], str]] = {
         body(of_patient={"telecom": [{"system": "phone", "value": "1", "use": "old"}]}),
         f"{PATIENT}.telecom[0].use",
     ),
-    "a birth date without day": (body(of_patient={"birthDate": "1980-02"}), f"{PATIENT}.birthDate"),
+    "a birth date without day": (
+        body(of_patient={"birthDate": "1980-02"}),
+        f"{PATIENT}.birthDate",
+    ),
     "a birth date that does not exist": (
         body(of_patient={"birthDate": "1981-02-29"}),
         f"{PATIENT}.birthDate",
@@ -134,7 +137,7 @@ FIELD_REFUSALS: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a period that ends before it starts": (
         body(effectiveDateTime=None, effectivePeriod={"start": "2026-02", "end": "2026-01"}),
-        f"{REPORT}.effectivePeriod",
+        f"{REPORT}.effective",
     ),
     "two effective times": (
         body(effectivePeriod={"start": "2026"}),

@@ -211,7 +211,8 @@ def test_a_declaration_that_contradicts_itself_is_refused(
         ('name="patient"', 'name="issues"', "part issues: the name is taken"),
         ('type="Patient"', 'type=""', "'' is not the name of a FHIR type"),
         ('referred_by="subject"', 'referred_by="a.b"', "'a.b' is not the name of an element"),
-        ('Part(name="patient", type="Patient", referred_by="subject")', "3", "not int"),
+        ('Part(name="patient", type="Patient", referred_by="subject")', "3", "tuple of Part"),
+        ('"subject"),)', '"subject"))', "parts must be a tuple of Part"),
     ],
 )
 def test_a_declaration_that_is_malformed_is_refused(

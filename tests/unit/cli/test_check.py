@@ -36,7 +36,7 @@ def test_people_get_one_line_for_each_finding(run: Any) -> None:
         ("[sever]", "configuration", "did you mean server?"),
         ("[plugins]\nenabled = ['nothing-such']", "plugins", "there is no plugin nothing-such"),
         ("[storage]\nurl = 'sqlite:////proc/none/f.db'", "store", ""),
-        ("[storage]\nurl = 'oracle://x'", "store", "[storage] url"),
+        ("[storage]\nurl = 'oracle://x'", "store", "must be sqlite:///"),
     ],
 )
 def test_trouble_is_found_and_named(

@@ -104,7 +104,7 @@ def test_config_as_json_is_what_is_in_force(run: Any, tmp_path: Path) -> None:
         (["serve", "--config", "none.toml"], {}, "none.toml: cannot be read"),
         (["tenant", "list"], {"FHIRPUB_SERVER__PRT": "1"}, "did you mean port?"),
         (["plugins"], {"FHIRPUB_PLUGINS__ENABLED": "nothing-such"}, "there is no plugin"),
-        (["tenant", "list"], {"FHIRPUB_STORAGE__URL": "oracle://x"}, "[storage] url"),
+        (["tenant", "list"], {"FHIRPUB_STORAGE__URL": "oracle://x"}, "must be sqlite:///"),
         (["tenant", "disable", "no-such-id"], {}, "there is no tenant no-such-id; the command"),
         (["client", "add", "--tenant", "no-such-id"], {}, "there is no tenant no-such-id"),
         (["client", "rotate", "no-such-id"], {}, "there is no client no-such-id"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 from pathlib import Path
 from typing import Any
 
@@ -145,16 +144,3 @@ def test_a_file_that_is_no_submission_is_named(run: Any, tmp_path: Path) -> None
 
     assert done.returncode == 1
     assert done.stderr.startswith("Error: bad.json: must be a Parameters resource")
-
-
-@pytest.mark.slow
-def test_it_gives_up_on_a_service_that_is_not_there(run: Any, report: str) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        address = f"http://127.0.0.1:{taken.getsockname()[1]}"
-
-        done = run("publish", report, "--url", address, **CREDENTIALS)
-
-    assert done.returncode == 1
-    assert "cannot be reached" in done.stderr
-    assert "the same command may be run again" in done.stderr

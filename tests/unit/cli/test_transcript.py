@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from io import BytesIO
 
 import pytest
+from tornado.httpclient import HTTPRequest, HTTPResponse
 
 from fhirpub.cli.transcript import WIDTH, Step, Transcript, pretty
 
@@ -76,3 +78,23 @@ def test_steps_are_numbered(capsys: pytest.CaptureFixture[str]) -> None:
     transcript.sentence("Then.")
 
     assert capsys.readouterr().out == "\n1. First.\n\n2. Then.\n"
+
+
+def test_resources_in_a_list_are_reduced_to_what_matters() -> None:
+    resource = {"resourceType": "Flag", "id": "1", "status": "active", "code": {}, "subject": {}}
+    body = json.dumps({"resourceType": "Bundle", "entry": [{"resource": resource}]}).encode()
+
+    text = "\n".join(pretty(body, ["status"]))
+
+    assert '"status": "active"' in text
+    assert '"code"' not in text
+    assert '"…": "2 more elements"' in text
+
+
+def test_a_body_that_was_just_shown_is_not_shown_again(capsys: pytest.CaptureFixture[str]) -> None:
+    request = HTTPRequest("http://h/")
+    transcript = Transcript()
+    for _ in range(2):
+        transcript.answer(HTTPResponse(request, 200, buffer=BytesIO(b'{"a": 1}')))
+
+    assert capsys.readouterr().out.count('"a": 1') == 1

@@ -1,0 +1,968 @@
+"""The store's promises as tests: an engine that passes them keeps them.
+
+Subclass `StoreContract` and give it three fixtures; each test gets data of its own:
+
+    class TestMyStore(StoreContract):
+        @pytest.fixture
+        async def store(self) -> AsyncGenerator[Store]:
+            '''A store that is started.'''
+
+        @pytest.fixture
+        async def other_store(self, store: Store) -> AsyncGenerator[Store]:
+            '''Another on the same data, as another process would have it.'''
+
+        @pytest.fixture
+        def reopen(self) -> Reopen:
+            '''A function that starts one more on the same data.'''
+
+Tests are asynchronous: pytest-asyncio, in its automatic mode, runs them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import unicodedata
+import uuid
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+import pytest
+
+from fhirpub.clock import now_ms
+from fhirpub.errors import StoreUnavailable
+from fhirpub.storage.contract import (
+    Blob,
+    Client,
+    ClientSecret,
+    IdentifierMatch,
+    Page,
+    SearchQuery,
+    SigningKey,
+    Store,
+    Version,
+)
+from fhirpub.tenant import Tenant
+
+Reopen = Callable[[], Awaitable[Store]]
+
+LAB, OTHER = "0b7e2a54-6d1c-4f0e-9a58-3c41f7d2e901", "f3c9d4e1-58aa-4b6f-8e07-92d1a6b0c735"
+REPORT = "DiagnosticReport"
+SYSTEM = "https://lab.example/accession"
+FOREVER = 2**53
+
+
+def new_id() -> str:
+    """Return an id as a tenant would derive it."""
+    return str(uuid.uuid4())
+
+
+def a_version(**changes: Any) -> Version:
+    """Return version 1 of a new resource, with what is asked for."""
+    usual = Version(
+        id=new_id(),
+        version=1,
+        type=REPORT,
+        system=SYSTEM,
+        value=new_id(),
+        status="final",
+        created=1_700_000_000_000,
+        updated=1_700_000_000_000,
+        body=b'{"resourceType":"DiagnosticReport"}',
+    )
+    return replace(usual, **changes)
+
+
+def successor(version: Version, **changes: Any) -> Version:
+    """Return the next version of a resource."""
+    later = replace(version, version=version.version + 1, updated=version.updated + 1)
+    return replace(later, response=b"", parts=b"", **changes)
+
+
+def a_blob(data: bytes | None = None, content_type: str = "application/pdf") -> Blob:
+    """Return a document of these or of random bytes."""
+    data = os.urandom(100) if data is None else data
+    return Blob(hashlib.sha256(data).hexdigest(), content_type, data)
+
+
+def a_client(**changes: Any) -> Client:
+    """Return a new client."""
+    usual = Client(
+        id=new_id(), tenant=LAB, name="Lab", environment="sandbox", created=1, secrets=()
+    )
+    return replace(usual, **changes)
+
+
+def a_key(kid: str, **changes: Any) -> SigningKey:
+    """Return a signing key."""
+    usual = SigningKey(
+        kid=kid, algorithm="ES256", environment="sandbox", created=1, private_pem=b"pem"
+    )
+    return replace(usual, **changes)
+
+
+def match(system: str | None = None, value: str | None = None) -> tuple[IdentifierMatch, ...]:
+    """Return a group of one alternative."""
+    return (IdentifierMatch(system, value),)
+
+
+def query(
+    *identifiers: tuple[IdentifierMatch, ...],
+    ids: Sequence[str] | None = None,
+    after: tuple[int, str] | None = None,
+    limit: int = 20,
+) -> SearchQuery:
+    """Return a query for reports."""
+    wanted = None if ids is None else frozenset(ids)
+    return SearchQuery(type=REPORT, ids=wanted, identifiers=identifiers, after=after, limit=limit)
+
+
+async def add_all(store: Store, versions: Sequence[Version], tenant: str = LAB) -> None:
+    """Add versions, all of which must be new."""
+    added = await asyncio.gather(*(store.add(tenant, each) for each in versions))
+    assert all(added)
+
+
+async def found(store: Store, wanted: SearchQuery, tenant: str = LAB) -> set[str]:
+    """Return the ids that a search finds, after a look at its total."""
+    page = await store.search(tenant, wanted)
+    assert page.total == len(page.versions)
+    assert not page.more
+    return {each.id for each in page.versions}
+
+
+async def all_pages(store: Store, wanted: SearchQuery) -> list[Page]:
+    """Return the pages of a search, each asked for with the last entry of the one before."""
+    pages = [await store.search(LAB, wanted)]
+    while pages[-1].more:
+        last = pages[-1].versions[-1]
+        pages.append(await store.search(LAB, replace(wanted, after=(last.updated, last.id))))
+    return pages
+
+
+class _AddingContract:
+    """One insert is the whole commit."""
+
+    async def test_a_version_that_is_new_is_added(self, store: Store) -> None:
+        assert await store.add(LAB, a_version()) is True
+
+    async def test_a_key_that_is_taken_is_not_added_again(self, store: Store) -> None:
+        first = a_version()
+        await store.add(LAB, first)
+
+        assert await store.add(LAB, first) is False
+
+    async def test_a_refused_version_changes_nothing(self, store: Store) -> None:
+        first = a_version()
+        await store.add(LAB, first)
+
+        await store.add(LAB, replace(first, body=b"other", documents=(a_blob().sha256,)))
+
+        assert await store.version(LAB, first.id, 1) == first
+
+    async def test_of_racing_adds_of_one_key_exactly_one_succeeds(
+        self, store: Store, other_store: Store
+    ) -> None:
+        first = a_version()
+        candidates = [replace(first, body=b"%d" % number) for number in range(50)]
+        stores = [store, other_store] * 25
+
+        added = await asyncio.gather(
+            *(each.add(LAB, version) for each, version in zip(stores, candidates, strict=True))
+        )
+
+        assert added.count(True) == 1
+        winner = candidates[added.index(True)]
+        assert await store.version(LAB, first.id, 1) == winner
+        assert await other_store.latest(LAB, first.id) == winner
+
+    async def test_racing_adds_of_different_keys_all_succeed(
+        self, store: Store, other_store: Store
+    ) -> None:
+        versions = [a_version() for _ in range(50)]
+
+        await asyncio.gather(add_all(store, versions[:25]), add_all(other_store, versions[25:]))
+
+        ids = [each.id for each in versions]
+        assert await found(store, query(ids=ids, limit=50)) == set(ids)
+
+    async def test_of_racing_updates_to_the_same_version_one_succeeds(
+        self, store: Store, other_store: Store
+    ) -> None:
+        first = a_version()
+        await store.add(LAB, first)
+        candidates = [successor(first, body=b"%d" % number) for number in range(20)]
+
+        added = await asyncio.gather(
+            *(store.add(LAB, each) for each in candidates[:10]),
+            *(other_store.add(LAB, each) for each in candidates[10:]),
+        )
+
+        assert added.count(True) == 1
+        assert await other_store.latest(LAB, first.id) == candidates[added.index(True)]
+
+    @pytest.mark.parametrize(
+        "changes",
+        [
+            {"body": bytes(range(256))},
+            {"body": os.urandom(1_000_000)},
+            {"response": bytes(range(256))},
+            {"response": os.urandom(200_000)},
+            {"parts": bytes(range(256))},
+            {"parts": os.urandom(200_000)},
+            {"events": b'[{"id":"1"},{"id":"2"}]'},
+            {"documents": ("ff" * 32, "00" * 32, "0f" * 32)},
+            {"value": "Größe 測試 🩺 e\u0301"},
+            {"system": "urn:oid:1.2.3 \t'\"|%_\\"},
+            {"status": "amended"},
+            {"type": "Observation"},
+            {"created": 1, "updated": 2**52},
+            {"version": 2**31},
+        ],
+        ids="+".join,
+    )
+    async def test_a_version_comes_back_as_it_was_added(
+        self, store: Store, reader: Store, changes: dict[str, object]
+    ) -> None:
+        version = a_version(**changes)
+        await store.add(LAB, version)
+
+        read = await reader.version(LAB, version.id, version.version)
+
+        assert read is not None
+        for each in fields(Version):
+            assert getattr(read, each.name) == getattr(version, each.name), each.name
+
+    async def test_an_added_version_is_seen_by_everybody_at_once(
+        self, store: Store, reader: Store
+    ) -> None:
+        for _ in range(20):
+            version = a_version()
+            assert await reader.latest(LAB, version.id) is None
+            await store.add(LAB, version)
+
+            assert await reader.latest(LAB, version.id) == version
+            assert await reader.version(LAB, version.id, 1) == version
+            assert await reader.history(LAB, version.id) == [version]
+            assert (await reader.search(LAB, query(ids=[version.id]))).versions == (version,)
+
+    async def test_a_cancelled_caller_does_not_harm_the_others(self, store: Store) -> None:
+        versions = [a_version() for _ in range(30)]
+        tasks = [asyncio.create_task(store.add(LAB, each)) for each in versions]
+        await asyncio.sleep(0)
+        for task in tasks[::3]:
+            task.cancel()
+
+        results = await asyncio.gather(*tasks, return_exceptions=True)
+
+        others = [each for number, each in enumerate(results) if number % 3]
+        assert others == [True] * 20
+
+    async def test_what_was_added_is_there_after_a_restart(
+        self, store: Store, reopen: Reopen
+    ) -> None:
+        version, blob = a_version(response=b"answer", parts=b"parts", events=b"[1]"), a_blob()
+        await store.add_blobs(LAB, [blob])
+        await store.add(LAB, version)
+        await store.stop()
+
+        again = await reopen()
+
+        assert await again.latest(LAB, version.id) == version
+        assert await again.blobs(LAB, [blob.sha256]) == {blob.sha256: blob}
+
+    async def test_stop_finishes_what_was_handed_in(self, store: Store, reopen: Reopen) -> None:
+        versions = [a_version() for _ in range(50)]
+        tasks = [asyncio.create_task(store.add(LAB, each)) for each in versions]
+        await asyncio.sleep(0)
+
+        await store.stop()
+
+        assert all(await asyncio.gather(*tasks))
+        again = await reopen()
+        assert [await again.latest(LAB, each.id) for each in versions] == versions
+
+    async def test_stopping_twice_is_no_trouble(self, store: Store) -> None:
+        await store.stop()
+
+        await store.stop()
+
+    async def test_a_stopped_store_is_unavailable(self, store: Store) -> None:
+        await store.stop()
+
+        for call in (
+            store.add(LAB, a_version()),
+            store.latest(LAB, new_id()),
+            store.search(LAB, query()),
+            store.add_blobs(LAB, [a_blob()]),
+            store.tenants(),
+            store.check(),
+        ):
+            with pytest.raises(StoreUnavailable):
+                await call
+
+    async def test_a_store_that_works_passes_its_check(self, store: Store) -> None:
+        await asyncio.gather(*(store.check() for _ in range(5)))
+
+
+class _ReadingContract:
+    """The newest version, one of them, or all of them."""
+
+    async def test_what_was_never_added_is_not_there(self, store: Store) -> None:
+        await store.add(LAB, a_version())
+
+        assert await store.latest(LAB, new_id()) is None
+        assert await store.version(LAB, new_id(), 1) is None
+        assert await store.history(LAB, new_id()) == []
+
+    @pytest.mark.parametrize("version", [-1, 0, 2, 2**63, 10**30])
+    async def test_a_version_that_does_not_exist_is_none(self, store: Store, version: int) -> None:
+        first = a_version()
+        await store.add(LAB, first)
+
+        assert await store.version(LAB, first.id, version) is None
+
+    async def test_each_version_can_be_read(self, store: Store) -> None:
+        first = a_version()
+        second = successor(first, status="amended", body=b"2")
+        await store.add(LAB, first)
+        await store.add(LAB, second)
+
+        assert await store.version(LAB, first.id, 1) == first
+        assert await store.version(LAB, first.id, 2) == second
+
+    async def test_the_latest_version_is_never_stale(
+        self, store: Store, other_store: Store
+    ) -> None:
+        current = a_version()
+        await store.add(LAB, current)
+
+        for number in range(30):
+            current = successor(current, body=b"x" * (number * 5_000))
+            await (store, other_store)[number % 2].add(LAB, current)
+
+            assert await store.latest(LAB, current.id) == current
+            assert await other_store.latest(LAB, current.id) == current
+
+    async def test_the_latest_version_is_the_highest_number_and_not_text(
+        self, store: Store
+    ) -> None:
+        first = a_version()
+        versions = [replace(first, version=number) for number in range(1, 12)]
+        await add_all(store, versions)
+
+        latest = await store.latest(LAB, first.id)
+
+        assert latest is not None
+        assert latest.version == 11
+
+    @pytest.mark.parametrize(
+        ("below", "limit", "expected"),
+        [
+            (None, 20, [12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1]),
+            (None, 3, [12, 11, 10]),
+            (10, 3, [9, 8, 7]),
+            (3, 20, [2, 1]),
+            (1, 20, []),
+            (99, 2, [12, 11]),
+            (10**30, 1, [12]),
+            (None, 0, []),
+        ],
+    )
+    async def test_history_is_newest_first_below_a_version_and_up_to_a_limit(
+        self, store: Store, below: int | None, limit: int, expected: list[int]
+    ) -> None:
+        first = a_version()
+        await add_all(store, [replace(first, version=number) for number in range(1, 13)])
+        await add_all(store, [a_version() for _ in range(5)])
+
+        history = await store.history(LAB, first.id, below=below, limit=limit)
+
+        assert [each.version for each in history] == expected
+        assert {each.id for each in history} <= {first.id}
+
+
+class _SearchingContract:
+    """Exact, complete, in order, and never an old version."""
+
+    async def test_a_search_for_a_type_finds_all_of_it_and_no_other(self, store: Store) -> None:
+        reports = [a_version() for _ in range(3)]
+        await add_all(store, [*reports, a_version(type="Observation")])
+
+        assert await found(store, query()) == {each.id for each in reports}
+
+    @pytest.mark.parametrize(
+        ("groups", "expected"),
+        [
+            ([match("s1", "v1")], "a"),
+            ([match("s1")], "ab"),
+            ([match(None, "v1")], "ac"),
+            ([match()], "abcd"),
+            ([match("s1", "v3")], ""),
+            ([match("s1", "v1") + match("s2", "v3")], "ad"),
+            ([match("s1", "v3") + match("s2", "v1")], "c"),
+            ([match(None, "v2") + match(None, "v3")], "bd"),
+            ([match("s1") + match("s2")], "abcd"),
+            ([match("s1") + match(None, "v3")], "abd"),
+            ([match("s2", "v1") + match(None, "v2") + match("s9")], "bc"),
+            ([match("s1", "v1") + match()], "abcd"),
+            ([match("s1"), match(None, "v1")], "a"),
+            ([match("s1") + match("s2", "v3"), match(None, "v1") + match("s2")], "ad"),
+            ([match("s1"), match("s2")], ""),
+            ([()], ""),
+            ([match("s1"), ()], ""),
+            ([match("")], ""),
+            ([match(None, "")], ""),
+        ],
+    )
+    async def test_alternatives_and_conjunctions_of_identifiers(
+        self, store: Store, groups: list[tuple[IdentifierMatch, ...]], expected: str
+    ) -> None:
+        tokens = {"a": ("s1", "v1"), "b": ("s1", "v2"), "c": ("s2", "v1"), "d": ("s2", "v3")}
+        stored = {
+            name: a_version(system=system, value=value) for name, (system, value) in tokens.items()
+        }
+        await add_all(store, list(stored.values()))
+
+        assert await found(store, query(*groups)) == {stored[name].id for name in expected}
+
+    async def test_many_alternatives_are_as_good_as_few(self, store: Store) -> None:
+        versions = [a_version() for _ in range(3)]
+        await add_all(store, versions)
+        others = [IdentifierMatch(None, f"none-{number}") for number in range(40_000)]
+        wanted = [IdentifierMatch(each.system, each.value) for each in versions[:2]]
+
+        assert await found(store, query((*others, *wanted))) == {each.id for each in versions[:2]}
+
+    @pytest.mark.parametrize(
+        ("stored", "asked"),
+        [
+            ("Abc", "abc"),
+            ("abc", "abc "),
+            ("abc", " abc"),
+            ("abc", "abc\0"),
+            ("abc", "abc\0def"),
+            ("abc", "ab"),
+            ("abc", "a%"),
+            ("abc", "a_c"),
+            ("abc", "a*"),
+            ("abc", "a.c"),
+            ("007", "7"),
+            ("7", "7.0"),
+            ("é", "e"),
+            (unicodedata.normalize("NFC", "é"), unicodedata.normalize("NFD", "é")),
+            ("ß", "ss"),
+            ("\uff21", "A"),
+        ],
+    )
+    @pytest.mark.parametrize("others", [(), match("x", "y") + match("z", "z")])
+    async def test_texts_match_exactly_or_not_at_all(
+        self, store: Store, stored: str, asked: str, others: tuple[IdentifierMatch, ...]
+    ) -> None:
+        version = a_version(system=stored, value=stored)
+        await store.add(LAB, version)
+
+        for right in (match(stored), match(None, stored), match(stored, stored)):
+            assert await found(store, query(right + others)) == {version.id}
+        for wrong in (
+            match(asked),
+            match(None, asked),
+            match(stored, asked),
+            match(asked, stored),
+        ):
+            assert await found(store, query(wrong + others)) == set()
+
+    async def test_ids_are_alternatives_too(self, store: Store) -> None:
+        versions = [a_version() for _ in range(4)]
+        await add_all(store, versions)
+        ids = [each.id for each in versions[:2]]
+
+        assert await found(store, query(ids=[*ids, new_id()])) == set(ids)
+
+    async def test_no_ids_find_nothing(self, store: Store) -> None:
+        await store.add(LAB, a_version())
+
+        assert await found(store, query(ids=[])) == set()
+
+    async def test_ids_and_identifiers_must_both_hold(self, store: Store) -> None:
+        one, two = a_version(), a_version()
+        await add_all(store, [one, two])
+
+        assert await found(store, query(match(None, one.value), ids=[one.id, two.id])) == {one.id}
+        assert await found(store, query(match(None, one.value), ids=[two.id])) == set()
+
+    async def test_an_id_of_another_type_is_not_found(self, store: Store) -> None:
+        other = a_version(type="Observation")
+        await store.add(LAB, other)
+
+        assert await found(store, query(match(None, other.value), ids=[other.id])) == set()
+
+    async def test_a_resource_is_found_once_and_in_its_newest_version(self, store: Store) -> None:
+        first = a_version()
+        second = successor(first, body=b"2")
+        third = successor(second, body=b"3")
+        for each in (first, second, third):
+            await store.add(LAB, each)
+
+            for wanted in (
+                query(),
+                query(ids=[first.id]),
+                query(match(first.system)),
+                query(match(None, first.value)),
+                query(match(first.system, first.value)),
+            ):
+                assert await store.search(LAB, wanted) == Page((each,), 1, more=False)
+
+    @pytest.mark.parametrize("by", ["type", "ids", "system", "value"])
+    async def test_pages_are_in_order_complete_and_without_repetition(
+        self, store: Store, by: str
+    ) -> None:
+        # Many of the same moment, and ids in another order than they were added in.
+        versions = [a_version(updated=1_000 + number % 3, value="same") for number in range(23)]
+        await add_all(store, versions)
+        wanted = {
+            "type": query(limit=4),
+            "ids": query(ids=[each.id for each in versions], limit=4),
+            "system": query(match(SYSTEM), limit=4),
+            "value": query(match(None, "same"), limit=4),
+        }[by]
+
+        pages = await all_pages(store, wanted)
+
+        expected = sorted(versions, key=lambda each: (-each.updated, each.id))
+        assert [each for page in pages for each in page.versions] == expected
+        assert [len(page.versions) for page in pages] == [4, 4, 4, 4, 4, 3]
+        assert {page.total for page in pages} == {23}
+
+    async def test_a_page_that_is_just_full_is_the_last(self, store: Store) -> None:
+        await add_all(store, [a_version() for _ in range(4)])
+
+        pages = await all_pages(store, query(limit=2))
+
+        assert [(len(page.versions), page.more) for page in pages] == [(2, True), (2, False)]
+
+    async def test_after_the_last_entry_there_is_nothing_more(self, store: Store) -> None:
+        version = a_version()
+        await store.add(LAB, version)
+
+        page = await store.search(LAB, query(after=(version.updated, version.id)))
+
+        assert page == Page((), 1, more=False)
+
+    async def test_limit_0_gives_the_total_alone(self, store: Store) -> None:
+        await add_all(store, [a_version() for _ in range(3)])
+
+        assert await store.search(LAB, query(limit=0)) == Page((), 3, more=False)
+
+    async def test_pages_are_not_disturbed_by_writes_in_between(self, store: Store) -> None:
+        versions = [a_version(updated=1_000 + number) for number in range(12)]
+        await add_all(store, versions)
+        newest_first = versions[::-1]
+        wanted = query(limit=4)
+
+        first = await store.search(LAB, wanted)
+        await store.add(LAB, a_version(updated=5_000))
+        await store.add(LAB, successor(newest_first[1], updated=5_001))
+        await store.add(LAB, successor(newest_first[10], updated=5_002))
+        last = first.versions[-1]
+        rest = await all_pages(store, replace(wanted, after=(last.updated, last.id)))
+
+        seen = [*first.versions, *(each for page in rest for each in page.versions)]
+        untouched = [each for each in newest_first if each is not newest_first[10]]
+        assert seen == untouched
+
+    async def test_a_total_is_of_the_same_moment_as_its_page(
+        self, store: Store, other_store: Store
+    ) -> None:
+        async def write() -> None:
+            for _ in range(40):
+                await other_store.add(LAB, a_version())
+
+        writing = asyncio.create_task(write())
+        pages = []
+        while not writing.done():
+            pages.append(await store.search(LAB, query(limit=100)))
+        await writing
+
+        assert all(page.total == len(page.versions) for page in pages)
+
+
+class _TenancyContract:
+    """Another tenant's data cannot be told from what does not exist."""
+
+    @pytest.mark.parametrize("versions", [1, 2])
+    async def test_a_version_is_not_another_tenants_to_read(
+        self, store: Store, versions: int
+    ) -> None:
+        version = a_version()
+        await store.add(LAB, version)
+        if versions == 2:
+            await store.add(LAB, successor(version))
+
+        assert await store.latest(OTHER, version.id) is None
+        assert await store.version(OTHER, version.id, 1) is None
+        assert await store.history(OTHER, version.id) == []
+
+    @pytest.mark.parametrize("form", ["type", "ids", "system", "value", "pair", "mixed"])
+    async def test_a_search_stays_within_the_tenant(self, store: Store, form: str) -> None:
+        mine = a_version(value="same")
+        theirs = a_version(value="same")
+        await store.add(LAB, mine)
+        await store.add(OTHER, theirs)
+        wanted = {
+            "type": query(),
+            "ids": query(ids=[mine.id, theirs.id]),
+            "system": query(match(SYSTEM)),
+            "value": query(match(None, "same")),
+            "pair": query(match(SYSTEM, "same")),
+            "mixed": query(match(SYSTEM) + match(None, "same")),
+        }[form]
+
+        assert await found(store, wanted, LAB) == {mine.id}
+        assert await found(store, wanted, OTHER) == {theirs.id}
+        assert await found(store, wanted, new_id()) == set()
+
+    async def test_a_taken_key_is_refused_to_another_tenant_and_stays_hidden(
+        self, store: Store
+    ) -> None:
+        version = a_version()
+        await store.add(LAB, version)
+
+        assert await store.add(OTHER, replace(version, body=b"theirs")) is False
+        assert await store.latest(OTHER, version.id) is None
+        assert await store.latest(LAB, version.id) == version
+
+    async def test_another_tenants_later_version_does_not_hide_ours(self, store: Store) -> None:
+        version = a_version()
+        await store.add(LAB, version)
+        await store.add(OTHER, successor(version))
+
+        assert await store.latest(LAB, version.id) == version
+        assert await store.history(LAB, version.id) == [version]
+        assert await found(store, query(), LAB) == {version.id}
+
+    async def test_blobs_are_the_tenants_own(self, store: Store) -> None:
+        blob = a_blob()
+        await store.add_blobs(LAB, [blob])
+
+        assert await store.blobs(OTHER, [blob.sha256]) == {}
+
+    async def test_the_same_bytes_of_two_tenants_are_kept_apart(self, store: Store) -> None:
+        blob = a_blob()
+        await store.add_blobs(LAB, [blob])
+        await store.add_blobs(OTHER, [replace(blob, content_type="text/plain")])
+
+        assert await store.blobs(LAB, [blob.sha256]) == {blob.sha256: blob}
+        assert (await store.blobs(OTHER, [blob.sha256]))[blob.sha256].content_type == "text/plain"
+
+    async def test_a_sweep_stays_within_the_tenant(self, store: Store) -> None:
+        blob = a_blob()
+        await store.add_blobs(LAB, [blob])
+
+        assert await store.sweep_blobs(OTHER, before=FOREVER) == 0
+        assert await store.blobs(LAB, [blob.sha256])
+
+    async def test_another_tenants_version_does_not_keep_a_blob(self, store: Store) -> None:
+        blob = a_blob()
+        await store.add_blobs(LAB, [blob])
+        await store.add(OTHER, a_version(documents=(blob.sha256,)))
+
+        assert await store.sweep_blobs(LAB, before=FOREVER) == 1
+
+
+class _BlobContract:
+    """Documents are kept until nobody can name them any more."""
+
+    @pytest.mark.parametrize("size", [0, 1, 1_000, 65_536, 65_537, 5 * 1024 * 1024])
+    async def test_a_blob_comes_back_as_it_was_added(
+        self, store: Store, reader: Store, size: int
+    ) -> None:
+        blob = a_blob(os.urandom(size), "image/jpeg")
+        await store.add_blobs(LAB, [blob])
+
+        assert await reader.blobs(LAB, [blob.sha256]) == {blob.sha256: blob}
+
+    async def test_several_blobs_are_read_at_once_and_unknown_ones_left_out(
+        self, store: Store
+    ) -> None:
+        blobs = [a_blob(os.urandom(40_000)) for _ in range(5)]
+        await store.add_blobs(LAB, blobs)
+        names = [each.sha256 for each in blobs]
+
+        read = await store.blobs(LAB, [*names[:4], a_blob().sha256])
+
+        assert read == {each.sha256: each for each in blobs[:4]}
+
+    async def test_no_names_are_no_blobs(self, store: Store) -> None:
+        assert await store.blobs(LAB, []) == {}
+
+    async def test_adding_no_blobs_is_no_trouble(self, store: Store) -> None:
+        await store.add_blobs(LAB, [])
+
+    async def test_the_same_bytes_again_change_nothing(self, store: Store) -> None:
+        blob = a_blob()
+        await store.add_blobs(LAB, [blob])
+
+        await store.add_blobs(LAB, [replace(blob, content_type="text/plain")])
+
+        assert await store.blobs(LAB, [blob.sha256]) == {blob.sha256: blob}
+
+    async def test_racing_adds_of_the_same_bytes_all_succeed(
+        self, store: Store, other_store: Store
+    ) -> None:
+        blob = a_blob()
+
+        await asyncio.gather(
+            *(each.add_blobs(LAB, [blob]) for each in (store, other_store) for _ in range(10))
+        )
+
+        assert await store.blobs(LAB, [blob.sha256]) == {blob.sha256: blob}
+
+    async def test_a_blob_that_no_version_names_is_swept(self, store: Store) -> None:
+        blobs = [a_blob() for _ in range(40)]
+        await store.add_blobs(LAB, blobs)
+
+        assert await store.sweep_blobs(LAB, before=FOREVER) == 40
+        assert await store.blobs(LAB, [each.sha256 for each in blobs]) == {}
+
+    async def test_sweeping_again_finds_nothing(self, store: Store) -> None:
+        await store.add_blobs(LAB, [a_blob()])
+        await store.sweep_blobs(LAB, before=FOREVER)
+
+        assert await store.sweep_blobs(LAB, before=FOREVER) == 0
+
+    async def test_a_blob_that_a_version_names_is_kept(self, store: Store) -> None:
+        named, unnamed = a_blob(), a_blob()
+        await store.add_blobs(LAB, [named, unnamed])
+        await store.add(LAB, a_version(documents=(named.sha256,)))
+
+        assert await store.sweep_blobs(LAB, before=FOREVER) == 1
+        assert set(await store.blobs(LAB, [named.sha256, unnamed.sha256])) == {named.sha256}
+
+    async def test_a_blob_that_only_an_old_version_names_is_kept(self, store: Store) -> None:
+        blob = a_blob()
+        first = a_version(documents=(blob.sha256,))
+        await store.add_blobs(LAB, [blob])
+        await store.add(LAB, first)
+        await store.add(LAB, successor(first, documents=()))
+
+        assert await store.sweep_blobs(LAB, before=FOREVER) == 0
+
+    async def test_a_blob_that_came_after_the_version_that_names_it_is_kept(
+        self, store: Store
+    ) -> None:
+        blob = a_blob()
+        await store.add(LAB, a_version(documents=(blob.sha256,)))
+        await store.add_blobs(LAB, [blob])
+
+        assert await store.sweep_blobs(LAB, before=FOREVER) == 0
+
+    async def test_a_version_that_was_refused_keeps_no_blob(self, store: Store) -> None:
+        blob, taken = a_blob(), a_version()
+        await store.add_blobs(LAB, [blob])
+        await store.add(LAB, taken)
+        await store.add(LAB, replace(taken, documents=(blob.sha256,)))
+
+        assert await store.sweep_blobs(LAB, before=FOREVER) == 1
+
+    async def test_a_fresh_blob_is_not_swept(self, store: Store) -> None:
+        moment = now_ms()
+        await store.add_blobs(LAB, [a_blob()])
+
+        assert await store.sweep_blobs(LAB, before=moment) == 0
+
+    async def test_a_blob_added_again_counts_as_fresh(
+        self, store: Store, other_store: Store
+    ) -> None:
+        blob = a_blob()
+        await store.add_blobs(LAB, [blob])
+        await asyncio.sleep(0.005)
+        moment = now_ms()
+        await other_store.add_blobs(LAB, [blob])
+
+        assert await store.sweep_blobs(LAB, before=moment) == 0
+        assert await store.sweep_blobs(LAB, before=FOREVER) == 1
+
+    async def test_a_swept_blob_can_be_added_again(self, store: Store) -> None:
+        blob = a_blob()
+        await store.add_blobs(LAB, [blob])
+        await store.sweep_blobs(LAB, before=FOREVER)
+
+        await store.add_blobs(LAB, [blob])
+
+        assert await store.blobs(LAB, [blob.sha256]) == {blob.sha256: blob}
+
+    async def test_no_sweep_takes_a_document_from_a_report(
+        self, store: Store, other_store: Store
+    ) -> None:
+        blob = a_blob()
+        await store.add_blobs(LAB, [blob])  # long ago, by a request that went no further
+        await asyncio.sleep(0.005)
+        grace = now_ms()
+
+        async def publish() -> None:
+            await store.add_blobs(LAB, [blob])
+            assert await store.add(LAB, a_version(documents=(blob.sha256,)))
+
+        async def sweep() -> None:
+            for _ in range(10):
+                await other_store.sweep_blobs(LAB, before=grace)
+
+        await asyncio.gather(sweep(), publish(), sweep())
+
+        assert await store.blobs(LAB, [blob.sha256]) == {blob.sha256: blob}
+
+
+class _AccessContract:
+    """Tenants, clients and signing keys."""
+
+    async def test_a_tenant_comes_back_as_it_was_put(self, store: Store, reader: Store) -> None:
+        tenant = replace(Tenant.new("Labor Süd 🩺", created=5), disabled=True)
+        await store.put_tenant(tenant)
+
+        assert await reader.tenant(tenant.id) == tenant
+        assert await reader.tenants() == [tenant]
+
+    async def test_a_tenant_put_again_is_replaced(self, store: Store) -> None:
+        tenant = Tenant.new("before", created=5)
+        await store.put_tenant(tenant)
+
+        await store.put_tenant(replace(tenant, name="after", disabled=True))
+
+        assert await store.tenants() == [replace(tenant, name="after", disabled=True)]
+
+    async def test_tenants_are_listed_oldest_first(self, store: Store) -> None:
+        tenants = [Tenant.new("t", created=created) for created in (30, 10, 20)]
+        for each in tenants:
+            await store.put_tenant(each)
+        await store.put_tenant(tenants[1])
+
+        assert [each.created for each in await store.tenants()] == [10, 20, 30]
+
+    async def test_a_client_comes_back_as_it_was_put(self, store: Store, reader: Store) -> None:
+        client = a_client(
+            name="Système\n",
+            secrets=(ClientSecret(bytes(range(32))), ClientSecret(b"\xff" * 32, 7)),
+            scopes=("system/DiagnosticReport.write", "system/*.read"),
+            disabled=True,
+        )
+        await store.put_client(client)
+
+        assert await reader.client(client.id) == client
+        assert await reader.clients() == [client]
+
+    async def test_a_client_put_again_is_replaced(self, store: Store) -> None:
+        client = a_client(secrets=(ClientSecret(b"a"),), scopes=("x",))
+        await store.put_client(client)
+
+        await store.put_client(replace(client, secrets=(ClientSecret(b"b"),), scopes=()))
+
+        assert await store.clients() == [replace(client, secrets=(ClientSecret(b"b"),), scopes=())]
+
+    async def test_clients_are_listed_oldest_first_of_all_or_of_one_tenant(
+        self, store: Store
+    ) -> None:
+        for created, tenant in ((3, LAB), (1, OTHER), (2, LAB)):
+            await store.put_client(a_client(created=created, tenant=tenant))
+
+        assert [each.created for each in await store.clients()] == [1, 2, 3]
+        assert [each.created for each in await store.clients(tenant=LAB)] == [2, 3]
+        assert await store.clients(tenant=new_id()) == []
+
+    async def test_unknown_access_records_are_none(self, store: Store) -> None:
+        assert await store.tenant(new_id()) is None
+        assert await store.client(new_id()) is None
+        assert await store.signing_keys("sandbox") == []
+
+    async def test_keys_come_back_as_they_were_put_oldest_first_in_their_environment(
+        self, store: Store, other_store: Store
+    ) -> None:
+        old = a_key("a", created=2, private_pem=bytes(range(256)), retired=9)
+        new = a_key("b", created=1, algorithm="RS256")
+        await store.put_signing_key(old)
+        await store.put_signing_key(new)
+        await store.put_signing_key(a_key("c", environment="production"))
+
+        assert await other_store.signing_keys("sandbox") == [new, old]
+
+    async def test_a_key_put_again_is_replaced(self, store: Store) -> None:
+        await store.put_signing_key(a_key("a"))
+
+        await store.put_signing_key(a_key("a", retired=4))
+
+        assert await store.signing_keys("sandbox") == [a_key("a", retired=4)]
+
+    async def test_rotation_adds_a_key_and_retires_the_others(self, store: Store) -> None:
+        retired, other = a_key("a", retired=2), a_key("p", environment="production")
+        for each in (retired, a_key("b"), a_key("c"), other):
+            await store.put_signing_key(each)
+        new = a_key("d", created=50)
+
+        assert await store.rotate_signing_key(new, expected=["c", "b"]) is True
+        keys = await store.signing_keys("sandbox")
+        assert keys == [retired, a_key("b", retired=50), a_key("c", retired=50), new]
+        assert await store.signing_keys("production") == [other]
+
+    async def test_the_first_key_is_added_by_a_rotation_from_none(self, store: Store) -> None:
+        assert await store.rotate_signing_key(a_key("a"), expected=[]) is True
+        assert await store.signing_keys("sandbox") == [a_key("a")]
+
+    @pytest.mark.parametrize("expected", [[], ["b"], ["a", "b"], ["old"], ["a", "old"]])
+    async def test_a_rotation_that_expects_other_keys_does_nothing(
+        self, store: Store, expected: list[str]
+    ) -> None:
+        keys = [a_key("a"), a_key("old", retired=3)]
+        for each in keys:
+            await store.put_signing_key(each)
+
+        assert await store.rotate_signing_key(a_key("new"), expected=expected) is False
+        assert await store.signing_keys("sandbox") == keys
+
+    async def test_of_racing_rotations_one_succeeds(
+        self, store: Store, other_store: Store
+    ) -> None:
+        await store.put_signing_key(a_key("first"))
+
+        rotated = await asyncio.gather(
+            *(
+                each.rotate_signing_key(a_key(f"{n}", created=5 + n), expected=["first"])
+                for n, each in enumerate([store, other_store] * 10)
+            )
+        )
+
+        assert rotated.count(True) == 1
+        unretired = [each.kid for each in await store.signing_keys("sandbox") if not each.retired]
+        assert unretired == [str(rotated.index(True))]
+
+    async def test_access_records_are_there_after_a_restart(
+        self, store: Store, reopen: Reopen
+    ) -> None:
+        tenant, client = Tenant.new("Lab", created=1), a_client()
+        await store.put_tenant(tenant)
+        await store.put_client(client)
+        await store.put_signing_key(a_key("a"))
+        await store.stop()
+
+        again = await reopen()
+
+        assert await again.tenant(tenant.id) == tenant
+        assert await again.client(client.id) == client
+        assert await again.signing_keys("sandbox") == [a_key("a")]
+
+
+class StoreContract(
+    _AddingContract,
+    _ReadingContract,
+    _SearchingContract,
+    _TenancyContract,
+    _BlobContract,
+    _AccessContract,
+):
+    """Every promise of `fhirpub.storage.contract`; see the module for how to inherit it."""
+
+    @pytest.fixture(params=["same", "other"])
+    def reader(self, request: pytest.FixtureRequest, store: Store, other_store: Store) -> Store:
+        """Return the store that was written to, then the other."""
+        return store if request.param == "same" else other_store

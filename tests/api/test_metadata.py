@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fhirpub.config import Config, FhirConfig
+from fhirpub.testing.service import Integrator, RunningService
+
+
+def test_both_addresses_give_the_same_bytes(lab: Integrator) -> None:
+    here, there = lab.get("/metadata"), lab.get("/fhir/r4/metadata")
+
+    assert (here.status, here.body) == (200, there.body)
+    assert here.headers["etag"] == there.headers["etag"]
+
+
+def test_the_statement_needs_a_token(service: RunningService) -> None:
+    assert service.request("GET", "/metadata").status == 401
+
+
+def test_the_statement_can_be_public(tmp_path: Path) -> None:
+    config = replace(Config(), fhir=FhirConfig(metadata_public=True))
+    with RunningService(tmp_path, config=config) as service:
+        assert service.request("GET", "/metadata").status == 200
+
+
+def test_the_statement_is_what_it_should_be(lab: Integrator) -> None:
+    statement = lab.get("/metadata").json
+
+    assert statement["fhirVersion"] == "4.0.1"
+    assert statement["format"] == ["json"]
+    assert statement["kind"] == "instance"
+    assert statement["implementation"]["url"] == f"{lab.service.base_url}/fhir/r4"
+
+
+def test_every_declared_interaction_is_there(lab: Integrator) -> None:
+    statement = lab.get("/metadata").json
+
+    declared = {each["type"] for each in statement["rest"][0]["resource"]}
+    assert declared == {
+        "Binary",
+        "CapabilityStatement",
+        "DiagnosticReport",
+        "OperationDefinition",
+        "Organization",
+        "Patient",
+    }
+
+
+def test_the_statement_can_be_read_as_a_resource(lab: Integrator) -> None:
+    assert lab.get("/fhir/r4/CapabilityStatement/fhirpub").body == lab.get("/metadata").body
+
+
+def test_the_definition_of_the_operation_can_be_read(lab: Integrator) -> None:
+    statement = lab.get("/metadata").json
+    report = next(
+        each for each in statement["rest"][0]["resource"] if each["type"] == "DiagnosticReport"
+    )
+
+    definition = lab.get(report["operation"][0]["definition"]).json
+
+    assert (definition["resourceType"], definition["code"]) == ("OperationDefinition", "register")
+
+
+def test_who_has_the_statement_gets_304(lab: Integrator) -> None:
+    tag = lab.get("/metadata").headers["etag"]
+
+    assert lab.get("/metadata", If_None_Match=tag).status == 304
+
+
+@pytest.mark.parametrize("type_name", ["CapabilityStatement", "OperationDefinition", "Binary"])
+def test_another_id_of_our_own_types_is_a_404(lab: Integrator, type_name: str) -> None:
+    assert lab.get(f"/fhir/r4/{type_name}/other").status == 404

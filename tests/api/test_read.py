@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import pytest
+
+from fhirpub.testing.service import Answer, Integrator
+from tests.bodies import organization, patient, register_body
+
+
+@pytest.fixture
+def registered(lab: Integrator) -> Answer:
+    return lab.register(register_body("D-1"))
+
+
+@pytest.fixture
+def path(lab: Integrator, registered: Answer) -> str:
+    location = registered.headers["location"].removeprefix(lab.service.base_url)
+    return location.removesuffix("/_history/1")
+
+
+def test_a_report_reads_back_whole(lab: Integrator, path: str) -> None:
+    sent = register_body("D-1")["parameter"][2]["resource"]
+
+    read = lab.get(path).json
+
+    for name in set(sent) - {"id", "subject", "performer"}:
+        assert read[name] == sent[name]
+
+
+def test_a_read_carries_its_version_as_tag_and_date(lab: Integrator, path: str) -> None:
+    answer = lab.get(path)
+
+    assert answer.headers["etag"] == 'W/"1"'
+    assert answer.headers["last-modified"].endswith("GMT")
+    assert answer.headers["cache-control"] == "private, no-cache"
+
+
+@pytest.mark.parametrize(
+    "form", ["not-a-uuid", "00000000-0000-4000-8000-000000000000", "{upper}", "%2e%2e"]
+)
+def test_an_id_that_is_nobodys_is_a_404(lab: Integrator, path: str, form: str) -> None:
+    wanted = form.replace("{upper}", path[-36:].upper())
+
+    answer = lab.get(f"/fhir/r4/DiagnosticReport/{wanted}")
+
+    assert (answer.status, answer.issues[0]["code"]) == (404, "not-found")
+
+
+@pytest.mark.parametrize("version", ["0", "2", "01", "x", "1.0", "99999999999999999999"])
+def test_a_version_that_never_was_is_a_404(lab: Integrator, path: str, version: str) -> None:
+    assert lab.get(f"{path}/_history/{version}").status == 404
+
+
+@pytest.mark.parametrize("tag", ['W/"1"', '"1"', "*", 'W/"9", W/"1"'])
+def test_who_has_the_version_gets_304(lab: Integrator, path: str, tag: str) -> None:
+    answer = lab.get(path, If_None_Match=tag)
+
+    assert (answer.status, answer.body) == (304, b"")
+
+
+def test_who_has_another_version_gets_the_report(lab: Integrator, path: str) -> None:
+    assert lab.get(path, If_None_Match='W/"2"').status == 200
+
+
+def test_what_has_not_changed_since_its_own_date_is_304(lab: Integrator, path: str) -> None:
+    since = lab.get(path).headers["last-modified"]
+
+    assert lab.get(path, If_Modified_Since=since).status == 304
+    assert lab.get(path, If_Modified_Since="Thu, 01 Jan 1998 00:00:00 GMT").status == 200
+    assert lab.get(path, If_Modified_Since="nonsense").status == 200
+
+
+def test_the_tag_counts_for_more_than_the_date(lab: Integrator, path: str) -> None:
+    since = lab.get(path).headers["last-modified"]
+
+    answer = lab.get(path, If_Modified_Since=since, If_None_Match='W/"2"')
+
+    assert answer.status == 200
+
+
+def test_the_parts_are_as_they_were_sent(lab: Integrator, path: str) -> None:
+    report = lab.get(path).json
+
+    person = lab.get(f"/fhir/r4/{report['subject']['reference']}").json
+    laboratory = lab.get(f"/fhir/r4/{report['performer'][0]['reference']}").json
+
+    assert {n: person[n] for n in patient() if n != "id"} == {
+        n: v for n, v in patient().items() if n != "id"
+    }
+    assert laboratory["name"] == organization()["name"]
+
+
+def test_the_same_patient_in_two_reports_is_two_patients(lab: Integrator) -> None:
+    locations = [lab.register(register_body(n)).headers["location"] for n in ("P-1", "P-2")]
+
+    subjects = {lab.get(each).json["subject"]["reference"] for each in locations}
+
+    assert len(subjects) == 2
+
+
+def test_a_part_is_not_there_under_another_type(lab: Integrator, path: str) -> None:
+    literal = lab.get(path).json["subject"]["reference"]
+
+    assert lab.get(f"/fhir/r4/{literal.replace('Patient', 'Organization')}").status == 404
+    assert lab.get(f"/fhir/r4/{literal.replace('Patient', 'DiagnosticReport')}").status == 404
+
+
+def test_the_history_shows_documents_by_their_address(lab: Integrator, path: str) -> None:
+    resource = lab.get(f"{path}/_history").json["entry"][0]["resource"]
+
+    document = resource["presentedForm"][0]
+    assert "data" not in document
+    assert document["size"] == len(lab.get(document["url"]).body)
+    assert resource["meta"]["tag"][0]["code"] == "SUBSETTED"
+
+
+def test_a_long_history_comes_in_pages(lab: Integrator, path: str) -> None:
+    for _ in range(4):
+        lab.patch(path, {"resourceType": "DiagnosticReport", "status": "amended"})
+
+    seen, url = [], f"{path}/_history?_count=2"
+    while url:
+        bundle = lab.get(url).json
+        seen += [each["resource"]["meta"]["versionId"] for each in bundle["entry"]]
+        url = next((each["url"] for each in bundle["link"] if each["relation"] == "next"), "")
+
+    assert seen == ["5", "4", "3", "2", "1"]
+
+
+def test_an_answer_is_indented_for_who_asks(lab: Integrator, path: str) -> None:
+    answer = lab.get(f"{path}?_pretty=true")
+
+    assert answer.body.startswith(b'{\n  "resourceType"')
+    assert answer.json == lab.get(path).json

@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+from urllib.parse import quote
+
+import pytest
+
+from fhirpub.testing.service import Answer, Integrator
+from tests.bodies import SYSTEM, register_body
+
+BASE = "/fhir/r4/DiagnosticReport"
+OTHER = "urn:oid:1.2.3"
+
+
+@pytest.fixture
+def reports(lab: Integrator) -> dict[str, str]:
+    """The ids of reports by system and value."""
+    ids = {}
+    for system, value in [
+        (SYSTEM, "A"),
+        (SYSTEM, "B"),
+        (OTHER, "A"),
+        (OTHER, "C,D"),
+        (OTHER, "E|F"),
+    ]:
+        location = lab.register(register_body(value, system=system)).headers["location"]
+        ids[f"{system}|{value}"] = location.split("/")[-3]
+    return ids
+
+
+def found(answer: Answer) -> list[str]:
+    assert answer.status == 200, answer.body
+    entries = answer.json.get("entry", [])
+    return [each["resource"]["id"] for each in entries if each["search"]["mode"] == "match"]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        (f"identifier={SYSTEM}|A", [f"{SYSTEM}|A"]),
+        ("identifier=A", [f"{SYSTEM}|A", f"{OTHER}|A"]),
+        ("identifier=a", []),
+        (f"identifier={SYSTEM}|", [f"{SYSTEM}|A", f"{SYSTEM}|B"]),
+        ("identifier=|A", []),
+        (f"identifier={SYSTEM}|A,{SYSTEM}|B", [f"{SYSTEM}|A", f"{SYSTEM}|B"]),
+        (f"identifier=A,{SYSTEM}|B", [f"{SYSTEM}|A", f"{SYSTEM}|B", f"{OTHER}|A"]),
+        (f"identifier=A&identifier={OTHER}|", [f"{OTHER}|A"]),
+        (f"identifier={SYSTEM}|A&identifier={SYSTEM}|B", []),
+        (r"identifier=C\,D", [f"{OTHER}|C,D"]),
+        (rf"identifier={OTHER}|E\|F", [f"{OTHER}|E|F"]),
+        ("identifier=", None),
+        ("", None),
+    ],
+)
+def test_tokens_are_read_in_all_their_forms(
+    lab: Integrator, reports: dict[str, str], query: str, expected: list[str] | None
+) -> None:
+    answer = lab.get(f"{BASE}?{quote(query, safe='=&')}")
+
+    wanted = reports.values() if expected is None else [reports[each] for each in expected]
+    assert sorted(found(answer)) == sorted(wanted)
+    assert answer.json["total"] == len(list(wanted))
+
+
+@pytest.mark.parametrize("query", ["identifier=|", "identifier=%5C", "_count=-1", "_count=x"])
+def test_a_value_that_cannot_be_read_is_a_400(lab: Integrator, query: str) -> None:
+    answer = lab.get(f"{BASE}?{query}")
+
+    assert (answer.status, answer.issues[0]["code"]) == (400, "invalid")
+
+
+@pytest.mark.parametrize("modifier", ["not", "missing", "text", "of-type", "exact"])
+def test_a_modifier_that_is_not_there_is_a_400(lab: Integrator, modifier: str) -> None:
+    assert lab.get(f"{BASE}?identifier:{modifier}=x").status == 400
+
+
+def test_ids_are_searched_for(lab: Integrator, reports: dict[str, str]) -> None:
+    first, second, *_ = reports.values()
+
+    answer = lab.get(f"{BASE}?_id={first},{second},nonsense&identifier=A")
+
+    assert found(answer) == [first]
+
+
+def test_the_form_finds_what_the_url_finds(lab: Integrator, reports: dict[str, str]) -> None:
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+
+    answer = lab.request("POST", f"{BASE}/_search?_count=5", b"identifier=A", form)
+
+    assert sorted(found(answer)) == sorted(found(lab.get(f"{BASE}?identifier=A")))
+
+
+def test_a_form_of_another_type_is_a_415(lab: Integrator) -> None:
+    assert lab.request("POST", f"{BASE}/_search", {}).status == 415
+
+
+def test_the_newest_come_first(lab: Integrator, reports: dict[str, str]) -> None:
+    first = next(iter(reports.values()))
+    lab.patch(f"{BASE}/{first}", {"resourceType": "DiagnosticReport", "status": "amended"})
+
+    bundle = lab.get(BASE).json
+
+    times = [each["resource"]["meta"]["lastUpdated"] for each in bundle["entry"]]
+    assert times == sorted(times, reverse=True)
+    assert bundle["entry"][0]["resource"]["id"] == first
+    assert bundle["entry"][0]["resource"]["meta"]["versionId"] == "2"
+
+
+def test_the_pages_show_every_report_once(lab: Integrator, reports: dict[str, str]) -> None:
+    seen: list[str] = []
+    url = f"{BASE}?_count=2"
+    while url:
+        answer = lab.get(url)
+        seen += found(answer)
+        url = next((each["url"] for each in answer.json["link"] if each["relation"] == "next"), "")
+
+    assert sorted(seen) == sorted(reports.values())
+
+
+def test_the_total_alone_is_given_to_who_wants_no_entries(
+    lab: Integrator, reports: dict[str, str]
+) -> None:
+    bundle = lab.get(f"{BASE}?_count=0").json
+
+    assert bundle["total"] == len(reports)
+    assert "entry" not in bundle
+    assert [each["relation"] for each in bundle["link"]] == ["self"]
+
+
+def test_a_page_has_at_most_a_hundred_entries(lab: Integrator) -> None:
+    assert lab.get(f"{BASE}?_count=100000").status == 200
+
+
+def test_a_cursor_is_of_no_use_to_another_tenant(lab: Integrator, reports: dict[str, str]) -> None:
+    url = lab.get(f"{BASE}?_count=1").json["link"][1]["url"]
+    other = lab.service.integrator()
+
+    assert other.get(url).status == 400
+
+
+def test_a_cursor_is_of_no_use_to_another_search(lab: Integrator, reports: dict[str, str]) -> None:
+    url = lab.get(f"{BASE}?_count=1").json["link"][1]["url"]
+
+    assert lab.get(f"{url}&identifier=A").status == 400
+    assert lab.get(f"{url[:-4]}AAAA").status == 400
+
+
+def test_an_unknown_parameter_is_named_and_not_used(
+    lab: Integrator, reports: dict[str, str]
+) -> None:
+    bundle = lab.get(f"{BASE}?identifer=A&_count=2").json
+
+    outcome = bundle["entry"][-1]
+    assert outcome["search"]["mode"] == "outcome"
+    assert "identifer" in outcome["resource"]["issue"][0]["diagnostics"]
+    assert bundle["link"][0]["url"].endswith("?_count=2")
+    assert bundle["total"] == len(reports)
+
+
+def test_who_wants_it_strictly_gets_a_400_for_an_unknown_parameter(lab: Integrator) -> None:
+    answer = lab.get(f"{BASE}?identifer=A", Prefer="handling=strict")
+
+    assert (answer.status, answer.issues[0]["code"]) == (400, "not-supported")
+
+
+def test_entries_show_documents_by_their_address(lab: Integrator, reports: dict[str, str]) -> None:
+    entry = lab.get(f"{BASE}?identifier={SYSTEM}|A").json["entry"][0]
+
+    document = entry["resource"]["presentedForm"][0]
+    assert "data" not in document
+    assert {"url", "size", "hash", "title", "contentType"} <= set(document)
+    assert entry["fullUrl"] == f"{lab.service.base_url}{BASE}/{entry['resource']['id']}"
+
+
+def test_a_new_report_is_found_at_once(lab: Integrator) -> None:
+    for number in range(20):
+        lab.register(register_body(f"now-{number}"))
+
+        assert lab.get(f"{BASE}?identifier=now-{number}").json["total"] == 1

@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import pytest
+
+from fhirpub.testing.service import Answer, Integrator
+from tests.bodies import PDF, document, register_body
+
+
+@pytest.fixture
+def path(lab: Integrator) -> str:
+    """The path of a fresh report."""
+    location = lab.register(register_body("U-1")).headers["location"]
+    return location.removeprefix(lab.service.base_url).removesuffix("/_history/1")
+
+
+def update(
+    lab: Integrator, path: str, headers: dict[str, str] | None = None, **fields: Any
+) -> Answer:
+    body = {"resourceType": "DiagnosticReport", **fields}
+    return lab.request("PATCH", path, body, headers)
+
+
+def test_an_update_answers_204_without_a_body(lab: Integrator, path: str) -> None:
+    answer = update(lab, path, status="amended", conclusion="Corrected")
+
+    assert (answer.status, answer.body) == (204, b"")
+    assert answer.headers["etag"] == 'W/"2"'
+    assert answer.headers["location"].endswith("/_history/2")
+    assert answer.headers["last-modified"].endswith("GMT")
+
+
+def test_an_update_replaces_the_fields_it_names_and_no_other(lab: Integrator, path: str) -> None:
+    before = lab.get(path).json
+
+    update(lab, path, conclusion="Corrected")
+    after = lab.get(path).json
+
+    changed = {name for name in after if after[name] != before.get(name)}
+    assert changed == {"meta", "conclusion"}
+
+
+def test_an_update_replaces_all_documents(lab: Integrator, path: str) -> None:
+    other = PDF + b"other"
+
+    answer = update(lab, path, presentedForm=[document(other, title="New")])
+    read = lab.get(path).json["presentedForm"]
+
+    assert answer.status == 204
+    assert [base64.b64decode(each["data"]) for each in read] == [other]
+
+
+def test_an_update_keeps_the_documents_it_does_not_name(lab: Integrator, path: str) -> None:
+    update(lab, path, status="amended")
+
+    assert base64.b64decode(lab.get(path).json["presentedForm"][0]["data"]) == PDF
+
+
+@pytest.mark.parametrize("tag", ['W/"1"', '"1"', "*", 'W/"7", W/"1"'])
+def test_every_form_of_a_matching_tag_is_taken(lab: Integrator, path: str, tag: str) -> None:
+    assert update(lab, path, {"If-Match": tag}, status="amended").status == 204
+
+
+@pytest.mark.parametrize("tag", ['W/"2"', "1", "W/1", 'W/"01"', '"1', "x", 'W/"1" W/"1"x'])
+def test_any_other_tag_is_a_412(lab: Integrator, path: str, tag: str) -> None:
+    answer = update(lab, path, {"If-Match": tag}, status="amended")
+
+    assert (answer.status, answer.issues[0]["code"]) == (412, "conflict")
+    assert answer.issues[0]["diagnostics"].endswith("current version 1")
+
+
+def test_the_version_is_checked_before_the_body(lab: Integrator, path: str) -> None:
+    answer = lab.request("PATCH", path, b"{", {"If-Match": 'W/"9"'})
+
+    assert answer.status == 412
+
+
+def test_a_report_that_is_not_there_is_a_404_before_all_else(lab: Integrator) -> None:
+    path = "/fhir/r4/DiagnosticReport/00000000-0000-4000-8000-000000000000"
+
+    answer = lab.request("PATCH", path, b"{", {"If-Match": 'W/"9"'})
+
+    assert (answer.status, answer.issues[0]["code"]) == (404, "not-found")
+    assert "00000000-0000-4000-8000-000000000000" in answer.issues[0]["diagnostics"]
+
+
+def test_fields_that_cannot_change_are_listed_before_wrong_values(
+    lab: Integrator, path: str
+) -> None:
+    answer = update(lab, path, code={"text": "x"}, id="x", meta={}, status="nonsense")
+
+    assert answer.status == 422
+    assert answer.blamed == {
+        "DiagnosticReport.code",
+        "DiagnosticReport.id",
+        "DiagnosticReport.meta",
+    }
+
+
+WRONG_VALUES: dict[str, tuple[dict[str, Any], set[str]]] = {
+    "registered": ({"status": "registered"}, {"DiagnosticReport.status"}),
+    "no status of FHIR": ({"status": "done"}, {"DiagnosticReport.status"}),
+    "a null": ({"conclusion": None}, {"DiagnosticReport.conclusion"}),
+    "an empty text": ({"conclusion": ""}, {"DiagnosticReport.conclusion"}),
+    "no documents": ({"presentedForm": []}, {"DiagnosticReport.presentedForm"}),
+    "a document without hash": (
+        {"presentedForm": [document(hash=None)]},
+        {"DiagnosticReport.presentedForm[0]"},
+    ),
+    "nothing": ({}, {"DiagnosticReport"}),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_VALUES)
+def test_a_wrong_value_is_a_400_that_points_at_it(lab: Integrator, path: str, case: str) -> None:
+    fields, places = WRONG_VALUES[case]
+
+    answer = update(lab, path, **fields)
+
+    assert (answer.status, answer.blamed) == (400, places)
+
+
+@pytest.mark.parametrize("kind", ["Parameters", "Patient", None])
+def test_another_resource_is_a_400(lab: Integrator, path: str, kind: str | None) -> None:
+    body = {"status": "amended"} | ({"resourceType": kind} if kind else {})
+
+    assert lab.patch(path, body).status == 400
+
+
+@pytest.mark.parametrize(
+    "kind", ["application/json-patch+json", "application/merge-patch+json", "application/fhir+xml"]
+)
+def test_another_form_of_patch_is_a_415_that_names_ours(
+    lab: Integrator, path: str, kind: str
+) -> None:
+    answer = lab.request("PATCH", path, b"[]", {"Content-Type": kind})
+
+    assert (answer.status, answer.headers["accept-patch"]) == (415, "application/fhir+json")
+
+
+def test_the_same_content_is_still_a_new_version(lab: Integrator, path: str) -> None:
+    answers = [update(lab, path, status="amended") for _ in range(2)]
+
+    assert [each.headers["etag"] for each in answers] == ['W/"2"', 'W/"3"']
+
+
+def test_last_updated_rises_with_every_version(lab: Integrator, path: str) -> None:
+    for _ in range(5):
+        update(lab, path, status="amended")
+
+    times = [
+        lab.get(f"{path}/_history/{number}").json["meta"]["lastUpdated"] for number in range(1, 7)
+    ]
+    assert times == sorted(set(times))
+
+
+def test_the_updated_report_is_returned_to_who_asks_for_it(lab: Integrator, path: str) -> None:
+    answer = update(lab, path, {"Prefer": "return=representation"}, status="amended")
+
+    assert (answer.status, answer.json["status"]) == (200, "amended")
+    assert answer.headers["preference-applied"] == "return=representation"
+
+
+def narrated(status: str) -> dict[str, Any]:
+    div = '<div xmlns="http://www.w3.org/1999/xhtml">All is well</div>'
+    return register_body(f"N-{status}", text={"status": status, "div": div})
+
+
+@pytest.mark.parametrize("status", ["generated", "extensions"])
+def test_a_narrative_made_from_the_data_is_dropped(lab: Integrator, status: str) -> None:
+    path = lab.register(narrated(status)).headers["location"].removesuffix("/_history/1")
+
+    update(lab, path, conclusion="Not so well")
+
+    assert "text" not in lab.get(path).json
+
+
+def test_a_narrative_that_says_more_than_the_data_stops_an_update(lab: Integrator) -> None:
+    path = lab.register(narrated("additional")).headers["location"].removesuffix("/_history/1")
+
+    answer = update(lab, path, conclusion="Not so well")
+
+    assert (answer.status, answer.blamed) == (422, {"DiagnosticReport.text"})
+
+
+def test_a_withdrawn_report_can_be_read(lab: Integrator, path: str) -> None:
+    update(lab, path, status="entered-in-error")
+
+    assert lab.get(path).json["status"] == "entered-in-error"

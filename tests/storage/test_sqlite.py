@@ -1,0 +1,498 @@
+"""The embedded store keeps the contract, and its file survives what files have to survive."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import random
+import resource
+import shutil
+import signal
+import sqlite3
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fhirpub.errors import ConfigurationError, StoreUnavailable
+from fhirpub.storage import sqlite_schema as sql
+from fhirpub.storage.contract import IdentifierMatch, SearchQuery, Store
+from fhirpub.storage.sqlite import SqliteStore, from_url
+from fhirpub.testing.store_contract import (
+    LAB,
+    Reopen,
+    StoreContract,
+    a_version,
+    match,
+    new_id,
+    query,
+)
+
+ROOT = Path(__file__).parents[2]
+
+PROCESS = """
+import asyncio, json, os, sys
+from dataclasses import replace
+from pathlib import Path
+from fhirpub.errors import StoreUnavailable
+from fhirpub.storage.sqlite import SqliteStore
+from fhirpub.testing.store_contract import LAB, a_version
+
+store = SqliteStore(Path(sys.argv[1]), deadline_seconds=30)
+
+async def main():
+    await store.start()
+{body}
+    await store.stop()
+
+asyncio.run(main())
+"""
+
+ADDING_THE_SAME_KEYS = """
+    print("ready", flush=True)
+    keys = json.loads(sys.stdin.readline())
+    async def add(key):
+        version = a_version(id=key, body=sys.argv[2].encode())
+        return key if await store.add(LAB, version) else None
+    won = await asyncio.gather(*(add(key) for key in keys))
+    print(json.dumps([key for key in won if key]))
+"""
+
+ADDING_WITHOUT_END = """
+    async def add():
+        while True:
+            version = a_version(body=os.urandom(3000))
+            if await store.add(LAB, version):
+                os.write(1, version.id.encode() + b"\\n")
+    await asyncio.gather(*(add() for _ in range(32)))
+"""
+
+WITHOUT_RIGHT_TO_WRITE = """
+    found = await store.latest(LAB, sys.argv[2])
+    print("read" if found else "nothing")
+    for call in (store.add(LAB, a_version()), store.check()):
+        try:
+            await call
+        except StoreUnavailable as refused:
+            print(refused.reason)
+"""
+
+TO_NOBODY = "os.geteuid() or os.setuid(65534)\n"
+
+
+def process(body: str, *arguments: str, before: str = "") -> subprocess.Popen[str]:
+    code = PROCESS.format(body=body).replace("asyncio.run(", f"{before}asyncio.run(")
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        env={"PYTHONPATH": str(ROOT)},
+    )
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "data" / "fhirpub.db"
+
+
+@pytest.fixture
+async def reopen(path: Path) -> AsyncGenerator[Reopen]:
+    async with AsyncExitStack() as stack:
+
+        async def start() -> Store:
+            store = SqliteStore(path, deadline_seconds=10)
+            await store.start()
+            stack.push_async_callback(store.stop)
+            return store
+
+        yield start
+
+
+@pytest.fixture
+async def store(reopen: Reopen) -> Store:
+    return await reopen()
+
+
+@pytest.fixture
+async def other_store(reopen: Reopen, store: Store) -> Store:
+    return await reopen()
+
+
+@pytest.fixture
+async def hasty(path: Path, store: Store) -> AsyncGenerator[SqliteStore]:
+    """Another store on the same data, with little patience."""
+    hasty = SqliteStore(path, deadline_seconds=0.2)
+    await hasty.start()
+    yield hasty
+    await hasty.stop()
+
+
+class TestSqliteStore(StoreContract):
+    """Its fixtures are those of this module."""
+
+
+# Several processes
+
+
+async def test_two_processes_that_add_the_same_keys_have_one_winner_for_each(
+    path: Path, reopen: Reopen
+) -> None:
+    keys = [new_id() for _ in range(2_000)]
+    # Neither finds a file: they also race for the tables.
+    processes = [process(ADDING_THE_SAME_KEYS, str(path), name) for name in "ab"]
+    for each in processes:
+        assert each.stdout is not None
+        assert each.stdout.readline() == "ready\n"
+    for each in processes:
+        assert each.stdin is not None
+        each.stdin.write(json.dumps(random.sample(keys, len(keys))) + "\n")
+        each.stdin.flush()
+
+    won = [set(json.loads(each.communicate(timeout=60)[0])) for each in processes]
+
+    assert won[0] | won[1] == set(keys)
+    assert not won[0] & won[1]
+    store = await reopen()
+    for key in keys:
+        stored = await store.latest(LAB, key)
+        assert stored is not None
+        assert stored.body == (b"a" if key in won[0] else b"b")
+
+
+async def test_stores_that_start_at_once_on_no_file_all_start(path: Path) -> None:
+    stores = [SqliteStore(path, deadline_seconds=10) for _ in range(8)]
+
+    await asyncio.gather(*(each.start() for each in stores))
+
+    version = a_version()
+    assert await stores[0].add(LAB, version)
+    assert [await each.latest(LAB, version.id) for each in stores] == [version] * 8
+    for each in stores:
+        await each.stop()
+
+
+@pytest.mark.slow
+async def test_what_was_acknowledged_survives_a_kill_of_the_writer(
+    path: Path, reopen: Reopen
+) -> None:
+    acknowledged: set[str] = set()
+    for number in range(10):
+        writer = process(ADDING_WITHOUT_END, str(path))
+        assert writer.stdout is not None
+        acknowledged.add(writer.stdout.readline().strip())
+        time.sleep(0.02 + number * 0.02)
+        writer.send_signal(signal.SIGKILL)
+        # The last line may have been cut by the kill.
+        acknowledged |= {line[:-1] for line in writer.communicate()[0].splitlines(keepends=True)}
+        assert writer.returncode == -signal.SIGKILL
+
+        store = await reopen()
+        lost = [each for each in acknowledged if await store.latest(LAB, each) is None]
+        await store.stop()
+
+        assert not lost
+        with contextlib.closing(sqlite3.connect(path)) as connection:
+            assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    assert len(acknowledged) > 500
+
+
+# The file
+
+
+async def test_the_files_are_their_owners_alone(path: Path, store: Store) -> None:
+    await store.add(LAB, a_version())
+
+    modes = {each.name: stat.S_IMODE(each.stat().st_mode) for each in path.parent.iterdir()}
+
+    assert modes == dict.fromkeys([path.name, f"{path.name}-shm", f"{path.name}-wal"], 0o600)
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+
+
+async def test_commits_wait_for_the_disk(store: SqliteStore) -> None:
+    assert store._file is not None
+    writer = store._file._writer
+
+    assert writer.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    assert writer.execute("PRAGMA synchronous").fetchone() == (2,)
+
+
+async def test_a_file_of_a_newer_release_is_refused(path: Path, store: Store) -> None:
+    await store.stop()
+    newer = sql.SCHEMA_VERSION + 6
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"PRAGMA user_version = {newer}")
+
+    with pytest.raises(ConfigurationError, match=f"{newer}.*{sql.SCHEMA_VERSION}"):
+        await SqliteStore(path, deadline_seconds=1).start()
+
+
+async def test_another_programs_database_is_refused_and_left_alone(path: Path) -> None:
+    path.parent.mkdir()
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE theirs (x)")
+    before = path.read_bytes()
+
+    with pytest.raises(ConfigurationError, match="another program"):
+        await SqliteStore(path, deadline_seconds=1).start()
+
+    assert path.read_bytes() == before
+    assert list(path.parent.iterdir()) == [path]
+
+
+async def test_a_file_that_is_no_database_is_refused_and_left_alone(path: Path) -> None:
+    path.parent.mkdir()
+    path.write_bytes(b"minutes of the meeting " * 100)
+
+    with pytest.raises(ConfigurationError, match="not an SQLite database"):
+        await SqliteStore(path, deadline_seconds=1).start()
+
+    assert path.read_bytes() == b"minutes of the meeting " * 100
+
+
+async def test_a_place_where_no_file_can_be_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+
+    with pytest.raises(ConfigurationError, match="cannot be made"):
+        await SqliteStore(tmp_path / "file" / "x.db", deadline_seconds=1).start()
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("sqlite:///data/x.db", Path.cwd() / "data" / "x.db"),
+        ("sqlite:///x.db", Path.cwd() / "x.db"),
+        ("sqlite:////var/lib/x.db", Path("/var/lib/x.db")),
+        ("sqlite:////var/a b%20c/x.db", Path("/var/a b%20c/x.db")),
+    ],
+)
+def test_a_url_names_a_file(url: str, expected: Path) -> None:
+    assert from_url(url, deadline_seconds=1)._path == expected
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "x.db",
+        "sqlite:",
+        "sqlite://",
+        "sqlite:///",
+        "sqlite:////",
+        "sqlite://host/x.db",
+        "sqlite:///data/",
+        "sqlite:///:memory:",
+        "sqlite:///x.db?mode=ro",
+        "sqlite:///x.db#part",
+        "sqlite:///..",
+        "SQLITE:///x.db",
+        "mongodb://host/x",
+    ],
+)
+def test_a_url_that_names_no_file_is_refused(url: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"storage\.url"):
+        from_url(url, deadline_seconds=1)
+
+
+# What a machine can do to it
+
+
+@pytest.fixture
+def public_path() -> Iterator[Path]:
+    """A file in a directory that another user may enter."""
+    directory = Path(tempfile.mkdtemp())
+    directory.chmod(0o755)
+    yield directory / "fhirpub.db"
+    shutil.rmtree(directory)
+
+
+async def test_a_file_that_cannot_be_written_is_read_and_otherwise_unavailable(
+    public_path: Path,
+) -> None:
+    store, version = SqliteStore(public_path, deadline_seconds=5), a_version()
+    await store.start()
+    await store.add(LAB, version)
+    for each in public_path.parent.iterdir():
+        each.chmod(0o444)
+
+    child = process(WITHOUT_RIGHT_TO_WRITE, str(public_path), version.id, before=TO_NOBODY)
+    said = await asyncio.to_thread(child.communicate)
+
+    await store.stop()
+    assert said[0].splitlines() == ["read", "SQLITE_READONLY", "SQLITE_READONLY"]
+
+
+async def test_a_full_disk_is_unavailable_and_passes(store: SqliteStore) -> None:
+    assert store._file is not None
+    writer = store._file._writer
+    kept = a_version()
+    await store.add(LAB, kept)
+    (pages,) = writer.execute("PRAGMA page_count").fetchone()
+    writer.execute(f"PRAGMA max_page_count = {pages}")
+
+    with pytest.raises(StoreUnavailable) as refused:
+        await store.add(LAB, a_version(body=bytes(100_000)))
+    writer.execute("PRAGMA max_page_count = 1000000")
+
+    assert refused.value.reason == "SQLITE_FULL"
+    assert await store.latest(LAB, kept.id) == kept
+    assert await store.add(LAB, a_version(body=bytes(100_000)))
+
+
+async def test_an_error_of_the_disk_is_unavailable_and_passes(path: Path, store: Store) -> None:
+    kept, lost = a_version(), a_version(body=bytes(100_000), value="secret")
+    await store.add(LAB, kept)
+    limit, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(
+        resource.RLIMIT_FSIZE, (path.with_name(path.name + "-wal").stat().st_size, hard)
+    )
+
+    try:
+        with pytest.raises(StoreUnavailable) as refused:
+            await store.add(LAB, lost)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, hard))
+
+    assert refused.value.reason.startswith("SQLITE_IOERR")
+    assert await store.latest(LAB, kept.id) == kept
+    assert await store.latest(LAB, lost.id) is None
+    assert await store.add(LAB, lost)
+
+
+async def test_a_file_locked_for_too_long_is_unavailable_for_writes_alone(
+    path: Path, store: Store, hasty: SqliteStore
+) -> None:
+    version = a_version()
+    await store.add(LAB, version)
+
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as blocking:
+        blocking.execute("BEGIN IMMEDIATE")
+        begun = time.monotonic()
+        with pytest.raises(StoreUnavailable):
+            await hasty.add(LAB, a_version())
+        with pytest.raises(StoreUnavailable):
+            await hasty.check()
+        waited = time.monotonic() - begun
+        assert await hasty.latest(LAB, version.id) == version
+        assert (await hasty.search(LAB, query())).versions == (version,)
+        blocking.execute("ROLLBACK")
+
+    assert waited < 2
+    assert await hasty.add(LAB, a_version())
+
+
+async def test_reads_beyond_the_deadline_end_and_free_their_threads(hasty: SqliteStore) -> None:
+    def endless(connection: sqlite3.Connection) -> object:
+        numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
+        return connection.execute(f"{numbers} SELECT count(*) FROM n").fetchall()
+
+    assert hasty._file is not None
+    ended = await asyncio.gather(
+        *(hasty._file.read(endless) for _ in range(12)), return_exceptions=True
+    )
+    await asyncio.sleep(0.2)
+
+    assert all(isinstance(each, StoreUnavailable) for each in ended)
+    assert await hasty.history(LAB, new_id()) == []
+
+
+async def test_a_version_that_cannot_be_written_harms_no_other(store: Store) -> None:
+    good = [a_version() for _ in range(10)]
+    bad = a_version(version=2**70)
+
+    results = await asyncio.gather(
+        *(store.add(LAB, each) for each in (*good[:5], bad, *good[5:])), return_exceptions=True
+    )
+
+    assert isinstance(results.pop(5), OverflowError)
+    assert results == [True] * 10
+
+
+async def test_megabytes_are_read_away_from_the_event_loop(store: SqliteStore) -> None:
+    large = a_version(body=bytes(sql.SMALL_BYTES + 1))
+    await store.add(LAB, large)
+
+    assert store._file is not None
+    rows = store._file.at_once(sql.LATEST_IF_SMALL, (large.id, LAB))
+
+    assert rows is not None
+    assert rows[0][-4:] == (None, None, None, None)
+
+
+# How it finds things
+
+ID = new_id()
+MIXED = (IdentifierMatch("s", None), IdentifierMatch(None, "v"))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "index"),
+    [
+        (query(), "version_by_time (tenant=? AND type=?"),
+        (query(ids=[ID]), "version_key (id=?"),
+        (query(ids=[ID, new_id()]), "version_key (id=?"),
+        (query(match("s"), ids=[ID]), "version_key (id=?"),
+        (query(match("s")), "version_by_system (tenant=? AND type=? AND system=?"),
+        (query(match("s") + match("t")), "version_by_system (tenant=? AND type=? AND system=?"),
+        (query(match(None, "v")), "version_by_value (tenant=? AND type=? AND value=?"),
+        (query(match("s", "v")), "version_by_value (tenant=? AND type=? AND value=?"),
+        (
+            query(match("s", "v") + match("t", "w")),
+            "version_by_value (tenant=? AND type=? AND value",
+        ),
+        (query(match("s"), match(None, "v")), "version_by_value (tenant=? AND type=? AND value=?"),
+        (query(MIXED), "version_by_time (tenant=? AND type=?"),
+    ],
+)
+@pytest.mark.parametrize("after", [None, (1, ID)])
+async def test_searches_go_through_an_index(
+    path: Path, store: Store, wanted: SearchQuery, index: str, after: tuple[int, str] | None
+) -> None:
+    statements = sql.search_statements(LAB, replace(wanted, after=after))
+    for statement in (statements.page, statements.total):
+        plan = plan_of(path, statement, statements.parameters)
+
+        assert any(index in step for step in plan)
+        assert not [step for step in plan if step.startswith("SCAN") and "json_each" not in step]
+
+
+@pytest.mark.parametrize("wanted", [query(), query(match("s"))])
+async def test_lists_of_everything_are_not_sorted(
+    path: Path, store: Store, wanted: SearchQuery
+) -> None:
+    statements = sql.search_statements(LAB, wanted)
+
+    plan = plan_of(path, statements.page, statements.parameters)
+
+    # The only sorting left is that of the rows of one page.
+    assert [step for step in plan if "TEMP B-TREE" in step] == plan[-1:]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [sql.LATEST, sql.LATEST_IF_SMALL, sql.EXACT, sql.EXACT_IF_SMALL, sql.HISTORY]
+    + [sql.BLOBS, sql.BLOBS_SIZE, sql.SWEEP, sql.NAME_BLOB, sql.TENANT, sql.CLIENT],
+)
+async def test_every_other_question_goes_through_an_index(
+    path: Path, store: Store, statement: str
+) -> None:
+    plan = plan_of(path, statement, ["1"] * statement.count("?"))
+
+    assert not [step for step in plan if step.startswith("SCAN") and "json_each" not in step]
+    assert not [step for step in plan if "TEMP B-TREE" in step]
+
+
+def plan_of(path: Path, statement: str, parameters: object) -> list[str]:
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        rows = connection.execute(f"EXPLAIN QUERY PLAN {statement}", parameters)  # type: ignore[arg-type]
+        return [row[3] for row in rows]

@@ -1,0 +1,221 @@
+"""A store in memory, a clock moved by hand, and tokens made of any bytes with the real key."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+from urllib.parse import urlencode
+
+import orjson
+import pytest
+from jose import jwk
+
+from fhirpub.auth.clients import add_client
+from fhirpub.auth.tenants import add_tenant
+from fhirpub.auth.tokens import Grant, Tokens
+from fhirpub.config import AuthConfig, LimitsConfig
+from fhirpub.errors import StoreUnavailable
+from fhirpub.storage.contract import Access, Client, SigningKey
+from fhirpub.tenant import Tenant
+
+ISSUER = "https://fhir.example.org"
+AUDIENCE = "https://fhirpub.local/fhir"
+FORM = "application/x-www-form-urlencoded"
+
+
+class MemoryAccess(Access):
+    """Keeps everything in dictionaries; counts the reads; can be made to be away."""
+
+    def __init__(self) -> None:
+        self._tenants: dict[str, Tenant] = {}
+        self._clients: dict[str, Client] = {}
+        self._keys: dict[str, SigningKey] = {}
+        self.reads: list[str] = []
+        self.away = False
+
+    async def _turn(self, read: str = "") -> None:
+        if read:
+            self.reads.append(read)
+        await asyncio.sleep(0)
+        if self.away:
+            raise StoreUnavailable("switched off")
+
+    async def put_tenant(self, tenant: Tenant) -> None:
+        await self._turn()
+        self._tenants[tenant.id] = tenant
+
+    async def tenant(self, tenant_id: str) -> Tenant | None:
+        await self._turn("tenant")
+        return self._tenants.get(tenant_id)
+
+    async def tenants(self) -> Sequence[Tenant]:
+        await self._turn("tenants")
+        return list(self._tenants.values())
+
+    async def put_client(self, client: Client) -> None:
+        await self._turn()
+        self._clients[client.id] = client
+
+    async def client(self, client_id: str) -> Client | None:
+        await self._turn("client")
+        return self._clients.get(client_id)
+
+    async def clients(self, *, tenant: str | None = None) -> Sequence[Client]:
+        await self._turn("clients")
+        return [each for each in self._clients.values() if tenant in (None, each.tenant)]
+
+    async def put_signing_key(self, key: SigningKey) -> None:
+        await self._turn()
+        self._keys[key.kid] = key
+
+    async def signing_keys(self, environment: str) -> Sequence[SigningKey]:
+        await self._turn("keys")
+        return [each for each in self._keys.values() if each.environment == environment]
+
+    async def rotate_signing_key(self, new: SigningKey, *, expected: Sequence[str]) -> bool:
+        await self._turn()
+        unretired = [
+            each
+            for each in self._keys.values()
+            if each.environment == new.environment and each.retired is None
+        ]
+        if {each.kid for each in unretired} != set(expected):
+            return False
+        self._keys |= {each.kid: replace(each, retired=new.created) for each in unretired}
+        self._keys[new.kid] = new
+        return True
+
+
+@dataclass
+class HandClock:
+    """Stands still until it is moved."""
+
+    now: int = 1_800_000_000_000
+
+    def __call__(self) -> int:
+        return self.now
+
+    def pass_seconds(self, seconds: float) -> None:
+        self.now += round(seconds * 1000)
+
+
+@dataclass
+class World:
+    """One tenant with one client, and the tokens of one process."""
+
+    access: MemoryAccess
+    clock: HandClock
+    config: AuthConfig
+    limits: LimitsConfig
+    tokens: Tokens
+    tenant: Tenant
+    client: Client
+    secret: str = field(repr=False)
+
+    async def another_process(self, **changes: Any) -> Tokens:
+        tokens = Tokens(
+            access=self.access,
+            config=replace(self.config, **changes),
+            limits=self.limits,
+            issuer=ISSUER,
+            clock=self.clock,
+        )
+        await tokens._ring.signer()
+        return tokens
+
+    def form(self, **changes: str | None) -> dict[str, str]:
+        fields: dict[str, str | None] = {
+            "grant_type": "client_credentials",
+            "client_id": self.client.id,
+            "client_secret": self.secret,
+            "audience": AUDIENCE,
+            **changes,
+        }
+        return {name: value for name, value in fields.items() if value is not None}
+
+    async def post(self, body: bytes, content_type: str = FORM, **others: Any) -> Grant:
+        others = {"address": "192.0.2.1", **others}
+        return await self.tokens.grant(content_type=content_type, body=body, **others)
+
+    async def ask(self, **changes: str | None) -> Grant:
+        return await self.post(urlencode(self.form(**changes)).encode())
+
+    async def token(self) -> str:
+        return (await self.ask()).access_token
+
+    async def key(self) -> SigningKey:
+        return (await self.access.signing_keys(self.config.environment))[-1]
+
+    def claims(self, **changes: Any) -> dict[str, Any]:
+        now = self.clock() // 1000
+        return {
+            "iss": ISSUER,
+            "sub": self.client.id,
+            "aud": AUDIENCE,
+            "exp": now + 600,
+            "iat": now,
+            "jti": "j-1",
+            "client_id": self.client.id,
+            "org_id": self.tenant.id,
+            **changes,
+        }
+
+    async def signed(
+        self,
+        payload: bytes | Mapping[str, Any] | None = None,
+        header: bytes | Mapping[str, Any] | None = None,
+    ) -> str:
+        """Return a token of any bytes with a right signature of the current key."""
+        key = await self.key()
+        if header is None:
+            header = {"alg": key.algorithm, "kid": key.kid, "typ": "at+jwt"}
+        parts = [header, self.claims() if payload is None else payload]
+        raw = [each if isinstance(each, bytes) else orjson.dumps(each) for each in parts]
+        signing_input = ".".join(b64url(each) for each in raw)
+        signature = jwk.construct(key.private_pem, key.algorithm).sign(signing_input.encode())
+        return f"{signing_input}.{b64url(signature)}"
+
+
+def b64url(raw: bytes) -> str:
+    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
+
+
+def bearer(token: str) -> list[str]:
+    return [f"Bearer {token}"]
+
+
+@pytest.fixture
+async def make_world() -> AsyncIterator[Callable[..., Any]]:
+    """Return a function that makes a world with settings of its own."""
+    made: list[Tokens] = []
+
+    async def make(*, scopes: tuple[str, ...] = (), failures: int = 10, **settings: Any) -> World:
+        access, clock = MemoryAccess(), HandClock()
+        config, limits = AuthConfig(**settings), LimitsConfig(token_failures=failures)
+        tenant = await add_tenant(access, "Lab Uno", clock=clock)
+        client, secret = await add_client(
+            access,
+            tenant=tenant.id,
+            name="ward",
+            environment=config.environment,
+            scopes=scopes,
+            clock=clock,
+        )
+        tokens = Tokens(access=access, config=config, limits=limits, issuer=ISSUER, clock=clock)
+        await tokens.start()
+        made.append(tokens)
+        return World(access, clock, config, limits, tokens, tenant, client, secret)
+
+    yield make
+    for each in made:
+        await each.stop()
+
+
+@pytest.fixture
+async def world(make_world: Callable[..., Any]) -> World:
+    """Return a world with the default settings."""
+    made: World = await make_world()
+    return made

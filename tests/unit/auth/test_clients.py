@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+import hashlib
+import sys
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from fhirpub.auth.clients import add_client, authenticated, disable_client, rotate_client
+from fhirpub.auth.tenants import disable_tenant
+from fhirpub.errors import ConfigurationError, NoSuchRecord
+from tests.unit.auth.conftest import MemoryAccess, World
+
+
+async def proved(world: World, secret: str, *, client_id: str = "", here: str = "sandbox") -> bool:
+    found = await authenticated(
+        world.access, client_id or world.client.id, secret, environment=here, clock=world.clock
+    )
+    return found is not None
+
+
+async def test_a_secret_has_256_random_bits_and_only_its_digest_is_kept(world: World) -> None:
+    kept = await world.access.client(world.client.id)
+
+    assert kept is not None
+    assert len(world.secret.removeprefix("fhirpub_")) == 43
+    assert [each.digest for each in kept.secrets] == [
+        hashlib.sha256(world.secret.encode()).digest()
+    ]
+    assert world.secret not in repr(kept)
+
+
+@pytest.mark.parametrize("disabled", [True, False])
+async def test_a_client_needs_a_tenant_that_is_there_and_enabled(
+    world: World, *, disabled: bool
+) -> None:
+    tenant = world.tenant.id if disabled else "00000000-0000-4000-8000-000000000000"
+    await disable_tenant(world.access, world.tenant.id)
+
+    with pytest.raises(NoSuchRecord):
+        await add_client(
+            world.access, tenant=tenant, name="", environment="sandbox", clock=world.clock
+        )
+
+
+@pytest.mark.parametrize("scopes", [("two words",), ("",), ('qu"ote',), ("system/*.rs",) * 200])
+async def test_scopes_that_no_token_can_carry_are_refused(
+    world: World, scopes: tuple[str, ...]
+) -> None:
+    with pytest.raises(ConfigurationError):
+        await add_client(
+            world.access,
+            tenant=world.tenant.id,
+            name="",
+            environment="sandbox",
+            scopes=scopes,
+            clock=world.clock,
+        )
+
+
+async def test_two_secrets_work_during_a_rotation_and_the_old_one_ends(world: World) -> None:
+    _, new = await rotate_client(
+        world.access, world.client.id, grace_seconds=60, clock=world.clock
+    )
+
+    world.clock.pass_seconds(59.999)
+    assert await proved(world, world.secret)
+    assert await proved(world, new)
+    world.clock.pass_seconds(0.001)
+    assert not await proved(world, world.secret)
+    assert await proved(world, new)
+
+
+async def test_no_grace_ends_every_older_secret_at_once(world: World) -> None:
+    _, second = await rotate_client(
+        world.access, world.client.id, grace_seconds=600, clock=world.clock
+    )
+
+    client, third = await rotate_client(
+        world.access, world.client.id, grace_seconds=0, clock=world.clock
+    )
+
+    assert [await proved(world, each) for each in (world.secret, second, third)] == [
+        False,
+        False,
+        True,
+    ]
+    assert len(client.secrets) == 1
+
+
+async def test_rotating_twice_does_not_cut_off_the_secret_that_is_in_use(world: World) -> None:
+    for _ in range(2):
+        await rotate_client(world.access, world.client.id, grace_seconds=60, clock=world.clock)
+
+    assert await proved(world, world.secret)
+
+
+async def test_rotating_leaves_a_disabled_client_disabled(world: World) -> None:
+    await disable_client(world.access, world.client.id)
+
+    _, new = await rotate_client(
+        world.access, world.client.id, grace_seconds=60, clock=world.clock
+    )
+
+    assert not await proved(world, new)
+
+
+async def test_an_unknown_client_can_be_neither_rotated_nor_disabled() -> None:
+    access = MemoryAccess()
+
+    with pytest.raises(NoSuchRecord):
+        await rotate_client(access, "nobody", grace_seconds=0, clock=lambda: 0)
+    with pytest.raises(NoSuchRecord):
+        await disable_client(access, "nobody")
+
+
+async def test_whatever_is_wrong_nobody_is_proved(world: World) -> None:
+    assert await proved(world, world.secret)
+    assert not await proved(world, world.secret + "x")
+    assert not await proved(world, "")
+    assert not await proved(world, world.secret, client_id="nobody")
+    assert not await proved(world, world.secret, client_id="\x00'; --")
+    assert not await proved(world, world.secret, here="production")
+    await disable_client(world.access, world.client.id)
+    assert not await proved(world, world.secret)
+
+
+async def test_a_client_of_a_disabled_tenant_is_not_proved(world: World) -> None:
+    await disable_tenant(world.access, world.tenant.id)
+
+    assert not await proved(world, world.secret)
+
+
+async def work_of(world: World, client_id: str, secret: str) -> tuple[list[str], list[str]]:
+    """Return the reads and the calls of hashing and comparing that one attempt costs."""
+    calls: list[str] = []
+
+    def note(_frame: FrameType, event: str, function: Any) -> None:
+        if event == "c_call" and function.__name__ in ("compare_digest", "openssl_sha256"):
+            calls.append(function.__name__)
+
+    world.access.reads.clear()
+    sys.setprofile(note)
+    try:
+        await proved(world, secret, client_id=client_id)
+    finally:
+        sys.setprofile(None)
+    return list(world.access.reads), calls
+
+
+async def test_an_unknown_client_costs_the_same_reads_and_comparisons(world: World) -> None:
+    known = await work_of(world, world.client.id, "wrong")
+    right = await work_of(world, world.client.id, world.secret)
+    unknown = await work_of(world, "nobody", "wrong")
+
+    assert known == right == unknown
+    assert known == (["client", "tenant"], ["openssl_sha256", "compare_digest"])
+
+
+async def test_a_disabled_client_costs_the_same_as_a_wrong_secret(world: World) -> None:
+    wrong = await work_of(world, world.client.id, "wrong")
+    await disable_client(world.access, world.client.id)
+
+    assert await work_of(world, world.client.id, world.secret) == wrong

@@ -1,0 +1,248 @@
+"""Group commit: what goes together, who gets what, and who is left waiting."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from fhirpub.errors import StoreUnavailable
+from fhirpub.storage.batching import Bounds, GroupCommit
+
+
+class Commits:
+    """An engine that records its batches and finishes one when it is told to."""
+
+    def __init__(self, *, bounds: Bounds | None = None, held: bool = True) -> None:
+        self.batches: list[list[str]] = []
+        self.under_way = 0
+        self.most_under_way = 0
+        self.answer: Exception | None = None
+        self.gate = asyncio.Semaphore(0 if held else 1_000_000)
+        self.group: GroupCommit[str, str] = GroupCommit(self.commit, bounds=bounds)
+
+    async def commit(self, batch: Sequence[str]) -> Sequence[str | Exception]:
+        self.batches.append(list(batch))
+        self.under_way += 1
+        self.most_under_way = max(self.most_under_way, self.under_way)
+        await self.gate.acquire()
+        self.under_way -= 1
+        if self.answer is not None:
+            raise self.answer
+        return [ValueError(each) if each.startswith("bad") else each.upper() for each in batch]
+
+    def finish(self, count: int = 1) -> None:
+        for _ in range(count):
+            self.gate.release()
+
+    def hand_in(self, *items: str, size: int = 0) -> list[asyncio.Task[str]]:
+        return [asyncio.create_task(self.group.add(each, size=size)) for each in items]
+
+
+async def turns(count: int = 5) -> None:
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
+async def test_a_lone_item_is_committed_after_one_turn_of_the_loop() -> None:
+    commits = Commits(held=False)
+
+    (task,) = commits.hand_in("a")
+    await turns(1)  # the task hands in
+    await turns(1)  # the turn that it costs
+
+    assert commits.batches == [["a"]]
+    assert await task == "A"
+
+
+async def test_items_of_one_turn_go_together() -> None:
+    commits = Commits(held=False)
+
+    results = await asyncio.gather(*commits.hand_in("a", "b", "c"))
+
+    assert commits.batches == [["a", "b", "c"]]
+    assert results == ["A", "B", "C"]
+
+
+async def test_what_gathers_during_a_commit_is_the_next_batch() -> None:
+    commits = Commits()
+    tasks = commits.hand_in("a")
+    await turns()
+    for name in "bcd":
+        tasks += commits.hand_in(name)
+        await turns()
+
+    commits.finish(2)
+
+    assert await asyncio.gather(*tasks) == ["A", "B", "C", "D"]
+    assert commits.batches == [["a"], ["b", "c", "d"]]
+
+
+@pytest.mark.parametrize("in_flight", [1, 2])
+async def test_no_more_batches_are_under_way_than_allowed(in_flight: int) -> None:
+    commits = Commits(bounds=Bounds(items=1, in_flight=in_flight))
+    tasks = []
+    for name in "abcde":
+        tasks += commits.hand_in(name)
+        await turns()
+
+    commits.finish(5)
+
+    assert await asyncio.gather(*tasks) == ["A", "B", "C", "D", "E"]
+    assert commits.most_under_way == in_flight
+
+
+async def test_a_batch_is_bounded_in_items() -> None:
+    commits = Commits(bounds=Bounds(items=2), held=False)
+
+    await asyncio.gather(*commits.hand_in("a", "b", "c", "d", "e"))
+
+    assert commits.batches == [["a", "b"], ["c", "d"], ["e"]]
+
+
+async def test_a_batch_is_bounded_in_bytes() -> None:
+    commits = Commits(bounds=Bounds(size=10), held=False)
+
+    await asyncio.gather(*commits.hand_in("a", "b", "c", size=5))
+
+    assert commits.batches == [["a", "b"], ["c"]]
+
+
+async def test_an_item_larger_than_a_batch_goes_alone() -> None:
+    commits = Commits(bounds=Bounds(size=10), held=False)
+
+    await asyncio.gather(*commits.hand_in("a", "b", size=11))
+
+    assert commits.batches == [["a"], ["b"]]
+
+
+async def test_an_items_own_exception_is_its_callers_alone() -> None:
+    commits = Commits(held=False)
+
+    good, bad, other = await asyncio.gather(
+        *commits.hand_in("a", "bad", "c"), return_exceptions=True
+    )
+
+    assert (good, other) == ("A", "C")
+    assert isinstance(bad, ValueError)
+
+
+async def test_a_failed_batch_gives_each_caller_an_exception_of_its_own() -> None:
+    commits = Commits(held=False)
+    commits.answer = StoreUnavailable("SQLITE_FULL", retry_after=7)
+
+    raised = await asyncio.gather(*commits.hand_in("a", "b"), return_exceptions=True)
+
+    assert raised[0] is not raised[1]
+    for each in raised:
+        assert isinstance(each, StoreUnavailable)
+        assert (each.reason, each.retry_after) == ("SQLITE_FULL", 7)
+        assert str(each) == str(commits.answer)
+
+
+async def test_a_failed_batch_does_not_stop_the_next() -> None:
+    commits = Commits(held=False)
+    commits.answer = OSError("no")
+    await asyncio.gather(*commits.hand_in("a"), return_exceptions=True)
+
+    commits.answer = None
+
+    assert await commits.group.add("b") == "B"
+
+
+async def test_too_few_results_are_an_error_for_all() -> None:
+    async def commit(batch: Sequence[str]) -> Sequence[str]:
+        return batch[:1]
+
+    group: GroupCommit[str, str] = GroupCommit(commit)
+
+    _first, second = await asyncio.gather(group.add("a"), group.add("b"), return_exceptions=True)
+
+    assert isinstance(second, ValueError)
+
+
+async def test_a_caller_that_goes_away_before_the_commit_changes_nothing() -> None:
+    commits = Commits()
+    tasks = commits.hand_in("a", "b", "c")
+    await asyncio.sleep(0)
+    tasks[1].cancel()
+
+    commits.finish()
+
+    assert await tasks[0] == "A"
+    assert await tasks[2] == "C"
+    assert commits.batches == [["a", "b", "c"]]
+
+
+async def test_a_caller_that_goes_away_during_the_commit_changes_nothing() -> None:
+    commits = Commits()
+    tasks = commits.hand_in("a", "b")
+    await turns()
+    tasks[0].cancel()
+    await turns()
+
+    commits.finish()
+
+    assert await tasks[1] == "B"
+    assert commits.batches == [["a", "b"]]
+
+
+async def test_a_failure_that_nobody_waits_for_is_no_trouble() -> None:
+    commits = Commits()
+    commits.answer = OSError("no")
+    (task,) = commits.hand_in("a")
+    await turns()
+    task.cancel()
+
+    commits.finish()
+    await commits.group.drain()
+
+    assert task.cancelled()
+
+
+async def test_beyond_the_bound_nothing_more_is_taken() -> None:
+    commits = Commits(bounds=Bounds(waiting=2))
+    tasks = commits.hand_in("a")
+    await turns()
+    tasks += commits.hand_in("b", "c")
+    await turns()
+
+    with pytest.raises(StoreUnavailable):
+        await commits.group.add("d")
+
+    commits.finish(2)
+    await asyncio.gather(*tasks)
+    assert commits.batches == [["a"], ["b", "c"]]
+
+
+async def test_drain_waits_for_everything_that_was_handed_in() -> None:
+    commits = Commits(bounds=Bounds(items=1))
+    tasks = commits.hand_in("a", "b", "c")
+    await turns()
+    drained = asyncio.create_task(commits.group.drain())
+    commits.finish(2)
+    await turns()
+    assert not drained.done()
+
+    commits.finish()
+    await drained
+    await turns()
+
+    assert all(task.done() for task in tasks)
+
+
+async def test_an_item_that_arrives_as_the_last_batch_ends_is_not_forgotten() -> None:
+    commits = Commits(held=False)
+
+    async def one_after_another(name: str, waits: int) -> list[str]:
+        results = []
+        for number in range(50):
+            results.append(await commits.group.add(f"{name}{number}"))
+            await turns(waits)
+        return results
+
+    async with asyncio.timeout(5):
+        results = await asyncio.gather(*(one_after_another(f"x{n}-", n) for n in range(6)))
+
+    assert sum(map(len, results)) == 300
