@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 import socket
 import zoneinfo
@@ -164,6 +165,8 @@ async def _serve_one(
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, told.set)
     async with opened(config) as services, serving(services, sockets):
+        gc.collect()
+        gc.freeze()  # what was built at start stays: the collector need not look at it again
         announce(config.base_url)
         await told.wait()
         _log.info("stopping", drain_seconds=config.server.drain_seconds)
@@ -196,8 +199,12 @@ def _reserved(config: Config) -> socket.socket:
     family = socket.AF_INET6 if ":" in config.server.host else socket.AF_INET
     reserved = socket.socket(family, socket.SOCK_STREAM)
     reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     try:
+        with socket.socket(family, socket.SOCK_STREAM) as alone:
+            # Without SO_REUSEPORT, with which another service's workers would share theirs.
+            alone.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            alone.bind((config.server.host, config.server.port))
+        reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         reserved.bind((config.server.host, config.server.port))
     except OSError as problem:
         reserved.close()

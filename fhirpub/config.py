@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import ipaddress
 import math
 import os
 import tomllib
@@ -362,6 +363,11 @@ def _contradictions(values: Mapping[str, Mapping[str, Any]]) -> list[str]:
         found.append("[server] workers must be at least 1")
     if server.port > _LAST_PORT:
         found.append(f"[server] port must be at most {_LAST_PORT}")
+    for each in server.trusted_proxies:
+        try:
+            ipaddress.ip_network(each, strict=False)
+        except ValueError:
+            found.append(f"[server] trusted_proxies: {each} is neither an address nor a network")
     if server.base_url and not server.base_url.startswith(("http://", "https://")):
         found.append("[server] base_url must start with http:// or https://")
     if not 1 <= fhir.page_size <= fhir.page_size_max:

@@ -37,7 +37,7 @@ class Issue:
     ``code`` is of the R4 value set issue-type. ``expression`` is the FHIRPath of the element,
     such as ``Parameters.parameter[2].resource.code.text``, or empty where there is no place to
     point at. ``diagnostics`` is a stable English sentence and never holds a value out of the
-    resource (D-143).
+    resource, but for the URL of a code system (D-143).
     """
 
     severity: Severity

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import logging
 import sys
-from typing import Any
+from typing import Any, TextIO
 
 import structlog
 
 _LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
 
-def configure(*, level: str, form: str) -> None:
-    """Send every log line, also those of libraries, to standard error in one form."""
+def configure(*, level: str, form: str, stream: TextIO | None = None) -> None:
+    """Send every log line, also those of libraries, to a stream (standard error) in one form."""
+    stream = stream or sys.stderr
     renderer: Any = structlog.processors.JSONRenderer()
     if form == "text":
         renderer = structlog.dev.ConsoleRenderer(colors=False, pad_event_to=24)
@@ -24,10 +25,10 @@ def configure(*, level: str, form: str) -> None:
     structlog.configure(
         processors=[*shared, renderer],
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(stream),
         cache_logger_on_first_use=True,
     )
-    handler = logging.StreamHandler(sys.stderr)
+    handler = logging.StreamHandler(stream)
     handler.setFormatter(structlog.stdlib.ProcessorFormatter(renderer, foreign_pre_chain=shared))
     logging.basicConfig(handlers=[handler], level=max(_LEVELS[level], logging.WARNING), force=True)
 

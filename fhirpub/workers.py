@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from types import FrameType
 
 from fhirpub.errors import FhirpubError
@@ -17,82 +19,109 @@ _MOST_DEATHS = 20
 
 _log = logger()
 
+Work = Callable[[Callable[[str], None]], None]
 
-def supervise(
-    count: int, work: Callable[[Callable[[str], None]], None], *, announce: Callable[[], None]
-) -> int:
+
+def supervise(count: int, work: Work, *, announce: Callable[[], None]) -> int:
     """Run ``work`` in ``count`` processes until SIGTERM or SIGINT; return the exit status.
 
     ``work`` gets a function to call when it is ready. ``announce`` is called when all are.
+    Workers stop by themselves when the supervisor is gone, even if it was killed.
     """
-    stopping = False
-    workers: set[int] = set()
-
-    def stop(_number: int, _frame: FrameType | None) -> None:
-        nonlocal stopping
-        stopping = True
-        for pid in workers:
-            os.kill(pid, signal.SIGTERM)
-
-    signal.signal(signal.SIGTERM, stop)
-    signal.signal(signal.SIGINT, stop)
-    reading, writing = os.pipe()
+    workers = _Workers(work)
+    signal.signal(signal.SIGTERM, workers.stop)
+    signal.signal(signal.SIGINT, workers.stop)
     for _ in range(count):
-        workers.add(_start(work, writing))
-    ready = _wait_for_all(reading, count, workers)
-    if ready and not stopping:
+        workers.start()
+    ready = workers.all_ready(count)
+    if ready and not workers.stopping:
         announce()
     deaths = 0
-    while workers:
+    while workers.pids:
         pid, status = os.wait()
-        workers.discard(pid)
-        if stopping or not ready:
+        workers.pids.discard(pid)
+        if workers.stopping or not ready:
             continue
         deaths += 1
         _log.error("worker died", pid=pid, status=os.waitstatus_to_exitcode(status))
         if deaths >= _MOST_DEATHS:
-            stop(signal.SIGTERM, None)
+            workers.stop()
             return 1
-        workers.add(_start(work, writing))
+        workers.start()
     return 0 if ready else 1
 
 
-def _start(work: Callable[[Callable[[str], None]], None], writing: int) -> int:
-    pid = os.fork()
-    if pid:
-        return pid
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    status = 1
-    try:
-        work(lambda _address: _say_ready(writing))
-        status = 0
-    except FhirpubError as problem:
-        print(f"fhirpub: {problem}", file=sys.stderr)  # noqa: T201
-    except BaseException:  # noqa: BLE001 - nothing may leave a forked child but its status
-        traceback.print_exc()
-    finally:
-        sys.stderr.flush()
-        os._exit(status)
+class _Workers:
+    """The processes, and the pipes through which they and the supervisor know of each other."""
 
+    def __init__(self, work: Work) -> None:
+        self.pids: set[int] = set()
+        self.stopping = False
+        self._work = work
+        self._reading, self._writing = os.pipe()
+        self._lifeline = os.pipe()
 
-def _say_ready(writing: int) -> None:
-    os.write(writing, b"+")
+    def start(self) -> None:
+        """Start one more."""
+        pid = os.fork()
+        if not pid:
+            self._run()
+        self.pids.add(pid)
+        if self.stopping:  # told to while this one started
+            _terminate(pid)
 
+    def stop(self, _number: int = 0, _frame: FrameType | None = None) -> None:
+        """Stop them all; also the handler of signals."""
+        self.stopping = True
+        for pid in self.pids:
+            _terminate(pid)
 
-def _wait_for_all(reading: int, count: int, workers: set[int]) -> bool:
-    """Return whether every worker said that it is ready; one that ends first stops the others."""
-    said = 0
-    os.set_blocking(reading, False)
-    while said < count:
+    def all_ready(self, count: int) -> bool:
+        """Return whether every worker said that it is ready; one that ends stops the others."""
+        said = 0
+        os.set_blocking(self._reading, False)
+        while said < count:
+            try:
+                said += len(os.read(self._reading, count))
+            except BlockingIOError:
+                pid, _status = os.waitpid(-1, os.WNOHANG)
+                if pid:
+                    self.pids.discard(pid)
+                    for other in self.pids:
+                        _terminate(other)
+                    return False
+                signal.sigtimedwait([], 0.02)
+        return True
+
+    def _run(self) -> None:
+        """Work in a forked child, and end it."""
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        if self.stopping:  # the signal came before those lines
+            os._exit(0)
+        os.close(self._lifeline[1])
+        threading.Thread(target=self._end_with_supervisor, daemon=True).start()
+        status = 1
         try:
-            said += len(os.read(reading, count))
-        except BlockingIOError:
-            pid, _status = os.waitpid(-1, os.WNOHANG)
-            if pid:
-                workers.discard(pid)
-                for other in workers:
-                    os.kill(other, signal.SIGTERM)
-                return False
-            signal.sigtimedwait([], 0.02)
-    return True
+            self._work(lambda _address: self._say_ready())
+            status = 0
+        except FhirpubError as problem:
+            print(f"fhirpub: {problem}", file=sys.stderr)  # noqa: T201
+        except BaseException:  # noqa: BLE001 - nothing may leave a forked child but its status
+            traceback.print_exc()
+        finally:
+            sys.stderr.flush()
+            os._exit(status)
+
+    def _say_ready(self) -> None:
+        os.write(self._writing, b"+")
+
+    def _end_with_supervisor(self) -> None:
+        """Wait until the supervisor's end of the pipe is closed, by whatever ended it."""
+        os.read(self._lifeline[0], 1)
+        _terminate(os.getpid())
+
+
+def _terminate(pid: int) -> None:
+    with suppress(ProcessLookupError):  # it has ended by itself
+        os.kill(pid, signal.SIGTERM)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -11,9 +13,12 @@ from fhirpub.testing.service import Integrator, RunningService
 
 
 @pytest.fixture(autouse=True, scope="session")
-def quiet() -> None:
-    """Keep refusals out of the output."""
-    configure(level="error", form="text")
+def quiet() -> Iterator[None]:
+    """Keep log lines out of the output, whatever thread they come from."""
+    with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
+        configure(level="debug", form="json", stream=nowhere)
+        yield
+        configure(level="error", form="json")
 
 
 @pytest.fixture(scope="session")

@@ -109,7 +109,7 @@ def opened(token: str) -> Opened:
     """Take a token apart; raises NotAuthenticated unless it is written as we write them."""
     if len(token) > MOST_CHARACTERS:
         raise refused("too long")
-    segments = token.split(".")
+    segments = token.split(".", _SEGMENTS)
     if len(segments) != _SEGMENTS:
         raise refused("segments")
     header, payload, _ = [_decoded(each) for each in segments]

@@ -23,7 +23,7 @@ from fhirpub.storage.contract import Access, SigningKey
 
 FRESH_SECONDS = 30
 _MARGIN_SECONDS = 60
-_PAUSE_SECONDS = 1.0
+_MOST_LOOKS = 10
 _KID = re.compile(r"[A-Za-z0-9_-]{43}")
 _RSA_BITS = 2048
 _PUBLIC = {"EC": ("crv", "kty", "x", "y"), "RSA": ("e", "kty", "n")}
@@ -66,8 +66,8 @@ class KeyRing:
     """The keys of one environment, read from the store when they might have changed.
 
     A key is in the store before it signs. So a ``kid`` that is not known here is looked for in
-    the store at once, at most once a second for all who ask together; besides, keys are read
-    again when what was read is older than half a minute.
+    the store at once; ten times in a row, then once a second, so that made-up ones cost the
+    store nothing. Besides, keys are read again when what was read is older than half a minute.
     """
 
     def __init__(self, access: Access, config: AuthConfig, *, clock: Clock) -> None:
@@ -78,6 +78,8 @@ class KeyRing:
         self._read_at: int | None = None
         self._reading = asyncio.Lock()
         self._began = self._failed = float("-inf")
+        self._looks = float(_MOST_LOOKS)
+        self._looked = 0.0
         self._problem = StoreUnavailable("not read yet")
 
     async def signer(self) -> ReadyKey:
@@ -87,7 +89,7 @@ class KeyRing:
         while newest is None:
             new = await asyncio.to_thread(_made, self._config, self._clock())
             await self._access.rotate_signing_key(new, expected=[])
-            await self._read(even_if_fresh=True)
+            await self._read()
             newest = self._newest()
         return newest
 
@@ -96,7 +98,7 @@ class KeyRing:
         await self.refresh()
         key = self.known(kid)
         if key is None and _KID.fullmatch(kid):
-            await self._read(even_if_fresh=True)
+            await self._read(for_a_kid=True)
             key = self.known(kid)
         return key
 
@@ -108,31 +110,38 @@ class KeyRing:
     async def refresh(self) -> None:
         """Read the keys again if what is at hand has become old."""
         if not self._is_fresh():
-            await self._read(even_if_fresh=False)
+            await self._read(unless_fresh=True)
 
     def jwks(self) -> dict[str, Any]:
         """Return the public parts of the keys that may verify (RFC 7517), newest first."""
         keys = [each.jwk for each in self._keys.values() if self._verifies(each.record)]
         return {"keys": keys[::-1]}
 
-    async def _read(self, *, even_if_fresh: bool) -> None:
+    async def _read(self, *, unless_fresh: bool = False, for_a_kid: bool = False) -> None:
         """Read the keys, unless that was begun, by somebody else, after this call was made."""
         loop = asyncio.get_running_loop()
         asked = loop.time()
         async with self._reading:
             if self._failed > asked:  # nobody queues for a store that is away
                 raise StoreUnavailable(self._problem.reason, retry_after=self._problem.retry_after)
-            if self._began > asked or (not even_if_fresh and self._is_fresh()):
+            if self._began > asked or (unless_fresh and self._is_fresh()):
                 return
-            if self._keys and even_if_fresh:
-                # Many unknown kids at once must not become many reads.
-                await asyncio.sleep(max(0.0, self._began + _PAUSE_SECONDS - loop.time()))
+            if for_a_kid and not self._may_look(loop.time()):
+                return
             self._began = loop.time()
             try:
                 await self._replace_keys()
             except StoreUnavailable as problem:
                 self._failed, self._problem = loop.time(), problem
                 raise
+
+    def _may_look(self, now: float) -> bool:
+        self._looks = min(_MOST_LOOKS, self._looks + now - self._looked)
+        self._looked = now
+        if self._looks < 1:
+            return False
+        self._looks -= 1
+        return True
 
     async def _replace_keys(self) -> None:
         now = self._clock()

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import shlex
+import shutil
 import signal
 import socket
+import sys
 import tempfile
 from pathlib import Path
 
@@ -109,12 +111,17 @@ def _invite(base: str, folder: Path, credentials: dict[str, str]) -> None:
     click.echo()
     click.echo("From a second terminal:")
     click.secho(f"    {_enter(folder)}", fg="cyan")
-    click.secho('    fhirpub publish register.json --url "$BASE"', fg="cyan")
+    click.secho(f'    {_program()} publish register.json --url "$BASE"', fg="cyan")
     click.echo("Ctrl-C ends it.")
 
 
 def _enter(folder: Path) -> str:
     return f"cd {shlex.quote(str(folder))} && . ./{_CREDENTIALS}"
+
+
+def _program() -> str:
+    """Return how to start this program from any folder."""
+    return "fhirpub" if shutil.which("fhirpub") else f"{shlex.quote(sys.executable)} -m fhirpub"
 
 
 def _write_credentials(folder: Path, base: str, credentials: dict[str, str]) -> None:

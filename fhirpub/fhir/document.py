@@ -82,6 +82,7 @@ def list_form(resource: JsonObject, elements: Sequence[str], *, binary_url: str)
         if marker.startswith("\x00"):
             found = True
             del attachment["data"]
+            attachment.pop("_data", None)
             sha256, _, size = marker[1:].partition(".")
             attachment.setdefault("url", f"{binary_url}/{sha256}")
             attachment.setdefault("size", int(size))

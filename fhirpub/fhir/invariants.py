@@ -41,7 +41,7 @@ def broken_invariants(
 def _problems(
     each: JsonObject, resource: JsonObject, known: Collection[str]
 ) -> Iterator[tuple[str, str]]:
-    if "div" in each and "status" in each:
+    if "div" in each:
         problem = narrative_problem(str(each["div"]))
         if problem:
             yield "div", f"{problem} (txt-1, txt-2)"

@@ -6,13 +6,19 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from email.utils import formatdate, parsedate_to_datetime
+from functools import lru_cache
 
 _TIME = re.compile(
     r"(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2})"
-    r"T(?P<clock>[0-9]{2}:[0-9]{2}):(?P<second>[0-9]{2})(?P<fraction>\.[0-9]{1,9})?"
+    r"T(?P<clock>[0-9]{2}:[0-9]{2}):(?P<second>[0-9]{2})(?P<fraction>\.[0-9]+)?"
     r"(?P<offset>Z|[+-][0-9]{2}:[0-9]{2})?"
 )
 _LEAP_SECOND = 60
+_LONGEST_FRACTION = 10
+
+
+class UnstorableTime(ValueError):
+    """A time of FHIR's form that cannot be kept as UTC (D-66)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +33,7 @@ def to_utc(text: str, *, default_zone: tzinfo) -> UtcTime | None:
     """Return a time in UTC with the digits of its fraction kept; ``:60`` is the next minute.
 
     None: the text holds no time of day, or none that exists; the schema judges what it is.
+    Raises UnstorableTime.
     """
     match = _TIME.fullmatch(text)
     if match is None:
@@ -37,13 +44,19 @@ def to_utc(text: str, *, default_zone: tzinfo) -> UtcTime | None:
     offset = match["offset"]
     try:
         local = datetime.fromisoformat(f"{match['date']}T{match['clock']}:00{offset or ''}")
-        zoned = local if offset else local.replace(tzinfo=default_zone)
-        moment = zoned.astimezone(UTC) + timedelta(seconds=seconds)
-    except (ValueError, OverflowError):
+    except ValueError:
         return None
+    if len(match["fraction"] or "") > _LONGEST_FRACTION:
+        raise UnstorableTime("has more than nine digits of a second")
+    zoned = local if offset else local.replace(tzinfo=default_zone)
+    try:
+        moment = zoned.astimezone(UTC) + timedelta(seconds=seconds)
+    except OverflowError:
+        raise UnstorableTime("is not in the years 0001 to 9999 as UTC") from None
     return UtcTime(f"{moment.isoformat()[:19]}{match['fraction'] or ''}Z", not offset)
 
 
+@lru_cache(maxsize=1024)
 def instant(milliseconds: int) -> str:
     """Return a FHIR instant in UTC, such as ``2026-11-21T10:00:00.123Z``."""
     moment = datetime.fromtimestamp(milliseconds // 1000, UTC)
@@ -52,7 +65,7 @@ def instant(milliseconds: int) -> str:
 
 def http_date(milliseconds: int) -> str:
     """Return the HTTP-date of a moment, to the second (RFC 9110 section 5.6.7)."""
-    return formatdate(milliseconds // 1000, usegmt=True)
+    return _http_date(milliseconds // 1000)
 
 
 def from_http(text: str) -> int | None:
@@ -63,3 +76,8 @@ def from_http(text: str) -> int | None:
         return int(parsedate_to_datetime(text).timestamp() * 1000)
     except (ValueError, TypeError, OverflowError):
         return None
+
+
+@lru_cache(maxsize=1024)
+def _http_date(seconds: int) -> str:
+    return formatdate(seconds, usegmt=True)

@@ -16,13 +16,13 @@ from fhirpub.errors import BrokenRule, InvalidContent, Issue, TooLarge
 from fhirpub.fhir.document import Document, attachments_of, hash_verdict
 from fhirpub.fhir.elements import items_of, place_of, values_at
 from fhirpub.fhir.strict_json import JsonObject
-from fhirpub.fhir.times import to_utc
+from fhirpub.fhir.times import UnstorableTime, to_utc
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.submission import Submission
 from fhirpub.plugin_api import Entry, ResourceType, RuleContext
 
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s]+")
-_MIME = re.compile(r"[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+(?:\s*;.+)?")
+_MIME = re.compile(r"[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+(?:[ \t]*;[\x20-\x7e]+)?")
 _RELATIVE = re.compile(r"[A-Z][A-Za-z]+/[A-Za-z0-9.-]{1,64}(?:/_history/[A-Za-z0-9.-]{1,64})?")
 _LONGEST_URL = 2048
 _PDF = "application/pdf"
@@ -70,7 +70,9 @@ def identifier(resource: Mapping[str, Any]) -> Iterator[Issue]:
 
 def structure(submission: Submission, context: Context) -> Iterator[Issue]:
     """Everything that is wrong by FHIR's own definitions of the resources."""
-    entry = submission.entry
+    entry, envelope = submission.entry, submission.envelope
+    if envelope is not None:
+        yield from _each(envelope, context.schemas.problems("Parameters", envelope.resource))
     yield from _each(entry, of_structure(entry.resource, submission.type, context))
     for part in submission.parts.values():
         if "id" not in part.resource:
@@ -95,6 +97,8 @@ def of_submission(submission: Submission, context: Context, tenant_id: str) -> I
     rules = context.rules_for(tenant_id)
     allowed = submission.type.create_statuses
     yield from _each(submission.entry, status(submission.entry.resource, allowed))
+    if submission.envelope is not None:
+        yield from _modifiers(submission.envelope)
     yield from of_resource(submission.entry, submission.type, submission.documents, context, rules)
     for part in submission.type.parts:
         entry = submission.parts.get(part.name)
@@ -263,9 +267,13 @@ def times_as_utc(
     for path in resource_type.times:
         for holder, name, at in values_at(resource, path):
             text = holder[name]
-            time = (
-                to_utc(text, default_zone=context.default_zone) if isinstance(text, str) else None
-            )
+            if not isinstance(text, str):
+                continue
+            try:
+                time = to_utc(text, default_zone=context.default_zone)
+            except UnstorableTime as problem:
+                yield Issue("error", "exception", str(problem), at)
+                continue
             if time is None:
                 continue
             holder[name] = time.text

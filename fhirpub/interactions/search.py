@@ -38,6 +38,7 @@ class Search:
     count: int
     understood: tuple[tuple[str, str], ...]
     unknown: tuple[str, ...]
+    cursor: str
 
 
 async def search(
@@ -80,7 +81,7 @@ def understood(
         after=after,
         limit=min(reading.count, context.config.fhir.page_size_max),
     )
-    return Search(query, reading.count, tuple(reading.understood), tuple(reading.unknown))
+    return Search(query, reading.count, tuple(reading.understood), tuple(reading.unknown), cursor)
 
 
 class _Reading:
@@ -132,7 +133,11 @@ class _Reading:
             )
 
     def _id(self, value: str) -> None:
-        self._narrow(each for each in values_of(value) or () if is_resource_id(each))
+        ids = values_of(value)
+        if ids is None:
+            self._wrong("_id", "must be ids, separated by commas")
+        else:
+            self._narrow(each for each in ids if is_resource_id(each))
 
     def _narrow(self, ids: Iterable[str]) -> None:
         found = frozenset(ids)
@@ -152,7 +157,8 @@ def _bundle(
     wanted: Search, page: Page, *, resource_type: ResourceType, tenant: Tenant, context: Context
 ) -> JsonObject:
     address = f"{context.fhir_url}/{resource_type.name}"
-    links = [{"relation": "self", "url": _link(address, wanted.understood)}]
+    here = [*wanted.understood, *([(CURSOR, wanted.cursor)] if wanted.cursor else [])]
+    links = [{"relation": "self", "url": _link(address, here)}]
     if page.more:
         last = page.versions[-1]
         cursor = _seal((last.updated, last.id), tenant, resource_type.name, wanted.understood)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +27,8 @@ class Submission:
     local: dict[str, str]
     documents: tuple[Document, ...] = ()
     remarks: list[Issue]
+    envelope: Entry | None = None
+    """What stood around the entries, if there was more than names and resources."""
 
 
 def from_parameters(body: Any, resource_type: ResourceType) -> Submission:
@@ -63,7 +65,14 @@ def from_parameters(body: Any, resource_type: ResourceType) -> Submission:
     local = {
         f"{one.resource['resourceType']}/{one.resource.get('id')}": n for n, one in found.items()
     }
-    return Submission(type=resource_type, entry=entry, parts=found, local=local, remarks=remarks)
+    return Submission(
+        type=resource_type,
+        entry=entry,
+        parts=found,
+        local=local,
+        remarks=remarks,
+        envelope=_envelope(body, wanted),
+    )
 
 
 def from_contained(body: Any, resource_type: ResourceType) -> Submission:
@@ -100,15 +109,28 @@ def from_contained(body: Any, resource_type: ResourceType) -> Submission:
     )
 
 
+def _envelope(body: JsonObject, judged: Collection[str]) -> Entry | None:
+    """Return what stands around the entries that are judged by themselves, if anything does."""
+    plain = all(each.keys() == {"name", "resource"} for each in body["parameter"])
+    if plain and body.keys() == {"resourceType", "parameter"}:
+        return None
+    hollow = {
+        **body,
+        "parameter": [
+            {**each, "resource": _ANY_RESOURCE} if each["name"] in judged else each
+            for each in body["parameter"]
+        ],
+    }
+    return Entry(hollow, "Parameters")
+
+
+_ANY_RESOURCE = {"resourceType": "Basic", "id": "judged-by-itself"}
+
+
 def _entries(body: Any) -> list[Any]:
     if not isinstance(body, dict) or body.get("resourceType") != "Parameters":
         raise InvalidContent.because("the body must be a Parameters resource")
-    unknown = sorted(set(body) - _ENVELOPE)
     entries = body.get("parameter")
-    if unknown:
-        raise InvalidContent.because(
-            "has properties that Parameters does not know", expression="Parameters"
-        )
     if not isinstance(entries, list) or not entries:
         raise InvalidContent.because(
             "must be a list with the entries", expression="Parameters.parameter"
@@ -116,28 +138,22 @@ def _entries(body: Any) -> list[Any]:
     return entries
 
 
-_ENVELOPE = frozenset({"resourceType", "id", "meta", "language", "_language", "parameter"})
-
-
 def _entry(
-    entry: Mapping[str, Any],
+    entry: JsonObject,
     type_name: str,
     at: str,
     resource_type: ResourceType,
     issues: list[Issue],
 ) -> Entry:
     resource = entry.get("resource")
-    allowed = {"name", "resource", "id", "extension"}
-    if entry["name"] == resource_type.entry_name:
-        allowed |= set(resource_type.attachments)
     if not isinstance(resource, dict) or resource.get("resourceType") != type_name:
         issues.append(_error(f"must hold a {type_name} in resource", at))
         return Entry({"resourceType": type_name}, f"{at}.resource")
-    if not allowed.issuperset(entry):
-        issues.append(_error("must have a name and a resource, nothing else (inv-1)", at))
-    for element in resource_type.attachments:
-        if element in entry and element in allowed:
-            _lift(entry[element], resource, element, at, issues)
+    if any(name.lstrip("_").startswith("value") or name == "part" for name in entry):
+        issues.append(_error("must have a resource, and neither value nor part (inv-1)", at))
+    for element in resource_type.attachments if type_name == resource_type.name else ():
+        if element in entry:
+            _lift(entry.pop(element), resource, element, at, issues)
     return Entry(resource, f"{at}.resource")
 
 
@@ -155,7 +171,9 @@ def _lift(beside: Any, resource: JsonObject, element: str, at: str, issues: list
 def _is_part(each: Any, part: Part, body: Mapping[str, Any]) -> bool:
     if not isinstance(each, dict) or each.get("resourceType") != part.type:
         return False
-    wanted = f"#{each.get('id')}"
+    if not isinstance(each.get("id"), str):
+        return False
+    wanted = f"#{each['id']}"
     return any(
         isinstance(reference, dict) and reference.get("reference") == wanted
         for _place, reference in items_of(body, part.referred_by)

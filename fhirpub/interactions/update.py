@@ -122,7 +122,8 @@ def _refuse_other_fields(patch: Any, resource_type: ResourceType) -> None:
             f"the body must be a {name} with the fields to update", expression=name
         )
     allowed = {"resourceType"} | resource_type.updatable
-    allowed |= {f"_{each}" for each in resource_type.updatable}
+    primitives = resource_type.updatable.difference(resource_type.attachments)
+    allowed |= {f"_{each}" for each in primitives}
     others = [each for each in patch if each not in allowed]
     if others:
         fields = ", ".join(sorted(resource_type.updatable))
@@ -130,13 +131,22 @@ def _refuse_other_fields(patch: Any, resource_type: ResourceType) -> None:
             Issue(
                 "error",
                 "business-rule",
-                f"cannot be updated; fields that can: {fields}",
-                f"{name}.{each if each.isidentifier() and len(each) <= 64 else '(unknown)'}",
+                f"{each} cannot be updated; fields that can: {fields}",
+                f"{name}.{each}",
             )
-            for each in others
+            for each in map(_speakable, others)
         )
     if len(patch) == 1:
         raise InvalidContent.because("names no field to update", expression=name)
+    alone = [each[1:] for each in patch if each.startswith("_") and each[1:] not in patch]
+    if alone:
+        rule = "needs a value beside its extensions: a field is replaced whole"
+        raise InvalidContent(Issue("error", "exception", rule, f"{name}.{each}") for each in alone)
+
+
+def _speakable(name: str) -> str:
+    """Return the name of a property if it can be shown, which a name of FHIR always can."""
+    return name if name.isidentifier() and name.isascii() and len(name) <= 64 else "(unknown)"
 
 
 def _merged(before: JsonObject, patch: JsonObject) -> JsonObject:

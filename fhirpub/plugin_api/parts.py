@@ -84,7 +84,7 @@ def organization_rules(entry: Entry, context: RuleContext) -> Iterator[Issue]:
     for place, identifier in items_of(it, "identifier"):
         yield from _identifier_type(identifier, context, f"{at}.{place}")
         ours = _without_scheme(identifier.get("system", "")) in own
-        if ours and identifier.get("value", "").lower() != context.tenant_id:
+        if ours and identifier.get("value", context.tenant_id).lower() != context.tenant_id:
             rule = "is not the organization that this access token stands for"
             yield Issue("error", "business-rule", rule, f"{at}.{place}.value")
 
@@ -118,7 +118,10 @@ def _identifier_type(
 
 def _without_scheme(uri: str) -> str:
     """Return a URI as D-48 compares it: http is https, the host in lower case, no last slash."""
-    parts = urlsplit(uri)
+    try:
+        parts = urlsplit(uri)
+    except ValueError:
+        return uri
     if parts.scheme not in ("http", "https"):
         return uri
     return f"{parts.netloc.lower()}{parts.path}?{parts.query}#{parts.fragment}".replace("/?", "?")

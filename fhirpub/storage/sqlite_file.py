@@ -43,10 +43,11 @@ class File:
         self._connections = [self._writer]
         try:
             _retry(time.monotonic() + deadline_seconds, lambda: sql.make_tables(self._writer))
-            self._at_once = self._reader(path, wait_seconds=0)
+            self._at_once = self._reader(path)
+            self._at_once.execute("PRAGMA busy_timeout = 0")
             self._idle: SimpleQueue[sqlite3.Connection] = SimpleQueue()
             for _ in range(_READERS):
-                self._idle.put(self._reader(path, wait_seconds=deadline_seconds))
+                self._idle.put(self._reader(path))
         except BaseException:
             self._close_connections()
             raise
@@ -91,8 +92,8 @@ class File:
         for connection in self._connections:
             connection.close()
 
-    def _reader(self, path: Path, *, wait_seconds: float) -> sqlite3.Connection:
-        connection = _connect(path, wait_seconds=wait_seconds)
+    def _reader(self, path: Path) -> sqlite3.Connection:
+        connection = _connect(path, wait_seconds=self._deadline)
         self._connections.append(connection)
         connection.execute("PRAGMA query_only = ON")
         return connection
@@ -194,9 +195,15 @@ def _connect(path: Path, *, wait_seconds: float) -> sqlite3.Connection:
         check_same_thread=False,
         cached_statements=200,
     )
-    connection.execute("PRAGMA synchronous = FULL")
-    connection.execute("PRAGMA fullfsync = ON")  # elsewhere than on macOS without effect
-    connection.execute("PRAGMA temp_store = MEMORY")  # what is sorted must not land in /tmp
+    try:
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA fullfsync = ON")  # elsewhere than on macOS without effect
+        connection.execute("PRAGMA temp_store = MEMORY")  # what is sorted must not land in /tmp
+    except sqlite3.DatabaseError as error:
+        connection.close()
+        if error.sqlite_errorcode != sqlite3.SQLITE_NOTADB:
+            raise
+        raise ConfigurationError("storage.url: the file is not an SQLite database") from None
     return connection
 
 

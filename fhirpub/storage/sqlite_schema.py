@@ -181,12 +181,7 @@ def make_tables(connection: sqlite3.Connection) -> None:
 
     Raises ConfigurationError for a file that another release or another program has made.
     """
-    try:
-        _has_tables(connection)
-    except sqlite3.DatabaseError as error:
-        if error.sqlite_errorcode != sqlite3.SQLITE_NOTADB:
-            raise
-        raise ConfigurationError("storage.url: the file is not an SQLite database") from None
+    _has_tables(connection)  # before the file is touched
     (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
     if mode != "wal":
         raise ConfigurationError("storage.url: the file system lacks what SQLite's WAL needs")
@@ -206,11 +201,12 @@ def make_tables(connection: sqlite3.Connection) -> None:
 
 
 def _has_tables(connection: sqlite3.Connection) -> bool:
-    (owner,) = connection.execute("PRAGMA application_id").fetchone()
-    (found,) = connection.execute("PRAGMA user_version").fetchone()
+    # In this order: who sees tables that are just being made sees also what came with them.
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     if not tables:
         return False
+    (owner,) = connection.execute("PRAGMA application_id").fetchone()
+    (found,) = connection.execute("PRAGMA user_version").fetchone()
     if owner != APPLICATION_ID:
         raise ConfigurationError("storage.url: the file is another program's database")
     if found != SCHEMA_VERSION:

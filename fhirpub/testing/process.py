@@ -48,6 +48,8 @@ class ServiceProcess:
         tables["server"] = {"port": 0, "workers": workers, **tables.get("server", {})}
         self.file.write_text(_toml(tables))
         self.config: Config = load(self.file, environment={})
+        self.status: int | None = None
+        """The exit status of the last run."""
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
@@ -108,10 +110,10 @@ class ServiceProcess:
     def wait(self, seconds: float = _END_SECONDS) -> int:
         """Return the exit status once it has ended."""
         process = self._running
-        status = process.wait(seconds)
+        self.status = process.wait(seconds)
         _stdout(process).close()
         self._process = None
-        return status
+        return self.status
 
     def request(
         self,
@@ -156,7 +158,9 @@ class ServiceProcess:
             ready, _, _ = select.select([stream], [], [], left)
             piece = os.read(stream.fileno(), 4096) if ready else b""
             if not piece:
-                self.kill()
+                if not ready:
+                    self.kill()
+                self.wait()
                 raise RuntimeError(f"not ready; it wrote: {self.errors.read_text()}")
             line += piece
         return line.decode().strip()

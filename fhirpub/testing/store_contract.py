@@ -457,7 +457,15 @@ class _SearchingContract:
             ("\uff21", "A"),
         ],
     )
-    @pytest.mark.parametrize("others", [(), match("x", "y") + match("z", "z")])
+    @pytest.mark.parametrize(
+        "others",
+        [
+            (),
+            match("x", "y") + match("z", "z"),
+            match("x") + match("z") + match(None, "x") + match(None, "z"),
+        ],
+        ids=["alone", "with-pairs", "with-halves"],
+    )
     async def test_texts_match_exactly_or_not_at_all(
         self, store: Store, stored: str, asked: str, others: tuple[IdentifierMatch, ...]
     ) -> None:

@@ -6,12 +6,14 @@ import asyncio
 import ipaddress
 import re
 import secrets
+from asyncio import Future
 from collections.abc import Awaitable, Callable, Sequence
+from functools import cached_property
 from types import TracebackType
 from typing import Any, ClassVar, TypeVar
 
 from tornado.httputil import HTTPServerRequest
-from tornado.web import RequestHandler, stream_request_body
+from tornado.web import HTTPError, RequestHandler, stream_request_body
 
 from fhirpub.auth.caller import Caller
 from fhirpub.auth.scopes import permits
@@ -33,6 +35,8 @@ from fhirpub.web.error_mapping import answer_to, is_expected
 from fhirpub.web.services import Services
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_LENGTH = re.compile(r"[0-9]{1,18}")
+_TAG = re.compile(r'(?:W/)?"([^"]*)"')
 _LARGE = 64 * 1024
 """A body above this is read and judged in a thread, so that the loop goes on."""
 
@@ -46,6 +50,8 @@ class BaseHandler(RequestHandler):
     requires_token: ClassVar[bool]
     scope: ClassVar[str] = ""
     """Letter of the SMART scope that the interaction needs: c, r, u or s (D-23)."""
+    belongs_to_others: ClassVar[bool] = False
+    """What is read came with a resource: the right to read that one is enough."""
     caller: Caller
     answer_type = media.FHIR_JSON
 
@@ -59,12 +65,26 @@ class BaseHandler(RequestHandler):
         """Say no more of the server than its name."""
         self.set_header("Server", "fhirpub")
         self.set_header("X-Content-Type-Options", "nosniff")
-        asked = self.request.headers.get("X-Request-Id", "")
-        good = _REQUEST_ID.fullmatch(asked)
-        self.set_header("X-Request-Id", asked if good else secrets.token_hex(8))
+        self.set_header("X-Request-Id", self.request_id)
 
-    def on_finish(self) -> None:
-        """Let a stopping service know that this one is done."""
+    @cached_property
+    def request_id(self) -> str:
+        """The id by which this request is known in the log: the client's, or one of ours."""
+        asked = self.request.headers.get("X-Request-Id", "")
+        return asked if _REQUEST_ID.fullmatch(asked) else secrets.token_hex(8)
+
+    def finish(self, chunk: str | bytes | dict[str, Any] | None = None) -> Future[None]:
+        """Answer; a stopping service waits until all of it has left."""
+        sent = super().finish(chunk)
+        if sent.done():
+            self.services.under_way.discard(self)
+        else:
+            sent.add_done_callback(lambda _sent: self.services.under_way.discard(self))
+        return sent
+
+    def on_connection_close(self) -> None:
+        """Let it know as well that this one will never be: its client has hung up."""
+        super().on_connection_close()
         self.services.under_way.discard(self)
 
     def compute_etag(self) -> None:
@@ -97,7 +117,8 @@ class BaseHandler(RequestHandler):
     def _permit(self) -> None:
         self.services.rate_limit.count(self.caller.client_id)
         enforced = self.services.config.auth.enforce_scopes and self.scope
-        if enforced and not permits(self.caller.scopes, self.type_name, self.scope):
+        types = (self.type_name, *(self.services.types if self.belongs_to_others else ()))
+        if enforced and not any(permits(self.caller.scopes, each, self.scope) for each in types):
             raise NotPermitted("the access token has no scope for this")
 
     def check_format(self) -> None:
@@ -122,6 +143,17 @@ class BaseHandler(RequestHandler):
         self.set_header("Content-Type", self.answer_type)
         self.set_header("Cache-Control", "private, no-cache")
         self.finish(body if isinstance(body, bytes) else dumps(body))
+
+    def is_known(self, tag: str) -> bool:
+        """Tell whether the client named this tag in If-None-Match (RFC 9110, weakly)."""
+        named = self.request.headers.get("If-None-Match", "")
+        return named.strip() == "*" or tag in _TAG.findall(named)
+
+    def not_modified(self) -> None:
+        """Answer 304: the client has it."""
+        self.set_status(304)
+        self.set_header("Cache-Control", "private, no-cache")
+        self.finish()
 
     def describe(self, version: Version, *, registration: bool = False) -> None:
         """Set ETag and Last-Modified (D-85)."""
@@ -153,7 +185,7 @@ class BaseHandler(RequestHandler):
         tb: TracebackType | None,
     ) -> None:
         """Tell the operator of faults, with where and never with what."""
-        if value is None or is_expected(value):
+        if value is None or isinstance(value, HTTPError) or is_expected(value):
             return
         where = tb
         while where is not None and where.tb_next is not None:
@@ -163,7 +195,7 @@ class BaseHandler(RequestHandler):
             error=type(value).__name__,
             file=where.tb_frame.f_code.co_filename if where else "",
             line=where.tb_lineno if where else 0,
-            request_id=self._headers.get("X-Request-Id"),
+            request_id=self.request_id,
         )
 
     @property
@@ -221,6 +253,8 @@ class BodyHandler(BaseHandler):
 
     def _check_announced_size(self) -> None:
         announced = self.request.headers.get("Content-Length", "0")
+        if not _LENGTH.fullmatch(announced):  # nor two of them (RFC 9112 section 6.3)
+            raise HTTPError(400)
         if int(announced) > self.most_bytes():
             self._postpone(self._too_large())
 

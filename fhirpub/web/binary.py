@@ -18,17 +18,21 @@ class BinaryHandler(BaseHandler):
 
     requires_token = True
     scope = "r"
+    belongs_to_others = True
 
     def check_format(self) -> None:
         """Take any Accept: who does not ask for FHIR gets the document as it is."""
+        if self.parameter("_format"):
+            super().check_format()
 
     async def get(self, document_id: str) -> None:
         """Read a document."""
         blob = await self._blob(document_id)
         self.set_header("ETag", f'"{blob.sha256}"')
-        accept = self.request.headers.get("Accept", "")
-        asks_for_fhir = "fhir+json" in accept or self.parameter("_format") in ("json", "fhir+json")
-        if asks_for_fhir:
+        if self.is_known(blob.sha256):
+            self.not_modified()
+            return
+        if self.parameter("_format") or "fhir+json" in self.request.headers.get("Accept", ""):
             self.answer(
                 {
                     "resourceType": "Binary",

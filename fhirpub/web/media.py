@@ -92,6 +92,7 @@ def _weighted(each: str) -> tuple[str, float]:
                 return name, float(parameter[2:])
             except ValueError:
                 return name, 0.0
-        if parameter.startswith("fhirversion=") and parameter[12:] not in ("4.0", "4.0.1"):
+        key, _, value = parameter.partition("=")
+        if key == "fhirversion" and value.strip('"') not in ("4.0", "4.0.1"):
             return name, 0.0
     return name, 1.0

@@ -17,9 +17,8 @@ class MetadataHandler(BaseHandler):
         statement: tuple[str, bytes] = self.application.settings["statement"]
         tag, body = statement
         self.set_header("ETag", tag)
-        if self.request.headers.get("If-None-Match") == tag:
-            self.set_status(304)
-            self.finish()
+        if self.is_known(tag.removeprefix("W/").strip('"')):
+            self.not_modified()
             return
         self.answer(body)
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 from fhirpub.errors import NoSuchResource
 from fhirpub.fhir.times import from_http
 from fhirpub.interactions.read import read, read_part, vread
 from fhirpub.interactions.records import whole
 from fhirpub.storage.contract import Version
 from fhirpub.web.base import BaseHandler
-
-_TAG = re.compile(r'(?:W/)?"([^"]*)"')
 
 
 class ReadHandler(BaseHandler):
@@ -32,17 +28,14 @@ class ReadHandler(BaseHandler):
         """Write a version, or 304 if the client has it (D-99)."""
         self.describe(found)
         if self._is_known(found):
-            self.set_status(304)
-            self.set_header("Cache-Control", "private, no-cache")
-            self.finish()
+            self.not_modified()
             return
         tenant_id, context = self.caller.tenant.id, self.services.context
         self.answer(await whole(found, tenant_id=tenant_id, context=context))
 
     def _is_known(self, found: Version) -> bool:
-        tags = self.request.headers.get("If-None-Match", "")
-        if tags:
-            return tags.strip() == "*" or str(found.version) in _TAG.findall(tags)
+        if self.request.headers.get("If-None-Match"):
+            return self.is_known(str(found.version))
         since = from_http(self.request.headers.get("If-Modified-Since", ""))
         return since is not None and found.updated // 1000 <= since // 1000
 
@@ -62,6 +55,8 @@ class VersionHandler(ReadHandler):
 class PartHandler(ReadHandler):
     """Read a patient or an organization that came with a resource (D-94)."""
 
+    belongs_to_others = True
+
     async def get(self, resource_id: str) -> None:
         """Read a part."""
         tenant, context = self.caller.tenant, self.services.context
@@ -75,7 +70,6 @@ class OwnHandler(BaseHandler):
     """Read what the service itself publishes: its statement, its operations (D-3, D-6)."""
 
     requires_token = True
-    scope = "r"
 
     def get(self, resource_id: str) -> None:
         """Read one of our own resources."""

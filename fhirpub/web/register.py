@@ -11,6 +11,8 @@ from fhirpub.interactions.submission import from_contained, from_parameters
 from fhirpub.web.base import BodyHandler
 from fhirpub.web.media import preference
 
+_HONOURED = ("minimal", "representation", "OperationOutcome")
+
 
 class RegisterHandler(BodyHandler):
     """Register a resource with its parts; the answer is the first one, for ever (D-78)."""
@@ -42,10 +44,12 @@ class RegisterHandler(BodyHandler):
         """Write the Parameters, or what the client prefers (D-74)."""
         response = registration.first.response
         wanted = preference(self.request.headers.get("Prefer", ""), "return")
-        if wanted:
+        if wanted in _HONOURED:
             self.set_header("Preference-Applied", f"return={wanted}")
         if wanted == "minimal":
             self.set_status(201)
+            self.clear_header("Content-Type")
+            self.set_header("Cache-Control", "private, no-cache")
             self.finish()
         elif wanted == "OperationOutcome":
             self.answer(_issues(loads(response, trusted=True)), status=201)

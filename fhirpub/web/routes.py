@@ -31,6 +31,7 @@ from fhirpub.web.token import (
     ServerMetadataHandler,
     SmartConfigurationHandler,
     TokenHandler,
+    write_method_not_allowed,
 )
 from fhirpub.web.update import UpdateHandler
 
@@ -111,12 +112,18 @@ class NotFoundHandler(BodyHandler):
     def check_content_type(self) -> None:
         """Take any body, to throw it away."""
 
+    def data_received(self, chunk: bytes) -> None:
+        """Throw a piece of the body away, however many there are."""
+
     def refuse(self) -> None:
         """Refuse once the body has been read."""
-        self.take_body()
         raise HTTPError(self.status)
 
-    get = head = post = put = patch = delete = refuse
+    get = head = post = put = patch = delete = options = refuse
+
+    def write_error(self, status_code: int, **kwargs: Any) -> None:
+        """Refuse a method that nobody has as any other."""
+        super().write_error(self.status if status_code == 405 else status_code, **kwargs)
 
 
 class MethodNotAllowedHandler(NotFoundHandler):
@@ -141,10 +148,25 @@ class MethodNotAllowedHandler(NotFoundHandler):
         super().write_error(status_code, **kwargs)
 
 
+class TokenMethodNotAllowedHandler(MethodNotAllowedHandler):
+    """Answer a method that the token endpoint does not have."""
+
+    def write_error(self, status_code: int, **kwargs: Any) -> None:  # noqa: ARG002 - Tornado's
+        """Tell the methods, in OAuth's words."""
+        self.set_header("Allow", self._allow)
+        write_method_not_allowed(self)
+
+
 @dataclass(slots=True)
 class _Path:
     pattern: re.Pattern[str]
     methods: dict[str, Route] = field(default_factory=dict)
+
+    @property
+    def refusing(self) -> type[MethodNotAllowedHandler]:
+        """The handler of the methods that the path does not have."""
+        own = any(route.handler is TokenHandler for route in self.methods.values())
+        return TokenMethodNotAllowedHandler if own else MethodNotAllowedHandler
 
 
 class _Application(Application):
@@ -171,7 +193,7 @@ class _Application(Application):
                 method = "GET" if request.method == "HEAD" else str(request.method)
                 route = path.methods.get(method)
                 if route is None:
-                    return MethodNotAllowedHandler, {"allow": _allow(path.methods)}, ()
+                    return path.refusing, {"allow": _allow(path.methods)}, ()
                 groups = [each.encode() for each in match.groups()]
                 return route.handler, {"type_name": route.type_name}, groups
         return NotFoundHandler, {}, ()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import Any
+
+from tornado.web import RequestHandler
 
 from fhirpub.errors import StoreUnavailable, Throttled, TokenRefused, TooLarge
 from fhirpub.fhir.strict_json import dumps
@@ -49,7 +52,7 @@ class TokenHandler(BodyHandler):
         }
         if grant.scope:
             answer["scope"] = grant.scope
-        self._write(answer)
+        _write(self, answer)
 
     def write_error(self, status_code: int, **kwargs: Any) -> None:
         """Write a refusal as OAuth errors are written (RFC 6749 section 5.2)."""
@@ -62,7 +65,7 @@ class TokenHandler(BodyHandler):
         elif isinstance(problem, TooLarge):
             status_code, text = 413, f"the request has more than {_MOST_BYTES} bytes"
         elif isinstance(problem, Throttled):
-            status_code, error, text = 429, "invalid_client", str(problem)
+            status_code, error, text = 429, "temporarily_unavailable", str(problem)
             self.set_header("Retry-After", str(problem.retry_after))
         elif isinstance(problem, StoreUnavailable):
             status_code, error, text = 503, "temporarily_unavailable", str(problem)
@@ -70,11 +73,19 @@ class TokenHandler(BodyHandler):
         elif status_code >= 500:
             error, text = "server_error", "the service could not answer"
         self.set_status(status_code)
-        self._write({"error": error, "error_description": text})
+        _write(self, {"error": error, "error_description": text})
 
-    def _write(self, answer: dict[str, Any]) -> None:
-        self.set_header("Content-Type", "application/json")
-        self.finish(dumps(answer))
+
+def write_method_not_allowed(handler: RequestHandler) -> None:
+    """Refuse a method at the token endpoint as OAuth errors are written (D-142)."""
+    handler.set_status(HTTPStatus.METHOD_NOT_ALLOWED)
+    handler.set_header("Cache-Control", "no-store")
+    _write(handler, {"error": "invalid_request", "error_description": "use POST here"})
+
+
+def _write(handler: RequestHandler, answer: dict[str, Any]) -> None:
+    handler.set_header("Content-Type", "application/json")
+    handler.finish(dumps(answer))
 
 
 class KeysHandler(BaseHandler):

@@ -147,6 +147,27 @@ FIELD_REFUSALS: dict[str, tuple[dict[str, Any], str]] = {
         body(specimen=[{"reference": "#s1"}]),
         f"{REPORT}.specimen[0].reference",
     ),
+    "a time before the year 1 in UTC": (
+        body(effectiveDateTime="0001-01-01T00:00:00+14:00"),
+        f"{REPORT}.effective",
+    ),
+    "ten digits of a second": (
+        body(issued="2026-11-20T10:05:00.1234567890Z"),
+        f"{REPORT}.issued",
+    ),
+    "a content type beyond ASCII": (
+        body(presentedForm=[document(contentType="application/pdf; x=日本")]),
+        f"{REPORT}.presentedForm[0].contentType",
+    ),
+    "a narrative without a status": (
+        body(
+            text={
+                "_status": {"extension": [{"url": "https://x.example", "valueCode": "x"}]},
+                "div": '<div xmlns="http://www.w3.org/1999/xhtml"><script>x</script></div>',
+            }
+        ),
+        f"{REPORT}.text.div",
+    ),
     "a narrative that runs something": (
         body(
             text={
@@ -187,6 +208,10 @@ RULE_REFUSALS: dict[str, tuple[dict[str, Any], str]] = {
         body(modifierExtension=[{"url": "https://x.example", "valueBoolean": True}]),
         f"{REPORT}.modifierExtension",
     ),
+    "implicit rules of the whole": (
+        body() | {"implicitRules": "https://x.example"},
+        "Parameters.implicitRules",
+    ),
     "implicit rules in the patient": (
         body(of_patient={"implicitRules": "https://x.example"}),
         f"{PATIENT}.implicitRules",
@@ -218,6 +243,7 @@ ENVELOPES: dict[str, Callable[[dict[str, Any]], Any]] = {
         sent
         | {"parameter": [{"name": "patient", "resource": organization()}, *sent["parameter"][1:]]}
     ),
+    "an id that is a number": lambda sent: sent | {"id": 5},
     "an entry that is text": lambda sent: sent | {"parameter": ["x", *sent["parameter"]]},
 }
 
@@ -519,3 +545,21 @@ def test_a_document_is_kept_as_it_was_sent(service: RunningService, lab: Integra
 
     assert (raw.body, raw.headers["content-type"]) == (PDF, "application/pdf")
     assert service.integrator().get(url).status == 404
+
+
+@pytest.mark.parametrize("system", ["http://[x", "https://[::1", "urn:x", "no scheme"])
+def test_an_organization_may_be_named_by_any_system(lab: Integrator, system: str) -> None:
+    sent = body(of_organization={"identifier": [{"system": system, "value": "x"}]})
+
+    assert lab.register(sent).status in (201, 400)
+
+
+def test_create_with_a_patient_without_id_is_refused(lab: Integrator) -> None:
+    sent = report(
+        "C-9",
+        contained=[patient(id=None), organization()],
+        subject={"reference": "#None"},
+        performer=[{"reference": "#o1"}],
+    )
+
+    assert lab.request("POST", "/fhir/r4/DiagnosticReport", sent).status == 400

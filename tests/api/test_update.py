@@ -189,3 +189,18 @@ def test_a_withdrawn_report_can_be_read(lab: Integrator, path: str) -> None:
     update(lab, path, status="entered-in-error")
 
     assert lab.get(path).json["status"] == "entered-in-error"
+
+
+@pytest.mark.parametrize("field", ["status", "conclusion"])
+def test_extensions_without_their_value_are_a_400(lab: Integrator, path: str, field: str) -> None:
+    extensions = {"extension": [{"url": "https://x.example", "valueString": "x"}]}
+
+    answer = update(lab, path, **{f"_{field}": extensions})
+
+    assert (answer.status, answer.blamed) == (400, {f"DiagnosticReport.{field}"})
+
+
+def test_the_names_of_refused_fields_are_in_the_words_too(lab: Integrator, path: str) -> None:
+    answer = update(lab, path, code={"text": "x"})
+
+    assert "code cannot be updated" in answer.issues[0]["diagnostics"]

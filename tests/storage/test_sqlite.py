@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import os
 import random
 import resource
 import shutil
@@ -15,6 +14,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import AsyncExitStack
@@ -31,6 +31,7 @@ from fhirpub.testing.store_contract import (
     LAB,
     Reopen,
     StoreContract,
+    a_key,
     a_version,
     match,
     new_id,
@@ -170,16 +171,35 @@ async def test_two_processes_that_add_the_same_keys_have_one_winner_for_each(
         assert stored.body == (b"a" if key in won[0] else b"b")
 
 
-async def test_stores_that_start_at_once_on_no_file_all_start(path: Path) -> None:
-    stores = [SqliteStore(path, deadline_seconds=10) for _ in range(8)]
+@pytest.mark.parametrize("attempt", range(5))
+async def test_stores_that_start_at_once_on_no_file_all_start(path: Path, attempt: int) -> None:
+    stores = [SqliteStore(path, deadline_seconds=10) for _ in range(12)]
 
     await asyncio.gather(*(each.start() for each in stores))
 
     version = a_version()
     assert await stores[0].add(LAB, version)
-    assert [await each.latest(LAB, version.id) for each in stores] == [version] * 8
+    assert [await each.latest(LAB, version.id) for each in stores] == [version] * 12
     for each in stores:
         await each.stop()
+
+
+async def test_writes_that_read_first_wait_for_one_another(
+    store: Store, other_store: Store
+) -> None:
+    async def rotate(own: Store, name: str) -> int:
+        rotated = 0
+        for number in range(100):
+            unretired = [
+                each.kid for each in await own.signing_keys("sandbox") if not each.retired
+            ]
+            new = a_key(f"{name}{number}", created=number + 1)
+            rotated += await own.rotate_signing_key(new, expected=unretired)
+        return rotated
+
+    rotated = await asyncio.gather(rotate(store, "a"), rotate(other_store, "b"))
+
+    assert len(await store.signing_keys("sandbox")) == sum(rotated) > 100
 
 
 @pytest.mark.slow
@@ -191,7 +211,7 @@ async def test_what_was_acknowledged_survives_a_kill_of_the_writer(
         writer = process(ADDING_WITHOUT_END, str(path))
         assert writer.stdout is not None
         acknowledged.add(writer.stdout.readline().strip())
-        time.sleep(0.02 + number * 0.02)
+        await asyncio.sleep(0.02 + number * 0.02)
         writer.send_signal(signal.SIGKILL)
         # The last line may have been cut by the kill.
         acknowledged |= {line[:-1] for line in writer.communicate()[0].splitlines(keepends=True)}
@@ -237,34 +257,46 @@ async def test_a_file_of_a_newer_release_is_refused(path: Path, store: Store) ->
         await SqliteStore(path, deadline_seconds=1).start()
 
 
-async def test_another_programs_database_is_refused_and_left_alone(path: Path) -> None:
+@pytest.fixture
+def theirs(path: Path) -> Path:
+    """Another program's database."""
     path.parent.mkdir()
     with contextlib.closing(sqlite3.connect(path)) as connection:
         connection.execute("CREATE TABLE theirs (x)")
+    return path
+
+
+@pytest.fixture
+def letter(path: Path) -> Path:
+    """A file that is no database."""
+    path.parent.mkdir()
+    path.write_bytes(b"Dear Sir or Madam, " * 100)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("file", "reason"), [("theirs", "another program"), ("letter", "not an SQLite database")]
+)
+def test_a_file_that_is_not_ours_is_refused_and_left_alone(
+    request: pytest.FixtureRequest, file: str, reason: str
+) -> None:
+    path: Path = request.getfixturevalue(file)
     before = path.read_bytes()
 
-    with pytest.raises(ConfigurationError, match="another program"):
-        await SqliteStore(path, deadline_seconds=1).start()
+    with pytest.raises(ConfigurationError, match=reason):
+        asyncio.run(SqliteStore(path, deadline_seconds=1).start())
 
     assert path.read_bytes() == before
     assert list(path.parent.iterdir()) == [path]
 
 
-async def test_a_file_that_is_no_database_is_refused_and_left_alone(path: Path) -> None:
-    path.parent.mkdir()
-    path.write_bytes(b"minutes of the meeting " * 100)
-
-    with pytest.raises(ConfigurationError, match="not an SQLite database"):
-        await SqliteStore(path, deadline_seconds=1).start()
-
-    assert path.read_bytes() == b"minutes of the meeting " * 100
-
-
-async def test_a_place_where_no_file_can_be_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("place", ["file/x.db", "directory"])
+def test_a_place_where_no_file_can_be_is_refused(tmp_path: Path, place: str) -> None:
     (tmp_path / "file").touch()
+    (tmp_path / "directory").mkdir()
 
-    with pytest.raises(ConfigurationError, match="cannot be made"):
-        await SqliteStore(tmp_path / "file" / "x.db", deadline_seconds=1).start()
+    with pytest.raises(ConfigurationError, match="cannot be made or opened"):
+        asyncio.run(SqliteStore(tmp_path / place, deadline_seconds=1).start())
 
 
 @pytest.mark.parametrize(
@@ -294,7 +326,6 @@ def test_a_url_names_a_file(url: str, expected: Path) -> None:
         "sqlite:///:memory:",
         "sqlite:///x.db?mode=ro",
         "sqlite:///x.db#part",
-        "sqlite:///..",
         "SQLITE:///x.db",
         "mongodb://host/x",
     ],
@@ -391,6 +422,26 @@ async def test_a_file_locked_for_too_long_is_unavailable_for_writes_alone(
     assert await hasty.add(LAB, a_version())
 
 
+async def test_a_write_beyond_the_deadline_is_unavailable_and_happens_all_the_same(
+    store: Store, hasty: SqliteStore
+) -> None:
+    version, written = a_version(), threading.Event()
+    assert hasty._file is not None
+    slow = asyncio.create_task(hasty._file.write(lambda _connection: written.wait(5)))
+    await asyncio.sleep(0.05)
+
+    begun = time.monotonic()
+    with pytest.raises(StoreUnavailable):
+        await hasty.add(LAB, version)
+    waited = time.monotonic() - begun
+    written.set()
+    await asyncio.gather(slow, return_exceptions=True)
+    await hasty.stop()
+
+    assert waited < 1
+    assert await store.latest(LAB, version.id) == version
+
+
 async def test_reads_beyond_the_deadline_end_and_free_their_threads(hasty: SqliteStore) -> None:
     def endless(connection: sqlite3.Connection) -> object:
         numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
@@ -416,6 +467,17 @@ async def test_a_version_that_cannot_be_written_harms_no_other(store: Store) -> 
 
     assert isinstance(results.pop(5), OverflowError)
     assert results == [True] * 10
+
+
+async def test_of_one_key_twice_in_a_batch_the_first_wins(store: Store) -> None:
+    first = a_version(body=b"first")
+
+    added = await asyncio.gather(
+        store.add(LAB, first), store.add(LAB, replace(first, body=b"second"))
+    )
+
+    assert list(added) == [True, False]
+    assert await store.latest(LAB, first.id) == first
 
 
 async def test_megabytes_are_read_away_from_the_event_loop(store: SqliteStore) -> None:
@@ -480,8 +542,19 @@ async def test_lists_of_everything_are_not_sorted(
 
 @pytest.mark.parametrize(
     "statement",
-    [sql.LATEST, sql.LATEST_IF_SMALL, sql.EXACT, sql.EXACT_IF_SMALL, sql.HISTORY]
-    + [sql.BLOBS, sql.BLOBS_SIZE, sql.SWEEP, sql.NAME_BLOB, sql.TENANT, sql.CLIENT],
+    [
+        sql.LATEST,
+        sql.LATEST_IF_SMALL,
+        sql.EXACT,
+        sql.EXACT_IF_SMALL,
+        sql.HISTORY,
+        sql.BLOBS,
+        sql.BLOBS_SIZE,
+        sql.SWEEP,
+        sql.NAME_BLOB,
+        sql.TENANT,
+        sql.CLIENT,
+    ],
 )
 async def test_every_other_question_goes_through_an_index(
     path: Path, store: Store, statement: str

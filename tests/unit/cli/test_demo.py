@@ -69,6 +69,22 @@ def test_the_commands_work_when_pasted(shown: str) -> None:
     assert answers == STATUSES[1:]
 
 
+def test_the_invitation_works_when_pasted(shown: str, environment: dict[str, str]) -> None:
+    script = shown.partition("From a second terminal:\n")[2].partition("Ctrl-C")[0]
+
+    pasted = subprocess.run(
+        ["bash", "-ec", script],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert pasted.returncode == 0, pasted.stderr
+    assert pasted.stdout.startswith("Published DiagnosticReport ")
+
+
 def test_several_mistakes_are_named_at_once(run: Any) -> None:
     refusal = run("demo", "--exit", "--port", "0").stdout.rpartition("9. ")[2]
 

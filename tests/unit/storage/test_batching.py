@@ -170,8 +170,8 @@ async def test_a_caller_that_goes_away_before_the_commit_changes_nothing() -> No
 
     commits.finish()
 
-    assert await tasks[0] == "A"
-    assert await tasks[2] == "C"
+    assert await asyncio.wait_for(tasks[0], timeout=5) == "A"
+    assert await asyncio.wait_for(tasks[2], timeout=5) == "C"
     assert commits.batches == [["a", "b", "c"]]
 
 
@@ -184,7 +184,7 @@ async def test_a_caller_that_goes_away_during_the_commit_changes_nothing() -> No
 
     commits.finish()
 
-    assert await tasks[1] == "B"
+    assert await asyncio.wait_for(tasks[1], timeout=5) == "B"
     assert commits.batches == [["a", "b"]]
 
 
@@ -209,7 +209,7 @@ async def test_beyond_the_bound_nothing_more_is_taken() -> None:
     await turns()
 
     with pytest.raises(StoreUnavailable):
-        await commits.group.add("d")
+        await asyncio.wait_for(commits.group.add("d"), timeout=5)
 
     commits.finish(2)
     await asyncio.gather(*tasks)

@@ -1,0 +1,120 @@
+"""Independent R4 validators, each in an environment of its own and asked line by line.
+
+None of their code is ours, and none of it is imported here: they pin libraries that the
+service must not depend on. ``python tests/corpus/validator.py`` makes the environments.
+
+- ``fhir.resources`` 6.4.0, the last with plain R4 models; needs pydantic 1.
+- ``fhirclient``, the SMART client's R4 models, which refuse what they do not know.
+- ``fhircraft``, models made from the official definitions, which also evaluate invariants.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import json
+import os
+import subprocess
+import sys
+import venv
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+WORKER = Path(__file__).with_name("validator_worker.py")
+
+PINS = {
+    "fhir.resources": ("fhir.resources==6.4.0", "pydantic==1.10.27"),
+    "fhirclient": ("fhirclient==4.4.0",),
+    "fhircraft": ("fhircraft==0.9.0",),
+}
+
+
+def cache_folder() -> Path:
+    """Return where the environments are kept between runs."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"  # noqa: TID251  # tests only
+    return Path(base) / "fhirpub-validators"
+
+
+def python_of(name: str, folder: Path) -> Path:
+    """Return the interpreter of a validator's environment, making the environment if needed."""
+    home = folder / "-".join((*PINS[name], f"py{sys.version_info[0]}{sys.version_info[1]}"))
+    folder.mkdir(parents=True, exist_ok=True)
+    python = home / "bin" / "python"
+    with (folder / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # test processes may come together
+        if not (home / "ready").exists():
+            venv.create(home, with_pip=True, clear=True)
+            pip = (str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check")
+            subprocess.run((*pip, *PINS[name]), check=True)
+            (home / "ready").touch()
+    return python
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What a validator says against a resource."""
+
+    validator: str
+    reason: str
+
+
+class Validator:
+    """One running worker; a context manager, and not for two threads at once."""
+
+    def __init__(self, name: str, folder: Path | None = None) -> None:
+        self.name = name
+        python = python_of(name, folder or cache_folder())
+        self._worker = subprocess.Popen(
+            [python, "-W", "ignore", WORKER, name],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            encoding="utf-8",
+        )
+
+    def fault(self, resource: dict[str, Any]) -> Fault | None:
+        """Return what is wrong with the resource, or nothing."""
+        assert self._worker.stdin is not None
+        assert self._worker.stdout is not None
+        self._worker.stdin.write(json.dumps(resource) + "\n")
+        self._worker.stdin.flush()
+        answer = self._worker.stdout.readline().rstrip("\n")
+        if not answer:
+            raise RuntimeError(f"the validator {self.name} stopped")
+        return None if answer == "ok" else Fault(self.name, answer)
+
+    def close(self) -> None:
+        """End the worker by closing its input."""
+        self._worker.communicate()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def faults(resource: dict[str, Any], validators: Iterable[Validator]) -> list[Fault]:
+    """Return what all validators say against a resource."""
+    found = (validator.fault(resource) for validator in validators)
+    return [each for each in found if each is not None]
+
+
+def main() -> None:
+    """Make the environments, so that a later run needs no network."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", nargs="?", type=Path, default=cache_folder())
+    folder = parser.parse_args().folder
+    for name in PINS:
+        print(name, python_of(name, folder))
+
+
+if __name__ == "__main__":
+    main()

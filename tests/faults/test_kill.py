@@ -1,0 +1,146 @@
+"""The process is killed in the middle of its work: what was acknowledged is there afterwards."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from itertools import chain
+from pathlib import Path
+
+import pytest
+
+from fhirpub.testing.process import ServiceProcess
+from fhirpub.testing.service import Integrator
+from tests.faults.load import Publisher, Sent, check_all, check_file, run_until_answers_fail
+
+pytestmark = pytest.mark.slow
+
+_KILLS = 20
+_MOST_REQUESTS = 60
+_seconds = random.Random(20261121)
+
+
+@pytest.fixture
+def one_process(tmp_path: Path) -> Iterator[ServiceProcess]:
+    with ServiceProcess(tmp_path) as process:
+        yield process
+
+
+@pytest.fixture
+def two_workers(tmp_path: Path) -> Iterator[ServiceProcess]:
+    with ServiceProcess(tmp_path, workers=2) as process:
+        yield process
+
+
+def publishers_of(lab: Integrator, *, seed: int, how_many: int = 5) -> list[Publisher]:
+    return [Publisher(lab, seed=seed * 100 + number) for number in range(how_many)]
+
+
+def kill_under_load(process: ServiceProcess, publishers: list[Publisher]) -> list[Sent]:
+    """Kill everything in the middle of the load; return what was sent meanwhile."""
+    threads = run_until_answers_fail(publishers, process.port, _MOST_REQUESTS)
+    time.sleep(_seconds.uniform(0.02, 0.25))
+    process.kill()
+    for each in threads:
+        each.join()
+    assert [each.refusals for each in publishers if each.refusals] == []
+    return list(chain.from_iterable(each.sent for each in publishers))
+
+
+def test_a_killed_service_has_lost_nothing_that_it_acknowledged(
+    one_process: ServiceProcess,
+) -> None:
+    lab = one_process.integrator()
+    everything: list[Sent] = []
+    in_doubt = 0
+
+    for kill in range(_KILLS):
+        sent = kill_under_load(one_process, publishers_of(lab, seed=kill))
+        in_doubt += sum(not each.answer or each.unanswered is not None for each in sent)
+        one_process.start()
+        check_all(lab, sent)
+        everything += sent
+
+    check_all(lab, random.Random(1).sample(everything, min(200, len(everything))))
+    check_file(one_process.database)
+    assert in_doubt > _KILLS, "the kills came when nothing was under way"
+
+
+def test_workers_killed_with_their_supervisor_have_lost_nothing(
+    two_workers: ServiceProcess,
+) -> None:
+    lab = two_workers.integrator()
+
+    for kill in range(4):
+        sent = kill_under_load(two_workers, publishers_of(lab, seed=1000 + kill))
+        two_workers.start()
+        check_all(lab, sent)
+
+    check_file(two_workers.database)
+
+
+def test_a_killed_worker_is_replaced_while_clients_go_on(two_workers: ServiceProcess) -> None:
+    lab = two_workers.integrator()
+    publishers = publishers_of(lab, seed=2000)
+    enough = threading.Event()
+    threads = [
+        threading.Thread(target=each.publish_on, args=(two_workers.port, enough))
+        for each in publishers
+    ]
+    for each in threads:
+        each.start()
+
+    for kill in range(4):
+        time.sleep(0.25)
+        kill_one_worker(two_workers, kill % 2)
+    answered = [len(each.acknowledged) for each in publishers]
+    time.sleep(0.5)
+    enough.set()
+    for each in threads:
+        each.join()
+
+    assert all(len(p.acknowledged) > n for p, n in zip(publishers, answered, strict=True))
+    assert [each.refusals for each in publishers if each.refusals] == []
+    assert any(each.failures for each in publishers)
+    sent = list(chain.from_iterable(each.sent for each in publishers))
+    in_doubt = [each for each in sent if not each.answer or each.unanswered is not None]
+    check_all(lab, [*in_doubt, *random.Random(1).sample(sent, min(200, len(sent)))])
+    check_file(two_workers.database)
+
+
+def test_a_killed_supervisor_leaves_no_workers_behind(two_workers: ServiceProcess) -> None:
+    workers = two_workers.workers
+
+    os.kill(two_workers.pid, signal.SIGKILL)
+
+    assert wait_until(lambda: not any(is_running(each) for each in workers))
+
+
+def is_running(pid: int) -> bool:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+def kill_one_worker(process: ServiceProcess, number: int) -> None:
+    """Kill a worker and wait for its successor."""
+    victim = process.workers[number]
+    os.kill(victim, signal.SIGKILL)
+    replaced = wait_until(lambda: len(process.workers) == 2 and victim not in process.workers)
+    assert replaced
+
+
+def wait_until(true: Callable[[], bool], seconds: float = 10.0) -> bool:
+    """Return whether it became true in time."""
+    until = time.monotonic() + seconds
+    while not true():
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.01)
+    return True

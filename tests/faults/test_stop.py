@@ -1,0 +1,229 @@
+"""SIGTERM: what was accepted is answered, what was acknowledged is kept, and then it ends."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from itertools import chain
+from pathlib import Path
+
+import pytest
+
+from fhirpub.fhir.strict_json import dumps, loads
+from fhirpub.testing.process import ServiceProcess
+from fhirpub.testing.service import Integrator
+from tests.bodies import document, register_body
+from tests.faults.load import Publisher, check_all, check_file, run_until_answers_fail
+
+pytestmark = pytest.mark.slow
+
+_REGISTER = "/fhir/r4/DiagnosticReport/$register"
+_DRAIN_SECONDS = 8.0
+
+
+@pytest.fixture(params=[1, 2], ids=["one process", "two workers"])
+def process(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ServiceProcess]:
+    settings = {"server": {"drain_seconds": _DRAIN_SECONDS}}
+    with ServiceProcess(tmp_path, workers=request.param, settings=settings) as running:
+        yield running
+
+
+def head_of(lab: Integrator, body: bytes) -> bytes:
+    lines = [
+        f"POST {_REGISTER} HTTP/1.1",
+        "Host: localhost",
+        f"Authorization: Bearer {lab.token}",
+        "Content-Type: application/fhir+json",
+        f"Content-Length: {len(body)}",
+    ]
+    return "\r\n".join([*lines, "", ""]).encode()
+
+
+def answer_on(connection: socket.socket) -> tuple[int, bytes]:
+    with closing(http.client.HTTPResponse(connection)) as response:
+        response.begin()
+        return response.status, response.read()
+
+
+def test_a_stop_under_load_loses_nothing_and_cuts_no_answer_off(process: ServiceProcess) -> None:
+    lab = process.integrator()
+
+    for stop in range(2):
+        publishers = [Publisher(lab, seed=3000 + stop * 10 + number) for number in range(5)]
+        threads = run_until_answers_fail(publishers, process.port, 2000)
+        time.sleep(0.4)
+        begun = time.monotonic()
+        process.terminate()
+        status = process.wait()
+        seconds = time.monotonic() - begun
+        for each in threads:
+            each.join()
+        process.start()
+
+        assert status == 0
+        assert seconds < _DRAIN_SECONDS
+        check_all(lab, chain.from_iterable(each.sent[-15:] for each in publishers))
+        assert all(each.acknowledged for each in publishers)
+        assert [each.refusals for each in publishers if each.refusals] == []
+        failures = list(chain.from_iterable(each.failures for each in publishers))
+        assert all(is_before_any_answer(each) for each in failures), failures
+
+    check_file(process.database)
+
+
+def is_before_any_answer(failure: Exception) -> bool:
+    """Tell a connection that is refused or closed from an answer that is cut off."""
+    return isinstance(failure, (ConnectionError, http.client.CannotSendRequest))
+
+
+def test_a_body_on_its_way_is_still_taken_and_answered(process: ServiceProcess) -> None:
+    lab = process.integrator()
+    body = dumps(register_body("on-its-way"))
+
+    with closing(socket.create_connection(("127.0.0.1", process.port), timeout=20)) as sending:
+        sending.sendall(head_of(lab, body) + body[:100])
+        time.sleep(0.3)
+        process.terminate()
+        time.sleep(0.5)
+        sending.sendall(body[100:])
+        status, answer = answer_on(sending)
+
+    assert process.wait() == 0
+    assert status == 201
+    process.start()
+    assert lab.register(body).body == answer
+
+
+def test_a_large_answer_on_its_way_arrives_whole(process: ServiceProcess) -> None:
+    lab = process.integrator()
+    documents = [document(b"%PDF-" + os.urandom(4_000_000)) for _ in range(4)]
+    registered = lab.register(register_body("large", presentedForm=documents))
+    path = registered.headers["location"].removeprefix(lab.service.base_url)
+
+    with closing(slow_reader(process.port)) as reading:
+        asked = f"GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {lab.token}\r\n\r\n"
+        reading.sendall(asked.encode())
+        time.sleep(0.7)
+        process.terminate()
+        time.sleep(0.7)
+        status, answer = answer_on(reading)
+
+    assert process.wait() == 0
+    assert status == 200
+    assert [each["data"] for each in loads(answer)["presentedForm"]] == [
+        each["data"] for each in documents
+    ]
+
+
+def slow_reader(port: int) -> socket.socket:
+    """Return a connection that takes little before it is read."""
+    reading = socket.socket()
+    reading.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    reading.settimeout(20)
+    reading.connect(("127.0.0.1", port))
+    return reading
+
+
+def test_idle_connections_do_not_hold_the_stop_up(process: ServiceProcess) -> None:
+    idle = [socket.create_connection(("127.0.0.1", process.port)) for _ in range(5)]
+    time.sleep(0.2)
+    begun = time.monotonic()
+
+    process.terminate()
+    status = process.wait()
+
+    assert status == 0
+    assert time.monotonic() - begun < 2
+    for each in idle:
+        each.close()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_client_that_never_ends_is_waited_for_as_long_as_configured(
+    tmp_path: Path, workers: int
+) -> None:
+    settings = {"server": {"drain_seconds": 1.0}}
+    with ServiceProcess(tmp_path, workers=workers, settings=settings) as process:
+        lab = process.integrator()
+        body = dumps(register_body("never"))
+        sending = socket.create_connection(("127.0.0.1", process.port))
+        sending.sendall(head_of(lab, body) + body[:100])
+        time.sleep(0.3)
+        begun = time.monotonic()
+
+        process.terminate()
+        status = process.wait()
+        seconds = time.monotonic() - begun
+        sending.close()
+
+    assert status == 0
+    assert 0.9 < seconds < 4
+
+
+def test_nobody_is_let_in_while_it_stops(process: ServiceProcess) -> None:
+    lab = process.integrator()
+    body = dumps(register_body("keeps it open"))
+
+    with closing(socket.create_connection(("127.0.0.1", process.port), timeout=20)) as sending:
+        sending.sendall(head_of(lab, body))
+        time.sleep(0.3)
+        process.terminate()
+        time.sleep(0.5)
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", process.port)).close()
+        sending.sendall(body)
+        status, _ = answer_on(sending)
+
+    assert status == 201
+    assert process.wait() == 0
+
+
+def test_ctrl_c_stops_it_as_sigterm_does(process: ServiceProcess) -> None:
+    os.killpg(process.pid, signal.SIGINT)
+
+    assert process.wait() == 0
+
+
+def test_a_stop_while_a_worker_is_replaced_ends_all(tmp_path: Path) -> None:
+    with ServiceProcess(tmp_path, workers=2) as process:
+        for delay in (0.0, 0.002, 0.01, 0.05, 0.2):
+            os.kill(process.workers[0], signal.SIGKILL)
+            time.sleep(delay)
+            process.terminate()
+
+            assert process.wait(15) == 0
+            process.start()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_port_that_is_taken_is_one_line_and_status_1(
+    process: ServiceProcess, tmp_path: Path, workers: int
+) -> None:
+    folder = tmp_path / "second"
+    folder.mkdir()
+    settings = {"server": {"port": process.port}}
+    second = ServiceProcess(folder, workers=workers, settings=settings)
+
+    with pytest.raises(RuntimeError, match="not ready"), second:
+        pass
+
+    (line,) = second.errors.read_text().splitlines()
+    assert f"port {process.port}" in line
+    assert "--port" in line
+    assert second.status == 1
+
+
+def test_two_stops_at_once_are_one(process: ServiceProcess) -> None:
+    threads = [threading.Thread(target=process.terminate) for _ in range(2)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+
+    assert process.wait() == 0

@@ -1,0 +1,90 @@
+"""Bytes on a socket, for requests that no HTTP library would send."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import socket
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from fhirpub.testing.service import Answer, Service
+
+PATIENCE_SECONDS = 20.0
+_STATUS = re.compile(rb"HTTP/1\.1 ([0-9]{3}) ")  # a body ends where the next answer begins
+
+
+@dataclass(frozen=True, slots=True)
+class Talk:
+    """What the service said, and whether it then closed the connection."""
+
+    received: bytes
+    closed: bool
+
+    @property
+    def status(self) -> int:
+        """The first status, or 0 if nothing was said."""
+        return int(self.received.split(b" ", 2)[1]) if self.received else 0
+
+    @property
+    def statuses(self) -> list[int]:
+        """The status of every answer to a pipeline."""
+        return [int(each) for each in _STATUS.findall(self.received)]
+
+    @property
+    def answer(self) -> Answer:
+        """The first answer, as an HTTP library would give it."""
+        head, _, body = self.received.partition(b"\r\n\r\n")
+        _status, *lines = head.decode("latin-1").split("\r\n")
+        pairs = (each.partition(":") for each in lines)
+        headers = {name.lower(): value.strip() for name, _, value in pairs}
+        return Answer(self.status, headers, body)
+
+
+def talk(service: Service, *pieces: bytes, seconds: float = PATIENCE_SECONDS) -> Talk:
+    """Send pieces, ignoring what comes back, then listen until there is silence or an end."""
+    address = ("127.0.0.1", service.config.server.port)
+    with socket.create_connection(address, timeout=PATIENCE_SECONDS) as connection:
+        _send(connection, pieces)
+        return _listen(connection, seconds)
+
+
+def request(
+    service: Service,
+    start: str,
+    *headers: str,
+    body: bytes | Iterable[bytes] = b"",
+    host: str = "Host: localhost",
+) -> Talk:
+    """Send one request with these header lines and nothing else, and ask for the end."""
+    lines = [f"{start} HTTP/1.1", *filter(None, [host]), *headers, "Connection: close"]
+    head = "".join(f"{each}\r\n" for each in lines).encode("latin-1") + b"\r\n"
+    return talk(service, head, *([body] if isinstance(body, bytes) else body))
+
+
+def chunked(total: int, size: int = 65_536) -> Iterable[bytes]:
+    """Yield a body of blanks in chunked encoding."""
+    for start in range(0, total, size):
+        length = min(size, total - start)
+        yield b"%x\r\n%b\r\n" % (length, b" " * length)
+    yield b"0\r\n\r\n"
+
+
+def _send(connection: socket.socket, pieces: Iterable[bytes]) -> None:
+    """Send until the other side does not want more."""
+    with contextlib.suppress(ConnectionError):
+        for each in pieces:
+            connection.sendall(each)
+
+
+def _listen(connection: socket.socket, seconds: float) -> Talk:
+    connection.settimeout(seconds)
+    received = b""
+    try:
+        while chunk := connection.recv(65_536):
+            received += chunk
+    except TimeoutError:
+        return Talk(received, closed=False)
+    except ConnectionError:
+        return Talk(received, closed=True)
+    return Talk(received, closed=True)

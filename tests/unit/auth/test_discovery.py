@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from fhirpub.errors import TokenRefused
+from tests.unit.auth.conftest import ISSUER, World
+
+BASE = "https://fhir.example.org"
+
+
+async def test_the_server_metadata_say_what_is_offered(world: World) -> None:
+    assert world.tokens.metadata(BASE) == {
+        "issuer": ISSUER,
+        "token_endpoint": "https://fhir.example.org/oauth/token",
+        "jwks_uri": "https://fhir.example.org/.well-known/jwks.json",
+        "grant_types_supported": ["client_credentials"],
+        "response_types_supported": [],
+        "token_endpoint_auth_methods_supported": ["client_secret_basic", "client_secret_post"],
+    }
+
+
+@pytest.mark.parametrize("enforced", [True, False])
+async def test_scopes_are_a_capability_only_where_they_are_enforced(
+    make_world: Callable[..., Any], *, enforced: bool
+) -> None:
+    world: World = await make_world(enforce_scopes=enforced)
+
+    smart = world.tokens.smart_configuration(BASE)
+
+    assert world.tokens.metadata(BASE).items() <= smart.items()
+    assert ("permission-v2" in smart["capabilities"]) is enforced
+    assert "client-confidential-symmetric" in smart["capabilities"]
+
+
+@pytest.mark.parametrize("grant", ["authorization_code", "refresh_token", "password"])
+async def test_a_grant_that_is_not_listed_is_refused(world: World, grant: str) -> None:
+    with pytest.raises(TokenRefused) as raised:
+        await world.ask(grant_type=grant)
+
+    assert raised.value.error == "invalid_request"
