@@ -65,9 +65,7 @@ async def register(candidate: Candidate, *, tenant: Tenant, context: Context) ->
     known = await resources.version(tenant.id, version.id, 1)
     if known is not None:
         return Registration(known, created=False)
-    if candidate.blobs:
-        await resources.add_blobs(tenant.id, candidate.blobs)
-    if await resources.add(tenant.id, version):
+    if await resources.add(tenant.id, version, candidate.blobs):
         return Registration(version, created=True)
     winner = await resources.version(tenant.id, version.id, 1)
     if winner is None:

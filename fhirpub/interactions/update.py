@@ -108,9 +108,7 @@ async def update(
         latest = await read(resource_type.name, resource_id, tenant=tenant, context=context)
         check_precondition(if_match, latest)
         candidate = await prepared(latest)
-        if candidate.blobs:
-            await context.resources.add_blobs(tenant.id, candidate.blobs)
-        if await context.resources.add(tenant.id, candidate.version):
+        if await context.resources.add(tenant.id, candidate.version, candidate.blobs):
             return candidate.version
     raise StoreUnavailable(f"lost {_RACES} races for the next version")
 

@@ -133,8 +133,12 @@ class Resources(ABC):
     """Resources and documents, apart by tenant; safe to call from many tasks and processes."""
 
     @abstractmethod
-    async def add(self, tenant: str, version: Version) -> bool:
+    async def add(self, tenant: str, version: Version, blobs: Collection[Blob] = ()) -> bool:
         """Insert a version as one atomic, durable step; return whether this call did it.
+
+        ``blobs`` are the documents that it names and that may not be kept yet: they are durable
+        before the version can be read. Bytes that are kept already change nothing, but count as
+        fresh for :meth:`sweep_blobs`.
 
         False: the key (id, version) is taken, whoever took it. Of any number of racing calls
         for one key exactly one gets True. When True is returned the version, its response,
@@ -159,13 +163,6 @@ class Resources(ABC):
     @abstractmethod
     async def search(self, tenant: str, query: SearchQuery) -> Page:
         """Return a page of the resources that match, each in its newest version."""
-
-    @abstractmethod
-    async def add_blobs(self, tenant: str, blobs: Collection[Blob]) -> None:
-        """Keep documents, durably, before the version that names them is added.
-
-        The same bytes again change nothing but count as fresh for :meth:`sweep_blobs`.
-        """
 
     @abstractmethod
     async def blobs(self, tenant: str, names: Collection[str]) -> Mapping[str, Blob]:

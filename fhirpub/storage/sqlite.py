@@ -69,8 +69,8 @@ class SqliteStore(Store):
         if file is not None:
             await file.close()
 
-    async def add(self, tenant: str, version: Version) -> bool:
-        addition = Addition(tenant, version)
+    async def add(self, tenant: str, version: Version, blobs: Collection[Blob] = ()) -> bool:
+        addition = Addition(tenant, version, blobs, now=self._clock())
         added: bool = await self._open.write(addition, size=addition.size)
         return added
 
@@ -110,16 +110,6 @@ class SqliteStore(Store):
             return Page(versions, total, more=len(found) > len(versions))
 
         return await self._open.read(look)
-
-    async def add_blobs(self, tenant: str, blobs: Collection[Blob]) -> None:
-        def work(connection: sqlite3.Connection) -> None:
-            for each in kept:
-                row = (each.sha256, each.content_type, len(each.data), self._clock())
-                ((number,),) = connection.execute(sql.ADD_BLOB, (tenant, *row))
-                connection.execute(sql.ADD_BYTES, (number, each.data))
-
-        kept = tuple(blobs)
-        await self._open.write(work, size=sum(len(each.data) for each in kept))
 
     async def blobs(self, tenant: str, names: Collection[str]) -> Mapping[str, Blob]:
         key = (tenant, sql.json_list(names))

@@ -11,7 +11,7 @@ import asyncio
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import chain
@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 from fhirpub.errors import ConfigurationError, StoreUnavailable
 from fhirpub.storage import sqlite_schema as sql
 from fhirpub.storage.batching import GroupCommit
-from fhirpub.storage.contract import Version
+from fhirpub.storage.contract import Blob, Version
 
 R = TypeVar("R")
 Row = tuple[Any, ...]
@@ -139,35 +139,53 @@ class File:
 
 
 class Addition:
-    """A version on its way in, already as a row."""
+    """A version on its way in with its documents, already as rows."""
 
-    __slots__ = ("documents", "key", "row", "size")
+    __slots__ = ("blobs", "data", "key", "row", "size")
 
-    def __init__(self, tenant: str, version: Version) -> None:
+    def __init__(
+        self, tenant: str, version: Version, blobs: Collection[Blob], *, now: int
+    ) -> None:
         v = version
         self.key = (v.id, v.version)
-        self.size = len(v.events) + len(v.body) + len(v.response) + len(v.parts)
-        self.documents = [(tenant, sha256, v.id, v.version) for sha256 in v.documents]
+        size = len(v.events) + len(v.body) + len(v.response) + len(v.parts)
         identity = (v.id, v.version, tenant, v.type, v.system, v.value)
-        state = (v.status, v.created, v.updated, " ".join(v.documents), self.size)
+        state = (v.status, v.created, v.updated, " ".join(v.documents), size)
         self.row = (*identity, *state, v.events, v.body, v.response, v.parts)
+        self.blobs = {
+            (tenant, each.sha256): (tenant, each.sha256, each.content_type, len(each.data), now)
+            for each in blobs
+        }
+        self.data = {(tenant, each.sha256): each.data for each in blobs}
+        self.size = size + sum(map(len, self.data.values()))
 
 
 def _add(connection: sqlite3.Connection, additions: Sequence[Addition]) -> set[Addition]:
-    """Insert those whose key is free; return them. Of several with one key the first."""
+    """Insert those whose key is free; return them. Of several with one key the first.
+
+    As few statements as there are tables: after each of them this thread has to wait until the
+    event loop's lets go of the interpreter.
+    """
     first: dict[Row, Addition] = {}
     for each in additions:
         first.setdefault(each.key, each)
     if not first:
         return set()
+    _keep_blobs(connection, additions)
     values = list(chain.from_iterable(each.row for each in first.values()))
     keys = connection.execute(sql.add_versions(len(first)), values).fetchall()
-    added = {first[key] for key in keys}
-    documents = [row for each in added for row in each.documents]
-    if documents:
-        connection.executemany(sql.ADD_DOCUMENT, documents)
-        connection.executemany(sql.NAME_BLOB, [row[:2] for row in documents])
-    return added
+    return {first[key] for key in keys}
+
+
+def _keep_blobs(connection: sqlite3.Connection, additions: Sequence[Addition]) -> None:
+    blobs = {key: row for each in additions for key, row in each.blobs.items()}
+    if not blobs:
+        return
+    data = {key: data for each in additions for key, data in each.data.items()}
+    values = list(chain.from_iterable(blobs.values()))
+    numbers = connection.execute(sql.add_blobs(len(blobs)), values).fetchall()
+    values = [value for *key, number in numbers for value in (number, data[tuple(key)])]
+    connection.execute(sql.add_bytes(len(numbers)), values)
 
 
 def _make_file(path: Path) -> None:

@@ -71,6 +71,18 @@ _TABLES = (
     ) STRICT
     """,
     "CREATE INDEX blob_unnamed ON blob (tenant, added) WHERE named = 0",
+    # Done here and not by the program: within the one statement that inserts many versions.
+    """
+    CREATE TRIGGER version_names_documents AFTER INSERT ON version WHEN NEW.documents <> ''
+    BEGIN
+        INSERT OR IGNORE INTO document (tenant, sha256, id, version)
+            SELECT NEW.tenant, value, NEW.id, NEW.version
+            FROM json_each('["' || replace(NEW.documents, ' ', '","') || '"]');
+        UPDATE blob SET named = 1 WHERE tenant = NEW.tenant AND named = 0 AND sha256 IN (
+            SELECT value FROM json_each('["' || replace(NEW.documents, ' ', '","') || '"]')
+        );
+    END
+    """,
     "CREATE TABLE blob_bytes (number INTEGER PRIMARY KEY, data BLOB NOT NULL) STRICT",
     """
     CREATE TABLE tenant (
@@ -123,18 +135,6 @@ HISTORY = (
     f"SELECT {VERSION_COLUMNS} FROM version WHERE id = ? AND tenant = ? AND version < ? "
     "ORDER BY version DESC LIMIT ?"
 )
-ADD_DOCUMENT = "INSERT OR IGNORE INTO document (tenant, sha256, id, version) VALUES (?, ?, ?, ?)"
-NAME_BLOB = "UPDATE blob SET named = 1 WHERE tenant = ? AND sha256 = ? AND named = 0"
-
-ADD_BLOB = """
-    INSERT INTO blob (tenant, sha256, content_type, size, added, named)
-    VALUES (?1, ?2, ?3, ?4, ?5, EXISTS (
-        SELECT 1 FROM document WHERE tenant = ?1 AND sha256 = ?2
-    ))
-    ON CONFLICT (tenant, sha256) DO UPDATE SET added = max(added, excluded.added)
-    RETURNING number
-"""
-ADD_BYTES = "INSERT INTO blob_bytes (number, data) VALUES (?, ?) ON CONFLICT (number) DO NOTHING"
 _NAMED = "WHERE tenant = ? AND sha256 IN (SELECT value FROM json_each(?))"
 BLOBS_SIZE = f"SELECT total(size) FROM blob {_NAMED}"
 BLOBS = f"SELECT sha256, content_type, data FROM blob JOIN blob_bytes USING (number) {_NAMED}"
@@ -232,6 +232,27 @@ def add_versions(count: int) -> str:
     return (
         f"INSERT INTO version ({VERSION_COLUMNS}) VALUES {', '.join([row] * count)} "
         "ON CONFLICT (id, version) DO NOTHING RETURNING id, version"
+    )
+
+
+@cache
+def add_blobs(count: int) -> str:
+    """Return the statement that keeps so many blobs and returns their numbers, old or new."""
+    return (
+        "INSERT INTO blob (tenant, sha256, content_type, size, added, named) "
+        "SELECT *, EXISTS (SELECT 1 FROM document WHERE tenant = column1 AND sha256 = column2) "
+        f"FROM (VALUES {', '.join(['(?, ?, ?, ?, ?)'] * count)}) WHERE true "
+        "ON CONFLICT (tenant, sha256) DO UPDATE SET added = max(added, excluded.added) "
+        "RETURNING tenant, sha256, number"
+    )
+
+
+@cache
+def add_bytes(count: int) -> str:
+    """Return the statement that keeps the bytes of so many blobs, unless they are there."""
+    return (
+        f"INSERT INTO blob_bytes (number, data) VALUES {', '.join(['(?, ?)'] * count)} "
+        "ON CONFLICT (number) DO NOTHING"
     )
 
 

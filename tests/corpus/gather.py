@@ -328,8 +328,8 @@ def main() -> None:
     labels = [package.label for package in PACKAGES]
     counts = Counter(next(x for x in labels if each.startswith(f"{x}:")) for each in sources)
     for label in labels:
-        print(f"{counts[label]:5}  {label}")
-    print(f"{len(corpus):5}  in all")
+        sys.stdout.write(f"{counts[label]:5}  {label}\n")
+    sys.stdout.write(f"{len(corpus):5}  in all\n")
 
 
 if __name__ == "__main__":

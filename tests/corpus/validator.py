@@ -113,7 +113,7 @@ def main() -> None:
     parser.add_argument("folder", nargs="?", type=Path, default=cache_folder())
     folder = parser.parse_args().folder
     for name in PINS:
-        print(name, python_of(name, folder))
+        sys.stdout.write(f"{name} {python_of(name, folder)}\n")
 
 
 if __name__ == "__main__":

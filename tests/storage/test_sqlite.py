@@ -551,7 +551,6 @@ async def test_lists_of_everything_are_not_sorted(
         sql.BLOBS,
         sql.BLOBS_SIZE,
         sql.SWEEP,
-        sql.NAME_BLOB,
         sql.TENANT,
         sql.CLIENT,
     ],

@@ -1,0 +1,84 @@
+"""How much memory the largest request takes, seen from outside of the process."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fhirpub.fhir.strict_json import dumps
+from fhirpub.testing.process import ServiceProcess
+from fhirpub.testing.service import Answer, Integrator
+from tests.bodies import document, register_body
+
+pytestmark = pytest.mark.slow
+
+MIB = 1024 * 1024
+_MOST_ABOVE_IDLE = 200 * MIB
+_numbers = itertools.count()
+
+
+@pytest.fixture
+def process(tmp_path: Path) -> Iterator[ServiceProcess]:
+    with ServiceProcess(tmp_path) as running:
+        yield running
+
+
+@pytest.fixture
+def lab(process: ServiceProcess) -> Integrator:
+    """Somebody who has registered something small, so that all is warm."""
+    somebody = process.integrator()
+    assert somebody.register(register_body("small")).status == 201
+    return somebody
+
+
+def register_32_mib(lab: Integrator) -> Answer:
+    """Register six documents that fill a request nearly to its limit."""
+    documents = [document(b"%PDF-" + os.urandom(4_190_000)) for _ in range(6)]
+    body = dumps(register_body(f"large-{next(_numbers)}", presentedForm=documents))
+    assert 31.9 * MIB < len(body) <= 32 * MIB
+    return lab.register(body)
+
+
+def memory_of(process: ServiceProcess, name: str) -> int:
+    """Return a figure of the process's status in bytes."""
+    for line in Path(f"/proc/{process.pid}/status").read_text().splitlines():
+        key, _, text = line.partition(":")
+        if key == name:
+            return int(text.removesuffix("kB")) * 1024
+    raise LookupError(name)
+
+
+@pytest.mark.parametrize("times", [1, 4])
+def test_requests_of_32_mib_take_less_than_200_mib(
+    process: ServiceProcess, lab: Integrator, times: int
+) -> None:
+    idle = memory_of(process, "VmRSS")
+
+    answers = [register_32_mib(lab) for _ in range(times)]
+
+    taken = memory_of(process, "VmHWM") - idle
+    assert [each.status for each in answers] == [201] * times
+    assert taken < _MOST_ABOVE_IDLE, f"{taken / MIB:.0f} MiB"
+
+
+def test_a_request_that_is_too_large_is_not_kept(process: ServiceProcess, lab: Integrator) -> None:
+    idle = memory_of(process, "VmRSS")
+
+    answer = lab.register(b" " * (100 * MIB))
+
+    assert answer.status == 413
+    assert memory_of(process, "VmHWM") - idle < 64 * MIB
+
+
+def test_reading_it_back_takes_less_than_200_mib(process: ServiceProcess, lab: Integrator) -> None:
+    location = register_32_mib(lab).headers["location"]
+    idle = memory_of(process, "VmRSS")
+
+    answer = lab.get(location)
+
+    assert (answer.status, len(answer.body) > 31 * MIB) == (200, True)
+    assert memory_of(process, "VmHWM") - idle < _MOST_ABOVE_IDLE
