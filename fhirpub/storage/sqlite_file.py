@@ -30,6 +30,8 @@ Work = Callable[[sqlite3.Connection], R]
 
 _READERS = 4
 _STEPS_BETWEEN_LOOKS = 10_000
+_BLOBS_AT_ONCE = 128
+"""A submission may bring thousands, a statement takes 32,766 parameters."""
 
 
 class File:
@@ -178,14 +180,14 @@ def _add(connection: sqlite3.Connection, additions: Sequence[Addition]) -> set[A
 
 
 def _keep_blobs(connection: sqlite3.Connection, additions: Sequence[Addition]) -> None:
-    blobs = {key: row for each in additions for key, row in each.blobs.items()}
-    if not blobs:
-        return
     data = {key: data for each in additions for key, data in each.data.items()}
-    values = list(chain.from_iterable(blobs.values()))
-    numbers = connection.execute(sql.add_blobs(len(blobs)), values).fetchall()
-    values = [value for *key, number in numbers for value in (number, data[tuple(key)])]
-    connection.execute(sql.add_bytes(len(numbers)), values)
+    rows = list({key: row for each in additions for key, row in each.blobs.items()}.values())
+    for start in range(0, len(rows), _BLOBS_AT_ONCE):
+        part = rows[start : start + _BLOBS_AT_ONCE]
+        values = list(chain.from_iterable(part))
+        numbers = connection.execute(sql.add_blobs(len(part)), values).fetchall()
+        values = [value for *key, number in numbers for value in (number, data[tuple(key)])]
+        connection.execute(sql.add_bytes(len(numbers)), values)
 
 
 def _make_file(path: Path) -> None:

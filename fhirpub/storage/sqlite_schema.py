@@ -125,15 +125,17 @@ _SMALL_COLUMNS = ", ".join(
     (_FACTS, *(f"iif(size <= {SMALL_BYTES}, {name}, NULL)" for name in _BYTES))
 )
 
-_LATEST = "FROM version WHERE id = ? AND tenant = ? ORDER BY version DESC LIMIT 1"
+_LATEST = (
+    "FROM version INDEXED BY version_key WHERE id = ? AND tenant = ? ORDER BY version DESC LIMIT 1"
+)
 LATEST = f"SELECT {VERSION_COLUMNS} {_LATEST}"
 LATEST_IF_SMALL = f"SELECT {_SMALL_COLUMNS} {_LATEST}"
-_EXACT = "FROM version WHERE id = ? AND tenant = ? AND version = ?"
+_EXACT = "FROM version INDEXED BY version_key WHERE id = ? AND tenant = ? AND version = ?"
 EXACT = f"SELECT {VERSION_COLUMNS} {_EXACT}"
 EXACT_IF_SMALL = f"SELECT {_SMALL_COLUMNS} {_EXACT}"
 HISTORY = (
-    f"SELECT {VERSION_COLUMNS} FROM version WHERE id = ? AND tenant = ? AND version < ? "
-    "ORDER BY version DESC LIMIT ?"
+    f"SELECT {VERSION_COLUMNS} FROM version INDEXED BY version_key "
+    "WHERE id = ? AND tenant = ? AND version < ? ORDER BY version DESC LIMIT ?"
 )
 _NAMED = "WHERE tenant = ? AND sha256 IN (SELECT value FROM json_each(?))"
 BLOBS_SIZE = f"SELECT total(size) FROM blob {_NAMED}"
@@ -169,7 +171,7 @@ Parameters = dict[str, str | int]
 _BEST_FIRST = ("version_key", "version_by_value", "version_by_system", "version_by_time")
 _PAIRS = "SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(:{name})"
 _LATER = """
-    SELECT 1 FROM version AS n
+    SELECT 1 FROM version AS n INDEXED BY version_key
     WHERE n.id = v.id AND n.version = v.version + 1 AND n.tenant = v.tenant
 """
 _ORDER = "ORDER BY updated DESC, id"

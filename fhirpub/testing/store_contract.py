@@ -708,6 +708,18 @@ class _BlobContract:
 
         assert read == {each.sha256: each for each in blobs[:4]}
 
+    async def test_a_version_may_bring_thousands_of_blobs(self, store: Store) -> None:
+        blobs = [a_blob(b"%d" % number) for number in range(10_000)]
+        names = tuple(each.sha256 for each in blobs)
+        version = a_version(documents=names)
+
+        added = await asyncio.gather(store.add(LAB, version, blobs), store.add(LAB, a_version()))
+
+        assert all(added)
+        assert await store.latest(LAB, version.id) == version
+        assert len(await store.blobs(LAB, names)) == 10_000
+        assert await store.sweep_blobs(LAB, before=FOREVER) == 0
+
     async def test_no_names_are_no_blobs(self, store: Store) -> None:
         assert await store.blobs(LAB, []) == {}
 

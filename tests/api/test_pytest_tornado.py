@@ -1,13 +1,18 @@
-"""The web layer by itself, through pytest-tornado's fixtures, on the loop that they make."""
+"""The web layer by itself, through pytest-tornado's fixtures, on the loop that they make.
+
+The tests are generators, as the plugin's own: in its automatic mode pytest-asyncio takes every
+``async def`` test for itself and runs it on another loop, where this server is not heard.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tornado.httpclient import AsyncHTTPClient, HTTPResponse
@@ -21,6 +26,8 @@ from fhirpub.clock import now_ms
 from fhirpub.config import Config
 from fhirpub.web.routes import application
 from fhirpub.web.services import Services
+
+Steps = Generator[Any, Any, None]
 
 
 @pytest.fixture
@@ -58,28 +65,26 @@ async def get(client: AsyncHTTPClient, url: str, **headers: str) -> HTTPResponse
 
 
 @pytest.mark.gen_test
-async def test_the_process_tells_that_it_is_alive(
-    http_client: AsyncHTTPClient, base_url: str
-) -> None:
-    response = await get(http_client, f"{base_url}/health/live")
+def test_the_process_tells_that_it_is_alive(http_client: AsyncHTTPClient, base_url: str) -> Steps:
+    response = yield get(http_client, f"{base_url}/health/live")
 
     assert (response.code, response.body) == (200, b'{"status":"alive"}')
 
 
 @pytest.mark.gen_test
-async def test_the_service_is_ready_once_its_store_is(
+def test_the_service_is_ready_once_its_store_is(
     http_client: AsyncHTTPClient, base_url: str
-) -> None:
-    response = await get(http_client, f"{base_url}/health/ready")
+) -> Steps:
+    response = yield get(http_client, f"{base_url}/health/ready")
 
     assert (response.code, response.body) == (200, b'{"status":"ready"}')
 
 
 @pytest.mark.gen_test
-async def test_an_unknown_path_is_a_404_with_an_outcome(
+def test_an_unknown_path_is_a_404_with_an_outcome(
     http_client: AsyncHTTPClient, base_url: str
-) -> None:
-    response = await get(http_client, f"{base_url}/nowhere")
+) -> Steps:
+    response = yield get(http_client, f"{base_url}/nowhere")
 
     assert response.code == 404
     assert response.headers["Content-Type"] == "application/fhir+json"
@@ -87,8 +92,8 @@ async def test_an_unknown_path_is_a_404_with_an_outcome(
 
 
 @pytest.mark.gen_test
-async def test_metadata_needs_a_token(http_client: AsyncHTTPClient, base_url: str) -> None:
-    response = await get(http_client, f"{base_url}/metadata")
+def test_metadata_needs_a_token(http_client: AsyncHTTPClient, base_url: str) -> Steps:
+    response = yield get(http_client, f"{base_url}/metadata")
 
     assert response.code == 401
     assert response.headers["WWW-Authenticate"] == 'Bearer realm="fhirpub"'
@@ -96,12 +101,12 @@ async def test_metadata_needs_a_token(http_client: AsyncHTTPClient, base_url: st
 
 
 @pytest.mark.gen_test
-async def test_metadata_is_a_capability_statement_for_those_with_a_token(
+def test_metadata_is_a_capability_statement_for_those_with_a_token(
     http_client: AsyncHTTPClient, base_url: str, services: Services
-) -> None:
-    token = await token_of(services)
+) -> Steps:
+    token = yield token_of(services)
 
-    response = await get(http_client, f"{base_url}/metadata", Authorization=f"Bearer {token}")
+    response = yield get(http_client, f"{base_url}/metadata", Authorization=f"Bearer {token}")
 
     assert response.code == 200
     assert json.loads(response.body)["resourceType"] == "CapabilityStatement"
@@ -135,8 +140,8 @@ async def token_of(services: Services) -> str:
 
 
 @pytest.fixture
-async def asyncio_fixture() -> AsyncIterator[asyncio.AbstractEventLoop]:
-    yield asyncio.get_running_loop()
+async def asyncio_fixture() -> asyncio.AbstractEventLoop:
+    return asyncio.get_running_loop()
 
 
 async def test_tests_of_pytest_asyncio_run_beside_them(

@@ -10,7 +10,7 @@ import http.client
 import itertools
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -43,7 +43,7 @@ _numbers = itertools.count(10**9)  # all of one length: draws depend on it
 def tried(examples: int) -> settings:
     """Return the settings for so many examples; the same ones each time, unless long."""
     return settings(
-        max_examples=examples * (40 if _LONG else 1),
+        max_examples=examples * (30 if _LONG else 1),
         derandomize=not _LONG,
         deadline=None,
         database=None,
@@ -168,7 +168,7 @@ def nested(depth: int) -> Any:
     return value
 
 
-_ODD = st.sampled_from(
+_ODD: st.SearchStrategy[Any] = st.sampled_from(
     [
         None,
         True,
@@ -326,9 +326,9 @@ def break_at(draw: st.DrawFn, holder: Any, key: Any) -> None:
     elif operation == "rename" and isinstance(holder, dict):
         holder[draw(_NAMES)] = holder.pop(key)
     elif operation == "add" and isinstance(holder[key], dict):
-        holder[key][draw(_NAMES)] = draw(_ODD)
+        holder[key][draw(_NAMES)] = copy.deepcopy(draw(_ODD))
     else:
-        holder[key] = draw(_ODD)
+        holder[key] = copy.deepcopy(draw(_ODD))
 
 
 _PIECES = st.sampled_from(
@@ -571,7 +571,9 @@ _PARAMETER_NAMES = (
     | st.sampled_from(["identifier:exact", "identifier:", ":", "_sort", "_include", "_has:a:b:c"])
     | st.text(max_size=6)
 )
-_ENCODERS = st.sampled_from([quote, quote_plus, lambda text: quote(text, safe="|,\\$:&=%+;")])
+_ENCODERS: st.SearchStrategy[Callable[[str], str]] = st.sampled_from(
+    [quote, quote_plus, lambda text: quote(text, safe="|,\\$:&=%+;")]
+)
 _RAW_QUERY = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), max_size=30)
 
 

@@ -11,10 +11,12 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import quote
 
 import pytest
+
+from fhirpub.testing.service import Answer, Integrator, RunningService
 
 CORPUS = Path(__file__).parents[1] / "corpus"
 
@@ -38,21 +40,15 @@ JsonObject = dict[str, Any]
 # --- the one place that knows the fixture -------------------------------------------------
 
 
-class Answer(Protocol):
-    status: int
-    json: JsonObject
-    headers: dict[str, str]
-
-
-class Service(Protocol):
-    def register(self, body: JsonObject) -> Answer: ...
-
-    def get(self, path: str) -> Answer: ...
+@pytest.fixture(scope="module")
+def service(service: RunningService) -> Integrator:
+    """Somebody who publishes other people's reports."""
+    return service.integrator()
 
 
 def reading_path(created: Answer) -> str:
     """Return the path that reads what was registered."""
-    return "/fhir" + created.headers["Location"].split("/fhir", 1)[1].split("/_history")[0]
+    return "/fhir" + created.headers["location"].split("/fhir", 1)[1].split("/_history")[0]
 
 
 def searching_path(report: JsonObject) -> str:
@@ -208,7 +204,7 @@ def test_the_corpus_is_large_and_varied() -> None:
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_each_report_is_accepted_or_refused_with_a_right_reason(
-    service: Service, validators: list[Any], variant: str
+    service: Integrator, validators: list[Any], variant: str
 ) -> None:
     wrong = {}
     for source, body in sent(variant):
@@ -221,7 +217,7 @@ def test_each_report_is_accepted_or_refused_with_a_right_reason(
     assert wrong == {}
 
 
-def test_most_completed_reports_are_accepted(service: Service) -> None:
+def test_most_completed_reports_are_accepted(service: Integrator) -> None:
     statuses = [service.register(body).status for _, body in sent("completed")]
 
     assert statuses.count(201) > len(statuses) / 2
@@ -229,7 +225,7 @@ def test_most_completed_reports_are_accepted(service: Service) -> None:
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_every_answer_passes_the_independent_validators(
-    service: Service, validators: list[Any], variant: str
+    service: Integrator, validators: list[Any], variant: str
 ) -> None:
     wrong = {}
     for source, body in sent(variant):
@@ -245,7 +241,7 @@ def test_every_answer_passes_the_independent_validators(
     assert wrong == {}
 
 
-def test_what_was_accepted_reads_back_with_equal_content(service: Service) -> None:
+def test_what_was_accepted_reads_back_with_equal_content(service: Integrator) -> None:
     changed = {}
     for source, body in sent("completed"):
         created = service.register(body)

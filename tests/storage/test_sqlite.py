@@ -31,6 +31,7 @@ from fhirpub.testing.store_contract import (
     LAB,
     Reopen,
     StoreContract,
+    a_blob,
     a_key,
     a_version,
     match,
@@ -480,6 +481,22 @@ async def test_of_one_key_twice_in_a_batch_the_first_wins(store: Store) -> None:
     assert await store.latest(LAB, first.id) == first
 
 
+async def test_no_statement_takes_more_parameters_than_any_sqlite_allows(
+    store: SqliteStore,
+) -> None:
+    assert store._file is not None
+    store._file._writer.setlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, 32_766)
+    blobs = [a_blob(b"%d" % number) for number in range(7_000)]
+    names = tuple(each.sha256 for each in blobs)
+
+    added = await asyncio.gather(
+        store.add(LAB, a_version(documents=names), blobs),
+        *(store.add(LAB, a_version()) for _ in range(300)),
+    )
+
+    assert all(added)
+
+
 async def test_megabytes_are_read_away_from_the_event_loop(store: SqliteStore) -> None:
     large = a_version(body=bytes(sql.SMALL_BYTES + 1))
     await store.add(LAB, large)
@@ -526,6 +543,8 @@ async def test_searches_go_through_an_index(
 
         assert any(index in step for step in plan)
         assert not [step for step in plan if step.startswith("SCAN") and "json_each" not in step]
+        if statement is statements.page:
+            assert any("n USING INDEX version_key (id=? AND version=?)" in step for step in plan)
 
 
 @pytest.mark.parametrize("wanted", [query(), query(match("s"))])
@@ -541,25 +560,26 @@ async def test_lists_of_everything_are_not_sorted(
 
 
 @pytest.mark.parametrize(
-    "statement",
+    ("statement", "index"),
     [
-        sql.LATEST,
-        sql.LATEST_IF_SMALL,
-        sql.EXACT,
-        sql.EXACT_IF_SMALL,
-        sql.HISTORY,
-        sql.BLOBS,
-        sql.BLOBS_SIZE,
-        sql.SWEEP,
-        sql.TENANT,
-        sql.CLIENT,
+        (sql.LATEST, "version_key (id=?)"),
+        (sql.LATEST_IF_SMALL, "version_key (id=?)"),
+        (sql.EXACT, "version_key (id=? AND version=?)"),
+        (sql.EXACT_IF_SMALL, "version_key (id=? AND version=?)"),
+        (sql.HISTORY, "version_key (id=? AND version<?)"),
+        (sql.BLOBS, "(tenant=? AND sha256=?)"),
+        (sql.BLOBS_SIZE, "(tenant=? AND sha256=?)"),
+        (sql.SWEEP, "blob_unnamed (tenant=? AND added<?)"),
+        (sql.TENANT, "(id=?)"),
+        (sql.CLIENT, "(id=?)"),
     ],
 )
 async def test_every_other_question_goes_through_an_index(
-    path: Path, store: Store, statement: str
+    path: Path, store: Store, statement: str, index: str
 ) -> None:
     plan = plan_of(path, statement, ["1"] * statement.count("?"))
 
+    assert any(index in step for step in plan)
     assert not [step for step in plan if step.startswith("SCAN") and "json_each" not in step]
     assert not [step for step in plan if "TEMP B-TREE" in step]
 
