@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import http.client
 import itertools
+import json
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -17,12 +18,12 @@ from typing import Any
 from urllib.parse import quote, quote_plus
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from fhirpub.config import variable
 from fhirpub.fhir.schema import Schemas
-from fhirpub.fhir.strict_json import dumps, loads
+from fhirpub.fhir.strict_json import dumps
 from fhirpub.testing.service import Answer, Integrator, RunningService
 from tests.bodies import document, organization, parameters, patient, register_body, report
 from tests.strategies import resource_of
@@ -380,20 +381,31 @@ def torn(draw: st.DrawFn, sound: st.SearchStrategy[Any]) -> bytes:
 # What comes back
 
 
+class Number(str):
+    """A number as it is written."""
+
+    __slots__ = ()
+
+
+def exact(raw: bytes) -> Any:
+    """Read JSON without the reader that is tested, every digit kept."""
+    return json.loads(raw.removeprefix(b"\xef\xbb\xbf"), parse_float=Number, parse_int=Number)
+
+
 def check_registered(wire: Wire, sent: bytes, answer: Answer) -> None:
     """Assert that what was registered is there as it was sent, in every form of it."""
     path = answer.headers["location"].removeprefix(wire.lab.service.base_url)
     if path in wire.registered:
         return  # the first of this identifier counts
     wire.registered[path] = sent
-    resources = resources_in(loads(sent))
+    resources = resources_in(exact(sent))
     read = wire.send("GET", path)
     assert read.status == 200
-    check_same(resources["diagnosticReport"], read.json)
+    check_same(resources["diagnosticReport"], exact(read.body))
     for name, element in (("patient", "subject"), ("organization", "performer")):
         held = wire.send("GET", f"/fhir/r4/{reference_in(read.json[element], name)}")
         assert held.status == 200
-        check_same(resources[name], held.json)
+        check_same(resources[name], exact(held.body))
     check_lists(wire, path.partition("/_history")[0], read.json)
 
 
@@ -454,7 +466,9 @@ def check_equal(sent: Any, read: Any, at: str) -> None:
         assert len(sent) == len(read), at
         for index, each in enumerate(sent):
             check_equal(each, read[index], f"{at}[{index}]")
-    elif dumps(sent) != dumps(read):
+    elif isinstance(sent, Number):
+        assert Decimal(sent).as_tuple() == Decimal(read).as_tuple(), at
+    elif sent != read:
         assert is_rewritten(sent, read, at.rpartition(".")[2]), (at, sent, read)
 
 
@@ -484,6 +498,7 @@ def test_a_valid_body_reads_back_as_it_was_sent(wire: Wire, body: Any) -> None:
 
     answer = wire.send("POST", _REGISTER, sent)
 
+    event(str(answer.status))
     if answer.status == 201:
         check_registered(wire, sent, answer)
 
@@ -495,6 +510,7 @@ def test_a_broken_body_is_refused_or_reads_back(wire: Wire, body: Any) -> None:
 
     answer = wire.send("POST", _REGISTER, sent)
 
+    event(str(answer.status))
     if answer.status == 201:
         check_registered(wire, sent, answer)
 
@@ -537,17 +553,17 @@ def test_a_patch_is_refused_or_reads_back(
     wire: Wire, patched_path: str, body: Any, tag: str
 ) -> None:
     sent = dumps(body)
-    before = wire.send("GET", patched_path).json
+    before = exact(wire.send("GET", patched_path).body)
     headers = {"If_Match": tag.replace("1", before["meta"]["versionId"])} if tag else {}
 
     answer = wire.send("PATCH", patched_path, sent, **headers)
 
-    after = wire.send("GET", patched_path).json
+    after = exact(wire.send("GET", patched_path).body)
     if answer.status != 204:
         assert after == before
         return
     assert int(after["meta"]["versionId"]) == int(before["meta"]["versionId"]) + 1
-    body = loads(sent)
+    body = exact(sent)
     named = {name.lstrip("_") for name in body}
     rest = {n: v for n, v in before.items() if n.lstrip("_") not in named}
     check_same({**rest, **body}, after)

@@ -4,7 +4,7 @@ from urllib.parse import quote
 
 import pytest
 
-from fhirpub.testing.service import Answer, Integrator
+from fhirpub.testing.service import Answer, Integrator, RunningService
 from tests.bodies import SYSTEM, register_body
 
 BASE = "/fhir/r4/DiagnosticReport"
@@ -130,9 +130,11 @@ def test_a_page_has_at_most_a_hundred_entries(lab: Integrator) -> None:
     assert lab.get(f"{BASE}?_count=100000").status == 200
 
 
-def test_a_cursor_is_of_no_use_to_another_tenant(lab: Integrator, reports: dict[str, str]) -> None:
+def test_a_cursor_is_of_no_use_to_another_tenant(
+    service: RunningService, lab: Integrator, reports: dict[str, str]
+) -> None:
     url = lab.get(f"{BASE}?_count=1").json["link"][1]["url"]
-    other = lab.service.integrator()
+    other = service.integrator()
 
     assert other.get(url).status == 400
 

@@ -195,7 +195,7 @@ def test_a_withdrawn_report_can_be_read(lab: Integrator, path: str) -> None:
 def test_extensions_without_their_value_are_a_400(lab: Integrator, path: str, field: str) -> None:
     extensions = {"extension": [{"url": "https://x.example", "valueString": "x"}]}
 
-    answer = update(lab, path, **{f"_{field}": extensions})
+    answer = lab.patch(path, {"resourceType": "DiagnosticReport", f"_{field}": extensions})
 
     assert (answer.status, answer.blamed) == (400, {f"DiagnosticReport.{field}"})
 
