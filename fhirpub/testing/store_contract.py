@@ -677,10 +677,17 @@ class _TenancyContract:
         assert await store.sweep_blobs(OTHER, before=FOREVER) == 0
         assert await store.blobs(LAB, [blob.sha256])
 
-    async def test_another_tenants_version_does_not_keep_a_blob(self, store: Store) -> None:
+    @pytest.mark.parametrize("added", ["before", "after"])
+    async def test_another_tenants_version_does_not_keep_a_blob(
+        self, store: Store, added: str
+    ) -> None:
         blob = a_blob()
-        await keep(store, LAB, [blob])
-        await store.add(OTHER, a_version(documents=(blob.sha256,)))
+        steps = [
+            keep(store, LAB, [blob]),
+            store.add(OTHER, a_version(documents=(blob.sha256,))),
+        ]
+        for step in steps if added == "before" else steps[::-1]:
+            await step
 
         assert await store.sweep_blobs(LAB, before=FOREVER) == 1
 

@@ -1,0 +1,326 @@
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import pytest
+
+from fhirpub.testing.process import ServiceProcess
+from fhirpub.testing.service import Answer, Integrator
+from tests import raw
+from tests.bodies import document, organization, parameters, patient, report
+
+BASE = "/fhir/r4/DiagnosticReport"
+REGISTER = f"{BASE}/$register"
+FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+HEADERS = {"Authorization", "Content-Type"}
+NOBODY = "00000000-0000-4000-8000-000000000000"
+
+CANARY = "Kanarienvogel"
+BIRTH = "1931-07-19"
+SECRET = "Verraeterisch-0123456789-abcdefghijkl"
+NASTY = "a\r\nb\x1b[31mc\u2028d\u2029e\x85f\u202eg"
+
+
+def canary(place: str) -> str:
+    return f"{CANARY}-{place}"
+
+
+def telling() -> dict[str, Any]:
+    """Return a registration whose every free text, number and date gives somebody away."""
+    coding = {
+        "system": f"https://{CANARY}.example/codes",
+        "code": "K",
+        "display": canary("coding"),
+    }
+    text = f"<div xmlns='http://www.w3.org/1999/xhtml'>{canary('narrative')}</div>"
+    attachment = document(
+        f"%PDF-1.4 {canary('document')}".encode(), title=canary("title"), language="es"
+    )
+    return parameters(
+        patient=patient(
+            id=canary("patient"),
+            name=[
+                {"text": canary("name"), "family": canary("family"), "given": [canary("given")]}
+            ],
+            identifier=[{"system": f"urn:{CANARY}", "value": canary("passport")}],
+            telecom=[{"system": "email", "value": f"{CANARY}@example.org", "use": "home"}],
+            birthDate=BIRTH,
+            address=[{"line": [canary("street")], "city": canary("city")}],
+            contact=[{"name": {"text": canary("mother")}}],
+        ),
+        organization=organization(
+            id=canary("organization"),
+            name=canary("laboratory"),
+            identifier=[{"system": f"urn:{CANARY}", "value": canary("registry")}],
+        ),
+        diagnosticReport=report(
+            canary("report"),
+            system=f"https://{CANARY}.example/reports",
+            text={"status": "generated", "div": text},
+            category=[{"coding": [coding], "text": canary("category")}],
+            code={"text": canary("code"), "coding": [coding]},
+            subject={"reference": f"Patient/{canary('patient')}", "display": canary("subject")},
+            performer=[{"reference": f"Organization/{canary('organization')}"}],
+            conclusion=canary("conclusion"),
+            presentedForm=[attachment],
+            extension=[{"url": f"urn:{CANARY}", "valueString": canary("extension")}],
+        ),
+    )
+
+
+def changed(**report_changes: Any) -> dict[str, Any]:
+    body = telling()
+    body["parameter"][2]["resource"] |= report_changes
+    return body
+
+
+@dataclass(slots=True)
+class Written:
+    """What was asked, what was answered, and all that the service wrote meanwhile."""
+
+    answers: list[tuple[str, Answer]] = field(default_factory=list)
+    secrets: list[str] = field(default_factory=list)
+    output: str = ""
+
+    @property
+    def lines(self) -> list[dict[str, Any]]:
+        return [json.loads(each) for each in self.output.splitlines() if each.startswith("{")]
+
+
+def written_by(service: ServiceProcess) -> str:
+    """Stop the service; return its standard output and error."""
+    stdout = service._running.stdout
+    service.terminate()
+    rest = stdout.read().decode() if stdout else ""
+    service.wait()
+    return rest + service.errors.read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Written:
+    settings: dict[str, Mapping[str, Any]] = {
+        "logs": {"level": "debug", "format": "json"},
+        "limits": {"request_bytes": 100_000, "attachment_bytes": 10_000},
+        "fhir": {"hash_check": "strict"},
+    }
+    told = Written()
+    with ServiceProcess(tmp_path_factory.mktemp("logs"), settings=settings) as service:
+        lab = service.integrator("Lab")
+        told.secrets = [SECRET, lab.client_secret, lab.token, lab.token.rpartition(".")[2]]
+        told.secrets += [
+            base64.b64encode(f"{lab.client_id}:{each}".encode()).decode().strip("=")
+            for each in (SECRET, lab.client_secret)
+        ]
+        told.answers = list(_conversation(service, lab))
+        told.output = written_by(service)
+    return told
+
+
+def _conversation(service: ServiceProcess, lab: Integrator) -> Iterator[tuple[str, Answer]]:
+    yield "201 registered", lab.register(telling(), If_None_Exist=f"identifier={canary('x')}")
+    yield "201 again", lab.register(telling(), Prefer=f"return=minimal; {canary('prefer')}")
+    path = _only_path(lab)
+    yield from _refused_registrations(service, lab)
+    yield from _updates(lab, path)
+    yield from _questions(lab, path)
+    yield from _tokens(service, lab)
+
+
+def _only_path(lab: Integrator) -> str:
+    entry = lab.get(BASE).json["entry"][0]["resource"]
+    return f"{BASE}/{entry['id']}"
+
+
+def _refused_registrations(
+    service: ServiceProcess, lab: Integrator
+) -> Iterator[tuple[str, Answer]]:
+    whole = json.dumps(telling()).encode()
+    yield "401 no token", service.request("POST", REGISTER, whole)
+    yield (
+        "401 bad token",
+        lab.request("POST", REGISTER, whole, {"Authorization": f"Bearer {SECRET}"}),
+    )
+    yield "406 format", lab.request("POST", REGISTER, whole, {"Accept": canary("accept")})
+    yield "415 type", lab.request("POST", REGISTER, whole, {"Content-Type": canary("type")})
+    yield "413 body", lab.register(changed(conclusion=CANARY * 10_000))
+    large = document(canary("large").encode() * 600)
+    yield "413 document", lab.register(changed(presentedForm=[large]))
+    yield "400 cut", lab.register(whole[:-9])
+    yield "400 twice", lab.register(whole.replace(b"{", b'{"resourceType":"Parameters",', 1))
+    yield "400 encoding", lab.register(whole.replace(b"Kanarien", b"Kan\xe4rien"))
+    yield "400 control", lab.register(changed(conclusion=f"{CANARY}\0"))
+    yield "400 unknown", lab.register(changed(**{canary("name"): canary("value")}))
+    yield "400 type", lab.register(changed(conclusion=[canary("list")]))
+    yield "400 status", lab.register(changed(status=canary("status")))
+    yield "400 date", lab.register(changed(issued=canary("issued")))
+    yield "400 birth", lab.register(_born(f"{BIRTH}T00:00:00Z"))
+    yield "400 narrative", lab.register(_narrated(f"<script>{CANARY}</script>"))
+    yield "400 data", lab.register(changed(presentedForm=[document() | {"data": canary("*")}]))
+    yield "400 identifier", lab.register(changed(identifier=[{"system": CANARY, "value": CANARY}]))
+    yield "400 entry", lab.register(parameters(patient=patient(id=canary("p"))))
+    yield "422 reference", lab.register(changed(subject={"reference": f"Patient/{canary('y')}"}))
+    yield "422 rules", lab.register(changed(implicitRules=f"urn:{CANARY}"))
+    yield "422 hash", lab.register(changed(presentedForm=[document(hash="aa" * 32)]))
+
+
+def _born(date: str) -> dict[str, Any]:
+    body = telling()
+    body["parameter"][0]["resource"]["birthDate"] = date
+    return body
+
+
+def _narrated(content: str) -> dict[str, Any]:
+    text = f"<div xmlns='http://www.w3.org/1999/xhtml'>{content}</div>"
+    return changed(text={"status": "generated", "div": text})
+
+
+def _updates(lab: Integrator, path: str) -> Iterator[tuple[str, Answer]]:
+    change = {"resourceType": "DiagnosticReport", "conclusion": canary("later")}
+    yield "204 updated", lab.patch(path, change)
+    yield "404 updated", lab.patch(f"{BASE}/{NOBODY}", change)
+    yield "412 updated", lab.patch(path, change, If_Match='W/"99"')
+    yield "412 tag", lab.patch(path, change, If_Match="nonsense")
+    yield "422 updated", lab.patch(path, {**change, "code": {"text": canary("code")}})
+    yield "400 updated", lab.patch(path, {**change, "status": canary("status")})
+    yield "415 updated", lab.request("PATCH", path, change, {"Content-Type": canary("type")})
+
+
+def _questions(lab: Integrator, path: str) -> Iterator[tuple[str, Answer]]:
+    system = f"https://{CANARY}.example/reports"
+    token = quote(f"{system}|{canary('report')}")
+    yield "200 read", lab.get(path)
+    yield "200 history", lab.get(f"{path}/_history")
+    yield "200 found", lab.get(f"{BASE}?identifier={token}")
+    yield "200 form", lab.request("POST", f"{BASE}/_search", f"identifier={token}".encode(), FORM)
+    yield "200 not found", lab.get(f"{BASE}?identifier={canary('nobody')}")
+    yield "200 unknown", lab.get(f"{BASE}?patient.name={canary('who')}")
+    strictly = {"Prefer": "handling=strict"}
+    yield "400 unknown", lab.request("GET", f"{BASE}?name={canary('who')}", headers=strictly)
+    yield "400 modifier", lab.get(f"{BASE}?identifier:{CANARY}={canary('x')}")
+    yield "400 value", lab.get(f"{BASE}?identifier={CANARY}%5C")
+    yield "400 count", lab.get(f"{BASE}?_count={canary('count')}")
+    yield "406 format", lab.get(f"{BASE}?_format={canary('format')}")
+    yield "404 route", lab.get(f"/fhir/r4/Patient?name={canary('name')}&token={lab.token}")
+    yield "405 method", lab.request("PUT", path, telling())
+
+
+def _tokens(service: ServiceProcess, lab: Integrator) -> Iterator[tuple[str, Answer]]:
+    form = {
+        "grant_type": "client_credentials",
+        "client_id": lab.client_id,
+        "client_secret": SECRET,
+        "audience": service.config.auth.audience,
+    }
+
+    def ask(query: str = "", /, **changes: str) -> Answer:
+        headers = FORM | {name: changes.pop(name) for name in set(changes) & HEADERS}
+        body = urlencode(form | changes).encode()
+        return service.request("POST", f"/oauth/token{query}", body, headers)
+
+    yield "401 secret", ask()
+    yield "401 client", ask(client_id=SECRET)
+    yield "403 audience", ask(client_secret=lab.client_secret, audience=SECRET)
+    yield "400 grant", ask(grant_type=SECRET)
+    yield "400 query", ask(f"?client_secret={SECRET}")
+    yield "400 type", ask(**{"Content-Type": SECRET})
+    yield "400 json", ask(**{"Content-Type": "application/json"})
+    basic = base64.b64encode(f"{lab.client_id}:{SECRET}".encode()).decode()
+    yield "400 twice", ask(Authorization=f"Basic {basic}")
+    for scheme in ("Basic", "Token", "Bearer"):
+        headers = {"Authorization": f"{scheme} {basic}"}
+        yield f"401 {scheme}", service.request("GET", "/metadata", headers=headers)
+    yield "401 address", service.request("GET", f"/metadata?access_token={lab.token}")
+    yield "401 cut", lab.request("GET", "/metadata", headers={"Authorization": lab.token})
+
+
+def test_the_conversation_goes_through_every_stage(written: Written) -> None:
+    went = [f"{answer.status} {name.partition(' ')[2]}" for name, answer in written.answers]
+
+    assert went == [name for name, _ in written.answers]
+    assert len(went) > 50
+
+
+def test_every_request_is_told_to_the_operator(written: Written) -> None:
+    statuses = [each["status"] for each in written.lines if "status" in each]
+
+    assert len(statuses) >= len(written.answers)
+    assert set(statuses) >= {200, 201, 204, 400, 401, 403, 404, 405, 406, 412, 413, 415, 422}
+
+
+def test_no_line_of_the_log_holds_anything_of_a_patient(written: Written) -> None:
+    forbidden = [CANARY, BIRTH, quote(CANARY)]
+    forbidden += [base64.b64encode(canary(each).encode()).decode()[:20] for each in ("document",)]
+    forbidden += [base64.b64encode(f"%PDF-1.4 {CANARY}".encode()).decode()[:20]]
+
+    for each in forbidden:
+        assert each.casefold() not in written.output.casefold()
+
+
+def test_no_line_of_the_log_holds_a_secret_or_a_token(written: Written) -> None:
+    for secret in written.secrets:
+        assert len(secret) > 20
+        assert secret not in written.output
+        assert secret[:20] not in written.output or secret.startswith("eyJ")
+    assert "eyJ" not in written.output
+
+
+def test_no_refusal_holds_a_value_of_the_request(written: Written) -> None:
+    for name, answer in written.answers:
+        if answer.status >= 400:
+            for each in (CANARY, BIRTH, *written.secrets):
+                assert each.encode() not in answer.body, name
+
+
+def test_no_fault_happened(written: Written) -> None:
+    assert {each["level"] for each in written.lines} <= {"debug", "info"}
+
+
+# One event, one line (CWE-117).
+
+
+def _nasty_requests(service: ServiceProcess, lab: Integrator) -> int:
+    """Put line ends and terminal codes wherever a request may carry them; return how often."""
+    as_latin = NASTY.encode().decode("latin-1")
+    printable = re.sub(r"[\r\n]", "", as_latin)
+    authorization = f"Authorization: Bearer {lab.token}"
+    said = [
+        raw.request(service, f"GET /nowhere/{quote(NASTY)}", authorization),
+        raw.request(service, f"GET {BASE}/{quote(NASTY)}", authorization),
+        raw.request(service, f"GET /nowhere/{printable}", authorization),
+        raw.request(service, f"GET {BASE}/{printable}", authorization),
+        raw.request(service, f"GET /nowhere/{as_latin}", authorization),
+        raw.request(service, f"GET {BASE}?{quote(NASTY)}={quote(NASTY)}", authorization),
+        raw.request(service, "GET /nowhere", f"X-Request-Id: {printable}", authorization),
+        raw.request(service, "GET /nowhere", f"User-Agent: {printable}", authorization),
+        raw.request(service, "GET /metadata", f"Authorization: Bearer {printable}"),
+        raw.request(service, f"{'N' * 20} /nowhere", authorization),
+    ]
+    form = {"client_id": NASTY, "client_secret": NASTY, "grant_type": "client_credentials"}
+    for each in ({**form, "audience": NASTY}, {**form, "grant_type": NASTY}):
+        service.request("POST", "/oauth/token", urlencode(each).encode(), FORM)
+    for each in (changed(conclusion=NASTY), changed(status=NASTY), changed(**{NASTY: NASTY})):
+        lab.register(each)
+    return len(said)
+
+
+@pytest.mark.parametrize("form", ["json", "text"])
+def test_no_text_of_a_request_begins_a_line_of_its_own(tmp_path: Path, form: str) -> None:
+    settings = {"logs": {"level": "debug", "format": form}}
+    with ServiceProcess(tmp_path, settings=settings) as service:
+        asked = _nasty_requests(service, service.integrator("Lab"))
+        output = written_by(service)
+
+    lines = output.removesuffix("\n").split("\n")
+    assert len(lines) > asked
+    for line in lines:
+        assert line.isprintable(), line
+        assert re.match(r'\{.*"event": .*\}$' if form == "json" else r"\d{4}-\d\d-\d\dT", line)
+        texts = json.loads(line).values() if form == "json" else [line]
+        assert all(each.isprintable() for each in texts if isinstance(each, str)), line
