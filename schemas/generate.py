@@ -232,6 +232,17 @@ class Tables:
             for path, each in shapes.items()
         }
 
+    def marked(self, path: str, mark: str) -> list[str]:
+        """Return the JSON names of the elements below a path that have a mark in the tables."""
+        found: list[str] = []
+        for element in self.types[path.partition(".")[0]]["elements"]:
+            parent, _, name = element["path"].rpartition(".")
+            if parent == path and element.get(mark):
+                stem = name.removesuffix("[x]")
+                forms = [stem + each[0].upper() + each[1:] for each in element["types"]]
+                found += forms if name.endswith("[x]") else [name]
+        return found
+
     def _add(self, parent: Shape, name: str, element: Mapping[str, Any]) -> None:
         types, required, many = element["types"], element["min"] > 0, element["max"] == "*"
         if name.endswith("[x]"):
@@ -287,7 +298,10 @@ def datatypes(tables: Tables) -> Schema:
 def resource(type_name: str, tables: Tables) -> Schema:
     """Return the document of one resource type."""
     objects = tables.objects(type_name)
+    for path, each in objects.items():
+        each["x-summary"] = tables.marked(path, "summary")
     body = objects.pop(type_name)
+    body["x-mandatory"] = tables.marked(type_name, "min")
     kind = {"title": "resourceType", "description": type_name, "const": type_name}
     body["properties"] = {"resourceType": kind, **body["properties"]}
     body["required"] = ["resourceType", *body.get("required", [])]

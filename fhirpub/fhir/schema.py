@@ -53,7 +53,12 @@ class Schemas:
             type_name: _Explaining(known[key], registry=registry)
             for type_name, key in types_of(known).items()
         }
+        self._documents = {name: known[key] for name, key in types_of(known).items()}
         self._stems = dict(forms_of_choices(list(known.values())))
+
+    def document(self, type_name: str) -> Mapping[str, Any]:
+        """Return the schema document of a type that is known."""
+        return self._documents[type_name]
 
     def knows(self, type_name: str) -> bool:
         """Return whether there is a schema for the type."""

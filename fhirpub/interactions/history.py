@@ -7,7 +7,7 @@ from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.fhir.times import instant
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.read import read
-from fhirpub.interactions.records import listed
+from fhirpub.interactions.records import shown
 from fhirpub.plugin_api import ResourceType
 from fhirpub.storage.contract import Version
 from fhirpub.tenant import Tenant
@@ -58,7 +58,7 @@ def _entry(
     first = version.version == 1
     return {
         "fullUrl": address,
-        "resource": listed(version, resource_type, context=context),
+        "resource": shown(version, context=context),
         "request": {
             "method": "POST" if first else "PATCH",
             "url": resource_type.name if first else f"{resource_type.name}/{version.id}",

@@ -65,11 +65,12 @@ async def whole(version: Version, *, tenant_id: str, context: Context) -> bytes:
     return attach(version.body, {name: blob.data for name, blob in blobs.items()})
 
 
-def listed(version: Version, resource_type: ResourceType, *, context: Context) -> JsonObject:
+def shown(version: Version, *, context: Context) -> JsonObject:
     """Return a version as lists show it: documents by their address, tagged so (D-93, D-132)."""
     resource: JsonObject = loads_stored(version.body)
-    url = f"{context.fhir_url}/Binary"
-    if list_form(resource, resource_type.attachments, binary_url=url):
+    resource_type = context.types.get(version.type)
+    attachments = resource_type.attachments if resource_type else ()
+    if list_form(resource, attachments, binary_url=f"{context.fhir_url}/Binary"):
         resource["meta"] = subsetted(resource["meta"])
     return resource
 

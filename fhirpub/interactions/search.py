@@ -17,7 +17,7 @@ from fhirpub.fhir.outcome import outcome_of
 from fhirpub.fhir.search_value import token_of, values_of
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.interactions.context import Context
-from fhirpub.interactions.records import listed
+from fhirpub.interactions.records import shown
 from fhirpub.plugin_api import ResourceType
 from fhirpub.storage.contract import IdentifierMatch, Page, SearchQuery
 from fhirpub.tenant import Tenant, is_resource_id
@@ -167,7 +167,7 @@ def _bundle(
     entries: list[JsonObject] = [
         {
             "fullUrl": f"{address}/{version.id}",
-            "resource": listed(version, resource_type, context=context),
+            "resource": shown(version, context=context),
             "search": {"mode": "match"},
         }
         for version in page.versions

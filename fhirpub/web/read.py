@@ -5,7 +5,8 @@ from __future__ import annotations
 from fhirpub.errors import NoSuchResource
 from fhirpub.fhir.times import from_http
 from fhirpub.interactions.read import read, read_part, vread
-from fhirpub.interactions.records import whole
+from fhirpub.interactions.records import shown, whole
+from fhirpub.interactions.subset import is_subset, subset
 from fhirpub.storage.contract import Version
 from fhirpub.web.base import BaseHandler
 
@@ -31,6 +32,12 @@ class ReadHandler(BaseHandler):
             self.not_modified()
             return
         tenant_id, context = self.caller.tenant.id, self.services.context
+        summary, elements = self.parameter("_summary"), self.parameter("_elements")
+        if is_subset(summary, elements):
+            resource = shown(found, context=context)
+            schema = context.schemas.document(resource["resourceType"])
+            self.answer(subset(resource, schema, summary=summary, elements=elements))
+            return
         self.answer(await whole(found, tenant_id=tenant_id, context=context))
 
     def _is_known(self, found: Version) -> bool:

@@ -131,3 +131,39 @@ def test_an_answer_is_indented_for_who_asks(lab: Integrator, path: str) -> None:
 
     assert answer.body.startswith(b'{\n  "resourceType"')
     assert answer.json == lab.get(path).json
+
+
+@pytest.mark.parametrize(
+    ("query", "there", "gone"),
+    [
+        (
+            "_summary=true",
+            {"status", "code", "subject", "issued"},
+            {"conclusion", "presentedForm"},
+        ),
+        ("_summary=data", {"status", "conclusion", "presentedForm"}, {"text"}),
+        ("_summary=text", {"status", "code"}, {"conclusion", "subject"}),
+        ("_elements=conclusion", {"status", "code", "conclusion"}, {"subject", "presentedForm"}),
+    ],
+)
+def test_less_than_the_whole_is_given_and_tagged(
+    lab: Integrator, path: str, query: str, there: set[str], gone: set[str]
+) -> None:
+    read = lab.get(f"{path}?{query}").json
+
+    assert there - {"text"} <= set(read)
+    assert not gone & set(read)
+    assert read["meta"]["tag"][0]["code"] == "SUBSETTED"
+
+
+@pytest.mark.parametrize("query", ["_summary=count", "_summary=x", "_summary=true&_elements=code"])
+def test_a_summary_that_is_none_is_a_400(lab: Integrator, path: str, query: str) -> None:
+    assert lab.get(f"{path}?{query}").status == 400
+
+
+def test_a_patient_can_be_read_in_short(lab: Integrator, path: str) -> None:
+    literal = lab.get(path).json["subject"]["reference"]
+
+    read = lab.get(f"/fhir/r4/{literal}?_elements=gender").json
+
+    assert set(read) == {"resourceType", "id", "meta", "gender"}

@@ -137,7 +137,7 @@ def mended_extension(extension: dict[str, Any]) -> dict[str, Any]:
         return {name: each for name, each in extension.items() if name != "extension"}
     if "extension" in extension or values or not extension.keys() <= {"id", "url", "_url"}:
         return extension
-    return extension | {"valueString": "any"}
+    return extension | {"valueDecimal": Decimal("1.50")}
 
 
 def mended_resource(resource: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,55 @@
+"""Less than the whole resource: ``_summary`` and ``_elements`` (R4 search, 3.1.1.5; D-100)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fhirpub.errors import InvalidSearch
+from fhirpub.fhir.strict_json import JsonObject
+from fhirpub.interactions.records import subsetted
+
+_ALWAYS = frozenset({"resourceType", "id", "meta"})
+_WHOLE = ("", "false")
+
+
+def is_subset(summary: str, elements: str) -> bool:
+    """Tell whether less than the whole is asked for."""
+    return summary not in _WHOLE or bool(elements)
+
+
+def subset(
+    resource: JsonObject, schema: Mapping[str, Any], *, summary: str, elements: str
+) -> JsonObject:
+    """Return the part of a resource that is asked for, tagged as such.
+
+    ``summary`` is true, text, data or false; ``elements`` names elements of the top level. What
+    is mandatory stays. ``schema`` is the document of the type, which knows what is a summary.
+    Raises InvalidSearch for another value, and for both parameters at once.
+    """
+    if elements and summary not in _WHOLE:
+        raise InvalidSearch.because("cannot go with _elements", expression="_summary")
+    kept = _ALWAYS | frozenset(schema.get("x-mandatory", ()))
+    if elements:
+        return _only(resource, kept | frozenset(each.strip() for each in elements.split(",")))
+    if summary == "text":
+        return _only(resource, kept | {"text"})
+    if summary == "data":
+        return _only(resource, resource.keys() - {"text"})
+    if summary == "true":
+        short = _only(resource, kept | frozenset(schema.get("x-summary", ())))
+        return {name: _summarized(value, name, schema) for name, value in short.items()}
+    raise InvalidSearch.because("must be true, text, data or false", expression="_summary")
+
+
+def _only(resource: JsonObject, names: frozenset[str] | set[str]) -> JsonObject:
+    kept = {name: value for name, value in resource.items() if name.lstrip("_") in names}
+    return kept | {"meta": subsetted(resource["meta"])}
+
+
+def _summarized(value: Any, name: str, schema: Mapping[str, Any]) -> Any:
+    """Leave out what is no summary within the nested elements of the type."""
+    nested = schema.get("$defs", {}).get(f"{schema['title']}.{name}", {}).get("x-summary")
+    if nested is None or not isinstance(value, list):
+        return value
+    return [{key: each[key] for key in each if key.lstrip("_") in nested} for each in value]
