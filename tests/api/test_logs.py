@@ -3,6 +3,8 @@ from __future__ import annotations
 import base64
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -289,8 +291,11 @@ def _nasty_requests(service: ServiceProcess, lab: Integrator) -> int:
     """Put line ends and terminal codes wherever a request may carry them; return how often."""
     as_latin = NASTY.encode().decode("latin-1")
     printable = re.sub(r"[\r\n]", "", as_latin)
+    upper = "".join(each for each in as_latin if each > "\x7f")
     authorization = f"Authorization: Bearer {lab.token}"
     said = [
+        raw.request(service, f"GET /nowhere/{upper}", authorization),
+        raw.request(service, f"GET {BASE}/{upper}", authorization),
         raw.request(service, f"GET /nowhere/{quote(NASTY)}", authorization),
         raw.request(service, f"GET {BASE}/{quote(NASTY)}", authorization),
         raw.request(service, f"GET /nowhere/{printable}", authorization),
@@ -324,3 +329,31 @@ def test_no_text_of_a_request_begins_a_line_of_its_own(tmp_path: Path, form: str
         assert re.match(r'\{.*"event": .*\}$' if form == "json" else r"\d{4}-\d\d-\d\dT", line)
         texts = json.loads(line).values() if form == "json" else [line]
         assert all(each.isprintable() for each in texts if isinstance(each, str)), line
+
+
+LIBRARY = """
+import logging
+import sys
+from fhirpub.logs import configure, logger
+
+configure(level="debug", form=sys.argv[1])
+nasty = sys.argv[2]
+logger().info("own", text=nasty, number=1)
+logging.getLogger("asyncio").error("library: %s", nasty)
+logging.getLogger("tornado.general").warning("library: %s", nasty, extra={"more": nasty})
+logging.getLogger("tornado.access").info("too low to be told: %s", nasty)
+"""
+
+
+@pytest.mark.parametrize("form", ["json", "text"])
+def test_a_library_that_logs_such_a_text_writes_one_line_too(form: str) -> None:
+    words = [sys.executable, "-c", LIBRARY, form, NASTY]
+
+    done = subprocess.run(words, capture_output=True, check=True)
+
+    lines = done.stderr.decode().removesuffix("\n").split("\n")
+    assert len(lines) == 3
+    for line in lines:
+        assert line.isprintable()
+        texts = json.loads(line).values() if form == "json" else [line]
+        assert all(each.isprintable() for each in texts if isinstance(each, str))
