@@ -138,7 +138,8 @@ class Resources(ABC):
 
         ``blobs`` are the documents that it names and that may not be kept yet: they are durable
         before the version can be read. Bytes that are kept already change nothing, but count as
-        fresh for :meth:`sweep_blobs`.
+        fresh for :meth:`sweep_blobs`; the content type that came first stays. Those of a refused
+        version may or may not be kept.
 
         False: the key (id, version) is taken, whoever took it. Of any number of racing calls
         for one key exactly one gets True. When True is returned the version, its response,
@@ -162,7 +163,10 @@ class Resources(ABC):
 
     @abstractmethod
     async def search(self, tenant: str, query: SearchQuery) -> Page:
-        """Return a page of the resources that match, each in its newest version."""
+        """Return a page of the resources that match, each in its newest version.
+
+        A choice between no alternatives finds nothing. ``limit`` 0 never says that more follows.
+        """
 
     @abstractmethod
     async def blobs(self, tenant: str, names: Collection[str]) -> Mapping[str, Blob]:
@@ -170,7 +174,10 @@ class Resources(ABC):
 
     @abstractmethod
     async def sweep_blobs(self, tenant: str, *, before: int) -> int:
-        """Delete blobs last added before a moment that no version names; return how many."""
+        """Delete blobs last added before a moment that no version names; return how many.
+
+        ``before`` must lie further back than any request lasts.
+        """
 
 
 class Access(ABC):
@@ -213,7 +220,8 @@ class Access(ABC):
         """Add a key and retire the unretired ones of its environment, as one atomic step.
 
         Does nothing and returns False unless the unretired keys are exactly those of the kids
-        in ``expected``: of racing calls one succeeds. They are retired at ``new.created``.
+        in ``expected``: of racing calls one succeeds. They are retired at ``new.created``. After
+        StoreUnavailable read the keys: a repeat answers False although the first try worked.
         """
 
 
@@ -234,4 +242,4 @@ class Store(Resources, Access):
 
     @abstractmethod
     async def stop(self) -> None:
-        """Finish the writes that were handed in and close."""
+        """Finish the writes that were handed in and close; after it every call is refused."""

@@ -122,6 +122,7 @@ def hidden(lab: Integrator, value: str) -> bytes:
 
 
 def registered(lab: Integrator, value: str) -> int:
+    lab.register(register_body("later"))  # whatever was begun before is committed by now
     return int(lab.get(f"{BASE}?identifier={value}").json["total"])
 
 
@@ -698,7 +699,8 @@ def test_every_path_refuses_the_methods_that_it_does_not_have(service: RunningSe
 
             assert answer.status == 405, (method, path)
             assert set(answer.headers["allow"].split(", ")) == methods, (method, path)
-            assert method == "HEAD" or code(answer) == "not-supported", (method, path)
+            if method != "HEAD" and path != "/oauth/token":  # which speaks as OAuth does
+                assert code(answer) == "not-supported", (method, path)
 
 
 def test_options_tells_the_methods_to_everybody(service: RunningService) -> None:
