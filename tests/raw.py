@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 import socket
 from collections.abc import Iterable
@@ -16,10 +15,11 @@ _STATUS = re.compile(rb"HTTP/1\.1 ([0-9]{3}) ")  # a body ends where the next an
 
 @dataclass(frozen=True, slots=True)
 class Talk:
-    """What the service said, and whether it then closed the connection."""
+    """What the service said, whether it then closed the connection, and heard us out before."""
 
     received: bytes
     closed: bool
+    heard_out: bool
 
     @property
     def status(self) -> int:
@@ -45,8 +45,9 @@ def talk(service: Service, *pieces: bytes, seconds: float = PATIENCE_SECONDS) ->
     """Send pieces, ignoring what comes back, then listen until there is silence or an end."""
     address = ("127.0.0.1", service.config.server.port)
     with socket.create_connection(address, timeout=PATIENCE_SECONDS) as connection:
-        _send(connection, pieces)
-        return _listen(connection, seconds)
+        heard_out = _send(connection, pieces)
+        received, closed = _listen(connection, seconds)
+    return Talk(received, closed, heard_out)
 
 
 def request(
@@ -70,21 +71,24 @@ def chunked(total: int, size: int = 65_536) -> Iterable[bytes]:
     yield b"0\r\n\r\n"
 
 
-def _send(connection: socket.socket, pieces: Iterable[bytes]) -> None:
-    """Send until the other side does not want more."""
-    with contextlib.suppress(ConnectionError):
+def _send(connection: socket.socket, pieces: Iterable[bytes]) -> bool:
+    """Send until the other side does not want more; return whether it took everything."""
+    try:
         for each in pieces:
             connection.sendall(each)
+    except ConnectionError:
+        return False
+    return True
 
 
-def _listen(connection: socket.socket, seconds: float) -> Talk:
+def _listen(connection: socket.socket, seconds: float) -> tuple[bytes, bool]:
     connection.settimeout(seconds)
     received = b""
     try:
         while chunk := connection.recv(65_536):
             received += chunk
     except TimeoutError:
-        return Talk(received, closed=False)
+        return received, False
     except ConnectionError:
-        return Talk(received, closed=True)
-    return Talk(received, closed=True)
+        return received, True
+    return received, True

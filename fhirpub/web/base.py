@@ -224,8 +224,8 @@ class BodyHandler(BaseHandler):
         connection: Any = self.request.connection
         connection.set_max_body_size(self.services.config.limits.drain_bytes)
         headers = self.request.headers
-        if len(headers.get_list("Content-Length")) > 1 or "," in headers.get("Content-Length", ""):
-            headers["Content-Length"] = "unclear"  # Tornado reads on if both say the same
+        if "," in headers.get("Content-Length", ""):
+            headers["Content-Length"] = "two"  # Tornado would go on if both say the same
         try:
             later = super().prepare()
         except FhirpubError as refusal:

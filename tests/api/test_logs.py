@@ -357,3 +357,29 @@ def test_a_library_that_logs_such_a_text_writes_one_line_too(form: str) -> None:
         assert line.isprintable()
         texts = json.loads(line).values() if form == "json" else [line]
         assert all(each.isprintable() for each in texts if isinstance(each, str))
+
+
+FAULT = """
+import logging
+import sys
+from fhirpub.logs import configure
+
+configure(level="debug", form=sys.argv[1])
+body = sys.argv[2]
+try:
+    raise ValueError(body)
+except ValueError:
+    logging.getLogger("asyncio").exception("never retrieved")
+"""
+
+
+@pytest.mark.xfail(reason="a library's exception is written with its text and locals", strict=True)
+@pytest.mark.parametrize("form", ["json", "text"])
+def test_a_library_that_logs_a_fault_tells_its_kind_and_no_more(form: str) -> None:
+    words = [sys.executable, "-c", FAULT, form, f"{CANARY}\n{CANARY}"]
+
+    done = subprocess.run(words, capture_output=True, check=True, text=True)
+
+    assert CANARY not in done.stderr
+    assert "ValueError" in done.stderr
+    assert done.stderr.count("\n") == 1
