@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+import traceback
 from typing import Any, TextIO
 
 import structlog
@@ -18,6 +19,7 @@ def configure(*, level: str, form: str, stream: TextIO | None = None) -> None:
     if form == "text":
         renderer = structlog.dev.ConsoleRenderer(colors=False, pad_event_to=24)
     shared: list[Any] = [
+        _fault,
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         _one_line,
@@ -29,13 +31,40 @@ def configure(*, level: str, form: str, stream: TextIO | None = None) -> None:
         cache_logger_on_first_use=True,
     )
     handler = logging.StreamHandler(stream)
-    handler.setFormatter(structlog.stdlib.ProcessorFormatter(renderer, foreign_pre_chain=shared))
+    chain = [_library, *shared]
+    handler.setFormatter(structlog.stdlib.ProcessorFormatter(renderer, foreign_pre_chain=chain))
     logging.basicConfig(handlers=[handler], level=max(_LEVELS[level], logging.WARNING), force=True)
 
 
 def logger() -> Any:
     """Return a logger: ``logger().info("refused", status=422)``."""
     return structlog.get_logger()
+
+
+def _library(_logger: object, _name: str, event: dict[str, Any]) -> dict[str, Any]:
+    """Tell where a library logged, not what: its words may hold a request or a secret."""
+    record: logging.LogRecord = event["_record"]
+    event["event"] = "a library logged"
+    event["library"] = record.name
+    event["at"] = f"{record.filename}:{record.lineno}"
+    return event
+
+
+def _fault(_logger: object, _name: str, event: dict[str, Any]) -> dict[str, Any]:
+    """Tell of an exception its type and its place; its text may hold what it failed on."""
+    problem = event.pop("exc_info", None)
+    if isinstance(problem, tuple):
+        problem = problem[1]
+    if isinstance(problem, BaseException):
+        event |= where(problem)
+    return event
+
+
+def where(problem: BaseException) -> dict[str, Any]:
+    """Return the type of an exception, and the file and line that raised it."""
+    frames = traceback.extract_tb(problem.__traceback__)
+    place = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else ""
+    return {"error": type(problem).__name__, "place": place}
 
 
 def _one_line(_logger: object, _name: str, event: dict[str, Any]) -> dict[str, Any]:

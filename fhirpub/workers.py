@@ -6,7 +6,9 @@ import os
 import signal
 import sys
 import threading
+import time
 import traceback
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from types import FrameType
@@ -15,7 +17,8 @@ from fhirpub.errors import FhirpubError
 from fhirpub.logs import logger
 
 _MOST_DEATHS = 20
-"""How many workers may die before giving up: something is wrong that starting anew won't mend."""
+_SECONDS = 60
+"""How many workers may die within which time: more, and starting anew mends nothing."""
 
 _log = logger()
 
@@ -36,17 +39,18 @@ def supervise(count: int, work: Work, *, announce: Callable[[], None]) -> int:
     ready = workers.all_ready(count)
     if ready and not workers.stopping:
         announce()
-    deaths = 0
+    deaths: deque[float] = deque(maxlen=_MOST_DEATHS)
     while workers.pids:
         pid, status = os.wait()
         workers.pids.discard(pid)
         if workers.stopping or not ready:
             continue
-        deaths += 1
+        deaths.append(time.monotonic())
         _log.error("worker died", pid=pid, status=os.waitstatus_to_exitcode(status))
-        if deaths >= _MOST_DEATHS:
+        if len(deaths) == _MOST_DEATHS and deaths[-1] - deaths[0] < _SECONDS:
             workers.stop()
-            return 1
+            ready = False
+            continue
         workers.start()
     return 0 if ready else 1
 

@@ -30,8 +30,10 @@ def values_at(resource: Mapping[str, Any], path: str) -> Iterator[tuple[JsonObje
     """Return what a dotted element path leads to, through lists: (holder, name, FHIRPath)."""
     head, _, rest = path.partition(".")
     member = resource.get(head)
+    if member is None:
+        return
     if not rest:
-        if isinstance(resource, dict) and member is not None:
+        if isinstance(resource, dict):
             yield resource, head, head
         return
     below = enumerate(member) if isinstance(member, list) else [(None, member)]

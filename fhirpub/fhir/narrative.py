@@ -29,8 +29,14 @@ _UNSAFE_STYLE = re.compile(r"(?:url|expression)\s*\(|@import|javascript:|\\", re
 _NAMED_ENTITY = re.compile(r"&(?!(?:amp|lt|gt|quot|apos);)([A-Za-z][A-Za-z0-9]{1,31};)")
 
 
+# The parser compares every attribute of an element with every other.
+_MANY_ATTRIBUTES = re.compile(r"""<[^\s<>/]+(?:\s+[^\s=<>"']+\s*=\s*(?:"[^"<]*"|'[^'<]*')){65}""")
+
+
 def narrative_problem(div: str) -> str:
     """Return what is wrong with a narrative's ``div``, or nothing."""
+    if _MANY_ATTRIBUTES.search(div):
+        return "holds an element with more than 64 attributes"
     if "<!" in div.replace("<!--", "") or "<?" in div:
         return "must not hold a document type, a CDATA section or a processing instruction"
     parser = etree.XMLParser(

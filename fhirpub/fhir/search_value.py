@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-_PIECE = re.compile(r"((?:[^\\,]|\\.)*)(?:,|$)", re.DOTALL)
+_PIECE = re.compile(r"(?:[^\\,]|\\.)+", re.DOTALL)
 _BAR = re.compile(r"((?:[^\\|]|\\.)*)\|(.*)", re.DOTALL)
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _LONE_BACKSLASH = re.compile(r"(?:[^\\]|\\[,|$\\])*\\(?![,|$\\])", re.DOTALL)
@@ -26,7 +26,7 @@ def values_of(text: str) -> list[str] | None:
     """
     if _LONE_BACKSLASH.match(text):
         return None
-    return [each for each in (m[1] for m in _PIECE.finditer(text)) if each]
+    return _PIECE.findall(text)
 
 
 def token_of(text: str) -> Token | None:

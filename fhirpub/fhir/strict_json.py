@@ -48,7 +48,7 @@ def loads(raw: bytes, *, trusted: bool = False) -> Any:
         return value
     if opened > MAX_DEPTH or raw.count(b",") > MAX_NODES - MAX_DEPTH:
         _refuse_excess(value)
-    if _MAYBE_CONTROL.search(raw):
+    if b"\\" in raw and _MAYBE_CONTROL.search(raw):
         _refuse_control_characters(value)
     return value
 

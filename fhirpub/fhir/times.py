@@ -15,6 +15,7 @@ _TIME = re.compile(
 )
 _LEAP_SECOND = 60
 _LONGEST_FRACTION = 10
+_LONGEST_PLAIN = len("2026-11-21T10:00:00.123456789Z")
 
 
 class UnstorableTime(ValueError):
@@ -27,6 +28,11 @@ class UtcTime:
 
     text: str
     zone_assumed: bool
+
+
+def is_plain_utc(text: str) -> bool:
+    """Tell, fast, whether a text can only be a time that is UTC already, or none at all."""
+    return text[-1:] == "Z" and len(text) <= _LONGEST_PLAIN and ":60" not in text
 
 
 def to_utc(text: str, *, default_zone: tzinfo) -> UtcTime | None:

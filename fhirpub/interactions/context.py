@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import tzinfo
+from functools import lru_cache
 
 from fhirpub.clock import Clock
 from fhirpub.config import Config
@@ -13,6 +14,8 @@ from fhirpub.fhir.terminology import Terminology
 from fhirpub.fhir.times import instant
 from fhirpub.plugin_api import ResourceType, RuleContext
 from fhirpub.storage.contract import Resources
+
+_DAY = 86_400_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,8 +39,13 @@ class Context:
         """Return what the rules of a plugin may look at."""
         return RuleContext(
             tenant_id=tenant_id,
-            today=instant(self.clock())[:10],
+            today=_date(self.clock() // _DAY),
             terminology=self.terminology,
             allow_gender_unknown=self.config.fhir.allow_gender_unknown,
             organization_namespaces=tuple(self.config.fhir.organization_namespaces),
         )
+
+
+@lru_cache(maxsize=2)
+def _date(days: int) -> str:
+    return instant(days * _DAY)[:10]

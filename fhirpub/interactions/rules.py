@@ -16,7 +16,7 @@ from fhirpub.errors import BrokenRule, InvalidContent, Issue, TooLarge
 from fhirpub.fhir.document import Document, attachments_of, hash_verdict
 from fhirpub.fhir.elements import items_of, place_of, values_at
 from fhirpub.fhir.strict_json import JsonObject
-from fhirpub.fhir.times import UnstorableTime, to_utc
+from fhirpub.fhir.times import UnstorableTime, is_plain_utc, to_utc
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.submission import Submission
 from fhirpub.plugin_api import Entry, ResourceType, RuleContext
@@ -25,6 +25,8 @@ _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s]+")
 _MIME = re.compile(r"[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+(?:[ \t]*;[\x20-\x7e]+)?")
 _RELATIVE = re.compile(r"[A-Z][A-Za-z]+/[A-Za-z0-9.-]{1,64}(?:/_history/[A-Za-z0-9.-]{1,64})?")
 _LONGEST_URL = 2048
+_LONGEST_IDENTIFIER = 2048
+"""What is longer fits into no URL, so that it could not be searched for."""
 _PDF = "application/pdf"
 
 
@@ -64,6 +66,9 @@ def identifier(resource: Mapping[str, Any]) -> Iterator[Issue]:
         if not isinstance(text, str) or not text.strip():
             yield Issue("error", "invalid", "is required", f"identifier[0].{name}")
     system = one.get("system")
+    if len(f"{system}{one.get('value')}") > _LONGEST_IDENTIFIER:
+        rule = f"system and value must not have more than {_LONGEST_IDENTIFIER} characters"
+        yield Issue("error", "invalid", rule, "identifier[0]")
     if isinstance(system, str) and system.strip() and not _ABSOLUTE.fullmatch(system):
         yield Issue("error", "invalid", "must be an absolute URI", "identifier[0].system")
 
@@ -267,7 +272,7 @@ def times_as_utc(
     for path in resource_type.times:
         for holder, name, at in values_at(resource, path):
             text = holder[name]
-            if not isinstance(text, str):
+            if not isinstance(text, str) or is_plain_utc(text):
                 continue
             try:
                 time = to_utc(text, default_zone=context.default_zone)

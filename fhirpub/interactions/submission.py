@@ -111,8 +111,8 @@ def from_contained(body: Any, resource_type: ResourceType) -> Submission:
 
 def _envelope(body: JsonObject, judged: Collection[str]) -> Entry | None:
     """Return what stands around the entries that are judged by themselves, if anything does."""
-    plain = all(each.keys() == {"name", "resource"} for each in body["parameter"])
-    if plain and body.keys() == {"resourceType", "parameter"}:
+    plain = all(len(each) == 2 and "resource" in each for each in body["parameter"])
+    if plain and len(body) == 2:
         return None
     hollow = {
         **body,
@@ -149,7 +149,7 @@ def _entry(
     if not isinstance(resource, dict) or resource.get("resourceType") != type_name:
         issues.append(_error(f"must hold a {type_name} in resource", at))
         return Entry({"resourceType": type_name}, f"{at}.resource")
-    if any(name.lstrip("_").startswith("value") or name == "part" for name in entry):
+    if len(entry) > 2 and any(name.lstrip("_").startswith(("value", "part")) for name in entry):
         issues.append(_error("must have a resource, and neither value nor part (inv-1)", at))
     for element in resource_type.attachments if type_name == resource_type.name else ():
         if element in entry:

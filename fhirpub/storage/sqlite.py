@@ -25,6 +25,7 @@ from fhirpub.storage.sqlite_file import Addition, File, Row, as_unavailable, tra
 from fhirpub.tenant import Tenant
 
 _PREFIX = "sqlite:///"
+_FEW_BLOBS = 4
 _SWEPT_AT_ONCE = 16
 """Few, since each may have megabytes and every other write waits meanwhile."""
 _LARGEST_INTEGER = 2**63 - 1
@@ -113,9 +114,9 @@ class SqliteStore(Store):
 
     async def blobs(self, tenant: str, names: Collection[str]) -> Mapping[str, Blob]:
         key = (tenant, sql.json_list(names))
-        sizes = self._open.at_once(sql.BLOBS_SIZE, key)
-        small = sizes is not None and sizes[0][0] <= sql.SMALL_BYTES
-        rows = await (self._few(sql.BLOBS, key) if small else self._many(sql.BLOBS, key))
+        rows = self._open.at_once(sql.BLOBS_IF_SMALL, key) if len(names) <= _FEW_BLOBS else None
+        if rows is None or any(row[2] is None for row in rows):
+            rows = await self._many(sql.BLOBS, key)
         return {row[0]: Blob(*row) for row in rows}
 
     async def sweep_blobs(self, tenant: str, *, before: int) -> int:

@@ -138,8 +138,11 @@ HISTORY = (
     "WHERE id = ? AND tenant = ? AND version < ? ORDER BY version DESC LIMIT ?"
 )
 _NAMED = "WHERE tenant = ? AND sha256 IN (SELECT value FROM json_each(?))"
-BLOBS_SIZE = f"SELECT total(size) FROM blob {_NAMED}"
 BLOBS = f"SELECT sha256, content_type, data FROM blob JOIN blob_bytes USING (number) {_NAMED}"
+BLOBS_IF_SMALL = f"""
+    SELECT sha256, content_type, iif(size <= {SMALL_BYTES}, data, NULL)
+    FROM blob JOIN blob_bytes USING (number) {_NAMED}
+"""
 SWEEP = """
     DELETE FROM blob WHERE number IN (
         SELECT number FROM blob WHERE tenant = ? AND named = 0 AND added < ? LIMIT ?

@@ -12,11 +12,12 @@ from functools import cached_property
 from types import TracebackType
 from typing import Any, ClassVar, TypeVar
 
-from tornado.httputil import HTTPServerRequest
+from tornado.httputil import HTTPHeaders, HTTPServerRequest
 from tornado.web import HTTPError, RequestHandler, stream_request_body
 
 from fhirpub.auth.caller import Caller
 from fhirpub.auth.scopes import permits
+from fhirpub.clock import now_ms
 from fhirpub.errors import (
     FhirpubError,
     NotAuthenticated,
@@ -28,7 +29,7 @@ from fhirpub.errors import (
 from fhirpub.fhir.outcome import outcome_of
 from fhirpub.fhir.strict_json import JsonObject, dumps, loads, pretty
 from fhirpub.fhir.times import http_date, instant
-from fhirpub.logs import logger
+from fhirpub.logs import logger, where
 from fhirpub.storage.contract import Version
 from fhirpub.web import media
 from fhirpub.web.error_mapping import answer_to, is_expected
@@ -61,11 +62,21 @@ class BaseHandler(RequestHandler):
         self.type_name = type_name
         services.under_way.add(self)
 
-    def set_default_headers(self) -> None:
-        """Say no more of the server than its name."""
-        self.set_header("Server", "fhirpub")
-        self.set_header("X-Content-Type-Options", "nosniff")
-        self.set_header("X-Request-Id", self.request_id)
+    def clear(self) -> None:
+        """Start an answer, as Tornado's own does, with our headers in the place of its.
+
+        Tornado calls it once or twice for each request, and formats a date each time.
+        """
+        headers = HTTPHeaders()
+        headers["Server"] = "fhirpub"
+        headers["Date"] = http_date(now_ms())
+        headers["X-Content-Type-Options"] = "nosniff"
+        headers["X-Request-Id"] = self.request_id
+        self._headers = headers
+        self.set_default_headers()
+        self._write_buffer = []
+        self._status_code = 200
+        self._reason = "OK"
 
     @cached_property
     def request_id(self) -> str:
@@ -182,21 +193,13 @@ class BaseHandler(RequestHandler):
         self,
         typ: type[BaseException] | None,  # noqa: ARG002 - Tornado's signature
         value: BaseException | None,
-        tb: TracebackType | None,
+        tb: TracebackType | None,  # noqa: ARG002
     ) -> None:
-        """Tell the operator of faults, with where and never with what."""
-        if value is None or isinstance(value, HTTPError) or is_expected(value):
-            return
-        where = tb
-        while where is not None and where.tb_next is not None:
-            where = where.tb_next
-        _log.error(
-            "failed",
-            error=type(value).__name__,
-            file=where.tb_frame.f_code.co_filename if where else "",
-            line=where.tb_lineno if where else 0,
-            request_id=self.request_id,
-        )
+        """Tell the operator of faults, with where and never with what, and of refused tokens."""
+        if isinstance(value, NotAuthenticated):
+            _log.info("not authenticated", reason=value.reason, request_id=self.request_id)
+        elif value is not None and not isinstance(value, HTTPError) and not is_expected(value):
+            _log.error("failed", **where(value), request_id=self.request_id)
 
     @property
     def client_address(self) -> str:

@@ -94,7 +94,7 @@ def application(services: Services) -> Application:
     return _Application(
         services,
         table,
-        log_function=_log_request,
+        log_function=_log_every if services.config.logs.level == "debug" else _log_refusal,
         own_resources=own_resources(services.context),
         statement=statement(services.context),
     )
@@ -175,7 +175,10 @@ class _Application(Application):
     def __init__(self, services: Services, table: Sequence[Route], **settings: Any) -> None:
         super().__init__([], **settings)
         self._services = services
-        self._paths = _paths(table)
+        paths = _paths(table)
+        # A path without a blank to fill is looked up first: /$register is no id.
+        self._plain = {name: path for name, path in paths.items() if "{}" not in name}
+        self._patterns = [path for name, path in paths.items() if "{}" in name]
 
     def find_handler(self, request: HTTPServerRequest, **_kwargs: Any) -> Any:
         """Return the delegate for a request: of its route, of a 405, or of a 404."""
@@ -186,32 +189,32 @@ class _Application(Application):
 
     def _target(
         self, request: HTTPServerRequest
-    ) -> tuple[type[BaseHandler], Mapping[str, str], Sequence[bytes]]:
-        for path in self._paths:
-            match = path.pattern.fullmatch(request.path)
-            if match is not None:
-                method = "GET" if request.method == "HEAD" else str(request.method)
-                route = path.methods.get(method)
-                if route is None:
-                    return path.refusing, {"allow": _allow(path.methods)}, ()
-                groups = [each.encode() for each in match.groups()]
-                return route.handler, {"type_name": route.type_name}, groups
-        return NotFoundHandler, {}, ()
+    ) -> tuple[type[BaseHandler], Mapping[str, str], tuple[bytes, ...]]:
+        groups: tuple[bytes, ...] = ()
+        path = self._plain.get(request.path.replace("%24", "$"))
+        if path is None:
+            for path in self._patterns:
+                match = path.pattern.fullmatch(request.path)
+                if match is not None:
+                    groups = tuple(each.encode() for each in match.groups())
+                    break
+            else:
+                return NotFoundHandler, {}, ()
+        method = "GET" if request.method == "HEAD" else str(request.method)
+        route = path.methods.get(method)
+        if route is None:
+            return path.refusing, {"allow": _allow(path.methods)}, ()
+        return route.handler, {"type_name": route.type_name}, groups
 
 
-def _paths(table: Sequence[Route]) -> list[_Path]:
+def _paths(table: Sequence[Route]) -> dict[str, _Path]:
     paths: dict[str, _Path] = {}
     for route in table:
         if route.path not in paths:
-            paths[route.path] = _Path(_pattern(route.path))
+            pattern = re.escape(route.path).replace(re.escape("{}"), "([^/]+)")
+            paths[route.path] = _Path(re.compile(pattern))
         paths[route.path].methods[route.method] = route
-    # A path without a blank to fill goes first: /$register is no id.
-    return sorted(paths.values(), key=lambda each: each.pattern.groups > 0)
-
-
-def _pattern(path: str) -> re.Pattern[str]:
-    text = re.escape(path).replace(re.escape("{}"), "([^/]+)")
-    return re.compile(text.replace(re.escape("$"), "(?:\\$|%24)"))
+    return paths
 
 
 def _allow(methods: Mapping[str, Route]) -> str:
@@ -219,10 +222,15 @@ def _allow(methods: Mapping[str, Route]) -> str:
     return ", ".join([*methods, *heads, "OPTIONS"])
 
 
-def _log_request(handler: Any) -> None:
+def _log_every(handler: Any) -> None:
+    if handler.get_status() < 400:
+        _log.debug("answered", status=handler.get_status(), method=handler.request.method)
+    _log_refusal(handler)
+
+
+def _log_refusal(handler: Any) -> None:
     status = handler.get_status()
     if status < 400:
-        _log.debug("answered", status=status, method=handler.request.method)
         return
     request: HTTPServerRequest = handler.request
     write: Callable[..., None] = _log.error if status >= 500 else _log.info
@@ -230,7 +238,9 @@ def _log_request(handler: Any) -> None:
         "refused",
         status=status,
         method=request.method,
-        path=request.path[:200],
+        handler=type(handler).__name__,
+        type=handler.type_name,
+        request_id=handler.request_id,
         milliseconds=round(request.request_time() * 1000, 1),
         client=getattr(getattr(handler, "caller", None), "client_id", None),
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from weakref import WeakSet
 
 from fhirpub.auth.tokens import Tokens
 from fhirpub.clock import Clock
@@ -27,5 +26,5 @@ class Services:
     context: Context
     clock: Clock
     rate_limit: RateLimit
-    under_way: WeakSet[Any] = field(default_factory=WeakSet)
+    under_way: set[Any] = field(default_factory=set)
     """The handlers that have not answered yet."""

@@ -22,7 +22,6 @@ class TokenHandler(BodyHandler):
 
     def set_default_headers(self) -> None:
         """Keep tokens and refusals out of caches (RFC 6749 section 5.1)."""
-        super().set_default_headers()
         self.set_header("Cache-Control", "no-store")
         self.set_header("Pragma", "no-cache")
 
