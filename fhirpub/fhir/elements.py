@@ -21,6 +21,20 @@ def objects_in(resource: JsonObject) -> list[JsonObject]:
     return found
 
 
+def telling_objects(resource: JsonObject) -> list[JsonObject]:
+    """Return those of a resource's objects that rules look at, all in one pass.
+
+    They have a name that refers, contains, extends, modifies, narrates or bounds.
+    """
+    return [each for each in objects_in(resource) if not _TELLING.isdisjoint(each)]
+
+
+_TELLING = frozenset(
+    {"contained", "data", "div", "end", "extension", "reference"}
+    | {"modifierExtension", "implicitRules", "_implicitRules"}
+)
+
+
 def place_of(resource: JsonObject, target: JsonObject) -> str:
     """Return the FHIRPath of an object below a resource; empty for the resource itself."""
     return next((path for path, each in _walk(resource, "") if each is target), "")

@@ -14,24 +14,19 @@ from fhirpub.fhir.elements import objects_in, place_of
 from fhirpub.fhir.narrative import narrative_problem
 from fhirpub.fhir.strict_json import JsonObject
 
-_TELLING = frozenset({"contained", "data", "div", "end", "extension", "reference"})
-
 _WITH_DATA = frozenset({"contentType", "origin", "who"})
 """Names of which one stands beside ``data``: in Attachment, in SampledData, in Signature."""
 
 
 def broken_invariants(
-    objects: Sequence[JsonObject], known: Collection[str] = ()
+    resource: JsonObject, telling: Sequence[JsonObject], known: Collection[str] = ()
 ) -> Iterator[Issue]:
     """Return what breaks FHIR's invariants, with places below the resource.
 
-    ``objects`` are the resource and every object below it (``elements.objects_in``). ``known``
-    are references that lead somewhere although they look as if to nothing contained.
+    ``telling`` are its objects to look at (``elements.telling_objects``). ``known`` are
+    references that lead somewhere although they look as if to nothing contained.
     """
-    resource = objects[0]
-    for each in objects:
-        if _TELLING.isdisjoint(each):
-            continue
+    for each in telling:
         for name, problem in _problems(each, resource, known):
             place = place_of(resource, each)
             at = ".".join(filter(None, (place, name)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -46,11 +45,11 @@ def blobs_of(documents: Iterable[Document]) -> tuple[Blob, ...]:
 
 
 def events_of(change: Change, resource_type: ResourceType) -> bytes:
-    """Return the events of a change, each with an id of its own, as they are stored."""
+    """Return the events of a change as they are stored, each with an id that follows from it."""
     return dumps(
         [
-            {"id": str(uuid.uuid4()), "type": event.type, "data": event.data}
-            for event in resource_type.events(change)
+            {"id": f"{change.id}.{change.version}.{number}", "type": one.type, "data": one.data}
+            for number, one in enumerate(resource_type.events(change), start=1)
         ]
     )
 

@@ -87,7 +87,7 @@ def _judge(submission: Submission, context: Context, tenant_id: str) -> None:
         raise InvalidContent(structural)
     found = [each.below(entry.at) for each in zones]
     for piece in (entry, *submission.parts.values()):
-        broken = broken_invariants(piece.objects, submission.local)
+        broken = broken_invariants(piece.resource, piece.telling, submission.local)
         found += [each.below(piece.at) for each in broken]
     found += rules.of_submission(submission, context, tenant_id)
     submission.remarks += rules.refuse(found, context)

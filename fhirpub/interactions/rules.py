@@ -214,7 +214,7 @@ def references(submission: Submission) -> Iterator[Issue]:
         elif all(submission.local.get(literal or "") != part.name for _at, literal in places):
             rule = f"must refer to the {part.type} of the entry {part.name}"
             yield Issue("error", "business-rule", rule, f"{places[0][0]}.reference")
-    for each in submission.entry.objects:
+    for each in submission.entry.telling:
         literal = each.get("reference")
         if not isinstance(literal, str) or literal in submission.local:
             continue
@@ -227,7 +227,7 @@ def point_references_at(submission: Submission, part_ids: Mapping[str, str]) -> 
     """Rewrite every reference to a part, wherever it stands, to the part's own id (D-94)."""
     resource = submission.entry.resource
     for entry in (submission.entry, *submission.parts.values()):
-        for each in entry.objects:
+        for each in entry.telling:
             literal = each.get("reference")
             name = submission.local.get(literal) if isinstance(literal, str) else None
             if name is not None:
@@ -259,7 +259,9 @@ def _display(name: Any) -> str:
 
 def tenant_in_system(resource: JsonObject, tenant_id: str) -> Iterator[Issue]:
     """The identifier's system must not embed the organization's id (D-46)."""
-    system = unquote(resource["identifier"][0]["system"]).lower()
+    system = resource["identifier"][0]["system"].lower()
+    if "%" in system:
+        system = unquote(system).lower()
     if tenant_id in system or tenant_id.replace("-", "") in system:
         rule = "must not contain the organization's id: it comes from the access token"
         yield Issue("error", "business-rule", rule, "identifier[0].system")
@@ -289,7 +291,7 @@ def times_as_utc(
 
 def _modifiers(entry: Entry) -> Iterator[Issue]:
     """What must be understood or refused is refused (D-38)."""
-    for each in entry.objects:
+    for each in entry.telling:
         if _MODIFIERS.isdisjoint(each):
             continue
         for name in _MODIFIERS & each.keys():

@@ -76,7 +76,7 @@ def prepare(
     structural = [*rules.of_structure(after, resource_type, context), *undecodable]
     if structural:
         raise InvalidContent(each.below(entry.at) for each in structural)
-    found = [each.below(entry.at) for each in (*zones, *broken_invariants(entry.objects))]
+    found = [each.below(entry.at) for each in (*zones, *broken_invariants(after, entry.telling))]
     if "status" in patch:
         found += [
             each.below(entry.at) for each in rules.status(after, resource_type.update_statuses)

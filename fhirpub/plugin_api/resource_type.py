@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from fhirpub.errors import Issue
-from fhirpub.fhir.elements import objects_in
+from fhirpub.fhir.elements import telling_objects
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.fhir.terminology import Terminology
 from fhirpub.plugin_api.event import Change, Event
@@ -25,9 +25,9 @@ class Entry:
     at: str
 
     @cached_property
-    def objects(self) -> list[JsonObject]:
-        """The resource and every object below it, found once; asked for when it has its shape."""
-        return objects_in(self.resource)
+    def telling(self) -> list[JsonObject]:
+        """The objects that the rules for every type look at, found once."""
+        return telling_objects(self.resource)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

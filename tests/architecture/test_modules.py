@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 SOURCES = sorted(
     path for folder in ("fhirpub", "plugins") for path in (ROOT / folder).rglob("*.py")
 )
-MOST_LINES = 400
+MOST_LINES = 450
 
 
 def module_of(path: Path) -> str:
