@@ -27,13 +27,13 @@ from fhirpub.logs import configure, logger
 from fhirpub.plugin_loader import load
 from fhirpub.storage import sqlite
 from fhirpub.storage.contract import Store
+from fhirpub.web.body_watch import BodyWatch
 from fhirpub.web.rate_limit import RateLimit
-from fhirpub.web.routes import application
+from fhirpub.web.routes import SMALL_BODY_BYTES, application
 from fhirpub.web.services import Services
 from fhirpub.workers import supervise
 
 _HEADER_BYTES = 16_384
-_SMALL_BODY_BYTES = 65_536
 _SWEEP_SECONDS = 600
 _HOUR = 3_600_000
 
@@ -91,6 +91,7 @@ async def opened(config: Config, *, clock: Clock = now_ms) -> AsyncGenerator[Ser
             context=context,
             clock=clock,
             rate_limit=RateLimit(config.limits.requests_per_client, clock),
+            bodies=BodyWatch(config.limits.body_seconds),
         )
 
 
@@ -104,24 +105,23 @@ async def serving(
     server = HTTPServer(
         application(services),
         max_header_size=_HEADER_BYTES,
-        max_body_size=_SMALL_BODY_BYTES,  # handlers of larger bodies say so themselves
+        max_body_size=SMALL_BODY_BYTES,  # handlers of larger bodies say so themselves
         idle_connection_timeout=config.limits.idle_seconds,
-        body_timeout=config.limits.body_seconds,
         decompress_request=False,
         xheaders=False,
     )
     server.add_sockets(list(sockets))
-    sweeper = asyncio.create_task(_sweep(services))
+    beside = [asyncio.create_task(work) for work in (_sweep(services), services.bodies.run())]
     try:
         yield
     finally:
-        sweeper.cancel()
-        with suppress(asyncio.CancelledError):
-            await sweeper
         server.stop()
         server.conn_params.no_keep_alive = True
         await _drained(services)
         await server.close_all_connections()
+        for task in beside:
+            task.cancel()
+        await asyncio.gather(*beside, return_exceptions=True)
 
 
 def bind(config: Config, *, reuse_port: bool = False) -> tuple[Config, list[socket.socket]]:

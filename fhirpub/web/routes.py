@@ -6,18 +6,21 @@ before anybody is asked for a token (decisions, part 0).
 
 from __future__ import annotations
 
+import itertools
 import re
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from tornado.httputil import HTTPServerRequest
-from tornado.web import Application, HTTPError
+from tornado.web import Application, HTTPError, stream_request_body
 
 from fhirpub.errors import ConfigurationError
 from fhirpub.interactions.capabilities import own_resources, statement
 from fhirpub.logs import logger
-from fhirpub.web.base import BaseHandler, BodyHandler
+from fhirpub.web.base import BaseHandler, BodyHandler, streamed
 from fhirpub.web.binary import BinaryHandler
 from fhirpub.web.health import LiveHandler, ReadyHandler
 from fhirpub.web.history import HistoryHandler
@@ -37,8 +40,11 @@ from fhirpub.web.update import UpdateHandler
 
 _log = logger()
 
+SMALL_BODY_BYTES = 65_536
+"""A body up to this length is read before its handler is made, which costs less."""
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True)
 class Route:
     """A method and a path. ``{}`` in the path is one segment, handed to the handler."""
 
@@ -46,6 +52,13 @@ class Route:
     path: str
     handler: type[BaseHandler]
     type_name: str = ""
+
+    @cached_property
+    def for_large_bodies(self) -> type[BaseHandler]:
+        """The handler of a body that does not fit into one piece."""
+        if issubclass(self.handler, BodyHandler) and not self.handler.streams:
+            return streamed(self.handler)
+        return self.handler
 
 
 def routes(services: Services) -> list[Route]:
@@ -95,13 +108,17 @@ def application(services: Services) -> Application:
         services,
         table,
         log_function=_log_every if services.config.logs.level == "debug" else _log_refusal,
+        request_ids=map(f"{secrets.token_hex(6)}-{{:x}}".format, itertools.count(1)),
         own_resources=own_resources(services.context),
         statement=statement(services.context),
     )
 
 
+@stream_request_body
 class NotFoundHandler(BodyHandler):
     """Answer a path that does not exist."""
+
+    streams = True
 
     requires_token = False
     status = 404
@@ -117,6 +134,7 @@ class NotFoundHandler(BodyHandler):
 
     def refuse(self) -> None:
         """Refuse once the body has been read."""
+        self.services.bodies.end(self.request)
         raise HTTPError(self.status)
 
     get = head = post = put = patch = delete = options = refuse
@@ -182,6 +200,10 @@ class _Application(Application):
 
     def find_handler(self, request: HTTPServerRequest, **_kwargs: Any) -> Any:
         """Return the delegate for a request: of its route, of a 405, or of a 404."""
+        headers = request.headers
+        if "," in headers.get("Content-Length", ""):
+            headers["Content-Length"] = "two"  # Tornado would go on if both say the same
+        self._services.bodies.begin(request)
         handler, arguments, groups = self._target(request)
         return self.get_handler_delegate(
             request, handler, {"services": self._services, **arguments}, list(groups)
@@ -204,7 +226,8 @@ class _Application(Application):
         route = path.methods.get(method)
         if route is None:
             return path.refusing, {"allow": _allow(path.methods)}, ()
-        return route.handler, {"type_name": route.type_name}, groups
+        handler = route.handler if _is_small(request) else route.for_large_bodies
+        return handler, {"type_name": route.type_name}, groups
 
 
 def _paths(table: Sequence[Route]) -> dict[str, _Path]:
@@ -215,6 +238,15 @@ def _paths(table: Sequence[Route]) -> dict[str, _Path]:
             paths[route.path] = _Path(re.compile(pattern))
         paths[route.path].methods[route.method] = route
     return paths
+
+
+def _is_small(request: HTTPServerRequest) -> bool:
+    """Tell whether a body can be waited for as a whole: it says how long it is, and is coming."""
+    length = request.headers.get("Content-Length", "")
+    # Of other types Tornado would read some by its own rules.
+    if "Expect" in request.headers or "json" not in request.headers.get("Content-Type", ""):
+        return False
+    return length.isdecimal() and len(length) <= 5 and int(length) <= SMALL_BODY_BYTES
 
 
 def _allow(methods: Mapping[str, Route]) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from urllib.parse import parse_qsl
 
+from tornado.web import stream_request_body
+
 from fhirpub.errors import InvalidSearch
 from fhirpub.interactions.search import search
 from fhirpub.web.base import BaseHandler, BodyHandler
@@ -37,9 +39,11 @@ class SearchHandler(BaseHandler):
     head = get
 
 
+@stream_request_body  # Tornado would read a form by its own rules
 class SearchFormHandler(BodyHandler):
     """Search by form; parameters of the URL count as well (R4 search)."""
 
+    streams = True
     requires_token = True
     scope = "s"
 

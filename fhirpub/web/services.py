@@ -12,6 +12,7 @@ from fhirpub.config import Config
 from fhirpub.interactions.context import Context
 from fhirpub.plugin_api import ResourceType
 from fhirpub.storage.contract import Store
+from fhirpub.web.body_watch import BodyWatch
 from fhirpub.web.rate_limit import RateLimit
 
 
@@ -26,5 +27,6 @@ class Services:
     context: Context
     clock: Clock
     rate_limit: RateLimit
+    bodies: BodyWatch
     under_way: set[Any] = field(default_factory=set)
     """The handlers that have not answered yet."""

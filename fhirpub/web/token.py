@@ -5,7 +5,7 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import Any
 
-from tornado.web import RequestHandler
+from tornado.web import RequestHandler, stream_request_body
 
 from fhirpub.errors import StoreUnavailable, Throttled, TokenRefused, TooLarge
 from fhirpub.fhir.strict_json import dumps
@@ -15,9 +15,11 @@ from fhirpub.web.error_mapping import status_of
 _MOST_BYTES = 8192
 
 
+@stream_request_body  # Tornado would read a form by its own rules
 class TokenHandler(BodyHandler):
     """Grant an access token for client credentials."""
 
+    streams = True
     requires_token = False
 
     def set_default_headers(self) -> None:
