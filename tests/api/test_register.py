@@ -563,3 +563,14 @@ def test_create_with_a_patient_without_id_is_refused(lab: Integrator) -> None:
     )
 
     assert lab.request("POST", "/fhir/r4/DiagnosticReport", sent).status == 400
+
+
+@pytest.mark.parametrize(("length", "status"), [(2048, 201), (2049, 400)])
+def test_an_identifier_has_at_most_2048_characters(
+    lab: Integrator, length: int, status: int
+) -> None:
+    system = "urn:x"
+
+    answer = lab.register(register_body("x" * (length - len(system)), system=system))
+
+    assert answer.status == status
