@@ -41,7 +41,7 @@ setup(
         "cryptography>=44",  # the signing keys behind python-jose
         "jsonschema>=4.23",  # draft 2020-12 with the referencing library
         "referencing>=0.35",  # one registry of schemas for both validators
-        "jsonschema-rs>=0.33",  # validators with a registry, Decimal as a number
+        "jsonschema-rs>=0.60",  # keywords of our own, a registry, Decimal as a number
         "pluggy>=1.5",  # typed markers
         "orjson>=3.10",  # Fragment: decimals keep their digits
         "pybase64>=1.4",  # strict decoding without the GIL
@@ -66,6 +66,8 @@ setup(
             "build>=1.2",
             "fhirpy>=2.0",  # a FHIR client we did not write
             "authlib>=1.3",  # an OAuth client we did not write
+            "joserfc>=1.0",  # forges tokens that python-jose would not write
+            "requests-oauthlib>=2.0",  # another OAuth client
             "requests>=2.32",
         ],
     },
