@@ -176,7 +176,7 @@ async def _drained(services: Services) -> None:
     """Wait until no request is under way, within limits."""
     with suppress(TimeoutError):
         async with asyncio.timeout(services.config.server.drain_seconds):
-            while services.under_way:
+            while services.under_way or services.bodies.expecting():
                 await asyncio.sleep(0.02)
 
 

@@ -25,7 +25,8 @@ from fhirpub.storage.sqlite_file import Addition, File, Row, as_unavailable, tra
 from fhirpub.tenant import Tenant
 
 _PREFIX = "sqlite:///"
-_FEW_BLOBS = 4
+_FEW = 4
+"""So many rows are looked up one by one, without leaving the event loop's thread."""
 _SWEPT_AT_ONCE = 16
 """Few, since each may have megabytes and every other write waits meanwhile."""
 _LARGEST_INTEGER = 2**63 - 1
@@ -99,6 +100,9 @@ class SqliteStore(Store):
     async def search(self, tenant: str, query: SearchQuery) -> Page:
         if not all(query.identifiers):  # a choice between no alternatives
             return Page((), 0, more=False)
+        if query.ids is not None and len(query.ids) <= _FEW and not query.identifiers:
+            every = [await self.latest(tenant, each) for each in query.ids]
+            return _page([each for each in every if each and each.type == query.type], query)
         statements = sql.search_statements(tenant, query)
 
         def look(connection: sqlite3.Connection) -> Page:
@@ -113,11 +117,19 @@ class SqliteStore(Store):
         return await self._open.read(look)
 
     async def blobs(self, tenant: str, names: Collection[str]) -> Mapping[str, Blob]:
-        key = (tenant, sql.json_list(names))
-        rows = self._open.at_once(sql.BLOBS_IF_SMALL, key) if len(names) <= _FEW_BLOBS else None
-        if rows is None or any(row[2] is None for row in rows):
-            rows = await self._many(sql.BLOBS, key)
-        return {row[0]: Blob(*row) for row in rows}
+        found = self._small_blobs(tenant, names) if len(names) <= _FEW else None
+        if found is None:
+            found = await self._many(sql.BLOBS, (tenant, sql.json_list(names)))
+        return {row[0]: Blob(*row) for row in found}
+
+    def _small_blobs(self, tenant: str, names: Collection[str]) -> list[Row] | None:
+        found: list[Row] = []
+        for name in names:
+            rows = self._open.at_once(sql.BLOB_IF_SMALL, (tenant, name))
+            if rows is None or (rows and rows[0][2] is None):
+                return None
+            found += rows
+        return found
 
     async def sweep_blobs(self, tenant: str, *, before: int) -> int:
         def work(connection: sqlite3.Connection) -> int:
@@ -192,6 +204,16 @@ class SqliteStore(Store):
             connection.execute(statement, parameters)
 
         await self._open.write(work)
+
+
+def _page(found: Sequence[Version], query: SearchQuery) -> Page:
+    """Return the page of few matches that were found by their ids."""
+    keyed = sorted((-each.updated, each.id, each) for each in found)
+    if query.after is not None:
+        start = (-query.after[0], query.after[1])
+        keyed = [each for each in keyed if each[:2] > start]
+    shown = tuple(each for *_key, each in keyed[: query.limit])
+    return Page(shown, len(found), more=bool(query.limit) and len(keyed) > query.limit)
 
 
 def _version(row: Row) -> Version:

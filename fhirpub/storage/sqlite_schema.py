@@ -139,9 +139,9 @@ HISTORY = (
 )
 _NAMED = "WHERE tenant = ? AND sha256 IN (SELECT value FROM json_each(?))"
 BLOBS = f"SELECT sha256, content_type, data FROM blob JOIN blob_bytes USING (number) {_NAMED}"
-BLOBS_IF_SMALL = f"""
+BLOB_IF_SMALL = f"""
     SELECT sha256, content_type, iif(size <= {SMALL_BYTES}, data, NULL)
-    FROM blob JOIN blob_bytes USING (number) {_NAMED}
+    FROM blob JOIN blob_bytes USING (number) WHERE tenant = ? AND sha256 = ?
 """
 SWEEP = """
     DELETE FROM blob WHERE number IN (

@@ -91,6 +91,7 @@ class BaseHandler(RequestHandler):
 
     def finish(self, chunk: str | bytes | dict[str, Any] | None = None) -> Future[None]:
         """Answer; a stopping service waits until all of it has left."""
+        self.services.bodies.end(self.request)
         sent = super().finish(chunk)
         if sent.done():
             self.services.under_way.discard(self)

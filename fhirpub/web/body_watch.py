@@ -9,6 +9,7 @@ import asyncio
 from typing import Any
 
 from tornado.httputil import HTTPServerRequest
+from tornado.iostream import IOStream
 
 
 class BodyWatch:
@@ -21,12 +22,16 @@ class BodyWatch:
     def begin(self, request: HTTPServerRequest) -> None:
         """Expect the body of a request, if it has one."""
         headers = request.headers
-        if headers.get("Content-Length", "0") != "0" or "Transfer-Encoding" in headers:
+        if "Content-Length" in headers or "Transfer-Encoding" in headers:
             self._since[request] = asyncio.get_running_loop().time()
 
     def end(self, request: HTTPServerRequest) -> None:
         """Expect it no more: it is here, or will never be."""
         self._since.pop(request, None)
+
+    def expecting(self) -> bool:
+        """Tell whether a body is still on its way, from a client that has not hung up."""
+        return any(not _stream_of(request).closed() for request in self._since)
 
     async def run(self) -> None:
         """Look after them until cancelled."""
@@ -36,5 +41,10 @@ class BodyWatch:
             for request, since in list(self._since.items()):
                 if since < limit:
                     self.end(request)
-                    connection: Any = request.connection
-                    connection.close()
+                    _stream_of(request).close()
+
+
+def _stream_of(request: HTTPServerRequest) -> IOStream:
+    connection: Any = request.connection
+    stream: IOStream = connection.stream
+    return stream

@@ -568,7 +568,7 @@ async def test_lists_of_everything_are_not_sorted(
         (sql.EXACT_IF_SMALL, "version_key (id=? AND version=?)"),
         (sql.HISTORY, "version_key (id=? AND version<?)"),
         (sql.BLOBS, "(tenant=? AND sha256=?)"),
-        (sql.BLOBS_IF_SMALL, "(tenant=? AND sha256=?)"),
+        (sql.BLOB_IF_SMALL, "(tenant=? AND sha256=?)"),
         (sql.SWEEP, "blob_unnamed (tenant=? AND added<?)"),
         (sql.TENANT, "(id=?)"),
         (sql.CLIENT, "(id=?)"),
