@@ -548,7 +548,7 @@ def test_another_request_id_is_replaced(service: RunningService, path: str, name
 def test_two_request_ids_are_replaced(lab: Integrator) -> None:
     said = raw.request(lab.service, "GET /health/live", "X-Request-Id: a", "X-Request-Id: b")
 
-    assert len(said.answer.headers["x-request-id"]) == 16
+    assert said.answer.headers["x-request-id"] not in ("a", "b", "a,b")
 
 
 def test_addresses_are_those_of_the_configuration_whatever_the_request_says(
