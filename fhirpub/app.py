@@ -23,7 +23,7 @@ from fhirpub.errors import ConfigurationError, StoreUnavailable
 from fhirpub.fhir.schema import Schemas
 from fhirpub.fhir.terminology import Terminology
 from fhirpub.interactions.context import Context
-from fhirpub.logs import configure, logger
+from fhirpub.logs import configure, logger, where
 from fhirpub.plugin_loader import load
 from fhirpub.storage import sqlite
 from fhirpub.storage.contract import Store
@@ -192,6 +192,8 @@ async def _sweep(services: Services) -> None:
                     _log.info("swept", documents=swept, tenant=tenant.id)
         except StoreUnavailable as problem:
             _log.warning("not swept", reason=problem.reason)
+        except Exception as problem:  # noqa: BLE001 - the next time may be better
+            _log.error("not swept", **where(problem))
 
 
 def _reserved(config: Config) -> socket.socket:

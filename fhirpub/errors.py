@@ -10,7 +10,6 @@ The tree (``web/error_mapping.py`` gives each class its status):
     │   └── InvalidSearch            a search value that cannot be read
     ├── NoSuchResource               unknown, or another tenant's: nobody can tell which
     ├── NoSuchRecord                 an operator named a tenant, client or key that is not there
-    ├── NotSupported                 a type or interaction that this service does not have
     ├── VersionConflict              the caller's version is not the latest
     ├── NotAuthenticated             no token, or one that proves nothing
     ├── NotPermitted                 a good token without the right
@@ -108,17 +107,11 @@ class NoSuchRecord(FhirpubError):
         super().__init__(f"there is no {kind} {record_id}")
 
 
-class NotSupported(FhirpubError):
-    """A resource type, path or interaction that this service does not have (D-16)."""
-
-
 class VersionConflict(FhirpubError):
     """The caller updated a version that is not the latest (D-116, D-117)."""
 
     def __init__(self, *, target: str, current: int) -> None:
         super().__init__(f"target version {target}, current version {current}")
-        self.target = target
-        self.current = current
 
 
 class NotAuthenticated(FhirpubError):

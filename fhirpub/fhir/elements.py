@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -35,9 +36,27 @@ _TELLING = frozenset(
 )
 
 
-def place_of(resource: JsonObject, target: JsonObject) -> str:
-    """Return the FHIRPath of an object below a resource; empty for the resource itself."""
-    return next((path for path, each in _walk(resource, "") if each is target), "")
+def places_in(resource: JsonObject) -> dict[int, str]:
+    """Return the FHIRPath of every object of a resource, by ``id()``; empty for the resource.
+
+    A path ends at the first name that FHIR could not have: what a sender made up is not shown.
+    """
+    places = {id(resource): ""}
+    below = [resource]
+    for each in below:  # grows while it is read
+        path = places[id(each)]
+        for name, member in each.items():
+            plain = _PLAIN_NAME.fullmatch(name) is not None
+            at = (f"{path}.{name}" if path else name) if plain else path
+            members = enumerate(member) if isinstance(member, list) else ((None, member),)
+            for index, one in members:
+                if isinstance(one, dict):
+                    places[id(one)] = at if index is None or not plain else f"{at}[{index}]"
+                    below.append(one)
+    return places
+
+
+_PLAIN_NAME = re.compile("[A-Za-z_][A-Za-z0-9_]{0,63}")
 
 
 def values_at(resource: Mapping[str, Any], path: str) -> Iterator[tuple[JsonObject, str, str]]:
@@ -66,13 +85,3 @@ def items_of(resource: Mapping[str, Any], name: str) -> Iterator[tuple[str, Any]
             yield f"{name}[{index}]", each
     elif member is not None:
         yield name, member
-
-
-def _walk(value: Any, path: str) -> Iterator[tuple[str, JsonObject]]:
-    if isinstance(value, dict):
-        yield path, value
-        for name, member in value.items():
-            yield from _walk(member, f"{path}.{name}" if path else name)
-    elif isinstance(value, list):
-        for index, member in enumerate(value):
-            yield from _walk(member, f"{path}[{index}]")

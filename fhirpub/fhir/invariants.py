@@ -6,11 +6,11 @@ alone (R-A).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 from fhirpub.errors import Issue
-from fhirpub.fhir.elements import objects_in, place_of
+from fhirpub.fhir.elements import objects_in
 from fhirpub.fhir.narrative import narrative_problem
 from fhirpub.fhir.strict_json import JsonObject
 
@@ -19,22 +19,26 @@ _WITH_DATA = frozenset({"contentType", "origin", "who"})
 
 
 def broken_invariants(
-    resource: JsonObject, telling: Sequence[JsonObject], known: Collection[str] = ()
+    resource: JsonObject,
+    telling: Sequence[JsonObject],
+    place_of: Callable[[JsonObject], str],
+    known: Collection[str] = (),
 ) -> Iterator[Issue]:
     """Return what breaks FHIR's invariants, with places below the resource.
 
     ``telling`` are its objects to look at (``elements.telling_objects``). ``known`` are
     references that lead somewhere although they look as if to nothing contained.
     """
+    contained = {f"#{one.get('id')}" for _index, one in _objects(resource.get("contained"))}
+    leading = contained.union(known, ["#"])
     for each in telling:
-        for name, problem in _problems(each, resource, known):
-            place = place_of(resource, each)
-            at = ".".join(filter(None, (place, name)))
+        for name, problem in _problems(each, resource, leading):
+            at = ".".join(filter(None, (place_of(each), name)))
             yield Issue("error", "exception", problem, at)
 
 
 def _problems(
-    each: JsonObject, resource: JsonObject, known: Collection[str]
+    each: JsonObject, resource: JsonObject, leading: Collection[str]
 ) -> Iterator[tuple[str, str]]:
     if "div" in each:
         problem = narrative_problem(str(each["div"]))
@@ -45,7 +49,7 @@ def _problems(
     if "data" in each and _WITH_DATA.isdisjoint(each):
         yield "contentType", "is required beside data (att-1)"
     if "reference" in each:
-        yield from _local_reference(each, resource, known)
+        yield from _local_reference(each, leading)
     if "contained" in each:
         yield from _contained(each, resource)
     if "end" in each and _day(each.get("start")) > _day(each["end"], latest=True):
@@ -59,14 +63,9 @@ def _extensions(each: JsonObject) -> Iterator[tuple[str, str]]:
             yield f"extension[{index}]", "must have either a value or extensions (ext-1)"
 
 
-def _local_reference(
-    each: JsonObject, resource: JsonObject, known: Collection[str]
-) -> Iterator[tuple[str, str]]:
+def _local_reference(each: JsonObject, leading: Collection[str]) -> Iterator[tuple[str, str]]:
     target = each["reference"]
-    if not isinstance(target, str) or not target.startswith("#") or target in ("#", *known):
-        return
-    contained = _objects(resource.get("contained"))
-    if all(one.get("id") != target[1:] for _index, one in contained):
+    if isinstance(target, str) and target.startswith("#") and target not in leading:
         yield "reference", "must be the id of a contained resource (ref-1)"
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from fhirpub.errors import InvalidContent, Issue, StoreUnavailable, TooLarge
+from fhirpub.errors import InvalidContent, Issue, StoreUnavailable
 from fhirpub.fhir.document import detach
 from fhirpub.fhir.invariants import broken_invariants
 from fhirpub.fhir.outcome import outcome_of
@@ -87,7 +87,7 @@ def _judge(submission: Submission, context: Context, tenant_id: str) -> None:
         raise InvalidContent(structural)
     found = [each.below(entry.at) for each in zones]
     for piece in (entry, *submission.parts.values()):
-        broken = broken_invariants(piece.resource, piece.telling, submission.local)
+        broken = broken_invariants(piece.resource, piece.telling, piece.place_of, submission.local)
         found += [each.below(piece.at) for each in broken]
     found += rules.of_submission(submission, context, tenant_id)
     submission.remarks += rules.refuse(found, context)
@@ -122,10 +122,7 @@ def _candidate(submission: Submission, tenant: Tenant, context: Context) -> Cand
         parts=dumps(parts),
         events=events_of(change, resource_type),
     )
-    size = len(version.body) + len(version.parts)
-    if size > context.config.limits.resource_bytes:
-        most = context.config.limits.resource_bytes
-        raise TooLarge.because(f"has more than {most} bytes beside its documents")
+    rules.resource_within_limits(len(version.body) + len(version.parts), context)
     return Candidate(version, blobs_of(submission.documents))
 
 

@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 from fhirpub.errors import BrokenRule, InvalidContent, Issue, TooLarge
 from fhirpub.fhir.document import Document, attachments_of, hash_verdict
-from fhirpub.fhir.elements import items_of, place_of, values_at
+from fhirpub.fhir.elements import items_of, values_at
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.fhir.times import UnstorableTime, is_plain_utc, to_utc
 from fhirpub.interactions.context import Context
@@ -24,6 +24,8 @@ from fhirpub.plugin_api import Entry, ResourceType, RuleContext
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s]+")
 _MIME = re.compile(r"[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+(?:[ \t]*;[\x20-\x7e]+)?")
 _RELATIVE = re.compile(r"[A-Z][A-Za-z]+/[A-Za-z0-9.-]{1,64}(?:/_history/[A-Za-z0-9.-]{1,64})?")
+MOST_ISSUES = 100
+"""What one answer tells at most (D-72)."""
 _LONGEST_URL = 2048
 _LONGEST_IDENTIFIER = 2048
 """What is longer fits into no URL, so that it could not be searched for."""
@@ -31,9 +33,10 @@ _PDF = "application/pdf"
 
 
 def refuse(issues: Iterable[Issue], context: Context) -> list[Issue]:
-    """Raise for errors, those of 400 before those of 422; return the rest."""
+    """Raise for errors, those of 400 before those of 422; return the rest; a hundred at most."""
     at = context.schemas.fhirpath
-    collected = [replace(each, expression=at(each.expression)) for each in issues]
+    found = sorted(issues, key=lambda each: each.severity != "error")[:MOST_ISSUES]
+    collected = [replace(each, expression=at(each.expression)) for each in found]
     errors = [each for each in collected if each.severity == "error"]
     broken = [each for each in errors if each.code == "business-rule"]
     if len(errors) > len(broken):
@@ -41,6 +44,13 @@ def refuse(issues: Iterable[Issue], context: Context) -> list[Issue]:
     if broken:
         raise BrokenRule(broken)
     return collected
+
+
+def resource_within_limits(size: int, context: Context) -> None:
+    """Raise TooLarge for a resource that is too large even without its documents."""
+    most = context.config.limits.resource_bytes
+    if size > most:
+        raise TooLarge.because(f"has more than {most} bytes beside its documents")
 
 
 def within_limits(documents: Iterable[Document], *, most: int, at: str) -> None:
@@ -219,7 +229,7 @@ def references(submission: Submission) -> Iterator[Issue]:
         if not isinstance(literal, str) or literal in submission.local:
             continue
         if _RELATIVE.fullmatch(literal):
-            at = f"{place_of(resource, each)}.reference"
+            at = f"{submission.entry.place_of(each)}.reference"
             yield Issue("warning", "invalid", "refers to nothing that is held here", at)
 
 
@@ -295,7 +305,7 @@ def _modifiers(entry: Entry) -> Iterator[Issue]:
         if _MODIFIERS.isdisjoint(each):
             continue
         for name in _MODIFIERS & each.keys():
-            at = ".".join(filter(None, (entry.at, place_of(entry.resource, each), name)))
+            at = ".".join(filter(None, (entry.at, entry.place_of(each), name)))
             yield Issue("error", "business-rule", "is not supported: it changes meanings", at)
 
 

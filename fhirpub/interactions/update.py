@@ -76,7 +76,10 @@ def prepare(
     structural = [*rules.of_structure(after, resource_type, context), *undecodable]
     if structural:
         raise InvalidContent(each.below(entry.at) for each in structural)
-    found = [each.below(entry.at) for each in (*zones, *broken_invariants(after, entry.telling))]
+    found = [
+        each.below(entry.at)
+        for each in (*zones, *broken_invariants(after, entry.telling, entry.place_of))
+    ]
     if "status" in patch:
         found += [
             each.below(entry.at) for each in rules.status(after, resource_type.update_statuses)
@@ -132,7 +135,7 @@ def _refuse_other_fields(patch: Any, resource_type: ResourceType) -> None:
                 f"{each} cannot be updated; fields that can: {fields}",
                 f"{name}.{each}",
             )
-            for each in map(_speakable, others)
+            for each in map(_speakable, others[: rules.MOST_ISSUES])
         )
     if len(patch) == 1:
         raise InvalidContent.because("names no field to update", expression=name)
@@ -175,6 +178,7 @@ def _next(
     stored = stamped(after, latest.id, version=number, updated=now)
     change = Change(id=latest.id, version=number, after=stored, before=before, parts={})
     body = dumps(stored)
+    rules.resource_within_limits(len(body), context)
     return Version(
         id=latest.id,
         version=number,

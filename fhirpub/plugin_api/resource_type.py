@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from fhirpub.errors import Issue
-from fhirpub.fhir.elements import telling_objects
+from fhirpub.fhir.elements import places_in, telling_objects
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.fhir.terminology import Terminology
 from fhirpub.plugin_api.event import Change, Event
@@ -28,6 +28,14 @@ class Entry:
     def telling(self) -> list[JsonObject]:
         """The objects that the rules for every type look at, found once."""
         return telling_objects(self.resource)
+
+    def place_of(self, each: JsonObject) -> str:
+        """Return the FHIRPath of one of its objects, below the resource."""
+        return self._places.get(id(each), "")
+
+    @cached_property
+    def _places(self) -> dict[int, str]:
+        return places_in(self.resource)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,7 +24,6 @@ _REFUSALS: dict[type[BaseException], tuple[HTTPStatus, str]] = {
     errors.NotAuthenticated: (HTTPStatus.UNAUTHORIZED, "security"),
     errors.NotPermitted: (HTTPStatus.FORBIDDEN, "forbidden"),
     errors.NoSuchResource: (HTTPStatus.NOT_FOUND, "not-found"),
-    errors.NotSupported: (HTTPStatus.NOT_FOUND, "not-supported"),
     NotAcceptable: (HTTPStatus.NOT_ACCEPTABLE, "not-supported"),
     errors.VersionConflict: (HTTPStatus.PRECONDITION_FAILED, "conflict"),
     errors.TooLarge: (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too-costly"),

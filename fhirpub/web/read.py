@@ -44,7 +44,10 @@ class ReadHandler(BaseHandler):
         if self.request.headers.get("If-None-Match"):
             return self.is_known(str(found.version))
         since = from_http(self.request.headers.get("If-Modified-Since", ""))
-        return since is not None and found.updated // 1000 <= since // 1000
+        if since is None:
+            return False
+        unit = 1000 if since % 1000 == 0 else 1  # an HTTP-date knows seconds alone
+        return found.updated // unit <= since // unit
 
 
 class VersionHandler(ReadHandler):

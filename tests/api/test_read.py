@@ -167,3 +167,12 @@ def test_a_patient_can_be_read_in_short(lab: Integrator, path: str) -> None:
     read = lab.get(f"/fhir/r4/{literal}?_elements=gender").json
 
     assert set(read) == {"resourceType", "id", "meta", "gender"}
+
+
+def test_who_has_the_first_of_two_versions_of_one_second_gets_the_second(
+    lab: Integrator, registered: Answer, path: str
+) -> None:
+    since = registered.headers["last-modified"]
+    lab.patch(path, {"resourceType": "DiagnosticReport", "status": "amended"})
+
+    assert lab.get(path, If_Modified_Since=since).status == 200

@@ -4,6 +4,7 @@ import base64
 import copy
 import hashlib
 import json
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -574,3 +575,25 @@ def test_an_identifier_has_at_most_2048_characters(
     answer = lab.register(register_body("x" * (length - len(system)), system=system))
 
     assert answer.status == status
+
+
+def test_thousands_of_remarks_cost_no_more_than_a_hundred(lab: Integrator) -> None:
+    started = time.process_time()
+
+    answer = lab.register(body(result=[{"reference": f"Observation/{n}"} for n in range(20_000)]))
+
+    issues = answer.json["parameter"][1]["resource"]["issue"]
+    assert (answer.status, len(issues)) == (201, 101)
+    assert time.process_time() - started < 10
+
+
+def test_a_name_that_a_sender_made_up_is_not_shown(lab: Integrator) -> None:
+    strange = "a name that FHIR could not have"
+    specimen = {"resourceType": "Specimen", "id": "s1", strange: [{"reference": "Patient/x"}]}
+
+    answer = lab.register(body(contained=[specimen], specimen=[{"reference": "#s1"}]))
+
+    issues = answer.json["parameter"][1]["resource"]["issue"]
+    assert answer.status == 201
+    assert f"{REPORT}.contained[0].reference" in str(issues)
+    assert strange not in str(issues)

@@ -204,3 +204,11 @@ def test_the_names_of_refused_fields_are_in_the_words_too(lab: Integrator, path:
     answer = update(lab, path, code={"text": "x"})
 
     assert "code cannot be updated" in answer.issues[0]["diagnostics"]
+
+
+def test_an_update_keeps_to_the_limit_of_a_resource(lab: Integrator, path: str) -> None:
+    forms = [{"url": "https://x.example/d", "title": "x" * 1_000_000} for _ in range(9)]
+
+    answer = update(lab, path, presentedForm=forms)
+
+    assert (answer.status, answer.issues[0]["code"]) == (413, "too-costly")
