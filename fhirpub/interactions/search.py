@@ -35,7 +35,6 @@ class Search:
     """A search as it was understood, and what of it was not."""
 
     query: SearchQuery
-    count: int
     understood: tuple[tuple[str, str], ...]
     unknown: tuple[str, ...]
     cursor: str
@@ -81,7 +80,7 @@ def understood(
         after=after,
         limit=min(reading.count, context.config.fhir.page_size_max),
     )
-    return Search(query, reading.count, tuple(reading.understood), tuple(reading.unknown), cursor)
+    return Search(query, tuple(reading.understood), tuple(reading.unknown), cursor)
 
 
 class _Reading:
