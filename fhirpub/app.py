@@ -13,7 +13,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from tornado.httpserver import HTTPServer
-from tornado.httputil import ParseBodyConfig, ParseMultipartConfig, set_parse_body_config
 from tornado.netutil import bind_sockets
 
 from fhirpub.auth.tokens import Tokens
@@ -22,14 +21,15 @@ from fhirpub.config import Config
 from fhirpub.errors import ConfigurationError, StoreUnavailable
 from fhirpub.fhir.schema import Schemas
 from fhirpub.fhir.terminology import Terminology
+from fhirpub.interactions.capabilities import own_resources, statement
 from fhirpub.interactions.context import Context
 from fhirpub.logs import configure, logger, where
 from fhirpub.plugin_loader import load
 from fhirpub.storage import sqlite
 from fhirpub.storage.contract import Store
 from fhirpub.web.body_watch import BodyWatch
+from fhirpub.web.front import Front
 from fhirpub.web.rate_limit import RateLimit
-from fhirpub.web.routes import SMALL_BODY_BYTES, application
 from fhirpub.web.services import Services
 from fhirpub.workers import supervise
 
@@ -92,6 +92,8 @@ async def opened(config: Config, *, clock: Clock = now_ms) -> AsyncGenerator[Ser
             clock=clock,
             rate_limit=RateLimit(config.limits.requests_per_client, clock),
             bodies=BodyWatch(config.limits.body_seconds),
+            statement=statement(context),
+            own_resources=own_resources(context),
         )
 
 
@@ -101,11 +103,10 @@ async def serving(
 ) -> AsyncGenerator[None, None]:
     """Serve until the block ends, then finish what is under way and stop."""
     config = services.config
-    set_parse_body_config(ParseBodyConfig(multipart=ParseMultipartConfig(enabled=False)))
     server = HTTPServer(
-        application(services),
+        Front(services),
         max_header_size=_HEADER_BYTES,
-        max_body_size=SMALL_BODY_BYTES,  # handlers of larger bodies say so themselves
+        max_body_size=config.limits.drain_bytes,
         idle_connection_timeout=config.limits.idle_seconds,
         decompress_request=False,
         xheaders=False,

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import re
-from asyncio import Future
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import cached_property
-from types import TracebackType
+from http import HTTPStatus
 from typing import Any, ClassVar, TypeVar
 
-from tornado.httputil import HTTPHeaders, HTTPServerRequest
-from tornado.web import HTTPError, RequestHandler, stream_request_body
+from tornado.httputil import ResponseStartLine
 
 from fhirpub.auth.caller import Caller
 from fhirpub.auth.scopes import permits
@@ -32,11 +29,13 @@ from fhirpub.logs import logger, where
 from fhirpub.storage.contract import Version
 from fhirpub.web import media
 from fhirpub.web.error_mapping import answer_to, is_expected
+from fhirpub.web.request import Request
 from fhirpub.web.services import Services
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _LENGTH = re.compile(r"[0-9]{1,18}")
 _TAG = re.compile(r'(?:W/)?"([^"]*)"')
+_REASONS = {each.value: each.phrase for each in HTTPStatus}
 _LARGE = 64 * 1024
 """A body above this is read and judged in a thread, so that the loop goes on."""
 
@@ -44,70 +43,154 @@ _log = logger()
 T = TypeVar("T")
 
 
-class BaseHandler(RequestHandler):
-    """A handler of the FHIR interface. ``requires_token`` must be stated by each."""
+class Headers(dict[str, str]):
+    """The headers of an answer, each once, under the names that HTTP writes."""
+
+    def get_all(self) -> Iterable[tuple[str, str]]:
+        """Return them as Tornado's connection asks for them."""
+        return self.items()
+
+
+class BaseHandler:
+    """A handler of one request. ``requires_token`` must be stated by each class.
+
+    Its methods are named after those of HTTP (``get`` answers HEAD as well) and take the blanks
+    of the path. In the order of their calls: :meth:`begin`, :meth:`data_received` as the body
+    arrives, :meth:`run`, and :meth:`finish` by whatever answers.
+    """
 
     requires_token: ClassVar[bool]
     scope: ClassVar[str] = ""
     """Letter of the SMART scope that the interaction needs: c, r, u or s (D-23)."""
     belongs_to_others: ClassVar[bool] = False
     """What is read came with a resource: the right to read that one is enough."""
-    streams: ClassVar[bool] = False
-    """It is made before the body has arrived, and gets it piece by piece."""
     caller: Caller
     answer_type = media.FHIR_JSON
+    status = 200
 
-    def initialize(self, services: Services, type_name: str = "") -> None:
-        """Take what the route knows."""
+    def __init__(
+        self,
+        request: Request,
+        services: Services,
+        type_name: str = "",
+        blanks: Sequence[str] = (),
+    ) -> None:
+        self.request = request
         self.services = services
         self.type_name = type_name
-        services.under_way.add(self)
-        if not self.streams:
-            services.bodies.end(self.request)
-
-    def clear(self) -> None:
-        """Start an answer, as Tornado's own does, with our headers in the place of its.
-
-        Tornado calls it once or twice for each request, and formats a date each time.
-        """
-        headers = HTTPHeaders()
-        headers["Server"] = "fhirpub"
-        headers["Date"] = http_date(now_ms())
-        headers["X-Content-Type-Options"] = "nosniff"
-        headers["X-Request-Id"] = self.request_id
-        self._headers = headers
-        self.set_default_headers()
-        self._write_buffer = []
-        self._status_code = 200
-        self._reason = "OK"
+        self.headers = self.first_headers()
+        self._blanks = blanks
+        self._refusal: Exception | None = None
+        self._answered = False
 
     @cached_property
     def request_id(self) -> str:
         """The id by which this request is known in the log: the client's, or one of ours."""
         asked = self.request.headers.get("X-Request-Id", "")
-        if _REQUEST_ID.fullmatch(asked):
-            return asked
-        return str(next(self.application.settings["request_ids"]))
+        return asked if _REQUEST_ID.fullmatch(asked) else next(self.services.request_ids)
 
-    def finish(self, chunk: str | bytes | dict[str, Any] | None = None) -> Future[None]:
-        """Answer; a stopping service waits until all of it has left."""
+    def first_headers(self) -> Headers:
+        """Return the headers that every answer begins with."""
+        return Headers(
+            {
+                "Server": "fhirpub",
+                "Date": http_date(now_ms()),
+                "X-Content-Type-Options": "nosniff",
+                "X-Request-Id": self.request_id,
+            }
+        )
+
+    # The life of a request.
+
+    def begin(self) -> Awaitable[None] | None:
+        """Check all that can be checked before the body, and keep a refusal until it is read.
+
+        A client that is still sending does not see an earlier answer (D-61); only one that
+        sent ``Expect: 100-continue`` waits for it.
+        """
+        self.services.under_way.add(self)
+        if self.request.has_body():
+            self.services.bodies.begin(self.request)
+        try:
+            later = self.prepare()
+        except Exception as problem:  # noqa: BLE001 - a fault is answered as well
+            self._hold(problem)
+            return None
+        return None if later is None else self._begin_later(later)
+
+    async def _begin_later(self, later: Awaitable[None]) -> None:
+        try:
+            await later
+        except Exception as problem:  # noqa: BLE001
+            self._hold(problem)
+
+    def _hold(self, refusal: Exception) -> None:
+        if self.request.headers.get("Expect", "").lower() == "100-continue":
+            self.fail(refusal)
+        else:
+            self._refusal = refusal
+
+    def data_received(self, _chunk: bytes) -> None:
+        """Throw a piece of the body away: the methods of this class take none."""
+
+    def run(self) -> None:
+        """Answer, now that all of the body is here."""
         self.services.bodies.end(self.request)
-        sent = super().finish(chunk)
+        if self._refusal is not None:
+            self.fail(self._refusal)
+            return
+        try:
+            answering = self.dispatch()
+        except Exception as problem:  # noqa: BLE001
+            self.fail(problem)
+            return
+        if answering is not None:
+            self._answering = asyncio.create_task(self._see_through(answering))
+
+    async def _see_through(self, answering: Awaitable[None]) -> None:
+        try:
+            await answering
+        except Exception as problem:  # noqa: BLE001
+            self.fail(problem)
+
+    def dispatch(self) -> Awaitable[None] | None:
+        """Call the method that the request names."""
+        method = self.request.method
+        answer = getattr(self, "get" if method == "HEAD" else method.lower())
+        answering: Awaitable[None] | None = answer(*self._blanks)
+        return answering
+
+    def abandon(self) -> None:
+        """Let go: the client has hung up before all of its body was here."""
+        self.services.bodies.end(self.request)
+        self.services.under_way.discard(self)
+
+    def finish(self, body: bytes = b"") -> None:
+        """Send the answer; a stopping service waits until all of it has left."""
+        self._answered = True
+        self.services.bodies.end(self.request)
+        headers, connection = self.headers, self.request.connection
+        if self.status not in (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED):
+            headers["Content-Length"] = str(len(body))
+        start_line = ResponseStartLine("HTTP/1.1", self.status, _REASONS[self.status])
+        chunk = None if self.request.method == "HEAD" else body
+        sent = connection.write_headers(start_line, headers, chunk)
+        connection.finish()
         if sent.done():
             self.services.under_way.discard(self)
         else:
             sent.add_done_callback(lambda _sent: self.services.under_way.discard(self))
-        return sent
+        self._log_answer()
 
-    def on_connection_close(self) -> None:
-        """Let it know as well that this one will never be: its client has hung up."""
-        super().on_connection_close()
-        self.services.bodies.end(self.request)
-        self.services.under_way.discard(self)
+    def fail(self, problem: Exception) -> None:
+        """Answer with a refusal or a fault, whatever was written until now."""
+        self._log_problem(problem)
+        if self._answered:
+            return
+        self.headers = self.first_headers()
+        self.write_refusal(problem)
 
-    def compute_etag(self) -> None:
-        """Never hash an answer: a version is its own tag."""
-        return
+    # Before the body.
 
     def prepare(self) -> Awaitable[None] | None:
         """Check the token, then the format; at once if the token is known already."""
@@ -143,31 +226,23 @@ class BaseHandler(RequestHandler):
     def check_format(self) -> None:
         """Choose the format of the answer, or refuse (406)."""
         accept = ",".join(self.request.headers.get_list("Accept"))
-        self.answer_type = media.answer_type(accept, self.parameter("_format"))
+        self.answer_type = media.answer_type(accept, self.request.parameter("_format"))
 
-    def parameter(self, name: str) -> str:
-        """Return a parameter of the query, the last if it repeats, or nothing."""
-        if not self.request.query:
-            return ""
-        values = self.request.query_arguments.get(name)
-        return values[-1].decode("utf-8", "replace") if values else ""
-
-    def parameters(self) -> list[tuple[str, str]]:
-        """Return all parameters of the query."""
-        return _texts(self.request.query_arguments)
-
-    def set_ours(self, name: str, value: str) -> None:
-        """Set a header whose value is of our own making, so that nothing has to be checked."""
-        self._headers[name] = value
+    # The answer.
 
     def answer(self, body: bytes | JsonObject, *, status: int = 200) -> None:
         """Write a resource, ready or to be encoded."""
-        if self.parameter("_pretty") == "true":
+        if self.request.parameter("_pretty") == "true":
             body = pretty(loads(body, trusted=True) if isinstance(body, bytes) else body)
-        self.set_status(status)
-        self.set_ours("Content-Type", self.answer_type)
-        self.set_ours("Cache-Control", "private, no-cache")
+        self.status = status
+        self.headers["Content-Type"] = self.answer_type
+        self.headers["Cache-Control"] = "private, no-cache"
         self.finish(body if isinstance(body, bytes) else dumps(body))
+
+    def answer_empty(self, *, status: int = 204) -> None:
+        """Write an answer that has no body, such as 204 or 304."""
+        self.status = status
+        self.finish()
 
     def is_known(self, tag: str) -> bool:
         """Tell whether the client named this tag in If-None-Match (RFC 9110, weakly)."""
@@ -176,112 +251,95 @@ class BaseHandler(RequestHandler):
 
     def not_modified(self) -> None:
         """Answer 304: the client has it."""
-        self.set_status(304)
-        self.set_ours("Cache-Control", "private, no-cache")
-        self.finish()
+        self.headers["Cache-Control"] = "private, no-cache"
+        self.answer_empty(status=304)
 
     def describe(self, version: Version, *, registration: bool = False) -> None:
         """Set ETag and Last-Modified (D-85)."""
         style = self.services.config.fhir.last_modified_style
         as_instant = style == "specification" or (style == "by-route" and registration)
         moment = instant(version.updated) if as_instant else http_date(version.updated)
-        self.set_ours("ETag", f'W/"{version.version}"')
-        self.set_ours("Last-Modified", moment)
+        self.headers["ETag"] = f'W/"{version.version}"'
+        self.headers["Last-Modified"] = moment
 
     def locate(self, version: Version) -> None:
         """Set Location to the version (D-84)."""
         base = f"{self.services.context.fhir_url}/{version.type}/{version.id}"
-        self.set_ours("Location", f"{base}/_history/{version.version}")
+        self.headers["Location"] = f"{base}/_history/{version.version}"
 
-    def write_error(self, status_code: int, **kwargs: Any) -> None:
+    # Refusals.
+
+    def write_refusal(self, problem: Exception) -> None:
         """Write any refusal or fault as an OperationOutcome (D-139 to D-143)."""
-        problem = kwargs.get("exc_info", (None, None, None))[1]
-        answer = answer_to(problem, status=status_code)
-        self.set_status(answer.status)
-        _add_headers(self, problem)
-        self.set_header("Content-Type", media.FHIR_JSON)
-        self.set_header("Cache-Control", "no-store")
+        answer = answer_to(problem)
+        self.status = answer.status
+        self._oblige(problem)
+        self.headers["Content-Type"] = media.FHIR_JSON
+        self.headers["Cache-Control"] = "no-store"
         self.finish(dumps(outcome_of(answer.issues)))
 
-    def log_exception(
-        self,
-        typ: type[BaseException] | None,  # noqa: ARG002 - Tornado's signature
-        value: BaseException | None,
-        tb: TracebackType | None,  # noqa: ARG002
-    ) -> None:
-        """Tell the operator of faults, with where and never with what, and of refused tokens."""
-        if isinstance(value, NotAuthenticated):
-            _log.info("not authenticated", reason=value.reason, request_id=self.request_id)
-        elif value is not None and not isinstance(value, HTTPError) and not is_expected(value):
-            _log.error("failed", **where(value), request_id=self.request_id)
+    def _oblige(self, problem: Exception) -> None:
+        """Add what a status obliges to: the challenge of a 401, when to come back."""
+        if isinstance(problem, NotAuthenticated):
+            error = ', error="invalid_token"' if problem.token_sent else ""
+            self.headers["WWW-Authenticate"] = f'Bearer realm="fhirpub"{error}'
+        if isinstance(problem, media.UnsupportedMediaType) and self.request.method == "PATCH":
+            self.headers["Accept-Patch"] = media.FHIR_JSON
+        if isinstance(problem, (Throttled, StoreUnavailable)):
+            self.headers["Retry-After"] = str(problem.retry_after)
 
-    @property
-    def client_address(self) -> str:
-        """The peer's address, or the one that a trusted proxy tells."""
-        return client_address(self.request, self.services.config.server.trusted_proxies)
+    def _log_problem(self, problem: Exception) -> None:
+        """Tell the operator of faults, with where and never with what, and of refused tokens."""
+        if isinstance(problem, NotAuthenticated):
+            _log.info("not authenticated", reason=problem.reason, request_id=self.request_id)
+        elif not is_expected(problem):
+            _log.error("failed", **where(problem), request_id=self.request_id)
+
+    def _log_answer(self) -> None:
+        status, request = self.status, self.request
+        if status < HTTPStatus.BAD_REQUEST:
+            if self.services.config.logs.level == "debug":
+                _log.debug("answered", status=status, method=request.method)
+            return
+        write: Callable[..., None] = _log.error if status >= 500 else _log.info
+        write(
+            "refused",
+            status=status,
+            method=request.method,
+            handler=type(self).__name__,
+            type=self.type_name,
+            request_id=self.request_id,
+            milliseconds=round(request.milliseconds(), 1),
+            client=getattr(getattr(self, "caller", None), "client_id", None),
+        )
 
 
 class BodyHandler(BaseHandler):
-    """A handler that takes a body: a small one whole, a larger one as it comes (:func:`streamed`).
+    """A handler that takes a body, piece by piece as it arrives."""
 
-    Whatever is refused, the body is read to its end first: a client that is still sending does
-    not see an earlier answer (D-61); only one that sent ``Expect: 100-continue`` waits for it.
-    """
-
-    def initialize(self, services: Services, type_name: str = "") -> None:
-        """Take what the route knows, and prepare for a body."""
-        super().initialize(services, type_name)
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
         self._chunks: list[bytes] = []
         self._received = 0
-        self._refusal: FhirpubError | None = None
-
-    def prepare(self) -> Awaitable[None] | None:
-        """Check what can be checked before the body; keep a refusal until it has been read."""
-        connection: Any = self.request.connection
-        connection.set_max_body_size(self.services.config.limits.drain_bytes)
-        try:
-            later = super().prepare()
-        except FhirpubError as refusal:
-            self._postpone(refusal)
-            return None
-        if later is not None:
-            return self._later(later)
-        self._check_announced_size()
-        return None
-
-    async def _later(self, later: Awaitable[None]) -> None:
-        try:
-            await later
-        except FhirpubError as refusal:
-            self._postpone(refusal)
-        else:
-            self._check_announced_size()
 
     def ready(self) -> None:
-        """Go on with the type of the body."""
+        """Go on with the type of the body, and with its size as far as it is announced."""
         super().ready()
         self.check_content_type()
+        announced = self.request.headers.get("Content-Length", "0")
+        if _LENGTH.fullmatch(announced) and int(announced) > self.most_bytes():
+            raise self._too_large()
 
     def check_content_type(self) -> None:
         """Refuse a body of another type than FHIR JSON (415)."""
         headers = self.request.headers
         media.check_fhir_json(headers.get("Content-Type", ""), headers.get("Content-Encoding", ""))
 
-    def _check_announced_size(self) -> None:
-        announced = self.request.headers.get("Content-Length", "0")
-        if _LENGTH.fullmatch(announced) and int(announced) > self.most_bytes():
-            self._postpone(self._too_large())
-
     def most_bytes(self) -> int:
         """Return how large a body may be."""
         return self.services.config.limits.request_bytes
 
-    def _postpone(self, refusal: FhirpubError) -> None:
-        if self.request.headers.get("Expect", "").lower() == "100-continue":
-            raise refusal
-        self._refusal = refusal
-
-    def _too_large(self) -> TooLarge:
+    def _too_large(self) -> FhirpubError:
         return TooLarge.because(f"the body has more than {self.most_bytes()} bytes")
 
     def data_received(self, chunk: bytes) -> None:
@@ -295,12 +353,7 @@ class BodyHandler(BaseHandler):
             self._chunks.append(chunk)
 
     def take_body(self) -> bytes:
-        """Return the whole body, once; raises what was found before it was read."""
-        self.services.bodies.end(self.request)
-        if self._refusal is not None:
-            raise self._refusal
-        if not self.streams:
-            return self.request.body
+        """Return the whole body, once."""
         chunks, self._chunks = self._chunks, []
         return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
@@ -312,55 +365,3 @@ class BodyHandler(BaseHandler):
             await asyncio.sleep(0)
             return judge()
         return await asyncio.get_running_loop().run_in_executor(None, judge)
-
-
-def streamed(handler: type[BodyHandler]) -> type[BodyHandler]:
-    """Return a handler like another, for bodies that do not fit into one piece."""
-    larger = type(f"Streamed{handler.__name__}", (handler,), {"streams": True})
-    return stream_request_body(larger)
-
-
-def client_address(request: HTTPServerRequest, trusted: Sequence[str]) -> str:
-    """Return who is at the other end: X-Forwarded-For is believed of trusted proxies alone."""
-    peer = request.remote_ip or ""
-    networks = [ipaddress.ip_network(each, strict=False) for each in trusted]
-    if not networks or not _within(peer, networks):
-        return peer
-    told = ",".join(request.headers.get_list("X-Forwarded-For")).split(",")
-    for each in reversed([one.strip() for one in told if one.strip()]):
-        if not _within(each, networks):
-            return each if _is_address(each) else peer
-    return peer
-
-
-def _within(address: str, networks: Sequence[Any]) -> bool:
-    return _is_address(address) and any(
-        ipaddress.ip_address(address) in network for network in networks
-    )
-
-
-def _is_address(text: str) -> bool:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _texts(arguments: dict[str, list[bytes]]) -> list[tuple[str, str]]:
-    return [
-        (name, value.decode("utf-8", "replace"))
-        for name, values in arguments.items()
-        for value in values
-    ]
-
-
-def _add_headers(handler: RequestHandler, problem: BaseException | None) -> None:
-    """Add what a status obliges to: the challenge of a 401, when to come back."""
-    if isinstance(problem, NotAuthenticated):
-        error = ', error="invalid_token"' if problem.token_sent else ""
-        handler.set_header("WWW-Authenticate", f'Bearer realm="fhirpub"{error}')
-    if isinstance(problem, media.UnsupportedMediaType) and handler.request.method == "PATCH":
-        handler.set_header("Accept-Patch", media.FHIR_JSON)
-    if isinstance(problem, (Throttled, StoreUnavailable)):
-        handler.set_header("Retry-After", str(problem.retry_after))

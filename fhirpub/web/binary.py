@@ -22,17 +22,19 @@ class BinaryHandler(BaseHandler):
 
     def check_format(self) -> None:
         """Take any Accept: who does not ask for FHIR gets the document as it is."""
-        if self.parameter("_format"):
+        if self.request.parameter("_format"):
             super().check_format()
 
     async def get(self, document_id: str) -> None:
         """Read a document."""
         blob = await self._blob(document_id)
-        self.set_header("ETag", f'"{blob.sha256}"')
+        self.headers["ETag"] = f'"{blob.sha256}"'
         if self.is_known(blob.sha256):
             self.not_modified()
             return
-        if self.parameter("_format") or "fhir+json" in self.request.headers.get("Accept", ""):
+        if self.request.parameter("_format") or "fhir+json" in self.request.headers.get(
+            "Accept", ""
+        ):
             self.answer(
                 {
                     "resourceType": "Binary",
@@ -42,12 +44,10 @@ class BinaryHandler(BaseHandler):
                 }
             )
             return
-        self.set_header("Content-Type", blob.content_type)
-        self.set_header("Content-Security-Policy", "sandbox; default-src 'none'")
-        self.set_header("Cache-Control", "private, no-cache")
+        self.headers["Content-Type"] = blob.content_type
+        self.headers["Content-Security-Policy"] = "sandbox; default-src 'none'"
+        self.headers["Cache-Control"] = "private, no-cache"
         self.finish(blob.data)
-
-    head = get
 
     async def _blob(self, document_id: str) -> Blob:
         names = [document_id] if _SHA256.fullmatch(document_id) else []

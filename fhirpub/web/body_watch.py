@@ -6,10 +6,10 @@ Tornado can do this, at the cost of a timer for each request.
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
-from tornado.httputil import HTTPServerRequest
 from tornado.iostream import IOStream
+
+from fhirpub.web.request import Request
 
 
 class BodyWatch:
@@ -17,15 +17,13 @@ class BodyWatch:
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._since: dict[HTTPServerRequest, float] = {}
+        self._since: dict[Request, float] = {}
 
-    def begin(self, request: HTTPServerRequest) -> None:
-        """Expect the body of a request, if it has one."""
-        headers = request.headers
-        if "Content-Length" in headers or "Transfer-Encoding" in headers:
-            self._since[request] = asyncio.get_running_loop().time()
+    def begin(self, request: Request) -> None:
+        """Expect the body of a request."""
+        self._since[request] = asyncio.get_running_loop().time()
 
-    def end(self, request: HTTPServerRequest) -> None:
+    def end(self, request: Request) -> None:
         """Expect it no more: it is here, or will never be."""
         self._since.pop(request, None)
 
@@ -44,7 +42,6 @@ class BodyWatch:
                     _stream_of(request).close()
 
 
-def _stream_of(request: HTTPServerRequest) -> IOStream:
-    connection: Any = request.connection
-    stream: IOStream = connection.stream
+def _stream_of(request: Request) -> IOStream:
+    stream: IOStream = request.connection.stream
     return stream

@@ -10,6 +10,14 @@ from fhirpub.errors import FhirpubError, Issue
 from fhirpub.web.media import NotAcceptable, UnsupportedMediaType
 
 
+class NoSuchAddress(FhirpubError):
+    """Nothing is served under the path."""
+
+
+class MethodNotAllowed(FhirpubError):
+    """The path does not have the method."""
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """A status and the issues to send with it."""
@@ -24,6 +32,8 @@ _REFUSALS: dict[type[BaseException], tuple[HTTPStatus, str]] = {
     errors.NotAuthenticated: (HTTPStatus.UNAUTHORIZED, "security"),
     errors.NotPermitted: (HTTPStatus.FORBIDDEN, "forbidden"),
     errors.NoSuchResource: (HTTPStatus.NOT_FOUND, "not-found"),
+    NoSuchAddress: (HTTPStatus.NOT_FOUND, "not-supported"),
+    MethodNotAllowed: (HTTPStatus.METHOD_NOT_ALLOWED, "not-supported"),
     NotAcceptable: (HTTPStatus.NOT_ACCEPTABLE, "not-supported"),
     errors.VersionConflict: (HTTPStatus.PRECONDITION_FAILED, "conflict"),
     errors.TooLarge: (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too-costly"),
@@ -33,12 +43,6 @@ _REFUSALS: dict[type[BaseException], tuple[HTTPStatus, str]] = {
     errors.StoreUnavailable: (HTTPStatus.SERVICE_UNAVAILABLE, "transient"),
 }
 
-_FRAMEWORK = {
-    400: ("exception", "the request could not be read"),
-    404: ("not-supported", "there is nothing at this address"),
-    405: ("not-supported", "this method is not supported here"),
-}
-
 _TOKEN_REFUSALS = {
     "invalid_request": HTTPStatus.BAD_REQUEST,
     "invalid_client": HTTPStatus.UNAUTHORIZED,
@@ -46,18 +50,15 @@ _TOKEN_REFUSALS = {
 }
 
 
-def answer_to(problem: BaseException | None, *, status: int) -> Answer:
-    """Return what a request gets that ended with an exception, or with a framework's status."""
+def answer_to(problem: BaseException) -> Answer:
+    """Return what a request gets that ended with an exception."""
     for kind, (mapped, code) in _REFUSALS.items():
         if isinstance(problem, kind):
             if isinstance(problem, errors.Refused):
                 return Answer(mapped.value, problem.issues)
             return Answer(mapped.value, (Issue("error", code, str(problem)),))
-    if status in _FRAMEWORK:
-        code, text = _FRAMEWORK[status]
-        return Answer(status, (Issue("error", code, text),))
     text = "the service could not answer; the request may be sent again"
-    return Answer(status, (Issue("error", "exception", text),))
+    return Answer(HTTPStatus.INTERNAL_SERVER_ERROR, (Issue("error", "exception", text),))
 
 
 def status_of(problem: errors.TokenRefused) -> int:

@@ -17,11 +17,9 @@ class LiveHandler(BaseHandler):
         """Return at once."""
         self._say("alive")
 
-    head = get
-
     def _say(self, status: str) -> None:
-        self.set_header("Content-Type", "application/json")
-        self.set_header("Cache-Control", "no-store")
+        self.headers["Content-Type"] = "application/json"
+        self.headers["Cache-Control"] = "no-store"
         self.finish(b'{"status":"%b"}' % status.encode())
 
 
@@ -32,5 +30,3 @@ class ReadyHandler(LiveHandler):
         """Ask the store."""
         await self.services.store.check()
         self._say("ready")
-
-    head = get  # type: ignore[assignment]

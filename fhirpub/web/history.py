@@ -16,12 +16,10 @@ class HistoryHandler(BaseHandler):
         """List versions, newest first."""
         bundle = await history(
             resource_id,
-            count=self.parameter("_count"),
-            below=self.parameter(BELOW),
+            count=self.request.parameter("_count"),
+            below=self.request.parameter(BELOW),
             resource_type=self.services.types[self.type_name],
             tenant=self.caller.tenant,
             context=self.services.context,
         )
         self.answer(bundle)
-
-    head = get

@@ -14,15 +14,12 @@ class MetadataHandler(BaseHandler):
 
     def get(self) -> None:
         """Return the CapabilityStatement."""
-        statement: tuple[str, bytes] = self.application.settings["statement"]
-        tag, body = statement
-        self.set_header("ETag", tag)
+        tag, body = self.services.statement
+        self.headers["ETag"] = tag
         if self.is_known(tag.removeprefix("W/").strip('"')):
             self.not_modified()
             return
         self.answer(body)
-
-    head = get
 
 
 class PublicMetadataHandler(MetadataHandler):

@@ -23,8 +23,6 @@ class ReadHandler(BaseHandler):
         found = await read(self.type_name, resource_id, tenant=tenant, context=context)
         await self.answer_version(found)
 
-    head = get
-
     async def answer_version(self, found: Version) -> None:
         """Write a version, or 304 if the client has it (D-99)."""
         self.describe(found)
@@ -32,7 +30,7 @@ class ReadHandler(BaseHandler):
             self.not_modified()
             return
         tenant_id, context = self.caller.tenant.id, self.services.context
-        summary, elements = self.parameter("_summary"), self.parameter("_elements")
+        summary, elements = self.request.parameter("_summary"), self.request.parameter("_elements")
         if is_subset(summary, elements):
             resource = shown(found, context=context)
             schema = context.schemas.document(resource["resourceType"])
@@ -59,8 +57,6 @@ class VersionHandler(ReadHandler):
         found = await vread(self.type_name, resource_id, version, tenant=tenant, context=context)
         await self.answer_version(found)
 
-    head = get  # type: ignore[assignment]
-
 
 class PartHandler(ReadHandler):
     """Read a patient or an organization that came with a resource (D-94)."""
@@ -73,8 +69,6 @@ class PartHandler(ReadHandler):
         found = await read_part(self.type_name, resource_id, tenant=tenant, context=context)
         await self.answer_version(found)
 
-    head = get
-
 
 class OwnHandler(BaseHandler):
     """Read what the service itself publishes: its statement, its operations (D-3, D-6)."""
@@ -83,9 +77,7 @@ class OwnHandler(BaseHandler):
 
     def get(self, resource_id: str) -> None:
         """Read one of our own resources."""
-        body = self.application.settings["own_resources"].get((self.type_name, resource_id))
+        body = self.services.own_resources.get((self.type_name, resource_id))
         if body is None:
             raise NoSuchResource(self.type_name, resource_id)
         self.answer(body)
-
-    head = get

@@ -45,12 +45,10 @@ class RegisterHandler(BodyHandler):
         response = registration.first.response
         wanted = preference(self.request.headers.get("Prefer", ""), "return")
         if wanted in _HONOURED:
-            self.set_header("Preference-Applied", f"return={wanted}")
+            self.headers["Preference-Applied"] = f"return={wanted}"
         if wanted == "minimal":
-            self.set_status(201)
-            self.clear_header("Content-Type")
-            self.set_header("Cache-Control", "private, no-cache")
-            self.finish()
+            self.headers["Cache-Control"] = "private, no-cache"
+            self.answer_empty(status=201)
         elif wanted == "OperationOutcome":
             self.answer(_issues(loads(response, trusted=True)), status=201)
         else:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from urllib.parse import parse_qsl
 
-from tornado.web import stream_request_body
-
 from fhirpub.errors import InvalidSearch
 from fhirpub.interactions.search import search
 from fhirpub.web.base import BaseHandler, BodyHandler
@@ -34,16 +32,12 @@ class SearchHandler(BaseHandler):
 
     async def get(self) -> None:
         """Search."""
-        await _answer(self, self.parameters())
-
-    head = get
+        await _answer(self, self.request.parameters)
 
 
-@stream_request_body  # Tornado would read a form by its own rules
 class SearchFormHandler(BodyHandler):
     """Search by form; parameters of the URL count as well (R4 search)."""
 
-    streams = True
     requires_token = True
     scope = "s"
 
@@ -67,4 +61,4 @@ class SearchFormHandler(BodyHandler):
             )
         except ValueError:
             raise InvalidSearch.because("the form cannot be read") from None
-        await _answer(self, self.parameters() + form)
+        await _answer(self, self.request.parameters + form)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+import secrets
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,5 +30,12 @@ class Services:
     clock: Clock
     rate_limit: RateLimit
     bodies: BodyWatch
+    statement: tuple[str, bytes]
+    """The CapabilityStatement with its ETag."""
+    own_resources: Mapping[tuple[str, str], bytes]
+    """What the service itself publishes, by type and id."""
     under_way: set[Any] = field(default_factory=set)
     """The handlers that have not answered yet."""
+    request_ids: Iterator[str] = field(
+        default_factory=lambda: map(f"{secrets.token_hex(6)}-{{:x}}".format, itertools.count(1))
+    )

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-from http import HTTPStatus
 from typing import Any
-
-from tornado.web import RequestHandler, stream_request_body
 
 from fhirpub.errors import StoreUnavailable, Throttled, TokenRefused, TooLarge
 from fhirpub.fhir.strict_json import dumps
-from fhirpub.web.base import BaseHandler, BodyHandler
-from fhirpub.web.error_mapping import status_of
+from fhirpub.web.base import BaseHandler, BodyHandler, Headers
+from fhirpub.web.error_mapping import answer_to, status_of
 
 _MOST_BYTES = 8192
 
 
-@stream_request_body  # Tornado would read a form by its own rules
 class TokenHandler(BodyHandler):
     """Grant an access token for client credentials."""
 
-    streams = True
     requires_token = False
 
-    def set_default_headers(self) -> None:
+    def first_headers(self) -> Headers:
         """Keep tokens and refusals out of caches (RFC 6749 section 5.1)."""
-        self.set_header("Cache-Control", "no-store")
-        self.set_header("Pragma", "no-cache")
+        return Headers(
+            super().first_headers(), **{"Cache-Control": "no-store", "Pragma": "no-cache"}
+        )
 
     def check_format(self) -> None:
         """Answer in JSON whatever is accepted, as OAuth does."""
@@ -39,11 +35,12 @@ class TokenHandler(BodyHandler):
 
     async def post(self) -> None:
         """Grant a token."""
+        trusted = self.services.config.server.trusted_proxies
         grant = await self.services.tokens.grant(
             content_type=self.request.headers.get("Content-Type", ""),
             body=self.take_body(),
             authorization=self.request.headers.get_list("Authorization"),
-            address=self.client_address,
+            address=self.request.client_address(trusted),
             query=self.request.query,
         )
         answer: dict[str, Any] = {
@@ -53,39 +50,29 @@ class TokenHandler(BodyHandler):
         }
         if grant.scope:
             answer["scope"] = grant.scope
-        _write(self, answer)
+        write_oauth(self, answer)
 
-    def write_error(self, status_code: int, **kwargs: Any) -> None:
+    def write_refusal(self, problem: Exception) -> None:
         """Write a refusal as OAuth errors are written (RFC 6749 section 5.2)."""
-        problem = kwargs.get("exc_info", (None, None, None))[1]
-        error, text = "invalid_request", "the request could not be read"
+        status, error, text = 500, "server_error", "the service could not answer"
         if isinstance(problem, TokenRefused):
-            status_code, error, text = status_of(problem), problem.error, str(problem)
+            status, error, text = status_of(problem), problem.error, str(problem)
             if problem.challenge:
-                self.set_header("WWW-Authenticate", 'Basic realm="fhirpub"')
+                self.headers["WWW-Authenticate"] = 'Basic realm="fhirpub"'
         elif isinstance(problem, TooLarge):
-            status_code, text = 413, f"the request has more than {_MOST_BYTES} bytes"
-        elif isinstance(problem, Throttled):
-            status_code, error, text = 429, "temporarily_unavailable", str(problem)
-            self.set_header("Retry-After", str(problem.retry_after))
-        elif isinstance(problem, StoreUnavailable):
-            status_code, error, text = 503, "temporarily_unavailable", str(problem)
-            self.set_header("Retry-After", str(problem.retry_after))
-        elif status_code >= 500:
-            error, text = "server_error", "the service could not answer"
-        self.set_status(status_code)
-        _write(self, {"error": error, "error_description": text})
+            status, error = 413, "invalid_request"
+            text = f"the request has more than {_MOST_BYTES} bytes"
+        elif isinstance(problem, (Throttled, StoreUnavailable)):
+            status, error = answer_to(problem).status, "temporarily_unavailable"
+            text = str(problem)
+            self.headers["Retry-After"] = str(problem.retry_after)
+        self.status = status
+        write_oauth(self, {"error": error, "error_description": text})
 
 
-def write_method_not_allowed(handler: RequestHandler) -> None:
-    """Refuse a method at the token endpoint as OAuth errors are written (D-142)."""
-    handler.set_status(HTTPStatus.METHOD_NOT_ALLOWED)
-    handler.set_header("Cache-Control", "no-store")
-    _write(handler, {"error": "invalid_request", "error_description": "use POST here"})
-
-
-def _write(handler: RequestHandler, answer: dict[str, Any]) -> None:
-    handler.set_header("Content-Type", "application/json")
+def write_oauth(handler: BaseHandler, answer: dict[str, Any]) -> None:
+    """Write an answer of the token endpoint."""
+    handler.headers["Content-Type"] = "application/json"
     handler.finish(dumps(answer))
 
 
@@ -101,11 +88,9 @@ class KeysHandler(BaseHandler):
         """Return the key set."""
         self._publish(self.services.tokens.jwks())
 
-    head = get
-
     def _publish(self, document: dict[str, Any]) -> None:
-        self.set_header("Content-Type", "application/json")
-        self.set_header("Cache-Control", "public, max-age=300")
+        self.headers["Content-Type"] = "application/json"
+        self.headers["Cache-Control"] = "public, max-age=300"
         self.finish(dumps(document))
 
 
@@ -116,8 +101,6 @@ class ServerMetadataHandler(KeysHandler):
         """Return the authorization server's metadata."""
         self._publish(self.services.tokens.metadata(self.services.config.base_url))
 
-    head = get
-
 
 class SmartConfigurationHandler(KeysHandler):
     """Describe the token endpoint to SMART clients."""
@@ -125,5 +108,3 @@ class SmartConfigurationHandler(KeysHandler):
     def get(self) -> None:
         """Return the SMART configuration."""
         self._publish(self.services.tokens.smart_configuration(self.services.config.base_url))
-
-    head = get

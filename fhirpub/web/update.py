@@ -40,8 +40,7 @@ class UpdateHandler(BodyHandler):
         self.locate(updated)
         self.describe(updated)
         if preference(self.request.headers.get("Prefer", ""), "return") == "representation":
-            self.set_header("Preference-Applied", "return=representation")
+            self.headers["Preference-Applied"] = "return=representation"
             self.answer(await whole(updated, tenant_id=tenant.id, context=context))
             return
-        self.set_status(204)
-        self.finish()
+        self.answer_empty()

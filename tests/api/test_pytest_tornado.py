@@ -17,14 +17,13 @@ from typing import Any
 import pytest
 from tornado.httpclient import AsyncHTTPClient, HTTPResponse
 from tornado.ioloop import IOLoop
-from tornado.web import Application
 
 from fhirpub.app import opened
 from fhirpub.auth.clients import add_client
 from fhirpub.auth.tenants import add_tenant
 from fhirpub.clock import now_ms
 from fhirpub.config import Config
-from fhirpub.web.routes import application
+from fhirpub.web.front import Front
 from fhirpub.web.services import Services
 
 Steps = Generator[Any, Any, None]
@@ -55,9 +54,9 @@ def services(io_loop: IOLoop, tmp_path: Path) -> Iterator[Services]:
 
 
 @pytest.fixture
-def app(services: Services) -> Application:
+def app(services: Services) -> Front:
     """Return what pytest-tornado serves."""
-    return application(services)
+    return Front(services)
 
 
 async def get(client: AsyncHTTPClient, url: str, **headers: str) -> HTTPResponse:

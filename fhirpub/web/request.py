@@ -1,0 +1,88 @@
+"""A request as it came in: its line, its headers, and what its query says."""
+
+from __future__ import annotations
+
+import ipaddress
+import time
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+from urllib.parse import parse_qsl
+
+from tornado.httputil import HTTPHeaders, RequestStartLine
+
+from fhirpub.errors import InvalidSearch
+
+_MOST_PARAMETERS = 1_000
+
+
+class Request:
+    """What a client asked for; its body goes to the handler as it arrives."""
+
+    def __init__(
+        self, start_line: RequestStartLine, headers: HTTPHeaders, connection: Any
+    ) -> None:
+        """Take what Tornado has read. ``connection`` is its HTTP1Connection."""
+        self.method, target, self.version = start_line
+        self.path, _, self.query = target.partition("?")
+        self.headers = headers
+        self.connection = connection
+        self._began = time.monotonic()
+
+    @cached_property
+    def parameters(self) -> list[tuple[str, str]]:
+        """The parameters of the query, in their order; raises InvalidSearch for too many."""
+        try:
+            pairs = parse_qsl(
+                self.query,
+                keep_blank_values=True,
+                encoding="latin-1",  # as Tornado decodes what stands there unescaped
+                max_num_fields=_MOST_PARAMETERS,
+            )
+        except ValueError:
+            raise InvalidSearch.because("the query has too many parameters") from None
+        return [(_as_utf8(name), _as_utf8(value)) for name, value in pairs]
+
+    def parameter(self, name: str) -> str:
+        """Return a parameter of the query, the last if it repeats, or nothing."""
+        if not self.query:
+            return ""
+        return next((value for each, value in reversed(self.parameters) if each == name), "")
+
+    def has_body(self) -> bool:
+        """Tell whether a body follows, or should."""
+        return "Content-Length" in self.headers or "Transfer-Encoding" in self.headers
+
+    def milliseconds(self) -> float:
+        """Return for how long it has been under way."""
+        return (time.monotonic() - self._began) * 1000
+
+    def client_address(self, trusted: Sequence[str]) -> str:
+        """Return who is at the other end: X-Forwarded-For is believed of trusted proxies alone."""
+        peer: str = self.connection.context.remote_ip
+        networks = [ipaddress.ip_network(each, strict=False) for each in trusted]
+        if not networks or not _within(peer, networks):
+            return peer
+        told = ",".join(self.headers.get_list("X-Forwarded-For")).split(",")
+        for each in reversed([one.strip() for one in told if one.strip()]):
+            if not _within(each, networks):
+                return each if _is_address(each) else peer
+        return peer
+
+
+def _as_utf8(text: str) -> str:
+    return text.encode("latin-1").decode("utf-8", "replace")
+
+
+def _within(address: str, networks: Sequence[Any]) -> bool:
+    return _is_address(address) and any(
+        ipaddress.ip_address(address) in network for network in networks
+    )
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
