@@ -23,7 +23,7 @@ The tree (``web/error_mapping.py`` gives each class its status):
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, Self
 
 Severity = Literal["fatal", "error", "warning", "information"]
@@ -47,9 +47,13 @@ class Issue:
     def below(self, prefix: str) -> Issue:
         """Return this issue with its place seen from ``prefix``."""
         if not self.expression:
-            return replace(self, expression=prefix)
+            return self.at(prefix)
         separator = "" if self.expression.startswith("[") else "."
-        return replace(self, expression=f"{prefix}{separator}{self.expression}")
+        return self.at(f"{prefix}{separator}{self.expression}")
+
+    def at(self, expression: str) -> Issue:
+        """Return this issue with another place."""
+        return Issue(self.severity, self.code, self.diagnostics, expression)
 
 
 class FhirpubError(Exception):

@@ -106,15 +106,21 @@ def decode(text: str) -> bytes | None:
 
     Only the standard alphabet, correct padding, and no bits that encoding would not give back.
     """
-    for candidate in (text, text.translate(_WHITE_SPACE)):
-        try:
-            data = pybase64.b64decode(candidate, validate=True)
-        except (binascii.Error, ValueError):
-            continue
-        tail = data[-(len(data) % 3 or 3) :]
-        canonical = pybase64.b64encode(tail).decode() == candidate[-4:]
-        return data if data and canonical else None
-    return None
+    data = _decoded(text)
+    if data is None:
+        text = text.translate(_WHITE_SPACE)
+        data = _decoded(text)
+    if not data:
+        return None
+    tail = data[-(len(data) % 3 or 3) :]
+    return data if pybase64.b64encode(tail).decode() == text[-4:] else None
+
+
+def _decoded(text: str) -> bytes | None:
+    try:
+        return pybase64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        return None
 
 
 def hash_verdict(hash_text: str, document: Document) -> bool | None:

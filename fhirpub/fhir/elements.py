@@ -27,7 +27,19 @@ def telling_objects(resource: JsonObject) -> list[JsonObject]:
 
     They have a name that refers, contains, extends, modifies, narrates or bounds.
     """
-    return [each for each in objects_in(resource) if not _TELLING.isdisjoint(each)]
+    found, telling = [resource], []
+    for each in found:
+        if not _TELLING.isdisjoint(each):
+            telling.append(each)
+        for member in each.values():
+            kind = type(member)
+            if kind is dict:
+                found.append(member)
+            elif kind is list:
+                for one in member:
+                    if type(one) is dict:
+                        found.append(one)  # noqa: PERF401 - faster for lists as short as these
+    return telling
 
 
 _TELLING = frozenset(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -55,6 +56,8 @@ class Schemas:
         }
         self._documents = {name: known[key] for name, key in types_of(known).items()}
         self._stems = dict(forms_of_choices(list(known.values())))
+        self.fhirpath = lru_cache(maxsize=4096)(self._fhirpath)
+        """Returns a place in names of JSON as FHIRPath: ``effectiveDateTime`` is ``effective``."""
 
     def document(self, type_name: str) -> Mapping[str, Any]:
         """Return the schema document of a type that is known."""
@@ -94,8 +97,7 @@ class Schemas:
         except RecursionError:
             return self._places(resource)
 
-    def fhirpath(self, place: str) -> str:
-        """Return a place in names of JSON as FHIRPath: ``effectiveDateTime`` is ``effective``."""
+    def _fhirpath(self, place: str) -> str:
         return _NAME.sub(lambda name: self._stems.get(name[0], name[0]), place)
 
     def _different(self, errors: Iterable[ValidationError]) -> Iterator[Issue]:

@@ -18,6 +18,7 @@ _SUBSETTED = {
     "code": "SUBSETTED",
 }
 _OURS = ("versionId", "lastUpdated")
+_HEAD = frozenset({"resourceType", "id", "_id", "meta"})
 
 
 def stamped(resource: JsonObject, resource_id: str, *, version: int, updated: int) -> JsonObject:
@@ -29,7 +30,7 @@ def stamped(resource: JsonObject, resource_id: str, *, version: int, updated: in
     }
     meta = {"versionId": str(version), "lastUpdated": instant(updated), **kept}
     head = {"resourceType": resource["resourceType"], "id": resource_id, "meta": meta}
-    return head | {name: value for name, value in resource.items() if name not in {*head, "_id"}}
+    return head | {name: value for name, value in resource.items() if name not in _HEAD}
 
 
 def subsetted(meta: Mapping[str, Any]) -> JsonObject:

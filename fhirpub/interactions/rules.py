@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from itertools import chain
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -34,9 +34,8 @@ _PDF = "application/pdf"
 
 def refuse(issues: Iterable[Issue], context: Context) -> list[Issue]:
     """Raise for errors, those of 400 before those of 422; return the rest; a hundred at most."""
-    at = context.schemas.fhirpath
     found = sorted(issues, key=lambda each: each.severity != "error")[:MOST_ISSUES]
-    collected = [replace(each, expression=at(each.expression)) for each in found]
+    collected = [each.at(context.schemas.fhirpath(each.expression)) for each in found]
     errors = [each for each in collected if each.severity == "error"]
     broken = [each for each in errors if each.code == "business-rule"]
     if len(errors) > len(broken):
@@ -110,8 +109,8 @@ def of_structure(
 def of_submission(submission: Submission, context: Context, tenant_id: str) -> Iterator[Issue]:
     """Every rule about a structurally valid submission."""
     rules = context.rules_for(tenant_id)
-    allowed = submission.type.create_statuses
-    yield from _each(submission.entry, status(submission.entry.resource, allowed))
+    resource = submission.entry.resource
+    yield from _each(submission.entry, status(resource, submission.type.create_statuses))
     if submission.envelope is not None:
         yield from _modifiers(submission.envelope)
     yield from of_resource(submission.entry, submission.type, submission.documents, context, rules)
@@ -120,8 +119,8 @@ def of_submission(submission: Submission, context: Context, tenant_id: str) -> I
         if entry is not None:
             yield from _modifiers(entry)
             yield from part.rules(entry, rules)
-    yield from _each(submission.entry, references(submission))
-    yield from _each(submission.entry, tenant_in_system(submission.entry.resource, tenant_id))
+    of_entry = chain(references(submission), tenant_in_system(resource, tenant_id))
+    yield from _each(submission.entry, of_entry)
 
 
 def of_resource(
@@ -133,9 +132,9 @@ def of_resource(
 ) -> Iterator[Issue]:
     """Every rule about the resource alone, at registration as at update."""
     yield from _modifiers(entry)
-    found = attachments(entry.resource, resource_type, documents, context.config.fhir.hash_check)
-    yield from _each(entry, found)
-    yield from _each(entry, codings(entry.resource, resource_type, rules))
+    resource, hash_check = entry.resource, context.config.fhir.hash_check
+    of_documents = attachments(resource, resource_type, documents, hash_check)
+    yield from _each(entry, chain(of_documents, codings(resource, resource_type, rules)))
     yield from resource_type.rules(entry, rules)
 
 

@@ -39,8 +39,8 @@ def from_parameters(body: Any, resource_type: ResourceType) -> Submission:
     issues: list[Issue] = []
     remarks: list[Issue] = []
     entries = _entries(body)
-    wanted = {resource_type.entry_name: resource_type.name}
-    wanted |= {part.name: part.type for part in resource_type.parts}
+    own = resource_type.entry_name
+    wanted = {own: resource_type.name, **{each.name: each.type for each in resource_type.parts}}
     found: dict[str, Entry] = {}
     for index, entry in enumerate(entries):
         at = f"Parameters.parameter[{index}]"
@@ -53,15 +53,14 @@ def from_parameters(body: Any, resource_type: ResourceType) -> Submission:
             issues.append(_error(f"the entry {name} stands here more than once", at))
         else:
             found[name] = _entry(entry, wanted[name], at, resource_type, issues)
-    missing = [each.name for each in resource_type.parts if each.required]
     issues += [
         _error(f"an entry named {name} is required", "Parameters.parameter")
-        for name in (resource_type.entry_name, *missing)
+        for name in (own, *(each.name for each in resource_type.parts if each.required))
         if name not in found
     ]
     if issues:
         raise InvalidContent(issues)
-    entry = found.pop(resource_type.entry_name)
+    entry = found.pop(own)
     local = {
         f"{one.resource['resourceType']}/{one.resource.get('id')}": n for n, one in found.items()
     }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 from fhirpub.errors import Issue
@@ -14,28 +13,32 @@ from fhirpub.fhir.terminology import Terminology
 from fhirpub.plugin_api.event import Change, Event
 
 
-@dataclass(frozen=True)
 class Entry:
     """One resource of a submission, and where it stood in the body, as FHIRPath.
 
     Rules look; only the service changes it.
     """
 
-    resource: JsonObject
-    at: str
+    __slots__ = ("_places", "_telling", "at", "resource")
 
-    @cached_property
+    def __init__(self, resource: JsonObject, at: str) -> None:
+        self.resource = resource
+        self.at = at
+        self._telling: list[JsonObject] | None = None
+        self._places: dict[int, str] | None = None
+
+    @property
     def telling(self) -> list[JsonObject]:
         """The objects that the rules for every type look at, found once."""
-        return telling_objects(self.resource)
+        if self._telling is None:
+            self._telling = telling_objects(self.resource)
+        return self._telling
 
     def place_of(self, each: JsonObject) -> str:
         """Return the FHIRPath of one of its objects, below the resource."""
+        if self._places is None:
+            self._places = places_in(self.resource)
         return self._places.get(id(each), "")
-
-    @cached_property
-    def _places(self) -> dict[int, str]:
-        return places_in(self.resource)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

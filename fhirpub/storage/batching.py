@@ -43,35 +43,63 @@ class GroupCommit(Generic[T, R]):
 
     ``commit`` answers with one result for each item, in their order; an exception among the
     results is raised to the caller of that item alone, one that ``commit`` raises to each of
-    the batch.
+    the batch. Nobody waits longer than ``deadline_seconds``: StoreUnavailable says then that it
+    is not known whether the item was committed.
     """
 
     def __init__(
         self,
         commit: Callable[[Sequence[T]], Awaitable[Sequence[R | Exception]]],
         *,
+        deadline_seconds: float,
         bounds: Bounds | None = None,
     ) -> None:
         self._commit = commit
+        self._deadline = deadline_seconds
+        self._promised: deque[tuple[float, asyncio.Future[R]]] = deque()
+        self._looking = False
         self._bounds = bounds or Bounds()
         self._waiting: deque[_Waiting[T, R]] = deque()
         self._workers: set[asyncio.Task[None]] = set()
         self._starting = False
 
-    async def add(self, item: T, *, size: int = 0) -> R:
-        """Return the result of an item, which weighs ``size`` bytes, once it is committed.
+    def add(self, item: T, *, size: int = 0) -> asyncio.Future[R]:
+        """Take an item, which weighs ``size`` bytes; its result is there once it is committed.
 
         A caller that goes away changes nothing: what was handed in is committed. Raises
         StoreUnavailable, without having taken the item, when too many wait already.
         """
         if len(self._waiting) >= self._bounds.waiting:
             raise StoreUnavailable("too many writes are waiting")
-        outcome: asyncio.Future[R] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        outcome: asyncio.Future[R] = loop.create_future()
         self._waiting.append(_Waiting(item, size, outcome))
+        self._promise(outcome, loop)
         if not self._starting and len(self._workers) < self._bounds.in_flight:
             self._starting = True
             self._workers.add(asyncio.create_task(self._work()))
-        return await outcome
+        return outcome
+
+    def _promise(self, outcome: asyncio.Future[R], loop: asyncio.AbstractEventLoop) -> None:
+        """Remember by when the outcome is due: one timer for all, since they are due in turn."""
+        while self._promised and self._promised[0][1].done():
+            self._promised.popleft()
+        self._promised.append((loop.time() + self._deadline, outcome))
+        if not self._looking:
+            self._looking = True
+            loop.call_later(self._deadline, self._look)
+
+    def _look(self) -> None:
+        """Tell those whose time is over, and look again when the next one's is."""
+        loop = asyncio.get_running_loop()
+        while self._promised:
+            due, outcome = self._promised[0]
+            if not outcome.done() and due > loop.time():
+                loop.call_at(due, self._look)
+                return
+            self._promised.popleft()
+            _tell(outcome, StoreUnavailable("deadline exceeded"))
+        self._looking = False
 
     async def drain(self) -> None:
         """Return when everything that was handed in is committed or has failed."""

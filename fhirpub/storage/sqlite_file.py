@@ -11,7 +11,7 @@ import asyncio
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import chain
@@ -55,7 +55,9 @@ class File:
             raise
         self._reading = ThreadPoolExecutor(_READERS, "sqlite-reader")
         self._writing = ThreadPoolExecutor(1, "sqlite-writer")
-        self._group: GroupCommit[Addition | Work[Any], Any] = GroupCommit(self._commit)
+        self._group: GroupCommit[Addition | Work[Any], Any] = GroupCommit(
+            self._commit, deadline_seconds=deadline_seconds
+        )
 
     def at_once(self, statement: str, parameters: Row) -> list[Row] | None:
         """Return rows without leaving the thread, or None if that would mean to wait."""
@@ -74,11 +76,9 @@ class File:
             async with asyncio.timeout(self._deadline):
                 return await loop.run_in_executor(self._reading, self._read, work, until)
 
-    async def write(self, item: Addition | Work[Any], *, size: int = 0) -> Any:
+    def write(self, item: Addition | Work[Any], *, size: int = 0) -> Awaitable[Any]:
         """Return what comes of ``item``, once it is committed."""
-        with as_unavailable():
-            async with asyncio.timeout(self._deadline):
-                return await self._group.add(item, size=size)
+        return self._group.add(item, size=size)
 
     async def close(self) -> None:
         """Finish what was handed in and close."""
@@ -111,7 +111,8 @@ class File:
 
     async def _commit(self, batch: Sequence[Addition | Work[Any]]) -> Sequence[Any]:
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._writing, self._commit_now, batch)
+        with as_unavailable():
+            return await loop.run_in_executor(self._writing, self._commit_now, batch)
 
     def _commit_now(self, batch: Sequence[Addition | Work[Any]]) -> list[Any]:
         try:
@@ -126,7 +127,8 @@ class File:
 
     def _alone(self, item: Addition | Work[Any]) -> Any:
         try:
-            return self._written([item])[0]
+            with as_unavailable():
+                return self._written([item])[0]
         except Exception as problem:  # noqa: BLE001 - it is the caller's
             return problem
 

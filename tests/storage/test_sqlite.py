@@ -428,7 +428,7 @@ async def test_a_write_beyond_the_deadline_is_unavailable_and_happens_all_the_sa
 ) -> None:
     version, written = a_version(), threading.Event()
     assert hasty._file is not None
-    slow = asyncio.create_task(hasty._file.write(lambda _connection: written.wait(5)))
+    slow = asyncio.ensure_future(hasty._file.write(lambda _connection: written.wait(5)))
     await asyncio.sleep(0.05)
 
     begun = time.monotonic()

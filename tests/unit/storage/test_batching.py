@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Sequence
 
 import pytest
@@ -14,13 +15,17 @@ from fhirpub.storage.batching import Bounds, GroupCommit
 class Commits:
     """An engine that records its batches and finishes one when it is told to."""
 
-    def __init__(self, *, bounds: Bounds | None = None, held: bool = True) -> None:
+    def __init__(
+        self, *, bounds: Bounds | None = None, held: bool = True, deadline_seconds: float = 60
+    ) -> None:
         self.batches: list[list[str]] = []
         self.under_way = 0
         self.most_under_way = 0
         self.answer: Exception | None = None
         self.gate = asyncio.Semaphore(0 if held else 1_000_000)
-        self.group: GroupCommit[str, str] = GroupCommit(self.commit, bounds=bounds)
+        self.group: GroupCommit[str, str] = GroupCommit(
+            self.commit, bounds=bounds, deadline_seconds=deadline_seconds
+        )
 
     async def commit(self, batch: Sequence[str]) -> Sequence[str | Exception]:
         self.batches.append(list(batch))
@@ -37,7 +42,10 @@ class Commits:
             self.gate.release()
 
     def hand_in(self, *items: str, size: int = 0) -> list[asyncio.Task[str]]:
-        return [asyncio.create_task(self.group.add(each, size=size)) for each in items]
+        return [asyncio.create_task(self.waiting_for(each, size)) for each in items]
+
+    async def waiting_for(self, item: str, size: int) -> str:
+        return await self.group.add(item, size=size)
 
 
 async def turns(count: int = 5) -> None:
@@ -155,7 +163,7 @@ async def test_too_few_results_are_an_error_for_all() -> None:
     async def commit(batch: Sequence[str]) -> Sequence[str]:
         return batch[:1]
 
-    group: GroupCommit[str, str] = GroupCommit(commit)
+    group: GroupCommit[str, str] = GroupCommit(commit, deadline_seconds=60)
 
     _first, second = await asyncio.gather(group.add("a"), group.add("b"), return_exceptions=True)
 
@@ -246,3 +254,52 @@ async def test_an_item_that_arrives_as_the_last_batch_ends_is_not_forgotten() ->
         results = await asyncio.gather(*(one_after_another(f"x{n}-", n) for n in range(6)))
 
     assert sum(map(len, results)) == 300
+
+
+async def test_nobody_waits_beyond_the_deadline() -> None:
+    commits = Commits(deadline_seconds=0.05)
+    began = time.monotonic()
+
+    outcomes = await asyncio.gather(*commits.hand_in("a", "b"), return_exceptions=True)
+
+    assert [type(each) for each in outcomes] == [StoreUnavailable] * 2
+    assert 0.05 <= time.monotonic() - began < 1
+
+
+async def test_each_has_a_deadline_of_its_own() -> None:
+    commits = Commits(deadline_seconds=0.2)
+    (first,) = commits.hand_in("a")
+    await asyncio.sleep(0.1)
+    (second,) = commits.hand_in("b")
+
+    await asyncio.wait([first])
+    told_together = second.done()
+    commits.finish(2)
+
+    assert isinstance(first.exception(), StoreUnavailable)
+    assert not told_together
+    assert await second == "B"
+
+
+async def test_after_a_deadline_that_was_kept_the_next_is_watched_as_well() -> None:
+    commits = Commits(deadline_seconds=0.05)
+    (first,) = commits.hand_in("a")
+    commits.finish()
+    await first
+    await asyncio.sleep(0.1)
+
+    (second,) = commits.hand_in("b")
+
+    with pytest.raises(StoreUnavailable):
+        await asyncio.wait_for(second, timeout=5)
+
+
+async def test_what_was_told_too_late_is_committed_all_the_same() -> None:
+    commits = Commits(deadline_seconds=0.05)
+    (task,) = commits.hand_in("a")
+    await asyncio.wait([task])
+
+    commits.finish()
+    await commits.group.drain()
+
+    assert commits.batches == [["a"]]
