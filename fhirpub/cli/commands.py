@@ -11,6 +11,7 @@ from fhirpub.cli.check import check
 from fhirpub.cli.client import client
 from fhirpub.cli.demo import demo
 from fhirpub.cli.keys import keys
+from fhirpub.cli.migrate import migrate
 from fhirpub.cli.publish import publish
 from fhirpub.cli.serve import serve
 from fhirpub.cli.settings import config, plugins
@@ -72,5 +73,5 @@ def fhirpub(context: click.Context) -> None:
         context.color = False
 
 
-for command in (serve, demo, publish, tenant, client, keys, check, plugins, config):
+for command in (serve, demo, publish, tenant, client, keys, check, migrate, plugins, config):
     fhirpub.add_command(command)

@@ -1,8 +1,9 @@
 """The store's promises and the records it keeps; every engine keeps the same ones.
 
-Two groups of methods, one object: ``Resources`` takes the tenant first, always, so that there
+Three groups of methods, one object: ``Resources`` takes the tenant first, always, so that there
 is no way to ask without one; ``Access`` keeps tenants, clients and signing keys, for those who
-decide which tenant a caller is.
+decide which tenant a caller is; ``Inventory`` is for operators who move a store, and no request
+comes to it.
 
 Every method may raise StoreUnavailable. After it the caller does not know whether a write
 happened, and may repeat it: every write is safe to repeat.
@@ -225,8 +226,25 @@ class Access(ABC):
         """
 
 
-class Store(Resources, Access):
-    """Both groups, with a beginning and an end."""
+class Inventory(ABC):
+    """Everything that is kept, whoever's it is."""
+
+    @abstractmethod
+    async def count(self) -> int:
+        """Return how many versions there are, about: others may be adding some."""
+
+    @abstractmethod
+    async def walk(
+        self, *, after: tuple[str, int] = ("", 0), limit: int = 100
+    ) -> Sequence[tuple[str, Version]]:
+        """Return versions, each with its tenant, in the order of (id, version), after that key.
+
+        Ids in the order of their characters. Fewer than ``limit`` are the last.
+        """
+
+
+class Store(Resources, Access, Inventory):
+    """All groups, with a beginning and an end."""
 
     @abstractmethod
     async def start(self) -> None:

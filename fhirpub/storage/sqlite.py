@@ -183,6 +183,16 @@ class SqliteStore(Store):
         rotated: bool = await self._open.write(work)
         return rotated
 
+    async def count(self) -> int:
+        ((count,),) = await self._many(sql.COUNT, ())
+        return int(count)
+
+    async def walk(
+        self, *, after: tuple[str, int] = ("", 0), limit: int = 100
+    ) -> Sequence[tuple[str, Version]]:
+        rows = await self._many(sql.WALK, (*after, limit))
+        return [(row[2], _version(row)) for row in rows]
+
     @property
     def _open(self) -> File:
         if self._file is None:

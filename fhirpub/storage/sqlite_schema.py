@@ -137,6 +137,11 @@ HISTORY = (
     f"SELECT {VERSION_COLUMNS} FROM version INDEXED BY version_key "
     "WHERE id = ? AND tenant = ? AND version < ? ORDER BY version DESC LIMIT ?"
 )
+COUNT = "SELECT count(*) FROM version"
+WALK = (
+    f"SELECT {VERSION_COLUMNS} FROM version INDEXED BY version_key "
+    "WHERE (id, version) > (?, ?) ORDER BY id, version LIMIT ?"
+)
 _NAMED = "WHERE tenant = ? AND sha256 IN (SELECT value FROM json_each(?))"
 BLOBS = f"SELECT sha256, content_type, data FROM blob JOIN blob_bytes USING (number) {_NAMED}"
 BLOB_IF_SMALL = f"""

@@ -25,7 +25,7 @@ import hashlib
 import os
 import unicodedata
 import uuid
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -984,6 +984,51 @@ class _AccessContract:
         assert await again.signing_keys("sandbox") == [a_key("a")]
 
 
+class _InventoryContract:
+    """Everything that is kept, whoever's it is."""
+
+    async def test_a_walk_meets_every_version_of_every_tenant_in_order(
+        self, store: Store, reader: Store
+    ) -> None:
+        first, other = a_version(), a_version()
+        await store.add(LAB, first)
+        await store.add(OTHER, other)
+        await store.add(LAB, successor(first))
+        ours = {first.id, other.id}
+
+        met = [(tenant, each) async for tenant, each in _walk(reader, limit=2)]
+
+        keys = [(each.id, each.version) for _tenant, each in met]
+        assert keys == sorted(set(keys))
+        assert {(tenant, each) for tenant, each in met if each.id in ours} == {
+            (LAB, first),
+            (LAB, successor(first)),
+            (OTHER, other),
+        }
+
+    async def test_a_walk_ends_with_a_page_that_is_not_full(self, store: Store) -> None:
+        await store.add(LAB, a_version())
+
+        assert await store.walk(after=("g", 0)) == []
+
+    async def test_a_version_more_is_counted(self, store: Store) -> None:
+        before = await store.count()
+        version = a_version()
+
+        await store.add(LAB, version)
+        await store.add(LAB, successor(version))
+
+        assert await store.count() == before + 2
+
+
+async def _walk(store: Store, *, limit: int) -> AsyncIterator[tuple[str, Version]]:
+    after = ("", 0)
+    while page := await store.walk(after=after, limit=limit):
+        for tenant, version in page:
+            yield tenant, version
+            after = (version.id, version.version)
+
+
 class StoreContract(
     _AddingContract,
     _ReadingContract,
@@ -991,6 +1036,7 @@ class StoreContract(
     _TenancyContract,
     _BlobContract,
     _AccessContract,
+    _InventoryContract,
 ):
     """Every promise of `fhirpub.storage.contract`; see the module for how to inherit it."""
 

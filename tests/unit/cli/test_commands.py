@@ -43,6 +43,7 @@ def test_the_commands_are_those_that_other_tools_rely_on() -> None:
         "tenant add",
         "tenant list",
         "tenant disable",
+        "migrate",
         "client add",
         "client list",
         "client rotate",
