@@ -8,7 +8,12 @@ import signal
 import socket
 import zoneinfo
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    asynccontextmanager,
+    suppress,
+)
 from dataclasses import replace
 from pathlib import Path
 
@@ -39,6 +44,8 @@ _HOUR = 3_600_000
 
 _log = logger()
 
+OpenStore = Callable[[Config], AbstractAsyncContextManager[Store]]
+
 
 @asynccontextmanager
 async def opened_store(config: Config) -> AsyncGenerator[Store, None]:
@@ -52,9 +59,12 @@ async def opened_store(config: Config) -> AsyncGenerator[Store, None]:
 
 
 @asynccontextmanager
-async def opened(config: Config, *, clock: Clock = now_ms) -> AsyncGenerator[Services, None]:
+async def opened(
+    config: Config, *, clock: Clock = now_ms, open_store: OpenStore = opened_store
+) -> AsyncGenerator[Services, None]:
     """Build every part of the service until the block ends; nothing listens yet.
 
+    ``open_store`` opens the store that it works on, by itself that of the configuration.
     Raises ConfigurationError, PluginError, StoreUnavailable.
     """
     types = load(config.plugins.enabled)
@@ -64,7 +74,7 @@ async def opened(config: Config, *, clock: Clock = now_ms) -> AsyncGenerator[Ser
         _check_known(schemas, each.name, *(part.type for part in each.parts))
     directories = [Path(each) for each in config.terminology.value_set_directories]
     async with AsyncExitStack() as stack:
-        store = await stack.enter_async_context(opened_store(config))
+        store = await stack.enter_async_context(open_store(config))
         tokens = Tokens(
             access=store,
             config=config.auth,

@@ -20,7 +20,7 @@ from fhirpub.config import Config, load
 from fhirpub.tenant import Tenant
 from fhirpub.testing.service import Answer, Integrator, request
 
-_MODULE = (sys.executable, "-m", "fhirpub")
+_MODULE = "fhirpub"
 _READY_SECONDS = 30.0
 _END_SECONDS = 60.0
 
@@ -28,7 +28,9 @@ _END_SECONDS = 60.0
 class ServiceProcess:
     """``fhirpub serve`` over a store in a folder; use it as a context manager.
 
-    ``settings`` are tables of the configuration file. After the first start the port stays the
+    ``settings`` are tables of the configuration file. ``module`` is run in place of fhirpub, with
+    the words ``serve --config FILE --port PORT``, and must say that it is ready as that does.
+    After the first start the port stays the
     same, so that clients find the service again. What it writes to standard error is gathered in
     the file ``stderr.txt`` of the folder.
     """
@@ -39,6 +41,7 @@ class ServiceProcess:
         *,
         workers: int = 1,
         settings: Mapping[str, Mapping[str, Any]] | None = None,
+        module: str = _MODULE,
     ) -> None:
         self.database = folder / "fhirpub.db"
         self.errors = folder / "stderr.txt"
@@ -50,6 +53,7 @@ class ServiceProcess:
         self.config: Config = load(self.file, environment={})
         self.status: int | None = None
         """The exit status of the last run."""
+        self._module = module
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
@@ -88,10 +92,13 @@ class ServiceProcess:
 
     def start(self) -> None:
         """Start it, and return when it says that it is ready."""
-        words = [*_MODULE, "serve", "--config", str(self.file), "--port", str(self.port)]
+        words = ["serve", "--config", str(self.file), "--port", str(self.port)]
         with self.errors.open("ab") as errors:
             self._process = subprocess.Popen(
-                words, stdout=subprocess.PIPE, stderr=errors, start_new_session=True
+                [sys.executable, "-m", self._module, *words],
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                start_new_session=True,
             )
         address = self._ready_line().rpartition(" ")[2]
         server = replace(self.config.server, port=int(address.rpartition(":")[2]))
@@ -128,7 +135,7 @@ class ServiceProcess:
     def command(self, *words: str) -> Any:
         """Run a command of fhirpub with the same configuration; return the JSON it prints."""
         done = subprocess.run(
-            [*_MODULE, *words, "--json", "--config", str(self.file)],
+            [sys.executable, "-m", _MODULE, *words, "--json", "--config", str(self.file)],
             check=True,
             capture_output=True,
         )

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 from urllib.parse import urlencode
 
-from fhirpub.app import bind, opened, serving
+from fhirpub.app import OpenStore, bind, opened, opened_store, serving
 from fhirpub.auth.clients import add_client
 from fhirpub.auth.tenants import add_tenant
 from fhirpub.clock import Clock, now_ms
@@ -87,18 +87,28 @@ def request(
 
 
 class RunningService:
-    """A service with a store of its own; use it as a context manager."""
+    """A service with a store of its own; use it as a context manager.
+
+    ``store_url`` names the store, by itself a file in the folder; ``open_store`` opens it.
+    """
 
     def __init__(
-        self, folder: Path, *, config: Config | None = None, clock: Clock = now_ms
+        self,
+        folder: Path,
+        *,
+        config: Config | None = None,
+        clock: Clock = now_ms,
+        store_url: str = "",
+        open_store: OpenStore = opened_store,
     ) -> None:
         base = config or Config()
         self.config = replace(
             base,
             server=replace(base.server, host="127.0.0.1", port=0),
-            storage=replace(base.storage, url=f"sqlite:///{folder}/fhirpub.db"),
+            storage=replace(base.storage, url=store_url or f"sqlite:///{folder}/fhirpub.db"),
         )
         self._clock = clock
+        self._open_store = open_store
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._failure: BaseException | None = None
@@ -178,7 +188,7 @@ class RunningService:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         self.config, sockets = bind(self.config)
         async with (
-            opened(self.config, clock=self._clock) as self.services,
+            opened(self.config, clock=self._clock, open_store=self._open_store) as self.services,
             serving(self.services, sockets),
         ):
             self._ready.set()

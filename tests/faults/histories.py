@@ -1,0 +1,302 @@
+"""Clients that register, update and read a few reports over sockets, and write down what came.
+
+Whatever a client decides follows from the seed; how the clients meet does not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import re
+import time
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from random import Random
+
+from fhirpub.app import opened_store
+from fhirpub.config import Config
+from fhirpub.fhir.strict_json import dumps, loads
+from fhirpub.storage.contract import SearchQuery, Store, Version
+from fhirpub.tenant import Tenant
+from fhirpub.testing.service import Answer, Integrator
+from tests.bodies import SYSTEM, document, register_body
+from tests.faults.linearizability import (
+    Absent,
+    Call,
+    Conflict,
+    Found,
+    Kept,
+    Operation,
+    Outcome,
+    Patch,
+    Read,
+    Register,
+    Registered,
+    Updated,
+    complaints,
+)
+from tests.faults.wire import Connection, NoAnswerError, NotSentError
+
+TYPE = "DiagnosticReport"
+_CURRENT = re.compile(r"current version (\d+)$")
+_ETAG = re.compile(r'W/"(\d+)"')
+_TOGETHER = 4
+"""So many reports are worked on at a time."""
+_PAUSE_SECONDS = 0.02
+
+Nemesis = Callable[[], Awaitable[None]]
+"""Does its harm, and returns when every address answers again."""
+
+
+class UnexpectedAnswerError(Exception):
+    """An answer that no call of ours can get, whatever fails."""
+
+
+@dataclass(slots=True)
+class Histories:
+    """What was seen of each report, by the value of its identifier.
+
+    ``tenant`` has its salt, so that reports can be asked for before they are there.
+    """
+
+    tenant: Tenant
+    seed: int
+    of: defaultdict[str, list[Operation]] = field(default_factory=lambda: defaultdict(list))
+    unanswered: list[str] = field(default_factory=list)
+    """What got no answer although everything was well again."""
+
+    def id_of(self, value: str) -> str:
+        """Return the id that a report has or would have."""
+        return self.tenant.resource_id(TYPE, SYSTEM, value)
+
+    def __len__(self) -> int:
+        return sum(map(len, self.of.values()))
+
+    def write(self, value: str, folder: Path) -> Path:
+        """Write the history of a report to a file."""
+        path = folder / f"{value}.history"
+        operations = sorted(self.of[value], key=lambda each: each.invoked)
+        path.write_text("".join(f"{each}\n" for each in operations))
+        return path
+
+
+class Client:
+    """Makes one call after another and writes each down, but for those that were never made."""
+
+    def __init__(self, histories: Histories, connection: Connection, number: int) -> None:
+        self.number = number
+        self._histories = histories
+        self._connection = connection
+        self._markers = count(1)
+
+    async def call(self, value: str, call: Call) -> Outcome | None:
+        """Make a call and return what came of it, None if nobody knows.
+
+        Raises NotSentError, UnexpectedAnswerError.
+        """
+        method, path, body, headers = self._request(value, call)
+        await self._connection.open()
+        invoked, outcome = time.monotonic(), None
+        try:
+            outcome = _outcome(call, await self._connection.request(method, path, body, headers))
+        except NoAnswerError:
+            pass
+        operation = Operation(client=self.number, call=call, invoked=invoked)
+        if outcome is not None:
+            operation = Operation(
+                client=self.number,
+                call=call,
+                invoked=invoked,
+                outcome=outcome,
+                completed=time.monotonic(),
+            )
+        self._histories.of[value].append(operation)
+        return outcome
+
+    def marker(self) -> str:
+        """Return a content that nobody else sends."""
+        return f"content {self.number}.{next(self._markers)}"
+
+    def _request(self, value: str, call: Call) -> tuple[str, str, bytes, dict[str, str]]:
+        path = f"/fhir/r4/{TYPE}/{self._histories.id_of(value)}"
+        if isinstance(call, Read):
+            return "GET", path, b"", {}
+        fields = {"conclusion": call.marker, "presentedForm": [document(_data(call.marker))]}
+        if isinstance(call, Register):
+            body = register_body(value, **fields)
+            return "POST", f"/fhir/r4/{TYPE}/$register", dumps(body), {}
+        tag = {} if call.if_match is None else {"If-Match": f'W/"{call.if_match}"'}
+        body = {"resourceType": TYPE, "status": "amended", **fields}
+        return "PATCH", path, dumps(body), tag
+
+
+async def record(
+    base_urls: Sequence[str],
+    lab: Integrator,
+    histories: Histories,
+    *,
+    clients: int = 16,
+    nemesis: Nemesis,
+) -> None:
+    """Let clients work until the nemesis is through, then ask for every report once more.
+
+    One client after another takes one address after another.
+    """
+    through = asyncio.Event()
+
+    async def work(number: int) -> None:
+        address = base_urls[number % len(base_urls)]
+        random = Random(f"{histories.seed} {number}")
+        async with Connection(address, token=lab.token) as connection:
+            client = Client(histories, connection, number)
+            await _work(client, histories, random, through)
+
+    async with asyncio.TaskGroup() as group:
+        for number in range(clients):
+            group.create_task(work(number))
+        await nemesis()
+        through.set()
+    async with AsyncExitStack() as stack:
+        for number, address in enumerate(base_urls, start=clients):
+            connection = await stack.enter_async_context(Connection(address, token=lab.token))
+            await _look_again(Client(histories, connection, number), histories)
+
+
+async def everything_wrong(histories: Histories, config: Config) -> dict[str, list[str]]:
+    """Return what is wrong with each report, if anything is; under "" with the tenant.
+
+    ``config`` names the store, which is asked itself.
+    """
+    wrong: dict[str, list[str]] = {}
+    registered = 0
+    async with opened_store(config) as store:
+        for value, history in histories.of.items():
+            kept = await _kept(store, histories.tenant.id, histories.id_of(value))
+            registered += bool(kept)
+            wrong[value] = list(complaints(history, kept))
+        page = await store.search(histories.tenant.id, SearchQuery(type=TYPE, limit=0))
+    wrong[""] = histories.unanswered
+    if page.total != registered:
+        wrong[""].append(f"There are {page.total} reports instead of {registered}.")
+    return {value: said for value, said in wrong.items() if said}
+
+
+async def of_lab(lab: Integrator, *, seed: int) -> Histories:
+    """Return histories of a laboratory in which nothing has happened yet."""
+    async with opened_store(lab.service.config) as store:
+        tenant = await store.tenant(lab.tenant.id)
+    assert tenant is not None
+    return Histories(tenant, seed)
+
+
+async def assert_right(histories: Histories, config: Config, folder: Path) -> None:
+    """Assert that nothing is wrong, or say what is and where the histories were written."""
+    wrong = await everything_wrong(histories, config)
+    files = [str(histories.write(value, folder)) for value in wrong if value]
+    said = "\n".join(f"{value}: {each}" for value, every in wrong.items() for each in every)
+    assert not wrong, f"with seed {histories.seed}:\n{said}\nhistories: {files}"
+
+
+async def _work(
+    client: Client, histories: Histories, random: Random, through: asyncio.Event
+) -> None:
+    known: dict[str, int] = {}
+    while not through.is_set():
+        # The reports change as time goes by: there is always one that is new.
+        number = len(histories) // 150 + random.randrange(_TOGETHER)
+        value = f"{histories.seed}-{number}"
+        try:
+            outcome = await client.call(value, _chosen(client, random, known.get(value, 1)))
+        except NotSentError:
+            outcome = None
+        if isinstance(outcome, Found | Updated):
+            known[value] = outcome.version
+        elif isinstance(outcome, Conflict):
+            known[value] = outcome.current
+        await asyncio.sleep(random.uniform(0, _PAUSE_SECONDS))
+
+
+def _chosen(client: Client, random: Random, version: int) -> Call:
+    what = random.random()
+    if what < 0.4:
+        return Read()
+    if what < 0.5:
+        return Register(client.marker())
+    return Patch(client.marker(), version if what < 0.9 else None)
+
+
+async def _look_again(client: Client, histories: Histories) -> None:
+    for value in list(histories.of):
+        for call in (Read(), Register(client.marker()), Read()):
+            if await client.call(value, call) is None:
+                histories.unanswered.append(f"{value}: {call} got no answer at the end.")
+
+
+def _outcome(call: Call, answer: Answer) -> Outcome | None:
+    """Return what an answer says; None: that the store could not tell."""
+    if answer.status == 503:
+        return None
+    if answer.status == 404:
+        return Absent()
+    if answer.status == 201 and isinstance(call, Register):
+        first = answer.json["parameter"][0]["resource"]["conclusion"]
+        return Registered(first, hashlib.sha256(_stable(answer)).hexdigest())
+    if answer.status == 204 and isinstance(call, Patch):
+        return Updated(_number(_ETAG.fullmatch(answer.headers["etag"])))
+    if answer.status == 412 and isinstance(call, Patch):
+        return Conflict(_number(_CURRENT.search(answer.issues[0]["diagnostics"])))
+    if answer.status == 200 and isinstance(call, Read):
+        return _found(answer)
+    raise UnexpectedAnswerError(f"{call} got {answer.status}")
+
+
+def _stable(answer: Answer) -> bytes:
+    """Return what must be the same in every answer to a registration (D-78)."""
+    headers = [answer.headers[name] for name in ("location", "etag", "last-modified")]
+    return "\n".join(headers).encode() + answer.body
+
+
+def _found(answer: Answer) -> Found:
+    report = answer.json
+    marker: str = report["conclusion"]
+    if report["presentedForm"] != [document(_data(marker))]:
+        marker += " with another document"
+    version = int(report["meta"]["versionId"])
+    assert answer.headers["etag"] == f'W/"{version}"'
+    return Found(version, marker)
+
+
+def _number(match: re.Match[str] | None) -> int:
+    if match is None:
+        raise UnexpectedAnswerError("no version where there should be one")
+    return int(match[1])
+
+
+def _data(marker: str) -> bytes:
+    return f"%PDF-1.4 {marker}".encode()
+
+
+async def _kept(store: Store, tenant_id: str, report_id: str) -> list[Kept]:
+    versions: Collection[Version] = await store.history(tenant_id, report_id, limit=1_000_000)
+    names = {name for each in versions for name in each.documents}
+    blobs = set(await store.blobs(tenant_id, names))
+    return [
+        Kept(each.version, _content(each, blobs), tuple(_events(each)))
+        for each in sorted(versions, key=lambda each: each.version)
+    ]
+
+
+def _content(version: Version, blobs: set[str]) -> str:
+    marker: str = loads(version.body, trusted=True)["conclusion"]
+    if version.documents != (hashlib.sha256(_data(marker)).hexdigest(),):
+        return f"{marker} with another document"
+    return marker if blobs.issuperset(version.documents) else f"{marker} without its document"
+
+
+def _events(version: Version) -> Iterator[str]:
+    for each in loads(version.events):
+        yield f"{each['type']} {each['data']['version']}"

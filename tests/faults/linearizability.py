@@ -1,0 +1,339 @@
+"""Judges what clients saw of one report: is there an order in which it could have happened?
+
+A history is linearizable if every answer can be explained by one report that changes in single
+steps, each somewhere between the call and its answer. The search is that of Wing and Gong with
+Lowe's memory of what has been tried (G. Lowe, Testing for linearizability, 2017). It knows nothing of the
+service but the six lines of `happened`.
+
+Pure: no clock, no socket, no store.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """``$register`` with a content that no other call of the history sends."""
+
+    marker: str
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """An update with a content of its own; ``if_match`` None: whatever the version is."""
+
+    marker: str
+    if_match: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A read of the latest version."""
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """201: the content of the registration that was first, and a digest of the answer's bytes."""
+
+    first: str
+    answer: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Updated:
+    """204, with the version of the ETag."""
+
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """412, with the version that it calls the current one."""
+
+    current: int
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """200, with the version and its content."""
+
+    version: int
+    marker: str
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """404."""
+
+
+Call = Register | Patch | Read
+Outcome = Registered | Updated | Conflict | Found | Absent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """A call and what came of it; times are seconds of one monotonic clock.
+
+    ``outcome`` None: nobody knows. The call may have had its effect at any time since, may yet
+    have it, or never.
+    """
+
+    client: int
+    call: Call
+    invoked: float
+    outcome: Outcome | None = None
+    completed: float = math.inf
+
+    def __str__(self) -> str:
+        end = "" if self.outcome is None else f"{self.completed:.6f}"
+        said = "unknown" if self.outcome is None else str(self.outcome)
+        return f"{self.invoked:.6f} to {end:>12}  client {self.client}: {self.call} -> {said}"
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A report that is registered: its latest version, its content, and what was first."""
+
+    version: int
+    marker: str
+    first: str
+
+
+def happened(state: State | None, call: Call) -> tuple[State | None, Outcome]:
+    """Return what one call makes of a report, and the answer that it must get."""
+    if state is None:
+        if isinstance(call, Register):
+            return State(1, call.marker, call.marker), Registered(call.marker)
+        return None, Absent()
+    if isinstance(call, Register):
+        return state, Registered(state.first)
+    if isinstance(call, Read):
+        return state, Found(state.version, state.marker)
+    if call.if_match not in (None, state.version):
+        return state, Conflict(state.version)
+    return State(state.version + 1, call.marker, state.first), Updated(state.version + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why no order explains a history: how far the best try came, and what stopped it there."""
+
+    order: tuple[Operation, ...]
+    state: State | None
+    stuck: tuple[Operation, ...]
+    """The answered calls of which one had to be next, and none could."""
+
+    def __str__(self) -> str:
+        shown = self.order[-20:]
+        lines = [f"No order explains the answers. The longest that does has {len(self.order)}:"]
+        if len(shown) < len(self.order):
+            lines.append(f"  ... {len(self.order) - len(shown)} before")
+        lines += [f"  {each}" for each in shown]
+        lines.append(f"Then the report is {self.state or 'absent'}, and next had to be one of:")
+        for each in self.stuck:
+            _state, outcome = happened(self.state, each.call)
+            lines.append(f"  {each}; here it would be {outcome}")
+        return "\n".join(lines)
+
+
+def explain(history: Iterable[Operation]) -> Refusal | None:
+    """Return None if the history of one report is linearizable, else why it is not.
+
+    The report is absent at the beginning. Raises ValueError if two calls send one content.
+    """
+    return _Search(history).run()
+
+
+_Path = tuple["_Path", Operation] | None
+
+
+class _Search:
+    """One search: the answered calls first, in the order of their times, then the others.
+
+    A set of calls is a number with a bit for each of them.
+    """
+
+    def __init__(self, history: Iterable[Operation]) -> None:
+        every = sorted(history, key=lambda each: each.invoked)
+        markers = [each.call.marker for each in every if not isinstance(each.call, Read)]
+        if len(markers) != len(set(markers)):
+            raise ValueError("contents must be told apart")
+        answered = [each for each in every if each.outcome is not None]
+        unknown = [each for each in every if each.outcome is None and each.call != Read()]
+        self._calls = answered + unknown
+        self._answered = len(answered)
+        self._seen = dict(_sightings(answered))
+        self._seen_versions = set(self._seen.values())
+
+    def run(self) -> Refusal | None:
+        """Look into every set and state that can be reached, each once."""
+        everything = (1 << self._answered) - 1
+        tried: set[tuple[int, State | None]] = set()
+        best: tuple[int, int, State | None, _Path] = (-1, 0, None, None)
+        to_try: list[tuple[int, State | None, _Path]] = [(0, None, None)]
+        while to_try:
+            done, state, path = self._with_all_that_changes_nothing(*to_try.pop())
+            if done & everything == everything:
+                return None
+            if (done, state) in tried:
+                continue
+            tried.add((done, state))
+            best = max(best, ((done & everything).bit_count(), done, state, path), key=_progress)
+            to_try += self._steps(done, state, path)
+        _count, done, state, path = best
+        stuck = tuple(self._calls[each] for each in self._next(done) if each < self._answered)
+        return Refusal(_order(path), state, stuck)
+
+    def _with_all_that_changes_nothing(
+        self, done: int, state: State | None, path: _Path
+    ) -> tuple[int, State | None, _Path]:
+        """Place every answer that fits the state as it is: to wait would not help it."""
+        found = True
+        while found:
+            found = False
+            for each in self._next(done):
+                operation = self._calls[each]
+                if operation.outcome and happened(state, operation.call) == (
+                    state,
+                    operation.outcome,
+                ):
+                    done, path, found = done | 1 << each, (path, operation), True
+        return done, state, path
+
+    def _steps(
+        self, done: int, state: State | None, path: _Path
+    ) -> Iterator[tuple[int, State | None, _Path]]:
+        """Yield what can be reached by one call that changes the report."""
+        alike: set[tuple[type[Call], int | None]] = set()
+        for each in self._next(done):
+            operation = self._calls[each]
+            after, outcome = happened(state, operation.call)
+            if after is None or after == state:
+                continue
+            if operation.outcome is None:
+                if not self._may_have_happened(after, alike, operation.call):
+                    continue
+            elif operation.outcome != outcome:
+                continue
+            yield done | 1 << each, after, (path, operation)
+
+    def _may_have_happened(
+        self, after: State, alike: set[tuple[type[Call], int | None]], call: Call
+    ) -> bool:
+        """Return whether a call of unknown outcome is worth to try.
+
+        If somebody saw its content, it made the version that was seen. Of those that nobody saw,
+        and that differ in nothing else, the first stands for all.
+        """
+        seen_at = self._seen.get(after.marker)
+        if seen_at is not None:
+            return seen_at == after.version
+        kind = (type(call), call.if_match if isinstance(call, Patch) else None)
+        if after.version in self._seen_versions or kind in alike:
+            return False
+        alike.add(kind)
+        return True
+
+    def _next(self, done: int) -> Iterator[int]:
+        """Yield the calls before which no other must have happened."""
+        until = math.inf
+        first = (~done & (done + 1)).bit_length() - 1
+        for each in range(first, self._answered):
+            operation = self._calls[each]
+            if operation.invoked > until:
+                break
+            if not done >> each & 1:
+                until = min(until, operation.completed)
+                yield each
+        for each in range(self._answered, len(self._calls)):
+            if self._calls[each].invoked > until:
+                break
+            if not done >> each & 1:
+                yield each
+
+
+def _sightings(answered: Iterable[Operation]) -> Iterator[tuple[str, int]]:
+    """Yield contents that somebody saw, with the version at which it was."""
+    for each in answered:
+        if isinstance(each.outcome, Found):
+            yield each.outcome.marker, each.outcome.version
+        elif isinstance(each.outcome, Registered):
+            yield each.outcome.first, 1
+        elif isinstance(each.outcome, Updated) and isinstance(each.call, Patch):
+            yield each.call.marker, each.outcome.version
+
+
+def _progress(tried: tuple[int, int, State | None, _Path]) -> int:
+    return tried[0]
+
+
+def _order(path: _Path) -> tuple[Operation, ...]:
+    backwards: list[Operation] = []
+    while path is not None:
+        path, operation = path
+        backwards.append(operation)
+    return tuple(reversed(backwards))
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A version as it stands in the store at the end, with the names of its events."""
+
+    version: int
+    marker: str
+    events: Sequence[str]
+
+
+def complaints(history: Sequence[Operation], kept: Sequence[Kept]) -> Iterator[str]:
+    """Yield what is wrong with one report: its versions, its answers, its order.
+
+    ``kept`` are all its versions, oldest first. An event's name is its type and its version.
+    """
+    yield from _of_versions(kept)
+    yield from _of_acknowledged(history, kept)
+    yield from _of_contents(history, kept)
+    yield from _of_registrations(history)
+    refusal = explain(history)
+    if refusal is not None:
+        yield str(refusal)
+
+
+def _of_versions(kept: Sequence[Kept]) -> Iterator[str]:
+    numbers = [each.version for each in kept]
+    if numbers != list(range(1, len(kept) + 1)):
+        yield f"The versions are {numbers}, not one after another from 1."
+    for each in kept:
+        event = "created" if each.version == 1 else "updated"
+        if list(each.events) != [f"diagnostic_report.{event} {each.version}"]:
+            yield f"Version {each.version} has the events {list(each.events)}."
+
+
+def _of_acknowledged(history: Sequence[Operation], kept: Sequence[Kept]) -> Iterator[str]:
+    standing = {each.version: each.marker for each in kept}
+    answered = [each for each in history if each.outcome is not None]
+    for marker, version in dict.fromkeys(_sightings(answered)):
+        if standing.get(version) != marker:
+            there = standing.get(version, "nothing")
+            yield f"Version {version} was told to be {marker}, and is {there}."
+
+
+def _of_contents(history: Sequence[Operation], kept: Sequence[Kept]) -> Iterator[str]:
+    sent = {each.call.marker for each in history if not isinstance(each.call, Read)}
+    versions: dict[str, list[int]] = {}
+    for each in kept:
+        versions.setdefault(each.marker, []).append(each.version)
+    for marker, places in versions.items():
+        if marker not in sent:
+            yield f"Version {places[0]} is {marker}, which nobody sent."
+        if len(places) > 1:
+            yield f"One update, {marker}, made the versions {places}."
+
+
+def _of_registrations(history: Sequence[Operation]) -> Iterator[str]:
+    answers = {each.outcome.answer for each in history if isinstance(each.outcome, Registered)}
+    if len(answers) > 1:
+        yield f"Registrations got {len(answers)} different answers."

@@ -1,0 +1,54 @@
+"""What does harm to a running service while clients work, and leaves it healthy."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Callable
+from random import Random
+
+from fhirpub.testing.process import ServiceProcess
+from tests.faults.histories import Nemesis
+
+
+def kills(process: ServiceProcess, random: Random, *, workers: int, services: int) -> Nemesis:
+    """Kill so many single workers, and so often all of them with their supervisor."""
+
+    async def nemesis() -> None:
+        victims = ["worker"] * workers + ["service"] * services
+        random.shuffle(victims)
+        for each in victims:
+            await asyncio.sleep(random.uniform(0.1, 0.6))
+            if each == "worker":
+                await asyncio.to_thread(kill_one_worker, process, random.randrange(2))
+            else:
+                await asyncio.to_thread(process.kill)
+                await asyncio.to_thread(process.start)
+        await asyncio.sleep(0.2)
+
+    return nemesis
+
+
+def nothing(seconds: float) -> Nemesis:
+    """Do no harm for a while."""
+    return lambda: asyncio.sleep(seconds)
+
+
+def kill_one_worker(process: ServiceProcess, number: int) -> None:
+    """Kill a worker and wait for its successor."""
+    victim = process.workers[number]
+    os.kill(victim, signal.SIGKILL)
+    replaced = wait_until(lambda: len(process.workers) == 2 and victim not in process.workers)
+    assert replaced
+
+
+def wait_until(true: Callable[[], bool], seconds: float = 10.0) -> bool:
+    """Return whether it became true in time."""
+    until = time.monotonic() + seconds
+    while not true():
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.01)
+    return True
