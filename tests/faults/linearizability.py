@@ -207,36 +207,28 @@ class _Search:
     def _steps(
         self, done: int, state: State | None, path: _Path
     ) -> Iterator[tuple[int, State | None, _Path]]:
-        """Yield what can be reached by one call that changes the report."""
-        alike: set[tuple[type[Call], int | None]] = set()
+        """Yield what can be reached by one call that changes the report.
+
+        Of the calls that nobody saw anything of one stands for all: the first with If-Match if
+        there is one, since the others can still have their effect later, and it cannot.
+        """
+        unseen: list[tuple[bool, int, State]] = []
         for each in self._next(done):
             operation = self._calls[each]
             after, outcome = happened(state, operation.call)
             if after is None or after == state:
                 continue
-            if operation.outcome is None:
-                if not self._may_have_happened(after, alike, operation.call):
-                    continue
-            elif operation.outcome != outcome:
-                continue
-            yield done | 1 << each, after, (path, operation)
+            if operation.outcome is None and after.marker not in self._seen:
+                if after.version not in self._seen_versions:
+                    unseen.append((operation.call == Patch(after.marker), each, after))
+            elif operation.outcome == outcome or self._was_seen(operation, after):
+                yield done | 1 << each, after, (path, operation)
+        for _without, each, after in sorted(unseen)[:1]:
+            yield done | 1 << each, after, (path, self._calls[each])
 
-    def _may_have_happened(
-        self, after: State, alike: set[tuple[type[Call], int | None]], call: Call
-    ) -> bool:
-        """Return whether a call of unknown outcome is worth to try.
-
-        If somebody saw its content, it made the version that was seen. Of those that nobody saw,
-        and that differ in nothing else, the first stands for all.
-        """
-        seen_at = self._seen.get(after.marker)
-        if seen_at is not None:
-            return seen_at == after.version
-        kind = (type(call), call.if_match if isinstance(call, Patch) else None)
-        if after.version in self._seen_versions or kind in alike:
-            return False
-        alike.add(kind)
-        return True
+    def _was_seen(self, operation: Operation, after: State) -> bool:
+        """Return whether a call without an answer made just this version."""
+        return operation.outcome is None and self._seen[after.marker] == after.version
 
     def _next(self, done: int) -> Iterator[int]:
         """Yield the calls before which no other must have happened."""
