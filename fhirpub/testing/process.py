@@ -28,11 +28,10 @@ _END_SECONDS = 60.0
 class ServiceProcess:
     """``fhirpub serve`` over a store in a folder; use it as a context manager.
 
-    ``settings`` are tables of the configuration file. ``module`` is run in place of fhirpub, with
-    the words ``serve --config FILE --port PORT``, and must say that it is ready as that does.
-    After the first start the port stays the
+    ``settings`` are tables of the configuration file. After the first start the port stays the
     same, so that clients find the service again. What it writes to standard error is gathered in
-    the file ``stderr.txt`` of the folder.
+    the file ``stderr.txt`` of the folder. Another ``module`` than fhirpub gets the same words,
+    ``serve --config FILE --port PORT``, and must say in the same way that it is ready.
     """
 
     def __init__(

@@ -22,6 +22,6 @@ def sqlite_url(tmp_path: Path) -> str:
 
 @pytest.fixture
 def seed(request: pytest.FixtureRequest) -> int:
-    """What pytest-randomly prints; ``-p randomly -p "randomly_seed=…"`` brings it back."""
+    """What pytest prints at its start; ``--randomly-seed=N`` takes it again."""
     number: int = request.config.getoption("randomly_seed")
     return number

@@ -1,6 +1,6 @@
 """Clients that register, update and read a few reports over sockets, and write down what came.
 
-Whatever a client decides follows from the seed; how the clients meet does not.
+What a client decides follows from the seed and from its answers; how clients meet does not.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import re
 import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
-from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from random import Random
@@ -66,8 +66,8 @@ class Histories:
     tenant: Tenant
     seed: int
     of: defaultdict[str, list[Operation]] = field(default_factory=lambda: defaultdict(list))
-    unanswered: list[str] = field(default_factory=list)
-    """What got no answer although everything was well again."""
+    strange: list[str] = field(default_factory=list)
+    """Answers that nothing explains, and calls that got none although all was well again."""
 
     def id_of(self, value: str) -> str:
         """Return the id that a report has or would have."""
@@ -94,28 +94,20 @@ class Client:
         self._markers = count(1)
 
     async def call(self, value: str, call: Call) -> Outcome | None:
-        """Make a call and return what came of it, None if nobody knows.
-
-        Raises NotSentError, UnexpectedAnswerError.
-        """
-        method, path, body, headers = self._request(value, call)
+        """Make a call and return what came of it, None if nobody knows; raises NotSentError."""
+        request = self._request(value, call)
         await self._connection.open()
-        invoked, outcome = time.monotonic(), None
+        operation = Operation(client=self.number, call=call, invoked=time.monotonic())
         try:
-            outcome = _outcome(call, await self._connection.request(method, path, body, headers))
+            outcome = _outcome(call, await self._connection.request(*request))
+            if outcome is not None:
+                operation = replace(operation, outcome=outcome, completed=time.monotonic())
         except NoAnswerError:
             pass
-        operation = Operation(client=self.number, call=call, invoked=invoked)
-        if outcome is not None:
-            operation = Operation(
-                client=self.number,
-                call=call,
-                invoked=invoked,
-                outcome=outcome,
-                completed=time.monotonic(),
-            )
+        except UnexpectedAnswerError as problem:
+            self._histories.strange.append(f"{value}: {call} got {problem}.")
         self._histories.of[value].append(operation)
-        return outcome
+        return operation.outcome
 
     def marker(self) -> str:
         """Return a content that nobody else sends."""
@@ -139,12 +131,14 @@ async def record(
     lab: Integrator,
     histories: Histories,
     *,
-    clients: int = 16,
     nemesis: Nemesis,
+    clients: int = 16,
+    calls_each: int = 150,
 ) -> None:
     """Let clients work until the nemesis is through, then ask for every report once more.
 
-    One client after another takes one address after another.
+    A report gets about ``calls_each`` calls before another takes its place. The clients are
+    spread over the addresses, and in the end each address is asked for every report.
     """
     through = asyncio.Event()
 
@@ -153,7 +147,7 @@ async def record(
         random = Random(f"{histories.seed} {number}")
         async with Connection(address, token=lab.token) as connection:
             client = Client(histories, connection, number)
-            await _work(client, histories, random, through)
+            await _work(client, histories, random, through, calls_each)
 
     async with asyncio.TaskGroup() as group:
         for number in range(clients):
@@ -179,7 +173,7 @@ async def everything_wrong(histories: Histories, config: Config) -> dict[str, li
             registered += bool(kept)
             wrong[value] = list(complaints(history, kept))
         page = await store.search(histories.tenant.id, SearchQuery(type=TYPE, limit=0))
-    wrong[""] = histories.unanswered
+    wrong[""] = histories.strange.copy()
     if page.total != registered:
         wrong[""].append(f"There are {page.total} reports instead of {registered}.")
     return {value: said for value, said in wrong.items() if said}
@@ -202,12 +196,16 @@ async def assert_right(histories: Histories, config: Config, folder: Path) -> No
 
 
 async def _work(
-    client: Client, histories: Histories, random: Random, through: asyncio.Event
+    client: Client,
+    histories: Histories,
+    random: Random,
+    through: asyncio.Event,
+    calls_each: int,
 ) -> None:
     known: dict[str, int] = {}
     while not through.is_set():
         # The reports change as time goes by: there is always one that is new.
-        number = len(histories) // 150 + random.randrange(_TOGETHER)
+        number = len(histories) // calls_each + random.randrange(_TOGETHER)
         value = f"{histories.seed}-{number}"
         try:
             outcome = await client.call(value, _chosen(client, random, known.get(value, 1)))
@@ -232,8 +230,10 @@ def _chosen(client: Client, random: Random, version: int) -> Call:
 async def _look_again(client: Client, histories: Histories) -> None:
     for value in list(histories.of):
         for call in (Read(), Register(client.marker()), Read()):
-            if await client.call(value, call) is None:
-                histories.unanswered.append(f"{value}: {call} got no answer at the end.")
+            with suppress(NotSentError):
+                if await client.call(value, call) is not None:
+                    continue
+            histories.strange.append(f"{value}: {call} got no answer at the end.")
 
 
 def _outcome(call: Call, answer: Answer) -> Outcome | None:
@@ -251,7 +251,7 @@ def _outcome(call: Call, answer: Answer) -> Outcome | None:
         return Conflict(_number(_CURRENT.search(answer.issues[0]["diagnostics"])))
     if answer.status == 200 and isinstance(call, Read):
         return _found(answer)
-    raise UnexpectedAnswerError(f"{call} got {answer.status}")
+    raise UnexpectedAnswerError(answer.status)
 
 
 def _stable(answer: Answer) -> bytes:
@@ -266,13 +266,14 @@ def _found(answer: Answer) -> Found:
     if report["presentedForm"] != [document(_data(marker))]:
         marker += " with another document"
     version = int(report["meta"]["versionId"])
-    assert answer.headers["etag"] == f'W/"{version}"'
+    if answer.headers["etag"] != f'W/"{version}"':
+        marker += " with another version's ETag"
     return Found(version, marker)
 
 
 def _number(match: re.Match[str] | None) -> int:
     if match is None:
-        raise UnexpectedAnswerError("no version where there should be one")
+        raise UnexpectedAnswerError("an answer without its version")
     return int(match[1])
 
 

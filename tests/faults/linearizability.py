@@ -2,8 +2,8 @@
 
 A history is linearizable if every answer can be explained by one report that changes in single
 steps, each somewhere between the call and its answer. The search is that of Wing and Gong with
-Lowe's memory of what has been tried (G. Lowe, Testing for linearizability, 2017). It knows nothing of the
-service but the six lines of `happened`.
+Lowe's memory of what has been tried (G. Lowe, Testing for linearizability, 2017). What the
+service promises stands in `happened`, and nowhere else.
 
 Pure: no clock, no socket, no store.
 """
@@ -277,7 +277,7 @@ class Kept:
 
     version: int
     marker: str
-    events: Sequence[str]
+    events: tuple[str, ...]
 
 
 def complaints(history: Sequence[Operation], kept: Sequence[Kept]) -> Iterator[str]:

@@ -285,8 +285,8 @@ def test_64_calls_at_once_are_judged_within_a_second(seed: int) -> None:
 
 
 KEPT = [
-    Kept(1, "a", ["diagnostic_report.created 1"]),
-    Kept(2, "b", ["diagnostic_report.updated 2"]),
+    Kept(1, "a", ("diagnostic_report.created 1",)),
+    Kept(2, "b", ("diagnostic_report.updated 2",)),
 ]
 HISTORY = [FIRST, SECOND]
 
@@ -301,7 +301,7 @@ WRONG_VERSIONS = {
     "another content": ([KEPT[0], replace(KEPT[1], marker="c")], "Version 2 was told to be b"),
     "a content of nobody": ([*KEPT, replace(KEPT[1], version=3, marker="z")], "nobody sent"),
     "one update twice": ([*KEPT, replace(KEPT[1], version=3)], "made the versions [2, 3]"),
-    "no event": ([KEPT[0], replace(KEPT[1], events=[])], "Version 2 has the events []"),
+    "no event": ([KEPT[0], replace(KEPT[1], events=())], "Version 2 has the events []"),
     "an event twice": ([replace(KEPT[0], events=KEPT[0].events * 2), KEPT[1]], "Version 1 has"),
 }
 

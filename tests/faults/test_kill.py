@@ -7,7 +7,7 @@ import random
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
@@ -16,6 +16,7 @@ import pytest
 from fhirpub.testing.process import ServiceProcess
 from fhirpub.testing.service import Integrator
 from tests.faults.load import Publisher, Sent, check_all, check_file, run_until_answers_fail
+from tests.faults.nemesis import kill_one_worker, wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -126,21 +127,3 @@ def is_running(pid: int) -> bool:
     except OSError:
         return False
     return stat.rpartition(")")[2].split()[0] != "Z"
-
-
-def kill_one_worker(process: ServiceProcess, number: int) -> None:
-    """Kill a worker and wait for its successor."""
-    victim = process.workers[number]
-    os.kill(victim, signal.SIGKILL)
-    replaced = wait_until(lambda: len(process.workers) == 2 and victim not in process.workers)
-    assert replaced
-
-
-def wait_until(true: Callable[[], bool], seconds: float = 10.0) -> bool:
-    """Return whether it became true in time."""
-    until = time.monotonic() + seconds
-    while not true():
-        if time.monotonic() > until:
-            return False
-        time.sleep(0.01)
-    return True

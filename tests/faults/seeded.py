@@ -1,0 +1,233 @@
+"""Stores that break one promise each, to prove that somebody would notice."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+from fhirpub.app import OpenStore, opened_store
+from fhirpub.config import Config
+from fhirpub.storage.contract import (
+    Blob,
+    Client,
+    Page,
+    SearchQuery,
+    SigningKey,
+    Store,
+    Version,
+)
+from fhirpub.tenant import Tenant
+from fhirpub.testing.store_contract import new_id
+
+_RACE_SECONDS = 0.02
+"""So long a race stays open for others: it must happen, not happen to happen."""
+
+
+class StoreAround(Store):
+    """A store that hands everything on to another, which somebody else starts and stops."""
+
+    def __init__(self, inner: Store) -> None:
+        self.inner = inner
+
+    async def add(self, tenant: str, version: Version, blobs: Collection[Blob] = ()) -> bool:
+        return await self.inner.add(tenant, version, blobs)
+
+    async def latest(self, tenant: str, resource_id: str) -> Version | None:
+        return await self.inner.latest(tenant, resource_id)
+
+    async def version(self, tenant: str, resource_id: str, version: int) -> Version | None:
+        return await self.inner.version(tenant, resource_id, version)
+
+    async def history(
+        self, tenant: str, resource_id: str, *, below: int | None = None, limit: int = 20
+    ) -> Sequence[Version]:
+        return await self.inner.history(tenant, resource_id, below=below, limit=limit)
+
+    async def search(self, tenant: str, query: SearchQuery) -> Page:
+        return await self.inner.search(tenant, query)
+
+    async def blobs(self, tenant: str, names: Collection[str]) -> Mapping[str, Blob]:
+        return await self.inner.blobs(tenant, names)
+
+    async def sweep_blobs(self, tenant: str, *, before: int) -> int:
+        return await self.inner.sweep_blobs(tenant, before=before)
+
+    async def put_tenant(self, tenant: Tenant) -> None:
+        await self.inner.put_tenant(tenant)
+
+    async def tenant(self, tenant_id: str) -> Tenant | None:
+        return await self.inner.tenant(tenant_id)
+
+    async def tenants(self) -> Sequence[Tenant]:
+        return await self.inner.tenants()
+
+    async def put_client(self, client: Client) -> None:
+        await self.inner.put_client(client)
+
+    async def client(self, client_id: str) -> Client | None:
+        return await self.inner.client(client_id)
+
+    async def clients(self, *, tenant: str | None = None) -> Sequence[Client]:
+        return await self.inner.clients(tenant=tenant)
+
+    async def put_signing_key(self, key: SigningKey) -> None:
+        await self.inner.put_signing_key(key)
+
+    async def signing_keys(self, environment: str) -> Sequence[SigningKey]:
+        return await self.inner.signing_keys(environment)
+
+    async def rotate_signing_key(self, new: SigningKey, *, expected: Sequence[str]) -> bool:
+        return await self.inner.rotate_signing_key(new, expected=expected)
+
+    async def count(self) -> int:
+        return await self.inner.count()
+
+    async def walk(
+        self, *, after: tuple[str, int] = ("", 0), limit: int = 100
+    ) -> Sequence[tuple[str, Version]]:
+        return await self.inner.walk(after=after, limit=limit)
+
+    async def start(self) -> None:
+        await self.inner.start()
+
+    async def check(self) -> None:
+        await self.inner.check()
+
+    async def stop(self) -> None:
+        await self.inner.stop()
+
+
+def opening(kind: type[StoreAround]) -> OpenStore:
+    """Return a function that opens the store of a configuration with this one around it."""
+
+    @asynccontextmanager
+    async def opened_around(config: Config) -> AsyncGenerator[Store, None]:
+        async with opened_store(config) as inner:
+            yield kind(inner)
+
+    return opened_around
+
+
+class AcknowledgesTooEarly(StoreAround):
+    """A version is acknowledged, and read, a moment before it is durable."""
+
+    def __init__(self, inner: Store) -> None:
+        super().__init__(inner)
+        self._promised: dict[tuple[str, int], Version] = {}
+        self._writing: set[asyncio.Task[bool]] = set()
+
+    async def add(self, tenant: str, version: Version, blobs: Collection[Blob] = ()) -> bool:
+        key = version.id, version.version
+        if await self.inner.version(tenant, *key) or key in self._promised:
+            return False
+        self._promised[key] = version
+        self._writing.add(asyncio.create_task(self._write_later(tenant, version, blobs)))
+        return True
+
+    async def latest(self, tenant: str, resource_id: str) -> Version | None:
+        latest = await self.inner.latest(tenant, resource_id)
+        number = latest.version if latest else 0
+        while (resource_id, number + 1) in self._promised:
+            number += 1
+            latest = self._promised[resource_id, number]
+        return latest
+
+    async def version(self, tenant: str, resource_id: str, version: int) -> Version | None:
+        promised = self._promised.get((resource_id, version))
+        return promised or await self.inner.version(tenant, resource_id, version)
+
+    async def blobs(self, tenant: str, names: Collection[str]) -> Mapping[str, Blob]:
+        while len(found := await self.inner.blobs(tenant, names)) < len(set(names)):
+            await asyncio.sleep(0.02)
+        return found
+
+    async def _write_later(self, tenant: str, version: Version, blobs: Collection[Blob]) -> bool:
+        await asyncio.sleep(0.1)
+        return await self.inner.add(tenant, version, blobs)
+
+
+class LetsTwoUpdatesWin(StoreAround):
+    """A version whose number is taken is added under the next one."""
+
+    async def add(self, tenant: str, version: Version, blobs: Collection[Blob] = ()) -> bool:
+        if version.version == 1:
+            return await self.inner.add(tenant, version, blobs)
+        await asyncio.sleep(_RACE_SECONDS)
+        while not await self.inner.add(tenant, version, blobs):
+            version = _renumbered(version, version.version + 1)
+        return True
+
+
+def _renumbered(version: Version, number: int) -> Version:
+    before, after = b'"versionId":"%d"' % version.version, b'"versionId":"%d"' % number
+    return replace(version, version=number, body=version.body.replace(before, after, 1))
+
+
+class ReadsFromACache(StoreAround):
+    """The latest version is looked up a few times a second."""
+
+    def __init__(self, inner: Store) -> None:
+        super().__init__(inner)
+        self._cached: dict[str, tuple[float, Version | None]] = {}
+
+    async def latest(self, tenant: str, resource_id: str) -> Version | None:
+        now = asyncio.get_running_loop().time()
+        since, cached = self._cached.get(resource_id, (0.0, None))
+        if now - since < 0.2:
+            return cached
+        latest = await self.inner.latest(tenant, resource_id)
+        self._cached[resource_id] = now, latest
+        return latest
+
+
+class DropsAnEvent(StoreAround):
+    """The third version is stored without its events."""
+
+    async def add(self, tenant: str, version: Version, blobs: Collection[Blob] = ()) -> bool:
+        if version.version == 3:
+            version = replace(version, events=b"[]")
+        return await self.inner.add(tenant, version, blobs)
+
+
+class DropsADocument(StoreAround):
+    """The documents of the third version are not stored."""
+
+    async def add(self, tenant: str, version: Version, blobs: Collection[Blob] = ()) -> bool:
+        return await self.inner.add(tenant, version, () if version.version == 3 else blobs)
+
+
+class RepeatsInOtherWords(StoreAround):
+    """The stored answer comes back with a blank at its end."""
+
+    async def version(self, tenant: str, resource_id: str, version: int) -> Version | None:
+        found = await self.inner.version(tenant, resource_id, version)
+        return found and replace(found, response=found.response + b" ")
+
+
+class LosesAnUpdate(StoreAround):
+    """An update that comes too late is acknowledged as if it had been stored."""
+
+    async def add(self, tenant: str, version: Version, blobs: Collection[Blob] = ()) -> bool:
+        await asyncio.sleep(_RACE_SECONDS)
+        return await self.inner.add(tenant, version, blobs) or version.version > 1
+
+
+class RegistersTwice(StoreAround):
+    """Whoever is not the first to register makes a report of another id."""
+
+    async def add(self, tenant: str, version: Version, blobs: Collection[Blob] = ()) -> bool:
+        await asyncio.sleep(_RACE_SECONDS)
+        added = await self.inner.add(tenant, version, blobs)
+        if not added and version.version == 1:
+            await self.inner.add(tenant, replace(version, id=new_id()), blobs)
+        return added
+
+
+class AnswersEachRegistration(StoreAround):
+    """Whoever is not the first to register gets an answer of its own."""
+
+    async def add(self, tenant: str, version: Version, blobs: Collection[Blob] = ()) -> bool:
+        await asyncio.sleep(_RACE_SECONDS)
+        return await self.inner.add(tenant, version, blobs) or version.version == 1

@@ -1,0 +1,80 @@
+"""A store that breaks one promise is found out by the histories of its clients."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from fhirpub.config import Config
+from fhirpub.testing.process import ServiceProcess
+from fhirpub.testing.service import Integrator, RunningService
+from tests.faults import seeded
+from tests.faults.histories import everything_wrong, of_lab, record
+from tests.faults.nemesis import nothing
+
+pytestmark = pytest.mark.slow
+
+_BUGS = {
+    seeded.LetsTwoUpdatesWin: "No order explains",
+    seeded.ReadsFromACache: "No order explains",
+    seeded.DropsAnEvent: "Version 3 has the events []",
+    seeded.DropsADocument: "without its document",
+    seeded.RepeatsInOtherWords: "different answers",
+    seeded.LosesAnUpdate: "was told to be",
+    seeded.RegistersTwice: "reports instead of",
+    seeded.AnswersEachRegistration: "No order explains",
+}
+"""Each with words out of one of the complaints that it must cause."""
+
+
+async def wrong_after_a_while(lab: Integrator, *, seed: int, config: Config) -> str:
+    """Return all complaints, in one text."""
+    histories = await of_lab(lab, seed=seed)
+    await record([lab.service.base_url], lab, histories, nemesis=nothing(1.0), calls_each=20)
+    wrong = await everything_wrong(histories, config)
+    return "\n".join(each for every in wrong.values() for each in every)
+
+
+async def test_a_store_that_keeps_its_promises_is_not_complained_of(
+    store_url: str, seed: int, tmp_path: Path
+) -> None:
+    open_store = seeded.opening(seeded.StoreAround)
+    with RunningService(tmp_path, store_url=store_url, open_store=open_store) as service:
+        lab = service.integrator()
+        assert await wrong_after_a_while(lab, seed=seed, config=service.config) == ""
+
+
+@pytest.mark.parametrize("bug", _BUGS)
+async def test_a_broken_promise_is_found_out(
+    bug: type[seeded.StoreAround], store_url: str, seed: int, tmp_path: Path
+) -> None:
+    open_store = seeded.opening(bug)
+    with RunningService(tmp_path, store_url=store_url, open_store=open_store) as service:
+        lab = service.integrator()
+        wrong = await wrong_after_a_while(lab, seed=seed, config=service.config)
+
+    assert _BUGS[bug] in wrong
+
+
+async def test_what_was_acknowledged_too_early_is_missed_after_a_kill(
+    store_url: str, seed: int, tmp_path: Path
+) -> None:
+    settings = {"storage": {"url": store_url}}
+    module = "tests.faults.too_early"
+    with ServiceProcess(tmp_path, settings=settings, module=module) as process:
+        lab = process.integrator()
+        histories = await of_lab(lab, seed=seed)
+
+        async def nemesis() -> None:
+            await asyncio.sleep(0.5)
+            await asyncio.to_thread(process.kill)
+            await asyncio.to_thread(process.start)
+
+        await record([process.base_url], lab, histories, nemesis=nemesis)
+        wrong = await everything_wrong(histories, process.config)
+
+    said = "\n".join(each for every in wrong.values() for each in every)
+    assert "No order explains" in said
+    assert "was told to be" in said
