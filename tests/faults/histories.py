@@ -244,7 +244,7 @@ def _outcome(call: Call, answer: Answer) -> Outcome | None:
         return Absent()
     if answer.status == 201 and isinstance(call, Register):
         first = answer.json["parameter"][0]["resource"]["conclusion"]
-        return Registered(first, hashlib.sha256(_stable(answer)).hexdigest())
+        return Registered(first, hashlib.sha256(_stable(answer)).hexdigest()[:16])
     if answer.status == 204 and isinstance(call, Patch):
         return Updated(_number(_ETAG.fullmatch(answer.headers["etag"])))
     if answer.status == 412 and isinstance(call, Patch):
