@@ -111,8 +111,7 @@ class Proxy:
 
     async def _end(self) -> None:
         self._listener.close()
-        for each in self._connections:
-            each.cancel()
+        await self._set(_Order(Fault.REFUSE))
         await asyncio.gather(*self._connections, return_exceptions=True)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
