@@ -77,7 +77,9 @@ class ReplicaSet:
         former = self.primary()
         seconds = {"secondaryCatchUpPeriodSecs": _CATCH_UP_SECONDS}
         former.command("replSetStepDown", _STEP_DOWN_SECONDS, **seconds)
-        return self._primary_but(former)
+        elected = self._primary_but(former)
+        former.command("replSetFreeze", 0)  # it may be elected again at once
+        return elected
 
     def kill_primary(self) -> Mongod:
         """Kill the primary and return it; ``primary`` waits for the next one."""

@@ -46,12 +46,13 @@ class Mongod:
     """A member of a replica set, reached directly and not through the set.
 
     ``folder`` holds its data and what it logs (``mongod.log``). Its port stays the same. It does
-    not outlive the process that started it.
+    not outlive the process that started it. Raises ``NoServer`` if there is no mongod.
     """
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.port = _free_port()
+        self._executable = executable()
         self.log = folder / "mongod.log"
         self._data = folder / "data"
         self._process: subprocess.Popen[bytes] | None = None
@@ -94,7 +95,7 @@ class Mongod:
     def start(self) -> None:
         """Start it on the data that are there; return when it takes connections."""
         self._data.mkdir(exist_ok=True)
-        words = [str(executable()), *_OPTIONS, "--port", str(self.port)]
+        words = [str(self._executable), *_OPTIONS, "--port", str(self.port)]
         self._process = subprocess.Popen(
             [*words, "--dbpath", str(self._data)],
             stdout=subprocess.PIPE,

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import time
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,12 @@ def test_a_step_down_yields_another_primary_within_seconds(set_of_three: Replica
     assert elected is not former
     assert former.hello()["secondary"]
     assert time.monotonic() - begun < 10
+
+
+def test_a_set_can_step_down_again_and_again(set_of_three: ReplicaSet) -> None:
+    primaries = [set_of_three.primary(), *(set_of_three.step_down() for _ in range(5))]
+
+    assert all(one is not next_one for one, next_one in pairwise(primaries))
 
 
 def test_what_was_acknowledged_outlives_a_killed_primary(set_of_three: ReplicaSet) -> None:
