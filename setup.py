@@ -47,6 +47,7 @@ setup(
         "pybase64>=1.4",  # strict decoding without the GIL
         "click>=8.1.8",  # command line
         "structlog>=25.1",  # one line of JSON an event
+        "motor>=3.7",  # the last line of Motor, the first on PyMongo 4.9
         "lxml>=5.3",  # narrative is XHTML and is read with a hardened parser
     ],
     extras_require={

@@ -1,15 +1,23 @@
-"""One running service for the tests over HTTP; each test makes tenants of its own."""
+"""What tests share while it runs: a service, replica sets of MongoDB.
+
+Each test makes tenants or a database of its own.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
+from uuid import uuid4
 
 import pytest
+from pymongo import MongoClient
 
 from fhirpub.logs import configure
 from fhirpub.testing.service import Integrator, RunningService
+from tests.mongod.executable import variable
+from tests.mongod.replica_set import ProxiedSet, ReplicaSet
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -32,3 +40,53 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService
 def lab(service: RunningService) -> Integrator:
     """Somebody of a tenant with nothing in it."""
     return service.integrator()
+
+
+@pytest.fixture(scope="session")
+def replica_set(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReplicaSet]:
+    """A set of one member that no test stops; the other sets are for that."""
+    with ReplicaSet(tmp_path_factory.mktemp("replica-set")) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def mongodb(request: pytest.FixtureRequest) -> str:
+    """Where MongoDB is for tests that break nothing."""
+    return variable("FHIRPUB_TEST_MONGODB_URL") or request.getfixturevalue("replica_set").url()
+
+
+@pytest.fixture
+def mongodb_url(mongodb: str) -> Iterator[str]:
+    """A database of one test, as a URL that ends with its name and options."""
+    database = f"test_{uuid4().hex}"
+    yield urlsplit(mongodb)._replace(path=f"/{database}").geturl()
+    with MongoClient[dict[str, object]](mongodb) as client:
+        client.drop_database(database)
+
+
+@pytest.fixture(scope="module")
+def three_members(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReplicaSet]:
+    """What ``set_of_three`` is made of."""
+    with ReplicaSet(tmp_path_factory.mktemp("set-of-three"), size=3) as running:
+        yield running
+
+
+@pytest.fixture
+def set_of_three(three_members: ReplicaSet) -> Iterator[ReplicaSet]:
+    """A set of three members that a test may stop, pause and kill."""
+    yield three_members
+    three_members.restore()
+
+
+@pytest.fixture(scope="module")
+def member_behind_proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxiedSet]:
+    """What ``proxied_set`` is made of."""
+    with ProxiedSet(tmp_path_factory.mktemp("proxied-set")) as running:
+        yield running
+
+
+@pytest.fixture
+def proxied_set(member_behind_proxy: ProxiedSet) -> Iterator[ProxiedSet]:
+    """A set of one member behind a proxy; a test may break its connections, and stop it."""
+    yield member_behind_proxy
+    member_behind_proxy.restore()

