@@ -78,19 +78,14 @@ def from_url(
 
     Raises ConfigurationError, which shows nothing of the URL: there may be a password in it.
     """
-    options = {name.lower(): value.lower() for name, value in parse_qsl(url.partition("?")[2])}
-    overruled = [
-        name
-        for name, value in _FORCED.items()
-        if options.get(name.lower(), str(value).lower()) != str(value).lower()
-    ]
+    overruled = _overruled(url)
     if overruled:
         _log.warning("[storage] url is overruled: writes are durable", options=overruled)
     try:
         with warnings.catch_warnings(action="error", category=UserWarning):
             client: AsyncIOMotorClient[dict[str, Any]] = AsyncIOMotorClient(url, **_FORCED)
         client.get_default_database()
-    except (PyMongoError, ValueError, TypeError, UserWarning) as refusal:
+    except (PyMongoError, ValueError, TypeError, OSError, UserWarning) as refusal:
         raise ConfigurationError(
             "storage.url: must be mongodb://host:port/database?replicaSet=name, with the options "
             f"that MongoDB's drivers know; the driver says {type(refusal).__name__}"
@@ -98,6 +93,17 @@ def from_url(
     return MongoStore(
         client, deadline_seconds=deadline_seconds, production=production, clock=clock
     )
+
+
+def _overruled(url: str) -> list[str]:
+    """Return the options by which a URL asks for less than what is promised."""
+    asked = {name.lower(): value.lower() for name, value in parse_qsl(url.partition("?")[2])}
+    asked["journal"] = asked.pop("j", asked.get("journal", "true"))
+    return [
+        name
+        for name, value in _FORCED.items()
+        if asked.get(name.lower(), str(value).lower()) != str(value).lower()
+    ]
 
 
 class MongoStore(Store):

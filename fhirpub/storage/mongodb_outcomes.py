@@ -20,6 +20,8 @@ from pymongo.errors import (
 from fhirpub.errors import StoreUnavailable
 
 DUPLICATE_KEY = 11_000
+_SOONER_SECONDS = 0.2
+"""The driver should be the one to say what it waited for."""
 _NEVER_SENT = (ServerSelectionTimeoutError, WaitQueueTimeoutError)
 
 
@@ -48,7 +50,7 @@ async def within(seconds: float) -> AsyncGenerator[None, None]:
     (looking up a name, its threads) is seen by the loop alone.
     """
     try:
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout(seconds + _SOONER_SECONDS):
             with pymongo.timeout(seconds):
                 yield
     except TimeoutError:

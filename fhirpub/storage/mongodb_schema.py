@@ -159,12 +159,15 @@ def page_and_total(tenant: str, query: SearchQuery) -> tuple[Pipeline, str]:
     total: Pipeline = [{"$match": {"$and": [*conditions, {"version": 1}]}}, {"$count": "total"}]
     if not query.limit:
         return total, index
+    shown: dict[str, Any] = {"id": 1, "version": 1, "next": {"$add": ["$version", 1]}}
     if query.after is not None:
-        conditions += _after(*query.after)
+        conditions.append({"updated": {"$lte": query.after[0]}})
+        shown["follows"] = _follows(*query.after)
     page: Pipeline = [
         {"$match": {"$and": conditions}},
         {"$sort": {"updated": -1, "id": 1}},
-        {"$project": {"_id": 0, "id": 1, "version": 1, "next": {"$add": ["$version", 1]}}},
+        {"$project": {"_id": 0, **shown}},
+        *([{"$match": {"follows": True}}] if query.after is not None else ()),
         {"$lookup": _LATER},
         {"$match": {"later.tenant": {"$ne": tenant}}},
         {"$limit": query.limit + 1},
@@ -173,9 +176,12 @@ def page_and_total(tenant: str, query: SearchQuery) -> tuple[Pipeline, str]:
     return page, index
 
 
-def _after(updated: int, resource_id: str) -> list[Filter]:
-    either = [{"updated": {"$lt": updated}}, {"id": {"$gt": resource_id}}]
-    return [{"updated": {"$lte": updated}}, {"$or": either}]
+def _follows(updated: int, resource_id: str) -> dict[str, Any]:
+    """Return whether an entry stands behind another, as a value.
+
+    As a condition it would have every candidate fetched, for the sake of those of one moment.
+    """
+    return {"$or": [{"$lt": ["$updated", updated]}, {"$gt": ["$id", {"$literal": resource_id}]}]}
 
 
 def _identified(group: Sequence[IdentifierMatch]) -> dict[str, Filter]:
