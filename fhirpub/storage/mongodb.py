@@ -22,8 +22,7 @@ import pymongo
 from bson.codec_options import CodecOptions
 from motor.motor_asyncio import AsyncIOMotorClient
 from pymongo import ReadPreference, WriteConcern
-from pymongo.errors import ConfigurationError as DriverRefusal
-from pymongo.errors import OperationFailure, PyMongoError
+from pymongo.errors import PyMongoError
 from pymongo.read_concern import ReadConcern
 
 from fhirpub.clock import Clock, now_ms
@@ -42,7 +41,7 @@ from fhirpub.storage.contract import (
     Version,
 )
 from fhirpub.storage.mongodb_documents import Addition
-from fhirpub.storage.mongodb_outcomes import reason, within
+from fhirpub.storage.mongodb_outcomes import misconfigured, within
 from fhirpub.storage.mongodb_reads import Reads
 from fhirpub.storage.mongodb_schema import Database, Records
 from fhirpub.storage.mongodb_server import Concerns, examine
@@ -63,11 +62,8 @@ _FORCED: dict[str, Any] = {
 _SWEPT_AT_ONCE = 100
 _FRESH_SECONDS = 1.0
 _GOODBYE_SECONDS = 1.0
-_ACCESS_REFUSED = (13, 18)
-"""Unauthorized, AuthenticationFailed."""
-_NO_JOURNAL = 2
-"""BadValue: what a server without a journal says to ``j: true``."""
-
+_INDEX_SECONDS = 3_600.0
+"""An index that was lost is made again from all there is."""
 _log = logger()
 
 
@@ -133,30 +129,18 @@ class MongoStore(Store):
     async def start(self) -> None:
         if self._opened is not None:
             return
+        production, now = self._production, self._clock()
         try:
             async with within(self._deadline):
-                concerns = await self._prepared()
+                with misconfigured():
+                    concerns = await examine(self._client, production=production, now=now)
+            async with within(_INDEX_SECONDS):
+                with misconfigured():
+                    await schema.prepare(self._database)
         except BaseException:
             await self._close()
             raise
         self._opened = _Opened(self._database, concerns, self._deadline)
-
-    async def _prepared(self) -> Concerns:
-        try:
-            concerns = await examine(self._client, production=self._production, now=self._clock())
-            await schema.prepare(self._database)
-        except DriverRefusal as refusal:
-            raise ConfigurationError(f"storage.url: the driver says {reason(refusal)}") from None
-        except OperationFailure as error:
-            if error.code in _ACCESS_REFUSED:
-                raise ConfigurationError(
-                    "storage.url: the server refuses this user, or lets it do too little: "
-                    f"{reason(error)}"
-                ) from None
-            if error.code == _NO_JOURNAL:
-                raise ConfigurationError("storage.url: the server keeps no journal") from None
-            raise
-        return concerns
 
     async def check(self) -> None:
         opened, loop = self._open, asyncio.get_running_loop()

@@ -6,10 +6,11 @@ The driver's own texts are never passed on: that of a duplicate key shows the ke
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
 
 import pymongo
+from pymongo.errors import ConfigurationError as DriverRefusal
 from pymongo.errors import (
     OperationFailure,
     PyMongoError,
@@ -17,11 +18,15 @@ from pymongo.errors import (
     WaitQueueTimeoutError,
 )
 
-from fhirpub.errors import StoreUnavailable
+from fhirpub.errors import ConfigurationError, StoreUnavailable
 
 DUPLICATE_KEY = 11_000
 _SOONER_SECONDS = 0.2
 """The driver should be the one to say what it waited for."""
+_ACCESS_REFUSED = (13, 18)
+"""Unauthorized, AuthenticationFailed."""
+_NO_JOURNAL = 2
+"""BadValue: what a server without a journal says to ``j: true``."""
 _NEVER_SENT = (ServerSelectionTimeoutError, WaitQueueTimeoutError)
 
 
@@ -57,3 +62,21 @@ async def within(seconds: float) -> AsyncGenerator[None, None]:
         raise StoreUnavailable("deadline exceeded") from None
     except PyMongoError as error:
         raise StoreUnavailable(reason(error)) from None
+
+
+@contextmanager
+def misconfigured() -> Generator[None]:
+    """Raise ConfigurationError for what, at a start, will not get better by itself."""
+    try:
+        yield
+    except DriverRefusal:
+        raise ConfigurationError("storage.url: the driver cannot work with this server") from None
+    except OperationFailure as error:
+        if error.code in _ACCESS_REFUSED:
+            raise ConfigurationError(
+                "storage.url: the server refuses this user, or allows it too little "
+                f"({reason(error)})"
+            ) from None
+        if error.code == _NO_JOURNAL:
+            raise ConfigurationError("storage.url: the server keeps no journal") from None
+        raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from motor.motor_asyncio import AsyncIOMotorClient
@@ -47,7 +48,11 @@ async def examine(client: Client, *, production: bool, now: int) -> Concerns:
     hello = await client.admin.command("hello")
     _refuse_old(hello)
     await _refuse_deaf(client)
-    _warn_of_skew(hello, now)
+    skew = skew_ms(hello, now)
+    if abs(skew) >= _MOST_SKEW_MS:
+        # No refusal: every time in the store is of our own clocks, and between them an hour may
+        # lie before a document could be swept too early.
+        _log.warning("the clock differs from the store's", milliseconds=skew)
     if hello.get("msg") == "isdbgrid":  # its shards' own settings cannot be seen from here
         return _CLUSTER
     if "setName" not in hello:
@@ -83,12 +88,10 @@ async def _refuse_deaf(client: Client) -> None:
     )
 
 
-def _warn_of_skew(hello: Mapping[str, Any], now: int) -> None:
-    # No refusal: every time in the store is of our own clocks. Between them an hour may pass
-    # before a document could be swept too early.
-    skew = now - int(hello["localTime"].timestamp() * 1000)
-    if abs(skew) >= _MOST_SKEW_MS:
-        _log.warning("the clock differs from the store's", milliseconds=skew)
+def skew_ms(hello: Mapping[str, Any], now: int) -> int:
+    """Return by how much a moment is ahead of the server that greeted."""
+    theirs: datetime = hello["localTime"].replace(tzinfo=UTC)
+    return now - int(theirs.timestamp() * 1000)
 
 
 async def _refuse_unsafe_set(client: Client) -> None:

@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import AsyncExitStack, closing, contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime, timezone
 from pathlib import Path
 from typing import Any, cast
 
@@ -153,13 +154,21 @@ WEAK = (
 
 
 class Commands(pymongo.monitoring.CommandListener):
-    """What the driver sends, from any client."""
+    """What the driver sends, from any client, while somebody wants to know."""
 
     def __init__(self) -> None:
-        self.sent: list[dict[str, Any]] = []
+        self.sent: list[dict[str, Any]] | None = None
+
+    @contextmanager
+    def recorded(self) -> Iterator[list[dict[str, Any]]]:
+        sent: list[dict[str, Any]] = []
+        self.sent = sent
+        yield sent
+        self.sent = None
 
     def started(self, event: pymongo.monitoring.CommandStartedEvent) -> None:
-        self.sent.append({**event.command, "command": event.command_name})
+        if self.sent is not None:
+            self.sent.append({**event.command, "command": event.command_name})
 
     def succeeded(self, event: pymongo.monitoring.CommandSucceededEvent) -> None:
         """See nothing in it."""
@@ -175,15 +184,15 @@ pymongo.monitoring.register(COMMANDS)
 async def test_no_url_weakens_what_is_sent(url: str) -> None:
     store, version, blob = store_of(f"{url}&{WEAK}"), a_version(), a_blob()
     await store.start()
-    COMMANDS.sent.clear()
 
-    await store.add(LAB, version, [blob])
-    await store.add(LAB, version)
-    await store.latest(LAB, version.id)
-    await store.search(LAB, query())
-    await store.put_signing_key(a_key("a"))
-    await store.check()
-    sent = COMMANDS.sent.copy()
+    with COMMANDS.recorded() as sent:
+        await store.add(LAB, version, [blob])
+        await store.add(LAB, version)
+        await store.latest(LAB, version.id)
+        await store.search(LAB, query())
+        await store.put_signing_key(a_key("a"))
+        await store.check()
+
     await store.stop()
 
     writes = [each for each in sent if each["command"] in ("insert", "update")]
@@ -313,6 +322,13 @@ def test_a_set_with_an_arbiter_needs_a_default_write_concern(
 def test_an_old_server_is_refused(hello: dict[str, Any], least: str) -> None:
     with pytest.raises(ConfigurationError, match=least):
         mongodb_server._refuse_old(hello)
+
+
+@pytest.mark.parametrize("zone", [UTC, None])
+def test_clocks_are_compared_in_the_same_zone(zone: timezone | None) -> None:
+    hello = {"localTime": datetime(2026, 1, 1, 12, tzinfo=zone)}
+
+    assert mongodb_server.skew_ms(hello, 1_767_268_800_000 + 7_000) == 7_000
 
 
 async def test_a_server_that_ignores_read_concerns_is_refused() -> None:
@@ -542,11 +558,10 @@ async def test_what_is_never_acknowledged_is_success_only_if_a_read_confirms_it(
 ) -> None:
     version = a_version()
 
-    with failing(admin, "insert", **how):
-        COMMANDS.sent.clear()
+    with failing(admin, "insert", **how), COMMANDS.recorded() as sent:
         assert await tried.add(LAB, version)
-        confirmed = [each for each in COMMANDS.sent if each["command"] == "find"]
 
+    confirmed = [each for each in sent if each["command"] == "find"]
     assert [each["readConcern"]["level"] for each in confirmed] == ["linearizable"]
 
 
@@ -759,31 +774,29 @@ async def test_of_one_key_twice_in_a_batch_the_first_wins(store: Store) -> None:
 
 
 async def test_writes_that_arrive_together_are_one_command(store: Store) -> None:
-    COMMANDS.sent.clear()
+    with COMMANDS.recorded() as sent:
+        await add_all(store, [a_version() for _ in range(20)])
 
-    await add_all(store, [a_version() for _ in range(20)])
-
-    (insert,) = COMMANDS.sent
+    (insert,) = sent
     assert len(insert["documents"]) == 20
 
 
 async def test_reads_that_arrive_together_are_one_command(store: Store) -> None:
     versions = [a_version() for _ in range(20)]
     await add_all(store, versions)
-    COMMANDS.sent.clear()
 
-    read = await asyncio.gather(*(store.latest(LAB, each.id) for each in versions))
+    with COMMANDS.recorded() as sent:
+        read = await asyncio.gather(*(store.latest(LAB, each.id) for each in versions))
 
     assert list(read) == versions
-    assert len(COMMANDS.sent) == 1
+    assert len(sent) == 1
 
 
 async def test_a_check_made_just_now_is_not_made_again(store: Store) -> None:
-    COMMANDS.sent.clear()
+    with COMMANDS.recorded() as sent:
+        await asyncio.gather(*(store.check() for _ in range(10)))
 
-    await asyncio.gather(*(store.check() for _ in range(10)))
-
-    assert len(COMMANDS.sent) == 1
+    assert len(sent) == 1
 
 
 async def test_a_check_fails_while_no_majority_takes_a_write(
@@ -803,11 +816,11 @@ async def test_a_named_document_is_looked_at_by_one_sweep(store: Store) -> None:
     blob = a_blob()
     await store.add(LAB, a_version(documents=(blob.sha256,)), [blob])
     await store.sweep_blobs(LAB, before=FOREVER)
-    COMMANDS.sent.clear()
 
-    await store.sweep_blobs(LAB, before=FOREVER)
+    with COMMANDS.recorded() as sent:
+        await store.sweep_blobs(LAB, before=FOREVER)
 
-    commands = {each["command"]: each for each in COMMANDS.sent}
+    commands = {each["command"]: each for each in sent}
     assert commands["delete"]["deletes"][0]["q"]["_id"] == {"$in": []}
     assert commands["update"]["updates"][0]["q"]["_id"] == {"$in": []}
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import time
+from collections.abc import Collection, Mapping, Sequence
 
 import pytest
 
 from fhirpub.errors import StoreUnavailable
-from fhirpub.storage.batching import Bounds, GroupCommit
+from fhirpub.storage.batching import Bounds, GroupCommit, GroupedReads
 
 
 class Commits:
@@ -246,3 +247,80 @@ async def test_an_item_that_arrives_as_the_last_batch_ends_is_not_forgotten() ->
         results = await asyncio.gather(*(one_after_another(f"x{n}-", n) for n in range(6)))
 
     assert sum(map(len, results)) == 300
+
+
+async def test_a_caller_waits_no_longer_than_the_deadline() -> None:
+    commits = Commits()
+    group = GroupCommit(commits.commit, bounds=Bounds(items=1), deadline_seconds=0.1)
+    begun = time.monotonic()
+
+    ended = await asyncio.gather(*(group.add(each) for each in "abc"), return_exceptions=True)
+
+    assert 0.1 <= time.monotonic() - begun < 1
+    assert [type(each) for each in ended] == [StoreUnavailable] * 3
+    commits.finish(3)
+    await group.drain()
+    assert commits.batches == [["a"], ["b"], ["c"]]
+
+
+async def test_the_deadline_of_each_is_counted_from_its_own_beginning() -> None:
+    commits = Commits()
+    group = GroupCommit(commits.commit, deadline_seconds=0.2)
+    early = asyncio.create_task(group.add("early"))
+    await asyncio.sleep(0.15)
+    late = asyncio.create_task(group.add("late"))
+    await asyncio.wait([early])
+
+    assert isinstance(early.exception(), StoreUnavailable)
+    assert not late.done()
+    commits.finish(2)
+    assert await late == "LATE"
+
+
+async def test_what_ends_in_time_is_not_ended_by_the_deadline() -> None:
+    commits = Commits(held=False)
+    group = GroupCommit(commits.commit, deadline_seconds=0.05)
+
+    assert await group.add("a") == "A"
+    await asyncio.sleep(0.1)
+    assert await group.add("b") == "B"
+
+
+class Fetches:
+    """A database that records what it is asked for, and answers when it is told to."""
+
+    def __init__(self) -> None:
+        self.asked: list[list[str]] = []
+        self.kept = {"a": "A"}
+        self.gate = asyncio.Semaphore(0)
+        self.reads: GroupedReads[str, str] = GroupedReads(self.fetch)
+
+    async def fetch(self, keys: Collection[str]) -> Mapping[str, str]:
+        self.asked.append(sorted(keys))
+        found = {key: self.kept[key] for key in keys if key in self.kept}
+        await self.gate.acquire()
+        return found
+
+
+async def test_reads_of_one_turn_go_together_and_each_key_once() -> None:
+    fetches = Fetches()
+    fetches.gate.release()
+
+    found = await asyncio.gather(*(fetches.reads.get(each) for each in "abab"))
+
+    assert found == ["A", None, "A", None]
+    assert fetches.asked == [["a", "b"]]
+
+
+async def test_a_read_never_joins_one_that_is_under_way() -> None:
+    fetches = Fetches()
+    before = asyncio.create_task(fetches.reads.get("a"))
+    await turns()
+    fetches.kept["a"] = "newer"
+
+    after = asyncio.create_task(fetches.reads.get("a"))
+    await turns()
+    fetches.gate.release()
+    fetches.gate.release()
+
+    assert [await before, await after] == ["A", "newer"]
