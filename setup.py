@@ -47,7 +47,8 @@ setup(
         "pybase64>=1.4",  # strict decoding without the GIL
         "click>=8.1.8",  # command line
         "structlog>=25.1",  # one line of JSON an event
-        "motor>=3.7",  # the last line of Motor, the first on PyMongo 4.9
+        "motor>=3.7",  # MongoDB without blocking; the first that works with PyMongo 4.9 and up
+        "pymongo>=4.9",  # one deadline for an operation and all its retries
         "lxml>=5.3",  # narrative is XHTML and is read with a hardened parser
     ],
     extras_require={

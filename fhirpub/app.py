@@ -30,7 +30,7 @@ from fhirpub.interactions.capabilities import own_resources, statement
 from fhirpub.interactions.context import Context
 from fhirpub.logs import configure, logger, where
 from fhirpub.plugin_loader import load
-from fhirpub.storage import sqlite
+from fhirpub.storage import mongodb, sqlite
 from fhirpub.storage.contract import Store
 from fhirpub.web.body_watch import BodyWatch
 from fhirpub.web.front import Front
@@ -50,7 +50,13 @@ OpenStore = Callable[[Config], AbstractAsyncContextManager[Store]]
 @asynccontextmanager
 async def opened_store(config: Config) -> AsyncGenerator[Store, None]:
     """Open the store of the configuration until the block ends."""
-    store = sqlite.from_url(config.storage.url, deadline_seconds=config.storage.deadline_seconds)
+    url, seconds = config.storage.url, config.storage.deadline_seconds
+    store: Store
+    if url.startswith(mongodb.SCHEMES):
+        production = config.auth.environment == "production"
+        store = mongodb.from_url(url, deadline_seconds=seconds, production=production)
+    else:
+        store = sqlite.from_url(url, deadline_seconds=seconds)
     await store.start()
     try:
         yield store

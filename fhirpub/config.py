@@ -92,7 +92,8 @@ class StorageConfig:
 
     url: str = _setting(
         "sqlite:///fhirpub-data/fhirpub.db",
-        "sqlite:///relative/path.db or sqlite:////absolute.db.",
+        "sqlite:///relative/path.db, sqlite:////absolute.db, or mongodb://host/database with "
+        "?replicaSet=name: a replica set or a sharded cluster, shared by many machines.",
     )
     deadline_seconds: float = _setting(
         10.0,

@@ -1,21 +1,23 @@
-"""Group commit: writes that arrive together are committed together, whatever the engine.
+"""Group commit and grouped reads: what is asked for together is done together.
 
-A commit costs the same for one record as for a hundred. While one batch is under way the next
-gathers; nobody waits for a timer, so a lone write costs one turn of the event loop more.
+A commit costs the same for one record as for a hundred, and so does a look-up in a database
+elsewhere. While one batch is under way the next gathers; nobody waits for a timer, so a lone
+call costs one turn of the event loop more.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from fhirpub.errors import StoreUnavailable
 
 T = TypeVar("T")
 R = TypeVar("R")
+K = TypeVar("K", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,10 +57,8 @@ class GroupCommit(Generic[T, R]):
         bounds: Bounds | None = None,
     ) -> None:
         self._commit = commit
-        self._deadline = deadline_seconds
-        self._promised: deque[tuple[float, asyncio.Future[R]]] = deque()
-        self._looking = False
         self._bounds = bounds or Bounds()
+        self._deadline = Deadline(deadline_seconds)
         self._waiting: deque[_Waiting[T, R]] = deque()
         self._workers: set[asyncio.Task[None]] = set()
         self._starting = False
@@ -70,36 +70,14 @@ class GroupCommit(Generic[T, R]):
         StoreUnavailable, without having taken the item, when too many wait already.
         """
         if len(self._waiting) >= self._bounds.waiting:
-            raise StoreUnavailable("too many writes are waiting")
-        loop = asyncio.get_running_loop()
-        outcome: asyncio.Future[R] = loop.create_future()
+            raise StoreUnavailable("too many calls are waiting")
+        outcome: asyncio.Future[R] = asyncio.get_running_loop().create_future()
+        self._deadline.watch(outcome)
         self._waiting.append(_Waiting(item, size, outcome))
-        self._promise(outcome, loop)
         if not self._starting and len(self._workers) < self._bounds.in_flight:
             self._starting = True
             self._workers.add(asyncio.create_task(self._work()))
         return outcome
-
-    def _promise(self, outcome: asyncio.Future[R], loop: asyncio.AbstractEventLoop) -> None:
-        """Remember by when the outcome is due: one timer for all, since they are due in turn."""
-        while self._promised and self._promised[0][1].done():
-            self._promised.popleft()
-        self._promised.append((loop.time() + self._deadline, outcome))
-        if not self._looking:
-            self._looking = True
-            loop.call_later(self._deadline, self._look)
-
-    def _look(self) -> None:
-        """Tell those whose time is over, and look again when the next one's is."""
-        loop = asyncio.get_running_loop()
-        while self._promised:
-            due, outcome = self._promised[0]
-            if not outcome.done() and due > loop.time():
-                loop.call_at(due, self._look)
-                return
-            self._promised.popleft()
-            _tell(outcome, StoreUnavailable("deadline exceeded"))
-        self._looking = False
 
     async def drain(self) -> None:
         """Return when everything that was handed in is committed or has failed."""
@@ -138,6 +116,68 @@ class GroupCommit(Generic[T, R]):
             for each in batch:
                 each.outcome.cancel()
             raise
+
+
+class GroupedReads(Generic[K, R]):
+    """Hands keys to ``fetch`` in batches, each key once; for one event loop.
+
+    ``fetch`` answers with what it finds by key. Nobody joins a batch that is under way, so that
+    what a caller gets was read after the call.
+    """
+
+    def __init__(
+        self,
+        fetch: Callable[[Collection[K]], Awaitable[Mapping[K, R]]],
+        *,
+        deadline_seconds: float,
+    ) -> None:
+        self._fetch = fetch
+        self._group: GroupCommit[K, R | None] = GroupCommit(
+            self._read, deadline_seconds=deadline_seconds
+        )
+
+    def get(self, key: K) -> asyncio.Future[R | None]:
+        """Return what there is under a key. Raises StoreUnavailable as GroupCommit does."""
+        return self._group.add(key)
+
+    async def _read(self, keys: Sequence[K]) -> Sequence[R | None]:
+        found = await self._fetch(set(keys))
+        return [found.get(key) for key in keys]
+
+
+class Deadline:
+    """Ends what takes longer than ``seconds``, with StoreUnavailable.
+
+    One timer for all: they have equally long and end in the order in which they began. A timer
+    for each call would cost more than the rest of a grouped read.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._ends: deque[tuple[float, asyncio.Future[Any]]] = deque()
+        self._armed = False
+
+    def watch(self, outcome: asyncio.Future[Any]) -> None:
+        """End this one too, unless it is done in time."""
+        self._forget_done()
+        loop = outcome.get_loop()
+        self._ends.append((loop.time() + self._seconds, outcome))
+        if not self._armed:
+            self._armed = True
+            loop.call_at(self._ends[0][0], self._look, loop)
+
+    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._forget_done()
+        while self._ends and self._ends[0][0] <= loop.time():
+            self._ends.popleft()[1].set_exception(StoreUnavailable("deadline exceeded"))
+            self._forget_done()
+        self._armed = bool(self._ends)
+        if self._armed:
+            loop.call_at(self._ends[0][0], self._look, loop)
+
+    def _forget_done(self) -> None:
+        while self._ends and self._ends[0][1].done():
+            self._ends.popleft()
 
 
 def _tell(outcome: asyncio.Future[R], result: R | Exception) -> None:

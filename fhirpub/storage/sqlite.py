@@ -21,6 +21,7 @@ from fhirpub.storage.contract import (
     Store,
     Version,
 )
+from fhirpub.storage.paging import page_of
 from fhirpub.storage.sqlite_file import Addition, File, Row, as_unavailable, transaction
 from fhirpub.tenant import Tenant
 
@@ -40,7 +41,8 @@ def from_url(url: str, *, deadline_seconds: float) -> SqliteStore:
     name = url.removeprefix(_PREFIX)
     if not url.startswith(_PREFIX) or not Path(name).name or name.endswith("/"):
         raise ConfigurationError(
-            "storage.url: must be sqlite:///relative/path.db or sqlite:////absolute/path.db"
+            "storage.url: must be sqlite:///relative/path.db, sqlite:////absolute/path.db "
+            "or mongodb://host/database"
         )
     if set(name) & set("?#:\0"):
         raise ConfigurationError("storage.url: the path must not contain ? # : or NUL")
@@ -102,7 +104,7 @@ class SqliteStore(Store):
             return Page((), 0, more=False)
         if query.ids is not None and len(query.ids) <= _FEW and not query.identifiers:
             every = [await self.latest(tenant, each) for each in query.ids]
-            return _page([each for each in every if each and each.type == query.type], query)
+            return page_of([each for each in every if each and each.type == query.type], query)
         statements = sql.search_statements(tenant, query)
 
         def look(connection: sqlite3.Connection) -> Page:
@@ -214,16 +216,6 @@ class SqliteStore(Store):
             connection.execute(statement, parameters)
 
         await self._open.write(work)
-
-
-def _page(found: Sequence[Version], query: SearchQuery) -> Page:
-    """Return the page of few matches that were found by their ids."""
-    keyed = sorted((-each.updated, each.id, each) for each in found)
-    if query.after is not None:
-        start = (-query.after[0], query.after[1])
-        keyed = [each for each in keyed if each[:2] > start]
-    shown = tuple(each for *_key, each in keyed[: query.limit])
-    return Page(shown, len(found), more=bool(query.limit) and len(keyed) > query.limit)
 
 
 def _version(row: Row) -> Version:

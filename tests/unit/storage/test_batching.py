@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import pytest
 
 from fhirpub.errors import StoreUnavailable
-from fhirpub.storage.batching import Bounds, GroupCommit
+from fhirpub.storage.batching import Bounds, GroupCommit, GroupedReads
 
 
 class Commits:
@@ -303,3 +303,43 @@ async def test_what_was_told_too_late_is_committed_all_the_same() -> None:
     await commits.group.drain()
 
     assert commits.batches == [["a"]]
+
+
+class Fetches:
+    """A database that records what it is asked for, and answers when it is told to."""
+
+    def __init__(self) -> None:
+        self.asked: list[list[str]] = []
+        self.kept = {"a": "A"}
+        self.gate = asyncio.Semaphore(0)
+        self.reads: GroupedReads[str, str] = GroupedReads(self.fetch, deadline_seconds=60)
+
+    async def fetch(self, keys: Collection[str]) -> Mapping[str, str]:
+        self.asked.append(sorted(keys))
+        found = {key: self.kept[key] for key in keys if key in self.kept}
+        await self.gate.acquire()
+        return found
+
+
+async def test_reads_of_one_turn_go_together_and_each_key_once() -> None:
+    fetches = Fetches()
+    fetches.gate.release()
+
+    found = await asyncio.gather(*(fetches.reads.get(each) for each in "abab"))
+
+    assert found == ["A", None, "A", None]
+    assert fetches.asked == [["a", "b"]]
+
+
+async def test_a_read_never_joins_one_that_is_under_way() -> None:
+    fetches = Fetches()
+    before = asyncio.ensure_future(fetches.reads.get("a"))
+    await turns()
+    fetches.kept["a"] = "newer"
+
+    after = asyncio.ensure_future(fetches.reads.get("a"))
+    await turns()
+    fetches.gate.release()
+    fetches.gate.release()
+
+    assert [await before, await after] == ["A", "newer"]

@@ -1,0 +1,333 @@
+"""The store on MongoDB: a replica set or a sharded cluster, shared by many machines.
+
+What is acknowledged is in the journals of a majority, and no URL can weaken that. Reads ask the
+primary for what a majority has: a write is acknowledged only once the primary's own view of what
+a majority has includes it, so that every later read sees it. A primary that was deposed and does
+not know it yet, for a few seconds, could still answer with what was newest before. Nobody is
+misled into writing by that: every insert meets at the unique key on the real primary, and a
+process that has heard of the new primary asks the old one no more. Where even that would not do,
+because the outcome of a write is to be told, the read is ``linearizable``: `mongodb_writes.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import warnings
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+from urllib.parse import parse_qsl
+
+import pymongo
+from bson.codec_options import CodecOptions
+from motor.motor_asyncio import AsyncIOMotorClient
+from pymongo import ReadPreference, WriteConcern
+from pymongo.errors import PyMongoError
+from pymongo.read_concern import ReadConcern
+
+from fhirpub.clock import Clock, now_ms
+from fhirpub.errors import ConfigurationError, StoreUnavailable
+from fhirpub.logs import logger
+from fhirpub.storage import mongodb_documents as documents
+from fhirpub.storage import mongodb_schema as schema
+from fhirpub.storage.batching import GroupCommit
+from fhirpub.storage.contract import (
+    Blob,
+    Client,
+    Page,
+    SearchQuery,
+    SigningKey,
+    Store,
+    Version,
+)
+from fhirpub.storage.mongodb_documents import Addition
+from fhirpub.storage.mongodb_outcomes import misconfigured, within
+from fhirpub.storage.mongodb_reads import Reads
+from fhirpub.storage.mongodb_schema import Database, Records
+from fhirpub.storage.mongodb_server import Concerns, examine
+from fhirpub.storage.mongodb_writes import Additions
+from fhirpub.tenant import Tenant
+
+SCHEMES = ("mongodb://", "mongodb+srv://")
+
+_FORCED: dict[str, Any] = {
+    "w": "majority",
+    "journal": True,
+    "readConcernLevel": "majority",
+    "readPreference": "primary",
+    "retryWrites": True,
+    "retryReads": True,
+    "directConnection": False,  # a member that is asked alone answers even as a secondary
+}
+_SWEPT_AT_ONCE = 100
+_FRESH_SECONDS = 1.0
+_GOODBYE_SECONDS = 1.0
+_INDEX_SECONDS = 3_600.0
+"""An index that was lost is made again from all there is."""
+_log = logger()
+
+
+def from_url(
+    url: str, *, deadline_seconds: float, production: bool, clock: Clock = now_ms
+) -> MongoStore:
+    """Return the store of ``mongodb://…/database?…``; ``production`` refuses a single server.
+
+    Raises ConfigurationError, which shows nothing of the URL: there may be a password in it.
+    """
+    overruled = _overruled(url)
+    if overruled:
+        _log.warning("[storage] url is overruled: writes are durable", options=overruled)
+    try:
+        with warnings.catch_warnings(action="error", category=UserWarning):
+            client: AsyncIOMotorClient[dict[str, Any]] = AsyncIOMotorClient(url, **_FORCED)
+        client.get_default_database()
+    except (PyMongoError, ValueError, TypeError, OSError, UserWarning) as refusal:
+        raise ConfigurationError(
+            "storage.url: must be mongodb://host:port/database?replicaSet=name, with the options "
+            f"that MongoDB's drivers know; the driver says {type(refusal).__name__}"
+        ) from None
+    return MongoStore(
+        client, deadline_seconds=deadline_seconds, production=production, clock=clock
+    )
+
+
+def _overruled(url: str) -> list[str]:
+    """Return the options by which a URL asks for less than what is promised."""
+    asked = {name.lower(): value.lower() for name, value in parse_qsl(url.partition("?")[2])}
+    asked["journal"] = asked.pop("j", asked.get("journal", "true"))
+    return [
+        name
+        for name, value in _FORCED.items()
+        if asked.get(name.lower(), str(value).lower()) != str(value).lower()
+    ]
+
+
+class MongoStore(Store):
+    """A store in one database; made by :func:`from_url`."""
+
+    def __init__(
+        self,
+        client: AsyncIOMotorClient[dict[str, Any]],
+        *,
+        deadline_seconds: float,
+        production: bool,
+        clock: Clock,
+    ) -> None:
+        self._client = client
+        self._deadline = deadline_seconds
+        self._production = production
+        self._clock = clock
+        self._opened: _Opened | None = None
+        # On the handles as well as on the client, so that nothing but this states them.
+        self._database = client.get_default_database().with_options(
+            codec_options=CodecOptions(),
+            read_preference=ReadPreference.PRIMARY,
+            write_concern=WriteConcern("majority", j=True),
+            read_concern=ReadConcern("majority"),
+        )
+
+    async def start(self) -> None:
+        if self._opened is not None:
+            return
+        production, now = self._production, self._clock()
+        try:
+            async with within(self._deadline):
+                with misconfigured():
+                    concerns = await examine(self._client, production=production, now=now)
+            async with within(_INDEX_SECONDS):
+                with misconfigured():
+                    await schema.prepare(self._database)
+        except BaseException:
+            await self._close()
+            raise
+        self._opened = _Opened(self._database, concerns, self._deadline)
+
+    async def check(self) -> None:
+        opened, loop = self._open, asyncio.get_running_loop()
+        async with opened.checking:
+            if loop.time() >= opened.check_again:
+                opened.problem = await self._probe()
+                opened.check_again = loop.time() + _FRESH_SECONDS
+        if opened.problem:
+            raise StoreUnavailable(opened.problem)
+
+    async def _probe(self) -> str:
+        """Return why nothing can be written to a majority, or nothing."""
+        try:
+            await self._put(schema.STORE, {"_id": schema.PROBE, "moment": self._clock()})
+        except StoreUnavailable as problem:
+            return problem.reason
+        return ""
+
+    async def stop(self) -> None:
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            await opened.additions.drain()
+            await self._close()
+
+    async def _close(self) -> None:
+        # The driver says goodbye to a server, which may not be there to hear it.
+        with pymongo.timeout(_GOODBYE_SECONDS):
+            await asyncio.to_thread(self._client.close)
+
+    async def add(self, tenant: str, version: Version, blobs: Collection[Blob] = ()) -> bool:
+        opened = self._open
+        addition = documents.addition_of(tenant, version, blobs, now=self._clock())
+        return await opened.additions.add(addition, size=addition.size)
+
+    async def latest(self, tenant: str, resource_id: str) -> Version | None:
+        return await self._open.reads.latest(tenant, resource_id)
+
+    async def version(self, tenant: str, resource_id: str, version: int) -> Version | None:
+        return await self._open.reads.version(tenant, resource_id, version)
+
+    async def history(
+        self, tenant: str, resource_id: str, *, below: int | None = None, limit: int = 20
+    ) -> Sequence[Version]:
+        return await self._open.reads.history(tenant, resource_id, below=below, limit=limit)
+
+    async def search(self, tenant: str, query: SearchQuery) -> Page:
+        return await self._open.reads.search(tenant, query)
+
+    async def blobs(self, tenant: str, names: Collection[str]) -> Mapping[str, Blob]:
+        wanted = {"_id": {"$in": [documents.blob_id(tenant, each) for each in names]}}
+        found = await self._list(schema.BLOB, wanted)
+        return {each["sha256"]: documents.blob_of(each) for each in found}
+
+    async def sweep_blobs(self, tenant: str, *, before: int) -> int:
+        # A blob is `loose` until a sweep finds a version that names it; versions stay for ever,
+        # so that it is looked at once. What is named by none is deleted only if at that very
+        # moment it still was last added before `before`. That cannot hit a document of a report:
+        # a version names only what came with it or what an earlier version names. What comes
+        # with it was added, fresh, before the version was sent. So either the version was there
+        # to be found, or the blob is younger than any request lasts, which `before` is not.
+        swept = 0
+        while True:
+            looking = schema.loose_blobs(tenant, before=before, limit=_SWEPT_AT_ONCE)
+            blobs = self._collection(schema.BLOB)
+            async with within(self._deadline):
+                found = await blobs.aggregate(looking).to_list(None)
+                named = [each["_id"] for each in found if each["naming"]]
+                unnamed = [each["_id"] for each in found if not each["naming"]]
+                await blobs.update_many({"_id": {"$in": named}}, {"$unset": {"loose": True}})
+                old = {"_id": {"$in": unnamed}, "added": {"$lt": before}}
+                swept += (await blobs.delete_many(old)).deleted_count
+            if len(found) < _SWEPT_AT_ONCE:
+                return swept
+
+    async def put_tenant(self, tenant: Tenant) -> None:
+        await self._put(schema.TENANT, documents.tenant_document(tenant))
+
+    async def tenant(self, tenant_id: str) -> Tenant | None:
+        found = await self._list(schema.TENANT, {"_id": tenant_id})
+        return documents.tenant_of(found[0]) if found else None
+
+    async def tenants(self) -> Sequence[Tenant]:
+        found = [documents.tenant_of(each) for each in await self._list(schema.TENANT, {})]
+        return sorted(found, key=lambda each: (each.created, each.id))
+
+    async def put_client(self, client: Client) -> None:
+        await self._put(schema.CLIENT, documents.client_document(client))
+
+    async def client(self, client_id: str) -> Client | None:
+        found = await self._list(schema.CLIENT, {"_id": client_id})
+        return documents.client_of(found[0]) if found else None
+
+    async def clients(self, *, tenant: str | None = None) -> Sequence[Client]:
+        wanted = {} if tenant is None else {"tenant": tenant}
+        found = [documents.client_of(each) for each in await self._list(schema.CLIENT, wanted)]
+        return sorted(found, key=lambda each: (each.created, each.id))
+
+    async def put_signing_key(self, key: SigningKey) -> None:
+        await self._change_keys(
+            lambda keys: [*(each for each in keys if each.kid != key.kid), key]
+        )
+
+    async def signing_keys(self, environment: str) -> Sequence[SigningKey]:
+        (everything,) = await self._list(schema.STORE, {"_id": schema.KEYS})
+        keys = [documents.key_of(each) for each in everything["keys"]]
+        chosen = [each for each in keys if each.environment == environment]
+        return sorted(chosen, key=lambda each: (each.created, each.kid))
+
+    async def rotate_signing_key(self, new: SigningKey, *, expected: Sequence[str]) -> bool:
+        def change(keys: Sequence[SigningKey]) -> list[SigningKey] | None:
+            ours = [each for each in keys if each.environment == new.environment]
+            unretired = {each.kid for each in ours if each.retired is None}
+            if unretired != set(expected):
+                return None
+            retired = [
+                replace(each, retired=new.created) if each.kid in unretired else each
+                for each in keys
+            ]
+            return [*retired, new]
+
+        return await self._change_keys(change)
+
+    async def _change_keys(
+        self, change: Callable[[Sequence[SigningKey]], Sequence[SigningKey] | None]
+    ) -> bool:
+        """Replace the list of all keys, which is one document, unless ``change`` gives None.
+
+        It is written only over the list that was read; if another was quicker, it is read again.
+        """
+        store = self._collection(schema.STORE)
+        async with within(self._deadline):
+            while True:
+                read = await store.find_one({"_id": schema.KEYS}) or {"keys": []}
+                changed = change([documents.key_of(each) for each in read["keys"]])
+                if changed is None:
+                    return False
+                keys = [documents.key_document(each) for each in changed]
+                over = {"_id": schema.KEYS, "keys": read["keys"]}
+                if (await store.update_one(over, {"$set": {"keys": keys}})).matched_count:
+                    return True
+
+    async def count(self) -> int:
+        async with within(self._deadline):
+            return int(await self._collection(schema.VERSION).estimated_document_count())
+
+    async def walk(
+        self, *, after: tuple[str, int] = ("", 0), limit: int = 100
+    ) -> Sequence[tuple[str, Version]]:
+        return await self._open.reads.walk(after, limit)
+
+    @property
+    def _open(self) -> _Opened:
+        if self._opened is None:
+            raise StoreUnavailable("not started, or stopped")
+        return self._opened
+
+    def _collection(self, name: str) -> Records:
+        return self._open.collections[name]
+
+    async def _put(self, name: str, document: dict[str, Any]) -> None:
+        collection = self._collection(name)
+        async with within(self._deadline):
+            await collection.replace_one({"_id": document["_id"]}, document, upsert=True)
+
+    async def _list(self, name: str, wanted: dict[str, Any]) -> list[dict[str, Any]]:
+        collection = self._collection(name)
+        async with within(self._deadline):
+            return await collection.find(wanted).to_list(None)
+
+
+class _Opened:
+    """What a store has from its start to its stop."""
+
+    def __init__(self, database: Database, concerns: Concerns, seconds: float) -> None:
+        names = (schema.STORE, schema.VERSION, schema.BLOB, schema.TENANT, schema.CLIENT)
+        self.collections: dict[str, Records] = {each: database[each] for each in names}
+        versions = self.collections[schema.VERSION]
+        additions = Additions(
+            versions,
+            certain=versions.with_options(read_concern=concerns.certain),
+            blobs=self.collections[schema.BLOB],
+            seconds=seconds,
+        )
+        self.additions: GroupCommit[Addition, bool] = GroupCommit(
+            additions.commit, deadline_seconds=seconds
+        )
+        self.reads = Reads(versions, one_moment=concerns.one_moment, seconds=seconds)
+        self.checking = asyncio.Lock()
+        self.check_again = 0.0
+        self.problem = ""

@@ -1,0 +1,189 @@
+"""Records as BSON documents and back, and what must be refused before it is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import bson
+from bson.errors import BSONError
+from bson.objectid import ObjectId
+from bson.raw_bson import RawBSONDocument
+from pymongo import UpdateOne
+
+from fhirpub.errors import InvalidContent, TooLarge
+from fhirpub.storage.contract import Blob, Client, ClientSecret, SigningKey, Version
+from fhirpub.tenant import Tenant
+
+Document = Mapping[str, Any]
+Key = tuple[str, int]
+
+MOST_BYTES = 16 * 1024 * 1024 - 16 * 1024
+"""MongoDB takes 16 MiB; the rest is for what stands around a document on its way."""
+LARGEST_INTEGER = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Addition:
+    """A version on its way in, encoded, and its documents.
+
+    ``nonce`` is fresh for each call and the ``_id`` of what it inserts: who wrote a key can be
+    told from it when the answer to the insert was lost. ``size`` is in bytes.
+    """
+
+    key: Key
+    nonce: ObjectId
+    document: RawBSONDocument
+    blobs: tuple[UpdateOne, ...]
+    size: int
+
+
+def addition_of(tenant: str, version: Version, blobs: Collection[Blob], *, now: int) -> Addition:
+    """Encode what a call brings, by itself: in a batch it would take the others down with it.
+
+    Raises TooLarge, and InvalidContent for what BSON cannot hold.
+    """
+    nonce = ObjectId()
+    try:
+        document = bson.encode(_version_document(nonce, tenant, version))
+        keeping = tuple(_blob_update(tenant, each, now=now) for each in blobs)
+    except (BSONError, OverflowError, UnicodeEncodeError):
+        raise InvalidContent.because("the resource cannot be stored as it is") from None
+    if len(document) > MOST_BYTES:
+        raise TooLarge.because("the resource is larger than the store can keep")
+    size = len(document) + sum(len(each.data) for each in blobs)
+    return Addition((version.id, version.version), nonce, RawBSONDocument(document), keeping, size)
+
+
+def _version_document(nonce: ObjectId, tenant: str, version: Version) -> dict[str, Any]:
+    v = version
+    document: dict[str, Any] = {
+        "_id": nonce,
+        "id": v.id,
+        "version": v.version,
+        "tenant": tenant,
+        "type": v.type,
+        "system": v.system,
+        "value": v.value,
+        "status": v.status,
+        "created": v.created,
+        "updated": v.updated,
+        "events": v.events,
+        "body": v.body,
+        "response": v.response,
+        "parts": v.parts,
+    }
+    if v.documents:  # absent otherwise: the index over it has entries for those that name some
+        document["documents"] = v.documents
+    return document
+
+
+def version_of(document: Document) -> Version:
+    """Return the version of a document."""
+    d = document
+    return Version(
+        id=d["id"],
+        version=d["version"],
+        type=d["type"],
+        system=d["system"],
+        value=d["value"],
+        status=d["status"],
+        created=d["created"],
+        updated=d["updated"],
+        body=d["body"],
+        documents=tuple(d.get("documents", ())),
+        response=d["response"],
+        parts=d["parts"],
+        events=d["events"],
+    )
+
+
+def blob_id(tenant: str, sha256: str) -> str:
+    """Return the key of a blob."""
+    return f"{tenant}/{sha256}"
+
+
+def _blob_update(tenant: str, blob: Blob, *, now: int) -> UpdateOne:
+    """Return what keeps a blob, or marks as fresh the one that is there."""
+    kept = {
+        "tenant": tenant,
+        "sha256": blob.sha256,
+        "content_type": blob.content_type,
+        "loose": True,
+    }
+    if len(blob.data) + len(bson.encode(kept)) > MOST_BYTES:
+        raise TooLarge.because("a document is larger than the store can keep")
+    return UpdateOne(
+        {"_id": blob_id(tenant, blob.sha256)},
+        {"$setOnInsert": {**kept, "data": blob.data}, "$max": {"added": now}},
+        upsert=True,
+    )
+
+
+def blob_of(document: Document) -> Blob:
+    """Return the blob of a document."""
+    return Blob(document["sha256"], document["content_type"], document["data"])
+
+
+def tenant_document(tenant: Tenant) -> dict[str, Any]:
+    """Return the document of a tenant."""
+    return {
+        "_id": tenant.id,
+        "name": tenant.name,
+        "salt": tenant.salt,
+        "created": tenant.created,
+        "disabled": tenant.disabled,
+    }
+
+
+def tenant_of(document: Document) -> Tenant:
+    """Return the tenant of a document."""
+    d = document
+    return Tenant(d["_id"], d["name"], d["salt"], d["created"], d["disabled"])
+
+
+def client_document(client: Client) -> dict[str, Any]:
+    """Return the document of a client."""
+    return {
+        "_id": client.id,
+        "tenant": client.tenant,
+        "name": client.name,
+        "environment": client.environment,
+        "created": client.created,
+        "secrets": [{"digest": s.digest, "expires": s.expires} for s in client.secrets],
+        "scopes": list(client.scopes),
+        "disabled": client.disabled,
+    }
+
+
+def client_of(document: Document) -> Client:
+    """Return the client of a document."""
+    d = document
+    return Client(
+        id=d["_id"],
+        tenant=d["tenant"],
+        name=d["name"],
+        environment=d["environment"],
+        created=d["created"],
+        secrets=tuple(ClientSecret(each["digest"], each["expires"]) for each in d["secrets"]),
+        scopes=tuple(d["scopes"]),
+        disabled=d["disabled"],
+    )
+
+
+def key_document(key: SigningKey) -> dict[str, Any]:
+    """Return a signing key as it stands in the list of all."""
+    return {
+        "kid": key.kid,
+        "algorithm": key.algorithm,
+        "environment": key.environment,
+        "created": key.created,
+        "private_pem": key.private_pem,
+        "retired": key.retired,
+    }
+
+
+def key_of(document: Document) -> SigningKey:
+    """Return the signing key of an entry of that list."""
+    return SigningKey(**document)

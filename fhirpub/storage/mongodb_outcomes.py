@@ -1,0 +1,82 @@
+"""What a driver's error says of the operation, in words that hold no value out of it.
+
+The driver's own texts are never passed on: that of a duplicate key shows the key.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
+
+import pymongo
+from pymongo.errors import ConfigurationError as DriverRefusal
+from pymongo.errors import (
+    OperationFailure,
+    PyMongoError,
+    ServerSelectionTimeoutError,
+    WaitQueueTimeoutError,
+)
+
+from fhirpub.errors import ConfigurationError, StoreUnavailable
+
+DUPLICATE_KEY = 11_000
+_SOONER_SECONDS = 0.2
+"""The driver should be the one to say what it waited for."""
+_ACCESS_REFUSED = (13, 18)
+"""Unauthorized, AuthenticationFailed."""
+_NO_JOURNAL = 2
+"""BadValue: what a server without a journal says to ``j: true``."""
+_NEVER_SENT = (ServerSelectionTimeoutError, WaitQueueTimeoutError)
+
+
+def reason(error: PyMongoError) -> str:
+    """Return an error's class, code and labels."""
+    if isinstance(error, ServerSelectionTimeoutError):
+        return "no server that could be written to was found in time"
+    code = error.code if isinstance(error, OperationFailure) else None
+    labels = sorted(getattr(error, "_error_labels", ()))
+    return " ".join(str(each) for each in (type(error).__name__, code, *labels) if each)
+
+
+def was_not_executed(error: PyMongoError) -> bool:
+    """Tell whether it is certain that an operation did nothing.
+
+    After a retry the driver raises these only if the first try did nothing either.
+    """
+    return isinstance(error, _NEVER_SENT) or error.has_error_label("NoWritesPerformed")
+
+
+@asynccontextmanager
+async def within(seconds: float) -> AsyncGenerator[None, None]:
+    """Give what is asked of the server so long, and raise StoreUnavailable for what goes wrong.
+
+    Twice: the driver tells the server how long it may take; what holds up the driver itself
+    (looking up a name, its threads) is seen by the loop alone.
+    """
+    try:
+        async with asyncio.timeout(seconds + _SOONER_SECONDS):
+            with pymongo.timeout(seconds):
+                yield
+    except TimeoutError:
+        raise StoreUnavailable("deadline exceeded") from None
+    except PyMongoError as error:
+        raise StoreUnavailable(reason(error)) from None
+
+
+@contextmanager
+def misconfigured() -> Generator[None]:
+    """Raise ConfigurationError for what, at a start, will not get better by itself."""
+    try:
+        yield
+    except DriverRefusal:
+        raise ConfigurationError("storage.url: the driver cannot work with this server") from None
+    except OperationFailure as error:
+        if error.code in _ACCESS_REFUSED:
+            raise ConfigurationError(
+                "storage.url: the server refuses this user, or allows it too little "
+                f"({reason(error)})"
+            ) from None
+        if error.code == _NO_JOURNAL:
+            raise ConfigurationError("storage.url: the server keeps no journal") from None
+        raise

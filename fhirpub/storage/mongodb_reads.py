@@ -1,0 +1,117 @@
+"""Reads of a MongoDB store: grouped look-ups by key, histories, and searches."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+
+from pymongo.read_concern import ReadConcern
+
+from fhirpub.storage.batching import GroupedReads
+from fhirpub.storage.contract import Page, SearchQuery, Version
+from fhirpub.storage.mongodb_documents import LARGEST_INTEGER, Document, Key, version_of
+from fhirpub.storage.mongodb_outcomes import within
+from fhirpub.storage.mongodb_schema import VERSION_KEY, Pipeline, Records, page_and_total
+from fhirpub.storage.paging import page_of
+
+_FEW = 4
+"""So many resources are looked up by their ids, without a search."""
+
+
+class Reads:
+    """Reads versions; see `mongodb.py` for why none is stale.
+
+    Look-ups by key are grouped without the tenant, which is compared afterwards: an id is
+    derived from its tenant's secret, so that hardly ever anybody asks for another's.
+    """
+
+    def __init__(self, versions: Records, *, one_moment: ReadConcern, seconds: float) -> None:
+        self._versions = versions
+        self._of_one_moment = versions.with_options(read_concern=one_moment)
+        self._seconds = seconds
+        self._latest: GroupedReads[str, Document] = GroupedReads(
+            self._fetch_latest, deadline_seconds=seconds
+        )
+        self._exact: GroupedReads[Key, Document] = GroupedReads(
+            self._fetch_exact, deadline_seconds=seconds
+        )
+
+    async def latest(self, tenant: str, resource_id: str) -> Version | None:
+        """Return the newest version."""
+        found = await self._latest.get(resource_id)
+        if found is None:
+            return None
+        if found["tenant"] == tenant:
+            return version_of(found)
+        newest = await self.history(tenant, resource_id, below=None, limit=1)
+        return newest[0] if newest else None
+
+    async def version(self, tenant: str, resource_id: str, version: int) -> Version | None:
+        """Return one version."""
+        found = await self._exact.get((resource_id, min(version, LARGEST_INTEGER)))
+        return version_of(found) if found is not None and found["tenant"] == tenant else None
+
+    async def history(
+        self, tenant: str, resource_id: str, *, below: int | None, limit: int
+    ) -> Sequence[Version]:
+        """Return versions, newest first."""
+        if not limit:
+            return []
+        wanted = {
+            "id": resource_id,
+            "tenant": tenant,
+            "version": {"$lt": LARGEST_INTEGER if below is None else min(below, LARGEST_INTEGER)},
+        }
+        async with within(self._seconds):
+            looking = self._versions.find(wanted, sort=[("version", -1)], hint=VERSION_KEY)
+            return [version_of(each) for each in await looking.limit(limit).to_list(None)]
+
+    async def search(self, tenant: str, query: SearchQuery) -> Page:
+        """Return a page."""
+        if not all(query.identifiers):  # a choice between no alternatives
+            return Page((), 0, more=False)
+        if query.ids is not None and len(query.ids) <= _FEW and not query.identifiers:
+            every = await asyncio.gather(*(self.latest(tenant, each) for each in query.ids))
+            return page_of([each for each in every if each and each.type == query.type], query)
+        pipeline, index = page_and_total(tenant, query)
+        async with within(self._seconds):
+            looking = self._of_one_moment.aggregate(pipeline, hint=index)
+            found = await looking.to_list(None)
+            total = found.pop()["total"] if found and "total" in found[-1] else 0
+            keys = [(each["id"], each["version"]) for each in found[: query.limit]]
+            # Versions never change: what the page consists of is settled already.
+            kept = await self._fetch_exact(keys)
+        versions = tuple(version_of(kept[each]) for each in keys)
+        return Page(versions, total, more=len(found) > len(versions))
+
+    async def walk(self, after: Key, limit: int) -> Sequence[tuple[str, Version]]:
+        """Return versions of all tenants by the index of their keys."""
+        resource_id, version = after
+        async with within(self._seconds):
+            looking = self._versions.find({}, sort=[("id", 1), ("version", 1)], hint=VERSION_KEY)
+            looking = looking.min([("id", resource_id), ("version", version + 1)]).limit(limit)
+            return [(each["tenant"], version_of(each)) for each in await looking.to_list(None)]
+
+    async def _fetch_latest(self, ids: Collection[str]) -> Mapping[str, Document]:
+        # Answered by one step through the index for each id, however many versions there are.
+        newest: Pipeline = [
+            {"$match": {"id": {"$in": list(ids)}}},
+            {"$sort": {"id": -1, "version": -1}},
+            {"$group": {"_id": "$id", "newest": {"$first": "$$ROOT"}}},
+        ]
+        async with within(self._seconds):
+            found = await self._versions.aggregate(newest, hint=VERSION_KEY).to_list(None)
+        return {each["_id"]: each["newest"] for each in found}
+
+    async def _fetch_exact(self, keys: Collection[Key]) -> Mapping[Key, Document]:
+        if not keys:
+            return {}
+        ids: defaultdict[int, list[str]] = defaultdict(list)
+        for resource_id, version in keys:
+            ids[version].append(resource_id)
+        wanted = [{"version": version, "id": {"$in": each}} for version, each in ids.items()]
+        async with within(self._seconds):
+            looking = self._versions.find({"$or": wanted}, hint=VERSION_KEY)
+            found = await looking.to_list(None)
+        return {(each["id"], each["version"]): each for each in found}

@@ -1,0 +1,243 @@
+"""The collections and indexes of a MongoDB store, how they come to be, and how they are searched.
+
+Shards by `id` (versions, hashed) and by `_id` (blobs): every unique index begins with the field
+that its collection is sharded by, so that it holds on a cluster, and every frequent question
+names it, so that one shard answers. All other collections are small.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+from motor.motor_asyncio import AsyncIOMotorCollection, AsyncIOMotorDatabase
+from pymongo import IndexModel
+from pymongo.errors import OperationFailure
+
+from fhirpub.errors import ConfigurationError
+from fhirpub.storage.contract import IdentifierMatch, SearchQuery
+
+Filter = dict[str, Any]
+Pipeline = list[dict[str, Any]]
+Database = AsyncIOMotorDatabase[dict[str, Any]]
+Records = AsyncIOMotorCollection[dict[str, Any]]
+
+SCHEMA_VERSION = 1
+
+STORE, VERSION, BLOB, TENANT, CLIENT = "store", "version", "blob", "tenant", "client"
+"""Names of collections; `store` has the documents of which there is one."""
+SCHEMA, KEYS, PROBE = "schema", "signing_keys", "probe"
+"""Ids in the collection `store`."""
+
+VERSION_KEY = "version_key"
+_BY_VALUE, _BY_SYSTEM, _BY_TIME = "version_by_value", "version_by_system", "version_by_time"
+_BEST_FIRST = (VERSION_KEY, _BY_VALUE, _BY_SYSTEM, _BY_TIME)
+
+
+def _index(name: str, *fields: str, **options: Any) -> dict[str, Any]:
+    """Return the definition of an index; a field that begins with a minus is in reverse."""
+    keys = {each.removeprefix("-"): -1 if each.startswith("-") else 1 for each in fields}
+    return {"name": name, "key": keys, **options}
+
+
+# The three by tenant hold all that a search and its total ask for.
+_INDEXES: dict[str, list[dict[str, Any]]] = {
+    VERSION: [
+        _index(VERSION_KEY, "id", "version", unique=True),
+        _index(_BY_VALUE, "tenant", "type", "value", "system", "version", "updated", "id"),
+        _index(_BY_SYSTEM, "tenant", "type", "system", "-updated", "id", "version"),
+        _index(_BY_TIME, "tenant", "type", "-updated", "id", "version"),
+        _index(
+            "version_documents",
+            "documents",
+            "tenant",
+            partialFilterExpression={"documents": {"$exists": True}},
+        ),
+    ],
+    BLOB: [_index("blob_loose", "tenant", "added", partialFilterExpression={"loose": True})],
+    CLIENT: [_index("client_tenant", "tenant", "created")],
+}
+
+
+_LATER = {
+    "from": VERSION,
+    "let": {"id": "$id", "next": "$next"},
+    # The tenant is compared afterwards: it would let the planner consider all other indexes.
+    "pipeline": [
+        {
+            "$match": {
+                "$expr": {"$and": [{"$eq": ["$id", "$$id"]}, {"$eq": ["$version", "$$next"]}]}
+            }
+        },
+        {"$project": {"_id": 0, "tenant": 1}},
+    ],
+    "as": "later",
+}
+"""What finds the version that took over from a candidate."""
+
+
+async def prepare(database: Database) -> None:
+    """Make what is missing and check what is there; safe when several processes start at once.
+
+    Raises ConfigurationError for a database that another release or another program has made.
+    """
+    # In this order: who sees collections that are just being made sees also what came first.
+    names = set(await database.list_collection_names())
+    store: Records = database[STORE]
+    if names & set(_INDEXES) and await store.find_one({"_id": SCHEMA}) is None:
+        raise ConfigurationError("storage.url: the database is another program's")
+    first = {"$setOnInsert": {"version": SCHEMA_VERSION}}
+    await store.update_one({"_id": SCHEMA}, first, upsert=True)
+    schema = await store.find_one({"_id": SCHEMA}) or {}
+    if schema.get("version") != SCHEMA_VERSION:
+        raise ConfigurationError(
+            f"storage.url: the database has schema version {schema.get('version')}, "
+            f"this release reads and writes version {SCHEMA_VERSION}"
+        )
+    await store.update_one({"_id": KEYS}, {"$setOnInsert": {"keys": []}}, upsert=True)
+    for name, wanted in _INDEXES.items():
+        await _make_indexes(database[name], wanted)
+
+
+async def _make_indexes(collection: Records, wanted: Sequence[dict[str, Any]]) -> None:
+    _compare(await _indexes_of(collection), wanted)
+    models = [IndexModel(list(each["key"].items()), **_options(each)) for each in wanted]
+    try:
+        await collection.create_indexes(models)
+    except OperationFailure as error:
+        if error.code not in _CONFLICTS:
+            raise
+        raise ConfigurationError(
+            f"storage.url: an index of the collection {collection.name} is in the way of ours"
+        ) from None
+    _compare(await _indexes_of(collection), wanted)
+
+
+_CONFLICTS = (67, 85, 86)
+"""CannotCreateIndex, IndexOptionsConflict, IndexKeySpecsConflict."""
+
+
+async def _indexes_of(collection: Records) -> dict[str, dict[str, Any]]:
+    found = await collection.list_indexes().to_list(None)
+    return {each["name"]: dict(each) for each in found}
+
+
+def _compare(found: dict[str, dict[str, Any]], wanted: Iterable[dict[str, Any]]) -> None:
+    """Raise ConfigurationError for an index of our name that does something else."""
+    for each in wanted:
+        there = found.get(each["name"], each)
+        same_order = list(there["key"].items()) == list(each["key"].items())
+        if not same_order or _options(there) != _options(each):
+            raise ConfigurationError(
+                f"storage.url: the index {each['name']} is not as this release makes it; "
+                "drop it, and the next start makes it anew"
+            )
+
+
+def _options(definition: dict[str, Any]) -> dict[str, Any]:
+    # `v` and `ns` are the server's; any other option that is not ours changes what is kept.
+    return {name: each for name, each in definition.items() if name not in ("key", "v", "ns")}
+
+
+def page_and_total(tenant: str, query: SearchQuery) -> tuple[Pipeline, str]:
+    """Return a pipeline and the index that finds its candidates.
+
+    It gives the id and version of each entry of the page and of one entry more, in their
+    order, and then one document with the total, or none if that is 0.
+    """
+    index = _BY_TIME
+    conditions: list[Filter] = [{"tenant": tenant, "type": query.type}]
+    for group in query.identifiers:
+        needed = _identified(group)
+        conditions += needed.values()
+        index = min([index, *needed], key=_BEST_FIRST.index)
+    if query.ids is not None:
+        index = VERSION_KEY
+        conditions.append(_one_of("id", query.ids))
+    # Identifiers never change, so that each match has one version 1.
+    total: Pipeline = [{"$match": {"$and": [*conditions, {"version": 1}]}}, {"$count": "total"}]
+    if not query.limit:
+        return total, index
+    shown: dict[str, Any] = {"id": 1, "version": 1, "next": {"$add": ["$version", 1]}}
+    if query.after is not None:
+        conditions.append({"updated": {"$lte": query.after[0]}})
+        shown["follows"] = _follows(*query.after)
+    page: Pipeline = [
+        {"$match": {"$and": conditions}},
+        {"$sort": {"updated": -1, "id": 1}},
+        {"$project": {"_id": 0, **shown}},
+        *([{"$match": {"follows": True}}] if query.after is not None else ()),
+        {"$lookup": _LATER},
+        {"$match": {"later.tenant": {"$ne": tenant}}},
+        {"$limit": query.limit + 1},
+        {"$unionWith": {"coll": VERSION, "pipeline": total}},
+    ]
+    return page, index
+
+
+def _follows(updated: int, resource_id: str) -> dict[str, Any]:
+    """Return whether an entry stands behind another, as a value.
+
+    As a condition it would have every candidate fetched, for the sake of those of one moment.
+    """
+    return {"$or": [{"$lt": ["$updated", updated]}, {"$gt": ["$id", {"$literal": resource_id}]}]}
+
+
+def _identified(group: Sequence[IdentifierMatch]) -> dict[str, Filter]:
+    """Return what must hold for one of the alternatives to match, by the index that serves it."""
+    systems = [each.system for each in group if each.system is not None]
+    values = [each.value for each in group if each.value is not None]
+    needed: dict[str, Filter] = {}
+    if IdentifierMatch(None, None) in group:
+        return needed
+    if len(systems) == len(group):
+        needed[_BY_SYSTEM] = _one_of("system", systems)
+    if len(values) == len(group):
+        needed[_BY_VALUE] = _one_of("value", values)
+    if systems and values and len(group) > 1:
+        needed[_BY_TIME] = _mixed(group)
+    return needed
+
+
+def _mixed(group: Sequence[IdentifierMatch]) -> Filter:
+    """Return the condition for alternatives of several forms, or of several pairs."""
+    alone: dict[str, list[str]] = {"system": [], "value": []}
+    pairs: defaultdict[str, list[str]] = defaultdict(list)
+    for each in group:
+        if each.system is not None and each.value is not None:
+            pairs[each.system].append(each.value)
+        elif each.system is not None:
+            alone["system"].append(each.system)
+        elif each.value is not None:
+            alone["value"].append(each.value)
+    either = [_one_of(field, texts) for field, texts in alone.items() if texts]
+    either += [{"system": each, **_one_of("value", values)} for each, values in pairs.items()]
+    return {"$or": either}
+
+
+def _one_of(field: str, texts: Collection[str]) -> Filter:
+    """Return a condition; a single text is compared as such, so that the index keeps its order."""
+    return {field: next(iter(texts)) if len(texts) == 1 else {"$in": list(texts)}}
+
+
+def loose_blobs(tenant: str, *, before: int, limit: int) -> Pipeline:
+    """Return what finds blobs that no version was known to name, and whether one does now."""
+    return [
+        {"$match": {"tenant": tenant, "added": {"$lt": before}, "loose": True}},
+        {"$limit": limit},
+        {"$project": {"sha256": 1}},
+        {
+            "$lookup": {
+                "from": VERSION,
+                "localField": "sha256",
+                "foreignField": "documents",
+                "pipeline": [
+                    {"$match": {"tenant": tenant}},
+                    {"$limit": 1},
+                    {"$project": {"_id": 1}},
+                ],
+                "as": "naming",
+            }
+        },
+    ]

@@ -1,0 +1,152 @@
+"""The group commit of a MongoDB store, and how an unknown outcome becomes a known one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+
+import pymongo
+from bson.objectid import ObjectId
+from pymongo import UpdateOne
+from pymongo.errors import BulkWriteError, PyMongoError
+
+from fhirpub.errors import StoreUnavailable
+from fhirpub.logs import logger
+from fhirpub.storage.mongodb_documents import Addition, Key
+from fhirpub.storage.mongodb_outcomes import DUPLICATE_KEY, reason, was_not_executed
+from fhirpub.storage.mongodb_schema import VERSION_KEY, Records
+
+_TOO_LATE_SECONDS = 0.02
+_PAUSE_SECONDS = 0.05
+
+_log = logger()
+
+
+class Additions:
+    """Adds versions in batches.
+
+    The driver retries by itself, and then an insert that was already applied counts once. What
+    it gives up on may have happened or not. Then the key is read, ``linearizable``: whatever is
+    found will stay, and whoever answers is the primary. Our nonce under the key means that the
+    insert was ours. Another's means that the key is taken. If there is nothing, the same insert
+    is sent once more, nonce and all; should the first still arrive, one of the two finds the key
+    taken, and both are ours.
+    """
+
+    def __init__(
+        self, versions: Records, certain: Records, blobs: Records, *, seconds: float
+    ) -> None:
+        self._versions = versions
+        self._certain = certain
+        self._blobs = blobs
+        self._seconds = seconds
+
+    async def commit(self, batch: Sequence[Addition]) -> Sequence[bool | Exception]:
+        """Return for each addition whether it took its key, or that nobody knows."""
+        time = _Time(self._seconds)
+        owners: dict[Key, ObjectId] = {}
+        why = "outcome unknown"
+        ready = batch
+        try:
+            await self._keep([each for addition in batch for each in addition.blobs], time)
+        except StoreUnavailable as problem:
+            ready, why = [each for each in batch if not each.blobs], problem.reason
+        try:
+            await self._take_keys(ready, owners, time)
+        except StoreUnavailable as problem:
+            why = problem.reason
+        return [
+            owners[each.key] == each.nonce if each.key in owners else StoreUnavailable(why)
+            for each in batch
+        ]
+
+    async def _keep(self, blobs: Sequence[UpdateOne], time: _Time) -> None:
+        """Write documents, before the versions that name them; each write may be repeated."""
+        for last in (False, True):
+            if not blobs:
+                return
+            try:
+                with time.half():
+                    await self._blobs.bulk_write(blobs, ordered=False)
+            except PyMongoError as error:
+                if last or was_not_executed(error):
+                    raise StoreUnavailable(reason(error)) from None
+            else:
+                return
+
+    async def _take_keys(
+        self, batch: Sequence[Addition], owners: dict[Key, ObjectId], time: _Time
+    ) -> None:
+        """Insert, and note the nonce that each key has then."""
+        missing = batch
+        for _ in ("first", "once more"):
+            if not missing:
+                return
+            doubtful = await self._insert(missing, time)
+            owners |= {each.key: each.nonce for each in missing if each not in doubtful}
+            if doubtful:
+                owners |= await self._nonces([each.key for each in doubtful], time)
+            missing = [each for each in doubtful if each.key not in owners]
+
+    async def _insert(self, additions: Sequence[Addition], time: _Time) -> set[Addition]:
+        """Return those of which it is not certain that they were inserted.
+
+        Raises StoreUnavailable if it is certain that none was.
+        """
+        try:
+            with time.half():
+                documents = [each.document for each in additions]
+                await self._versions.insert_many(documents, ordered=False)
+        except BulkWriteError as error:
+            refused = error.details["writeErrors"]
+            if error.details["writeConcernErrors"]:  # applied, but it may be undone
+                _tell("not yet durable", error, error.details["writeConcernErrors"])
+                return set(additions)
+            if any(each["code"] != DUPLICATE_KEY for each in refused):
+                _tell("not written", error, refused)
+            return {additions[each["index"]] for each in refused}
+        except PyMongoError as error:
+            if was_not_executed(error):
+                raise StoreUnavailable(reason(error)) from None
+            _log.warning("outcome unknown", reason=reason(error), versions=len(additions))
+            return set(additions)
+        return set()
+
+    async def _nonces(self, keys: Sequence[Key], time: _Time) -> dict[Key, ObjectId]:
+        """Return the nonces of keys that are taken; ask until somebody answers for certain."""
+        wanted = [{"id": resource_id, "version": version} for resource_id, version in keys]
+        shown = {"id": True, "version": True}
+        while True:
+            try:
+                with time.half():
+                    looking = self._certain.find({"$or": wanted}, shown, hint=VERSION_KEY)
+                    found = await looking.to_list(None)
+            except PyMongoError as error:
+                if time.is_up:
+                    raise StoreUnavailable(reason(error)) from None
+                await asyncio.sleep(_PAUSE_SECONDS)
+            else:
+                return {(each["id"], each["version"]): each["_id"] for each in found}
+
+
+class _Time:
+    """What a batch has left. Each step may take half of it, so that another can follow."""
+
+    def __init__(self, seconds: float) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._end = self._loop.time() + seconds
+
+    @property
+    def is_up(self) -> bool:
+        return self._end - self._loop.time() < _TOO_LATE_SECONDS
+
+    def half(self) -> AbstractContextManager[None]:
+        if self.is_up:
+            raise StoreUnavailable("deadline exceeded")
+        return pymongo.timeout((self._end - self._loop.time()) / 2)
+
+
+def _tell(event: str, error: BulkWriteError, problems: Iterable[dict[str, object]]) -> None:
+    codes = sorted({str(each.get("code")) for each in problems})
+    _log.warning(event, reason=reason(error), codes=" ".join(codes))

@@ -1,0 +1,878 @@
+"""The store on MongoDB keeps the contract, and is certain of what it says, on a real server."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import AsyncExitStack, closing, contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timezone
+from pathlib import Path
+from typing import Any, cast
+
+import pymongo
+import pymongo.monitoring
+import pytest
+from pymongo.synchronous.database import Database as PymongoDatabase
+
+from fhirpub.errors import ConfigurationError, InvalidContent, StoreUnavailable, TooLarge
+from fhirpub.storage import mongodb, mongodb_server
+from fhirpub.storage import mongodb_schema as schema
+from fhirpub.storage.contract import IdentifierMatch, SearchQuery, Store
+from fhirpub.storage.mongodb import MongoStore, from_url
+from fhirpub.storage.mongodb_documents import MOST_BYTES
+from fhirpub.tenant import Tenant
+from fhirpub.testing.store_contract import (
+    FOREVER,
+    LAB,
+    Reopen,
+    StoreContract,
+    a_blob,
+    a_key,
+    a_version,
+    add_all,
+    found,
+    match,
+    new_id,
+    query,
+)
+from tests.mongod.executable import executable
+from tests.mongod.replica_set import ReplicaSet
+
+Database = PymongoDatabase[dict[str, Any]]
+Admin = pymongo.MongoClient[dict[str, Any]]
+
+
+def start_mongod(folder: Path, *arguments: str) -> tuple[subprocess.Popen[bytes], int]:
+    """Start a server that is not as a member of a set should be; return it and its port."""
+    with closing(socket.create_server(("127.0.0.1", 0))) as free:
+        port = free.getsockname()[1]
+    command = [str(executable()), "--dbpath", str(folder), "--port", str(port)]
+    command += ["--bind_ip", "127.0.0.1", "--setParameter", "enableTestCommands=1"]
+    command += ["--wiredTigerCacheSizeGB", "0.5", *arguments]
+    with (folder / "mongod.log").open("wb") as log:
+        return subprocess.Popen(command, stdout=log, stderr=log), port
+
+
+@pytest.fixture(scope="session")
+def address(replica_set: ReplicaSet) -> str:
+    """The address of a replica set of one."""
+    return replica_set.addresses[0]
+
+
+@pytest.fixture(scope="session")
+def admin(address: str) -> Iterator[Admin]:
+    admin: Admin
+    with pymongo.MongoClient(address, replicaSet="rs0") as admin:
+        yield admin
+
+
+@pytest.fixture
+def url(address: str, admin: Admin) -> Iterator[str]:
+    """A database with nothing in it."""
+    name = f"t{new_id()}"
+    yield f"mongodb://{address}/{name}?replicaSet=rs0"
+    admin.drop_database(name)
+
+
+def store_of(url: str, *, seconds: float = 10) -> MongoStore:
+    return from_url(url, deadline_seconds=seconds, production=True)
+
+
+@pytest.fixture
+async def reopen(url: str) -> AsyncGenerator[Reopen]:
+    async with AsyncExitStack() as stack:
+
+        async def start() -> Store:
+            store = store_of(url)
+            await store.start()
+            stack.push_async_callback(store.stop)
+            return store
+
+        yield start
+
+
+@pytest.fixture
+async def store(reopen: Reopen) -> Store:
+    return await reopen()
+
+
+@pytest.fixture
+async def other_store(reopen: Reopen, store: Store) -> Store:
+    return await reopen()
+
+
+class TestMongoStore(StoreContract):
+    """Its fixtures are those of this module."""
+
+
+# What the URL says
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "mongodb://",
+        "mongodb://host",
+        "mongodb://host/",
+        "mongodb://host/?replicaSet=rs0",
+        "mongodb://host:port/x",
+        "mongodb://host/a b",
+        "mongodb://host/x?replicaSt=rs0",
+        "mongodb://host/x?maxPoolSize=many",
+        "mongodb://host/x?tls=true&tlsCAFile=/no/such/file",
+        "mongodb+srv://host:27017/x",
+        "mongodb://user:pass:word@host/x",
+        "mongodb://user:pass@word@host/x",
+    ],
+)
+def test_a_url_that_names_no_database_is_refused_and_not_shown(url: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"^storage\.url: must be mongodb://") as refused:
+        from_url(url, deadline_seconds=1, production=True)
+
+    assert "word" not in str(refused.value)
+    assert refused.value.__suppress_context__
+
+
+WEAK = (
+    "w=1&journal=false&readConcernLevel=local&readPreference=secondary&retryWrites=false"
+    "&retryReads=false&directConnection=true&wTimeoutMS=1&timeoutMS=1"
+)
+
+
+class Commands(pymongo.monitoring.CommandListener):
+    """What the driver sends, from any client, while somebody wants to know."""
+
+    def __init__(self) -> None:
+        self.sent: list[dict[str, Any]] | None = None
+
+    @contextmanager
+    def recorded(self) -> Iterator[list[dict[str, Any]]]:
+        sent: list[dict[str, Any]] = []
+        self.sent = sent
+        yield sent
+        self.sent = None
+
+    def started(self, event: pymongo.monitoring.CommandStartedEvent) -> None:
+        if self.sent is not None:
+            self.sent.append({**event.command, "command": event.command_name})
+
+    def succeeded(self, event: pymongo.monitoring.CommandSucceededEvent) -> None:
+        """See nothing in it."""
+
+    def failed(self, event: pymongo.monitoring.CommandFailedEvent) -> None:
+        """See nothing in it."""
+
+
+COMMANDS = Commands()
+pymongo.monitoring.register(COMMANDS)
+
+
+async def test_no_url_weakens_what_is_sent(url: str) -> None:
+    store, version, blob = store_of(f"{url}&{WEAK}"), a_version(), a_blob()
+    await store.start()
+
+    with COMMANDS.recorded() as sent:
+        await store.add(LAB, version, [blob])
+        await store.add(LAB, version)
+        await store.latest(LAB, version.id)
+        await store.search(LAB, query())
+        await store.put_signing_key(a_key("a"))
+        await store.check()
+
+    await store.stop()
+
+    writes = [each for each in sent if each["command"] in ("insert", "update")]
+    reads = [each for each in sent if each["command"] in ("find", "aggregate")]
+    assert len(writes) == 5
+    assert len(reads) == 5
+    assert len(sent) == 10
+    for each in writes:
+        assert each["writeConcern"] == {"w": "majority", "j": True}
+        assert "txnNumber" in each  # the driver's own retries count once
+    levels = [each["readConcern"]["level"] for each in reads]
+    assert levels == ["linearizable", "majority", "snapshot", "majority", "majority"]
+    for each in sent:
+        assert each.get("$readPreference", {"mode": "primary"}) == {"mode": "primary"}
+        assert each["maxTimeMS"] > 1_000
+
+
+@pytest.mark.parametrize(
+    ("options", "overruled"),
+    [
+        ("replicaSet=rs0&appName=w", []),
+        ("W=Majority&journal=true&readpreference=PRIMARY", []),
+        ("w=2", ["w"]),
+        ("j=false", ["journal"]),
+        (
+            WEAK,
+            "w journal readConcernLevel readPreference retryWrites retryReads "
+            "directConnection".split(),
+        ),
+    ],
+)
+def test_what_of_a_url_is_overruled_is_known(options: str, overruled: list[str]) -> None:
+    assert mongodb._overruled(f"mongodb://host/x?{options}") == overruled
+
+
+# Which servers are good enough
+
+
+@pytest.fixture(scope="module")
+def single(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a server without a replica set."""
+    server, port = start_mongod(tmp_path_factory.mktemp("single"))
+    yield f"127.0.0.1:{port}"
+    server.kill()
+    server.wait()
+
+
+@pytest.fixture
+async def small_store(single: str) -> AsyncGenerator[MongoStore]:
+    """A store on a single server, as one has it to try things."""
+    store = from_url(f"mongodb://{single}/t{new_id()}", deadline_seconds=10, production=False)
+    await store.start()
+    yield store
+    await store.stop()
+
+
+async def test_a_single_server_is_refused_in_production(single: str) -> None:
+    with pytest.raises(ConfigurationError, match="no member of a replica set"):
+        await store_of(f"mongodb://{single}/x").start()
+
+
+async def test_a_single_server_will_do_elsewhere(small_store: MongoStore) -> None:
+    store, version, blob = small_store, a_version(), a_blob()
+
+    assert await store.add(LAB, version, [blob])
+    assert not await store.add(LAB, version)
+    assert await store.latest(LAB, version.id) == version
+    assert (await store.search(LAB, query())).versions == (version,)
+    assert await store.rotate_signing_key(a_key("a"), expected=[])
+    assert await store.sweep_blobs(LAB, before=FOREVER) == 1
+    await store.check()
+
+
+@pytest.mark.slow
+async def test_a_server_without_a_journal_is_refused(tmp_path: Path) -> None:
+    server, port = start_mongod(tmp_path, "--nojournal")
+    store = from_url(f"mongodb://127.0.0.1:{port}/x", deadline_seconds=10, production=False)
+
+    with pytest.raises(ConfigurationError, match="no journal"):
+        await store.start()
+
+    server.kill()
+    server.wait()
+
+
+@pytest.fixture(scope="module")
+def configuration(admin: Admin) -> dict[str, Any]:
+    """The configuration of a set that is good enough."""
+    config: dict[str, Any] = admin.admin.command("replSetGetConfig")["config"]
+    return config
+
+
+@pytest.fixture(scope="module")
+def defaults(admin: Admin) -> dict[str, Any]:
+    """Its default concerns, which nobody has set."""
+    return admin.admin.command("getDefaultRWConcern")
+
+
+def test_a_set_whose_majority_acknowledges_without_its_journals_is_refused(
+    configuration: dict[str, Any], defaults: dict[str, Any]
+) -> None:
+    unsafe = {**configuration, "writeConcernMajorityJournalDefault": False}
+
+    with pytest.raises(ConfigurationError, match="writeConcernMajorityJournalDefault"):
+        mongodb_server.judge(unsafe, defaults)
+
+
+def test_a_set_with_an_arbiter_needs_a_default_write_concern(
+    configuration: dict[str, Any], defaults: dict[str, Any]
+) -> None:
+    member = configuration["members"][0]
+    unsafe = {**configuration, "members": [member, {**member, "_id": 1, "arbiterOnly": True}]}
+
+    with pytest.raises(ConfigurationError, match="arbiter"):
+        mongodb_server.judge(unsafe, defaults)
+    mongodb_server.judge(unsafe, {**defaults, "defaultWriteConcernSource": "global"})
+
+
+@pytest.mark.parametrize(
+    ("hello", "least"),
+    [
+        ({"maxWireVersion": 9}, "5.0"),
+        ({"maxWireVersion": 13, "msg": "isdbgrid"}, "6.0"),
+        ({}, "5.0"),
+    ],
+)
+def test_an_old_server_is_refused(hello: dict[str, Any], least: str) -> None:
+    with pytest.raises(ConfigurationError, match=least):
+        mongodb_server._refuse_old(hello)
+
+
+@pytest.mark.parametrize("zone", [UTC, None])
+def test_clocks_are_compared_in_the_same_zone(zone: timezone | None) -> None:
+    hello = {"localTime": datetime(2026, 1, 1, 12, tzinfo=zone)}
+
+    assert mongodb_server.skew_ms(hello, 1_767_268_800_000 + 7_000) == 7_000
+
+
+async def test_a_server_that_ignores_read_concerns_is_refused() -> None:
+    class Deaf:
+        """No MongoDB: one that a real server cannot be made to be."""
+
+        def get_default_database(self) -> Deaf:
+            return self
+
+        async def command(self, question: dict[str, Any]) -> dict[str, Any]:
+            return {"ok": 1, "asked": question}
+
+    with pytest.raises(ConfigurationError, match="ignores read concerns"):
+        await mongodb_server._refuse_deaf(cast("mongodb_server.Client", Deaf()))
+
+
+async def test_credentials_that_the_server_refuses_are_a_wrong_configuration(url: str) -> None:
+    store = store_of(url.replace("mongodb://", "mongodb://user:secret-word@"))
+
+    with pytest.raises(ConfigurationError, match="refuses this user") as refused:
+        await store.start()
+
+    assert "secret-word" not in str(refused.value)
+
+
+async def test_a_server_that_cannot_be_reached_is_unavailable_in_time() -> None:
+    with closing(socket.create_server(("127.0.0.1", 0))) as free:
+        port = free.getsockname()[1]
+    begun = time.monotonic()
+
+    with pytest.raises(StoreUnavailable) as refused:
+        await store_of(f"mongodb://127.0.0.1:{port}/x?replicaSet=rs0", seconds=1).start()
+
+    assert time.monotonic() - begun < 3
+    assert refused.value.reason == "no server that could be written to was found in time"
+
+
+def test_the_command_says_in_one_line_that_the_store_cannot_be_reached(tmp_path: Path) -> None:
+    with closing(socket.create_server(("127.0.0.1", 0))) as free:
+        port = free.getsockname()[1]
+    settings = tmp_path / "fhirpub.toml"
+    url = f"mongodb://user:secret-word@127.0.0.1:{port}/x"
+    settings.write_text(f'[storage]\nurl = "{url}"\ndeadline_seconds = 1.0\n[server]\nport = 0\n')
+
+    served = subprocess.run(
+        [sys.executable, "-m", "fhirpub", "serve", "--config", str(settings)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert served.returncode == 1
+    assert served.stderr == (
+        "Error: the store cannot be used: no server that could be written to was found in time; "
+        "see [storage] url, or ask `fhirpub check`\n"
+    )
+
+
+# What is in the database
+
+
+async def test_stores_that_start_at_once_on_no_database_all_start(url: str) -> None:
+    stores = [store_of(url) for _ in range(12)]
+
+    await asyncio.gather(*(each.start() for each in stores))
+
+    version = a_version()
+    assert await stores[0].add(LAB, version)
+    assert [await each.latest(LAB, version.id) for each in stores] == [version] * 12
+    for each in stores:
+        await each.stop()
+
+
+@pytest.fixture
+def database(url: str, admin: Admin) -> Database:
+    return admin[url.rpartition("/")[2].partition("?")[0]]
+
+
+async def test_a_database_of_a_newer_release_is_refused(
+    url: str, database: Database, store: Store
+) -> None:
+    newer = schema.SCHEMA_VERSION + 6
+    database[schema.STORE].update_one({"_id": schema.SCHEMA}, {"$set": {"version": newer}})
+
+    with pytest.raises(ConfigurationError, match=f"{newer}.*{schema.SCHEMA_VERSION}"):
+        await store_of(url).start()
+
+
+async def test_another_programs_database_is_refused_and_left_alone(
+    url: str, database: Database
+) -> None:
+    database[schema.CLIENT].insert_one({"theirs": True})
+
+    with pytest.raises(ConfigurationError, match="another program"):
+        await store_of(url).start()
+
+    assert database.list_collection_names() == [schema.CLIENT]
+
+
+@pytest.mark.parametrize(
+    ("keys", "options"),
+    [
+        ([("id", 1), ("version", 1)], {}),
+        ([("version", 1), ("id", 1)], {"unique": True}),
+        ([("id", 1), ("version", -1)], {"unique": True}),
+        ([("id", 1), ("version", 1)], {"unique": True, "sparse": True}),
+        ([("id", 1), ("version", 1)], {"unique": True, "hidden": True}),
+        ([("id", 1), ("version", 1)], {"unique": True, "collation": {"locale": "en"}}),
+    ],
+)
+async def test_an_index_of_our_name_that_is_another_is_refused(
+    url: str,
+    database: Database,
+    store: Store,
+    keys: list[tuple[str, int]],
+    options: dict[str, Any],
+) -> None:
+    database[schema.VERSION].drop_index(schema.VERSION_KEY)
+    database[schema.VERSION].create_index(keys, name=schema.VERSION_KEY, **options)
+
+    with pytest.raises(ConfigurationError, match=r"version_key is not as .* drop it"):
+        await store_of(url).start()
+
+
+async def test_an_index_in_the_way_of_ours_is_refused(
+    url: str, database: Database, store: Store
+) -> None:
+    database[schema.VERSION].drop_index(schema.VERSION_KEY)
+    database[schema.VERSION].create_index([("id", 1), ("version", 1)], name="theirs", unique=True)
+
+    with pytest.raises(ConfigurationError, match="in the way"):
+        await store_of(url).start()
+
+
+async def test_an_index_that_was_lost_is_made_again(
+    url: str, database: Database, store: Store
+) -> None:
+    database[schema.VERSION].drop_index(schema.VERSION_KEY)
+    again = store_of(url)
+
+    await again.start()
+
+    assert schema.VERSION_KEY in database[schema.VERSION].index_information()
+    await again.stop()
+
+
+# Outcomes that the driver does not know
+
+
+@pytest.fixture
+async def tried(url: str) -> AsyncGenerator[MongoStore]:
+    """A store that the server can be told to fail, alone."""
+    store = store_of(f"{url}&appName=tried&heartbeatFrequencyMS=500", seconds=2)
+    await store.start()
+    yield store
+    await store.stop()
+
+
+@contextmanager
+def failing(admin: Admin, *commands: str, times: int | None = None, **how: Any) -> Iterator[None]:
+    """Let commands of the store that is tried fail, so often or always."""
+    data = {"failCommands": list(commands), "appName": "tried", **how}
+    mode = "alwaysOn" if times is None else {"times": times}
+    admin.admin.command({"configureFailPoint": "failCommand", "mode": mode, "data": data})
+    try:
+        yield
+    finally:
+        admin.admin.command({"configureFailPoint": "failCommand", "mode": "off"})
+
+
+BEFORE: list[dict[str, Any]] = [
+    {"closeConnection": True},
+    {"errorCode": 10107},  # NotWritablePrimary
+    {"errorCode": 189},  # PrimarySteppedDown
+    {"errorCode": 91},  # ShutdownInProgress
+    {"errorCode": 11600},  # InterruptedAtShutdown
+    {"errorCode": 50},  # MaxTimeMSExpired
+    {"errorCode": 8000},  # what a hosted service says to anything
+    {"blockConnection": True, "blockTimeMS": 1_500},
+]
+AFTER: list[dict[str, Any]] = [
+    {"writeConcernError": {"code": code, "errmsg": "secret words", **labels}}
+    for code in (64, 91, 100, 189)
+    for labels in ({}, {"errorLabels": ["RetryableWriteError"]})
+]
+
+
+@pytest.mark.parametrize("how", [*BEFORE, *AFTER], ids=str)
+async def test_what_is_unknown_for_a_while_is_found_out(
+    tried: MongoStore, database: Database, admin: Admin, how: dict[str, Any]
+) -> None:
+    taken, free = a_version(), a_version()
+    await tried.add(LAB, taken)
+
+    with failing(admin, "insert", times=1, **how):
+        added = await asyncio.gather(
+            tried.add(LAB, free), tried.add(LAB, replace(taken, body=b"other"))
+        )
+
+    assert list(added) == [True, False]
+    assert await tried.latest(LAB, taken.id) == taken
+    assert await tried.latest(LAB, free.id) == free
+    assert database[schema.VERSION].count_documents({}) == 2
+
+
+@pytest.mark.parametrize("how", BEFORE, ids=str)
+async def test_what_stays_unknown_is_unavailable_in_time_and_may_be_repeated(
+    tried: MongoStore, admin: Admin, how: dict[str, Any]
+) -> None:
+    version = a_version(value="a secret value")
+    begun = time.monotonic()
+
+    with failing(admin, "insert", "find", **how):
+        with pytest.raises(StoreUnavailable) as refused:
+            await tried.add(LAB, version)
+        waited = time.monotonic() - begun
+
+    assert waited < 2.5
+    assert "secret" not in refused.value.reason
+    await tried.add(LAB, version)
+    assert await tried.latest(LAB, version.id) == version
+
+
+@pytest.mark.parametrize("how", AFTER, ids=str)
+async def test_what_is_never_acknowledged_is_success_only_if_a_read_confirms_it(
+    tried: MongoStore, admin: Admin, how: dict[str, Any]
+) -> None:
+    version = a_version()
+
+    with failing(admin, "insert", **how), COMMANDS.recorded() as sent:
+        assert await tried.add(LAB, version)
+
+    confirmed = [each for each in sent if each["command"] == "find"]
+    assert [each["readConcern"]["level"] for each in confirmed] == ["linearizable"]
+
+
+async def test_a_write_that_nobody_will_take_is_unavailable_at_once(
+    tried: MongoStore, admin: Admin
+) -> None:
+    begun = time.monotonic()
+
+    certain = failing(admin, "insert", errorCode=8000, errorLabels=["NoWritesPerformed"])
+    with certain, pytest.raises(StoreUnavailable):
+        await tried.add(LAB, a_version())
+
+    assert time.monotonic() - begun < 1
+
+
+async def test_documents_are_written_again_until_they_are_kept(
+    tried: MongoStore, admin: Admin
+) -> None:
+    blob = a_blob()
+    version = a_version(documents=(blob.sha256,))
+
+    with failing(admin, "update", times=1, errorCode=8000):
+        assert await tried.add(LAB, version, [blob])
+
+    assert await tried.blobs(LAB, [blob.sha256]) == {blob.sha256: blob}
+
+
+async def test_without_its_documents_no_version_is_added_and_others_are(
+    tried: MongoStore, admin: Admin
+) -> None:
+    blob = a_blob()
+    version = a_version(documents=(blob.sha256,))
+
+    with failing(admin, "update", errorCode=8000):
+        results = await asyncio.gather(
+            tried.add(LAB, version, [blob]), tried.add(LAB, a_version()), return_exceptions=True
+        )
+
+    assert isinstance(results[0], StoreUnavailable)
+    assert results[1] is True
+    assert await tried.latest(LAB, version.id) is None
+
+
+class Proxy:
+    """A way to a server on which an answer can get lost."""
+
+    def __init__(self, server: str) -> None:
+        self.server = server.split(":")
+        self.address = ""
+        self.losing = False
+        self.mute = False
+        self.connections: set[asyncio.Task[None] | None] = set()
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections.add(asyncio.current_task())
+        answers, questions = await asyncio.open_connection(*self.server)
+        ways = [self.carry(reader, questions), self.carry(answers, writer, losing=True)]
+        tasks = [asyncio.create_task(each) for each in ways]
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for each in tasks:
+            each.cancel()
+        for end in (writer, questions):
+            end.close()
+        await asyncio.gather(
+            *tasks, *(end.wait_closed() for end in (writer, questions)), return_exceptions=True
+        )
+
+    async def carry(
+        self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, *, losing: bool = False
+    ) -> None:
+        while data := await source.read(65_536):
+            if losing and self.losing and b"\x10n\0" in data:  # the answer to a write
+                self.losing = False
+                return
+            while self.mute:
+                await asyncio.sleep(0.01)
+            sink.write(data)
+
+
+@pytest.fixture
+async def proxy(single: str) -> AsyncGenerator[Proxy]:
+    proxy = Proxy(single)
+    server = await asyncio.start_server(proxy.serve, "127.0.0.1", 0)
+    proxy.address = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    yield proxy
+    server.close()
+    await asyncio.gather(*filter(None, proxy.connections), return_exceptions=True)
+
+
+@pytest.fixture
+async def far(proxy: Proxy) -> AsyncGenerator[MongoStore]:
+    """A store behind the proxy; on a single server, where the driver does not retry writes."""
+    url = f"mongodb://{proxy.address}/t{new_id()}"
+    store = from_url(url, deadline_seconds=2, production=False)
+    await store.start()
+    yield store
+    proxy.mute = False
+    await store.stop()
+
+
+async def test_a_write_whose_answer_was_lost_is_found_to_be_ours(
+    far: MongoStore, proxy: Proxy
+) -> None:
+    versions = [a_version() for _ in range(10)]
+    proxy.losing = True
+
+    added = await asyncio.gather(*(far.add(LAB, each) for each in versions))
+
+    assert not proxy.losing
+    assert all(added)
+    assert await found(far, query()) == {each.id for each in versions}
+
+
+async def test_a_lost_answer_makes_no_write_ours_that_was_anothers(
+    far: MongoStore, proxy: Proxy
+) -> None:
+    version = a_version()
+    await far.add(LAB, version)
+    proxy.losing = True
+
+    assert await far.add(LAB, replace(version, body=b"other")) is False
+    assert not proxy.losing
+
+
+async def test_a_write_whose_answer_came_too_late_is_found_to_be_ours(
+    far: MongoStore, proxy: Proxy
+) -> None:
+    version = a_version()
+    proxy.mute = True
+    adding = asyncio.create_task(far.add(LAB, version))
+    await asyncio.sleep(1.2)  # the first try has been given up
+
+    proxy.mute = False
+
+    assert await adding is True
+    assert await far.history(LAB, version.id) == [version]
+
+
+async def test_a_server_that_falls_silent_is_unavailable_in_time(
+    far: MongoStore, proxy: Proxy
+) -> None:
+    proxy.mute = True
+    begun = time.monotonic()
+
+    ended = await asyncio.gather(
+        far.add(LAB, a_version()),
+        far.latest(LAB, new_id()),
+        far.version(LAB, new_id(), 1),
+        far.history(LAB, new_id()),
+        far.search(LAB, query()),
+        far.blobs(LAB, [new_id()]),
+        far.sweep_blobs(LAB, before=1),
+        far.tenants(),
+        far.put_tenant(Tenant.new("t", created=1)),
+        far.put_signing_key(a_key("a")),
+        far.check(),
+        return_exceptions=True,
+    )
+
+    assert time.monotonic() - begun < 3
+    assert all(isinstance(each, StoreUnavailable) for each in ended)
+    proxy.mute = False
+    assert await far.add(LAB, a_version())
+
+
+# What a document can be
+
+
+async def test_what_cannot_be_stored_is_refused_and_harms_no_other(store: Store) -> None:
+    good = [a_version() for _ in range(10)]
+    bad = [
+        (a_version(version=2**70), [], InvalidContent),
+        (a_version(value="\ud800"), [], InvalidContent),
+        (a_version(), [replace(a_blob(), content_type="\ud800")], InvalidContent),
+        (a_version(body=bytes(16 * 1024 * 1024)), [], TooLarge),
+        (a_version(), [a_blob(bytes(16 * 1024 * 1024))], TooLarge),
+    ]
+
+    results = await asyncio.gather(
+        *(store.add(LAB, version, blobs) for version, blobs, _refusal in bad),
+        *(store.add(LAB, each) for each in good),
+        return_exceptions=True,
+    )
+
+    assert [type(each) for each in results[: len(bad)]] == [refusal for *_, refusal in bad]
+    assert results[len(bad) :] == [True] * 10
+
+
+async def test_the_largest_version_is_read_in_every_way(store: Store) -> None:
+    largest = a_version(body=bytes(MOST_BYTES - 1_000))
+    await store.add(LAB, largest)
+
+    assert await store.latest(LAB, largest.id) == largest
+    assert await store.version(LAB, largest.id, 1) == largest
+    assert (await store.search(LAB, query())).versions == (largest,)
+
+
+async def test_of_one_key_twice_in_a_batch_the_first_wins(store: Store) -> None:
+    first = a_version(body=b"first")
+
+    added = await asyncio.gather(
+        store.add(LAB, first), store.add(LAB, replace(first, body=b"second"))
+    )
+
+    assert list(added) == [True, False]
+    assert await store.latest(LAB, first.id) == first
+
+
+# What it asks of the server
+
+
+async def test_writes_that_arrive_together_are_one_command(store: Store) -> None:
+    with COMMANDS.recorded() as sent:
+        await add_all(store, [a_version() for _ in range(20)])
+
+    (insert,) = sent
+    assert len(insert["documents"]) == 20
+
+
+async def test_reads_that_arrive_together_are_one_command(store: Store) -> None:
+    versions = [a_version() for _ in range(20)]
+    await add_all(store, versions)
+
+    with COMMANDS.recorded() as sent:
+        read = await asyncio.gather(*(store.latest(LAB, each.id) for each in versions))
+
+    assert list(read) == versions
+    assert len(sent) == 1
+
+
+async def test_a_check_made_just_now_is_not_made_again(store: Store) -> None:
+    with COMMANDS.recorded() as sent:
+        await asyncio.gather(*(store.check() for _ in range(10)))
+
+    assert len(sent) == 1
+
+
+async def test_a_check_fails_while_no_majority_takes_a_write(
+    tried: MongoStore, admin: Admin
+) -> None:
+    lagging = failing(admin, "update", writeConcernError={"code": 64, "errmsg": "secret words"})
+    with lagging, pytest.raises(StoreUnavailable) as refused:
+        await tried.check()
+    await asyncio.sleep(1)
+
+    await tried.check()
+
+    assert refused.value.reason == "WriteConcernError 64"
+
+
+async def test_a_named_document_is_looked_at_by_one_sweep(store: Store) -> None:
+    blob = a_blob()
+    await store.add(LAB, a_version(documents=(blob.sha256,)), [blob])
+    await store.sweep_blobs(LAB, before=FOREVER)
+
+    with COMMANDS.recorded() as sent:
+        await store.sweep_blobs(LAB, before=FOREVER)
+
+    commands = {each["command"]: each for each in sent}
+    assert commands["delete"]["deletes"][0]["q"]["_id"] == {"$in": []}
+    assert commands["update"]["updates"][0]["q"]["_id"] == {"$in": []}
+
+
+ID = new_id()
+MIXED = (IdentifierMatch("s", None), IdentifierMatch(None, "v"))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "index", "covered"),
+    [
+        (query(), "version_by_time", True),
+        (query(ids=[ID]), "version_key", False),
+        (query(match("s"), ids=[ID]), "version_key", False),
+        (query(match("s")), "version_by_system", True),
+        (query(match("s") + match("t")), "version_by_system", True),
+        (query(match(None, "v")), "version_by_value", True),
+        (query(match("s", "v")), "version_by_value", True),
+        (query(match("s", "v") + match("t", "w")), "version_by_value", False),
+        (query(match("s"), match(None, "v")), "version_by_value", True),
+        (query(MIXED), "version_by_time", False),
+    ],
+)
+@pytest.mark.parametrize("after", [None, (1, ID)])
+async def test_searches_go_through_an_index(
+    database: Database,
+    store: Store,
+    wanted: SearchQuery,
+    index: str,
+    covered: object,
+    after: tuple[int, str] | None,
+) -> None:
+    await add_all(store, [a_version(system="s", value="v") for _ in range(3)])
+    pipeline, hint = schema.page_and_total(LAB, replace(wanted, after=after))
+
+    stages = stages_of(database, pipeline, hint)
+
+    assert stages["IXSCAN"] == {index}
+    assert "COLLSCAN" not in stages
+    assert ("FETCH" not in stages) == covered
+
+
+@pytest.mark.parametrize("wanted", [query(), query(match("s")), query(match("s"), after=(1, ID))])
+async def test_lists_of_everything_are_not_sorted(
+    database: Database, store: Store, wanted: SearchQuery
+) -> None:
+    stages = stages_of(database, *schema.page_and_total(LAB, wanted))
+
+    assert "SORT" not in stages
+
+
+def stages_of(
+    database: Database, pipeline: list[dict[str, Any]], hint: str
+) -> dict[str, set[str]]:
+    """Return the stages of the plan that finds the candidates, with the indexes they use."""
+    command = {"aggregate": schema.VERSION, "pipeline": pipeline, "cursor": {}, "hint": hint}
+    explained = database.command({"explain": command})
+    stages: dict[str, set[str]] = {}
+    waiting = [explained["stages"][0]["$cursor"]["queryPlanner"]["winningPlan"]]
+    while waiting:
+        stage = waiting.pop()
+        stages.setdefault(stage["stage"], set()).add(stage.get("indexName", ""))
+        waiting += [stage["inputStage"]] if "inputStage" in stage else stage.get("inputStages", [])
+    return stages
