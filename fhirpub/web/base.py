@@ -185,7 +185,9 @@ class BaseHandler:
     def fail(self, problem: Exception) -> None:
         """Answer with a refusal or a fault, whatever was written until now."""
         self._log_problem(problem)
-        if self._answered:
+        if self._answered:  # too late for another answer: let the client know at least that
+            self.services.under_way.discard(self)
+            self.request.connection.close()
             return
         self.headers = self.first_headers()
         self.write_refusal(problem)

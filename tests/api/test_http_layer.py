@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import http.client
 import os
 import re
 import time
@@ -804,3 +805,16 @@ def test_a_fault_is_an_outcome_that_tells_nothing_of_the_machine(tmp_path: Path)
     assert answer.headers["server"] == "fhirpub"
     for word in (b"Traceback", b"KeyError", b"ornado", b".py"):
         assert word not in answer.body
+
+
+def test_an_answer_that_cannot_be_written_ends_the_connection_and_holds_up_no_stop(
+    tmp_path: Path,
+) -> None:
+    server = ServerConfig(base_url="http://lab\r\nInjected: yes")
+    with RunningService(tmp_path, config=replace(Config(), server=server)) as service:
+        lab = service.integrator()
+
+        with pytest.raises(http.client.RemoteDisconnected):
+            lab.register(register_body("unspeakable"))
+
+        assert not service.services.under_way
