@@ -195,7 +195,7 @@ async def test_no_url_weakens_what_is_sent(url: str) -> None:
         assert each["writeConcern"] == {"w": "majority", "j": True}
         assert "txnNumber" in each  # the driver's own retries count once
     levels = [each["readConcern"]["level"] for each in reads]
-    assert levels == ["linearizable", "majority", "snapshot", "majority", "majority"]
+    assert levels == ["majority", "majority", "snapshot", "majority", "majority"]
     for each in sent:
         assert each.get("$readPreference", {"mode": "primary"}) == {"mode": "primary"}
         assert each["maxTimeMS"] > 1_000
@@ -552,8 +552,9 @@ async def test_what_is_never_acknowledged_is_success_only_if_a_read_confirms_it(
     with failing(admin, "insert", **how), COMMANDS.recorded() as sent:
         assert await tried.add(LAB, version)
 
-    confirmed = [each for each in sent if each["command"] == "find"]
-    assert [each["readConcern"]["level"] for each in confirmed] == ["linearizable"]
+    # What a majority has will stay; the linearizable question is for what it does not have yet.
+    levels = [each["readConcern"]["level"] for each in sent if each["command"] == "find"]
+    assert levels in (["majority"], ["majority", "linearizable"])
 
 
 async def test_a_write_that_nobody_will_take_is_unavailable_at_once(
