@@ -86,13 +86,17 @@ class ServiceProcess:
         children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text()
         return [int(each) for each in children.split()]
 
-    def start(self) -> None:
-        """Start it, and return when it says that it is ready."""
+    def launch(self) -> None:
+        """Start it, without waiting for it."""
         words = [*_MODULE, "serve", "--config", str(self.file), "--port", str(self.port)]
         with self.errors.open("ab") as errors:
             self._process = subprocess.Popen(
                 words, stdout=subprocess.PIPE, stderr=errors, start_new_session=True
             )
+
+    def start(self) -> None:
+        """Start it, and return when it says that it is ready."""
+        self.launch()
         address = self._ready_line().rpartition(" ")[2]
         server = replace(self.config.server, port=int(address.rpartition(":")[2]))
         self.config = replace(self.config, server=server)
