@@ -16,16 +16,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
-from fhirpub.config import Config, load
+from fhirpub.config import load
 from fhirpub.tenant import Tenant
-from fhirpub.testing.service import Answer, Integrator, request
+from fhirpub.testing.service import Integrator, Service
 
 _MODULE = (sys.executable, "-m", "fhirpub")
 _READY_SECONDS = 30.0
 _END_SECONDS = 60.0
 
 
-class ServiceProcess:
+class ServiceProcess(Service):
     """``fhirpub serve`` over a store in a folder; use it as a context manager.
 
     ``settings`` are tables of the configuration file. After the first start the port stays the
@@ -47,7 +47,7 @@ class ServiceProcess:
         tables["storage"] = {"url": f"sqlite:///{self.database}", **tables.get("storage", {})}
         tables["server"] = {"port": 0, "workers": workers, **tables.get("server", {})}
         self.file.write_text(_toml(tables))
-        self.config: Config = load(self.file, environment={})
+        self.config = load(self.file, environment={})
         self.status: int | None = None
         """The exit status of the last run."""
         self._process: subprocess.Popen[bytes] | None = None
@@ -64,16 +64,6 @@ class ServiceProcess:
     ) -> None:
         if self._process is not None:
             self.kill()
-
-    @property
-    def port(self) -> int:
-        """Where it listens, on 127.0.0.1; 0 before the first start."""
-        return self.config.server.port
-
-    @property
-    def base_url(self) -> str:
-        """The address, without a slash at its end."""
-        return self.config.base_url
 
     @property
     def pid(self) -> int:
@@ -118,16 +108,6 @@ class ServiceProcess:
         _stdout(process).close()
         self._process = None
         return self.status
-
-    def request(
-        self,
-        method: str,
-        path: str,
-        body: bytes | None = None,
-        headers: Mapping[str, str] | None = None,
-    ) -> Answer:
-        """Send one request over a connection of its own."""
-        return request(self.port, method, path, body, headers)
 
     def command(self, *words: str) -> Any:
         """Run a command of fhirpub with the same configuration; return the JSON it prints."""
