@@ -30,6 +30,7 @@ from fhirpub.storage.contract import Store
 from fhirpub.web.body_watch import BodyWatch
 from fhirpub.web.front import Front
 from fhirpub.web.rate_limit import RateLimit
+from fhirpub.web.readiness import Readiness
 from fhirpub.web.services import Services
 from fhirpub.workers import supervise
 
@@ -92,6 +93,7 @@ async def opened(config: Config, *, clock: Clock = now_ms) -> AsyncGenerator[Ser
             clock=clock,
             rate_limit=RateLimit(config.limits.requests_per_client, clock),
             bodies=BodyWatch(config.limits.body_seconds),
+            readiness=Readiness(store.check),
             statement=statement(context),
             own_resources=own_resources(context),
         )

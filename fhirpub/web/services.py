@@ -16,6 +16,7 @@ from fhirpub.plugin_api import ResourceType
 from fhirpub.storage.contract import Store
 from fhirpub.web.body_watch import BodyWatch
 from fhirpub.web.rate_limit import RateLimit
+from fhirpub.web.readiness import Readiness
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +31,7 @@ class Services:
     clock: Clock
     rate_limit: RateLimit
     bodies: BodyWatch
+    readiness: Readiness
     statement: tuple[str, bytes]
     """The CapabilityStatement with its ETag."""
     own_resources: Mapping[tuple[str, str], bytes]
