@@ -15,6 +15,7 @@ from fhirpub.auth.caller import Caller
 from fhirpub.auth.scopes import permits
 from fhirpub.clock import now_ms
 from fhirpub.errors import (
+    Busy,
     FhirpubError,
     NotAuthenticated,
     NotPermitted,
@@ -130,8 +131,9 @@ class BaseHandler:
         else:
             self._refusal = refusal
 
-    def data_received(self, _chunk: bytes) -> None:
+    def data_received(self, _chunk: bytes) -> Awaitable[None] | None:
         """Throw a piece of the body away: the methods of this class take none."""
+        return None
 
     def run(self) -> None:
         """Answer, now that all of the body is here."""
@@ -163,12 +165,14 @@ class BaseHandler:
     def abandon(self) -> None:
         """Let go: the client has hung up before all of its body was here."""
         self.services.bodies.end(self.request)
+        self.services.body_room.leave(self.request)
         self.services.under_way.discard(self)
 
     def finish(self, body: bytes = b"") -> None:
         """Send the answer; a stopping service waits until all of it has left."""
         self._answered = True
         self.services.bodies.end(self.request)
+        self.services.body_room.leave(self.request)
         headers, connection = self.headers, self.request.connection
         if self.status not in (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED):
             headers["Content-Length"] = str(len(body))
@@ -195,25 +199,26 @@ class BaseHandler:
     def prepare(self) -> Awaitable[None] | None:
         """Check the token, then the format; at once if the token is known already."""
         if not self.requires_token:
-            self.ready()
-            return None
+            return self.ready()
         sent = self.request.headers.get_list("Authorization")
         caller = self.services.tokens.cached(sent[0]) if len(sent) == 1 else None
         if caller is None:
             return self._ask_who_calls(sent)
         self.caller = caller
-        self.ready()
-        return None
+        return self.ready()
 
     async def _ask_who_calls(self, sent: Sequence[str]) -> None:
         self.caller = await self.services.tokens.caller(sent)
-        self.ready()
+        later = self.ready()
+        if later is not None:
+            await later
 
-    def ready(self) -> None:
+    def ready(self) -> Awaitable[None] | None:
         """Go on once it is known who calls."""
         if self.requires_token:
             self._permit()
         self.check_format()
+        return None
 
     def _permit(self) -> None:
         self.services.rate_limit.count(self.caller.client_id)
@@ -285,7 +290,7 @@ class BaseHandler:
             self.headers["WWW-Authenticate"] = f'Bearer realm="fhirpub"{error}'
         if isinstance(problem, media.UnsupportedMediaType) and self.request.method == "PATCH":
             self.headers["Accept-Patch"] = media.FHIR_JSON
-        if isinstance(problem, (Throttled, StoreUnavailable)):
+        if isinstance(problem, (Throttled, Busy, StoreUnavailable)):
             self.headers["Retry-After"] = str(problem.retry_after)
 
     def _log_problem(self, problem: Exception) -> None:
@@ -321,14 +326,29 @@ class BodyHandler(BaseHandler):
         super().__init__(*arguments)
         self._chunks: list[bytes] = []
         self._received = 0
+        self._has_room = False
 
-    def ready(self) -> None:
+    def ready(self) -> Awaitable[None] | None:
         """Go on with the type of the body, and with its size as far as it is announced."""
         super().ready()
         self.check_content_type()
         announced = self.request.headers.get("Content-Length", "0")
-        if _LENGTH.fullmatch(announced) and int(announced) > self.most_bytes():
+        size = int(announced) if _LENGTH.fullmatch(announced) else 0
+        if size > self.most_bytes():
             raise self._too_large()
+        return self._take_room(size) if size > _LARGE else None
+
+    def _take_room(self, size: int) -> Awaitable[None] | None:
+        self._has_room = True
+        turn = self.services.body_room.take(self.request, size)
+        return None if turn is None else self._wait_for(turn)
+
+    async def _wait_for(self, turn: Awaitable[None]) -> None:
+        self.services.bodies.end(self.request)  # it is not the client who is slow now
+        try:
+            await turn
+        finally:
+            self.services.bodies.begin(self.request)
 
     def check_content_type(self) -> None:
         """Refuse a body of another type than FHIR JSON (415)."""
@@ -342,15 +362,39 @@ class BodyHandler(BaseHandler):
     def _too_large(self) -> FhirpubError:
         return TooLarge.because(f"the body has more than {self.most_bytes()} bytes")
 
-    def data_received(self, chunk: bytes) -> None:
-        """Keep a piece of the body, unless it will be refused anyway."""
+    def data_received(self, chunk: bytes) -> Awaitable[None] | None:
+        """Keep a piece of the body, unless it will be refused anyway.
+
+        A body in chunks that turns out to be large takes room for the largest: if it took more
+        as it grows, several could wait for one another.
+        """
         self._received += len(chunk)
         if self._received > self.most_bytes() and self._refusal is None:
-            self._refusal = self._too_large()
+            self._refuse(self._too_large())
         if self._refusal is not None:
-            self._chunks.clear()
-        else:
-            self._chunks.append(chunk)
+            return None
+        self._chunks.append(chunk)
+        if self._received <= _LARGE or self._has_room:
+            return None
+        turn = self._take_room(self.most_bytes())
+        return None if turn is None else self._wait_amid(turn)
+
+    async def _wait_amid(self, turn: Awaitable[None]) -> None:
+        try:
+            await turn
+        except Busy as problem:
+            self._refuse(problem)
+
+    def _refuse(self, problem: Exception) -> None:
+        """Throw away what came, and will throw away what comes."""
+        self._refusal = problem
+        self._chunks.clear()
+        self.services.body_room.leave(self.request)
+
+    def run(self) -> None:
+        """Answer, now that the size of the body is known."""
+        self.services.body_room.settle(self.request, self._received)
+        super().run()
 
     def take_body(self) -> bytes:
         """Return the whole body, once."""

@@ -40,6 +40,7 @@ _REFUSALS: dict[type[BaseException], tuple[HTTPStatus, str]] = {
     UnsupportedMediaType: (HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "not-supported"),
     errors.BrokenRule: (HTTPStatus.UNPROCESSABLE_ENTITY, "business-rule"),
     errors.Throttled: (HTTPStatus.TOO_MANY_REQUESTS, "throttled"),
+    errors.Busy: (HTTPStatus.SERVICE_UNAVAILABLE, "transient"),
     errors.StoreUnavailable: (HTTPStatus.SERVICE_UNAVAILABLE, "transient"),
 }
 

@@ -63,8 +63,8 @@ class _Arriving(HTTPMessageDelegate):
         self._handler = self._router.handler(Request(start_line, headers, self._connection))
         return self._handler.begin()
 
-    def data_received(self, chunk: bytes) -> None:
-        self._handler.data_received(chunk)
+    def data_received(self, chunk: bytes) -> Awaitable[None] | None:
+        return self._handler.data_received(chunk)
 
     def finish(self) -> None:
         self._handler.run()

@@ -249,7 +249,7 @@ def _sized(lab: Integrator, total: int, framing: str) -> raw.Talk:
     """Register blanks."""
     chunks = framing == "chunks"
     announced = "Transfer-Encoding: chunked" if chunks else f"Content-Length: {total}"
-    body = raw.chunked(total) if chunks else [b" " * total]
+    body = raw.chunked(b" " * total) if chunks else [b" " * total]
     lines = (token(lab), JSON, announced)
     return raw.request(lab.service, f"POST {REGISTER}", *lines, body=body)
 
