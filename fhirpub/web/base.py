@@ -7,7 +7,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import cached_property
 from http import HTTPStatus
-from typing import Any, ClassVar, TypeVar
+from typing import ClassVar, TypeVar
 
 from tornado.httputil import ResponseStartLine
 
@@ -16,16 +16,16 @@ from fhirpub.auth.scopes import permits
 from fhirpub.clock import now_ms
 from fhirpub.errors import (
     Busy,
-    FhirpubError,
     NotAuthenticated,
     NotPermitted,
     StoreUnavailable,
     Throttled,
-    TooLarge,
 )
+from fhirpub.fhir.document import attach
 from fhirpub.fhir.outcome import outcome_of
 from fhirpub.fhir.strict_json import JsonObject, dumps, loads, pretty
 from fhirpub.fhir.times import http_date, instant
+from fhirpub.interactions.records import documents_of
 from fhirpub.logs import logger, where
 from fhirpub.storage.contract import Version
 from fhirpub.web import media
@@ -34,11 +34,10 @@ from fhirpub.web.request import Request
 from fhirpub.web.services import Services
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
-_LENGTH = re.compile(r"[0-9]{1,18}")
 _TAG = re.compile(r'(?:W/)?"([^"]*)"')
 _REASONS = {each.value: each.phrase for each in HTTPStatus}
-_LARGE = 64 * 1024
-"""A body above this is read and judged in a thread, so that the loop goes on."""
+LARGE = 64 * 1024
+"""What is larger than this is read, judged and written in a thread, so that the loop goes on."""
 
 _log = logger()
 T = TypeVar("T")
@@ -177,8 +176,13 @@ class BaseHandler:
         if self.status not in (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED):
             headers["Content-Length"] = str(len(body))
         start_line = ResponseStartLine("HTTP/1.1", self.status, _REASONS[self.status])
-        chunk = None if self.request.method == "HEAD" else body
-        sent = connection.write_headers(start_line, headers, chunk)
+        if self.request.method == "HEAD":
+            body = b""
+        if len(body) <= LARGE:
+            sent = connection.write_headers(start_line, headers, body)
+        else:  # by itself, which spares a copy of it
+            connection.write_headers(start_line, headers)
+            sent = connection.write(body)
         connection.finish()
         if sent.done():
             self.services.under_way.discard(self)
@@ -235,14 +239,42 @@ class BaseHandler:
 
     # The answer.
 
-    def answer(self, body: bytes | JsonObject, *, status: int = 200) -> None:
-        """Write a resource, ready or to be encoded."""
+    def answer(self, body: bytes) -> None:
+        """Write a resource that is known to be small."""
+        self._send(self.written(body), HTTPStatus.OK)
+
+    async def answer_whole(self, version: Version, *, status: int = 200) -> None:
+        """Write a version with its documents in it (D-93)."""
+        tenant_id, context = self.caller.tenant.id, self.services.context
+        documents = await documents_of(version, tenant_id=tenant_id, context=context)
+        size = len(version.body) + sum(map(len, documents.values()))
+        await self.answer_made(
+            size, lambda: attach(self.written(version.body), documents), status=status
+        )
+
+    async def answer_made(
+        self, size: int, make: Callable[[], bytes], *, status: int = 200
+    ) -> None:
+        """Write what a pure function makes of ``size`` bytes."""
+        self._send(await self.computed(size, make), status)
+
+    def written(self, body: bytes | JsonObject) -> bytes:
+        """Return a resource, ready or to be encoded, as the client wants to see it."""
         if self.request.parameter("_pretty") == "true":
-            body = pretty(loads(body, trusted=True) if isinstance(body, bytes) else body)
+            return pretty(loads(body, trusted=True) if isinstance(body, bytes) else body)
+        return body if isinstance(body, bytes) else dumps(body)
+
+    async def computed(self, size: int, work: Callable[[], T]) -> T:
+        """Run a pure function here, or in a thread if what it works on is large."""
+        if size <= LARGE:
+            return work()
+        return await asyncio.get_running_loop().run_in_executor(None, work)
+
+    def _send(self, body: bytes, status: int) -> None:
         self.status = status
         self.headers["Content-Type"] = self.answer_type
         self.headers["Cache-Control"] = "private, no-cache"
-        self.finish(body if isinstance(body, bytes) else dumps(body))
+        self.finish(body)
 
     def answer_empty(self, *, status: int = 204) -> None:
         """Write an answer that has no body, such as 204 or 304."""
@@ -317,95 +349,3 @@ class BaseHandler:
             milliseconds=round(request.milliseconds(), 1),
             client=getattr(getattr(self, "caller", None), "client_id", None),
         )
-
-
-class BodyHandler(BaseHandler):
-    """A handler that takes a body, piece by piece as it arrives."""
-
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self._chunks: list[bytes] = []
-        self._received = 0
-        self._has_room = False
-
-    def ready(self) -> Awaitable[None] | None:
-        """Go on with the type of the body, and with its size as far as it is announced."""
-        super().ready()
-        self.check_content_type()
-        announced = self.request.headers.get("Content-Length", "0")
-        size = int(announced) if _LENGTH.fullmatch(announced) else 0
-        if size > self.most_bytes():
-            raise self._too_large()
-        return self._take_room(size) if size > _LARGE else None
-
-    def _take_room(self, size: int) -> Awaitable[None] | None:
-        self._has_room = True
-        turn = self.services.body_room.take(self.request, size)
-        return None if turn is None else self._wait_for(turn)
-
-    async def _wait_for(self, turn: Awaitable[None]) -> None:
-        self.services.bodies.end(self.request)  # it is not the client who is slow now
-        try:
-            await turn
-        finally:
-            self.services.bodies.begin(self.request)
-
-    def check_content_type(self) -> None:
-        """Refuse a body of another type than FHIR JSON (415)."""
-        headers = self.request.headers
-        media.check_fhir_json(headers.get("Content-Type", ""), headers.get("Content-Encoding", ""))
-
-    def most_bytes(self) -> int:
-        """Return how large a body may be."""
-        return self.services.config.limits.request_bytes
-
-    def _too_large(self) -> FhirpubError:
-        return TooLarge.because(f"the body has more than {self.most_bytes()} bytes")
-
-    def data_received(self, chunk: bytes) -> Awaitable[None] | None:
-        """Keep a piece of the body, unless it will be refused anyway.
-
-        A body in chunks that turns out to be large takes room for the largest: if it took more
-        as it grows, several could wait for one another.
-        """
-        self._received += len(chunk)
-        if self._received > self.most_bytes() and self._refusal is None:
-            self._refuse(self._too_large())
-        if self._refusal is not None:
-            return None
-        self._chunks.append(chunk)
-        if self._received <= _LARGE or self._has_room:
-            return None
-        turn = self._take_room(self.most_bytes())
-        return None if turn is None else self._wait_amid(turn)
-
-    async def _wait_amid(self, turn: Awaitable[None]) -> None:
-        try:
-            await turn
-        except Busy as problem:
-            self._refuse(problem)
-
-    def _refuse(self, problem: Exception) -> None:
-        """Throw away what came, and will throw away what comes."""
-        self._refusal = problem
-        self._chunks.clear()
-        self.services.body_room.leave(self.request)
-
-    def run(self) -> None:
-        """Answer, now that the size of the body is known."""
-        self.services.body_room.settle(self.request, self._received)
-        super().run()
-
-    def take_body(self) -> bytes:
-        """Return the whole body, once."""
-        chunks, self._chunks = self._chunks, []
-        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
-
-    async def judged(self, size: int, judge: Callable[[], T]) -> T:
-        """Run a pure function here, or in a thread if the body is large."""
-        if size <= _LARGE:
-            # One turn of the loop later, so that those who arrived together are judged one after
-            # the other: the second finds warm in the processor's caches what the first needed.
-            await asyncio.sleep(0)
-            return judge()
-        return await asyncio.get_running_loop().run_in_executor(None, judge)
