@@ -27,7 +27,7 @@ _ACCESS_REFUSED = (13, 18)
 """Unauthorized, AuthenticationFailed."""
 _NO_JOURNAL = 2
 """BadValue: what a server without a journal says to ``j: true``."""
-_NO_TLS = "SSL handshake failed"
+_NO_TLS = "[SSL: "
 """In the driver's text; there is no code for it."""
 _NEVER_SENT = (ServerSelectionTimeoutError, WaitQueueTimeoutError)
 

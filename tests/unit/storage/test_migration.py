@@ -292,9 +292,12 @@ async def test_what_is_added_while_it_is_read_has_its_tenant_in_the_copy(tmp_pat
     await source.add(LAB, a_version(id="a"))
 
     first = await migrate(source, target)
+    owners = {owner for owner, _ in await target.walk()}
+    known = {each.id for each in await target.tenants()}
     again = await migrate(source, target)
 
     assert (first.copied, again.copied) == (2, 1)
+    assert owners == known == {LAB, OTHER}
     assert await everything(target) == await everything(source)
     await source.stop()
     await target.stop()
