@@ -13,6 +13,7 @@ import difflib
 import ipaddress
 import math
 import os
+import re
 import tomllib
 import types
 import typing
@@ -258,6 +259,24 @@ def reference() -> str:
                 lines.append(f"# One of: {', '.join(choices)}.")
             lines.append(f"#{member.name} = {_toml(getattr(group_type(), member.name))}")
     return "\n".join(lines) + "\n"
+
+
+def without_password(url: str) -> str:
+    """Return a store's URL as it may be shown.
+
+    A password that should have been escaped may hold any character: it ends at the last ``@``.
+    """
+    before, at, after = _SECRET_OPTION.sub(r"\1***", url).rpartition("@")
+    user = _USER.match(before)
+    if not at or (user and user.end() == len(before)):
+        return before + at + after
+    return f"{user[0] if user else ''}:***@{after}"
+
+
+_USER = re.compile("[a-z+]+://[^:]*")
+_SECRET_OPTION = re.compile(
+    "([?&](?:tlsCertificateKeyFilePassword|authMechanismProperties)=)[^&]*", re.IGNORECASE
+)
 
 
 def variable(name: str) -> str:

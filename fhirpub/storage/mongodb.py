@@ -267,6 +267,13 @@ class MongoStore(Store):
                 if (await store.update_one(over, {"$set": {"keys": keys}})).matched_count:
                     return True
 
+    async def identity(self) -> str:
+        # The server gives each collection a UUID, which is one on all members of a set.
+        async with within(self._deadline):
+            looking = await self._database.list_collections(filter={"name": schema.STORE})
+            (found,) = await looking.to_list(None)
+        return bytes(found["info"]["uuid"]).hex()
+
     async def count(self) -> int:
         async with within(self._deadline):
             return int(await self._collection(schema.VERSION).estimated_document_count())

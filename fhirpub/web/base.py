@@ -328,9 +328,11 @@ class BaseHandler:
             self.headers["Retry-After"] = str(problem.retry_after)
 
     def _log_problem(self, problem: Exception) -> None:
-        """Tell the operator of faults, with where and never with what, and of refused tokens."""
+        """Tell of faults, with where and never with what, of refused tokens, and of the store."""
         if isinstance(problem, NotAuthenticated):
             _log.info("not authenticated", reason=problem.reason, request_id=self.request_id)
+        elif isinstance(problem, StoreUnavailable):
+            _log.warning("store unavailable", reason=problem.reason, request_id=self.request_id)
         elif not is_expected(problem):
             _log.error("failed", **where(problem), request_id=self.request_id)
 
