@@ -190,7 +190,7 @@ def check_all(lab: Integrator, reports: Iterable[Sent]) -> None:
 
 
 def check_store(url: str) -> None:
-    """Assert that the engine finds nothing wrong with its data, and that all documents are there."""
+    """Assert that the engine finds nothing wrong with its data, and that no document is lost."""
     if url.startswith("sqlite:"):
         _check_file(Path(url.removeprefix("sqlite:///")))
     else:
