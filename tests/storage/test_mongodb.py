@@ -195,6 +195,7 @@ async def test_no_url_weakens_what_is_sent(url: str) -> None:
     for each in writes:
         assert each["writeConcern"] == {"w": "majority", "j": True}
         assert "txnNumber" in each  # the driver's own retries count once
+        assert "startTransaction" not in each  # whose commit would have an outcome of its own
     levels = [each["readConcern"]["level"] for each in reads]
     assert levels == ["linearizable", "majority", "snapshot", "majority", "majority"]
     for each in sent:
@@ -639,18 +640,69 @@ async def test_a_lost_answer_makes_no_write_ours_that_was_anothers(
     assert proxy.hits == 1
 
 
-async def test_a_write_whose_answer_came_too_late_is_found_to_be_ours(
+async def test_a_write_that_arrives_twice_because_it_was_late_is_ours(
     far: MongoStore, proxy: Proxy
 ) -> None:
     version = a_version()
-    proxy.inject(Fault.STALL)
+    proxy.inject(Fault.STALL, "insert")
     adding = asyncio.create_task(far.add(LAB, version))
-    await asyncio.sleep(1.2)  # the first try has been given up
+    while proxy.hits < 2:  # the first try has been given up
+        await asyncio.sleep(0.01)
 
     proxy.heal()
 
     assert await adding is True
     assert await far.history(LAB, version.id) == [version]
+
+
+async def test_a_first_try_that_arrives_after_the_second_changes_nothing(
+    far: MongoStore, proxy: Proxy
+) -> None:
+    version = a_version()
+    proxy.inject(Fault.STALL, "insert", times=1)
+
+    added = await far.add(LAB, version)
+    proxy.heal()
+    await far.add(LAB, a_version())
+
+    assert added is True
+    assert await far.history(LAB, version.id) == [version]
+
+
+async def test_a_write_for_which_there_is_no_server_has_not_happened(
+    far: MongoStore, proxy: Proxy
+) -> None:
+    version = a_version()
+    proxy.inject(Fault.REFUSE)
+    with pytest.raises(StoreUnavailable):  # by which the driver knows that it is gone
+        await far.latest(LAB, version.id)
+
+    with pytest.raises(StoreUnavailable) as refused:
+        await far.add(LAB, version)
+    proxy.heal()
+
+    assert refused.value.reason == "no server that could be written to was found in time"
+    assert await far.latest(LAB, version.id) is None
+
+
+async def test_a_write_for_which_there_is_no_connection_has_not_happened(proxy: Proxy) -> None:
+    url = f"mongodb://{proxy.address}/t{new_id()}?maxPoolSize=1"
+    store = from_url(url, deadline_seconds=1, production=False)
+    await store.start()
+    version = a_version()
+    proxy.inject(Fault.STALL, "ping")
+    holding = asyncio.ensure_future(store._client.admin.command("ping"))
+    while not proxy.hits:
+        await asyncio.sleep(0.01)
+
+    with pytest.raises(StoreUnavailable) as refused:
+        await store.add(LAB, version)
+    proxy.heal()
+    await holding
+
+    assert refused.value.reason == "WaitQueueTimeoutError"
+    assert await store.latest(LAB, version.id) is None
+    await store.stop()
 
 
 async def test_a_server_that_falls_silent_is_unavailable_in_time(
