@@ -12,8 +12,11 @@ import pytest
 
 from fhirpub.app import OpenStore, opened_store
 from fhirpub.config import Config, StorageConfig
+from fhirpub.errors import StoreUnavailable
+from fhirpub.storage.mongodb import from_url
 from fhirpub.testing.process import ServiceProcess
 from fhirpub.testing.service import RunningService
+from fhirpub.testing.store_contract import LAB, a_version
 from tests.faults.histories import (
     Client,
     assert_right,
@@ -144,6 +147,27 @@ async def test_what_only_the_lost_primary_had_was_never_acknowledged(
 
     assert outcomes == [None, None]
     assert wrong == ""
+
+
+async def test_a_version_that_only_the_lost_primary_had_was_not_added(
+    lose_primary: LosePrimary, set_of_three: ReplicaSet, failover_url: str
+) -> None:
+    version = a_version()  # without documents, whose own write would fail first
+    store = from_url(
+        failover_url, deadline_seconds=_SHORTER_THAN_AN_ELECTION_SECONDS, production=True
+    )
+    await store.start()
+
+    with secondaries_behind(set_of_three):
+        with pytest.raises(StoreUnavailable):
+            await store.add(LAB, version)
+        await asyncio.to_thread(lose_primary, set_of_three)
+    await asyncio.to_thread(set_of_three.primary)
+    await asyncio.to_thread(set_of_three.restore)
+
+    assert await store.latest(LAB, version.id) is None
+    assert await store.add(LAB, version)
+    await store.stop()
 
 
 async def test_what_was_acknowledged_before_a_majority_had_it_is_missed_after_a_failover(
