@@ -41,7 +41,7 @@ from fhirpub.storage.contract import (
     Version,
 )
 from fhirpub.storage.mongodb_documents import Addition
-from fhirpub.storage.mongodb_outcomes import misconfigured, within
+from fhirpub.storage.mongodb_outcomes import answer, misconfigured, within
 from fhirpub.storage.mongodb_reads import Reads
 from fhirpub.storage.mongodb_schema import Database, Records
 from fhirpub.storage.mongodb_server import Concerns, examine
@@ -299,8 +299,7 @@ class MongoStore(Store):
 
     async def _list(self, name: str, wanted: dict[str, Any]) -> list[dict[str, Any]]:
         collection = self._collection(name)
-        async with within(self._deadline):
-            return await collection.find(wanted).to_list(None)
+        return await answer(lambda: collection.find(wanted).to_list(None), seconds=self._deadline)
 
 
 class _Opened:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
 
+from motor.motor_asyncio import AsyncIOMotorCommandCursor, AsyncIOMotorCursor
 from pymongo.read_concern import ReadConcern
 
 from fhirpub.storage.batching import GroupedReads
 from fhirpub.storage.contract import Page, SearchQuery, Version
 from fhirpub.storage.mongodb_documents import LARGEST_INTEGER, Document, Key, version_of
-from fhirpub.storage.mongodb_outcomes import within
+from fhirpub.storage.mongodb_outcomes import answer, within
 from fhirpub.storage.mongodb_schema import VERSION_KEY, Pipeline, Records, page_and_total
 from fhirpub.storage.paging import page_of
+
+Cursor = AsyncIOMotorCursor[dict[str, Any]] | AsyncIOMotorCommandCursor[dict[str, Any]]
 
 _FEW = 4
 """So many resources are looked up by their ids, without a search."""
@@ -63,9 +67,11 @@ class Reads:
             "tenant": tenant,
             "version": {"$lt": LARGEST_INTEGER if below is None else min(below, LARGEST_INTEGER)},
         }
-        async with within(self._seconds):
-            looking = self._versions.find(wanted, sort=[("version", -1)], hint=VERSION_KEY)
-            return [version_of(each) for each in await looking.limit(limit).to_list(None)]
+        newest_first = [("version", -1)]
+        found = await self._answer(
+            lambda: self._versions.find(wanted, sort=newest_first, limit=limit, hint=VERSION_KEY)
+        )
+        return [version_of(each) for each in found]
 
     async def search(self, tenant: str, query: SearchQuery) -> Page:
         """Return a page."""
@@ -76,8 +82,7 @@ class Reads:
             return page_of([each for each in every if each and each.type == query.type], query)
         pipeline, index = page_and_total(tenant, query)
         async with within(self._seconds):
-            looking = self._of_one_moment.aggregate(pipeline, hint=index)
-            found = await looking.to_list(None)
+            found = await self._answer(lambda: self._of_one_moment.aggregate(pipeline, hint=index))
             total = found.pop()["total"] if found and "total" in found[-1] else 0
             keys = [(each["id"], each["version"]) for each in found[: query.limit]]
             # Versions never change: what the page consists of is settled already.
@@ -88,10 +93,13 @@ class Reads:
     async def walk(self, after: Key, limit: int) -> Sequence[tuple[str, Version]]:
         """Return versions of all tenants by the index of their keys."""
         resource_id, version = after
-        async with within(self._seconds):
-            looking = self._versions.find({}, sort=[("id", 1), ("version", 1)], hint=VERSION_KEY)
-            looking = looking.min([("id", resource_id), ("version", version + 1)]).limit(limit)
-            return [(each["tenant"], version_of(each)) for each in await looking.to_list(None)]
+        in_order = [("id", 1), ("version", 1)]
+        first: list[tuple[str, Any]] = [("id", resource_id), ("version", version + 1)]
+        versions = self._versions
+        found = await self._answer(
+            lambda: versions.find({}, sort=in_order, limit=limit, hint=VERSION_KEY).min(first)
+        )
+        return [(each["tenant"], version_of(each)) for each in found]
 
     async def _fetch_latest(self, ids: Collection[str]) -> Mapping[str, Document]:
         # Answered by one step through the index for each id, however many versions there are.
@@ -100,8 +108,7 @@ class Reads:
             {"$sort": {"id": -1, "version": -1}},
             {"$group": {"_id": "$id", "newest": {"$first": "$$ROOT"}}},
         ]
-        async with within(self._seconds):
-            found = await self._versions.aggregate(newest, hint=VERSION_KEY).to_list(None)
+        found = await self._answer(lambda: self._versions.aggregate(newest, hint=VERSION_KEY))
         return {each["_id"]: each["newest"] for each in found}
 
     async def _fetch_exact(self, keys: Collection[Key]) -> Mapping[Key, Document]:
@@ -111,7 +118,8 @@ class Reads:
         for resource_id, version in keys:
             ids[version].append(resource_id)
         wanted = [{"version": version, "id": {"$in": each}} for version, each in ids.items()]
-        async with within(self._seconds):
-            looking = self._versions.find({"$or": wanted}, hint=VERSION_KEY)
-            found = await looking.to_list(None)
+        found = await self._answer(lambda: self._versions.find({"$or": wanted}, hint=VERSION_KEY))
         return {(each["id"], each["version"]): each for each in found}
+
+    async def _answer(self, ask: Callable[[], Cursor]) -> list[dict[str, Any]]:
+        return await answer(lambda: ask().to_list(None), seconds=self._seconds)

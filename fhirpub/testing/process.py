@@ -42,11 +42,10 @@ class ServiceProcess(Service):
         settings: Mapping[str, Mapping[str, Any]] | None = None,
         module: str = _MODULE,
     ) -> None:
-        self.database = folder / "fhirpub.db"
         self.errors = folder / "stderr.txt"
         self.file = folder / "fhirpub.toml"
         tables = {name: dict(table) for name, table in (settings or {}).items()}
-        tables["storage"] = {"url": f"sqlite:///{self.database}", **tables.get("storage", {})}
+        tables["storage"] = {"url": f"sqlite:///{folder}/fhirpub.db", **tables.get("storage", {})}
         tables["server"] = {"port": 0, "workers": workers, **tables.get("server", {})}
         self.file.write_text(_toml(tables))
         self.config = load(self.file, environment={})

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 
-@pytest.fixture(params=["sqlite"])
+@pytest.fixture(params=["sqlite", "mongodb"])
 def store_url(request: pytest.FixtureRequest) -> str:
     """The address of an empty store, by the fixture of its engine."""
     url: str = request.getfixturevalue(f"{request.param}_url")

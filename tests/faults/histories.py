@@ -157,7 +157,17 @@ async def record(
     async with AsyncExitStack() as stack:
         for number, address in enumerate(base_urls, start=clients):
             connection = await stack.enter_async_context(Connection(address, token=lab.token))
-            await _look_again(Client(histories, connection, number), histories)
+            await look_again(Client(histories, connection, number), histories)
+
+
+async def look_again(client: Client, histories: Histories) -> None:
+    """Ask for every report once more, when all is well."""
+    for value in list(histories.of):
+        for call in (Read(), Register(client.marker()), Read()):
+            with suppress(NotSentError):
+                if await client.call(value, call) is not None:
+                    continue
+            histories.strange.append(f"{value}: {call} got no answer at the end.")
 
 
 async def everything_wrong(histories: Histories, config: Config) -> dict[str, list[str]]:
@@ -227,18 +237,9 @@ def _chosen(client: Client, random: Random, version: int) -> Call:
     return Patch(client.marker(), version if what < 0.9 else None)
 
 
-async def _look_again(client: Client, histories: Histories) -> None:
-    for value in list(histories.of):
-        for call in (Read(), Register(client.marker()), Read()):
-            with suppress(NotSentError):
-                if await client.call(value, call) is not None:
-                    continue
-            histories.strange.append(f"{value}: {call} got no answer at the end.")
-
-
 def _outcome(call: Call, answer: Answer) -> Outcome | None:
     """Return what an answer says; None: that the store could not tell."""
-    if answer.status == 503:
+    if answer.status == 503 and answer.headers.get("retry-after", "").isdecimal():
         return None
     if answer.status == 404:
         return Absent()

@@ -15,6 +15,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from pymongo import MongoClient
+
 from fhirpub.fhir.strict_json import dumps, loads
 from fhirpub.testing.service import Answer, Integrator
 from tests.bodies import SYSTEM, document, register_body
@@ -23,6 +25,13 @@ _numbers = count()
 _LARGEST = 200_000
 _REWRITTEN = {"id", "subject", "performer"}
 """What the service changes in a report that is otherwise kept to the letter."""
+_MISSING_DOCUMENTS: list[dict[str, Any]] = [
+    {"$unwind": "$documents"},
+    {"$set": {"blob": {"$concat": ["$tenant", "/", "$documents"]}}},
+    {"$lookup": {"from": "blob", "localField": "blob", "foreignField": "_id", "as": "kept"}},
+    {"$match": {"kept": []}},
+]
+"""What versions name in a database of MongoDB and what is not there."""
 
 
 @dataclass(slots=True)
@@ -180,11 +189,26 @@ def check_all(lab: Integrator, reports: Iterable[Sent]) -> None:
         assert lab.register(each.body).body == each.answer
 
 
-def check_file(database: Path) -> None:
-    """Assert that SQLite finds nothing wrong with its file, and that no document is missing."""
+def check_store(url: str) -> None:
+    """Assert that the engine finds nothing wrong with its data, and that no document is lost."""
+    if url.startswith("sqlite:"):
+        _check_file(Path(url.removeprefix("sqlite:///")))
+    else:
+        _check_database(url)
+
+
+def _check_file(database: Path) -> None:
     with closing(sqlite3.connect(database)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
+
+
+def _check_database(url: str) -> None:
+    with MongoClient[dict[str, Any]](url) as client:
+        database = client.get_default_database()
+        for name in database.list_collection_names():
+            assert database.command("validate", name, full=True)["valid"]
+        assert list(database["version"].aggregate(_MISSING_DOCUMENTS)) == []
 
 
 def _resubmit(lab: Integrator, report: Sent) -> None:

@@ -11,6 +11,7 @@ from random import Random
 
 from fhirpub.testing.process import ServiceProcess
 from tests.faults.histories import Nemesis
+from tests.mongod.replica_set import ReplicaSet
 
 
 def kills(process: ServiceProcess, random: Random, *, workers: int, services: int) -> Nemesis:
@@ -27,6 +28,25 @@ def kills(process: ServiceProcess, random: Random, *, workers: int, services: in
                 await asyncio.to_thread(process.kill)
                 await asyncio.to_thread(process.start)
         await asyncio.sleep(0.2)
+
+    return nemesis
+
+
+def failovers(
+    members: ReplicaSet, random: Random, *, step_downs: int, kills: int, pauses: int
+) -> Nemesis:
+    """Take the primary away so often; it comes back once another has taken over."""
+
+    async def nemesis() -> None:
+        losses = [members.step_down] * step_downs
+        losses += [members.kill_primary] * kills + [members.pause_primary] * pauses
+        random.shuffle(losses)
+        for lose_primary in losses:
+            await asyncio.sleep(random.uniform(0.1, 0.6))
+            await asyncio.to_thread(lose_primary)
+            await asyncio.to_thread(members.primary)
+            await asyncio.sleep(random.uniform(0.1, 0.4))
+            await asyncio.to_thread(members.restore)
 
     return nemesis
 

@@ -7,8 +7,11 @@ from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
+from pymongo import WriteConcern
+
 from fhirpub.app import OpenStore, opened_store
 from fhirpub.config import Config
+from fhirpub.storage.batching import GroupCommit
 from fhirpub.storage.contract import (
     Blob,
     Client,
@@ -18,9 +21,13 @@ from fhirpub.storage.contract import (
     Store,
     Version,
 )
+from fhirpub.storage.mongodb import MongoStore
+from fhirpub.storage.mongodb_schema import BLOB, VERSION
+from fhirpub.storage.mongodb_writes import Additions
 from fhirpub.tenant import Tenant
 from fhirpub.testing.store_contract import new_id
 
+_WEAK_SECONDS = 2.0
 _RACE_SECONDS = 0.02
 """So long a race stays open for others: it must happen, not happen to happen."""
 
@@ -146,6 +153,23 @@ class AcknowledgesTooEarly(StoreAround):
     async def _write_later(self, tenant: str, version: Version, blobs: Collection[Blob]) -> bool:
         await asyncio.sleep(0.1)
         return await self.inner.add(tenant, version, blobs)
+
+
+class AcknowledgesBeforeAMajority(StoreAround):
+    """A version counts as durable as soon as the primary of a replica set has it."""
+
+    def __init__(self, inner: Store) -> None:
+        super().__init__(inner)
+        assert isinstance(inner, MongoStore)
+        collections = inner._open.collections
+        weak = WriteConcern(1)
+        additions = Additions(
+            collections[VERSION].with_options(write_concern=weak),
+            certain=collections[VERSION],
+            blobs=collections[BLOB].with_options(write_concern=weak),
+            seconds=_WEAK_SECONDS,
+        )
+        inner._open.additions = GroupCommit(additions.commit, deadline_seconds=_WEAK_SECONDS)
 
 
 class LetsTwoUpdatesWin(StoreAround):

@@ -15,25 +15,26 @@ import pytest
 
 from fhirpub.testing.process import ServiceProcess
 from fhirpub.testing.service import Integrator
-from tests.faults.load import Publisher, Sent, check_all, check_file, run_until_answers_fail
+from tests.faults.load import Publisher, Sent, check_all, check_store, run_until_answers_fail
 from tests.faults.nemesis import kill_one_worker, wait_until
 
 pytestmark = pytest.mark.slow
 
-_KILLS = 20
+_KILLS = 12
 _MOST_REQUESTS = 60
 _seconds = random.Random(20261121)
 
 
 @pytest.fixture
-def one_process(tmp_path: Path) -> Iterator[ServiceProcess]:
-    with ServiceProcess(tmp_path) as process:
+def one_process(tmp_path: Path, store_url: str) -> Iterator[ServiceProcess]:
+    with ServiceProcess(tmp_path, settings={"storage": {"url": store_url}}) as process:
         yield process
 
 
 @pytest.fixture
-def two_workers(tmp_path: Path) -> Iterator[ServiceProcess]:
-    with ServiceProcess(tmp_path, workers=2) as process:
+def two_workers(tmp_path: Path, store_url: str) -> Iterator[ServiceProcess]:
+    settings = {"storage": {"url": store_url}}
+    with ServiceProcess(tmp_path, workers=2, settings=settings) as process:
         yield process
 
 
@@ -67,7 +68,7 @@ def test_a_killed_service_has_lost_nothing_that_it_acknowledged(
         everything += sent
 
     check_all(lab, random.Random(1).sample(everything, min(200, len(everything))))
-    check_file(one_process.database)
+    check_store(one_process.config.storage.url)
     assert in_doubt > _KILLS, "the kills came when nothing was under way"
 
 
@@ -81,7 +82,7 @@ def test_workers_killed_with_their_supervisor_have_lost_nothing(
         two_workers.start()
         check_all(lab, sent)
 
-    check_file(two_workers.database)
+    check_store(two_workers.config.storage.url)
 
 
 def test_a_killed_worker_is_replaced_while_clients_go_on(two_workers: ServiceProcess) -> None:
@@ -110,7 +111,7 @@ def test_a_killed_worker_is_replaced_while_clients_go_on(two_workers: ServicePro
     sent = list(chain.from_iterable(each.sent for each in publishers))
     in_doubt = [each for each in sent if not each.answer or each.unanswered is not None]
     check_all(lab, [*in_doubt, *random.Random(1).sample(sent, min(200, len(sent)))])
-    check_file(two_workers.database)
+    check_store(two_workers.config.storage.url)
 
 
 def test_a_killed_supervisor_leaves_no_workers_behind(two_workers: ServiceProcess) -> None:

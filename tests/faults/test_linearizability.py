@@ -34,4 +34,4 @@ async def test_every_history_under_kills_is_linearizable(
     await assert_right(histories, two_workers.config, tmp_path)
     unknown = [each for every in histories.of.values() for each in every if each.outcome is None]
     assert unknown, "the kills came when nothing was under way"
-    assert len(histories) > 1000
+    assert len(histories) > 300

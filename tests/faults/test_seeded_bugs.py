@@ -48,10 +48,9 @@ async def test_a_store_that_keeps_its_promises_is_not_complained_of(
 
 @pytest.mark.parametrize("bug", _BUGS)
 async def test_a_broken_promise_is_found_out(
-    bug: type[seeded.StoreAround], store_url: str, seed: int, tmp_path: Path
+    bug: type[seeded.StoreAround], seed: int, tmp_path: Path
 ) -> None:
-    open_store = seeded.opening(bug)
-    with RunningService(tmp_path, store_url=store_url, open_store=open_store) as service:
+    with RunningService(tmp_path, open_store=seeded.opening(bug)) as service:
         lab = service.integrator()
         wrong = await wrong_after_a_while(lab, seed=seed, config=service.config)
 
@@ -59,11 +58,9 @@ async def test_a_broken_promise_is_found_out(
 
 
 async def test_what_was_acknowledged_too_early_is_missed_after_a_kill(
-    store_url: str, seed: int, tmp_path: Path
+    seed: int, tmp_path: Path
 ) -> None:
-    settings = {"storage": {"url": store_url}}
-    module = "tests.faults.too_early"
-    with ServiceProcess(tmp_path, settings=settings, module=module) as process:
+    with ServiceProcess(tmp_path, module="tests.faults.too_early") as process:
         lab = process.integrator()
         histories = await of_lab(lab, seed=seed)
 

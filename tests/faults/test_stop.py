@@ -19,7 +19,7 @@ from fhirpub.fhir.strict_json import dumps, loads
 from fhirpub.testing.process import ServiceProcess
 from fhirpub.testing.service import Integrator
 from tests.bodies import document, register_body
-from tests.faults.load import Publisher, check_all, check_file, run_until_answers_fail
+from tests.faults.load import Publisher, check_all, check_store, run_until_answers_fail
 
 pytestmark = pytest.mark.slow
 
@@ -74,7 +74,7 @@ def test_a_stop_under_load_loses_nothing_and_cuts_no_answer_off(process: Service
         failures = list(chain.from_iterable(each.failures for each in publishers))
         assert all(is_before_any_answer(each) for each in failures), failures
 
-    check_file(process.database)
+    check_store(process.config.storage.url)
 
 
 def is_before_any_answer(failure: Exception) -> bool:

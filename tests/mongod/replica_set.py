@@ -14,7 +14,11 @@ from pymongo.errors import PyMongoError
 from tests.mongod.server import SET_NAME, Mongod, eventually
 from tests.proxy import Proxy
 
-_SETTINGS = {"electionTimeoutMillis": 1000, "heartbeatIntervalMillis": 200}
+_SETTINGS = {
+    "electionTimeoutMillis": 1000,
+    "heartbeatIntervalMillis": 200,
+    "heartbeatTimeoutSecs": 1,
+}
 _STEP_DOWN_SECONDS = 10
 _CATCH_UP_SECONDS = 5
 

@@ -29,11 +29,15 @@ _END_SECONDS = 30.0
 _FAREWELL_SECONDS = 0.5
 _PATIENCE_SECONDS = 30.0
 _POLL_SECONDS = 0.02
+# A set of one writes its journal only so often when it reads `linearizable`. A secondary whose
+# source falls silent waits that many seconds before it takes another.
 _OPTIONS = f"""
     --replSet {SET_NAME} --bind_ip {HOST} --nounixsocket
     --wiredTigerCacheSizeGB 0.25 --oplogSize 64
+    --journalCommitInterval 5
     --setParameter enableTestCommands=1
     --setParameter diagnosticDataCollectionEnabled=false
+    --setParameter oplogNetworkTimeoutBufferSeconds=1
     --setParameter shutdownTimeoutMillisForSignaledShutdown=100
 """.split()
 # Reads one line, or the end of its input when the process that started it has died.

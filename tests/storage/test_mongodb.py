@@ -42,6 +42,7 @@ from fhirpub.testing.store_contract import (
 )
 from tests.mongod.executable import executable
 from tests.mongod.replica_set import ReplicaSet
+from tests.proxy import Fault, Proxy
 
 Database = PymongoDatabase[dict[str, Any]]
 Admin = pymongo.MongoClient[dict[str, Any]]
@@ -194,6 +195,7 @@ async def test_no_url_weakens_what_is_sent(url: str) -> None:
     for each in writes:
         assert each["writeConcern"] == {"w": "majority", "j": True}
         assert "txnNumber" in each  # the driver's own retries count once
+        assert "startTransaction" not in each  # whose commit would have an outcome of its own
     levels = [each["readConcern"]["level"] for each in reads]
     assert levels == ["majority", "majority", "snapshot", "majority", "majority"]
     for each in sent:
@@ -597,60 +599,21 @@ async def test_without_its_documents_no_version_is_added_and_others_are(
     assert await tried.latest(LAB, version.id) is None
 
 
-class Proxy:
-    """A way to a server on which an answer can get lost."""
-
-    def __init__(self, server: str) -> None:
-        self.server = server.split(":")
-        self.address = ""
-        self.losing = False
-        self.mute = False
-        self.connections: set[asyncio.Task[None] | None] = set()
-
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.connections.add(asyncio.current_task())
-        answers, questions = await asyncio.open_connection(*self.server)
-        ways = [self.carry(reader, questions), self.carry(answers, writer, losing=True)]
-        tasks = [asyncio.create_task(each) for each in ways]
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        for each in tasks:
-            each.cancel()
-        for end in (writer, questions):
-            end.close()
-        await asyncio.gather(
-            *tasks, *(end.wait_closed() for end in (writer, questions)), return_exceptions=True
-        )
-
-    async def carry(
-        self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, *, losing: bool = False
-    ) -> None:
-        while data := await source.read(65_536):
-            if losing and self.losing and b"\x10n\0" in data:  # the answer to a write
-                self.losing = False
-                return
-            while self.mute:
-                await asyncio.sleep(0.01)
-            sink.write(data)
-
-
 @pytest.fixture
-async def proxy(single: str) -> AsyncGenerator[Proxy]:
-    proxy = Proxy(single)
-    server = await asyncio.start_server(proxy.serve, "127.0.0.1", 0)
-    proxy.address = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    yield proxy
-    server.close()
-    await asyncio.gather(*filter(None, proxy.connections), return_exceptions=True)
+def proxy(single: str) -> Iterator[Proxy]:
+    """A way to a single server, where the driver itself tries no write again."""
+    with Proxy(int(single.rpartition(":")[2])) as proxy:
+        yield proxy
 
 
 @pytest.fixture
 async def far(proxy: Proxy) -> AsyncGenerator[MongoStore]:
-    """A store behind the proxy; on a single server, where the driver does not retry writes."""
+    """A store behind the proxy."""
     url = f"mongodb://{proxy.address}/t{new_id()}"
     store = from_url(url, deadline_seconds=2, production=False)
     await store.start()
     yield store
-    proxy.mute = False
+    proxy.heal()
     await store.stop()
 
 
@@ -658,11 +621,11 @@ async def test_a_write_whose_answer_was_lost_is_found_to_be_ours(
     far: MongoStore, proxy: Proxy
 ) -> None:
     versions = [a_version() for _ in range(10)]
-    proxy.losing = True
+    proxy.inject(Fault.CUT_REPLY, "insert", times=1)
 
     added = await asyncio.gather(*(far.add(LAB, each) for each in versions))
 
-    assert not proxy.losing
+    assert proxy.hits == 1
     assert all(added)
     assert await found(far, query()) == {each.id for each in versions}
 
@@ -672,30 +635,82 @@ async def test_a_lost_answer_makes_no_write_ours_that_was_anothers(
 ) -> None:
     version = a_version()
     await far.add(LAB, version)
-    proxy.losing = True
+    proxy.inject(Fault.CUT_REPLY, "insert", times=1)
 
     assert await far.add(LAB, replace(version, body=b"other")) is False
-    assert not proxy.losing
+    assert proxy.hits == 1
 
 
-async def test_a_write_whose_answer_came_too_late_is_found_to_be_ours(
+async def test_a_write_that_arrives_twice_because_it_was_late_is_ours(
     far: MongoStore, proxy: Proxy
 ) -> None:
     version = a_version()
-    proxy.mute = True
+    proxy.inject(Fault.STALL, "insert")
     adding = asyncio.create_task(far.add(LAB, version))
-    await asyncio.sleep(1.2)  # the first try has been given up
+    async with asyncio.timeout(2):
+        while proxy.hits < 2:  # the first try has been given up
+            await asyncio.sleep(0.01)
 
-    proxy.mute = False
+    proxy.heal()
 
     assert await adding is True
     assert await far.history(LAB, version.id) == [version]
 
 
+async def test_a_first_try_that_arrives_after_the_second_changes_nothing(
+    far: MongoStore, proxy: Proxy
+) -> None:
+    version = a_version()
+    proxy.inject(Fault.STALL, "insert", times=1)
+
+    added = await far.add(LAB, version)
+    proxy.heal()
+    await far.add(LAB, a_version())
+
+    assert added is True
+    assert await far.history(LAB, version.id) == [version]
+
+
+async def test_a_write_for_which_there_is_no_server_has_not_happened(
+    far: MongoStore, proxy: Proxy
+) -> None:
+    version = a_version()
+    proxy.inject(Fault.REFUSE)
+    with pytest.raises(StoreUnavailable):  # by which the driver knows that it is gone
+        await far.latest(LAB, version.id)
+
+    with pytest.raises(StoreUnavailable) as refused:
+        await far.add(LAB, version)
+    proxy.heal()
+
+    assert refused.value.reason == "no server that could be written to was found in time"
+    assert await far.latest(LAB, version.id) is None
+
+
+async def test_a_write_for_which_there_is_no_connection_has_not_happened(proxy: Proxy) -> None:
+    url = f"mongodb://{proxy.address}/t{new_id()}?maxPoolSize=1"
+    store = from_url(url, deadline_seconds=1, production=False)
+    await store.start()
+    version = a_version()
+    proxy.inject(Fault.STALL, "ping")
+    holding = asyncio.ensure_future(store._client.admin.command("ping"))
+    while not proxy.hits:
+        await asyncio.sleep(0.01)
+
+    with pytest.raises(StoreUnavailable) as refused:
+        await store.add(LAB, version)
+    proxy.heal()
+    await holding
+
+    assert refused.value.reason == "WaitQueueTimeoutError"
+    assert await store.latest(LAB, version.id) is None
+    await store.stop()
+
+
 async def test_a_server_that_falls_silent_is_unavailable_in_time(
     far: MongoStore, proxy: Proxy
 ) -> None:
-    proxy.mute = True
+    proxy.inject(Fault.STALL)
     begun = time.monotonic()
 
     ended = await asyncio.gather(
@@ -715,7 +730,7 @@ async def test_a_server_that_falls_silent_is_unavailable_in_time(
 
     assert time.monotonic() - begun < 3
     assert all(isinstance(each, StoreUnavailable) for each in ended)
-    proxy.mute = False
+    proxy.heal()
     assert await far.add(LAB, a_version())
 
 

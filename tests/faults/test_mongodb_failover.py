@@ -1,0 +1,182 @@
+"""Primaries of a replica set come and go: clients see a delay or a 503, and nothing is lost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from fhirpub.app import OpenStore, opened_store
+from fhirpub.config import Config, StorageConfig
+from fhirpub.errors import StoreUnavailable
+from fhirpub.storage.mongodb import from_url
+from fhirpub.testing.process import ServiceProcess
+from fhirpub.testing.service import RunningService
+from fhirpub.testing.store_contract import LAB, a_version
+from tests.faults.histories import (
+    Client,
+    assert_right,
+    everything_wrong,
+    look_again,
+    of_lab,
+    record,
+)
+from tests.faults.linearizability import Outcome, Patch, Register, Registered, Updated
+from tests.faults.load import check_store
+from tests.faults.nemesis import failovers
+from tests.faults.seeded import AcknowledgesBeforeAMajority, opening
+from tests.faults.wire import Connection
+from tests.mongod.replica_set import ReplicaSet
+from tests.mongod.server import Mongod
+
+pytestmark = pytest.mark.slow
+
+_SHORTER_THAN_AN_ELECTION_SECONDS = 1.5
+_LONGER_THAN_AN_ELECTION_SECONDS = 8.0
+
+LosePrimary = Callable[[ReplicaSet], Mongod]
+
+_LOSSES = [ReplicaSet.step_down, ReplicaSet.kill_primary, ReplicaSet.pause_primary]
+_SUDDEN_LOSSES = [ReplicaSet.kill_primary, ReplicaSet.pause_primary]
+
+
+@pytest.fixture
+def failover_url(set_of_three: ReplicaSet, request: pytest.FixtureRequest) -> str:
+    """A database of one test on the set of three."""
+    return set_of_three.url(f"t{abs(hash(request.node.name))}")
+
+
+@pytest.fixture
+def two_workers(tmp_path: Path, failover_url: str) -> Iterator[ServiceProcess]:
+    storage = {"url": failover_url, "deadline_seconds": _SHORTER_THAN_AN_ELECTION_SECONDS}
+    with ServiceProcess(tmp_path, workers=2, settings={"storage": storage}) as process:
+        yield process
+
+
+async def test_every_history_under_failovers_is_linearizable(
+    two_workers: ServiceProcess, set_of_three: ReplicaSet, seed: int, tmp_path: Path
+) -> None:
+    lab = two_workers.integrator()
+    histories = await of_lab(lab, seed=seed)
+    nemesis = failovers(set_of_three, Random(seed), step_downs=5, kills=5, pauses=2)
+
+    await record([two_workers.base_url], lab, histories, nemesis=nemesis)
+
+    await assert_right(histories, two_workers.config, tmp_path)
+    check_store(two_workers.config.storage.url)
+    unknown = [each for every in histories.of.values() for each in every if each.outcome is None]
+    assert unknown, "the primaries were lost when nothing was under way"
+    assert len(histories) > 300
+
+
+@pytest.mark.parametrize("lose_primary", _LOSSES)
+async def test_within_the_deadline_a_failover_is_only_a_delay(
+    lose_primary: LosePrimary, set_of_three: ReplicaSet, failover_url: str, tmp_path: Path
+) -> None:
+    config = Config(storage=StorageConfig(deadline_seconds=_LONGER_THAN_AN_ELECTION_SECONDS))
+    with RunningService(tmp_path, config=config, store_url=failover_url) as service:
+        histories = await of_lab(lab := service.integrator(), seed=0)
+        async with Connection(service.base_url, token=lab.token) as connection:
+            client = Client(histories, connection, 0)
+            losing = asyncio.create_task(asyncio.to_thread(lose_primary, set_of_three))
+            outcomes = [
+                await client.call(f"report {number}", Register(f"content {number}"))
+                for number in range(30)
+            ]
+            await losing
+
+    assert outcomes == [Registered(f"content {number}") for number in range(30)]
+
+
+@contextmanager
+def secondaries_behind(members: ReplicaSet) -> Iterator[None]:
+    """Let no secondary take over what the primary writes, though they are there to vote."""
+    primary = members.primary()
+    with ExitStack() as stack:
+        for each in members.members:
+            if each is not primary:
+                stack.enter_context(each.failing("stopReplProducer"))
+        yield
+
+
+async def outcomes_and_complaints(
+    members: ReplicaSet, lose_primary: LosePrimary, service: RunningService
+) -> tuple[list[Outcome | None], str]:
+    """Let writes reach the primary alone, which is lost; return what clients and audit say."""
+    lab = service.integrator()
+    histories = await of_lab(lab, seed=0)
+    async with Connection(service.base_url, token=lab.token) as connection:
+        client = Client(histories, connection, 0)
+        await client.call("known", Register("first"))
+        await asyncio.to_thread(members.settle)
+        with secondaries_behind(members):
+            outcomes = [
+                await client.call("new", Register("lost")),
+                await client.call("known", Patch("lost too", 1)),
+            ]
+            await asyncio.to_thread(lose_primary, members)
+        await asyncio.to_thread(members.primary)  # another takes over before this one returns
+        await asyncio.to_thread(members.restore)
+        await look_again(client, histories)
+    wrong = await everything_wrong(histories, service.config)
+    return outcomes, "\n".join(each for every in wrong.values() for each in every)
+
+
+@pytest.fixture(params=_SUDDEN_LOSSES)
+def lose_primary(request: pytest.FixtureRequest) -> LosePrimary:
+    chosen: LosePrimary = request.param
+    return chosen
+
+
+@contextmanager
+def service_of(folder: Path, url: str, open_store: OpenStore) -> Iterator[RunningService]:
+    config = Config(storage=StorageConfig(deadline_seconds=_SHORTER_THAN_AN_ELECTION_SECONDS))
+    with RunningService(folder, config=config, store_url=url, open_store=open_store) as service:
+        yield service
+
+
+async def test_what_only_the_lost_primary_had_was_never_acknowledged(
+    lose_primary: LosePrimary, set_of_three: ReplicaSet, failover_url: str, tmp_path: Path
+) -> None:
+    with service_of(tmp_path, failover_url, opened_store) as service:
+        outcomes, wrong = await outcomes_and_complaints(set_of_three, lose_primary, service)
+
+    assert outcomes == [None, None]
+    assert wrong == ""
+
+
+async def test_a_version_that_only_the_lost_primary_had_was_not_added(
+    lose_primary: LosePrimary, set_of_three: ReplicaSet, failover_url: str
+) -> None:
+    version = a_version()  # without documents, whose own write would fail first
+    store = from_url(
+        failover_url, deadline_seconds=_SHORTER_THAN_AN_ELECTION_SECONDS, production=True
+    )
+    await store.start()
+
+    with secondaries_behind(set_of_three):
+        with pytest.raises(StoreUnavailable):
+            await store.add(LAB, version)
+        await asyncio.to_thread(lose_primary, set_of_three)
+    await asyncio.to_thread(set_of_three.primary)
+    await asyncio.to_thread(set_of_three.restore)
+
+    assert await store.latest(LAB, version.id) is None
+    assert await store.add(LAB, version)
+    await store.stop()
+
+
+async def test_what_was_acknowledged_before_a_majority_had_it_is_missed_after_a_failover(
+    lose_primary: LosePrimary, set_of_three: ReplicaSet, failover_url: str, tmp_path: Path
+) -> None:
+    open_store = opening(AcknowledgesBeforeAMajority)
+    with service_of(tmp_path, failover_url, open_store) as service:
+        outcomes, wrong = await outcomes_and_complaints(set_of_three, lose_primary, service)
+
+    assert [type(each) for each in outcomes] == [Registered, Updated]
+    assert "Version 1 was told to be lost, and is" in wrong
+    assert "Version 2 was told to be lost too, and is nothing" in wrong
