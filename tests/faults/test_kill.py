@@ -7,7 +7,8 @@ import random
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import chain
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from tests.faults.nemesis import kill_one_worker, wait_until
 
 pytestmark = pytest.mark.slow
 
-_KILLS = 12
+_KILLS = 20
 _MOST_REQUESTS = 60
 _seconds = random.Random(20261121)
 
@@ -85,6 +86,10 @@ def test_workers_killed_with_their_supervisor_have_lost_nothing(
     check_store(two_workers.config.storage.url)
 
 
+def _all_went_on(publishers: Sequence[Publisher], answered: Sequence[int]) -> bool:
+    return all(len(p.acknowledged) > n for p, n in zip(publishers, answered, strict=True))
+
+
 def test_a_killed_worker_is_replaced_while_clients_go_on(two_workers: ServiceProcess) -> None:
     lab = two_workers.integrator()
     publishers = publishers_of(lab, seed=2000)
@@ -100,12 +105,13 @@ def test_a_killed_worker_is_replaced_while_clients_go_on(two_workers: ServicePro
         time.sleep(0.25)
         kill_one_worker(two_workers, kill % 2)
     answered = [len(each.acknowledged) for each in publishers]
-    time.sleep(0.5)
+    went_on = partial(_all_went_on, publishers, answered)
+    all_went_on = wait_until(went_on, seconds=15)
     enough.set()
     for each in threads:
         each.join()
 
-    assert all(len(p.acknowledged) > n for p, n in zip(publishers, answered, strict=True))
+    assert all_went_on
     assert [each.refusals for each in publishers if each.refusals] == []
     assert any(each.failures for each in publishers)
     sent = list(chain.from_iterable(each.sent for each in publishers))
