@@ -22,12 +22,11 @@ Network = IPv4Network | IPv6Network
 LONGEST_URL = 2048
 
 _URL = re.compile(
-    r"(?P<scheme>https?)://"
+    r"(?P<scheme>[Hh][Tt][Tt][Pp][Ss]?)://"
     r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\x00-\x20\x7f/?#@:%\\\[\]]+)"
     r"(?::(?P<port>[1-9][0-9]{0,4}))?"
     r"(?P<rest>(?:/(?:[A-Za-z0-9._~!$&'()*+,;=:@/-]|%[0-9A-Fa-f]{2})*)?"
-    r"(?:\?(?:[A-Za-z0-9._~!$&'()*+,;=:@/?-]|%[0-9A-Fa-f]{2})*)?)",
-    re.IGNORECASE,
+    r"(?:\?(?:[A-Za-z0-9._~!$&'()*+,;=:@/?-]|%[0-9A-Fa-f]{2})*)?)"
 )
 _LABEL = re.compile(r"(?!-)[a-z0-9-]{1,63}(?<!-)")
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
@@ -210,7 +209,7 @@ def _canonical_host(host: str) -> str:
 
 def _to_ascii(host: str) -> str:
     try:
-        return idna.encode(host, uts46=True, std3_rules=True).decode()
+        return idna.encode(host, uts46=True).decode()
     except UnicodeError:
         raise _refused("has a host that is no internationalized name") from None
 

@@ -153,6 +153,15 @@ async def test_what_the_body_of_an_answer_does_changes_nothing(
     assert time.monotonic() - begun < LONGEST_SECONDS
 
 
+async def test_an_endless_body_is_not_read_until_the_time_is_up(
+    sender: Sender, receiver: Receiver
+) -> None:
+    outcome = await sent(sender, receiver, Reply(misbehaviour="endless-body"))
+
+    assert outcome.duration < 1000 * TOTAL_SECONDS
+    assert len(outcome.answer) == 4096
+
+
 async def test_a_receiver_that_answers_late_is_not_waited_for(
     sender: Sender, receiver: Receiver
 ) -> None:

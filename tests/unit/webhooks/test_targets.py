@@ -103,7 +103,7 @@ def test_nothing_is_permitted_that_python_knows_not_to_be_global(
 
 
 @pytest.mark.parametrize(
-    "target", [HTTP, Target("", "", 80, tls=False), Target("", "", 22, tls=True)]
+    "target", [HTTP, Target("", "", 443, tls=False), Target("", "", 22, tls=True)]
 )
 def test_a_public_address_needs_tls_and_one_of_the_ports(target: Target) -> None:
     assert not RULES.permits("8.8.8.8", target)
@@ -200,6 +200,7 @@ def test_a_url_has_one_canonical_form(url: str, canonical: str | None) -> None:
         *("https://user@a.example/", "https://user:pw@a.example/", "https://@a.example/"),
         *("https://a.example/#f", "https://a.example#", "https://a.example\\@b.example/"),
         *("https://a.example /", " https://a.example/", "https://a.example/\n", "https://a\t.b/"),
+        *("http\u017f://a.example/", "https://a.example/\u017f", "https://a.example/\u212a"),
         *("https://a.example/a b", "https://a.example/ñ", "https://a.example/%zz"),
         *("https://a.example/\r\nHost: b", "https://a.example:/", "https://a.example:0443/"),
         *("https://a.example:99999999/", "https://[::1%25lo]/", "https://[v1.a]/", "https://[]/"),
