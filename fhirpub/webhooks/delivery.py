@@ -1,4 +1,4 @@
-"""One attempt to deliver an event, by aiohttp, whatever the receiver does (D-169 to D-171)."""
+"""One attempt to deliver an event, by aiohttp, whatever the receiver does (D-174 to D-176)."""
 
 from __future__ import annotations
 

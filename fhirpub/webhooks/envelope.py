@@ -16,7 +16,7 @@ from fhirpub.storage.contract import Version
 
 API_VERSION = "1"
 LARGEST_BODY = 20_000
-"""Bytes of a body; what would be larger is told with ids only (D-165)."""
+"""Bytes of a body; what would be larger is told with ids only (D-170)."""
 
 Payload = Literal["standard", "id-only"]
 """What an endpoint is told: all that the resource's type tells, or nothing but ids."""
@@ -90,7 +90,7 @@ def events_of(version: Version, *, fhir_url: str) -> tuple[WebhookEvent, ...]:
 
 
 def event_id(stored_id: str) -> str:
-    """Return an event's name on the wire: ``<uuid>.2.1`` is ``evt_<32 hex digits>_2_1`` (D-164).
+    """Return an event's name on the wire: ``<uuid>.2.1`` is ``evt_<32 hex digits>_2_1`` (D-169).
 
     Signatures separate their parts by dots, so that an id may not hold one.
     """
@@ -98,5 +98,5 @@ def event_id(stored_id: str) -> str:
 
 
 def transaction_id(version: Version) -> str:
-    """Return the name of the commit that made a version; all its events share it (D-164)."""
+    """Return the name of the commit that made a version; all its events share it (D-169)."""
     return f"req_{version.id.replace('-', '')}_{version.version}"

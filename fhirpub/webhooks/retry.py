@@ -1,6 +1,6 @@
 """What an attempt leads to: when to try again, and when to leave a receiver in peace; all pure.
 
-Times are milliseconds UTC, waits are in seconds (D-172 to D-175).
+Times are milliseconds UTC, waits are in seconds (D-177 to D-180).
 """
 
 from __future__ import annotations

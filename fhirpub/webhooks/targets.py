@@ -1,7 +1,7 @@
 """Where webhooks may be sent: never into our own network, unless the operator says so.
 
 A URL is judged when it is registered; every address is judged again when it is dialled, because
-a name may resolve to another one by then (D-167 to D-169).
+a name may resolve to another one by then (D-172 to D-174).
 """
 
 from __future__ import annotations
