@@ -17,7 +17,6 @@ from bench.load import Result
 from bench.memory import Memory
 from bench.works import WORKS
 
-RESULTS = Path(__file__).with_name("RESULTS.md")
 AIMS = {
     ("sqlite", "register"): 0.45,
     ("sqlite", "read"): 0.60,
@@ -126,8 +125,14 @@ def table(outcomes: Sequence[Outcome]) -> str:
     return "\n".join([lines[0], rule, *lines[1:]])
 
 
+def results_file(storage: str) -> Path:
+    """Return where the results on a kind of storage are kept."""
+    name = "RESULTS.md" if storage == "sqlite" else f"RESULTS-{storage}.md"
+    return Path(__file__).with_name(name)
+
+
 def document(outcomes: Sequence[Outcome], conditions: Conditions) -> str:
-    """Return the text of ``RESULTS.md``."""
+    """Return the text of the file of results."""
     ceiling = ", ".join(f"{rate:,.0f}/s {name}" for name, rate in conditions.ceiling.items())
     storages = ", ".join(sorted({each.storage for each in outcomes}))
     lines = [

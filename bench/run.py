@@ -11,15 +11,18 @@ import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+import tempfile
+from collections.abc import Callable, Generator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import NoReturn
 
 from bench.load import Result
 from bench.memory import memory
 from bench.proof import WrongAnswer, prove
-from bench.report import RESULTS, Conditions, Outcome, document, machine, table, today
+from bench.report import Conditions, Outcome, document, machine, results_file, table, today
 from bench.targets import (
     DEFAULT_COMMAND,
     DEFAULT_STORAGE_URL,
@@ -30,6 +33,7 @@ from bench.targets import (
     service,
 )
 from bench.works import WORKS
+from tests.mongod.replica_set import ReplicaSet
 
 SERIALS_OF_A_RUN = 10_000_000
 _WARM_UP_SECONDS = 0.3
@@ -144,9 +148,25 @@ def _bench(arguments: argparse.Namespace) -> Bench:
     )
 
 
+@contextmanager
+def _mongodb() -> Generator[str]:
+    """Start a replica set of one member; yield the address of a database for each work."""
+    with (
+        tempfile.TemporaryDirectory(prefix="fhirpub-bench-") as name,
+        ReplicaSet(Path(name)) as db,
+    ):
+        yield db.url("bench-{work}")
+
+
 def _run(arguments: argparse.Namespace) -> bool:
     """Measure every chosen work, tell the results, and return whether all answers were right."""
-    bench = _bench(arguments)
+    with ExitStack() as stack:
+        if arguments.mongodb:
+            arguments.storage_url = stack.enter_context(_mongodb())
+        return _measure_all(arguments, _bench(arguments))
+
+
+def _measure_all(arguments: argparse.Namespace, bench: Bench) -> bool:
     progress("the load generator's own ceiling")
     limits = measure_ceiling(bench)
     progress("  " + ", ".join(f"{name} {rate:,.0f}/s" for name, rate in limits.items()))
@@ -159,7 +179,8 @@ def _run(arguments: argparse.Namespace) -> bool:
     )
     _tell(outcomes, conditions, as_json=arguments.json)
     if arguments.write:
-        RESULTS.write_text(document(outcomes, conditions), encoding="utf-8")
+        text = document(outcomes, conditions)
+        results_file(bench.storage).write_text(text, encoding="utf-8")
     return not any(outcome.errors for outcome in outcomes)
 
 
@@ -207,13 +228,16 @@ def _parser() -> argparse.ArgumentParser:
         help="{directory} is a new directory, {work} the name of the work (default: %(default)s)",
     )
     parser.add_argument(
+        "--mongodb", action="store_true", help="measure on the MongoDB server that the tests use"
+    )
+    parser.add_argument(
         "--command",
         type=shlex.split,
         default=DEFAULT_COMMAND,
         help="what plays `fhirpub`, such as the one of another clone",
     )
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    parser.add_argument("--write", action="store_true", help="write bench/RESULTS.md")
+    parser.add_argument("--write", action="store_true", help="write the file of results")
     return parser
 
 

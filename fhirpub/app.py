@@ -32,9 +32,11 @@ from fhirpub.logs import configure, logger, where
 from fhirpub.plugin_loader import load
 from fhirpub.storage import mongodb, sqlite
 from fhirpub.storage.contract import Store
+from fhirpub.web.body_room import BodyRoom
 from fhirpub.web.body_watch import BodyWatch
 from fhirpub.web.front import Front
 from fhirpub.web.rate_limit import RateLimit
+from fhirpub.web.readiness import Readiness
 from fhirpub.web.services import Services
 from fhirpub.workers import supervise
 
@@ -108,6 +110,10 @@ async def opened(
             clock=clock,
             rate_limit=RateLimit(config.limits.requests_per_client, clock),
             bodies=BodyWatch(config.limits.body_seconds),
+            body_room=BodyRoom(
+                config.limits.large_bodies_bytes, patience_seconds=config.limits.body_seconds
+            ),
+            readiness=Readiness(store.check),
             statement=statement(context),
             own_resources=own_resources(context),
         )

@@ -144,10 +144,19 @@ class LimitsConfig:
         "How much of a body that is too large is read and thrown away, so that the client sees "
         "its 413; beyond it the connection is closed.",
     )
+    large_bodies_bytes: int = _setting(
+        67_108_864,
+        "Bodies above 64 KiB that one process takes at the same time, in bytes together. The "
+        "next waits for its turn before it is read, for body_seconds at most; then 503. A body "
+        "that is larger than this goes alone. Memory for some four times as much is needed.",
+    )
     resource_bytes: int = _setting(
         8_388_608, "Largest resource with its parts, without its documents; larger: 413."
     )
-    body_seconds: float = _setting(30.0, "Longest wait for the whole body of a request.")
+    body_seconds: float = _setting(
+        30.0,
+        "Longest wait for the whole body of a request, and before it for its turn if it is large.",
+    )
     idle_seconds: float = _setting(60.0, "How long an idle connection is kept.")
     requests_per_client: int = _setting(
         0, "Requests a minute that one client may make before it gets 429; 0: no limit."
@@ -259,6 +268,24 @@ def load(file: Path | None = None, *, environment: Mapping[str, str] | None = No
 def reference() -> str:
     """Return the reference configuration: every key, commented, with its default."""
     return "\n".join([*_HEAD, *described(typing.get_type_hints(Config))]) + "\n"
+
+
+def without_password(url: str) -> str:
+    """Return a store's URL as it may be shown.
+
+    A password that should have been escaped may hold any character: it ends at the last ``@``.
+    """
+    before, at, after = _SECRET_OPTION.sub(r"\1***", url).rpartition("@")
+    user = _USER.match(before)
+    if not at or (user and user.end() == len(before)):
+        return before + at + after
+    return f"{user[0] if user else ''}:***@{after}"
+
+
+_USER = re.compile("[a-z+]+://[^:]*")
+_SECRET_OPTION = re.compile(
+    "([?&](?:tlsCertificateKeyFilePassword|authMechanismProperties)=)[^&]*", re.IGNORECASE
+)
 
 
 def variable(name: str) -> str:

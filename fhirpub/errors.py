@@ -139,6 +139,14 @@ class Throttled(FhirpubError):
         self.retry_after = retry_after
 
 
+class Busy(FhirpubError):
+    """Too many large bodies are under way; the same request may come again after some seconds."""
+
+    def __init__(self, *, retry_after: int) -> None:
+        super().__init__("too many large requests at the moment, send the same request again")
+        self.retry_after = retry_after
+
+
 class TokenRefused(FhirpubError):
     """The token endpoint refuses. ``error`` is the word of RFC 6749 section 5.2 (D-25 to D-29).
 

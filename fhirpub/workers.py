@@ -20,6 +20,8 @@ _MOST_DEATHS = 20
 _SECONDS = 60
 """How many workers may die within which time: more, and starting anew mends nothing."""
 
+_STOPS = (signal.SIGTERM, signal.SIGINT)
+
 _log = logger()
 
 Work = Callable[[Callable[[str], None]], None]
@@ -32,27 +34,27 @@ def supervise(count: int, work: Work, *, announce: Callable[[], None]) -> int:
     Workers stop by themselves when the supervisor is gone, even if it was killed.
     """
     workers = _Workers(work)
-    signal.signal(signal.SIGTERM, workers.stop)
-    signal.signal(signal.SIGINT, workers.stop)
+    for number in _STOPS:
+        signal.signal(number, workers.stop)
     for _ in range(count):
         workers.start()
-    ready = workers.all_ready(count)
-    if ready and not workers.stopping:
+    started = workers.all_started(count)
+    if started and not workers.stopping:
         announce()
     deaths: deque[float] = deque(maxlen=_MOST_DEATHS)
     while workers.pids:
         pid, status = os.wait()
         workers.pids.discard(pid)
-        if workers.stopping or not ready:
+        if workers.stopping or not started:
             continue
         deaths.append(time.monotonic())
         _log.error("worker died", pid=pid, status=os.waitstatus_to_exitcode(status))
         if len(deaths) == _MOST_DEATHS and deaths[-1] - deaths[0] < _SECONDS:
             workers.stop()
-            ready = False
+            started = False
             continue
         workers.start()
-    return 0 if ready else 1
+    return 0 if started else 1
 
 
 class _Workers:
@@ -66,13 +68,15 @@ class _Workers:
         self._lifeline = os.pipe()
 
     def start(self) -> None:
-        """Start one more."""
-        pid = os.fork()
-        if not pid:
-            self._run()
-        self.pids.add(pid)
-        if self.stopping:  # told to while this one started
-            _terminate(pid)
+        """Start one more, unless they are told to stop."""
+        # Python forgets a signal that meets a child before its fork is done: let it wait.
+        signal.pthread_sigmask(signal.SIG_BLOCK, _STOPS)
+        if not self.stopping:
+            pid = os.fork()
+            if not pid:
+                self._run()
+            self.pids.add(pid)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPS)
 
     def stop(self, _number: int = 0, _frame: FrameType | None = None) -> None:
         """Stop them all; also the handler of signals."""
@@ -80,17 +84,20 @@ class _Workers:
         for pid in self.pids:
             _terminate(pid)
 
-    def all_ready(self, count: int) -> bool:
-        """Return whether every worker said that it is ready; one that ends stops the others."""
+    def all_started(self, count: int) -> bool:
+        """Wait until every worker says that it is ready, or all are told to stop.
+
+        Return False if one ended by itself before; that stops the others.
+        """
         said = 0
         os.set_blocking(self._reading, False)
-        while said < count:
+        while said < count and not self.stopping:
             try:
                 said += len(os.read(self._reading, count))
             except BlockingIOError:
                 pid, _status = os.waitpid(-1, os.WNOHANG)
-                if pid:
-                    self.pids.discard(pid)
+                self.pids.discard(pid)
+                if pid and not self.stopping:
                     for other in self.pids:
                         _terminate(other)
                     return False
@@ -101,8 +108,7 @@ class _Workers:
         """Work in a forked child, and end it."""
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        if self.stopping:  # the signal came before those lines
-            os._exit(0)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPS)
         os.close(self._lifeline[1])
         threading.Thread(target=self._end_with_supervisor, daemon=True).start()
         status = 1

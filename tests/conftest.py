@@ -20,6 +20,16 @@ from tests.mongod.executable import variable
 from tests.mongod.replica_set import ProxiedSet, ReplicaSet
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let the same tests ask the same service over another store."""
+    parser.addoption(
+        "--store",
+        choices=["sqlite", "mongodb"],
+        default="sqlite",
+        help="what the service keeps everything in that the tests over HTTP share",
+    )
+
+
 @pytest.fixture(autouse=True, scope="session")
 def quiet() -> Iterator[None]:
     """Keep log lines out of the output, whatever thread they come from."""
@@ -30,9 +40,14 @@ def quiet() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+def service(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[RunningService]:
     """The service with its default configuration."""
-    with RunningService(tmp_path_factory.mktemp("service")) as running:
+    url = ""
+    if request.config.getoption("--store") == "mongodb":
+        url = request.getfixturevalue("replica_set").url("service")
+    with RunningService(tmp_path_factory.mktemp("service"), store_url=url) as running:
         yield running
 
 

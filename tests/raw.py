@@ -63,11 +63,11 @@ def request(
     return talk(service, head, *([body] if isinstance(body, bytes) else body))
 
 
-def chunked(total: int, size: int = 65_536) -> Iterable[bytes]:
-    """Yield a body of blanks in chunked encoding."""
-    for start in range(0, total, size):
-        length = min(size, total - start)
-        yield b"%x\r\n%b\r\n" % (length, b" " * length)
+def chunked(body: bytes, size: int = 65_536) -> Iterable[bytes]:
+    """Yield a body in chunked encoding."""
+    for start in range(0, len(body), size):
+        piece = body[start : start + size]
+        yield b"%x\r\n%b\r\n" % (len(piece), piece)
     yield b"0\r\n\r\n"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,8 +15,9 @@ from fhirpub.app import opened_store
 from fhirpub.cli.options import with_config, with_json
 from fhirpub.cli.printing import print_json
 from fhirpub.config import Config, load
-from fhirpub.errors import ConfigurationError
+from fhirpub.errors import ConfigurationError, StoreUnavailable
 from fhirpub.storage import migration
+from fhirpub.storage.contract import Store
 from fhirpub.storage.migration import Progress
 
 _SECONDS_BETWEEN_LINES = 10
@@ -49,12 +51,9 @@ def migrate(target: str, config: Config, *, as_json: bool) -> None:
     store that is read is the one of the configuration, and it is left as it is.
     """
     other = _other(config, target)
-    if other.storage.url == config.storage.url:
-        raise ConfigurationError("--to is the store that the configuration names already")
     line = _Line()
     began = time.monotonic()
     progress = asyncio.run(_migrate(config, other, line))
-    line.end()
     summary = {
         "versions": progress.seen,
         "copied": progress.copied,
@@ -70,18 +69,39 @@ def migrate(target: str, config: Config, *, as_json: bool) -> None:
         f"{progress.there:,} were there already and are the same."
     )
     for each in progress.kept:
-        click.echo(f"Differs and was left as it is there: {each}")
+        click.echo(f"Differs in the other store, and was left so: {each}")
 
 
 async def _migrate(config: Config, other: Config, line: _Line) -> Progress:
-    async with opened_store(config) as source, opened_store(other) as target:
-        return await migration.migrate(source, target, tell=line.show)
+    async with AsyncExitStack() as stack:
+        source = await _opened(stack, config, "the store to copy from")
+        target = await _opened(stack, other, "the store to copy to")
+        try:
+            return await migration.migrate(source, target, tell=line.show)
+        except StoreUnavailable as problem:
+            raise StoreUnavailable(
+                f"{problem.reason}; what was copied is safe, repeat the command to go on"
+            ) from None
+        finally:
+            line.end()
+
+
+async def _opened(stack: AsyncExitStack, config: Config, name: str) -> Store:
+    """Open a store; of two stores it must be said which one cannot be used."""
+    try:
+        return await stack.enter_async_context(opened_store(config))
+    except StoreUnavailable as problem:
+        raise ConfigurationError(f"{name} cannot be used: {problem.reason}") from None
+    except ConfigurationError as problem:
+        raise ConfigurationError(f"{name} cannot be used: {problem}") from None
 
 
 def _other(config: Config, target: str) -> Config:
     """Return the settings with the other store; the environment speaks of the first one only."""
     if "://" in target:
         return replace(config, storage=replace(config.storage, url=target))
+    if not Path(target).is_file():  # it is not shown: it may be a URL, mistyped, with a password
+        raise ConfigurationError("--to: is neither the URL of a store nor a file of settings")
     return replace(config, storage=load(Path(target), environment={}).storage)
 
 
@@ -108,5 +128,5 @@ class _Line:
 
     def end(self) -> None:
         """Go to the next line."""
-        if self._terminal:
+        if self._terminal and self._last:
             click.echo(err=True)

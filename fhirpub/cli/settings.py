@@ -8,7 +8,7 @@ import click
 
 from fhirpub.cli.options import with_config, with_json
 from fhirpub.cli.printing import print_json, print_table
-from fhirpub.config import Config, reference
+from fhirpub.config import Config, reference, without_password
 from fhirpub.plugin_loader import available, load
 
 
@@ -17,7 +17,8 @@ from fhirpub.plugin_loader import available, load
     epilog="""\b
 Examples:
   fhirpub config > fhirpub.toml             begin with every setting, each at its default
-  fhirpub config --config f.toml --json     what is in force, with file and environment applied
+  fhirpub config --config f.toml --json     what is in force, with file and environment applied;
+                                            a password in [storage] url is not shown
 """,
 )
 @with_config
@@ -25,7 +26,9 @@ Examples:
 def config(config: Config, *, as_json: bool) -> None:
     """Print the reference configuration: every setting, its default, its meaning."""
     if as_json:
-        print_json(dataclasses.asdict(config))
+        settings = dataclasses.asdict(config)
+        settings["storage"]["url"] = without_password(config.storage.url)
+        print_json(settings)
         return
     click.echo(reference(), nl=False)
 

@@ -7,7 +7,7 @@ from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.fhir.times import instant
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.read import read
-from fhirpub.interactions.records import shown
+from fhirpub.interactions.records import Listing, shown
 from fhirpub.plugin_api import ResourceType
 from fhirpub.storage.contract import Version
 from fhirpub.tenant import Tenant
@@ -24,8 +24,8 @@ async def history(
     resource_type: ResourceType,
     tenant: Tenant,
     context: Context,
-) -> JsonObject:
-    """Return a history Bundle; documents are shown by their address (D-93).
+) -> Listing:
+    """Return a history Bundle, to be made; documents are shown by their address (D-93).
 
     ``count`` and ``below`` are as in the URL, empty if absent. Raises NoSuchResource,
     InvalidSearch.
@@ -48,8 +48,13 @@ async def history(
         "total": latest.version,
         "link": links,
     }
-    shown = [_entry(each, resource_type, address, context) for each in versions[:limit]]
-    return bundle | {"entry": shown} if shown else bundle
+    page = versions[:limit]
+
+    def made() -> JsonObject:
+        entries = [_entry(each, resource_type, address, context) for each in page]
+        return bundle | {"entry": entries} if entries else bundle
+
+    return Listing(sum(len(each.body) for each in page), made)
 
 
 def _entry(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from fhirpub.errors import StoreUnavailable
-from fhirpub.fhir.document import Document, attach, list_form
+from fhirpub.fhir.document import Document, list_form
 from fhirpub.fhir.strict_json import JsonObject, dumps, loads
 from fhirpub.fhir.times import instant
 from fhirpub.interactions.context import Context
@@ -55,14 +56,23 @@ def events_of(change: Change, resource_type: ResourceType) -> bytes:
     )
 
 
-async def whole(version: Version, *, tenant_id: str, context: Context) -> bytes:
-    """Return a version's JSON with its documents in it (D-93)."""
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A Bundle that is still to be made: pure, for any thread."""
+
+    size: int
+    """How many bytes the resources in it have as they are stored."""
+    bundle: Callable[[], JsonObject]
+
+
+async def documents_of(version: Version, *, tenant_id: str, context: Context) -> dict[str, bytes]:
+    """Return a version's documents by their SHA-256, to be put back into its JSON (D-93)."""
     if not version.documents:
-        return version.body
+        return {}
     blobs = await context.resources.blobs(tenant_id, version.documents)
     if len(blobs) < len(version.documents):
         raise StoreUnavailable("a document is missing")
-    return attach(version.body, {name: blob.data for name, blob in blobs.items()})
+    return {name: blob.data for name, blob in blobs.items()}
 
 
 def shown(version: Version, *, context: Context) -> JsonObject:

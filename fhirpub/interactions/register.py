@@ -23,9 +23,6 @@ from fhirpub.plugin_api import Change, ResourceType
 from fhirpub.storage.contract import Blob, Version
 from fhirpub.tenant import Tenant
 
-_MUCH = 64 * 1024
-"""Documents that are worth a look whether the report is known before they are written again."""
-
 ReadBody = Callable[[Any, ResourceType], Submission]
 
 
@@ -65,10 +62,9 @@ def prepare(
 async def register(candidate: Candidate, *, tenant: Tenant, context: Context) -> Registration:
     """Store a candidate unless its identifier is taken; return what is registered then."""
     resources, version = context.resources, candidate.version
-    if sum(len(each.data) for each in candidate.blobs) > _MUCH:
-        known = await resources.version(tenant.id, version.id, 1)
-        if known is not None:
-            return Registration(known, created=False)
+    known = await resources.version(tenant.id, version.id, 1)
+    if known is not None:
+        return Registration(known, created=False)
     if await resources.add(tenant.id, version, candidate.blobs):
         return Registration(version, created=True)
     winner = await resources.version(tenant.id, version.id, 1)

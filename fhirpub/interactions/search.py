@@ -17,7 +17,7 @@ from fhirpub.fhir.outcome import outcome_of
 from fhirpub.fhir.search_value import token_of, values_of
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.interactions.context import Context
-from fhirpub.interactions.records import shown
+from fhirpub.interactions.records import Listing, shown
 from fhirpub.plugin_api import ResourceType
 from fhirpub.storage.contract import IdentifierMatch, Page, SearchQuery
 from fhirpub.tenant import Tenant, is_resource_id
@@ -47,8 +47,8 @@ async def search(
     tenant: Tenant,
     context: Context,
     strict: bool,
-) -> JsonObject:
-    """Return a searchset Bundle.
+) -> Listing:
+    """Return a searchset Bundle, to be made.
 
     Raises InvalidSearch for what cannot be honoured; ``strict`` also for unknown parameters
     (``Prefer: handling=strict``, D-130).
@@ -57,7 +57,10 @@ async def search(
     if strict and wanted.unknown:
         raise InvalidSearch(_unknown(wanted.unknown, "error"))
     page = await context.resources.search(tenant.id, wanted.query)
-    return _bundle(wanted, page, resource_type=resource_type, tenant=tenant, context=context)
+    return Listing(
+        sum(len(each.body) for each in page.versions),
+        lambda: _bundle(wanted, page, resource_type=resource_type, tenant=tenant, context=context),
+    )
 
 
 def understood(

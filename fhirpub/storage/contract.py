@@ -229,6 +229,13 @@ class Access(ABC):
 class Inventory(ABC):
     """Everything that is kept, whoever's it is."""
 
+    async def identity(self) -> str:
+        """Return what no other store has, however the address of this one is written.
+
+        Empty: the engine cannot tell.
+        """
+        return ""
+
     @abstractmethod
     async def count(self) -> int:
         """Return how many versions there are, about: others may be adding some."""

@@ -1,19 +1,22 @@
 """From one store into another, whatever the engines: safe to interrupt and to repeat.
 
 A version never changes, and adding one that is there changes nothing: so a copy that was cut off
-is simply made again, and what is there already is compared instead of written.
+is simply made again, and what is there already is compared instead of written. Tenants, clients
+and signing keys do change. A later copy brings them up to date, but undoes no refusal: what either
+store has disabled or retired stays so (D-165).
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import TypeVar
 
-from fhirpub.errors import ConfigurationError, StoreUnavailable
-from fhirpub.storage.contract import Store, Version
+from fhirpub.errors import ConfigurationError, Refused, StoreUnavailable
+from fhirpub.storage.contract import Client, SigningKey, Store, Version
+from fhirpub.tenant import Tenant
 
 T = TypeVar("T")
 Put = Callable[[T], Awaitable[None]]
@@ -28,8 +31,8 @@ _SIDE_BY_SIDE = 16
 class Progress:
     """How far a copy has come, in versions. ``total`` was counted at its beginning.
 
-    ``kept`` names the clients and signing keys that the target has in another state, such as
-    disabled since: it keeps its own.
+    ``kept`` names the tenants, clients and signing keys that the target goes on having in
+    another state than the source, such as disabled.
     """
 
     total: int
@@ -49,11 +52,17 @@ async def migrate(
     """Copy tenants, clients, signing keys, and every version with its documents.
 
     ``tell`` is called after every page. What comes into the source meanwhile may be missed:
-    another run copies it. Raises ConfigurationError if the target holds reports or tenants that
-    are not those of the source, StoreUnavailable.
+    another run copies it. Raises ConfigurationError if the source is empty, if the target is the
+    source, cannot keep a version, or holds reports or tenants that are not those of the source;
+    StoreUnavailable.
     """
+    identity = await source.identity()
+    if identity and identity == await target.identity():
+        raise ConfigurationError("the target is the store that is to be copied")
     progress = Progress(await source.count())
-    await _copy_access(source, target, progress)
+    if not progress.total and not await source.tenants():
+        raise ConfigurationError("the store that is to be copied is empty; is it the right one?")
+    await _copy_access(source, target)
     places = asyncio.Semaphore(_SIDE_BY_SIDE)
 
     async def copy(versions: Sequence[tuple[str, Version]]) -> None:
@@ -70,6 +79,8 @@ async def migrate(
         await asyncio.gather(*map(copy, resources))
         after = (page[-1][1].id, page[-1][1].version)
         tell(progress)
+    # Again: those who came meanwhile have brought reports, and a refusal must not be missed.
+    progress.kept = await _copy_access(source, target)
     return progress
 
 
@@ -80,8 +91,14 @@ async def _copy_version(tenant: str, version: Version, source: Store, target: St
         blobs = await source.blobs(tenant, version.documents)
         if len(blobs) < len(version.documents):
             raise StoreUnavailable(f"a document of {version.type}/{version.id} is missing")
-        if await target.add(tenant, version, list(blobs.values())):
-            return True
+        try:
+            if await target.add(tenant, version, list(blobs.values())):
+                return True
+        except Refused as refusal:
+            raise ConfigurationError(
+                f"the target cannot keep {version.type}/{version.id} version {version.version}: "
+                + "; ".join(each.diagnostics for each in refusal.issues)
+            ) from None
         known = await target.version(tenant, version.id, version.version)
     if known != version:
         raise ConfigurationError(
@@ -91,24 +108,51 @@ async def _copy_version(tenant: str, version: Version, source: Store, target: St
     return False
 
 
-async def _copy_access(source: Store, target: Store, progress: Progress) -> None:
+async def _copy_access(source: Store, target: Store) -> list[str]:
+    """Return the names of what the target goes on having in another state."""
+    kept = []
     for tenant in await source.tenants():
-        other = await target.tenant(tenant.id)
-        if other is not None and other.salt != tenant.salt:
-            raise ConfigurationError(f"the target has another tenant with the id {tenant.id}")
-        await _settle(tenant, other, tenant.id, target.put_tenant, progress)
+        kept += await _settle(
+            tenant, await target.tenant(tenant.id), _tenant, target.put_tenant, name=tenant.id
+        )
     for client in await source.clients():
-        has = await target.client(client.id)
-        await _settle(client, has, client.id, target.put_client, progress)
+        kept += await _settle(
+            client, await target.client(client.id), _client, target.put_client, name=client.id
+        )
     for environment in ENVIRONMENTS:
         known = {each.kid: each for each in await target.signing_keys(environment)}
         for key in await source.signing_keys(environment):
-            await _settle(key, known.get(key.kid), key.kid, target.put_signing_key, progress)
+            kept += await _settle(
+                key, known.get(key.kid), _key, target.put_signing_key, name=key.kid
+            )
+    return kept
 
 
-async def _settle(record: T, there: T | None, name: str, put: Put[T], progress: Progress) -> None:
-    """Copy a record that the target lacks; leave one that it has in another state."""
-    if there is None:
-        await put(record)
-    elif there != record:
-        progress.kept.append(name)
+async def _settle(
+    record: T, there: T | None, merged: Callable[[T, T], T], put: Put[T], *, name: str
+) -> list[str]:
+    """Bring a record of the target up to date; return its name if it is not as in the source."""
+    wanted = record if there is None else merged(record, there)
+    if wanted != there:
+        await put(wanted)
+    return [name] if wanted != record else []
+
+
+def _tenant(tenant: Tenant, there: Tenant) -> Tenant:
+    if there.salt != tenant.salt:
+        raise ConfigurationError(f"the target has another tenant with the id {tenant.id}")
+    return replace(tenant, disabled=tenant.disabled or there.disabled)
+
+
+def _client(client: Client, there: Client) -> Client:
+    # A new secret stands last and the one before it stays for a while: so a target that knows
+    # the source's newest one is as far, or further.
+    known = {each.digest for each in there.secrets}
+    newest = {each.digest for each in client.secrets[-1:]}
+    secrets = there.secrets if newest <= known else client.secrets
+    return replace(client, secrets=secrets, disabled=client.disabled or there.disabled)
+
+
+def _key(key: SigningKey, there: SigningKey) -> SigningKey:
+    retired = [each for each in (key.retired, there.retired) if each is not None]
+    return replace(key, retired=min(retired, default=None))

@@ -60,7 +60,6 @@ _FORCED: dict[str, Any] = {
     "directConnection": False,  # a member that is asked alone answers even as a secondary
 }
 _SWEPT_AT_ONCE = 100
-_FRESH_SECONDS = 1.0
 _GOODBYE_SECONDS = 1.0
 _INDEX_SECONDS = 3_600.0
 """An index that was lost is made again from all there is."""
@@ -143,21 +142,7 @@ class MongoStore(Store):
         self._opened = _Opened(self._database, concerns, self._deadline)
 
     async def check(self) -> None:
-        opened, loop = self._open, asyncio.get_running_loop()
-        async with opened.checking:
-            if loop.time() >= opened.check_again:
-                opened.problem = await self._probe()
-                opened.check_again = loop.time() + _FRESH_SECONDS
-        if opened.problem:
-            raise StoreUnavailable(opened.problem)
-
-    async def _probe(self) -> str:
-        """Return why nothing can be written to a majority, or nothing."""
-        try:
-            await self._put(schema.STORE, {"_id": schema.PROBE, "moment": self._clock()})
-        except StoreUnavailable as problem:
-            return problem.reason
-        return ""
+        await self._put(schema.STORE, {"_id": schema.PROBE, "moment": self._clock()})
 
     async def stop(self) -> None:
         opened, self._opened = self._opened, None
@@ -282,6 +267,13 @@ class MongoStore(Store):
                 if (await store.update_one(over, {"$set": {"keys": keys}})).matched_count:
                     return True
 
+    async def identity(self) -> str:
+        # The server gives each collection a UUID, which is one on all members of a set.
+        async with within(self._deadline):
+            looking = await self._database.list_collections(filter={"name": schema.STORE})
+            (found,) = await looking.to_list(None)
+        return bytes(found["info"]["uuid"]).hex()
+
     async def count(self) -> int:
         async with within(self._deadline):
             return int(await self._collection(schema.VERSION).estimated_document_count())
@@ -328,6 +320,3 @@ class _Opened:
             additions.commit, deadline_seconds=seconds
         )
         self.reads = Reads(versions, one_moment=concerns.one_moment, seconds=seconds)
-        self.checking = asyncio.Lock()
-        self.check_again = 0.0
-        self.problem = ""

@@ -27,6 +27,8 @@ _ACCESS_REFUSED = (13, 18)
 """Unauthorized, AuthenticationFailed."""
 _NO_JOURNAL = 2
 """BadValue: what a server without a journal says to ``j: true``."""
+_NO_TLS = "[SSL: "
+"""In the driver's text; there is no code for it."""
 _NEVER_SENT = (ServerSelectionTimeoutError, WaitQueueTimeoutError)
 
 
@@ -71,6 +73,13 @@ def misconfigured() -> Generator[None]:
         yield
     except DriverRefusal:
         raise ConfigurationError("storage.url: the driver cannot work with this server") from None
+    except ServerSelectionTimeoutError as error:
+        if _NO_TLS not in str(error):
+            raise
+        raise ConfigurationError(
+            "storage.url: no server could be spoken to over TLS; its certificate must name the "
+            "host and be signed by an authority that the machine or tlsCAFile knows"
+        ) from None
     except OperationFailure as error:
         if error.code in _ACCESS_REFUSED:
             raise ConfigurationError(

@@ -82,10 +82,12 @@ async def prepare(database: Database) -> None:
 
     Raises ConfigurationError for a database that another release or another program has made.
     """
-    # In this order: who sees collections that are just being made sees also what came first.
+    # In this order: who sees what is just being made sees also what came first.
     names = set(await database.list_collection_names())
     store: Records = database[STORE]
-    if names & set(_INDEXES) and await store.find_one({"_id": SCHEMA}) is None:
+    anything = await store.find_one({}, {"_id": True})
+    others = {each for each in names if not each.startswith("system.")} - {STORE}
+    if (anything or others) and await store.find_one({"_id": SCHEMA}) is None:
         raise ConfigurationError("storage.url: the database is another program's")
     first = {"$setOnInsert": {"version": SCHEMA_VERSION}}
     await store.update_one({"_id": SCHEMA}, first, upsert=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 
 import pymongo
 from bson.objectid import ObjectId
@@ -114,20 +114,32 @@ class Additions:
         return set()
 
     async def _nonces(self, keys: Sequence[Key], time: _Time) -> dict[Key, ObjectId]:
-        """Return the nonces of keys that are taken; ask until somebody answers for certain."""
-        wanted = [{"id": resource_id, "version": version} for resource_id, version in keys]
-        shown = {"id": True, "version": True}
-        while True:
+        """Return the nonces of keys that are taken; ask until somebody answers for certain.
+
+        What a majority has will stay, whoever says so, and is cheap to ask for. Only what is not
+        found that way needs the dear question.
+        """
+        found: dict[Key, ObjectId] = {}
+        with suppress(PyMongoError):
+            found = await self._look(self._versions, keys, time)
+        while missing := [each for each in keys if each not in found]:
             try:
-                with time.half():
-                    looking = self._certain.find({"$or": wanted}, shown, hint=VERSION_KEY)
-                    found = await looking.to_list(None)
+                return found | await self._look(self._certain, missing, time)
             except PyMongoError as error:
                 if time.is_up:
                     raise StoreUnavailable(reason(error)) from None
                 await asyncio.sleep(_PAUSE_SECONDS)
-            else:
-                return {(each["id"], each["version"]): each["_id"] for each in found}
+        return found
+
+    async def _look(
+        self, versions: Records, keys: Sequence[Key], time: _Time
+    ) -> dict[Key, ObjectId]:
+        wanted = [{"id": resource_id, "version": version} for resource_id, version in keys]
+        shown = {"id": True, "version": True}
+        with time.half():
+            looking = versions.find({"$or": wanted}, shown, hint=VERSION_KEY)
+            found = await looking.to_list(None)
+        return {(each["id"], each["version"]): each["_id"] for each in found}
 
 
 class _Time:

@@ -185,6 +185,10 @@ class SqliteStore(Store):
         rotated: bool = await self._open.write(work)
         return rotated
 
+    async def identity(self) -> str:
+        found = await asyncio.to_thread(self._path.stat)
+        return f"{found.st_dev}/{found.st_ino}"
+
     async def count(self) -> int:
         ((count,),) = await self._many(sql.COUNT, ())
         return int(count)

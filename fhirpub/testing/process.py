@@ -16,16 +16,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
-from fhirpub.config import Config, load
+from fhirpub.config import load
 from fhirpub.tenant import Tenant
-from fhirpub.testing.service import Answer, Integrator, request
+from fhirpub.testing.service import Integrator, Service
 
 _MODULE = "fhirpub"
 _READY_SECONDS = 30.0
 _END_SECONDS = 60.0
 
 
-class ServiceProcess:
+class ServiceProcess(Service):
     """``fhirpub serve`` over a store in a folder; use it as a context manager.
 
     ``settings`` are tables of the configuration file. After the first start the port stays the
@@ -49,7 +49,7 @@ class ServiceProcess:
         tables["storage"] = {"url": f"sqlite:///{self.database}", **tables.get("storage", {})}
         tables["server"] = {"port": 0, "workers": workers, **tables.get("server", {})}
         self.file.write_text(_toml(tables))
-        self.config: Config = load(self.file, environment={})
+        self.config = load(self.file, environment={})
         self.status: int | None = None
         """The exit status of the last run."""
         self._module = module
@@ -69,16 +69,6 @@ class ServiceProcess:
             self.kill()
 
     @property
-    def port(self) -> int:
-        """Where it listens, on 127.0.0.1; 0 before the first start."""
-        return self.config.server.port
-
-    @property
-    def base_url(self) -> str:
-        """The address, without a slash at its end."""
-        return self.config.base_url
-
-    @property
     def pid(self) -> int:
         """The process that serves, or that watches over the workers."""
         return self._running.pid
@@ -89,8 +79,8 @@ class ServiceProcess:
         children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text()
         return [int(each) for each in children.split()]
 
-    def start(self) -> None:
-        """Start it, and return when it says that it is ready."""
+    def launch(self) -> None:
+        """Start it, without waiting for it."""
         words = ["serve", "--config", str(self.file), "--port", str(self.port)]
         with self.errors.open("ab") as errors:
             self._process = subprocess.Popen(
@@ -99,6 +89,10 @@ class ServiceProcess:
                 stderr=errors,
                 start_new_session=True,
             )
+
+    def start(self) -> None:
+        """Start it, and return when it says that it is ready."""
+        self.launch()
         address = self._ready_line().rpartition(" ")[2]
         server = replace(self.config.server, port=int(address.rpartition(":")[2]))
         self.config = replace(self.config, server=server)
@@ -120,16 +114,6 @@ class ServiceProcess:
         _stdout(process).close()
         self._process = None
         return self.status
-
-    def request(
-        self,
-        method: str,
-        path: str,
-        body: bytes | None = None,
-        headers: Mapping[str, str] | None = None,
-    ) -> Answer:
-        """Send one request over a connection of its own."""
-        return request(self.port, method, path, body, headers)
 
     def command(self, *words: str) -> Any:
         """Run a command of fhirpub with the same configuration; return the JSON it prints."""

@@ -9,7 +9,7 @@ from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Self, TypeVar
 from urllib.parse import urlencode
 
 from fhirpub.app import OpenStore, bind, opened, opened_store, serving
@@ -49,14 +49,20 @@ class Answer:
         return {place for issue in self.issues for place in issue.get("expression", ())}
 
 
-class Service(Protocol):
+class Service:
     """A service that answers on 127.0.0.1, wherever it runs."""
 
     config: Config
 
     @property
+    def port(self) -> int:
+        """Where it listens; 0 before the first start."""
+        return self.config.server.port
+
+    @property
     def base_url(self) -> str:
         """The address, without a slash at its end."""
+        return self.config.base_url
 
     def request(
         self,
@@ -66,27 +72,17 @@ class Service(Protocol):
         headers: Mapping[str, str] | None = None,
     ) -> Answer:
         """Send one request over a connection of its own."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        try:
+            connection.request(method, path, body, dict(headers or {}))
+            response = connection.getresponse()
+            read = {name.lower(): value for name, value in response.getheaders()}
+            return Answer(response.status, read, response.read())
+        finally:
+            connection.close()
 
 
-def request(
-    port: int,
-    method: str,
-    path: str,
-    body: bytes | None = None,
-    headers: Mapping[str, str] | None = None,
-) -> Answer:
-    """Send one request to 127.0.0.1 over a connection of its own."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-    try:
-        connection.request(method, path, body, dict(headers or {}))
-        response = connection.getresponse()
-        read = {name.lower(): value for name, value in response.getheaders()}
-        return Answer(response.status, read, response.read())
-    finally:
-        connection.close()
-
-
-class RunningService:
+class RunningService(Service):
     """A service with a store of its own; use it as a context manager.
 
     ``store_url`` names the store, by itself a file in the folder; ``open_store`` opens it.
@@ -132,16 +128,6 @@ class RunningService:
         self._loop.call_soon_threadsafe(self._stop.set)
         self._thread.join()
 
-    @property
-    def port(self) -> int:
-        """Where it listens, on 127.0.0.1."""
-        return self.config.server.port
-
-    @property
-    def base_url(self) -> str:
-        """The address, without a slash at its end."""
-        return self.config.base_url
-
     def call(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run something on the service's own loop."""
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
@@ -166,16 +152,6 @@ class RunningService:
         integrator = Integrator(self, tenant, client.id, secret)
         integrator.log_in()
         return integrator
-
-    def request(
-        self,
-        method: str,
-        path: str,
-        body: bytes | None = None,
-        headers: Mapping[str, str] | None = None,
-    ) -> Answer:
-        """Send one request over a connection of its own."""
-        return request(self.port, method, path, body, headers)
 
     def _run(self) -> None:
         try:

@@ -1011,6 +1011,11 @@ class _InventoryContract:
 
         assert await store.walk(after=("g", 0)) == []
 
+    async def test_a_store_is_the_same_however_often_it_is_opened(
+        self, store: Store, other_store: Store
+    ) -> None:
+        assert await store.identity() == await other_store.identity()
+
     async def test_a_version_more_is_counted(self, store: Store) -> None:
         before = await store.count()
         version = a_version()

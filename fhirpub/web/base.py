@@ -7,7 +7,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import cached_property
 from http import HTTPStatus
-from typing import Any, ClassVar, TypeVar
+from typing import ClassVar, TypeVar
 
 from tornado.httputil import ResponseStartLine
 
@@ -15,16 +15,17 @@ from fhirpub.auth.caller import Caller
 from fhirpub.auth.scopes import permits
 from fhirpub.clock import now_ms
 from fhirpub.errors import (
-    FhirpubError,
+    Busy,
     NotAuthenticated,
     NotPermitted,
     StoreUnavailable,
     Throttled,
-    TooLarge,
 )
+from fhirpub.fhir.document import attach
 from fhirpub.fhir.outcome import outcome_of
 from fhirpub.fhir.strict_json import JsonObject, dumps, loads, pretty
 from fhirpub.fhir.times import http_date, instant
+from fhirpub.interactions.records import documents_of
 from fhirpub.logs import logger, where
 from fhirpub.storage.contract import Version
 from fhirpub.web import media
@@ -33,11 +34,10 @@ from fhirpub.web.request import Request
 from fhirpub.web.services import Services
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
-_LENGTH = re.compile(r"[0-9]{1,18}")
 _TAG = re.compile(r'(?:W/)?"([^"]*)"')
 _REASONS = {each.value: each.phrase for each in HTTPStatus}
-_LARGE = 64 * 1024
-"""A body above this is read and judged in a thread, so that the loop goes on."""
+LARGE = 64 * 1024
+"""What is larger than this is read, judged and written in a thread, so that the loop goes on."""
 
 _log = logger()
 T = TypeVar("T")
@@ -130,8 +130,9 @@ class BaseHandler:
         else:
             self._refusal = refusal
 
-    def data_received(self, _chunk: bytes) -> None:
+    def data_received(self, _chunk: bytes) -> Awaitable[None] | None:
         """Throw a piece of the body away: the methods of this class take none."""
+        return None
 
     def run(self) -> None:
         """Answer, now that all of the body is here."""
@@ -163,18 +164,25 @@ class BaseHandler:
     def abandon(self) -> None:
         """Let go: the client has hung up before all of its body was here."""
         self.services.bodies.end(self.request)
+        self.services.body_room.leave(self.request)
         self.services.under_way.discard(self)
 
     def finish(self, body: bytes = b"") -> None:
         """Send the answer; a stopping service waits until all of it has left."""
         self._answered = True
         self.services.bodies.end(self.request)
+        self.services.body_room.leave(self.request)
         headers, connection = self.headers, self.request.connection
         if self.status not in (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED):
             headers["Content-Length"] = str(len(body))
         start_line = ResponseStartLine("HTTP/1.1", self.status, _REASONS[self.status])
-        chunk = None if self.request.method == "HEAD" else body
-        sent = connection.write_headers(start_line, headers, chunk)
+        if self.request.method == "HEAD":
+            body = b""
+        if len(body) <= LARGE:
+            sent = connection.write_headers(start_line, headers, body)
+        else:  # by itself, which spares a copy of it
+            connection.write_headers(start_line, headers)
+            sent = connection.write(body)
         connection.finish()
         if sent.done():
             self.services.under_way.discard(self)
@@ -197,25 +205,26 @@ class BaseHandler:
     def prepare(self) -> Awaitable[None] | None:
         """Check the token, then the format; at once if the token is known already."""
         if not self.requires_token:
-            self.ready()
-            return None
+            return self.ready()
         sent = self.request.headers.get_list("Authorization")
         caller = self.services.tokens.cached(sent[0]) if len(sent) == 1 else None
         if caller is None:
             return self._ask_who_calls(sent)
         self.caller = caller
-        self.ready()
-        return None
+        return self.ready()
 
     async def _ask_who_calls(self, sent: Sequence[str]) -> None:
         self.caller = await self.services.tokens.caller(sent)
-        self.ready()
+        later = self.ready()
+        if later is not None:
+            await later
 
-    def ready(self) -> None:
+    def ready(self) -> Awaitable[None] | None:
         """Go on once it is known who calls."""
         if self.requires_token:
             self._permit()
         self.check_format()
+        return None
 
     def _permit(self) -> None:
         self.services.rate_limit.count(self.caller.client_id)
@@ -232,14 +241,42 @@ class BaseHandler:
 
     # The answer.
 
-    def answer(self, body: bytes | JsonObject, *, status: int = 200) -> None:
-        """Write a resource, ready or to be encoded."""
+    def answer(self, body: bytes) -> None:
+        """Write a resource that is known to be small."""
+        self._send(self.written(body), HTTPStatus.OK)
+
+    async def answer_whole(self, version: Version, *, status: int = 200) -> None:
+        """Write a version with its documents in it (D-93)."""
+        tenant_id, context = self.caller.tenant.id, self.services.context
+        documents = await documents_of(version, tenant_id=tenant_id, context=context)
+        size = len(version.body) + sum(map(len, documents.values()))
+        await self.answer_made(
+            size, lambda: attach(self.written(version.body), documents), status=status
+        )
+
+    async def answer_made(
+        self, size: int, make: Callable[[], bytes], *, status: int = 200
+    ) -> None:
+        """Write what a pure function makes of ``size`` bytes."""
+        self._send(await self.computed(size, make), status)
+
+    def written(self, body: bytes | JsonObject) -> bytes:
+        """Return a resource, ready or to be encoded, as the client wants to see it."""
         if self.request.parameter("_pretty") == "true":
-            body = pretty(loads(body, trusted=True) if isinstance(body, bytes) else body)
+            return pretty(loads(body, trusted=True) if isinstance(body, bytes) else body)
+        return body if isinstance(body, bytes) else dumps(body)
+
+    async def computed(self, size: int, work: Callable[[], T]) -> T:
+        """Run a pure function here, or in a thread if what it works on is large."""
+        if size <= LARGE:
+            return work()
+        return await asyncio.get_running_loop().run_in_executor(None, work)
+
+    def _send(self, body: bytes, status: int) -> None:
         self.status = status
         self.headers["Content-Type"] = self.answer_type
         self.headers["Cache-Control"] = "private, no-cache"
-        self.finish(body if isinstance(body, bytes) else dumps(body))
+        self.finish(body)
 
     def answer_empty(self, *, status: int = 204) -> None:
         """Write an answer that has no body, such as 204 or 304."""
@@ -287,13 +324,15 @@ class BaseHandler:
             self.headers["WWW-Authenticate"] = f'Bearer realm="fhirpub"{error}'
         if isinstance(problem, media.UnsupportedMediaType) and self.request.method == "PATCH":
             self.headers["Accept-Patch"] = media.FHIR_JSON
-        if isinstance(problem, (Throttled, StoreUnavailable)):
+        if isinstance(problem, (Throttled, Busy, StoreUnavailable)):
             self.headers["Retry-After"] = str(problem.retry_after)
 
     def _log_problem(self, problem: Exception) -> None:
-        """Tell the operator of faults, with where and never with what, and of refused tokens."""
+        """Tell of faults, with where and never with what, of refused tokens, and of the store."""
         if isinstance(problem, NotAuthenticated):
             _log.info("not authenticated", reason=problem.reason, request_id=self.request_id)
+        elif isinstance(problem, StoreUnavailable):
+            _log.warning("store unavailable", reason=problem.reason, request_id=self.request_id)
         elif not is_expected(problem):
             _log.error("failed", **where(problem), request_id=self.request_id)
 
@@ -314,56 +353,3 @@ class BaseHandler:
             milliseconds=round(request.milliseconds(), 1),
             client=getattr(getattr(self, "caller", None), "client_id", None),
         )
-
-
-class BodyHandler(BaseHandler):
-    """A handler that takes a body, piece by piece as it arrives."""
-
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self._chunks: list[bytes] = []
-        self._received = 0
-
-    def ready(self) -> None:
-        """Go on with the type of the body, and with its size as far as it is announced."""
-        super().ready()
-        self.check_content_type()
-        announced = self.request.headers.get("Content-Length", "0")
-        if _LENGTH.fullmatch(announced) and int(announced) > self.most_bytes():
-            raise self._too_large()
-
-    def check_content_type(self) -> None:
-        """Refuse a body of another type than FHIR JSON (415)."""
-        headers = self.request.headers
-        media.check_fhir_json(headers.get("Content-Type", ""), headers.get("Content-Encoding", ""))
-
-    def most_bytes(self) -> int:
-        """Return how large a body may be."""
-        return self.services.config.limits.request_bytes
-
-    def _too_large(self) -> FhirpubError:
-        return TooLarge.because(f"the body has more than {self.most_bytes()} bytes")
-
-    def data_received(self, chunk: bytes) -> None:
-        """Keep a piece of the body, unless it will be refused anyway."""
-        self._received += len(chunk)
-        if self._received > self.most_bytes() and self._refusal is None:
-            self._refusal = self._too_large()
-        if self._refusal is not None:
-            self._chunks.clear()
-        else:
-            self._chunks.append(chunk)
-
-    def take_body(self) -> bytes:
-        """Return the whole body, once."""
-        chunks, self._chunks = self._chunks, []
-        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
-
-    async def judged(self, size: int, judge: Callable[[], T]) -> T:
-        """Run a pure function here, or in a thread if the body is large."""
-        if size <= _LARGE:
-            # One turn of the loop later, so that those who arrived together are judged one after
-            # the other: the second finds warm in the processor's caches what the first needed.
-            await asyncio.sleep(0)
-            return judge()
-        return await asyncio.get_running_loop().run_in_executor(None, judge)

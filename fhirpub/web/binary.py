@@ -7,6 +7,7 @@ import re
 import pybase64
 
 from fhirpub.errors import NoSuchResource
+from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.storage.contract import Blob
 from fhirpub.web.base import BaseHandler
 
@@ -35,14 +36,7 @@ class BinaryHandler(BaseHandler):
         if self.request.parameter("_format") or "fhir+json" in self.request.headers.get(
             "Accept", ""
         ):
-            self.answer(
-                {
-                    "resourceType": "Binary",
-                    "id": blob.sha256,
-                    "contentType": blob.content_type,
-                    "data": pybase64.b64encode(blob.data).decode(),
-                }
-            )
+            await self.answer_made(len(blob.data), lambda: self.written(_resource(blob)))
             return
         self.headers["Content-Type"] = blob.content_type
         self.headers["Content-Security-Policy"] = "sandbox; default-src 'none'"
@@ -55,3 +49,12 @@ class BinaryHandler(BaseHandler):
         if document_id not in blobs:
             raise NoSuchResource("Binary", document_id)
         return blobs[document_id]
+
+
+def _resource(blob: Blob) -> JsonObject:
+    return {
+        "resourceType": "Binary",
+        "id": blob.sha256,
+        "contentType": blob.content_type,
+        "data": pybase64.b64encode(blob.data).decode(),
+    }

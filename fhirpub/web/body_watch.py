@@ -9,7 +9,10 @@ import asyncio
 
 from tornado.iostream import IOStream
 
+from fhirpub.logs import logger, where
 from fhirpub.web.request import Request
+
+_log = logger()
 
 
 class BodyWatch:
@@ -35,11 +38,17 @@ class BodyWatch:
         """Look after them until cancelled."""
         while True:
             await asyncio.sleep(min(1.0, self._seconds / 4))
-            limit = asyncio.get_running_loop().time() - self._seconds
-            for request, since in list(self._since.items()):
-                if since < limit:
-                    self.end(request)
-                    _stream_of(request).close()
+            try:
+                self._end_late()
+            except Exception as problem:  # noqa: BLE001 - the others are still to be watched
+                _log.error("bodies not watched", **where(problem))
+
+    def _end_late(self) -> None:
+        limit = asyncio.get_running_loop().time() - self._seconds
+        for request, since in list(self._since.items()):
+            if since < limit:
+                self.end(request)
+                _stream_of(request).close()
 
 
 def _stream_of(request: Request) -> IOStream:

@@ -10,6 +10,10 @@ from fhirpub.errors import FhirpubError, Issue
 from fhirpub.web.media import NotAcceptable, UnsupportedMediaType
 
 
+class MalformedRequest(FhirpubError):
+    """The head of the request breaks HTTP, so that nobody can tell where its body ends."""
+
+
 class NoSuchAddress(FhirpubError):
     """Nothing is served under the path."""
 
@@ -32,6 +36,7 @@ _REFUSALS: dict[type[BaseException], tuple[HTTPStatus, str]] = {
     errors.NotAuthenticated: (HTTPStatus.UNAUTHORIZED, "security"),
     errors.NotPermitted: (HTTPStatus.FORBIDDEN, "forbidden"),
     errors.NoSuchResource: (HTTPStatus.NOT_FOUND, "not-found"),
+    MalformedRequest: (HTTPStatus.BAD_REQUEST, "exception"),
     NoSuchAddress: (HTTPStatus.NOT_FOUND, "not-supported"),
     MethodNotAllowed: (HTTPStatus.METHOD_NOT_ALLOWED, "not-supported"),
     NotAcceptable: (HTTPStatus.NOT_ACCEPTABLE, "not-supported"),
@@ -40,6 +45,7 @@ _REFUSALS: dict[type[BaseException], tuple[HTTPStatus, str]] = {
     UnsupportedMediaType: (HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "not-supported"),
     errors.BrokenRule: (HTTPStatus.UNPROCESSABLE_ENTITY, "business-rule"),
     errors.Throttled: (HTTPStatus.TOO_MANY_REQUESTS, "throttled"),
+    errors.Busy: (HTTPStatus.SERVICE_UNAVAILABLE, "transient"),
     errors.StoreUnavailable: (HTTPStatus.SERVICE_UNAVAILABLE, "transient"),
 }
 

@@ -26,6 +26,7 @@ from fhirpub.web.request import Request
 from fhirpub.web.routes import Router
 from fhirpub.web.services import Services
 
+_LENGTH = re.compile(r"[0-9]{1,18}")
 _HOST = re.compile(r"[A-Za-z0-9._~!$&'()*+;=%:\[\]-]*")
 
 
@@ -56,15 +57,18 @@ class _Arriving(HTTPMessageDelegate):
     ) -> Awaitable[None] | None:
         if not isinstance(start_line, RequestStartLine):
             raise HTTPInputError("not a request")
-        if "," in headers.get("Content-Length", ""):
-            raise HTTPInputError("more than one Content-Length")  # even if both say the same
-        if "Host" in headers or start_line.version != "HTTP/1.0":
-            _check_host(headers.get("Host", ","))
-        self._handler = self._router.handler(Request(start_line, headers, self._connection))
+        request = Request(start_line, headers, self._connection)
+        problem = _framing_problem(headers) or _host_problem(start_line.version, headers)
+        if problem:
+            self._handler = self._router.malformed(request, problem)
+            self._handler.begin()
+            # Else Tornado would go on with what it has read already, as if it were a request.
+            raise HTTPInputError(problem)
+        self._handler = self._router.handler(request)
         return self._handler.begin()
 
-    def data_received(self, chunk: bytes) -> None:
-        self._handler.data_received(chunk)
+    def data_received(self, chunk: bytes) -> Awaitable[None] | None:
+        return self._handler.data_received(chunk)
 
     def finish(self) -> None:
         self._handler.run()
@@ -74,8 +78,29 @@ class _Arriving(HTTPMessageDelegate):
             self._handler.abandon()
 
 
+def _framing_problem(headers: HTTPHeaders) -> str:
+    """Return what leaves the length of the body unclear (RFC 9112 section 6), or nothing.
+
+    Tornado would find most of it a moment later, and answer without a body.
+    """
+    length = headers.get("Content-Length")
+    if "Transfer-Encoding" in headers:
+        if length is not None:
+            return "Content-Length and Transfer-Encoding must not be sent together"
+        if headers["Transfer-Encoding"].lower() != "chunked":
+            return "Transfer-Encoding must be chunked"
+    elif length is not None and not _LENGTH.fullmatch(length):
+        return "Content-Length must be one whole number"  # once, even if both say the same
+    return ""
+
+
+def _host_problem(version: str, headers: HTTPHeaders) -> str:
+    if "Host" not in headers and version == "HTTP/1.0":
+        return ""
+    return "" if _is_host(headers.get("Host", ",")) else "one Host is needed"
+
+
 @lru_cache(maxsize=256)
-def _check_host(host: str) -> None:
-    """Refuse what names no host, or more than one (RFC 9112 section 3.2)."""
-    if not _HOST.fullmatch(host):
-        raise HTTPInputError("one Host is needed")
+def _is_host(host: str) -> bool:
+    """Tell whether one host is named, or none on purpose (RFC 9112 section 3.2)."""
+    return _HOST.fullmatch(host) is not None

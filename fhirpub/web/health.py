@@ -28,5 +28,5 @@ class ReadyHandler(LiveHandler):
 
     async def get(self) -> None:  # type: ignore[override]
         """Ask the store."""
-        await self.services.store.check()
+        await self.services.readiness.confirm()
         self._say("ready")

@@ -14,7 +14,7 @@ class HistoryHandler(BaseHandler):
 
     async def get(self, resource_id: str) -> None:
         """List versions, newest first."""
-        bundle = await history(
+        versions = await history(
             resource_id,
             count=self.request.parameter("_count"),
             below=self.request.parameter(BELOW),
@@ -22,4 +22,4 @@ class HistoryHandler(BaseHandler):
             tenant=self.caller.tenant,
             context=self.services.context,
         )
-        self.answer(bundle)
+        await self.answer_made(versions.size, lambda: self.written(versions.bundle()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fhirpub.errors import NoSuchResource
 from fhirpub.fhir.times import from_http
 from fhirpub.interactions.read import read, read_part, vread
-from fhirpub.interactions.records import shown, whole
+from fhirpub.interactions.records import shown
 from fhirpub.interactions.subset import is_subset, subset
 from fhirpub.storage.contract import Version
 from fhirpub.web.base import BaseHandler
@@ -29,14 +29,18 @@ class ReadHandler(BaseHandler):
         if self._is_known(found):
             self.not_modified()
             return
-        tenant_id, context = self.caller.tenant.id, self.services.context
+        context = self.services.context
         summary, elements = self.request.parameter("_summary"), self.request.parameter("_elements")
         if is_subset(summary, elements):
-            resource = shown(found, context=context)
-            schema = context.schemas.document(resource["resourceType"])
-            self.answer(subset(resource, schema, summary=summary, elements=elements))
+
+            def part() -> bytes:
+                resource = shown(found, context=context)
+                schema = context.schemas.document(resource["resourceType"])
+                return self.written(subset(resource, schema, summary=summary, elements=elements))
+
+            await self.answer_made(len(found.body), part)
             return
-        self.answer(await whole(found, tenant_id=tenant_id, context=context))
+        await self.answer_whole(found)
 
     def _is_known(self, found: Version) -> bool:
         if self.request.headers.get("If-None-Match"):

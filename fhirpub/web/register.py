@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from fhirpub.fhir.strict_json import JsonObject, dumps, loads
-from fhirpub.interactions.records import whole
+from fhirpub.fhir.strict_json import JsonObject, loads
 from fhirpub.interactions.register import ReadBody, Registration, prepare, register
 from fhirpub.interactions.submission import from_contained, from_parameters
-from fhirpub.web.base import BodyHandler
+from fhirpub.web.body_handler import BodyHandler
 from fhirpub.web.media import preference
 
 _HONOURED = ("minimal", "representation", "OperationOutcome")
@@ -49,10 +46,13 @@ class RegisterHandler(BodyHandler):
         if wanted == "minimal":
             self.headers["Cache-Control"] = "private, no-cache"
             self.answer_empty(status=201)
-        elif wanted == "OperationOutcome":
-            self.answer(_issues(loads(response, trusted=True)), status=201)
-        else:
-            self.answer(response, status=201)
+            return
+        only_issues = wanted == "OperationOutcome"
+        await self.answer_made(
+            len(response),
+            lambda: self.written(_issues(response) if only_issues else response),
+            status=201,
+        )
 
 
 class CreateHandler(RegisterHandler):
@@ -66,11 +66,9 @@ class CreateHandler(RegisterHandler):
         if wanted in ("minimal", "OperationOutcome"):
             await super().answer_registration(registration)
             return
-        tenant_id, context = self.caller.tenant.id, self.services.context
-        body = await whole(registration.first, tenant_id=tenant_id, context=context)
-        self.answer(body, status=201)
+        await self.answer_whole(registration.first, status=201)
 
 
-def _issues(response: Any) -> bytes:
-    outcome: JsonObject = response["parameter"][1]["resource"]
-    return dumps(outcome)
+def _issues(response: bytes) -> JsonObject:
+    outcome: JsonObject = loads(response, trusted=True)["parameter"][1]["resource"]
+    return outcome

@@ -14,7 +14,7 @@ from http import HTTPStatus
 from fhirpub.errors import ConfigurationError
 from fhirpub.web.base import BaseHandler
 from fhirpub.web.binary import BinaryHandler
-from fhirpub.web.error_mapping import MethodNotAllowed, NoSuchAddress
+from fhirpub.web.error_mapping import MalformedRequest, MethodNotAllowed, NoSuchAddress
 from fhirpub.web.health import LiveHandler, ReadyHandler
 from fhirpub.web.history import HistoryHandler
 from fhirpub.web.metadata import MetadataHandler, PublicMetadataHandler
@@ -123,6 +123,22 @@ class TokenMethodNotAllowedHandler(MethodNotAllowedHandler):
         write_oauth(self, {"error": "invalid_request", "error_description": "use POST here"})
 
 
+class MalformedHandler(NotFoundHandler):
+    """Answer what breaks HTTP at once, and close: where the next request begins is unclear."""
+
+    problem = ""
+
+    def begin(self) -> Awaitable[None] | None:
+        """Refuse, and read no body."""
+        self.fail(MalformedRequest(self.problem))
+        return None
+
+    def write_refusal(self, problem: Exception) -> None:
+        """Tell that nothing more will be read."""
+        self.headers["Connection"] = "close"
+        super().write_refusal(problem)
+
+
 @dataclass(slots=True)
 class _Path:
     pattern: re.Pattern[str]
@@ -162,6 +178,12 @@ class Router:
             if match is not None:
                 return self._of(path, request, match.groups())
         return NotFoundHandler(request, self._services)
+
+    def malformed(self, request: Request, problem: str) -> BaseHandler:
+        """Return a handler for a request that breaks HTTP."""
+        handler = MalformedHandler(request, self._services)
+        handler.problem = problem
+        return handler
 
     def _of(self, path: _Path, request: Request, blanks: tuple[str, ...]) -> BaseHandler:
         method = "GET" if request.method == "HEAD" else request.method

@@ -6,7 +6,8 @@ from urllib.parse import parse_qsl
 
 from fhirpub.errors import InvalidSearch
 from fhirpub.interactions.search import search
-from fhirpub.web.base import BaseHandler, BodyHandler
+from fhirpub.web.base import BaseHandler
+from fhirpub.web.body_handler import BodyHandler
 from fhirpub.web.media import check_form, preference
 
 _MOST_PARAMETERS = 200
@@ -14,14 +15,14 @@ _MOST_FORM_BYTES = 64 * 1024
 
 
 async def _answer(handler: BaseHandler, parameters: list[tuple[str, str]]) -> None:
-    bundle = await search(
+    found = await search(
         parameters,
         resource_type=handler.services.types[handler.type_name],
         tenant=handler.caller.tenant,
         context=handler.services.context,
         strict=preference(handler.request.headers.get("Prefer", ""), "handling") == "strict",
     )
-    handler.answer(bundle)
+    await handler.answer_made(found.size, lambda: handler.written(found.bundle()))
 
 
 class SearchHandler(BaseHandler):

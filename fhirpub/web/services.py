@@ -14,8 +14,10 @@ from fhirpub.config import Config
 from fhirpub.interactions.context import Context
 from fhirpub.plugin_api import ResourceType
 from fhirpub.storage.contract import Store
+from fhirpub.web.body_room import BodyRoom
 from fhirpub.web.body_watch import BodyWatch
 from fhirpub.web.rate_limit import RateLimit
+from fhirpub.web.readiness import Readiness
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +32,8 @@ class Services:
     clock: Clock
     rate_limit: RateLimit
     bodies: BodyWatch
+    body_room: BodyRoom
+    readiness: Readiness
     statement: tuple[str, bytes]
     """The CapabilityStatement with its ETag."""
     own_resources: Mapping[tuple[str, str], bytes]

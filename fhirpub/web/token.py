@@ -6,7 +6,8 @@ from typing import Any
 
 from fhirpub.errors import StoreUnavailable, Throttled, TokenRefused, TooLarge
 from fhirpub.fhir.strict_json import dumps
-from fhirpub.web.base import BaseHandler, BodyHandler, Headers
+from fhirpub.web.base import BaseHandler, Headers
+from fhirpub.web.body_handler import BodyHandler
 from fhirpub.web.error_mapping import answer_to, status_of
 
 _MOST_BYTES = 8192

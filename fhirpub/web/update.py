@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from fhirpub.interactions.records import whole
 from fhirpub.interactions.update import Update, prepare, update
 from fhirpub.storage.contract import Version
-from fhirpub.web.base import BodyHandler
+from fhirpub.web.body_handler import BodyHandler
 from fhirpub.web.media import preference
 
 
@@ -41,6 +40,6 @@ class UpdateHandler(BodyHandler):
         self.describe(updated)
         if preference(self.request.headers.get("Prefer", ""), "return") == "representation":
             self.headers["Preference-Applied"] = "return=representation"
-            self.answer(await whole(updated, tenant_id=tenant.id, context=context))
+            await self.answer_whole(updated)
             return
         self.answer_empty()

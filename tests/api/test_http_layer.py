@@ -141,6 +141,29 @@ def test_a_request_of_unclear_length_ends_the_connection_and_hides_no_other(
     assert registered(lab, "H") == 0
 
 
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [],
+        ["Host: localhost", "Host: other.example"],
+        ["Host: a b"],
+        ["Host: localhost", "Content-Length: +2"],
+        ["Host: localhost", "Content-Length: 2", "Content-Length: 2"],
+        ["Host: localhost", "Content-Length: 2", "Transfer-Encoding: chunked"],
+        ["Host: localhost", "Transfer-Encoding: gzip, chunked"],
+    ],
+)
+def test_a_head_that_breaks_http_is_told_so_before_the_end(
+    service: RunningService, lines: list[str]
+) -> None:
+    head = "\r\n".join([f"POST {REGISTER} HTTP/1.1", JSON, *lines, "", ""])
+
+    said = raw.talk(service, head.encode(), b"{}")
+
+    assert (said.status, code(said.answer), said.closed) == (400, "exception", True)
+    assert said.answer.headers["connection"] == "close"
+
+
 @pytest.mark.parametrize("path", [REGISTER, "/oauth/token", "/nowhere", "/metadata"])
 @pytest.mark.parametrize("length", ["+2", "0x2", "2, 3", "9" * 30])
 def test_an_unclear_length_is_refused_on_every_path(
@@ -250,7 +273,7 @@ def _sized(lab: Integrator, total: int, framing: str) -> raw.Talk:
     """Register blanks."""
     chunks = framing == "chunks"
     announced = "Transfer-Encoding: chunked" if chunks else f"Content-Length: {total}"
-    body = raw.chunked(total) if chunks else [b" " * total]
+    body = raw.chunked(b" " * total) if chunks else [b" " * total]
     lines = (token(lab), JSON, announced)
     return raw.request(lab.service, f"POST {REGISTER}", *lines, body=body)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -12,12 +13,14 @@ import pytest
 from fhirpub.fhir.strict_json import dumps
 from fhirpub.testing.process import ServiceProcess
 from fhirpub.testing.service import Answer, Integrator
+from tests import raw
 from tests.bodies import document, register_body
 
 pytestmark = pytest.mark.slow
 
 MIB = 1024 * 1024
 _MOST_ABOVE_IDLE = 200 * MIB
+_MOST_ABOVE_IDLE_AT_ONCE = 320 * MIB
 _numbers = itertools.count()
 
 
@@ -41,6 +44,31 @@ def register_32_mib(lab: Integrator) -> Answer:
     body = dumps(register_body(f"large-{next(_numbers)}", presentedForm=documents))
     assert 31.9 * MIB < len(body) <= 32 * MIB
     return lab.register(body)
+
+
+def register_at_once(lab: Integrator, count: int, framing: str) -> list[int]:
+    """Register reports with a document of 5 MB each, all at the same time; return the statuses."""
+    documents = [document(b"%PDF-" + os.urandom(5_000_000)) for _ in range(4)]
+    values = [f"at-once-{next(_numbers)}" for _ in range(count)]
+    bodies = [
+        dumps(register_body(value, presentedForm=[documents[number % 4]]))
+        for number, value in enumerate(values)
+    ]
+    with ThreadPoolExecutor(count) as pool:
+        return list(pool.map(lambda body: status_of(lab, body, framing), bodies))
+
+
+def status_of(lab: Integrator, body: bytes, framing: str) -> int:
+    """Register a body in one piece or in chunks; return the status."""
+    if framing == "length":
+        return lab.register(body).status
+    lines = (
+        f"Authorization: Bearer {lab.token}",
+        "Content-Type: application/fhir+json",
+        "Transfer-Encoding: chunked",
+    )
+    start = "POST /fhir/r4/DiagnosticReport/$register"
+    return raw.request(lab.service, start, *lines, body=raw.chunked(body)).status
 
 
 def memory_of(process: ServiceProcess, name: str) -> int:
@@ -82,3 +110,16 @@ def test_reading_it_back_takes_less_than_200_mib(process: ServiceProcess, lab: I
 
     assert (answer.status, len(answer.body) > 31 * MIB) == (200, True)
     assert memory_of(process, "VmHWM") - idle < _MOST_ABOVE_IDLE
+
+
+@pytest.mark.parametrize("framing", ["length", "chunks"])
+def test_many_large_requests_at_once_take_no_more_than_their_room(
+    process: ServiceProcess, lab: Integrator, framing: str
+) -> None:
+    idle = memory_of(process, "VmRSS")
+
+    statuses = register_at_once(lab, 32, framing)
+
+    taken = memory_of(process, "VmHWM") - idle
+    assert statuses == [201] * 32
+    assert taken < _MOST_ABOVE_IDLE_AT_ONCE, f"{taken / MIB:.0f} MiB"

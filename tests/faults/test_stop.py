@@ -201,6 +201,29 @@ def test_a_stop_while_a_worker_is_replaced_ends_all(tmp_path: Path) -> None:
             process.start()
 
 
+@pytest.mark.parametrize("delay", [0.0, 0.02, 0.05, 0.1, 0.2])
+def test_a_stop_while_workers_are_starting_is_a_stop(tmp_path: Path, delay: float) -> None:
+    process = ServiceProcess(tmp_path, workers=2)
+
+    process.launch()
+    while not process.workers:
+        time.sleep(0.005)
+    time.sleep(delay)
+    process.terminate()
+
+    assert process.wait(15) == 0
+    assert "Traceback" not in process.errors.read_text()
+
+
+def test_a_worker_that_ends_while_it_starts_is_status_1(tmp_path: Path) -> None:
+    process = ServiceProcess(tmp_path, workers=2, settings={"plugins": {"enabled": ["absent"]}})
+
+    process.launch()
+
+    assert process.wait(15) == 1
+    assert "Traceback" not in process.errors.read_text()
+
+
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_port_that_is_taken_is_one_line_and_status_1(
     process: ServiceProcess, tmp_path: Path, workers: int

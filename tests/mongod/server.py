@@ -46,15 +46,17 @@ class Mongod:
     """A member of a replica set, reached directly and not through the set.
 
     ``folder`` holds its data and what it logs (``mongod.log``). Its port stays the same. It does
-    not outlive the process that started it. Raises ``NoServer`` if there is no mongod.
+    not outlive the process that started it. ``options`` are further words of its command line.
+    Raises ``NoServer`` if there is no mongod.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *options: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.port = _free_port()
         self._executable = executable()
         self.log = folder / "mongod.log"
         self._data = folder / "data"
+        self._options = options
         self._process: subprocess.Popen[bytes] | None = None
         self._guard: subprocess.Popen[bytes] | None = None
         self._client: MongoClient[Document] | None = None
@@ -97,7 +99,7 @@ class Mongod:
         self._data.mkdir(exist_ok=True)
         words = [str(self._executable), *_OPTIONS, "--port", str(self.port)]
         self._process = subprocess.Popen(
-            [*words, "--dbpath", str(self._data)],
+            [*words, "--dbpath", str(self._data), *self._options],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             start_new_session=True,  # an interrupt of the tests is not one of the servers

@@ -142,3 +142,33 @@ def test_the_plugins_that_are_on_and_off_are_listed(run: Any) -> None:
         pytest.skip("fhirpub is not installed, so no plugin is known")
     assert listed["diagnosticreport"]["enabled"] is True
     assert listed["diagnosticreport"]["resource_types"] == "DiagnosticReport"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "config --json",
+        "check",
+        "tenant list",
+        "serve --port 0",
+        "migrate --to sqlite:///copy.db",
+        "migrate --to mongodb://user:secret-word@127.0.0.1:1/x",
+        "migrate --to mongodb://user:secret-word@127.0.0.1:1",
+        "migrate --to mongodb:user:secret-word@127.0.0.1:1/x",
+        "migrate --to //user:secret-word@127.0.0.1:1/x",
+    ],
+)
+def test_no_command_shows_the_password_of_the_store(run: Any, words: str) -> None:
+    url = "mongodb://user:secret-word@127.0.0.1:1/x?w=1"
+    settings = {"FHIRPUB_STORAGE__DEADLINE_SECONDS": "0.2", "FHIRPUB_LOGS__LEVEL": "debug"}
+    if "secret-word" not in words:
+        settings["FHIRPUB_STORAGE__URL"] = url
+
+    done = run(*words.split(), **settings)
+
+    assert done.stdout + done.stderr
+    assert "secret-word" not in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    if words == "config --json":
+        shown = json.loads(done.stdout)["storage"]["url"]
+        assert shown == url.replace("secret-word", "***")

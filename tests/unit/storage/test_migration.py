@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+import os
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
+from fhirpub.app import opened_store
+from fhirpub.auth.clients import add_client, disable_client, rotate_client
+from fhirpub.auth.tenants import disable_tenant
+from fhirpub.clock import now_ms
+from fhirpub.config import Config, StorageConfig
 from fhirpub.errors import ConfigurationError
-from fhirpub.storage.contract import Store
+from fhirpub.storage.contract import Store, Version
 from fhirpub.storage.migration import Progress, migrate
 from fhirpub.storage.sqlite import SqliteStore
 from fhirpub.tenant import Tenant
@@ -23,21 +31,49 @@ from fhirpub.testing.store_contract import (
     successor,
 )
 
+WAYS = [("sqlite", "sqlite"), ("sqlite", "mongodb"), ("mongodb", "sqlite")]
 
-@pytest.fixture
-async def source(tmp_path: Path) -> AsyncGenerator[Store]:
-    store = SqliteStore(tmp_path / "source.db", deadline_seconds=10)
-    await store.start()
-    yield store
-    await store.stop()
+
+def a_config(url: str) -> Config:
+    return Config(storage=StorageConfig(url=url))
 
 
 @pytest.fixture
-async def target(tmp_path: Path) -> AsyncGenerator[Store]:
-    store = SqliteStore(tmp_path / "target.db", deadline_seconds=10)
-    await store.start()
-    yield store
-    await store.stop()
+async def opened() -> AsyncGenerator[AsyncExitStack]:
+    """What closes the stores of a test."""
+    async with AsyncExitStack() as stack:
+        yield stack
+
+
+@pytest.fixture(params=WAYS, ids=" to ".join)
+def way(request: pytest.FixtureRequest) -> tuple[str, str]:
+    """The engine that is read and the one that is written."""
+    engines: tuple[str, str] = request.param
+    return engines
+
+
+def url_of(engine: str, name: str, request: pytest.FixtureRequest) -> str:
+    """An empty store."""
+    if engine == "mongodb":
+        url: str = request.getfixturevalue("mongodb_url")
+        return url
+    return f"sqlite:///{request.getfixturevalue('tmp_path')}/{name}.db"
+
+
+@pytest.fixture
+async def source(
+    way: tuple[str, str], request: pytest.FixtureRequest, opened: AsyncExitStack
+) -> Store:
+    url = url_of(way[0], "source", request)
+    return await opened.enter_async_context(opened_store(a_config(url)))
+
+
+@pytest.fixture
+async def target(
+    way: tuple[str, str], request: pytest.FixtureRequest, opened: AsyncExitStack
+) -> Store:
+    url = url_of(way[1], "target", request)
+    return await opened.enter_async_context(opened_store(a_config(url)))
 
 
 async def everything(store: Store) -> tuple[object, ...]:
@@ -148,14 +184,190 @@ async def test_a_target_with_another_tenant_under_an_id_is_refused(
         await migrate(source, target)
 
 
+# Who may what
+
+
 async def test_a_client_that_the_target_has_disabled_stays_so_and_is_named(
     source: Store, target: Store
 ) -> None:
-    client = a_client()
-    await source.put_client(client)
-    await target.put_client(replace(client, disabled=True))
+    await fill(source)
+    (client,) = await source.clients()
+    await migrate(source, target)
+    await disable_client(target, client.id)
 
     progress = await migrate(source, target)
 
     assert await target.client(client.id) == replace(client, disabled=True)
     assert progress.kept == [client.id]
+
+
+async def test_what_was_disabled_after_a_copy_is_disabled_by_the_next(
+    source: Store, target: Store
+) -> None:
+    await fill(source)
+    (client,) = await source.clients()
+    await migrate(source, target)
+    await disable_client(source, client.id)
+    await disable_tenant(source, LAB)
+
+    progress = await migrate(source, target)
+
+    assert await everything(target) == await everything(source)
+    assert not progress.kept
+
+
+@pytest.mark.parametrize("grace_seconds", [0, 3600])
+async def test_a_secret_that_was_rotated_after_a_copy_is_taken_over_by_the_next(
+    source: Store, target: Store, grace_seconds: int
+) -> None:
+    await fill(source)
+    (client,) = await source.clients()
+    await migrate(source, target)
+    rotated, _ = await rotate_client(source, client.id, grace_seconds=grace_seconds, clock=now_ms)
+
+    await migrate(source, target)
+
+    assert await target.client(client.id) == rotated
+
+
+async def test_a_secret_that_was_rotated_in_the_target_stays(source: Store, target: Store) -> None:
+    await fill(source)
+    client, _ = await add_client(source, tenant=LAB, name="x", environment="sandbox", clock=now_ms)
+    await migrate(source, target)
+    rotated, _ = await rotate_client(target, client.id, grace_seconds=3600, clock=now_ms)
+
+    progress = await migrate(source, target)
+
+    assert await target.client(client.id) == rotated
+    assert progress.kept == [client.id]
+
+
+async def test_a_key_that_was_retired_after_a_copy_is_retired_by_the_next(
+    source: Store, target: Store
+) -> None:
+    await fill(source)
+    await migrate(source, target)
+    await source.rotate_signing_key(a_key("k3", created=5), expected=["k1"])
+
+    await migrate(source, target)
+
+    keys = await target.signing_keys("sandbox")
+    assert [(each.kid, each.retired) for each in keys] == [("k1", 5), ("k3", None)]
+
+
+async def test_a_key_that_the_target_has_retired_stays_so_and_is_named(
+    source: Store, target: Store
+) -> None:
+    await fill(source)
+    await migrate(source, target)
+    await target.rotate_signing_key(a_key("k3", created=5), expected=["k1"])
+
+    progress = await migrate(source, target)
+
+    keys = await target.signing_keys("sandbox")
+    assert [(each.kid, each.retired) for each in keys] == [("k1", 5), ("k3", None)]
+    assert progress.kept == ["k1"]
+
+
+class BusyStore(SqliteStore):
+    """To which others add while it is read, before and after where the reader is."""
+
+    async def walk(
+        self, *, after: tuple[str, int] = ("", 0), limit: int = 100
+    ) -> Sequence[tuple[str, Version]]:
+        page = await super().walk(after=after, limit=limit)
+        if page:
+            await self.put_tenant(Tenant(OTHER, "Other", b"t" * 32, 2))
+            for letter in ("0", "z"):
+                await self.add(OTHER, a_version(id=f"{letter}{len(await self.tenants())}"))
+        return page
+
+
+async def test_what_is_added_while_it_is_read_has_its_tenant_in_the_copy(tmp_path: Path) -> None:
+    source = BusyStore(tmp_path / "source.db", deadline_seconds=10)
+    target = SqliteStore(tmp_path / "target.db", deadline_seconds=10)
+    await source.start()
+    await target.start()
+    await source.put_tenant(Tenant(LAB, "Lab", b"s" * 32, 1))
+    await source.add(LAB, a_version(id="a"))
+
+    first = await migrate(source, target)
+    owners = {owner for owner, _ in await target.walk()}
+    known = {each.id for each in await target.tenants()}
+    again = await migrate(source, target)
+
+    assert (first.copied, again.copied) == (2, 1)
+    assert owners == known == {LAB, OTHER}
+    assert await everything(target) == await everything(source)
+    await source.stop()
+    await target.stop()
+
+
+# What is no target and no source
+
+
+async def test_an_empty_store_is_not_copied(source: Store, target: Store) -> None:
+    with pytest.raises(ConfigurationError, match="is empty"):
+        await migrate(source, target)
+
+
+async def test_a_file_is_not_copied_into_itself_under_another_name(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path)
+    one = a_config(f"sqlite:///{tmp_path}/store.db")
+    other = a_config(f"sqlite:///{tmp_path}/link/store.db")
+
+    async with opened_store(one) as source, opened_store(other) as target:
+        with pytest.raises(ConfigurationError, match="is the store that is to be copied"):
+            await migrate(source, target)
+
+
+async def test_a_database_is_not_copied_into_itself_under_another_address(
+    mongodb_url: str,
+) -> None:
+    parts = urlsplit(mongodb_url)
+    other = parts._replace(
+        netloc=parts.netloc.replace("127.0.0.1", "localhost"), query=f"appName=x&{parts.query}"
+    ).geturl()
+
+    async with opened_store(a_config(mongodb_url)) as source, opened_store(a_config(other)) as it:
+        with pytest.raises(ConfigurationError, match="is the store that is to be copied"):
+            await migrate(source, it)
+
+
+async def test_a_version_that_the_target_cannot_keep_is_named(
+    tmp_path: Path, mongodb_url: str
+) -> None:
+    version = a_version(body=b"{}" * 5_000_000, response=b"{}" * 5_000_000)
+    small = a_config(f"sqlite:///{tmp_path}/store.db")
+
+    async with opened_store(small) as source, opened_store(a_config(mongodb_url)) as target:
+        await source.add(LAB, version)
+        with pytest.raises(ConfigurationError, match=f"{version.id} version 1.*larger than"):
+            await migrate(source, target)
+
+
+# There and back
+
+
+async def test_what_went_into_mongodb_and_back_is_what_it_was(
+    tmp_path: Path, mongodb_url: str
+) -> None:
+    begin, end = (a_config(f"sqlite:///{tmp_path}/{each}.db") for each in ("begin", "end"))
+    async with opened_store(begin) as source, opened_store(a_config(mongodb_url)) as middle:
+        await fill(source, count=400)
+        secrets = [
+            await add_client(source, tenant=LAB, name=each, environment="sandbox", clock=now_ms)
+            for each in "ab"
+        ]
+        await rotate_client(source, secrets[0][0].id, grace_seconds=60, clock=now_ms)
+        await disable_client(source, secrets[1][0].id)
+        large = a_blob(os.urandom(3_000_000))
+        await source.add(LAB, a_version(documents=(large.sha256,)), [large])
+        await source.rotate_signing_key(a_key("k3", created=5), expected=["k1"])
+
+        await migrate(source, middle)
+        async with opened_store(end) as target:
+            progress = await migrate(middle, target)
+
+            assert progress == Progress(total=801, copied=801)
+            assert await everything(target) == await everything(source)

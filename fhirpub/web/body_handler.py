@@ -1,0 +1,103 @@
+"""A handler that takes a body: its type, its size, its turn, and who judges it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+from fhirpub.errors import Busy, FhirpubError, TooLarge
+from fhirpub.web import media
+from fhirpub.web.base import LARGE, BaseHandler
+
+T = TypeVar("T")
+
+
+class BodyHandler(BaseHandler):
+    """A handler that takes a body, piece by piece as it arrives."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._chunks: list[bytes] = []
+        self._received = 0
+        self._has_room = False
+
+    def ready(self) -> Awaitable[None] | None:
+        """Go on with the type of the body, and with its size as far as it is announced."""
+        super().ready()
+        self.check_content_type()
+        size = int(self.request.headers.get("Content-Length", "0"))
+        if size > self.most_bytes():
+            raise self._too_large()
+        return self._take_room(size) if size > LARGE else None
+
+    def _take_room(self, size: int) -> Awaitable[None] | None:
+        self._has_room = True
+        turn = self.services.body_room.take(self.request, size)
+        return None if turn is None else self._wait_for(turn)
+
+    async def _wait_for(self, turn: Awaitable[None]) -> None:
+        self.services.bodies.end(self.request)  # it is not the client who is slow now
+        try:
+            await turn
+        finally:
+            self.services.bodies.begin(self.request)
+
+    def check_content_type(self) -> None:
+        """Refuse a body of another type than FHIR JSON (415)."""
+        headers = self.request.headers
+        media.check_fhir_json(headers.get("Content-Type", ""), headers.get("Content-Encoding", ""))
+
+    def most_bytes(self) -> int:
+        """Return how large a body may be."""
+        return self.services.config.limits.request_bytes
+
+    def _too_large(self) -> FhirpubError:
+        return TooLarge.because(f"the body has more than {self.most_bytes()} bytes")
+
+    def data_received(self, chunk: bytes) -> Awaitable[None] | None:
+        """Keep a piece of the body, unless it will be refused anyway.
+
+        A body in chunks that turns out to be large takes room for the largest: if it took more
+        as it grows, several could wait for one another.
+        """
+        self._received += len(chunk)
+        if self._received > self.most_bytes() and self._refusal is None:
+            self._refuse(self._too_large())
+        if self._refusal is not None:
+            return None
+        self._chunks.append(chunk)
+        if self._received <= LARGE or self._has_room:
+            return None
+        turn = self._take_room(self.most_bytes())
+        return None if turn is None else self._wait_amid(turn)
+
+    async def _wait_amid(self, turn: Awaitable[None]) -> None:
+        try:
+            await turn
+        except Busy as problem:
+            self._refuse(problem)
+
+    def _refuse(self, problem: Exception) -> None:
+        """Throw away what came, and will throw away what comes."""
+        self._refusal = problem
+        self._chunks.clear()
+        self.services.body_room.leave(self.request)
+
+    def run(self) -> None:
+        """Answer, now that the size of the body is known."""
+        self.services.body_room.settle(self.request, self._received)
+        super().run()
+
+    def take_body(self) -> bytes:
+        """Return the whole body, once."""
+        chunks, self._chunks = self._chunks, []
+        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+    async def judged(self, size: int, judge: Callable[[], T]) -> T:
+        """Run a pure function here, or in a thread if the body is large."""
+        if size <= LARGE:
+            # One turn of the loop later, so that those who arrived together are judged one after
+            # the other: the second finds warm in the processor's caches what the first needed.
+            await asyncio.sleep(0)
+        return await self.computed(size, judge)

@@ -1,0 +1,105 @@
+"""Room for the large bodies that are under way: who finds none waits, first come, first served.
+
+The handler of a request takes room before it reads a large body, and Tornado reads nothing of a
+connection meanwhile: what the client has still to send stays with the client (D-168).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import select
+from collections.abc import Awaitable
+from dataclasses import dataclass
+
+from tornado.iostream import IOStream
+
+from fhirpub.errors import Busy
+from fhirpub.web.request import Request
+
+_LOOK_SECONDS = 1.0
+"""How often those who wait are looked after: have they hung up?"""
+_HUNG_UP = getattr(select, "POLLRDHUP", select.POLLHUP)
+_RETRY_SECONDS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A place in the queue: how many bytes are asked for, and who is told when they are there."""
+
+    size: int
+    turn: asyncio.Future[None]
+
+
+class BodyRoom:
+    """Shares ``most_bytes`` among large bodies; one that is larger than that goes alone."""
+
+    def __init__(self, most_bytes: int, *, patience_seconds: float) -> None:
+        self._most = most_bytes
+        self._patience = patience_seconds
+        self._taken: dict[Request, int] = {}
+        self._queue: dict[Request, _Place] = {}
+
+    def take(self, request: Request, size: int) -> Awaitable[None] | None:
+        """Take room for a body of ``size`` bytes: at once, or by waiting for what is returned.
+
+        The wait ends when it is this body's turn, or when the client has hung up; its connection
+        is closed then. After ``patience_seconds`` it raises Busy.
+        """
+        if not self._queue and self._fits(size):
+            self._taken[request] = size
+            return None
+        place = _Place(size, asyncio.get_running_loop().create_future())
+        self._queue[request] = place
+        return self._wait(request, place.turn)
+
+    def settle(self, request: Request, size: int) -> None:
+        """Give back what was taken beyond ``size``, now that all of the body is here."""
+        if request in self._taken:
+            self._taken[request] = size
+            self._admit()
+
+    def leave(self, request: Request) -> None:
+        """Give back all that was taken, if any was."""
+        if self._taken.pop(request, None) is not None:
+            self._admit()
+
+    def _fits(self, size: int) -> bool:
+        return not self._taken or sum(self._taken.values()) + size <= self._most
+
+    def _admit(self) -> None:
+        """Let those in whose turn has come. Nobody overtakes, so that nobody waits for ever."""
+        while self._queue:
+            request, place = next(iter(self._queue.items()))
+            if not self._fits(place.size):
+                return
+            del self._queue[request]
+            self._taken[request] = place.size
+            place.turn.set_result(None)
+
+    async def _wait(self, request: Request, turn: asyncio.Future[None]) -> None:
+        clock = asyncio.get_running_loop().time
+        until = clock() + self._patience
+        stream: IOStream = request.connection.stream
+        while not turn.done():
+            if _has_hung_up(stream):
+                self._give_up(request)
+                stream.close()
+                return
+            left = until - clock()
+            if left <= 0:
+                self._give_up(request)
+                raise Busy(retry_after=_RETRY_SECONDS)
+            await asyncio.wait([turn], timeout=min(left, _LOOK_SECONDS))
+
+    def _give_up(self, request: Request) -> None:
+        del self._queue[request]
+        self._admit()  # who came next may need less
+
+
+def _has_hung_up(stream: IOStream) -> bool:
+    """Tell whether the client has closed its side, even if something that it sent is unread."""
+    if stream.closed():
+        return True
+    poll = select.poll()
+    poll.register(stream.socket, _HUNG_UP)
+    return bool(poll.poll(0))

@@ -1,0 +1,185 @@
+"""Large bodies take turns; small ones never wait for them."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import replace
+
+import pytest
+
+from fhirpub.config import Config, LimitsConfig
+from fhirpub.fhir.strict_json import dumps
+from fhirpub.testing.service import Answer, Integrator, RunningService
+from tests import raw
+from tests.bodies import document, register_body
+
+START = "POST /fhir/r4/DiagnosticReport/$register"
+JSON = "Content-Type: application/fhir+json"
+ROOM, PATIENCE_SECONDS = 200_000, 2.0
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+    limits = LimitsConfig(large_bodies_bytes=ROOM, body_seconds=PATIENCE_SECONDS)
+    folder = tmp_path_factory.mktemp("room")
+    with RunningService(folder, config=replace(Config(), limits=limits)) as running:
+        yield running
+
+
+@pytest.fixture
+def lab(service: RunningService) -> Integrator:
+    return service.integrator()
+
+
+@pytest.fixture
+def threads() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(4) as pool:
+        yield pool
+
+
+def body_of(value: str, size: int = 100_000) -> bytes:
+    return dumps(register_body(value, presentedForm=[document(os.urandom(size))]))
+
+
+def token(lab: Integrator) -> str:
+    return f"Authorization: Bearer {lab.token}"
+
+
+def began(lab: Integrator, body: bytes) -> socket.socket:
+    """Send a request, but for the last byte of its body."""
+    connection = socket.create_connection(("127.0.0.1", lab.service.port), timeout=20)
+    lines = [f"{START} HTTP/1.1", "Host: x", token(lab), JSON, f"Content-Length: {len(body)}"]
+    connection.sendall("\r\n".join([*lines, "", ""]).encode() + body[:-1])
+    time.sleep(0.3)
+    return connection
+
+
+def is_waiting(answer: Future[Answer]) -> bool:
+    time.sleep(0.3)
+    return not answer.done()
+
+
+def test_a_large_body_waits_until_the_one_before_is_answered(
+    lab: Integrator, threads: ThreadPoolExecutor
+) -> None:
+    first = body_of("turn-1")
+    with closing(began(lab, first)) as sending:
+        second = threads.submit(lab.register, body_of("turn-2"))
+        waited = is_waiting(second)
+        sending.sendall(first[-1:])
+
+        assert second.result().status == 201
+    assert waited
+
+
+def test_small_bodies_never_wait(lab: Integrator, threads: ThreadPoolExecutor) -> None:
+    with closing(began(lab, body_of("large-1"))):
+        second = threads.submit(lab.register, body_of("large-2"))
+        waited = is_waiting(second)
+
+        begun = time.monotonic()
+        statuses = [lab.register(register_body(f"small-{number}")).status for number in range(5)]
+        small = raw.request(
+            lab.service,
+            START,
+            token(lab),
+            JSON,
+            "Transfer-Encoding: chunked",
+            body=raw.chunked(dumps(register_body("small and in chunks"))),
+        )
+        seconds = time.monotonic() - begun
+
+    assert waited
+    assert [*statuses, small.status] == [201] * 6
+    assert seconds < 1
+
+
+def test_who_hangs_up_with_half_a_body_makes_room(
+    lab: Integrator, threads: ThreadPoolExecutor
+) -> None:
+    with closing(began(lab, body_of("gone"))):
+        second = threads.submit(lab.register, body_of("stays"))
+        waited = is_waiting(second)
+
+    assert second.result().status == 201
+    assert waited
+
+
+def test_who_hangs_up_while_waiting_is_under_way_no_longer(
+    service: RunningService, lab: Integrator
+) -> None:
+    with closing(began(lab, body_of("has room"))):
+        began(lab, body_of("waits and hangs up")).close()
+        time.sleep(1.2)
+        under_way = len(service.services.under_way)
+
+    assert under_way == 1
+
+
+def test_who_waits_too_long_gets_a_503_and_may_come_again(
+    lab: Integrator, threads: ThreadPoolExecutor
+) -> None:
+    bodies = [body_of(f"slow-{number}") for number in range(2)]
+    with closing(began(lab, bodies[0])):  # it is given up after the patience
+        time.sleep(1.0)
+        with closing(began(lab, bodies[1])):  # it has room then, and keeps it as long
+            late = body_of("late")
+            answer = threads.submit(lab.register, late).result()
+    again = lab.register(late)
+
+    assert answer.status == 503
+    assert int(answer.headers["retry-after"]) > 0
+    assert answer.issues[0]["code"] == "transient"
+    assert again.status == 201
+
+
+def test_who_waits_for_a_100_gets_the_503_instead(lab: Integrator) -> None:
+    with closing(began(lab, body_of("slow-3"))):
+        time.sleep(1.0)
+        with closing(began(lab, body_of("slow-4"))):
+            lines = (token(lab), JSON, "Expect: 100-continue", "Content-Length: 150000")
+            said = raw.request(lab.service, START, *lines)
+
+    assert said.statuses == [503]
+
+
+def test_a_body_in_chunks_waits_once_it_is_large(
+    lab: Integrator, threads: ThreadPoolExecutor
+) -> None:
+    first = body_of("chunks-1")
+    with closing(began(lab, first)) as sending:
+        lines = (token(lab), JSON, "Transfer-Encoding: chunked")
+        chunks = list(raw.chunked(body_of("chunks-2")))
+        second = threads.submit(
+            lambda: raw.request(lab.service, START, *lines, body=chunks).answer
+        )
+        waited = is_waiting(second)
+        sending.sendall(first[-1:])
+
+        assert second.result().status == 201
+    assert waited
+
+
+def test_a_body_in_chunks_that_waits_too_long_gets_the_503(lab: Integrator) -> None:
+    with closing(began(lab, body_of("slow-5"))):
+        time.sleep(1.0)
+        with closing(began(lab, body_of("slow-6"))):
+            lines = (token(lab), JSON, "Transfer-Encoding: chunked")
+            said = raw.request(lab.service, START, *lines, body=raw.chunked(body_of("late-2")))
+
+    assert said.statuses == [503]
+
+
+def test_all_room_is_given_back(lab: Integrator, threads: ThreadPoolExecutor) -> None:
+    refused = [b"{}" + b" " * 150_000, b" " * 40_000_000]
+
+    for body in refused * 3:
+        assert lab.register(body).status in (400, 413)
+    answers = [threads.submit(lab.register, body_of(f"back-{number}")) for number in range(8)]
+
+    assert [each.result().status for each in answers] == [201] * 8

@@ -1,0 +1,60 @@
+"""Whether requests can be served, as a proxy asks: it comes back by itself."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+from fhirpub.testing.process import ServiceProcess
+from fhirpub.testing.service import RunningService
+from tests.bodies import register_body
+from tests.mongod.replica_set import ProxiedSet
+from tests.mongod.server import eventually
+
+
+def ready(service: ServiceProcess) -> int:
+    return service.request("GET", "/health/ready").status
+
+
+def test_the_service_is_not_ready_while_the_primary_is_gone_and_ready_again_afterwards(
+    proxied_set: ProxiedSet, tmp_path: Path
+) -> None:
+    (member,) = proxied_set.members
+    settings: dict[str, dict[str, Any]] = {
+        "storage": {"url": proxied_set.url("health"), "deadline_seconds": 1.0},
+        "logs": {"format": "json"},
+    }
+    with ServiceProcess(tmp_path, settings=settings) as service:
+        lab = service.integrator()
+        before = ready(service)
+
+        member.kill()
+        eventually(lambda: ready(service) == 503 or None)
+        refused = lab.register(register_body("A-1"))
+        alive = service.request("GET", "/health/live").status
+        member.start()
+        eventually(lambda: ready(service) == 200 or None)
+        registered = lab.register(register_body("A-1"))
+
+    assert (before, alive) == (200, 200)
+    assert (refused.status, refused.headers["retry-after"]) == (503, "1")
+    assert registered.status in (200, 201)
+    lines = [json.loads(each) for each in service.errors.read_text().splitlines()]
+    why = {each["request_id"]: each.get("reason") for each in lines if each["level"] == "warning"}
+    assert why[refused.headers["x-request-id"]]
+
+
+def test_a_probe_uses_the_good_answer_of_the_last_second_and_no_older_one(
+    tmp_path: Path,
+) -> None:
+    with RunningService(tmp_path) as service:
+        before = service.request("GET", "/health/ready").status
+        service.call(service.services.store.stop())
+        soon = service.request("GET", "/health/ready").status
+        time.sleep(1.1)
+        later = [service.request("GET", "/health/ready").status for _ in range(2)]
+
+    assert (before, soon) == (200, 200)
+    assert later == [503, 503]

@@ -1,0 +1,109 @@
+"""Large answers are made in a thread: the loop serves others meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import closing
+
+import orjson
+import pytest
+
+from fhirpub.testing.service import Integrator, RunningService
+from tests.bodies import document, register_body
+
+pytestmark = pytest.mark.slow
+
+BASE = "/fhir/r4/DiagnosticReport"
+_TRIES = 5
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+    with RunningService(tmp_path_factory.mktemp("service")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def lab(service: RunningService) -> Integrator:
+    """Somebody with fifty reports of 100 kB each, and one of 32 MiB with its documents."""
+    somebody = service.integrator()
+    notes = [{"url": "https://lab.example/note", "valueString": "x" * 200} for _ in range(400)]
+    for number in range(50):
+        assert somebody.register(register_body(f"R{number}", extension=notes)).status == 201
+    return somebody
+
+
+@pytest.fixture(scope="module")
+def largest(lab: Integrator) -> str:
+    documents = [document(b"%PDF-" + os.urandom(4_190_000)) for _ in range(6)]
+    answer = lab.register(register_body("largest", presentedForm=documents))
+    return answer.headers["location"].removeprefix(lab.service.base_url)
+
+
+async def longest_pause(until: asyncio.Event) -> float:
+    """Return for how many seconds the loop did not come round to us."""
+    clock, longest = asyncio.get_running_loop().time, 0.0
+    last = clock()
+    while not until.is_set():
+        await asyncio.sleep(0.0005)
+        now = clock()
+        last, longest = now, max(longest, now - last)
+    return longest
+
+
+def share_of_the_loop(service: RunningService, lab: Integrator, path: str) -> float:
+    """Return which part of the time of a request the loop was held at most, in one piece."""
+
+    async def watched() -> tuple[float, float]:
+        ended = asyncio.Event()
+        watching = asyncio.create_task(longest_pause(ended))
+        await asyncio.sleep(0.02)
+        seconds = await asyncio.to_thread(read, service, lab, path)
+        ended.set()
+        return await watching / seconds, seconds
+
+    return min(service.call(watched())[0] for _ in range(_TRIES))
+
+
+def read(service: RunningService, lab: Integrator, path: str) -> float:
+    """Return how long a GET took, until the last byte was here."""
+    head = f"GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {lab.token}\r\n"
+    buffer = bytearray(1024 * 1024)
+    with closing(socket.create_connection(("127.0.0.1", service.port), timeout=20)) as connection:
+        begun = time.monotonic()
+        connection.sendall(head.encode() + b"Connection: close\r\n\r\n")
+        assert connection.recv(12) == b"HTTP/1.1 200"
+        while connection.recv_into(buffer):
+            pass
+        return time.monotonic() - begun
+
+
+@pytest.mark.parametrize("query", ["", "?_pretty=true"])
+def test_a_large_report_does_not_hold_the_loop(
+    service: RunningService, lab: Integrator, largest: str, query: str
+) -> None:
+    share = share_of_the_loop(service, lab, f"{largest}{query}")
+
+    assert share < 0.4, share
+
+
+def test_a_page_of_large_resources_does_not_hold_the_loop(
+    service: RunningService, lab: Integrator
+) -> None:
+    share = share_of_the_loop(service, lab, f"{BASE}?_count=50")
+
+    assert share < 0.4, share
+
+
+def test_a_large_report_is_written_for_people_as_a_small_one_is(
+    lab: Integrator, largest: str
+) -> None:
+    plain = lab.get(largest).body
+
+    pretty = lab.get(f"{largest}?_pretty=true").body
+
+    assert pretty == orjson.dumps(orjson.loads(plain), option=orjson.OPT_INDENT_2)

@@ -1,0 +1,79 @@
+"""A service moves from one store to another, and its clients notice nothing."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fhirpub.testing.process import ServiceProcess
+from fhirpub.testing.service import Answer, Integrator
+from tests.bodies import document, register_body
+
+UPDATE = {"resourceType": "DiagnosticReport", "status": "amended"}
+WAYS = [("sqlite", "mongodb"), ("mongodb", "sqlite")]
+
+
+class Publisher(threading.Thread):
+    """Publishes until it is told to stop; ``answers`` are those to reports of these numbers."""
+
+    def __init__(self, lab: Integrator) -> None:
+        super().__init__()
+        self.answers: list[Answer] = []
+        self._lab = lab
+        self._enough = threading.Event()
+
+    def run(self) -> None:
+        while not self._enough.wait(0.01):
+            self.answers.append(self._lab.register(body(len(self.answers))))
+
+    def stop(self) -> None:
+        self._enough.set()
+        self.join()
+
+
+def body(number: int) -> Any:
+    presented = [document(b"%PDF-1.4 " + str(number).encode() * 50)]
+    return register_body(f"A-{number}", presentedForm=presented)
+
+
+def service_on(url: str, folder: Path, *, port: int = 0) -> ServiceProcess:
+    folder.mkdir()
+    settings: dict[str, dict[str, Any]] = {"storage": {"url": url}, "server": {"port": port}}
+    return ServiceProcess(folder, settings=settings)
+
+
+@pytest.mark.parametrize("way", WAYS, ids=" to ".join)
+def test_after_a_move_under_load_every_answer_is_what_it_was(
+    way: tuple[str, str], tmp_path: Path, mongodb_url: str
+) -> None:
+    urls = {"sqlite": f"sqlite:///{tmp_path}/store.db", "mongodb": mongodb_url}
+    source, target = (urls[each] for each in way)
+    with service_on(source, tmp_path / "old") as old:
+        lab = old.integrator()
+        updated = lab.register(body(-1)).headers["location"].partition("/_history")[0]
+        changed = lab.patch(updated, UPDATE)
+        publisher = Publisher(lab)
+        publisher.start()
+        under_load = [old.command("migrate", "--to", target) for _ in range(2)]
+        publisher.stop()
+        old.terminate()
+        old.wait()
+    last = old.command("migrate", "--to", target)
+    with service_on(target, tmp_path / "new", port=old.port) as new:
+        there = replace(lab, service=new)  # with the token that the old store's key signed
+        with ThreadPoolExecutor(16) as threads:
+            again = list(threads.map(there.register, map(body, range(len(publisher.answers)))))
+        read = there.get(updated)
+
+    assert changed.status == 204
+    assert under_load[1]["copied"] > 0
+    assert last["versions"] == len(publisher.answers) + 2
+    assert {each.status for each in publisher.answers} == {201}
+    assert [each.body for each in again] == [each.body for each in publisher.answers]
+    assert [each.headers["etag"] for each in again] == ['W/"1"'] * len(again)
+    assert (read.headers["etag"], read.json["status"]) == ('W/"2"', "amended")

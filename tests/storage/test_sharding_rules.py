@@ -1,0 +1,241 @@
+"""What a sharded cluster asks of the store: keys that are unique on all shards, questions to one.
+
+The commands are those that the store really sends. Whether one of them can be answered by one
+shard follows from its filter: the shard key stands in it by equality or as a choice of values.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pymongo
+import pymongo.monitoring
+import pytest
+
+from fhirpub.app import opened_store
+from fhirpub.config import Config, StorageConfig
+from fhirpub.storage import mongodb_schema as schema
+from fhirpub.storage.contract import Store
+from fhirpub.testing.store_contract import (
+    FOREVER,
+    LAB,
+    a_blob,
+    a_version,
+    add_all,
+    match,
+    query,
+    successor,
+)
+
+GUIDE = (Path(__file__).parents[2] / "docs" / "operators.md").read_text(encoding="utf-8")
+SHARD_KEYS = {schema.VERSION: "id", schema.BLOB: "_id"}
+
+Command = Mapping[str, Any]
+Filter = Mapping[str, Any]
+
+
+class _Sent(pymongo.monitoring.CommandListener):
+    """Commands to the sharded collections, from any client."""
+
+    def __init__(self) -> None:
+        self.commands: list[Command] | None = None
+
+    def started(self, event: pymongo.monitoring.CommandStartedEvent) -> None:
+        if self.commands is not None and event.command.get(event.command_name) in SHARD_KEYS:
+            self.commands.append({**event.command, "command": event.command_name})
+
+    def succeeded(self, event: pymongo.monitoring.CommandSucceededEvent) -> None:
+        """See nothing in it."""
+
+    def failed(self, event: pymongo.monitoring.CommandFailedEvent) -> None:
+        """See nothing in it."""
+
+
+SENT = _Sent()
+pymongo.monitoring.register(SENT)
+
+
+@contextmanager
+def recorded() -> Iterator[list[Command]]:
+    commands: list[Command] = []
+    SENT.commands = commands
+    yield commands
+    SENT.commands = None
+
+
+@pytest.fixture
+async def store(mongodb_url: str) -> AsyncGenerator[Store]:
+    async with opened_store(Config(storage=StorageConfig(url=mongodb_url))) as store:
+        yield store
+
+
+def filters_of(command: Command) -> list[Filter]:
+    """Return what a command looks for, or the documents that it inserts."""
+    match command["command"]:
+        case "find":
+            return [command["filter"]]
+        case "aggregate":
+            stages = command["pipeline"]
+            unions = [each["$unionWith"]["pipeline"] for each in stages if "$unionWith" in each]
+            return [each[0]["$match"] for each in (stages, *unions)]
+        case "insert":
+            return [pymongo_document(each) for each in command["documents"]]
+        case "update":
+            return [each["q"] for each in command["updates"]]
+        case "delete":
+            return [each["q"] for each in command["deletes"]]
+        case "count":
+            return [command.get("query", {})]
+        case other:
+            raise AssertionError(f"what does {other} look for?")
+
+
+def pymongo_document(document: Any) -> Filter:
+    return dict(document.items())
+
+
+def names(key: str, wanted: Filter) -> bool:
+    """Tell whether a filter holds for a few values of a field alone."""
+    if key in wanted:
+        value = wanted[key]
+        return not isinstance(value, Mapping) or value.keys() == {"$in"}
+    if any(names(key, each) for each in wanted.get("$and", ())):
+        return True
+    return "$or" in wanted and all(names(key, each) for each in wanted["$or"])
+
+
+def asks_one_shard(command: Command) -> bool:
+    key = SHARD_KEYS[command[command["command"]]]
+    return all(names(key, each) for each in filters_of(command))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "named"),
+    [
+        ({"id": "a", "version": 1}, True),
+        ({"id": {"$in": ["a", "b"]}}, True),
+        ({"$or": [{"id": "a"}, {"id": {"$in": ["b"]}, "version": 1}]}, True),
+        ({"$and": [{"tenant": "a"}, {"id": "a"}]}, True),
+        ({"$and": [{"tenant": "a"}, {"version": 1}]}, False),
+        ({"$or": [{"id": "a"}, {"version": 1}]}, False),
+        ({"id": {"$gt": "a"}}, False),
+        ({"id": {"$in": ["a"], "$gt": "a"}}, False),
+        ({"tenant": "a"}, False),
+        ({}, False),
+    ],
+)
+def test_a_filter_that_leaves_the_shard_open_is_told(wanted: Filter, *, named: bool) -> None:
+    assert names("id", wanted) is named
+
+
+async def test_every_unique_index_begins_with_the_field_of_its_shard_key(
+    store: Store, mongodb_url: str
+) -> None:
+    assert await store.add(LAB, a_version(), [a_blob()])
+
+    with pymongo.MongoClient[dict[str, Any]](mongodb_url) as client:
+        database = client.get_default_database()
+        for collection, key in SHARD_KEYS.items():
+            made = database[collection].list_indexes()
+            unique = [each for each in made if each.get("unique") or each["name"] == "_id_"]
+            # MongoDB keeps `_id` unique on each shard only; that of a version need not be.
+            ours = [each for each in unique if key == "_id" or each["name"] != "_id_"]
+            assert ours
+            assert {next(iter(each["key"])) for each in ours} == {key}
+
+
+async def test_what_requests_ask_is_asked_of_one_shard(store: Store) -> None:
+    version, blobs = a_version(), [a_blob(), a_blob()]
+    later = successor(version)
+    ids = [version.id, later.id, "none"]
+
+    with recorded() as sent:
+        assert await store.add(LAB, version, blobs)
+        assert not await store.add(LAB, version)  # whose it is, is read
+        assert await store.add(LAB, later)
+        await add_all(store, [a_version() for _ in range(20)])
+        assert await store.latest(LAB, version.id) == later
+        assert await store.version(LAB, version.id, 1) == version
+        assert len(await store.history(LAB, version.id)) == 2
+        assert len(await store.blobs(LAB, [each.sha256 for each in blobs])) == 2
+        for more in (0, 20):
+            wanted = query(ids=[*ids, *map(str, range(more))])
+            assert (await store.search(LAB, wanted)).total == 1
+
+    kinds = [(each["command"], each[each["command"]]) for each in sent]
+    assert set(kinds) == {
+        ("insert", schema.VERSION),
+        ("update", schema.BLOB),
+        ("find", schema.VERSION),
+        ("aggregate", schema.VERSION),
+        ("find", schema.BLOB),
+    }
+    assert not [each for each in sent if not asks_one_shard(each)]
+
+
+async def test_what_inserts_holds_the_whole_shard_key(store: Store) -> None:
+    with recorded() as sent:
+        await store.add(LAB, a_version(), [a_blob()])
+
+    update, insert = sent
+    assert [each["upsert"] for each in update["updates"]] == [True]
+    assert [set(each["q"]) for each in update["updates"]] == [{"_id"}]
+    assert all(isinstance(each["q"]["_id"], str) for each in update["updates"])
+    assert all(isinstance(each["id"], str) for each in filters_of(insert))
+
+
+async def _sweep(store: Store) -> None:
+    await store.add(LAB, a_version(), [a_blob()])
+    await store.sweep_blobs(LAB, before=FOREVER)
+
+
+TO_ALL: dict[str, Callable[[Store], Awaitable[Any]]] = {
+    "a search without an identifier's system and value, or `_id`": lambda store: store.search(
+        LAB, query(match(value="x"))
+    ),
+    "the search for documents that no report names, every ten minutes": _sweep,
+    "`fhirpub migrate`, which counts and reads everything": lambda store: store.walk(),
+}
+
+
+def test_the_guide_lists_what_asks_all_shards() -> None:
+    _, _, listed = GUIDE.partition("All shards are asked by\n\n")
+
+    items = re.findall(r"^- (.+?)[;.]$", listed.partition("\n\n")[0], re.MULTILINE)
+
+    assert items == list(TO_ALL)
+
+
+@pytest.mark.parametrize("what", TO_ALL)
+async def test_what_the_guide_lists_does_ask_all_shards(store: Store, what: str) -> None:
+    with recorded() as sent:
+        await TO_ALL[what](store)
+
+    assert [each for each in sent if not asks_one_shard(each)]
+
+
+async def test_a_sweep_deletes_on_the_shards_that_it_names(store: Store) -> None:
+    with recorded() as sent:
+        await _sweep(store)
+
+    changing = [each for each in sent if each["command"] in ("update", "delete")]
+    assert len(changing) == 3
+    assert all(asks_one_shard(each) for each in changing)
+
+
+async def test_a_count_asks_all_shards(store: Store) -> None:
+    with recorded() as sent:
+        await store.count()
+
+    assert [each["command"] for each in sent] == ["count"]
+    assert not asks_one_shard(sent[0])
+
+
+def test_the_guide_shards_by_these_keys() -> None:
+    given = re.findall(r'sh\.shardCollection\("fhirpub\.(\w+)", \{ (\w+): "hashed" \}\)', GUIDE)
+
+    assert dict(given) == SHARD_KEYS

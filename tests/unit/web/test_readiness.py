@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from fhirpub.errors import StoreUnavailable
+from fhirpub.web.readiness import Readiness
+
+
+class Check:
+    """A check of a store that can be told to fail; counts how often it is made."""
+
+    def __init__(self) -> None:
+        self.made = 0
+        self.fails = False
+
+    async def __call__(self) -> None:
+        self.made += 1
+        await asyncio.sleep(0.01)
+        if self.fails:
+            raise StoreUnavailable("told to fail")
+
+
+async def test_a_good_answer_is_used_again_within_a_second() -> None:
+    check = Check()
+    readiness = Readiness(check)
+
+    for _ in range(5):
+        await readiness.confirm()
+
+    assert check.made == 1
+
+
+async def test_a_good_answer_is_not_used_after_a_second() -> None:
+    check = Check()
+    readiness = Readiness(check)
+    await readiness.confirm()
+    await asyncio.sleep(1.05)
+    check.fails = True
+
+    with pytest.raises(StoreUnavailable):
+        await readiness.confirm()
+
+
+async def test_those_who_ask_at_the_same_time_share_one_check() -> None:
+    check = Check()
+    readiness = Readiness(check)
+
+    await asyncio.gather(*(readiness.confirm() for _ in range(20)))
+
+    assert check.made == 1
+
+
+async def test_a_failure_is_told_to_all_who_wait_and_then_forgotten() -> None:
+    check = Check()
+    check.fails = True
+    readiness = Readiness(check)
+
+    told = await asyncio.gather(*(readiness.confirm() for _ in range(3)), return_exceptions=True)
+    check.fails = False
+    await readiness.confirm()
+
+    assert [type(each) for each in told] == [StoreUnavailable] * 3
+    assert check.made == 2
+
+
+async def test_one_who_goes_away_takes_the_answer_from_nobody() -> None:
+    check = Check()
+    readiness = Readiness(check)
+    leaving = asyncio.create_task(readiness.confirm())
+    staying = asyncio.create_task(readiness.confirm())
+    await asyncio.sleep(0)
+
+    leaving.cancel()
+
+    await staying
+    assert check.made == 1
