@@ -30,7 +30,13 @@ setup(
     package_dir={"fhirpub.schemas": "schemas", **{name: f"plugins/{name}" for name in SHELF}},
     package_data={
         "fhirpub": ["py.typed"],
-        "fhirpub.schemas": ["*.json", "r4/*.json", "valuesets/*.json", "README.md"],
+        "fhirpub.schemas": [
+            "*.json",
+            "r4/*.json",
+            "valuesets/*.json",
+            "events/*.json",
+            "README.md",
+        ],
         "fhirpub.cli": ["sample/*"],
         **{name: ["*.json"] for name in SHELF},
     },
@@ -49,6 +55,8 @@ setup(
         "structlog>=25.1",  # one line of JSON an event
         "motor>=3.7",  # MongoDB without blocking; the first that works with PyMongo 4.9 and up
         "pymongo>=4.9",  # one deadline for an operation and all its retries
+        "aiohttp>=3.14.5",  # webhooks; the first without known holes in its client
+        "idna>=3.7",  # hosts of webhooks in ASCII, in time that does not grow with their square
         "lxml>=5.3",  # narrative is XHTML and is read with a hardened parser
     ],
     extras_require={
@@ -72,6 +80,7 @@ setup(
             "joserfc>=1.0",  # forges tokens that python-jose would not write
             "requests-oauthlib>=2.0",  # another OAuth client
             "requests>=2.32",
+            "standardwebhooks>=1.1",  # verifies our signatures, and makes some for us to verify
         ],
     },
     entry_points={

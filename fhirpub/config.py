@@ -8,34 +8,27 @@ A configuration file is TOML with one table for each group below. A variable suc
 
 from __future__ import annotations
 
-import dataclasses
-import difflib
 import ipaddress
-import math
 import os
 import re
-import tomllib
-import types
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from fhirpub.config_reader import checked, described, override, read_toml
+from fhirpub.config_reader import setting as _setting
 from fhirpub.errors import ConfigurationError
 
 DEFAULT_FILE = "fhirpub.toml"
-_PREFIX = "FHIRPUB_"
 _LAST_PORT = 65_535
-_WIDTH = 97
-
-
-def _setting(default: Any, meaning: str) -> Any:
-    """Return a dataclass field whose meaning is printed into the reference file."""
-    metadata = {"meaning": meaning}
-    if isinstance(default, list | dict):
-        return field(default_factory=default.copy, metadata=metadata)
-    return field(default=default, metadata=metadata)
+_HEAD = (
+    "# Every setting of fhirpub with its default and its meaning.",
+    "# Written by `fhirpub config`. A line that starts with `#key` shows a default: take the",
+    "# `#` away to change it. FHIRPUB_SERVER__PORT=8080 in the environment overrides",
+    "# `port` of [server], and so on for every key.",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,6 +177,36 @@ class TerminologyConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WebhooksConfig:
+    """How events will be sent to integrators; this release keeps them and sends none yet."""
+
+    service_name: str = _setting(
+        "fhirpub", "First part of the User-Agent, before -Webhooks/1.0: letters, digits, . _ -"
+    )
+    connect_seconds: float = _setting(
+        5.0, "Longest wait for a connection, with the look-up of the name and TLS."
+    )
+    timeout_seconds: float = _setting(
+        15.0, "Longest time of one attempt, from the look-up to the end of the answer."
+    )
+    retry_seconds: list[float] = _setting(
+        [5.0, 30.0, 300.0, 1800.0, 7200.0, 18000.0, 36000.0, 50400.0, 72000.0, 86400.0],
+        "Waits before the second attempt, the third and so on. Each is made up to a fifth "
+        "longer, by chance.",
+    )
+    retry_forever: bool = _setting(
+        False, "Repeat the last wait instead of giving up after the last attempt."
+    )
+    ports: list[int] = _setting([443, 8443], "Ports that may be called.")
+    allow_networks: list[str] = _setting(
+        [],
+        "Special-purpose addresses or networks, such as 10.1.0.0/16, that may be called all the "
+        "same; only to these without TLS, and on any port. Loopback, link-local and metadata "
+        "addresses are opened only by an entry that lies within their own network.",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LogsConfig:
     """What is told to the operator. Never a patient's data, never a secret."""
 
@@ -204,6 +227,7 @@ class Config:
     fhir: FhirConfig = field(default_factory=FhirConfig)
     limits: LimitsConfig = field(default_factory=LimitsConfig)
     terminology: TerminologyConfig = field(default_factory=TerminologyConfig)
+    webhooks: WebhooksConfig = field(default_factory=WebhooksConfig)
     logs: LogsConfig = field(default_factory=LogsConfig)
 
     @property
@@ -229,36 +253,21 @@ def load(file: Path | None = None, *, environment: Mapping[str, str] | None = No
     path = file or Path(DEFAULT_FILE)
     tables: dict[str, Any] = {}
     if file is not None or path.exists():
-        tables = _read_toml(path)
+        tables = read_toml(path)
     problems: list[str] = []
-    values = _checked(tables, problems, source=str(path))
-    _override(values, os.environ if environment is None else environment, problems)
+    groups = typing.get_type_hints(Config)
+    values = checked(tables, groups, problems, source=str(path))
+    override(values, groups, os.environ if environment is None else environment, problems)
     if not problems:
         problems += _contradictions(values)
     if problems:
         raise ConfigurationError("\n".join(problems))
-    groups = typing.get_type_hints(Config)
     return Config(**{name: groups[name](**members) for name, members in values.items()})
 
 
 def reference() -> str:
     """Return the reference configuration: every key, commented, with its default."""
-    lines = [
-        "# Every setting of fhirpub with its default and its meaning.",
-        "# Written by `fhirpub config`. A line that starts with `#key` shows a default: take the",
-        "# `#` away to change it. FHIRPUB_SERVER__PORT=8080 in the environment overrides",
-        "# `port` of [server], and so on for every key.",
-    ]
-    for group in dataclasses.fields(Config):
-        group_type = typing.get_type_hints(Config)[group.name]
-        lines += ["", f"# {group_type.__doc__}", f"[{group.name}]"]
-        for member in dataclasses.fields(group_type):
-            lines += ["", *_wrapped(member.metadata["meaning"])]
-            choices = _choices(typing.get_type_hints(group_type)[member.name])
-            if choices:
-                lines.append(f"# One of: {', '.join(choices)}.")
-            lines.append(f"#{member.name} = {_toml(getattr(group_type(), member.name))}")
-    return "\n".join(lines) + "\n"
+    return "\n".join([*_HEAD, *described(typing.get_type_hints(Config))]) + "\n"
 
 
 def without_password(url: str) -> str:
@@ -284,103 +293,6 @@ def variable(name: str) -> str:
     return os.environ.get(name, "")
 
 
-def _read_toml(path: Path) -> dict[str, Any]:
-    try:
-        with path.open("rb") as stream:
-            return tomllib.load(stream)
-    except OSError as problem:
-        raise ConfigurationError(f"{path}: cannot be read: {problem.strerror}") from problem
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
-        raise ConfigurationError(f"{path}: is not TOML: {problem}") from problem
-
-
-def _checked(
-    tables: Mapping[str, Any], problems: list[str], *, source: str
-) -> dict[str, dict[str, Any]]:
-    groups = typing.get_type_hints(Config)
-    values: dict[str, dict[str, Any]] = {name: {} for name in groups}
-    for name, table in tables.items():
-        if name not in groups:
-            problems.append(f"{source}: unknown group [{name}]{_nearest(name, groups)}")
-        elif not isinstance(table, dict):
-            problems.append(f"{source}: [{name}] must be a table")
-        else:
-            hints = typing.get_type_hints(groups[name])
-            for key, value in table.items():
-                where = f"{source}: {key} in [{name}]"
-                _take(values[name], key, value, hints, problems, where=where)
-    return values
-
-
-def _override(
-    values: dict[str, dict[str, Any]], environment: Mapping[str, str], problems: list[str]
-) -> None:
-    groups = typing.get_type_hints(Config)
-    for variable, text in sorted(environment.items()):
-        name, double, key = variable.removeprefix(_PREFIX).lower().partition("__")
-        if not (variable.startswith(_PREFIX) and double):
-            continue
-        if name not in groups:
-            problems.append(f"{variable}: unknown group {name}{_nearest(name, groups)}")
-            continue
-        hints = typing.get_type_hints(groups[name])
-        value = _from_text(text, hints.get(key))
-        _take(values[name], key, value, hints, problems, where=variable)
-
-
-def _take(
-    members: dict[str, Any],
-    key: str,
-    value: Any,
-    hints: Mapping[str, Any],
-    problems: list[str],
-    *,
-    where: str,
-) -> None:
-    if key not in hints:
-        problems.append(f"{where}: unknown key{_nearest(key, hints)}")
-        return
-    problem = _mismatch(value, hints[key])
-    if problem:
-        problems.append(f"{where}: {problem}")
-        return
-    members[key] = float(value) if hints[key] is float else value
-
-
-def _mismatch(value: Any, hint: Any) -> str:
-    """Return what is wrong with a value, or nothing."""
-    choices = _choices(hint)
-    if choices:
-        return "" if value in choices else f"must be one of {', '.join(choices)}"
-    if isinstance(hint, types.GenericAlias):
-        good = isinstance(value, list) and all(isinstance(each, str) for each in value)
-        return "" if good else "must be a list of strings"
-    if isinstance(value, bool) != (hint is bool):
-        return f"must be {_NAMES[hint]}"
-    if not isinstance(value, (int, float) if hint is float else hint):
-        return f"must be {_NAMES[hint]}"
-    if hint is float and not math.isfinite(value):
-        return "must be a finite number"
-    return "must not be negative" if hint in (int, float) and value < 0 else ""
-
-
-_NAMES = {str: "a string", int: "a whole number", float: "a number", bool: "true or false"}
-
-
-def _from_text(text: str, hint: Any) -> Any:
-    """Read a variable's text as the type of its key; what cannot be read stays text."""
-    if hint is bool:
-        return {"true": True, "1": True, "false": False, "0": False}.get(text.lower(), text)
-    if hint in (int, float):
-        try:
-            return hint(text)
-        except ValueError:
-            return text
-    if isinstance(hint, types.GenericAlias):
-        return [each.strip() for each in text.split(",") if each.strip()]
-    return text
-
-
 def _contradictions(values: Mapping[str, Mapping[str, Any]]) -> list[str]:
     limits = LimitsConfig(**values["limits"])
     server = ServerConfig(**values["server"])
@@ -401,33 +313,22 @@ def _contradictions(values: Mapping[str, Mapping[str, Any]]) -> list[str]:
         found.append("[server] base_url must start with http:// or https://")
     if not 1 <= fhir.page_size <= fhir.page_size_max:
         found.append("[fhir] page_size must be between 1 and page_size_max")
+    return found + _webhook_contradictions(WebhooksConfig(**values["webhooks"]))
+
+
+def _webhook_contradictions(webhooks: WebhooksConfig) -> list[str]:
+    found = []
+    if not re.fullmatch(r"[A-Za-z0-9._-]+", webhooks.service_name):
+        found.append("[webhooks] service_name must be of letters, digits, . _ and -")
+    if not 0 < webhooks.connect_seconds <= webhooks.timeout_seconds:
+        found.append("[webhooks] connect_seconds must be above 0 and at most timeout_seconds")
+    if not webhooks.retry_seconds:
+        found.append("[webhooks] retry_seconds must not be empty")
+    if not all(1 <= each <= _LAST_PORT for each in webhooks.ports):
+        found.append(f"[webhooks] ports must be between 1 and {_LAST_PORT}")
+    for each in webhooks.allow_networks:
+        try:
+            ipaddress.ip_network(each, strict=False)
+        except ValueError:
+            found.append(f"[webhooks] allow_networks: {each} is neither an address nor a network")
     return found
-
-
-def _choices(hint: Any) -> tuple[str, ...]:
-    return typing.get_args(hint) if typing.get_origin(hint) is Literal else ()
-
-
-def _nearest(word: str, known: Mapping[str, Any]) -> str:
-    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
-    if near:
-        return f"; did you mean {near[0]}?"
-    return f"; known are {', '.join(sorted(known))}"
-
-
-def _wrapped(text: str) -> list[str]:
-    lines, line = [], "#"
-    for word in text.split():
-        if len(line) + 1 + len(word) > _WIDTH:
-            lines.append(line)
-            line = "#"
-        line += f" {word}"
-    return [*lines, line]
-
-
-def _toml(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, list):
-        return "[" + ", ".join(f'"{each}"' for each in value) + "]"
-    return f'"{value}"' if isinstance(value, str) else str(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -22,9 +23,21 @@ class Change:
     parts: Mapping[str, Mapping[str, Any]]
 
 
+_TYPE = re.compile(r"[a-z0-9_]+\.[a-z0-9_]+")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """One event, named ``<composition_type>.<action>``, with the payload of its type."""
+    """One event, named ``<composition_type>.<action>``, with the payload of its type.
+
+    Raises ValueError for another name, so that none is stored that could never be told.
+    """
 
     type: str
     data: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        if not _TYPE.fullmatch(self.type):
+            raise ValueError(
+                "the type of an event is <composition_type>.<action> in a-z, 0-9 and _"
+            )

@@ -98,6 +98,14 @@ def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
         ("[fhir]\npage_size = 0", "[fhir] page_size must be between 1 and page_size_max"),
         ("[fhir]\npage_size = 101", "[fhir] page_size must be between 1 and page_size_max"),
         ("[limits]\ndrain_bytes = 1", "[limits] drain_bytes must not be below request_bytes"),
+        ("[webhooks]\nports = ['443']", "ports in [webhooks]: must be a list of whole numbers"),
+        ("[webhooks]\nports = [0]", "[webhooks] ports must be between 1 and 65535"),
+        ("[webhooks]\nretry_seconds = [true]", "must be a list of numbers"),
+        ("[webhooks]\nretry_seconds = []", "[webhooks] retry_seconds must not be empty"),
+        ("[webhooks]\nservice_name = 'a b'", "[webhooks] service_name must be of letters"),
+        ("[webhooks]\nconnect_seconds = 0", "[webhooks] connect_seconds must be above 0"),
+        ("[webhooks]\nconnect_seconds = 16", "[webhooks] connect_seconds must be above 0"),
+        ("[webhooks]\nallow_networks = ['x']", "x is neither an address nor a network"),
     ],
 )
 def test_a_mistake_is_named_with_its_place(tmp_path: Path, text: str, words: str) -> None:
@@ -123,6 +131,17 @@ def test_a_mistake_in_a_variable_names_the_variable(
 
     assert problem.startswith(f"{variable_name}: ")
     assert words in problem
+
+
+def test_lists_of_numbers_are_read_from_a_file_and_from_a_variable(tmp_path: Path) -> None:
+    config = read(
+        tmp_path,
+        "[webhooks]\nretry_seconds = [1, 2.5]\n",
+        FHIRPUB_WEBHOOKS__PORTS="443, 9443",
+    )
+
+    assert config.webhooks.retry_seconds == [1, 2.5]
+    assert config.webhooks.ports == [443, 9443]
 
 
 def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:

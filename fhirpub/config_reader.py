@@ -1,0 +1,184 @@
+"""Groups of settings: their types from a TOML file and an environment, and their description.
+
+A group is a dataclass whose fields are made by :func:`setting`. What is wrong is gathered, so that
+everything can be told at once.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import math
+import tomllib
+import types
+import typing
+from collections.abc import Iterator, Mapping
+from dataclasses import field
+from pathlib import Path
+from typing import Any, Literal
+
+from fhirpub.errors import ConfigurationError
+
+_PREFIX = "FHIRPUB_"
+_WIDTH = 97
+
+Groups = Mapping[str, Any]
+"""The dataclass of each group, by the group's name."""
+
+
+def setting(default: Any, meaning: str) -> Any:
+    """Return a dataclass field whose meaning is printed into the reference file."""
+    metadata = {"meaning": meaning}
+    if isinstance(default, list | dict):
+        return field(default_factory=default.copy, metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+def described(groups: Groups) -> Iterator[str]:
+    """Return the lines of a file with every key of the groups, commented, with its default."""
+    for name, group_type in groups.items():
+        yield from ("", f"# {group_type.__doc__}", f"[{name}]")
+        for member in dataclasses.fields(group_type):
+            yield from ("", *_wrapped(member.metadata["meaning"]))
+            choices = _choices(typing.get_type_hints(group_type)[member.name])
+            if choices:
+                yield f"# One of: {', '.join(choices)}."
+            yield f"#{member.name} = {_toml(getattr(group_type(), member.name))}"
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Return the tables of a file. Raises ConfigurationError."""
+    try:
+        with path.open("rb") as stream:
+            return tomllib.load(stream)
+    except OSError as problem:
+        raise ConfigurationError(f"{path}: cannot be read: {problem.strerror}") from problem
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        raise ConfigurationError(f"{path}: is not TOML: {problem}") from problem
+
+
+def checked(
+    tables: Mapping[str, Any], groups: Groups, problems: list[str], *, source: str
+) -> dict[str, dict[str, Any]]:
+    """Return the values that can be used, for every group; add the rest to ``problems``."""
+    values: dict[str, dict[str, Any]] = {name: {} for name in groups}
+    for name, table in tables.items():
+        if name not in groups:
+            problems.append(f"{source}: unknown group [{name}]{_nearest(name, groups)}")
+        elif not isinstance(table, dict):
+            problems.append(f"{source}: [{name}] must be a table")
+        else:
+            hints = typing.get_type_hints(groups[name])
+            for key, value in table.items():
+                where = f"{source}: {key} in [{name}]"
+                _take(values[name], key, value, hints, problems, where=where)
+    return values
+
+
+def override(
+    values: dict[str, dict[str, Any]],
+    groups: Groups,
+    environment: Mapping[str, str],
+    problems: list[str],
+) -> None:
+    """Put the values of variables such as ``FHIRPUB_SERVER__PORT`` over those of the file."""
+    for variable, text in sorted(environment.items()):
+        name, double, key = variable.removeprefix(_PREFIX).lower().partition("__")
+        if not (variable.startswith(_PREFIX) and double):
+            continue
+        if name not in groups:
+            problems.append(f"{variable}: unknown group {name}{_nearest(name, groups)}")
+            continue
+        hints = typing.get_type_hints(groups[name])
+        value = _from_text(text, hints.get(key))
+        _take(values[name], key, value, hints, problems, where=variable)
+
+
+def _take(
+    members: dict[str, Any],
+    key: str,
+    value: Any,
+    hints: Mapping[str, Any],
+    problems: list[str],
+    *,
+    where: str,
+) -> None:
+    if key not in hints:
+        problems.append(f"{where}: unknown key{_nearest(key, hints)}")
+        return
+    problem = _mismatch(value, hints[key])
+    if problem:
+        problems.append(f"{where}: {problem}")
+        return
+    members[key] = float(value) if hints[key] is float else value
+
+
+def _mismatch(value: Any, hint: Any) -> str:
+    """Return what is wrong with a value, or nothing."""
+    choices = _choices(hint)
+    if choices:
+        return "" if value in choices else f"must be one of {', '.join(choices)}"
+    item = _item(hint)
+    if item:
+        good = isinstance(value, list) and not any(_mismatch(each, item) for each in value)
+        return "" if good else f"must be a list of {_ITEMS[item]}"
+    if isinstance(value, bool) != (hint is bool):
+        return f"must be {_NAMES[hint]}"
+    if not isinstance(value, (int, float) if hint is float else hint):
+        return f"must be {_NAMES[hint]}"
+    if hint is float and not math.isfinite(value):
+        return "must be a finite number"
+    return "must not be negative" if hint in (int, float) and value < 0 else ""
+
+
+_NAMES = {str: "a string", int: "a whole number", float: "a number", bool: "true or false"}
+_ITEMS = {str: "strings", int: "whole numbers", float: "numbers"}
+
+
+def _item(hint: Any) -> Any:
+    """Return the type of a list's items, or None if it is not of a list."""
+    return typing.get_args(hint)[0] if isinstance(hint, types.GenericAlias) else None
+
+
+def _from_text(text: str, hint: Any) -> Any:
+    """Read a variable's text as the type of its key; what cannot be read stays text."""
+    if hint is bool:
+        return {"true": True, "1": True, "false": False, "0": False}.get(text.lower(), text)
+    if hint in (int, float):
+        try:
+            return hint(text)
+        except ValueError:
+            return text
+    item = _item(hint)
+    if item:
+        return [_from_text(each.strip(), item) for each in text.split(",") if each.strip()]
+    return text
+
+
+def _choices(hint: Any) -> tuple[str, ...]:
+    return typing.get_args(hint) if typing.get_origin(hint) is Literal else ()
+
+
+def _nearest(word: str, known: Mapping[str, Any]) -> str:
+    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
+    if near:
+        return f"; did you mean {near[0]}?"
+    return f"; known are {', '.join(sorted(known))}"
+
+
+def _wrapped(text: str) -> list[str]:
+    lines, line = [], "#"
+    for word in text.split():
+        if len(line) + 1 + len(word) > _WIDTH:
+            lines.append(line)
+            line = "#"
+        line += f" {word}"
+    return [*lines, line]
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list):
+        return "[" + ", ".join(_toml(each) for each in value) + "]"
+    return f'"{value}"' if isinstance(value, str) else str(value)

@@ -1,0 +1,309 @@
+"""A receiver of webhooks on a real socket, which answers as it is told, well or badly."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import ssl
+import struct
+import threading
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from socket import SO_LINGER, SOL_SOCKET
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from fhirpub.fhir.strict_json import loads
+
+Misbehaviour = Literal[
+    "silent",
+    "dripping-headers",
+    "dripping-body",
+    "endless-body",
+    "endless-interim",
+    "header-flood",
+    "long-header",
+    "reset",
+    "closed",
+    "body-after-204",
+    "no-http",
+]
+
+_DRIP_SECONDS = 0.05
+_START_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What to answer: after ``delay`` seconds an HTTP answer, or something worse."""
+
+    status: int = 204
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    delay: float = 0.0
+    misbehaviour: Misbehaviour | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Received:
+    """One request as it came, at a monotonic time in seconds. Header names are in lower case."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    body: bytes
+    at: float
+
+    @property
+    def json(self) -> Any:
+        """The body, read strictly."""
+        return loads(self.body)
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """A certificate that vouches for itself, with its key, in one PEM file."""
+
+    file: Path
+
+    @classmethod
+    def made(cls, folder: Path, *, name: str) -> Certificate:
+        """Make one for a host's name or address."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "receiver")])
+        now = datetime.fromtimestamp(time.time_ns() // 10**9, UTC)
+        certificate = (
+            x509.CertificateBuilder()
+            .subject_name(subject)
+            .issuer_name(subject)
+            .public_key(key.public_key())
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(now - timedelta(days=1))
+            .not_valid_after(now + timedelta(days=1))
+            .add_extension(x509.SubjectAlternativeName([_alternative(name)]), critical=False)
+            .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+            .sign(key, hashes.SHA256())
+        )
+        pem = serialization.Encoding.PEM
+        file = folder / f"{name.replace(':', '-')}.pem"
+        file.write_bytes(
+            certificate.public_bytes(pem)
+            + key.private_bytes(
+                pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+            )
+        )
+        return cls(file)
+
+    def server(self) -> ssl.SSLContext:
+        """Return what a server shows it with."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(self.file)
+        return context
+
+    def client(self) -> ssl.SSLContext:
+        """Return a context that trusts it, and nothing else."""
+        return ssl.create_default_context(cafile=self.file)
+
+
+def _alternative(name: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(name))
+    except ValueError:
+        return x509.DNSName(name)
+
+
+class Receiver:
+    """Receives webhooks on 127.0.0.1, in a thread of its own; use it as a context manager.
+
+    Every request is kept in ``received`` before it is answered. With a certificate it speaks TLS.
+    """
+
+    def __init__(self, *, certificate: Certificate | None = None) -> None:
+        self.port = 0
+        self.received: list[Received] = []
+        self._replies: list[Reply] = [Reply()]
+        self._certificate = certificate
+        self._changed = threading.Condition()
+        self._thread = threading.Thread(target=self._run, name="receiver", daemon=True)
+        self._listening = threading.Event()
+        self._stop: Callable[[], object] = list
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        if not self._listening.wait(_START_SECONDS):
+            raise RuntimeError("the receiver does not listen")
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._stop()
+        self._thread.join()
+
+    @property
+    def url(self) -> str:
+        """Where it receives."""
+        scheme = "https" if self._certificate else "http"
+        return f"{scheme}://127.0.0.1:{self.port}/webhook"
+
+    def answer(self, *replies: Reply) -> None:
+        """Answer the next requests so, one after the other, and all later ones like the last."""
+        with self._changed:
+            self._replies = list(replies)
+
+    def wait(self, number: int, *, seconds: float = 10.0) -> Sequence[Received]:
+        """Return what was received once it is at least ``number`` requests."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: len(self.received) >= number, seconds):
+                raise TimeoutError(f"{len(self.received)} of {number} requests came")
+            return tuple(self.received)
+
+    def _run(self) -> None:
+        asyncio.run(self._serve())
+
+    async def _serve(self) -> None:
+        loop, stopped = asyncio.get_running_loop(), asyncio.Event()
+        context = self._certificate.server() if self._certificate else None
+        server = await asyncio.start_server(self._connected, "127.0.0.1", 0, ssl=context)
+        self.port = server.sockets[0].getsockname()[1]
+        self._stop = lambda: loop.call_soon_threadsafe(stopped.set)
+        self._listening.set()
+        await stopped.wait()
+        server.close()
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            reply = self._taken(await _read(reader))
+            await asyncio.sleep(reply.delay)
+            await _write(writer, reply)
+        except (OSError, EOFError, ValueError):
+            writer.transport.abort()  # whoever called has gone, or does not speak HTTP
+        except asyncio.CancelledError:
+            writer.transport.abort()
+        else:
+            writer.close()
+
+    def _taken(self, received: Received) -> Reply:
+        with self._changed:
+            self.received.append(received)
+            self._changed.notify_all()
+            return self._replies.pop(0) if len(self._replies) > 1 else self._replies[0]
+
+
+async def _read(reader: asyncio.StreamReader) -> Received:
+    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+    first, *lines = head.removesuffix("\r\n\r\n").split("\r\n")
+    method, path, _version = first.split(" ")
+    headers = {}
+    for line in lines:
+        name, _, value = line.partition(":")
+        headers[name.lower()] = value.strip()
+    body = await reader.readexactly(int(headers.get("content-length", "0")))
+    return Received(method=method, path=path, headers=headers, body=body, at=time.monotonic())
+
+
+async def _write(writer: asyncio.StreamWriter, reply: Reply) -> None:
+    if reply.misbehaviour is not None:
+        await _MISBEHAVIOURS[reply.misbehaviour](writer)
+        return
+    lines = [f"HTTP/1.1 {reply.status} -", *(f"{k}: {v}" for k, v in reply.headers.items())]
+    if reply.status != 204:
+        lines.append(f"Content-Length: {len(reply.body)}")
+    writer.write("\r\n".join([*lines, "Connection: close", "", ""]).encode() + reply.body)
+    await writer.drain()
+
+
+# How a receiver can be hostile.
+
+_STATUS_LINE = b"HTTP/1.1 200 OK\r\n"
+
+
+async def _silent(_writer: asyncio.StreamWriter) -> None:
+    await asyncio.Event().wait()
+
+
+async def _drip_headers(writer: asyncio.StreamWriter) -> None:
+    writer.write(_STATUS_LINE)
+    await _repeat(writer, b"X-Drip: 1\r\n", pause=_DRIP_SECONDS, most=None)
+
+
+async def _drip_body(writer: asyncio.StreamWriter) -> None:
+    writer.write(_STATUS_LINE + b"Content-Length: 1000000\r\n\r\n")
+    await _repeat(writer, b".", pause=_DRIP_SECONDS, most=None)
+
+
+async def _endless_body(writer: asyncio.StreamWriter) -> None:
+    writer.write(_STATUS_LINE + b"Connection: close\r\n\r\n")
+    await _repeat(writer, b"." * 65_536, pause=0, most=None)
+
+
+async def _endless_interim(writer: asyncio.StreamWriter) -> None:
+    await _repeat(writer, b"HTTP/1.1 100 Continue\r\n\r\n", pause=_DRIP_SECONDS, most=None)
+
+
+async def _header_flood(writer: asyncio.StreamWriter) -> None:
+    writer.write(_STATUS_LINE)
+    await _repeat(writer, b"X-Flood: 1\r\n" * 100, pause=0, most=1_000)
+
+
+async def _long_header(writer: asyncio.StreamWriter) -> None:
+    writer.write(_STATUS_LINE + b"X-Long: ")
+    await _repeat(writer, b"1" * 1_000, pause=0, most=1_000)
+
+
+async def _reset(writer: asyncio.StreamWriter) -> None:
+    connection = writer.get_extra_info("socket")
+    connection.setsockopt(SOL_SOCKET, SO_LINGER, struct.pack("ii", 1, 0))
+    writer.transport.abort()
+
+
+async def _close(_writer: asyncio.StreamWriter) -> None:
+    """Say nothing; the connection is closed afterwards."""
+
+
+async def _body_after_204(writer: asyncio.StreamWriter) -> None:
+    writer.write(b"HTTP/1.1 204 No Content\r\nContent-Type: text/plain\r\n\r\nbut yes\r\n\r\n")
+    await writer.drain()
+
+
+async def _no_http(writer: asyncio.StreamWriter) -> None:
+    writer.write(b"220 mail.example.org ESMTP\r\n")
+    await writer.drain()
+
+
+async def _repeat(
+    writer: asyncio.StreamWriter, piece: bytes, *, pause: float, most: int | None
+) -> None:
+    """Write a piece again and again, until the other side has gone or it was often enough."""
+    written = 0
+    while most is None or written < most:
+        writer.write(piece)
+        await writer.drain()
+        await asyncio.sleep(pause)
+        written += 1
+
+
+_MISBEHAVIOURS: Mapping[Misbehaviour, Callable[[asyncio.StreamWriter], Awaitable[None]]] = {
+    "silent": _silent,
+    "dripping-headers": _drip_headers,
+    "dripping-body": _drip_body,
+    "endless-body": _endless_body,
+    "endless-interim": _endless_interim,
+    "header-flood": _header_flood,
+    "long-header": _long_header,
+    "reset": _reset,
+    "closed": _close,
+    "body-after-204": _body_after_204,
+    "no-http": _no_http,
+}

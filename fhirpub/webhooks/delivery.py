@@ -1,0 +1,298 @@
+"""One attempt to deliver an event, by aiohttp, whatever the receiver does (D-174 to D-176)."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import re
+import socket
+import ssl
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Self
+
+from aiohttp import (
+    AddrInfoType,
+    ClientConnectorDNSError,
+    ClientConnectorError,
+    ClientError,
+    ClientResponse,
+    ClientResponseError,
+    ClientSession,
+    ClientSSLError,
+    ClientTimeout,
+    DummyCookieJar,
+    TCPConnector,
+)
+from aiohttp.abc import AbstractResolver, ResolveResult
+from yarl import URL
+
+from fhirpub.clock import Clock
+from fhirpub.config import WebhooksConfig
+from fhirpub.errors import InvalidContent
+from fhirpub.fhir.times import from_http
+from fhirpub.webhooks.outcome import Outcome, Reason, Wish
+from fhirpub.webhooks.signing import signed_headers
+from fhirpub.webhooks.targets import Target, TargetRules
+
+MOST_READ_BYTES = 65_536
+MOST_KEPT_BYTES = 4_096
+_LONGEST_HEADER_BYTES = 8_190
+_MOST_HEADERS = 100
+_MOST_ADDRESSES = 8
+_RESOLVING_THREADS = 32
+_SECONDS = re.compile("[0-9]{1,9}")
+_LONGEST_DATE = len("Wednesday, 21-Nov-26 10:00:00 GMT")
+_HIDDEN = b"[token]"
+LookUp = Callable[..., Sequence[AddrInfoType]]
+"""Finds the addresses of a host as :func:`socket.getaddrinfo` does; raises OSError."""
+
+_WISHES: tuple[Wish, ...] = ("disable", "abort-message")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivery:
+    """One event on its way to one endpoint.
+
+    ``body`` is sent byte for byte, at every attempt. ``secrets`` are those that sign, newest
+    first; ``number`` counts the attempts from 1; ``sequence`` is the event's place in the
+    endpoint's.
+    """
+
+    url: str
+    token: str = field(repr=False)
+    secrets: tuple[str, ...] = field(repr=False)
+    event_id: str
+    event_type: str
+    body: bytes = field(repr=False)
+    number: int
+    sequence: int
+
+
+class Sender:
+    """Sends deliveries; safe to use from many tasks of one event loop. Close it in the end.
+
+    Each attempt has a connection of its own, so that nothing is shared between tenants.
+    ``tls`` is for receivers whose authority the machine does not know, ``look_up`` for names that
+    it does not know.
+    """
+
+    def __init__(
+        self,
+        settings: WebhooksConfig,
+        *,
+        clock: Clock,
+        tls: ssl.SSLContext | None = None,
+        look_up: LookUp = socket.getaddrinfo,
+    ) -> None:
+        self._rules = TargetRules(allow_networks=settings.allow_networks, ports=settings.ports)
+        self._seconds = settings.timeout_seconds
+        self._connect_seconds = settings.connect_seconds
+        self._agent = f"{settings.service_name}-Webhooks/1.0"
+        self._clock = clock
+        self._tls = tls or ssl.create_default_context()
+        self._resolver = _Resolver(look_up)
+
+    async def close(self) -> None:
+        """Let go of the threads; what they still wait for is given up."""
+        self._resolver.stop()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_exception: object) -> None:
+        await self.close()
+
+    async def target(self, url: str) -> Target:
+        """Return a URL that may be registered, in canonical form, once its host was looked up.
+
+        Raises InvalidContent. It does not say whether the host is unknown or refused.
+        """
+        target = self._rules.target(url)
+        try:
+            async with asyncio.timeout(self._connect_seconds):
+                found = await self._resolver.resolve(target.host, target.port)
+        except (OSError, TimeoutError):
+            found = []
+        if not any(self._rules.permits(each["host"], target) for each in found):
+            raise InvalidContent.because(
+                "has a host that leads to no address to which webhooks are sent",
+                expression="url",
+                code="value",
+            )
+        return target
+
+    async def attempt(self, delivery: Delivery) -> Outcome:
+        """Send a delivery once and return what came of it, whatever the receiver does.
+
+        It ends within ``timeout_seconds``, connecting within ``connect_seconds``. An answer counts
+        as soon as its headers are complete; whatever its body does then changes nothing.
+        """
+        begun = time.monotonic()
+        headers = self._headers(delivery)
+        exchange = _Exchange(self._rules)
+        reason: Reason | None = None
+        try:
+            async with asyncio.timeout(self._seconds):
+                await self._send(delivery, headers, exchange)
+        except (InvalidContent, ClientError, OSError) as problem:
+            reason = None if exchange.status else exchange.reason_of(problem)
+        return Outcome(
+            reason=reason,
+            status=exchange.status,
+            retry_after=exchange.retry_after,
+            wish=exchange.wish,
+            duration=round((time.monotonic() - begun) * 1000),
+            dialled=tuple(exchange.dialled),
+            answer=exchange.body.replace(delivery.token.encode(), _HIDDEN)[:MOST_KEPT_BYTES],
+        )
+
+    async def _send(
+        self, delivery: Delivery, headers: dict[str, str], exchange: _Exchange
+    ) -> None:
+        # Judged once more: the operator's rules may have changed since it was registered.
+        exchange.target = self._rules.target(delivery.url)
+        connector = TCPConnector(
+            resolver=self._resolver,
+            socket_factory=exchange.open_socket,
+            ssl=self._tls,
+            use_dns_cache=False,
+            force_close=True,
+            timeout_ceil_threshold=math.inf,
+        )
+        async with (
+            ClientSession(
+                connector=connector,
+                cookie_jar=DummyCookieJar(),
+                trust_env=False,
+                auto_decompress=False,
+                timeout=ClientTimeout(total=None, connect=self._connect_seconds),
+                max_line_size=_LONGEST_HEADER_BYTES,
+                max_field_size=_LONGEST_HEADER_BYTES,
+                max_headers=_MOST_HEADERS,
+            ) as session,
+            session.post(
+                URL(exchange.target.url, encoded=True),
+                data=delivery.body,
+                headers=headers,
+                allow_redirects=False,
+            ) as answer,
+        ):
+            exchange.take_headers(answer, self._clock())
+            await exchange.take_body(answer)
+
+    def _headers(self, delivery: Delivery) -> dict[str, str]:
+        now = self._clock() // 1000
+        return {
+            "Content-Type": "application/json",
+            "User-Agent": self._agent,
+            "Accept-Encoding": "identity",
+            "Authorization": f"Bearer {delivery.token}",
+            "X-Webhook-Event": delivery.event_type,
+            "X-Webhook-Attempt": str(delivery.number),
+            "X-Webhook-Sequence": str(delivery.sequence),
+            **signed_headers(delivery.event_id, now, delivery.body, secrets=delivery.secrets),
+        }
+
+
+class _BlockedAddress(OSError):
+    """An address that webhooks are not sent to; the connector goes on to the next."""
+
+
+class _Exchange:
+    """What is known of one attempt so far."""
+
+    def __init__(self, rules: TargetRules) -> None:
+        self._rules = rules
+        self.target: Target | None = None
+        self.dialled: list[str] = []
+        self.status = 0
+        self.retry_after: float | None = None
+        self.wish: Wish | None = None
+        self.body = b""
+
+    def open_socket(self, found: AddrInfoType) -> socket.socket:
+        """Return a socket for an address that may be dialled.
+
+        Every address comes through here, those in the URL itself too, which no resolver sees.
+        """
+        family, kind, protocol, _name, place = found
+        address = str(place[0])
+        if self.target is None or not self._rules.permits(address, self.target):
+            raise _BlockedAddress
+        self.dialled.append(address)
+        return socket.socket(family, kind, protocol)
+
+    def take_headers(self, answer: ClientResponse, now: int) -> None:
+        self.retry_after = _retry_after(answer.headers.get("Retry-After", ""), now)
+        wish = answer.headers.get("webhook-delivery", "").strip().lower()
+        self.wish = next((each for each in _WISHES if each == wish), None)
+        self.status = answer.status
+
+    async def take_body(self, answer: ClientResponse) -> None:
+        while len(self.body) < MOST_READ_BYTES:
+            piece = await answer.content.read(MOST_READ_BYTES - len(self.body))
+            if not piece:
+                return
+            self.body += piece
+
+    def reason_of(self, problem: Exception) -> Reason:
+        if isinstance(problem, InvalidContent):
+            return "E_BLOCKED_ADDRESS"
+        if isinstance(problem, TimeoutError):
+            return "E_TIMEOUT"
+        if isinstance(problem, ClientConnectorDNSError):
+            return "E_DNS"
+        if isinstance(problem, ClientSSLError):
+            return "E_TLS"
+        if isinstance(problem, ClientConnectorError):
+            return self._reason_of_connect(problem.os_error)
+        return "E_MALFORMED" if isinstance(problem, ClientResponseError) else "E_RESET"
+
+    def _reason_of_connect(self, problem: OSError) -> Reason:
+        if not self.dialled:
+            return "E_BLOCKED_ADDRESS"
+        return "E_RESET" if isinstance(problem, ConnectionResetError) else "E_CONNECT"
+
+
+class _Resolver(AbstractResolver):
+    """Looks names up in threads of its own: what hangs there must not hold up anything else."""
+
+    def __init__(self, look_up: LookUp) -> None:
+        self._look_up = look_up
+        self._threads = ThreadPoolExecutor(_RESOLVING_THREADS, "webhook-names")
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        loop = asyncio.get_running_loop()
+        found = await loop.run_in_executor(
+            self._threads, self._look_up, host, port, family, socket.SOCK_STREAM
+        )
+        return [
+            ResolveResult(
+                hostname=host,
+                host=str(place[0]),
+                port=port,
+                family=kind,
+                proto=protocol,
+                flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV,
+            )
+            for kind, _type, protocol, _name, place in found[:_MOST_ADDRESSES]
+        ]
+
+    def stop(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def close(self) -> None:
+        """Do nothing: a connector may close it, and the next still needs the threads."""
+
+
+def _retry_after(text: str, now: int) -> float | None:
+    """Read the header as seconds from now: whole seconds, or a date (RFC 9110 section 10.2.3)."""
+    if _SECONDS.fullmatch(text):
+        return float(text)
+    moment = from_http(text) if 0 < len(text) <= _LONGEST_DATE else None
+    return None if moment is None else max(0.0, (moment - now) / 1000)

@@ -1,0 +1,102 @@
+"""From a committed version to the bytes that receivers get.
+
+They hold the five fields of the specification, and two more: the version of this form, and a
+number by which a receiver can prove that it missed nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from fhirpub.fhir.strict_json import dumps, loads
+from fhirpub.fhir.times import instant
+from fhirpub.storage.contract import Version
+
+API_VERSION = "1"
+LARGEST_BODY = 20_000
+"""Bytes of a body; what would be larger is told with ids only (D-170)."""
+
+Payload = Literal["standard", "id-only"]
+"""What an endpoint is told: all that the resource's type tells, or nothing but ids."""
+
+_STORED_NAMES = frozenset({"id", "version"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookEvent:
+    """One event as every endpoint gets it, but for its place in the endpoint's sequence.
+
+    ``id`` and ``transaction_id`` are of ``[A-Za-z0-9_]{1,64}``, ``type`` is
+    ``<composition_type>.<action>``, ``time`` in milliseconds UTC is that of the version. ``ids``
+    names the version, ``details`` is what the type of the resource tells of it.
+    """
+
+    id: str
+    transaction_id: str
+    type: str
+    time: int
+    ids: Mapping[str, str]
+    details: Mapping[str, Any]
+
+    def body(self, *, sequence: int, payload: Payload = "standard") -> bytes:
+        """Return the body for one endpoint, the same bytes whenever it is asked for."""
+        details = {} if payload == "id-only" else self.details
+        body = self._json(sequence, details)
+        return body if len(body) <= LARGEST_BODY else self._json(sequence, {})
+
+    def _json(self, sequence: int, details: Mapping[str, Any]) -> bytes:
+        address = {"self": self.ids["self"]}
+        return dumps(
+            {
+                "transaction_id": self.transaction_id,
+                "event_id": self.id,
+                "event_type": self.type,
+                "timestamp": instant(self.time),
+                "sequence": sequence,
+                "api_version": API_VERSION,
+                "data": {**self.ids, **details} | address,
+            }
+        )
+
+
+def events_of(version: Version, *, fhir_url: str) -> tuple[WebhookEvent, ...]:
+    """Return the events that were stored with a version, in their order.
+
+    ``fhir_url`` is the base of the service's FHIR addresses, without a slash at its end.
+    """
+    ids = {
+        "resource_type": version.type,
+        "id": version.id,
+        "version_id": str(version.version),
+        "self": f"{fhir_url}/{version.type}/{version.id}/_history/{version.version}",
+    }
+    return tuple(
+        WebhookEvent(
+            id=event_id(stored["id"]),
+            transaction_id=transaction_id(version),
+            type=stored["type"],
+            time=version.updated,
+            ids=ids,
+            details={
+                name: value
+                for name, value in stored["data"].items()
+                if name not in ids and name not in _STORED_NAMES
+            },
+        )
+        for stored in loads(version.events, trusted=True)
+    )
+
+
+def event_id(stored_id: str) -> str:
+    """Return an event's name on the wire: ``<uuid>.2.1`` is ``evt_<32 hex digits>_2_1`` (D-169).
+
+    Signatures separate their parts by dots, so that an id may not hold one.
+    """
+    return "evt_" + stored_id.replace("-", "").replace(".", "_")
+
+
+def transaction_id(version: Version) -> str:
+    """Return the name of the commit that made a version; all its events share it (D-169)."""
+    return f"req_{version.id.replace('-', '')}_{version.version}"

@@ -1,0 +1,44 @@
+"""What became of one attempt to deliver, in terms that decide what comes next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Reason = Literal[
+    "E_BLOCKED_ADDRESS",
+    "E_CONNECT",
+    "E_DNS",
+    "E_MALFORMED",
+    "E_RESET",
+    "E_TIMEOUT",
+    "E_TLS",
+]
+"""Why there is no answer. All refused addresses have one reason, which tells nothing of them."""
+
+Wish = Literal["disable", "abort-message"]
+"""What a receiver asks for in the header ``webhook-delivery``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """One attempt: a ``reason``, or the ``status`` of an answer whose headers were complete.
+
+    ``retry_after`` is in seconds from the answer on, None if the receiver named no time.
+    ``dialled`` are the addresses that were tried, in order; ``duration`` in milliseconds covers
+    the whole exchange. ``answer`` is how the body begins, at most 4 KiB, without the endpoint's
+    token.
+    """
+
+    reason: Reason | None = None
+    status: int = 0
+    retry_after: float | None = None
+    wish: Wish | None = None
+    duration: int = 0
+    dialled: tuple[str, ...] = ()
+    answer: bytes = b""
+
+    @property
+    def delivered(self) -> bool:
+        """Whether the receiver has taken the event."""
+        return 200 <= self.status < 300

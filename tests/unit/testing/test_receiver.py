@@ -1,0 +1,73 @@
+"""The receiver that we ship does what it is told."""
+
+from __future__ import annotations
+
+import http.client
+import ssl
+from pathlib import Path
+
+import pytest
+
+from fhirpub.testing.receiver import Certificate, Receiver, Reply
+
+
+def post(receiver: Receiver, body: bytes = b"{}") -> http.client.HTTPResponse:
+    connection = http.client.HTTPConnection("127.0.0.1", receiver.port, timeout=5)
+    connection.request("POST", "/webhook", body, {"X-Number": "1"})
+    answer = connection.getresponse()
+    answer.read()
+    connection.close()
+    return answer
+
+
+def test_it_keeps_what_came() -> None:
+    with Receiver() as receiver:
+        post(receiver, b'{"a":1}')
+
+        (received,) = receiver.wait(1)
+
+    assert (received.method, received.path, received.json) == ("POST", "/webhook", {"a": 1})
+    assert received.headers["x-number"] == "1"
+
+
+def test_it_answers_in_turn_and_then_always_like_the_last() -> None:
+    with Receiver() as receiver:
+        receiver.answer(Reply(status=503, headers={"Retry-After": "1"}), Reply(status=200))
+
+        first, second, third = (post(receiver) for _ in range(3))
+
+    assert (first.status, first.headers["Retry-After"]) == (503, "1")
+    assert (second.status, third.status) == (200, 200)
+
+
+def test_it_does_not_wait_for_ever() -> None:
+    with Receiver() as receiver, pytest.raises(TimeoutError, match="0 of 1"):
+        receiver.wait(1, seconds=0.05)
+
+
+def test_it_stops_while_a_request_is_unanswered() -> None:
+    with Receiver() as receiver:
+        receiver.answer(Reply(misbehaviour="silent"))
+        connection = http.client.HTTPConnection("127.0.0.1", receiver.port, timeout=5)
+        connection.request("POST", "/webhook", b"{}")
+        receiver.wait(1)
+
+    with pytest.raises(OSError):
+        connection.getresponse()
+    connection.close()
+
+
+@pytest.mark.parametrize("name", ["127.0.0.1", "localhost"])
+def test_its_certificate_is_good_for_one_name(tmp_path: Path, name: str) -> None:
+    certificate = Certificate.made(tmp_path, name=name)
+    with Receiver(certificate=certificate) as receiver:
+        connection = http.client.HTTPSConnection(
+            "127.0.0.1", receiver.port, timeout=5, context=certificate.client()
+        )
+        if name == "127.0.0.1":
+            connection.request("POST", "/webhook", b"{}")
+            assert connection.getresponse().status == 204
+        else:
+            with pytest.raises(ssl.SSLCertVerificationError):
+                connection.request("POST", "/webhook", b"{}")
+        connection.close()
