@@ -689,7 +689,7 @@ async def test_a_write_for_which_there_is_no_server_has_not_happened(
 
 async def test_a_write_for_which_there_is_no_connection_has_not_happened(proxy: Proxy) -> None:
     url = f"mongodb://{proxy.address}/t{new_id()}?maxPoolSize=1"
-    store = from_url(url, deadline_seconds=1, production=False)
+    store = from_url(url, deadline_seconds=3, production=False)
     await store.start()
     version = a_version()
     proxy.inject(Fault.STALL, "ping")
