@@ -23,6 +23,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from pymongo import MongoClient
 
 from fhirpub.errors import ConfigurationError
+from fhirpub.storage import mongodb
 from fhirpub.storage.mongodb import from_url
 from fhirpub.testing.process import ServiceProcess
 from fhirpub.testing.store_contract import new_id
@@ -279,7 +280,7 @@ async def test_a_set_whose_majority_acknowledges_without_journals_is_refused(
 
 @pytest.mark.parametrize("sentence", REFUSED, ids="…".join)
 def test_what_the_guide_says_is_refused_is_in_the_sources(sentence: list[str]) -> None:
-    sources = Path(__file__).parents[2] / "fhirpub" / "storage"
+    sources = Path(mongodb.__file__).parent
     text = " ".join(each.read_text() for each in sorted(sources.glob("mongodb*.py")))
     said = re.sub(r'"\s+f?"', "", text)
 

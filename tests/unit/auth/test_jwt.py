@@ -331,7 +331,7 @@ async def test_nesting_costs_no_time(world: World, opening: str, depth: int) -> 
     for token in tokens:
         began = time.perf_counter()
         await refused(world, token)
-        assert time.perf_counter() - began < 0.005
+        assert time.perf_counter() - began < 0.05
 
 
 async def test_a_key_of_another_environment_verifies_nothing(world: World) -> None:
