@@ -22,6 +22,8 @@ from fhirpub.config_reader import setting as _setting
 from fhirpub.errors import ConfigurationError
 
 DEFAULT_FILE = "fhirpub.toml"
+Environment = Literal["sandbox", "production"]
+ENVIRONMENTS: tuple[Environment, ...] = typing.get_args(Environment)
 _LAST_PORT = 65_535
 _HEAD = (
     "# Every setting of fhirpub with its default and its meaning.",
@@ -62,7 +64,7 @@ class AuthConfig:
         "https://fhirpub.local/fhir",
         "Claim `aud`: clients must name it when they ask for a token.",
     )
-    environment: Literal["sandbox", "production"] = _setting(
+    environment: Environment = _setting(
         "sandbox",
         "Credentials and signing keys belong to one environment and are refused in the other.",
     )

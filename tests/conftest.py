@@ -14,9 +14,9 @@ from uuid import uuid4
 import pytest
 from pymongo import MongoClient
 
+from fhirpub.config import variable
 from fhirpub.logs import configure
 from fhirpub.testing.service import Integrator, RunningService
-from tests.mongod.executable import variable
 from tests.mongod.replica_set import ProxiedSet, ReplicaSet
 
 

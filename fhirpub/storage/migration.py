@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import TypeVar
 
+from fhirpub.config import ENVIRONMENTS
 from fhirpub.errors import ConfigurationError, Refused, StoreUnavailable
 from fhirpub.storage.contract import Client, SigningKey, Store, Version
 from fhirpub.tenant import Tenant
@@ -21,7 +22,6 @@ from fhirpub.tenant import Tenant
 T = TypeVar("T")
 Put = Callable[[T], Awaitable[None]]
 
-ENVIRONMENTS = ("sandbox", "production")
 _PAGE = 200
 _SIDE_BY_SIDE = 16
 """Resources under way at once: each may hold megabytes."""

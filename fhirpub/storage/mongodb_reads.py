@@ -15,12 +15,9 @@ from fhirpub.storage.contract import Page, SearchQuery, Version
 from fhirpub.storage.mongodb_documents import LARGEST_INTEGER, Document, Key, version_of
 from fhirpub.storage.mongodb_outcomes import answer, within
 from fhirpub.storage.mongodb_schema import VERSION_KEY, Pipeline, Records, page_and_total
-from fhirpub.storage.paging import page_of
+from fhirpub.storage.paging import page_without_search
 
 Cursor = AsyncIOMotorCursor[dict[str, Any]] | AsyncIOMotorCommandCursor[dict[str, Any]]
-
-_FEW = 4
-"""So many resources are looked up by their ids, without a search."""
 
 
 class Reads:
@@ -75,11 +72,13 @@ class Reads:
 
     async def search(self, tenant: str, query: SearchQuery) -> Page:
         """Return a page."""
-        if not all(query.identifiers):  # a choice between no alternatives
-            return Page((), 0, more=False)
-        if query.ids is not None and len(query.ids) <= _FEW and not query.identifiers:
-            every = await asyncio.gather(*(self.latest(tenant, each) for each in query.ids))
-            return page_of([each for each in every if each and each.type == query.type], query)
+
+        async def latest(ids: Collection[str]) -> Sequence[Version | None]:
+            return await asyncio.gather(*(self.latest(tenant, each) for each in ids))
+
+        without = await page_without_search(query, latest)
+        if without is not None:
+            return without
         pipeline, index = page_and_total(tenant, query)
         async with within(self._seconds):
             found = await self._answer(lambda: self._of_one_moment.aggregate(pipeline, hint=index))

@@ -27,11 +27,11 @@ class Additions:
     """Adds versions in batches.
 
     The driver retries by itself, and then an insert that was already applied counts once. What
-    it gives up on may have happened or not. Then the key is read, ``linearizable``: whatever is
-    found will stay, and whoever answers is the primary. Our nonce under the key means that the
-    insert was ours. Another's means that the key is taken. If there is nothing, the same insert
-    is sent once more, nonce and all; should the first still arrive, one of the two finds the key
-    taken, and both are ours.
+    it gives up on may have happened or not. Then the key is read: what a majority has will stay,
+    and where it has nothing, a ``linearizable`` read is answered by the true primary. Our nonce
+    under the key means that the insert was ours. Another's means that the key is taken. If there
+    is nothing, the same insert is sent once more, nonce and all; should the first still arrive,
+    one of the two finds the key taken, and both are ours.
     """
 
     def __init__(

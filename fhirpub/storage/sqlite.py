@@ -21,13 +21,11 @@ from fhirpub.storage.contract import (
     Store,
     Version,
 )
-from fhirpub.storage.paging import page_of
+from fhirpub.storage.paging import FEW, page_without_search
 from fhirpub.storage.sqlite_file import Addition, File, Row, as_unavailable, transaction
 from fhirpub.tenant import Tenant
 
 _PREFIX = "sqlite:///"
-_FEW = 4
-"""So many rows are looked up one by one, without leaving the event loop's thread."""
 _SWEPT_AT_ONCE = 16
 """Few, since each may have megabytes and every other write waits meanwhile."""
 _LARGEST_INTEGER = 2**63 - 1
@@ -100,11 +98,12 @@ class SqliteStore(Store):
         return [_version(row) for row in rows]
 
     async def search(self, tenant: str, query: SearchQuery) -> Page:
-        if not all(query.identifiers):  # a choice between no alternatives
-            return Page((), 0, more=False)
-        if query.ids is not None and len(query.ids) <= _FEW and not query.identifiers:
-            every = [await self.latest(tenant, each) for each in query.ids]
-            return page_of([each for each in every if each and each.type == query.type], query)
+        async def latest(ids: Collection[str]) -> Sequence[Version | None]:
+            return [await self.latest(tenant, each) for each in ids]
+
+        without = await page_without_search(query, latest)
+        if without is not None:
+            return without
         statements = sql.search_statements(tenant, query)
 
         def look(connection: sqlite3.Connection) -> Page:
@@ -119,7 +118,7 @@ class SqliteStore(Store):
         return await self._open.read(look)
 
     async def blobs(self, tenant: str, names: Collection[str]) -> Mapping[str, Blob]:
-        found = self._small_blobs(tenant, names) if len(names) <= _FEW else None
+        found = self._small_blobs(tenant, names) if len(names) <= FEW else None
         if found is None:
             found = await self._many(sql.BLOBS, (tenant, sql.json_list(names)))
         return {row[0]: Blob(*row) for row in found}

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from socket import SO_LINGER, SOL_SOCKET
-from types import TracebackType
 from typing import Any, Literal, Self
 
 from cryptography import x509
@@ -142,12 +141,7 @@ class Receiver:
             raise RuntimeError("the receiver does not listen")
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_exception: object) -> None:
         self._stop()
         self._thread.join()
 

@@ -4,16 +4,20 @@ Subclass `StoreContract` and give it three fixtures; each test gets data of its 
 
     class TestMyStore(StoreContract):
         @pytest.fixture
-        async def store(self) -> AsyncGenerator[Store]:
-            '''A store that is started.'''
-
-        @pytest.fixture
-        async def other_store(self, store: Store) -> AsyncGenerator[Store]:
-            '''Another on the same data, as another process would have it.'''
-
-        @pytest.fixture
-        def reopen(self) -> Reopen:
+        async def reopen(self) -> AsyncGenerator[Reopen]:
             '''A function that starts one more on the same data.'''
+            async with reopening(lambda: MyStore(...)) as reopen:
+                yield reopen
+
+        @pytest.fixture
+        async def store(self, reopen: Reopen) -> Store:
+            '''A store that is started.'''
+            return await reopen()
+
+        @pytest.fixture
+        async def other_store(self, reopen: Reopen, store: Store) -> Store:
+            '''Another on the same data, as another process would have it.'''
+            return await reopen()
 
 Tests are asynchronous: pytest-asyncio, in its automatic mode, runs them.
 """
@@ -25,7 +29,15 @@ import hashlib
 import os
 import unicodedata
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Sequence,
+)
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import fields, replace
 from typing import Any
 
@@ -52,6 +64,20 @@ LAB, OTHER = "0b7e2a54-6d1c-4f0e-9a58-3c41f7d2e901", "f3c9d4e1-58aa-4b6f-8e07-92
 REPORT = "DiagnosticReport"
 SYSTEM = "https://lab.example/accession"
 FOREVER = 2**53
+
+
+@asynccontextmanager
+async def reopening(make: Callable[[], Store]) -> AsyncGenerator[Reopen]:
+    """Give a function that starts one more of what ``make`` makes; all are stopped in the end."""
+    async with AsyncExitStack() as stack:
+
+        async def start() -> Store:
+            store = make()
+            await store.start()
+            stack.push_async_callback(store.stop)
+            return store
+
+        yield start
 
 
 def new_id() -> str:

@@ -3,9 +3,8 @@ from __future__ import annotations
 import http.client
 import os
 import re
-import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -19,6 +18,7 @@ from fhirpub.testing.service import Answer, Integrator, RunningService
 from fhirpub.web.routes import routes
 from tests import raw
 from tests.bodies import register_body
+from tests.waiting import wait_until
 
 BASE = "/fhir/r4/DiagnosticReport"
 REGISTER = f"{BASE}/$register"
@@ -47,14 +47,6 @@ def impatient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServi
 
 def token(lab: Integrator) -> str:
     return f"Authorization: Bearer {lab.token}"
-
-
-def eventually(holds: Callable[[], bool]) -> bool:
-    for _ in range(250):
-        if holds():
-            return True
-        time.sleep(0.02)
-    return False
 
 
 def code(answer: Answer) -> str:
@@ -550,7 +542,7 @@ def test_a_request_that_never_comes_whole_is_not_waited_for_at_the_end(
 ) -> None:
     raw.request(impatient, f"POST {REGISTER}", token(impatient.integrator()), JSON, *lines)
 
-    assert eventually(lambda: not impatient.services.under_way)
+    assert wait_until(lambda: not impatient.services.under_way, seconds=5)
 
 
 @pytest.mark.parametrize("name", ["a", "A-b_c.9", "x" * 64])

@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import time
-from collections.abc import Callable
 from random import Random
 
 from fhirpub.testing.process import ServiceProcess
 from tests.faults.histories import Nemesis
 from tests.mongod.replica_set import ReplicaSet
+from tests.waiting import wait_until
 
 
 def kills(process: ServiceProcess, random: Random, *, workers: int, services: int) -> Nemesis:
@@ -62,13 +61,3 @@ def kill_one_worker(process: ServiceProcess, number: int) -> None:
     os.kill(victim, signal.SIGKILL)
     replaced = wait_until(lambda: len(process.workers) == 2 and victim not in process.workers)
     assert replaced
-
-
-def wait_until(true: Callable[[], bool], seconds: float = 10.0) -> bool:
-    """Return whether it became true in time."""
-    until = time.monotonic() + seconds
-    while not true():
-        if time.monotonic() > until:
-            return False
-        time.sleep(0.01)
-    return True

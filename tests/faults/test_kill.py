@@ -17,7 +17,8 @@ import pytest
 from fhirpub.testing.process import ServiceProcess
 from fhirpub.testing.service import Integrator
 from tests.faults.load import Publisher, Sent, check_all, check_store, run_until_answers_fail
-from tests.faults.nemesis import kill_one_worker, wait_until
+from tests.faults.nemesis import kill_one_worker
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
@@ -15,6 +14,8 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+from fhirpub.config import variable
 
 VERSION = "6.0.27"
 REQUIREMENTS = Path(__file__).with_name("requirements.txt")
@@ -37,11 +38,6 @@ class NoServer(Exception):
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"No MongoDB server for the tests: {reason}\n{_ADVICE}")
-
-
-def variable(name: str) -> str:
-    """Return a variable of the environment, empty if it is not set."""
-    return os.environ.get(name, "")  # noqa: TID251  # tests only
 
 
 def cache_folder() -> Path:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncGenerator, Iterator
-from contextlib import AsyncExitStack, closing, contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timezone
 from pathlib import Path
@@ -39,6 +39,7 @@ from fhirpub.testing.store_contract import (
     match,
     new_id,
     query,
+    reopening,
 )
 from tests.mongod.executable import executable
 from tests.mongod.replica_set import ReplicaSet
@@ -86,15 +87,8 @@ def store_of(url: str, *, seconds: float = 10) -> MongoStore:
 
 @pytest.fixture
 async def reopen(url: str) -> AsyncGenerator[Reopen]:
-    async with AsyncExitStack() as stack:
-
-        async def start() -> Store:
-            store = store_of(url)
-            await store.start()
-            stack.push_async_callback(store.stop)
-            return store
-
-        yield start
+    async with reopening(lambda: store_of(url)) as reopen:
+        yield reopen
 
 
 @pytest.fixture

@@ -17,7 +17,6 @@ import tempfile
 import threading
 import time
 from collections.abc import AsyncGenerator, Iterator
-from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -37,6 +36,7 @@ from fhirpub.testing.store_contract import (
     match,
     new_id,
     query,
+    reopening,
 )
 
 ROOT = Path(__file__).parents[2]
@@ -110,15 +110,8 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 async def reopen(path: Path) -> AsyncGenerator[Reopen]:
-    async with AsyncExitStack() as stack:
-
-        async def start() -> Store:
-            store = SqliteStore(path, deadline_seconds=10)
-            await store.start()
-            stack.push_async_callback(store.stop)
-            return store
-
-        yield start
+    async with reopening(lambda: SqliteStore(path, deadline_seconds=10)) as reopen:
+        yield reopen
 
 
 @pytest.fixture

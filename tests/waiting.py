@@ -1,0 +1,16 @@
+"""Waiting for what comes about by itself."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+
+def wait_until(true: Callable[[], bool], seconds: float = 10.0) -> bool:
+    """Return whether it became true in time."""
+    until = time.monotonic() + seconds
+    while not true():
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.01)
+    return True
