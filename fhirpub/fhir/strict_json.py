@@ -47,7 +47,7 @@ def loads(raw: bytes, *, trusted: bool = False) -> Any:
     if trusted:
         return value
     if opened > MAX_DEPTH or raw.count(b",") > MAX_NODES - MAX_DEPTH:
-        _refuse_excess(value)
+        refuse_excess(value)
     if b"\\" in raw and _MAYBE_CONTROL.search(raw):
         _refuse_control_characters(value)
     return value
@@ -103,8 +103,11 @@ def _what_is_wrong(problem: Exception) -> str:
     return "the body is not valid JSON"
 
 
-def _refuse_excess(value: Any) -> None:
-    """Refuse what is nested too deep or holds too many values, a level at a time."""
+def refuse_excess(value: Any) -> None:
+    """Raise InvalidContent for what is nested deeper than 64 or holds more than 100,000 values.
+
+    A level at a time: it may be nested deeper than Python's functions can be.
+    """
     level, depth, nodes = [value], 0, 0
     while level:
         depth += 1

@@ -7,6 +7,7 @@ import hashlib
 import fhirpub
 from fhirpub.fhir.strict_json import JsonObject, dumps
 from fhirpub.interactions.context import Context
+from fhirpub.interactions.patch_forms import FORMS
 from fhirpub.plugin_api import ResourceType
 
 ID = "fhirpub"
@@ -58,6 +59,7 @@ def _statement(context: Context) -> JsonObject:
         },
         "fhirVersion": "4.0.1",
         "format": ["json"],
+        "patchFormat": list(FORMS),
         "rest": [
             {
                 "mode": "server",

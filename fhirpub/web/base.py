@@ -25,6 +25,7 @@ from fhirpub.fhir.document import attach
 from fhirpub.fhir.outcome import outcome_of
 from fhirpub.fhir.strict_json import JsonObject, dumps, loads, pretty
 from fhirpub.fhir.times import http_date, instant
+from fhirpub.interactions.patch_forms import FORMS
 from fhirpub.interactions.records import documents_of
 from fhirpub.logs import logger, where
 from fhirpub.storage.contract import Version
@@ -323,7 +324,7 @@ class BaseHandler:
             error = ', error="invalid_token"' if problem.token_sent else ""
             self.headers["WWW-Authenticate"] = f'Bearer realm="fhirpub"{error}'
         if isinstance(problem, media.UnsupportedMediaType) and self.request.method == "PATCH":
-            self.headers["Accept-Patch"] = media.FHIR_JSON
+            self.headers["Accept-Patch"] = ", ".join(FORMS)
         if isinstance(problem, (Throttled, Busy, StoreUnavailable)):
             self.headers["Retry-After"] = str(problem.retry_after)
 

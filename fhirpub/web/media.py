@@ -6,6 +6,7 @@ import re
 from functools import lru_cache
 
 from fhirpub.errors import FhirpubError
+from fhirpub.interactions.patch_forms import FORMS, Form
 
 FHIR_JSON = "application/fhir+json"
 FORM = "application/x-www-form-urlencoded"
@@ -52,6 +53,24 @@ def check_fhir_json(content_type: str, encoding: str) -> None:
     name, _, rest = content_type.partition(";")
     if name.strip().lower() not in _JSON:
         raise UnsupportedMediaType(f"the body must be {FHIR_JSON}")
+    _check_parameters(rest)
+    check_encoding(encoding)
+
+
+@lru_cache(maxsize=256)
+def patch_form(content_type: str, encoding: str) -> Form:
+    """Return the form of an update's body (D-105). Raises UnsupportedMediaType."""
+    name, _, rest = content_type.partition(";")
+    form = FORMS.get(name.strip().lower(), "fhir")
+    if form == "fhir":
+        check_fhir_json(content_type, encoding)
+        return form
+    _check_parameters(rest)
+    check_encoding(encoding)
+    return form
+
+
+def _check_parameters(rest: str) -> None:
     for parameter in filter(None, (each.strip() for each in rest.split(";"))):
         key, _, value = parameter.partition("=")
         value = value.strip('"').lower()
@@ -59,7 +78,6 @@ def check_fhir_json(content_type: str, encoding: str) -> None:
             raise UnsupportedMediaType("the body must be UTF-8")
         if key.lower() == "fhirversion" and value not in ("4.0", "4.0.1"):
             raise UnsupportedMediaType("the body must be FHIR R4: fhirVersion=4.0")
-    check_encoding(encoding)
 
 
 def check_encoding(encoding: str) -> None:

@@ -1,11 +1,12 @@
-"""PATCH /fhir/r4/{Type}/{id} in the specification's form (D-105)."""
+"""PATCH /fhir/r4/{Type}/{id}, in each of the forms of its body (D-105)."""
 
 from __future__ import annotations
 
+from fhirpub.interactions.patch_forms import Form
 from fhirpub.interactions.update import Update, prepare, update
 from fhirpub.storage.contract import Version
+from fhirpub.web import media
 from fhirpub.web.body_handler import BodyHandler
-from fhirpub.web.media import preference
 
 
 class UpdateHandler(BodyHandler):
@@ -13,6 +14,14 @@ class UpdateHandler(BodyHandler):
 
     requires_token = True
     scope = "u"
+    form: Form
+
+    def check_content_type(self) -> None:
+        """Choose the form by the type of the body, or refuse (415)."""
+        headers = self.request.headers
+        self.form = media.patch_form(
+            headers.get("Content-Type", ""), headers.get("Content-Encoding", "")
+        )
 
     async def patch(self, resource_id: str) -> None:
         """Update."""
@@ -24,7 +33,12 @@ class UpdateHandler(BodyHandler):
             return await self.judged(
                 len(body) + len(latest.body),
                 lambda: prepare(
-                    body, latest, resource_type=resource_type, tenant=tenant, context=context
+                    self.form,
+                    body,
+                    latest,
+                    resource_type=resource_type,
+                    tenant=tenant,
+                    context=context,
                 ),
             )
 
@@ -38,7 +52,7 @@ class UpdateHandler(BodyHandler):
         )
         self.locate(updated)
         self.describe(updated)
-        if preference(self.request.headers.get("Prefer", ""), "return") == "representation":
+        if media.preference(self.request.headers.get("Prefer", ""), "return") == "representation":
             self.headers["Preference-Applied"] = "return=representation"
             await self.answer_whole(updated)
             return
