@@ -145,6 +145,22 @@ def status(resource: Mapping[str, Any], allowed: frozenset[str]) -> Iterator[Iss
         yield Issue("error", "exception", rule, "status")
 
 
+def state_flow(
+    before: Mapping[str, Any], after: Mapping[str, Any], resource_type: ResourceType
+) -> Iterator[Issue]:
+    """A status that may follow the one before, which may be itself (D-114, D-115)."""
+    old, new = before["status"], after["status"]
+    following = resource_type.state_flow.get(old, frozenset())
+    if new in following:
+        return
+    allowed = ", ".join(sorted(following)) or "nothing"
+    if new == old:
+        rule = f"a {resource_type.name} that is {old} is updated with another status: {allowed}"
+    else:
+        rule = f"{new} cannot follow {old}; what can: {allowed}"
+    yield Issue("error", "business-rule", rule, "status")
+
+
 def attachments(
     resource: JsonObject, resource_type: ResourceType, documents: Sequence[Document], check: str
 ) -> Iterator[Issue]:

@@ -85,6 +85,9 @@ def prepare(
         found += [
             each.below(entry.at) for each in rules.status(after, resource_type.update_statuses)
         ]
+    if not found and context.config.of_type(resource_type.name).state_flow == "clinical":
+        flow = rules.state_flow(before, after, resource_type)
+        found += [each.below(entry.at) for each in flow]
     found += rules.of_resource(
         entry, resource_type, documents, context, context.rules_for(tenant.id)
     )

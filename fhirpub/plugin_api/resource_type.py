@@ -101,6 +101,8 @@ class ResourceType:
     parts: tuple[Part, ...]
     create_statuses: frozenset[str]
     update_statuses: frozenset[str]
+    state_flow: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """The statuses that may follow each, where an operator wants that checked (D-114)."""
     updatable: frozenset[str] = frozenset({"status"})
     """Elements that an update may name; each is replaced whole (D-106)."""
     attachments: tuple[str, ...] = ()
