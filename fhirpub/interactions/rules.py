@@ -207,6 +207,8 @@ def codings(
     """Warnings about codes that no value set we hold has (D-41)."""
     for element in resource_type.codings:
         for at, concept in items_of(resource, element):
+            if "coding" not in concept:  # a Coding by itself, or a concept in words only
+                yield from rules.terminology.coding_issues(concept, at)
             for index, coding in enumerate(concept.get("coding", ())):
                 yield from rules.terminology.coding_issues(coding, f"{at}.coding[{index}]")
 
@@ -216,7 +218,7 @@ def references(submission: Submission) -> Iterator[Issue]:
     resource = submission.entry.resource
     for part in submission.type.parts:
         places = [(at, each.get("reference")) for at, each in items_of(resource, part.referred_by)]
-        if part.name not in submission.parts:
+        if part.name not in submission.parts or not part.referred_by:
             continue
         if not places:
             yield Issue("error", "exception", "is required", part.referred_by)
