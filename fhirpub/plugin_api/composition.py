@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fhirpub.fhir.elements import reduced
+from fhirpub.fhir.human_name import given_names, name_to_use
 from fhirpub.fhir.terminology import V2_0203
 from fhirpub.plugin_api.event import Change, Event
 
@@ -52,7 +53,7 @@ class CompositionEvents:
 
 def author_of(practitioner: Mapping[str, Any]) -> dict[str, str]:
     """Return a Practitioner as the author in an event: strings, without what is not known."""
-    name = _name(practitioner.get("name", ()))
+    name = name_to_use(practitioner.get("name", ()))
     identifiers = [
         each
         for each in practitioner.get("identifier", ())
@@ -62,7 +63,7 @@ def author_of(practitioner: Mapping[str, Any]) -> dict[str, str]:
     author = {
         "author_type": "practitioner",
         "lastname": name.get("family"),
-        "firstname": " ".join(each for each in name.get("given", ()) if each),
+        "firstname": given_names(name),
         "person_sex": practitioner.get("gender"),
         "date_of_birth": practitioner.get("birthDate"),
         "person_id_type": _type_of(person),
@@ -70,13 +71,6 @@ def author_of(practitioner: Mapping[str, Any]) -> dict[str, str]:
         "tin": tax.get("value"),
     }
     return {field: value for field, value in author.items() if value}
-
-
-def _name(names: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Return the official name, else the first that is not of former days."""
-    current = [each for each in names if each.get("use") not in ("old", "maiden")]
-    official = [each for each in current if each.get("use") == "official"]
-    return next(iter([*official, *current]), {})
 
 
 def _personal(identifiers: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
