@@ -21,6 +21,7 @@ from jsonpatch import (
 
 from fhirpub.errors import BrokenRule, InvalidContent, Issue, TooLarge
 from fhirpub.fhir.document import attachments_of, is_marker
+from fhirpub.fhir.elements import element_of
 from fhirpub.fhir.strict_json import JsonObject, loads, refuse_excess
 from fhirpub.interactions import rules
 from fhirpub.plugin_api import ResourceType
@@ -72,10 +73,10 @@ def fields_of(
         return _json_patch(content, before, resource_type, most)
     if form == "merge-patch":
         return _merge_patch(content, before, resource_type)
-    return _partial_resource(content, resource_type)
+    return _partial_resource(content, before, resource_type)
 
 
-def _partial_resource(patch: Any, resource_type: ResourceType) -> Fields:
+def _partial_resource(patch: Any, before: JsonObject, resource_type: ResourceType) -> Fields:
     """Each field replaces the whole field, with its extensions."""
     name = resource_type.name
     if not isinstance(patch, dict) or patch.get("resourceType") != name:
@@ -88,8 +89,10 @@ def _partial_resource(patch: Any, resource_type: ResourceType) -> Fields:
     if alone:
         rule = "needs a value beside its extensions: a field is replaced whole"
         raise InvalidContent(Issue("error", "exception", rule, f"{name}.{each}") for each in alone)
-    plain = {each.removeprefix("_") for each in values}
-    return Fields(frozenset(plain | {f"_{each}" for each in plain}), values)
+    fields = resource_type.updatable
+    replaced = {element_of(each, fields) for each in values}
+    gone = {each for each in before if element_of(each, fields) in replaced}
+    return Fields(frozenset(gone | values.keys()), values)
 
 
 def _merge_patch(patch: Any, before: JsonObject, resource_type: ResourceType) -> Fields:
@@ -252,11 +255,14 @@ def _markers_in(value: Any) -> int:
 
 def _refuse_others(names: Iterable[str], resource_type: ResourceType) -> None:
     """Refuse fields that cannot be updated, all of them (D-106), and to name none (D-109)."""
-    names = list(names)
-    primitives = resource_type.updatable.difference(resource_type.attachments)
-    allowed = resource_type.updatable | {f"_{each}" for each in primitives}
-    others = [each for each in names if each not in allowed]
-    name, fields = resource_type.name, ", ".join(sorted(resource_type.updatable))
+    names, updatable = list(names), resource_type.updatable
+    without_siblings = {f"_{each}" for each in resource_type.attachments}
+    others = [
+        each
+        for each in names
+        if each in without_siblings or element_of(each, updatable) not in updatable
+    ]
+    name, fields = resource_type.name, ", ".join(sorted(updatable))
     if others:
         raise BrokenRule(
             Issue(

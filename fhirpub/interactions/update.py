@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fhirpub.errors import InvalidContent, Issue, StoreUnavailable, VersionConflict
 from fhirpub.fhir.document import detach, documents_in
@@ -85,7 +85,8 @@ def prepare(
         found += [
             each.below(entry.at) for each in rules.status(after, resource_type.update_statuses)
         ]
-    if not found and context.config.of_type(resource_type.name).state_flow == "clinical":
+    judged = not any(each.severity == "error" for each in found)
+    if judged and context.config.of_type(resource_type.name).state_flow == "clinical":
         flow = rules.state_flow(before, after, resource_type)
         found += [each.below(entry.at) for each in flow]
     found += rules.of_resource(
@@ -114,10 +115,20 @@ async def update(
     for _race in range(_RACES):
         latest = await read(resource_type.name, resource_id, tenant=tenant, context=context)
         check_precondition(if_match, latest)
-        candidate = await prepared(latest)
+        candidate = await prepared(await _with_parts(latest, resource_type, tenant, context))
         if await context.resources.add(tenant.id, candidate.version, candidate.blobs):
             return candidate.version
     raise StoreUnavailable(f"lost {_RACES} races for the next version")
+
+
+async def _with_parts(
+    latest: Version, resource_type: ResourceType, tenant: Tenant, context: Context
+) -> Version:
+    """Return the version with the parts that events tell of; only the first one keeps them."""
+    if latest.parts or not any(part.told for part in resource_type.parts):
+        return latest
+    first = await context.resources.version(tenant.id, latest.id, 1)
+    return latest if first is None else replace(latest, parts=first.parts)
 
 
 def _narrative(before: JsonObject, resource_type: ResourceType) -> list[Issue]:
@@ -139,7 +150,8 @@ def _next(
     if after.get("text", {}).get("status") in ("generated", "extensions"):
         after = {name: value for name, value in after.items() if name != "text"}
     stored = stamped(after, latest.id, version=number, updated=now)
-    change = Change(id=latest.id, version=number, after=stored, before=before, parts={})
+    parts = loads_stored(latest.parts) if latest.parts else {}
+    change = Change(id=latest.id, version=number, after=stored, before=before, parts=parts)
     body = dumps(stored)
     rules.resource_within_limits(len(body), context)
     return Version(
