@@ -57,7 +57,8 @@ def _statement(context: Context) -> JsonObject:
             "url": context.fhir_url,
         },
         "fhirVersion": "4.0.1",
-        "format": ["json"],
+        "format": ["json", "xml"],
+        "patchFormat": ["application/fhir+json", "application/fhir+xml"],
         "rest": [
             {
                 "mode": "server",

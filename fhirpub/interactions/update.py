@@ -10,7 +10,7 @@ from typing import Any
 from fhirpub.errors import BrokenRule, InvalidContent, Issue, StoreUnavailable, VersionConflict
 from fhirpub.fhir.document import detach, documents_in
 from fhirpub.fhir.invariants import broken_invariants
-from fhirpub.fhir.strict_json import JsonObject, dumps, loads
+from fhirpub.fhir.strict_json import JsonObject, dumps
 from fhirpub.interactions import rules
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.read import read
@@ -52,7 +52,7 @@ def check_precondition(if_match: str, latest: Version) -> None:
 
 
 def prepare(
-    body: bytes,
+    patch: Any,
     latest: Version,
     *,
     resource_type: ResourceType,
@@ -64,7 +64,6 @@ def prepare(
     Raises, in this order: InvalidContent for the envelope, BrokenRule for fields that cannot be
     updated, TooLarge, InvalidContent and BrokenRule for the values (D-106, D-107).
     """
-    patch = loads(body)
     _refuse_other_fields(patch, resource_type)
     before: JsonObject = loads_stored(latest.body)
     zones = list(rules.times_as_utc(patch, resource_type, context))

@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from fhirpub.errors import Busy, FhirpubError, TooLarge
+from fhirpub.fhir.strict_json import loads
+from fhirpub.fhir.xml_reader import read_xml
 from fhirpub.web import media
 from fhirpub.web.base import LARGE, BaseHandler
 
@@ -21,6 +23,7 @@ class BodyHandler(BaseHandler):
         self._chunks: list[bytes] = []
         self._received = 0
         self._has_room = False
+        self._body_type = media.FHIR_JSON
 
     def ready(self) -> Awaitable[None] | None:
         """Go on with the type of the body, and with its size as far as it is announced."""
@@ -44,9 +47,15 @@ class BodyHandler(BaseHandler):
             self.services.bodies.begin(self.request)
 
     def check_content_type(self) -> None:
-        """Refuse a body of another type than FHIR JSON (415)."""
+        """Refuse a body of another type than FHIR's (415)."""
         headers = self.request.headers
-        media.check_fhir_json(headers.get("Content-Type", ""), headers.get("Content-Encoding", ""))
+        self._body_type = media.body_type(
+            headers.get("Content-Type", ""), headers.get("Content-Encoding", "")
+        )
+
+    def content(self, body: bytes) -> Any:
+        """Read a body by its type; raises InvalidContent."""
+        return read_xml(body) if media.is_xml(self._body_type) else loads(body)
 
     def most_bytes(self) -> int:
         """Return how large a body may be."""

@@ -17,6 +17,7 @@ from fhirpub.web.binary import BinaryHandler
 from fhirpub.web.error_mapping import MalformedRequest, MethodNotAllowed, NoSuchAddress
 from fhirpub.web.health import LiveHandler, ReadyHandler
 from fhirpub.web.history import HistoryHandler
+from fhirpub.web.media import PATCHES
 from fhirpub.web.metadata import MetadataHandler, PublicMetadataHandler
 from fhirpub.web.read import OwnHandler, PartHandler, ReadHandler, VersionHandler
 from fhirpub.web.register import CreateHandler, RegisterHandler
@@ -103,6 +104,8 @@ class MethodNotAllowedHandler(NotFoundHandler):
         if self.request.method != "OPTIONS":
             raise MethodNotAllowed("this method is not supported here")
         self.headers["Allow"] = self.allow
+        if "PATCH" in self.allow:
+            self.headers["Accept-Patch"] = PATCHES
         self.answer_empty()
         return None
 

@@ -24,7 +24,11 @@ class UpdateHandler(BodyHandler):
             return await self.judged(
                 len(body) + len(latest.body),
                 lambda: prepare(
-                    body, latest, resource_type=resource_type, tenant=tenant, context=context
+                    self.content(body),
+                    latest,
+                    resource_type=resource_type,
+                    tenant=tenant,
+                    context=context,
                 ),
             )
 
