@@ -463,7 +463,7 @@ def files() -> dict[Path, str]:
         HERE / "r4" / f"{each['title']}.schema.json": each
         for each in (datatypes(tables), any_resource(tables), *schemas)
     }
-    found[HERE / "r4" / "elements.json"] = elements(tables)
+    found[HERE / "xml" / "elements.json"] = elements(tables)
     for each in terminology(tables):
         found[HERE / "valuesets" / f"{each['resourceType']}-{each['id']}.json"] = each
     return {
@@ -473,7 +473,7 @@ def files() -> dict[Path, str]:
 
 def stale(wanted: Mapping[Path, str]) -> list[Path]:
     """Return the files on disk that are missing, differ, or should not be there."""
-    folders = (HERE / "r4", HERE / "valuesets")
+    folders = (HERE / "r4", HERE / "valuesets", HERE / "xml")
     there = {path for folder in folders for path in folder.glob("*.json")}
     wrong = {
         path

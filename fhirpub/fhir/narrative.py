@@ -37,8 +37,8 @@ def narrative_problem(div: str) -> str:
     """Return what is wrong with a narrative's ``div``, or nothing."""
     try:
         root = parsed(div)
-    except ValueError as problem:
-        return str(problem)
+    except ValueError as malformed:
+        return str(malformed)
     if root.tag != f"{_XHTML}div":
         return "must be a div in the namespace http://www.w3.org/1999/xhtml"
     for element in root.iter(etree.Element):

@@ -9,14 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
-from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from lxml import etree
 
 from fhirpub.errors import InvalidContent, Issue
 from fhirpub.fhir.schema import MOST_PROBLEMS, unknown_names
-from fhirpub.fhir.strict_json import MAX_DEPTH, MAX_NODES, TOO_DEEP, JsonObject, refuse_excess
+from fhirpub.fhir.strict_json import MAX_DEPTH, MAX_NODES, TOO_DEEP, JsonObject, loads, refuse_excess
 from fhirpub.fhir.xml_tables import (
     BOOLEAN,
     DECIMAL,
@@ -85,7 +84,8 @@ def _parsed(raw: bytes) -> etree._Element:
         return etree.fromstring(raw, parser)
     except etree.XMLSyntaxError as problem:
         line, column = problem.position
-        entity = problem.code == etree.ErrorTypes.ERR_UNDECLARED_ENTITY
+        code = problem.code  # type: ignore[attr-defined]  # the stubs do not have it
+        entity = code == etree.ErrorTypes.ERR_UNDECLARED_ENTITY
         what = "uses an entity that XML does not have" if entity else "is not well-formed XML"
         raise InvalidContent.because(f"the body {what} (line {line}, column {column})") from None
 
@@ -183,7 +183,7 @@ class _Reading:
 
     def _attributes(self, element: etree._Element, known: tuple[str, ...], at: str) -> JsonObject:
         """Return the attributes of an element that it may have."""
-        found: JsonObject = dict(element.items())
+        found: JsonObject = {str(name): value for name, value in element.items()}
         unknown = [name for name in found if name not in known]
         for name in unknown:
             del found[name]
@@ -225,7 +225,7 @@ def _typed(text: str, kind: str) -> Any:
         return int(text) if _WHOLE.fullmatch(text) else text
     if kind == DECIMAL and _NUMBER.fullmatch(text):
         try:
-            return int(text) if _WHOLE.fullmatch(text) else Decimal(text)
-        except InvalidOperation:
+            return loads(text.encode())  # a number of JSON, every digit kept
+        except InvalidContent:
             return text
     return text

@@ -37,13 +37,13 @@ class Tables:
 
     resources: frozenset[str]
     objects: Mapping[str, Mapping[str, Element]]
-    """By path. Not in it: what is an attribute in XML, ``id`` of a data type and ``Extension.url``."""
+    """By path. Not in it is what XML has as an attribute: ``Extension.url``, a data type's id."""
 
 
 @lru_cache(maxsize=1)
 def tables() -> Tables:
     """Return the tables, read once."""
-    file = resources.files("fhirpub.schemas") / "r4" / "elements.json"
+    file = resources.files("fhirpub.schemas") / "xml" / "elements.json"
     read = json.loads(file.read_bytes())
     types = frozenset(read["resources"])
     objects = {
