@@ -34,6 +34,7 @@ setup(
             "*.json",
             "r4/*.json",
             "valuesets/*.json",
+            "xml/*.json",
             "events/*.json",
             "README.md",
         ],

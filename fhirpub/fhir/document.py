@@ -22,6 +22,7 @@ from fhirpub.fhir.strict_json import JsonObject
 _MARKER_BEGINS = "\x00"
 _MARKER = _MARKER_BEGINS + "{sha256}.{size}"
 _MARKER_IN_JSON = re.compile(rb'"\\u0000([0-9a-f]{64})\.[0-9]+"')
+_MARKER_IN_XML = re.compile(rb'"\x00([0-9a-f]{64})\.[0-9]+"')
 _WHITE_SPACE = str.maketrans("", "", " \t\r\n")
 _HEX = re.compile("[0-9a-fA-F]+")
 _DIGESTS = {64: "sha256", 40: "sha1"}
@@ -69,8 +70,9 @@ def is_marker(value: Any) -> bool:
 
 
 def attach(body: bytes, blobs: Mapping[str, bytes]) -> bytes:
-    """Return a stored resource's JSON with the documents' data put back in."""
-    parts = _MARKER_IN_JSON.split(body)
+    """Return a stored resource, as JSON or as XML, with the documents' data put back in."""
+    marker = _MARKER_IN_XML if body.startswith(b"<") else _MARKER_IN_JSON
+    parts = marker.split(body)
     for index in range(1, len(parts), 2):
         parts[index] = b'"%b"' % pybase64.b64encode(blobs[parts[index].decode()])
     return b"".join(parts)

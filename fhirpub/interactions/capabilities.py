@@ -58,7 +58,7 @@ def _statement(context: Context) -> JsonObject:
             "url": context.fhir_url,
         },
         "fhirVersion": "4.0.1",
-        "format": ["json"],
+        "format": ["json", "xml"],
         "patchFormat": list(FORMS),
         "rest": [
             {

@@ -22,13 +22,14 @@ from jsonpatch import (
 from fhirpub.errors import BrokenRule, InvalidContent, Issue, TooLarge
 from fhirpub.fhir.document import attachments_of, is_marker
 from fhirpub.fhir.elements import element_of
-from fhirpub.fhir.strict_json import JsonObject, loads, refuse_excess
+from fhirpub.fhir.strict_json import JsonObject, refuse_excess
 from fhirpub.interactions import rules
 from fhirpub.plugin_api import ResourceType
 
 Form = Literal["fhir", "merge-patch", "json-patch"]
 FORMS: Mapping[str, Form] = {
     "application/fhir+json": "fhir",
+    "application/fhir+xml": "fhir",
     "application/merge-patch+json": "merge-patch",
     "application/json-patch+json": "json-patch",
 }
@@ -61,14 +62,13 @@ class Fields:
 
 
 def fields_of(
-    form: Form, body: bytes, before: JsonObject, resource_type: ResourceType, *, most: int
+    form: Form, content: Any, before: JsonObject, resource_type: ResourceType, *, most: int
 ) -> Fields:
-    """Return what a body says of the fields of a resource, of which at least one.
+    """Return what the content of a body says of the fields of a resource, of which at least one.
 
     ``most`` bounds what a JSON Patch may copy, in bytes. Raises InvalidContent for the
     envelope, BrokenRule for fields that cannot be updated, and for operations that fail.
     """
-    content = loads(body)
     if form == "json-patch":
         return _json_patch(content, before, resource_type, most)
     if form == "merge-patch":

@@ -15,7 +15,7 @@ from fhirpub.fhir.document import detach
 from fhirpub.fhir.elements import reduced
 from fhirpub.fhir.invariants import broken_invariants
 from fhirpub.fhir.outcome import outcome_of
-from fhirpub.fhir.strict_json import JsonObject, dumps, loads
+from fhirpub.fhir.strict_json import JsonObject, dumps
 from fhirpub.interactions import rules
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.records import blobs_of, events_of, stamped, subsetted
@@ -44,18 +44,18 @@ class Candidate:
 
 
 def prepare(
-    body: bytes,
+    content: Any,
     *,
     read_body: ReadBody,
     resource_type: ResourceType,
     tenant: Tenant,
     context: Context,
 ) -> Candidate:
-    """Judge a body and make of it what will be stored; pure, for any thread.
+    """Judge the content of a body and make of it what will be stored; pure, for any thread.
 
     Raises InvalidContent, TooLarge, BrokenRule with all the issues of the stage that failed.
     """
-    submission = read_body(loads(body), resource_type)
+    submission = read_body(content, resource_type)
     _judge(submission, context, tenant.id)
     return _candidate(submission, tenant, context)
 

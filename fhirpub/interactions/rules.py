@@ -12,12 +12,13 @@ from itertools import chain
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from fhirpub.errors import BrokenRule, InvalidContent, Issue, TooLarge
+from fhirpub.errors import BrokenRule, InvalidContent, Issue, NotExpressible, TooLarge
 from fhirpub.fhir.document import Document, attachments_of, hash_verdict
 from fhirpub.fhir.elements import items_of, values_at
 from fhirpub.fhir.human_name import given_names, name_to_use
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.fhir.times import UnstorableTime, is_plain_utc, to_utc
+from fhirpub.fhir.xml_writer import write_xml
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.submission import Submission
 from fhirpub.plugin_api import Entry, ResourceType, RuleContext
@@ -93,7 +94,7 @@ def structure(submission: Submission, context: Context) -> Iterator[Issue]:
         if "id" not in part.resource:
             yield Issue("error", "exception", "is required: references need it", f"{part.at}.id")
         problems = context.schemas.problems(part.resource["resourceType"], part.resource)
-        yield from _each(part, problems)
+        yield from _each(part, problems or contained(part.resource, context))
 
 
 def of_structure(
@@ -102,9 +103,24 @@ def of_structure(
     """What is wrong with a resource by its schema; the identifier has words of its own."""
     found = list(identifier(resource))
     yield from found
-    for issue in context.schemas.problems(resource_type.name, resource):
+    problems = context.schemas.problems(resource_type.name, resource)
+    for issue in problems or contained(resource, context):
         if not (found and issue.expression.startswith("identifier")):
             yield issue
+
+
+def contained(resource: JsonObject, context: Context) -> Iterator[Issue]:
+    """What is wrong with contained resources of types that have no schema here (D-356).
+
+    What can be written as XML has the elements that R4 has, each with its type.
+    """
+    for at, each in items_of(resource, "contained"):
+        if not context.schemas.knows(each["resourceType"]):
+            try:
+                write_xml(each)
+            except NotExpressible as problem:
+                rule = "is not as FHIR R4 has it: unknown, of another type, or not repeating"
+                yield Issue("error", "exception", rule, problem.place).below(at)
 
 
 def of_submission(submission: Submission, context: Context, tenant_id: str) -> Iterator[Issue]:

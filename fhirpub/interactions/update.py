@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from fhirpub.errors import InvalidContent, Issue, StoreUnavailable, VersionConflict
 from fhirpub.fhir.document import detach, documents_in
@@ -53,7 +54,7 @@ def check_precondition(if_match: str, latest: Version) -> None:
 
 def prepare(
     form: Form,
-    body: bytes,
+    content: Any,
     latest: Version,
     *,
     resource_type: ResourceType,
@@ -67,7 +68,7 @@ def prepare(
     """
     before: JsonObject = loads_stored(latest.body)
     most = context.config.limits.resource_bytes
-    fields = fields_of(form, body, before, resource_type, most=most)
+    fields = fields_of(form, content, before, resource_type, most=most)
     zones = list(rules.times_as_utc(fields.values, resource_type, context))
     documents, undecodable = detach(fields.values, resource_type.attachments)
     most = context.config.limits.attachment_bytes

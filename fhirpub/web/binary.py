@@ -9,6 +9,7 @@ import pybase64
 from fhirpub.errors import NoSuchResource
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.storage.contract import Blob
+from fhirpub.web import media
 from fhirpub.web.base import BaseHandler
 
 _SHA256 = re.compile("[0-9a-f]{64}")
@@ -23,24 +24,26 @@ class BinaryHandler(BaseHandler):
 
     def check_format(self) -> None:
         """Take any Accept: who does not ask for FHIR gets the document as it is."""
-        if self.request.parameter("_format"):
+        accept = ",".join(self.request.headers.get_list("Accept"))
+        self._as_fhir = bool(self.request.parameter("_format")) or media.names_fhir(accept)
+        if self._as_fhir:
             super().check_format()
 
     async def get(self, document_id: str) -> None:
         """Read a document."""
         blob = await self._blob(document_id)
-        self.headers["ETag"] = f'"{blob.sha256}"'
+        # A strong tag is for the document's own bytes: JSON and XML are other bytes that say it.
+        self.headers["ETag"] = f'{"W/" if self._as_fhir else ""}"{blob.sha256}"'
         if self.is_known(blob.sha256):
             self.not_modified()
             return
-        if self.request.parameter("_format") or "fhir+json" in self.request.headers.get(
-            "Accept", ""
-        ):
+        if self._as_fhir:
             await self.answer_made(len(blob.data), lambda: self.written(_resource(blob)))
             return
         self.headers["Content-Type"] = blob.content_type
         self.headers["Content-Security-Policy"] = "sandbox; default-src 'none'"
         self.headers["Cache-Control"] = "private, no-cache"
+        self.headers["Vary"] = "Accept"
         self.finish(blob.data)
 
     async def _blob(self, document_id: str) -> Blob:

@@ -39,6 +39,7 @@ _REFUSALS: dict[type[BaseException], tuple[HTTPStatus, str]] = {
     MalformedRequest: (HTTPStatus.BAD_REQUEST, "exception"),
     NoSuchAddress: (HTTPStatus.NOT_FOUND, "not-supported"),
     MethodNotAllowed: (HTTPStatus.METHOD_NOT_ALLOWED, "not-supported"),
+    errors.NotExpressible: (HTTPStatus.NOT_ACCEPTABLE, "not-supported"),
     NotAcceptable: (HTTPStatus.NOT_ACCEPTABLE, "not-supported"),
     errors.VersionConflict: (HTTPStatus.PRECONDITION_FAILED, "conflict"),
     errors.TooLarge: (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too-costly"),

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 
 from fhirpub.errors import ConfigurationError
+from fhirpub.interactions.patch_forms import FORMS
 from fhirpub.web.base import BaseHandler
 from fhirpub.web.binary import BinaryHandler
 from fhirpub.web.error_mapping import MalformedRequest, MethodNotAllowed, NoSuchAddress
@@ -103,6 +104,8 @@ class MethodNotAllowedHandler(NotFoundHandler):
         if self.request.method != "OPTIONS":
             raise MethodNotAllowed("this method is not supported here")
         self.headers["Allow"] = self.allow
+        if "PATCH" in self.allow:
+            self.headers["Accept-Patch"] = ", ".join(FORMS)
         self.answer_empty()
         return None
 

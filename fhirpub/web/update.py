@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fhirpub.interactions.patch_forms import Form
+from fhirpub.interactions.patch_forms import FORMS
 from fhirpub.interactions.update import Update, prepare, update
 from fhirpub.storage.contract import Version
 from fhirpub.web import media
@@ -14,14 +14,7 @@ class UpdateHandler(BodyHandler):
 
     requires_token = True
     scope = "u"
-    form: Form
-
-    def check_content_type(self) -> None:
-        """Choose the form by the type of the body, or refuse (415)."""
-        headers = self.request.headers
-        self.form = media.patch_form(
-            headers.get("Content-Type", ""), headers.get("Content-Encoding", "")
-        )
+    also_read = tuple(FORMS)
 
     async def patch(self, resource_id: str) -> None:
         """Update."""
@@ -33,8 +26,8 @@ class UpdateHandler(BodyHandler):
             return await self.judged(
                 len(body) + len(latest.body),
                 lambda: prepare(
-                    self.form,
-                    body,
+                    FORMS.get(self.body_type, "fhir"),
+                    self.content(body),
                     latest,
                     resource_type=resource_type,
                     tenant=tenant,
