@@ -36,8 +36,7 @@ _PDF = "application/pdf"
 
 def refuse(issues: Iterable[Issue], context: Context) -> list[Issue]:
     """Raise for errors, those of 400 before those of 422; return the rest; a hundred at most."""
-    found = sorted(issues, key=lambda each: each.severity != "error")[:MOST_ISSUES]
-    collected = [each.at(context.schemas.fhirpath(each.expression)) for each in found]
+    collected = told(issues, context)
     errors = [each for each in collected if each.severity == "error"]
     broken = [each for each in errors if each.code == "business-rule"]
     if len(errors) > len(broken):
@@ -45,6 +44,12 @@ def refuse(issues: Iterable[Issue], context: Context) -> list[Issue]:
     if broken:
         raise BrokenRule(broken)
     return collected
+
+
+def told(issues: Iterable[Issue], context: Context) -> list[Issue]:
+    """Return issues as they are told: errors first, places as FHIRPath, a hundred at most."""
+    found = sorted(issues, key=lambda each: each.severity != "error")[:MOST_ISSUES]
+    return [each.at(context.schemas.fhirpath(each.expression)) for each in found]
 
 
 def resource_within_limits(size: int, context: Context) -> None:

@@ -131,6 +131,11 @@ class ResourceType:
     """JSON Schemas by type name that the service does not ship."""
 
     @property
+    def canonical(self) -> str:
+        """The profile that resources of this type are held to."""
+        return self.profile or f"http://hl7.org/fhir/StructureDefinition/{self.name}"
+
+    @property
     def entry_name(self) -> str:
         """The name of its entry in the Parameters: the type in lowerCamelCase (D-75)."""
         return self.name[0].lower() + self.name[1:]

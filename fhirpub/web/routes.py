@@ -32,6 +32,7 @@ from fhirpub.web.token import (
     write_oauth,
 )
 from fhirpub.web.update import UpdateHandler
+from fhirpub.web.validate import ValidateHandler
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,7 @@ def _of_type(name: str) -> list[Route]:
         Route("GET", f"{base}/{{}}", ReadHandler, name),
         Route("PATCH", f"{base}/{{}}", UpdateHandler, name),
         Route("POST", f"{base}/$register", RegisterHandler, name),
+        Route("POST", f"{base}/$validate", ValidateHandler, name),
         Route("GET", base, SearchHandler, name),
         Route("POST", base, CreateHandler, name),
         Route("POST", f"{base}/_search", SearchFormHandler, name),
