@@ -32,6 +32,7 @@ from fhirpub.interactions.records import documents_of
 from fhirpub.logs import logger, where
 from fhirpub.storage.contract import Version
 from fhirpub.web import media
+from fhirpub.web.byte_range import RangeNotSatisfiable
 from fhirpub.web.error_mapping import answer_to, is_expected
 from fhirpub.web.request import Request
 from fhirpub.web.services import Services
@@ -341,6 +342,8 @@ class BaseHandler:
             self.headers["WWW-Authenticate"] = f'Bearer realm="fhirpub"{error}'
         if isinstance(problem, media.UnsupportedMediaType) and self.request.method == "PATCH":
             self.headers["Accept-Patch"] = ", ".join(FORMS)
+        if isinstance(problem, RangeNotSatisfiable):
+            self.headers["Content-Range"] = f"bytes */{problem.size}"
         if isinstance(problem, (Throttled, Busy, StoreUnavailable)):
             self.headers["Retry-After"] = str(problem.retry_after)
 
