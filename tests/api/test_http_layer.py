@@ -497,8 +497,14 @@ def test_another_format_is_a_406_told_in_json(lab: Integrator, path: str, accept
 @pytest.mark.parametrize("syntax", ["json", "xml"])
 @pytest.mark.parametrize(
     "name",
-    ["{}", "application/fhir%2B{}", "application/fhir+{}", "application/{}", "text/{}"]
-    + ["application/fhir%2B{}%3B%20fhirVersion=4.0"],
+    [
+        "{}",
+        "application/fhir%2B{}",
+        "application/fhir+{}",
+        "application/{}",
+        "text/{}",
+        "application/fhir%2B{}%3B%20fhirVersion=4.0",
+    ],
 )
 def test_the_format_of_the_address_counts_for_more_than_the_header(
     lab: Integrator, name: str, syntax: str
