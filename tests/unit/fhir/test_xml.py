@@ -475,3 +475,8 @@ def test_what_is_written_is_utf8_and_says_so() -> None:
     assert written.startswith(b'<?xml version="1.0" encoding="UTF-8"?><Patient ')
     assert "ñ💉".encode() in written
     assert json.loads(dumps(read_xml(written))) == resource
+
+
+def test_the_schema_of_hl7_is_not_blind() -> None:
+    assert faults(xml('<gender value="x"/>'))
+    assert faults(xml('<gender value="male"/><active value="true"/>'))
