@@ -44,6 +44,7 @@ _WHOLE = re.compile(r"[+-]?(?:0|[1-9][0-9]{0,17})")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _BOOLEANS = {"true": True, "false": False}
 _BLANK = " \t\r\n"
+_MOST_ATTRIBUTES = 64
 _SOME_TEXT = "must not hold text: FHIR's XML has values in attributes"
 
 Pair = tuple[Any, JsonObject | None]
@@ -190,6 +191,9 @@ class _Reading:
 
     def _attributes(self, element: etree._Element, known: tuple[str, ...], at: str) -> JsonObject:
         """Return the attributes of an element that it may have."""
+        if len(element.attrib) > _MOST_ATTRIBUTES:  # to read each takes as long as to find it
+            self._refuse(f"must not have more than {_MOST_ATTRIBUTES} attributes", at)
+            return {}
         found: JsonObject = {str(name): value for name, value in element.items()}
         unknown = [name for name in found if name not in known]
         for name in unknown:
