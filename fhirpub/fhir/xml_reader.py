@@ -1,7 +1,8 @@
-"""XML in, as strictly as JSON: read along the element tables into the form that JSON has.
+"""XML in, as strictly as JSON: read along the element tables into the form of JSON (D-350).
 
 What comes out is judged like a body of JSON. Refused here is what JSON could not say: the wrong
-namespace, order or repetition, text, attributes, and whatever the tables do not have.
+namespace, order or repetition, text, attributes, and whatever the tables do not have (D-351,
+D-352).
 """
 
 from __future__ import annotations
@@ -66,13 +67,13 @@ def read_xml(raw: bytes) -> JsonObject:
     reading = _Reading()
     resource = reading.resource(root, name, 1)
     if reading.issues:
-        raise InvalidContent(reading.issues[:MOST_PROBLEMS])
+        raise InvalidContent(reading.issues)
     refuse_excess(resource)
     return resource
 
 
 def _parsed(raw: bytes) -> etree._Element:
-    """Return the root of a text that is XML in UTF-8, of bearable size, and nothing else."""
+    """Return the root of what is XML in UTF-8, of bearable size, and nothing else (D-353)."""
     declared = _HEAD.search(raw[:_HEAD_BYTES])
     if declared and declared[1].lower() not in (b"utf-8", b"utf8"):
         raise InvalidContent.because("the body must be UTF-8, and say so if it says anything")
@@ -215,6 +216,8 @@ class _Reading:
 
     def _refuse(self, rule: str, at: str) -> None:
         self.issues.append(Issue("error", "exception", rule, at))
+        if len(self.issues) == MOST_PROBLEMS:
+            raise InvalidContent(self.issues)
 
 
 def _joined(found: Mapping[str, list[Pair]], known: Mapping[str, Element]) -> JsonObject:

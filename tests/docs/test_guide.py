@@ -50,14 +50,14 @@ def test_the_guide_leads_from_credentials_to_a_token(
     answer = json.loads(followed(BLOCKS[:2], tmp_path, given(lab)))
 
     assert answer["token_type"] == "Bearer"
-    assert len(BLOCKS) == 7
+    assert len(BLOCKS) == 8
 
 
 def test_the_guide_publishes_reads_updates_and_finds_a_report(
     service: RunningService, tmp_path: Path
 ) -> None:
     lab = service.integrator()
-    settings, _token, keep, publish, read, update, find = BLOCKS
+    settings, _token, keep, publish, read, update, find, in_xml = BLOCKS
     known = given(lab)
     published = followed([settings, keep, publish], tmp_path, known)
     known["ID"] = re.findall(r"DiagnosticReport/([^/]+)/_history/1", published)[0]
@@ -67,6 +67,9 @@ def test_the_guide_publishes_reads_updates_and_finds_a_report(
     assert published.startswith("HTTP/1.1 201")
     assert re.findall(r"HTTP/1.1 (\d+)", rest) == ["200", "204"]
     assert json.loads(rest.splitlines()[-1])["total"] == 1
+    amended = followed([settings, keep, read, in_xml], tmp_path, known)
+    assert re.findall(r"HTTP/1.1 (\d+)", amended) == ["200", "204"]
+    assert '<conclusion value="Hemoglobin 13.2 g/dL, confirmed"/>' in amended
 
 
 def test_the_guides_report_causes_no_remark(service: RunningService, tmp_path: Path) -> None:
