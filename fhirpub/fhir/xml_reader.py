@@ -46,6 +46,8 @@ _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _BOOLEANS = {"true": True, "false": False}
 _BLANK = " \t\r\n"
 _MOST_ATTRIBUTES = 64
+_DEEPEST_NARRATIVE = 256
+"""What is nested deeper cannot be read as a narrative of JSON either."""
 _SOME_TEXT = "must not hold text: FHIR's XML has values in attributes"
 
 Pair = tuple[Any, JsonObject | None]
@@ -184,8 +186,9 @@ class _Reading:
         depth = 0
         for event, _each in etree.iterwalk(element, events=("start", "end")):
             depth += 1 if event == "start" else -1
-            if depth > MAX_DEPTH:
-                raise InvalidContent.because(TOO_DEEP)
+            if depth > _DEEPEST_NARRATIVE:
+                self._refuse(f"must not be nested deeper than {_DEEPEST_NARRATIVE} levels", at)
+                return ""
         alone = deepcopy(element)  # else it would repeat what is declared around it
         etree.cleanup_namespaces(alone)
         return etree.tostring(alone, encoding="unicode", with_tail=False)

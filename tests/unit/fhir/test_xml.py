@@ -429,6 +429,20 @@ def test_a_hostile_body_is_refused_at_once(case: str) -> None:
     assert time.process_time() - began < 3
 
 
+def test_too_many_elements_are_refused_before_any_is_read() -> None:
+    assert refused(HOSTILE["many elements"]) == [("", "the body holds too many values")]
+
+
+@pytest.mark.parametrize(("levels", "said"), [(240, ""), (260, "must not be nested")])
+def test_a_narrative_may_be_nested_as_deep_as_in_json(levels: int, said: str) -> None:
+    raw = narrative("<b>" * levels + "a" + "</b>" * levels).replace(b"<a/>", b"")
+
+    if said:
+        assert said in refused(raw)[0][1]
+    else:
+        assert narrative_problem(read_xml(raw)["text"]["div"]) == ""
+
+
 def test_xml_may_be_nested_as_deep_as_json() -> None:
     deepest = read_xml(nested(31))
 
