@@ -35,6 +35,7 @@ from fhirpub.storage.contract import Store
 from fhirpub.web.body_room import BodyRoom
 from fhirpub.web.body_watch import BodyWatch
 from fhirpub.web.front import Front
+from fhirpub.web.openapi import openapi
 from fhirpub.web.rate_limit import RateLimit
 from fhirpub.web.readiness import Readiness
 from fhirpub.web.services import Services
@@ -103,7 +104,7 @@ async def opened(
             clock=clock,
             default_zone=_zone(config.fhir.default_timezone),
         )
-        yield Services(
+        services = Services(
             config=config,
             store=store,
             types=types,
@@ -119,6 +120,7 @@ async def opened(
             statement=statement(context),
             own_resources=own_resources(context),
         )
+        yield replace(services, openapi=openapi(services))
 
 
 @asynccontextmanager

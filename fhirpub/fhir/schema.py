@@ -54,6 +54,8 @@ class Schemas:
             type_name: _Explaining(known[key], registry=registry)
             for type_name, key in types_of(known).items()
         }
+        self.by_id: Mapping[str, Mapping[str, Any]] = known
+        """Every document by its ``$id``, those of plugins among them."""
         self._documents = {name: known[key] for name, key in types_of(known).items()}
         self._stems = dict(forms_of_choices(list(known.values())))
         self.fhirpath = lru_cache(maxsize=4096)(self._fhirpath)
