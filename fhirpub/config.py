@@ -185,6 +185,12 @@ class WebhooksConfig:
     service_name: str = _setting(
         "fhirpub", "First part of the User-Agent, before -Webhooks/1.0: letters, digits, . _ -"
     )
+    keys_file: str = _setting(
+        "",
+        "File of the keys that encrypt the secrets of endpoints, 32 bytes in base64 a line: the "
+        "first encrypts, all decrypt. FHIRPUB_WEBHOOK_KEYS in the environment comes first. With "
+        "neither, a file is made beside an embedded store, and endpoints on MongoDB are refused.",
+    )
     connect_seconds: float = _setting(
         5.0, "Longest wait for a connection, with the look-up of the name and TLS."
     )

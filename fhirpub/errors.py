@@ -16,6 +16,7 @@ The tree (``web/error_mapping.py`` gives each class its status):
     ├── Throttled                    too many requests; says when to come back
     ├── TokenRefused                 the token endpoint's own errors (RFC 6749)
     ├── StoreUnavailable             the store cannot answer now
+    ├── SecretsUnavailable           the secrets of an endpoint cannot be encrypted or decrypted
     └── ConfigurationError           the operator's settings are wrong
         └── PluginError              a plugin is
 """
@@ -166,6 +167,16 @@ class StoreUnavailable(FhirpubError):
         super().__init__("the store is not available at the moment, send the same request again")
         self.reason = reason
         self.retry_after = retry_after
+
+
+class SecretsUnavailable(FhirpubError):
+    """The secrets of webhooks' endpoints cannot be used. ``reason`` is for the operator only."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(
+            "webhooks cannot be used at the moment: the operator has to set their key"
+        )
+        self.reason = reason
 
 
 class ConfigurationError(FhirpubError):
