@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from http import HTTPStatus
 from typing import Any, ClassVar
+from urllib.parse import urlencode
 
 from fhirpub.errors import InvalidContent, InvalidSearch, Issue, NoSuchRecord
 from fhirpub.fhir.strict_json import JsonObject, dumps, loads
@@ -101,12 +102,7 @@ class WebhooksHandler(BaseHandler):
 
     def page_address(self, **parameters: int | str) -> str:
         """Return where the next page is: the same query with other places."""
-        kept = [
-            f"{name}={value}"
-            for name, value in self.request.parameters
-            if name not in parameters and re.fullmatch(r"[\w.:*-]*", value, re.ASCII)
-        ]
-        query = "&".join([*kept, *(f"{name}={value}" for name, value in parameters.items())])
+        query = urlencode({**dict(self.request.parameters), **parameters})
         return f"{self.services.config.base_url}{self.request.path}?{query}"
 
 
@@ -418,3 +414,27 @@ def _replay_problem(name: str, value: Any) -> str:
 
 def _tag(endpoint: Endpoint) -> str:
     return f'W/"{endpoint.revision}"'
+
+
+def webhook_handlers() -> list[tuple[str, str, type[WebhooksHandler]]]:
+    """Return every method and path under /webhooks, with its handler."""
+    all_, one = f"{BASE}/endpoints", f"{BASE}/endpoints/{{}}"
+    return [
+        ("GET", all_, EndpointsHandler),
+        ("POST", all_, AddEndpointHandler),
+        ("GET", one, EndpointHandler),
+        ("PATCH", one, ChangeEndpointHandler),
+        ("DELETE", one, EndpointHandler),
+        ("POST", f"{one}/pause", PauseHandler),
+        ("POST", f"{one}/enable", EnableHandler),
+        ("POST", f"{one}/verify", VerifyHandler),
+        ("POST", f"{one}/test", TestHandler),
+        ("POST", f"{one}/secret:rotate", RotateSecretHandler),
+        ("POST", f"{one}/token:rotate", RotateTokenHandler),
+        ("GET", f"{one}/deliveries", DeliveriesHandler),
+        ("GET", f"{one}/deliveries/{{}}", DeliveryHandler),
+        ("GET", f"{one}/events", EventsHandler),
+        ("POST", f"{one}/replay", ReplayHandler),
+        ("GET", f"{one}/stats", StatsHandler),
+        ("GET", f"{BASE}/event-types", EventTypesHandler),
+    ]

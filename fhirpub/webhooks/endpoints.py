@@ -5,7 +5,7 @@ Every method takes the tenant first. An endpoint of another tenant is one that d
 
 from __future__ import annotations
 
-import asyncio
+
 import secrets
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -19,9 +19,9 @@ from fhirpub.logs import logger
 from fhirpub.storage.store import Store
 from fhirpub.storage.webhook_contract import Endpoint, EndpointSecret
 from fhirpub.webhooks import registration
-from fhirpub.webhooks.delivery import Delivery, Sender
+from fhirpub.webhooks.delivery import Message, Sender
 from fhirpub.webhooks.envelope import WebhookEvent
-from fhirpub.webhooks.event_types import EVERYTHING, TEST, VERIFICATION, EventTypes
+from fhirpub.webhooks.event_types import TEST, VERIFICATION, EventTypes
 from fhirpub.webhooks.outcome import Outcome
 from fhirpub.webhooks.sealing import Seal, live_secrets, token_of
 from fhirpub.webhooks.signing import new_secret
@@ -305,7 +305,7 @@ class Administration:
             ids={"endpoint_id": endpoint.id, "self": own},
             details=told,
         )
-        delivery = Delivery(
+        message = Message(
             url=endpoint.url,
             token=token_of(endpoint, self._seal),
             secrets=live_secrets(endpoint, self._seal, now=now),
@@ -317,7 +317,7 @@ class Administration:
         )
         self._trials += 1
         try:
-            outcome = await self._sender.attempt(delivery)
+            outcome = await self._sender.attempt(message)
         finally:
             self._trials -= 1
         return Trial(endpoint, event.id, outcome, outcome.delivered)
