@@ -9,7 +9,7 @@ The tree (``web/error_mapping.py`` gives each class its status):
     │   ├── TooLarge                 more bytes than the limits allow
     │   └── InvalidSearch            a search value that cannot be read
     ├── NoSuchResource               unknown, or another tenant's: nobody can tell which
-    ├── NoSuchRecord                 a tenant, client, key or endpoint that is not there, or another's
+    ├── NoSuchRecord                 a tenant, a client, a key, an endpoint: none that is visible
     ├── VersionConflict              the caller's version is not the latest
     ├── NotAuthenticated             no token, or one that proves nothing
     ├── NotPermitted                 a good token without the right

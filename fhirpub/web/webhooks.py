@@ -95,9 +95,7 @@ class WebhooksHandler(BaseHandler):
         if not text:
             return usual
         if not _WHOLE.fullmatch(text) or int(text) > most:
-            raise InvalidSearch.because(
-                f"must be a whole number, at most {most}", expression=name
-            )
+            raise InvalidSearch.because(f"must be a whole number, at most {most}", expression=name)
         return int(text)
 
     def page_address(self, **parameters: int | str) -> str:
@@ -272,8 +270,7 @@ class DeliveriesHandler(WebhooksHandler):
         self.tell(
             {
                 "deliveries": [
-                    presenting.delivery_record(each, endpoint, now=now)
-                    for each in page.deliveries
+                    presenting.delivery_record(each, endpoint, now=now) for each in page.deliveries
                 ],
                 "next": None if following is None else self.page_address(before=following),
             }

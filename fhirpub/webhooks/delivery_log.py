@@ -18,9 +18,7 @@ from fhirpub.storage.webhook_contract import (
     Endpoints,
 )
 
-ShownState = Literal[
-    "pending", "delivering", "retrying", "delivered", "dead", "held", "cancelled"
-]
+ShownState = Literal["pending", "delivering", "retrying", "delivered", "dead", "held", "cancelled"]
 """What becomes of a delivery, with its endpoint taken into account."""
 
 SHOWN_STATES: tuple[ShownState, ...] = typing.get_args(ShownState)
@@ -44,7 +42,7 @@ STATS_SECONDS = 86_400
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """Which deliveries are meant; None: any. Sequences include both ends, ``until`` is excluded."""
+    """Which deliveries are meant; None: any. ``until`` itself is not, ``to_sequence`` is."""
 
     states: frozenset[DeliveryState] = frozenset()
     event_type: str | None = None
@@ -92,7 +90,7 @@ class Stats:
     delivery that is still open was made.
     """
 
-    counts: Mapping[ShownState, int]
+    counts: Mapping[str, int]
     last_sequence: int
     oldest_open: int | None
     attempts: int
@@ -227,15 +225,13 @@ class DeliveryLog:
         return found[0].created if found else None
 
 
-def _shown_counts(
-    counts: Mapping[DeliveryState, int], endpoint: Endpoint
-) -> Mapping[ShownState, int]:
+def _shown_counts(counts: Mapping[DeliveryState, int], endpoint: Endpoint) -> dict[str, int]:
     """Return counts as deliveries are shown; those under way count as what they were before."""
     if endpoint.state == "active":
-        return dict(counts)
+        return {**counts}
     waiting = sum(number for state, number in counts.items() if state in OPEN)
-    ended = {state: number for state, number in counts.items() if state not in OPEN}
-    shown: ShownState = "cancelled" if endpoint.state == "deleted" else "held"
+    ended: dict[str, int] = {name: each for name, each in counts.items() if name not in OPEN}
+    shown = "cancelled" if endpoint.state == "deleted" else "held"
     return {**ended, shown: waiting} if waiting else ended
 
 

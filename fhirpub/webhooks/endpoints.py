@@ -5,7 +5,6 @@ Every method takes the tenant first. An endpoint of another tenant is one that d
 
 from __future__ import annotations
 
-
 import secrets
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -182,9 +181,7 @@ class Administration:
             tenant, endpoint_id, lambda each: replace(each, state="disabled", why=OPERATOR)
         )
 
-    async def enable(
-        self, tenant: str, endpoint_id: str, *, operator: bool = False
-    ) -> Endpoint:
+    async def enable(self, tenant: str, endpoint_id: str, *, operator: bool = False) -> Endpoint:
         """Go on with a paused endpoint, or with a disabled one once it has taken a test event.
 
         Raises BrokenRule: it was never verified, it fails the test, or only the operator may.

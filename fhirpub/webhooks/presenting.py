@@ -9,6 +9,7 @@ import orjson
 
 from fhirpub.fhir.times import instant
 from fhirpub.storage.webhook_contract import Attempt, Delivery, Endpoint
+from fhirpub.webhooks.condition import Condition
 from fhirpub.webhooks.delivery_log import STATS_SECONDS, Stats, shown_state
 from fhirpub.webhooks.endpoints import Trial
 from fhirpub.webhooks.outcome import Outcome
@@ -119,8 +120,10 @@ def why_failed(*, status: int, reason: str) -> str:
 def _attempt_record(attempt: Attempt) -> Record:
     shown = {"number": attempt.number, "begun": instant(attempt.begun)}
     if attempt.ended is None:
-        return {**shown, "why": "it is not known what came of it: it is under way, or its process "
-                "was stopped"}
+        return {
+            **shown,
+            "why": "it is not known what came of it: it is under way, or its process was stopped",
+        }
     return {
         **shown,
         "milliseconds": attempt.duration,
@@ -141,23 +144,15 @@ def _outcome_record(outcome: Outcome) -> Record:
 
 
 def _health(endpoint: Endpoint) -> Record:
-    """Read the note of those who send; what it does not say is as in a new endpoint."""
-    try:
-        condition = orjson.loads(endpoint.condition)
-    except orjson.JSONDecodeError:
-        condition = {}
-    breaker, streak = (_member(condition, name) for name in ("breaker", "streak"))
+    condition = Condition.read(endpoint.condition)
     return {
-        "breaker": str(breaker.get("state", "closed")),
-        "failures_in_a_row": streak.get("failures", 0),
-        "failing_since": _moment(streak.get("since") or None),
+        "breaker": condition.breaker.state,
+        "failures_in_a_row": condition.streak.failures,
+        "failing_since": _moment(condition.streak.since),
+        "warned": condition.warned > 0,
+        "throttled_until": _moment(condition.throttled),
     }
 
 
-def _member(value: Any, name: str) -> Mapping[str, Any]:
-    member = value.get(name) if isinstance(value, dict) else None
-    return member if isinstance(member, dict) else {}
-
-
-def _moment(milliseconds: Any) -> str | None:
-    return instant(milliseconds) if isinstance(milliseconds, int) else None
+def _moment(milliseconds: int | None) -> str | None:
+    return instant(milliseconds) if milliseconds else None

@@ -95,7 +95,7 @@ class Seal:
 
 
 def live_secrets(endpoint: Endpoint, seal: Seal, *, now: int) -> tuple[str, ...]:
-    """Return the secrets that sign for an endpoint now, newest first. Raises SecretsUnavailable."""
+    """Return the secrets that sign for an endpoint, newest first. Raises SecretsUnavailable."""
     return tuple(
         seal.open(each.sealed, endpoint=endpoint.id, purpose="secret")
         for each in endpoint.secrets
