@@ -17,8 +17,8 @@ from fhirpub.cli.printing import print_json
 from fhirpub.config import Config, load
 from fhirpub.errors import ConfigurationError, StoreUnavailable
 from fhirpub.storage import migration
-from fhirpub.storage.contract import Store
 from fhirpub.storage.migration import Progress
+from fhirpub.storage.store import Store
 
 _SECONDS_BETWEEN_LINES = 10
 

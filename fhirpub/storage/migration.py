@@ -16,7 +16,8 @@ from typing import TypeVar
 
 from fhirpub.config import ENVIRONMENTS
 from fhirpub.errors import ConfigurationError, Refused, StoreUnavailable
-from fhirpub.storage.contract import Client, SigningKey, Store, Version
+from fhirpub.storage.contract import Client, SigningKey, Version
+from fhirpub.storage.store import Store
 from fhirpub.tenant import Tenant
 
 T = TypeVar("T")

@@ -31,21 +31,15 @@ from fhirpub.logs import logger
 from fhirpub.storage import mongodb_documents as documents
 from fhirpub.storage import mongodb_schema as schema
 from fhirpub.storage.batching import GroupCommit
-from fhirpub.storage.contract import (
-    Blob,
-    Client,
-    Page,
-    SearchQuery,
-    SigningKey,
-    Store,
-    Version,
-)
+from fhirpub.storage.contract import Blob, Client, Page, SearchQuery, SigningKey, Version
 from fhirpub.storage.mongodb_documents import Addition
 from fhirpub.storage.mongodb_outcomes import answer, misconfigured, within
 from fhirpub.storage.mongodb_reads import Reads
 from fhirpub.storage.mongodb_schema import Database, Records
 from fhirpub.storage.mongodb_server import Concerns, examine
+from fhirpub.storage.mongodb_webhooks import MongoWebhooks
 from fhirpub.storage.mongodb_writes import Additions
+from fhirpub.storage.store import Store
 from fhirpub.tenant import Tenant
 
 SCHEMES = ("mongodb://", "mongodb+srv://")
@@ -101,7 +95,7 @@ def _overruled(url: str) -> list[str]:
     ]
 
 
-class MongoStore(Store):
+class MongoStore(MongoWebhooks, Store):
     """A store in one database; made by :func:`from_url`."""
 
     def __init__(

@@ -28,7 +28,8 @@ Ordering = Literal["none", "per_resource", "strict"]
 """What waits for an earlier delivery to end: nothing, those of its resource, or all."""
 
 DeliveryState = Literal["pending", "retrying", "delivered", "dead"]
-"""Open are ``pending``, never tried, and ``retrying``; the others are ended."""
+"""Open are ``pending``, of which no attempt has come to an end, and ``retrying``; the others are
+ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +140,11 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """What came of an attempt, and what becomes of its delivery."""
+    """What came of an attempt, and what becomes of its delivery.
+
+    ``attempt`` is the one that :meth:`Dispatching.begin` put at the end of the log, filled in:
+    its ``number`` and ``begun`` say which it is. ``due`` is when an open one may be tried again.
+    """
 
     key: DeliveryKey
     attempt: Attempt
@@ -218,6 +223,10 @@ class Dispatching(ABC):
     @abstractmethod
     async def put_condition(self, endpoint_id: str, condition: bytes) -> None:
         """Note the health of an endpoint; that of an unknown one is dropped."""
+
+    @abstractmethod
+    async def copy_endpoint(self, endpoint: Endpoint) -> None:
+        """Add an endpoint as it is, or replace that of its id: for moving a store."""
 
     @abstractmethod
     async def lease(

@@ -22,9 +22,10 @@ from pymongo.synchronous.database import Database as PymongoDatabase
 from fhirpub.errors import ConfigurationError, InvalidContent, StoreUnavailable, TooLarge
 from fhirpub.storage import mongodb, mongodb_server
 from fhirpub.storage import mongodb_schema as schema
-from fhirpub.storage.contract import IdentifierMatch, SearchQuery, Store
+from fhirpub.storage.contract import IdentifierMatch, SearchQuery
 from fhirpub.storage.mongodb import MongoStore, from_url
 from fhirpub.storage.mongodb_documents import MOST_BYTES
+from fhirpub.storage.store import Store
 from fhirpub.tenant import Tenant
 from fhirpub.testing.store_contract import (
     FOREVER,

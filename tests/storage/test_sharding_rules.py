@@ -19,7 +19,7 @@ import pytest
 from fhirpub.app import opened_store
 from fhirpub.config import Config, StorageConfig
 from fhirpub.storage import mongodb_schema as schema
-from fhirpub.storage.contract import Store
+from fhirpub.storage.store import Store
 from fhirpub.testing.store_contract import (
     FOREVER,
     LAB,

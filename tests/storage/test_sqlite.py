@@ -24,8 +24,9 @@ import pytest
 
 from fhirpub.errors import ConfigurationError, StoreUnavailable
 from fhirpub.storage import sqlite_schema as sql
-from fhirpub.storage.contract import IdentifierMatch, SearchQuery, Store
+from fhirpub.storage.contract import IdentifierMatch, SearchQuery
 from fhirpub.storage.sqlite import SqliteStore, from_url
+from fhirpub.storage.store import Store
 from fhirpub.testing.store_contract import (
     LAB,
     Reopen,

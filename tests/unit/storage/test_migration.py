@@ -17,9 +17,10 @@ from fhirpub.auth.tenants import disable_tenant
 from fhirpub.clock import now_ms
 from fhirpub.config import Config, StorageConfig
 from fhirpub.errors import ConfigurationError
-from fhirpub.storage.contract import Store, Version
+from fhirpub.storage.contract import Version
 from fhirpub.storage.migration import Progress, migrate
 from fhirpub.storage.sqlite import SqliteStore
+from fhirpub.storage.store import Store
 from fhirpub.tenant import Tenant
 from fhirpub.testing.store_contract import (
     LAB,
