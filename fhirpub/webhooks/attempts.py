@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from random import Random
 
 from fhirpub.clock import Clock
 from fhirpub.logs import logger, where
 from fhirpub.storage.batching import GroupCommit
+from fhirpub.storage.store import Store
 from fhirpub.storage.webhook_contract import (
     Delivery,
     DeliveryState,
@@ -24,7 +26,6 @@ from fhirpub.webhooks.outcome import Outcome
 from fhirpub.webhooks.retry import Next, Patience, Schedule, State, after
 from fhirpub.webhooks.rounds import insist
 from fhirpub.webhooks.service_events import ServiceEvents, is_service_event, told_of
-from fhirpub.webhooks.store import WebhookStore
 
 _STATES: dict[State, DeliveryState] = {
     "delivered": "delivered",
@@ -50,7 +51,7 @@ class Attempts:
 
     def __init__(
         self,
-        store: WebhookStore,
+        store: Store,
         sender: Sender,
         *,
         rules: Rules,
@@ -68,7 +69,7 @@ class Attempts:
         self._finishing: GroupCommit[Ended, None] = GroupCommit(
             self._finish, deadline_seconds=_DEADLINE_SECONDS
         )
-        self.told: Callable[[Sequence[Delivery]], None] = list
+        self.told: Callable[[Sequence[Delivery]], None] = lambda _made: None
         """Is handed the deliveries that this makes: the service's own events."""
 
     async def deliver(self, line: Line, delivery: Delivery) -> None:
@@ -149,12 +150,12 @@ class Attempts:
 
     async def _disable(self, line: Line, why: str) -> None:
         """Disable the endpoint, unless somebody has changed its state meanwhile."""
-        if line.leaving:
+        if line.disabling:
             return
-        line.leaving = True
+        line.disabling = True
         tenant, name = line.endpoint.tenant, line.endpoint.id
         while True:
-            current = await insist("disable", lambda: self._store.endpoint(tenant, name))
+            current = await insist("disable", partial(self._store.endpoint, tenant, name))
             if current is None or current.state != "active":
                 return
             event = self._service_events.disabled(current, why, now=self._clock())
@@ -162,11 +163,9 @@ class Attempts:
             # Once it is enabled again, its old failures count no more.
             fresh = line.saved = Condition().written()
             line.condition = Condition()
-            await insist("disable", lambda: self._store.put_condition(name, fresh))
-            disabled = replace(
-                current, state="disabled", why=why, revision=current.revision + 1
-            )
-            if await insist("disable", lambda: self._store.put_endpoint(tenant, disabled)):
+            await insist("disable", partial(self._store.put_condition, name, fresh))
+            disabled = replace(current, state="disabled", why=why, revision=current.revision + 1)
+            if await insist("disable", partial(self._store.put_endpoint, tenant, disabled)):
                 _log.warning("endpoint disabled", endpoint=name, why=why)
                 return
 
@@ -174,6 +173,5 @@ class Attempts:
         """Tell the tenant's other endpoints."""
         everybody = await insist("tell", self._store.all_endpoints)
         for each in told_of(endpoint, event.type, everybody):
-            made = await insist("tell", lambda to=each: self._appender.append(to, [event]))
+            made = await insist("tell", partial(self._appender.append, each, [event]))
             self.told(made)
-

@@ -38,8 +38,12 @@ class Line:
         """The queue has to be read anew."""
         self.behind = False
         """There is more behind what the queue holds."""
+        self.reading = False
+        """It is being read."""
         self.leaving = False
-        """Nothing more is begun: the endpoint goes to another process, or is disabled."""
+        """Nothing more is begun: the endpoint goes to another process."""
+        self.disabling = False
+        """Nor here: the endpoint is being disabled."""
         self.alarm: int | None = None
         """When it is looked at again at the latest."""
         self._patience = patience
@@ -57,11 +61,12 @@ class Line:
         if (before.ordering, before.reopened) != (endpoint.ordering, endpoint.reopened):
             self.stale = True
         if before.revision != endpoint.revision:
+            self.disabling = False
             self._open_secrets()
 
     def take(self, now: int, most: int) -> list[Waiting]:
         """Take what may be begun now, at most so many."""
-        if self.leaving or not self._usable or not self.condition.allows(now):
+        if self._closed or not self.condition.allows(now):
             return []
         most = min(most, self._most - self.queue.taken, self._bucket.available(now))
         if self.condition.probes:
@@ -76,7 +81,7 @@ class Line:
         """Return when more may be begun; None: not before something comes or ends."""
         moment = self.queue.next_moment()
         full = self.queue.taken >= self._most
-        if moment is None or full or self.leaving or not self._usable:
+        if moment is None or full or self._closed:
             return None
         moment = max(moment, self.condition.until)
         return moment if self._bucket.available(now) else max(moment, self._bucket.next_moment())
@@ -97,6 +102,10 @@ class Line:
             number=delivery.number,
             sequence=delivery.sequence,
         )
+
+    @property
+    def _closed(self) -> bool:
+        return self.leaving or self.disabling or not self._usable
 
     def _open_secrets(self) -> None:
         """Decrypt what signs; without it nothing is sent, and no attempt is used up."""
