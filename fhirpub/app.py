@@ -14,7 +14,7 @@ from contextlib import (
     asynccontextmanager,
     suppress,
 )
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tornado.httpserver import HTTPServer
@@ -38,6 +38,11 @@ from fhirpub.web.front import Front
 from fhirpub.web.rate_limit import RateLimit
 from fhirpub.web.readiness import Readiness
 from fhirpub.web.services import Services
+from fhirpub.webhooks.delivery import Sender
+from fhirpub.webhooks.delivery_log import DeliveryLog
+from fhirpub.webhooks.endpoints import Administration
+from fhirpub.webhooks.event_types import EventTypes
+from fhirpub.webhooks.sealing import Seal, configured_seal, made_seal
 from fhirpub.workers import supervise
 
 _HEADER_BYTES = 16_384
@@ -45,6 +50,16 @@ _SWEEP_SECONDS = 600
 _HOUR = 3_600_000
 
 _log = logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Administering:
+    """What looks after endpoints, and the store in which they are."""
+
+    store: Store
+    endpoints: Administration
+    deliveries: DeliveryLog
+
 
 OpenStore = Callable[[Config], AbstractAsyncContextManager[Store]]
 
@@ -114,8 +129,57 @@ async def opened(
                 config.limits.large_bodies_bytes, patience_seconds=config.limits.body_seconds
             ),
             readiness=Readiness(store.check),
+            endpoints=Administration(
+                store=store,
+                sender=await stack.enter_async_context(Sender(config.webhooks, clock=clock)),
+                seal=await opened_seal(config, store),
+                event_types=EventTypes.of(types.values()),
+                config=config,
+                clock=clock,
+            ),
+            deliveries=DeliveryLog(store, clock=clock),
             statement=statement(context),
             own_resources=own_resources(context),
+        )
+
+
+async def opened_seal(config: Config, store: Store) -> Seal:
+    """Return what encrypts the secrets of endpoints.
+
+    Beside an embedded store its key is made, unless there are secrets of which it is not the one.
+    Raises ConfigurationError, StoreUnavailable.
+    """
+    beside = key_file(config)
+    seal = configured_seal(config.webhooks, beside=beside)
+    if seal or beside is None or await store.all_endpoints():
+        return seal
+    return made_seal(beside)
+
+
+def key_file(config: Config) -> Path | None:
+    """Return where the key of an embedded store is kept; None for any other."""
+    url = config.storage.url
+    if url.startswith(mongodb.SCHEMES):
+        return None
+    return Path(url.removeprefix(sqlite.SCHEME)).with_suffix(".webhook-keys")
+
+
+@asynccontextmanager
+async def administering(config: Config) -> AsyncGenerator[Administering, None]:
+    """Open what it takes to look after endpoints, by command, until the block ends."""
+    types = load(config.plugins.enabled)
+    async with opened_store(config) as store, Sender(config.webhooks, clock=now_ms) as sender:
+        yield Administering(
+            store=store,
+            endpoints=Administration(
+                store=store,
+                sender=sender,
+                seal=await opened_seal(config, store),
+                event_types=EventTypes.of(types.values()),
+                config=config,
+                clock=now_ms,
+            ),
+            deliveries=DeliveryLog(store, clock=now_ms),
         )
 
 

@@ -199,6 +199,7 @@ class WebhooksConfig:
         "first encrypts, all decrypt. FHIRPUB_WEBHOOK_KEYS in the environment comes first. With "
         "neither, a file is made beside an embedded store, and endpoints on MongoDB are refused.",
     )
+    endpoints_per_tenant: int = _setting(100, "Most endpoints that a tenant may have.")
     connect_seconds: float = _setting(
         5.0, "Longest wait for a connection, with the look-up of the name and TLS."
     )

@@ -9,7 +9,7 @@ The tree (``web/error_mapping.py`` gives each class its status):
     │   ├── TooLarge                 more bytes than the limits allow
     │   └── InvalidSearch            a search value that cannot be read
     ├── NoSuchResource               unknown, or another tenant's: nobody can tell which
-    ├── NoSuchRecord                 an operator named a tenant, client or key that is not there
+    ├── NoSuchRecord                 a tenant, a client, a key, an endpoint: none that is visible
     ├── VersionConflict              the caller's version is not the latest
     ├── NotAuthenticated             no token, or one that proves nothing
     ├── NotPermitted                 a good token without the right
@@ -106,7 +106,7 @@ class NoSuchResource(FhirpubError):
 
 
 class NoSuchRecord(FhirpubError):
-    """An operator named a tenant, a client or a key that does not exist."""
+    """Somebody named a tenant, a client, a key, an endpoint or a delivery that he cannot see."""
 
     def __init__(self, kind: str, record_id: str) -> None:
         super().__init__(f"there is no {kind} {record_id}")

@@ -46,6 +46,13 @@ def answer_type(accept: str, form: str) -> str:
     raise NotAcceptable(f"only JSON is spoken here: Accept: {FHIR_JSON}")
 
 
+def check_json(content_type: str, encoding: str) -> None:
+    """Raise UnsupportedMediaType unless a body is JSON, not compressed."""
+    if content_type.partition(";")[0].strip().lower() not in _JSON:
+        raise UnsupportedMediaType("the body must be application/json")
+    check_encoding(encoding)
+
+
 @lru_cache(maxsize=256)
 def check_fhir_json(content_type: str, encoding: str) -> None:
     """Raise UnsupportedMediaType unless a body is FHIR R4 as JSON in UTF-8, not compressed."""

@@ -31,6 +31,7 @@ from fhirpub.web.token import (
     write_oauth,
 )
 from fhirpub.web.update import UpdateHandler
+from fhirpub.web.webhooks import webhook_handlers
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,7 @@ def routes(services: Services) -> list[Route]:
         Route("GET", "/.well-known/oauth-authorization-server", ServerMetadataHandler),
         Route("GET", "/.well-known/smart-configuration", SmartConfigurationHandler),
         Route("GET", "/fhir/r4/.well-known/smart-configuration", SmartConfigurationHandler),
+        *(Route(method, path, handler) for method, path, handler in webhook_handlers()),
         Route("GET", "/health/live", LiveHandler),
         Route("GET", "/health/ready", ReadyHandler),
     ]

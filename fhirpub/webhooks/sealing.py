@@ -22,6 +22,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from fhirpub.config import WebhooksConfig, variable
 from fhirpub.errors import ConfigurationError, SecretsUnavailable
 from fhirpub.logs import logger
+from fhirpub.storage.webhook_contract import Endpoint
 
 KEYS_VARIABLE = "FHIRPUB_WEBHOOK_KEYS"
 KEY_BYTES = 32
@@ -91,6 +92,20 @@ class Seal:
     def is_of_first(self, sealed: bytes) -> bool:
         """Tell whether the key that encrypts now has encrypted this."""
         return sealed.startswith(_FORM + self._first)
+
+
+def live_secrets(endpoint: Endpoint, seal: Seal, *, now: int) -> tuple[str, ...]:
+    """Return the secrets that sign for an endpoint, newest first. Raises SecretsUnavailable."""
+    return tuple(
+        seal.open(each.sealed, endpoint=endpoint.id, purpose="secret")
+        for each in endpoint.secrets
+        if each.expires is None or now < each.expires
+    )
+
+
+def token_of(endpoint: Endpoint, seal: Seal) -> str:
+    """Return the token by which an endpoint knows us. Raises SecretsUnavailable."""
+    return seal.open(endpoint.token, endpoint=endpoint.id, purpose="token")
 
 
 def configured_seal(settings: WebhooksConfig, *, beside: Path | None = None) -> Seal:

@@ -62,5 +62,5 @@ def test_an_unknown_pattern_is_refused_with_the_nearest(pattern: str, near: str)
         ("*.create", False),
     ],
 )
-def test_an_event_is_wanted_by_its_halves(pattern: str, wanted: bool) -> None:
+def test_an_event_is_wanted_by_its_halves(pattern: str, *, wanted: bool) -> None:
     assert matches(["x.y", pattern], "a_b.created") is wanted
