@@ -10,6 +10,7 @@ from fhirpub import __version__, logs
 from fhirpub.cli.check import check
 from fhirpub.cli.client import client
 from fhirpub.cli.demo import demo
+from fhirpub.cli.dispatch import dispatch
 from fhirpub.cli.keys import keys
 from fhirpub.cli.migrate import migrate
 from fhirpub.cli.publish import publish
@@ -73,5 +74,7 @@ def fhirpub(context: click.Context) -> None:
         context.color = False
 
 
-for command in (serve, demo, publish, tenant, client, keys, check, migrate, plugins, config):
+for command in (
+    *(serve, dispatch, demo, publish, tenant, client, keys, check, migrate, plugins, config),
+):
     fhirpub.add_command(command)
