@@ -12,6 +12,7 @@ from contextlib import (
     AbstractAsyncContextManager,
     AsyncExitStack,
     asynccontextmanager,
+    nullcontext,
     suppress,
 )
 from dataclasses import dataclass, replace
@@ -43,6 +44,7 @@ from fhirpub.webhooks.delivery_log import DeliveryLog
 from fhirpub.webhooks.endpoints import Administration
 from fhirpub.webhooks.event_types import EventTypes
 from fhirpub.webhooks.sealing import Seal, configured_seal, made_seal
+from fhirpub.webhooks.sending import Sending
 from fhirpub.workers import supervise
 
 _HEADER_BYTES = 16_384
@@ -107,7 +109,11 @@ async def opened(
         )
         await tokens.start()
         stack.push_async_callback(tokens.stop)
+        sender = await stack.enter_async_context(Sender(config.webhooks, clock=clock))
+        seal = await opened_seal(config, store)
+        sending = _sending(config, store, seal, sender, clock)
         context = Context(
+            added=sending.ring if sending else _nobody,
             config=config,
             resources=store,
             types=types,
@@ -131,16 +137,31 @@ async def opened(
             readiness=Readiness(store.check),
             endpoints=Administration(
                 store=store,
-                sender=await stack.enter_async_context(Sender(config.webhooks, clock=clock)),
-                seal=await opened_seal(config, store),
+                sender=sender,
+                seal=seal,
                 event_types=EventTypes.of(types.values()),
                 config=config,
                 clock=clock,
             ),
             deliveries=DeliveryLog(store, clock=clock),
+            sending=sending,
             statement=statement(context),
             own_resources=own_resources(context),
         )
+
+
+def _sending(
+    config: Config, store: Store, seal: Seal, sender: Sender, clock: Clock
+) -> Sending | None:
+    """Return what relays and sends in this process, if it is to."""
+    settings = config.webhooks
+    if not (settings.enabled and settings.dispatch_in_server):
+        return None
+    return Sending(store, config=config, seal=seal, clock=clock, sender=sender)
+
+
+def _nobody() -> None:
+    """Tell nobody: another process sends, and looks for itself."""
 
 
 async def opened_seal(config: Config, store: Store) -> Seal:
@@ -200,7 +221,8 @@ async def serving(
     server.add_sockets(list(sockets))
     beside = [asyncio.create_task(work) for work in (_sweep(services), services.bodies.run())]
     try:
-        yield
+        async with services.sending.running() if services.sending else nullcontext():
+            yield
     finally:
         server.stop()
         server.conn_params.no_keep_alive = True
@@ -243,14 +265,49 @@ def serve(config: Config, *, announce: Callable[[str], None]) -> int:
     return 0
 
 
+def dispatch(config: Config, *, announce: Callable[[], None]) -> int:
+    """Relay and send webhooks, and nothing else, until SIGTERM or SIGINT; return the exit status.
+
+    ``announce`` is called once, when it works. Raises ConfigurationError, StoreUnavailable.
+    """
+    if not config.webhooks.enabled:
+        raise ConfigurationError("[webhooks] enabled: must be true for anything to be sent")
+    configure(level=config.logs.level, form=config.logs.format)
+    asyncio.run(_dispatch(config, announce))
+    return 0
+
+
+async def _dispatch(config: Config, announce: Callable[[], None]) -> None:
+    told = _told_to_stop()
+    async with (
+        opened_store(config) as store,
+        Sender(config.webhooks, clock=now_ms) as sender,
+        Sending(
+            store,
+            config=config,
+            seal=await opened_seal(config, store),
+            clock=now_ms,
+            sender=sender,
+        ).running(),
+    ):
+        announce()
+        await told.wait()
+        _log.info("stopping", drain_seconds=config.server.drain_seconds)
+
+
+def _told_to_stop() -> asyncio.Event:
+    """Return what is set by SIGTERM or SIGINT."""
+    told = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, told.set)
+    return told
+
+
 async def _serve_one(
     config: Config, announce: Callable[[str], None], *, reuse_port: bool = False
 ) -> None:
     config, sockets = bind(config, reuse_port=reuse_port)
-    told = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, told.set)
+    told = _told_to_stop()
     async with opened(config) as services, serving(services, sockets):
         gc.collect()
         gc.freeze()  # what was built at start stays: the collector need not look at it again

@@ -11,6 +11,7 @@ from fhirpub.cli.check import check
 from fhirpub.cli.client import client
 from fhirpub.cli.deliveries import deliveries
 from fhirpub.cli.demo import demo
+from fhirpub.cli.dispatch import dispatch
 from fhirpub.cli.endpoint import endpoint
 from fhirpub.cli.keys import keys
 from fhirpub.cli.migrate import migrate
@@ -76,7 +77,7 @@ def fhirpub(context: click.Context) -> None:
 
 
 for command in (
-    *(serve, demo, publish, tenant, client, endpoint, deliveries),
+    *(serve, dispatch, demo, publish, tenant, client, endpoint, deliveries),
     *(keys, check, migrate, plugins, config),
 ):
     fhirpub.add_command(command)

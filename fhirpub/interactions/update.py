@@ -112,6 +112,7 @@ async def update(
         check_precondition(if_match, latest.version)
         candidate = await prepared(latest)
         if await context.resources.add(tenant.id, candidate.version, candidate.blobs):
+            context.added()
             return candidate.version
     raise StoreUnavailable(f"lost {_RACES} races for the next version")
 

@@ -20,6 +20,7 @@ from fhirpub.web.rate_limit import RateLimit
 from fhirpub.web.readiness import Readiness
 from fhirpub.webhooks.delivery_log import DeliveryLog
 from fhirpub.webhooks.endpoints import Administration
+from fhirpub.webhooks.sending import Sending
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +39,8 @@ class Services:
     readiness: Readiness
     endpoints: Administration
     deliveries: DeliveryLog
+    sending: Sending | None
+    """What relays and sends webhooks in this process, if it is to."""
     statement: tuple[str, bytes]
     """The CapabilityStatement with its ETag."""
     own_resources: Mapping[tuple[str, str], bytes]

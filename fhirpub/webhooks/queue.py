@@ -75,7 +75,7 @@ class Queue:
 
     def back(self, event_id: str, *, due: int, number: int) -> None:
         """Put one that was taken back, to be sent (again) when it is due."""
-        lane = self._taken.pop(event_id)
+        lane = self._taken.pop(event_id, "")
         place = self._place(lane, event_id)
         if place is None:
             return
@@ -90,7 +90,7 @@ class Queue:
         """Forget one that was taken: it was delivered, or given up."""
         if self._changes is not None:
             self._changes[event_id] = None
-        lane = self._taken.pop(event_id)
+        lane = self._taken.pop(event_id, "")
         place = self._place(lane, event_id)
         if place is None:
             return
