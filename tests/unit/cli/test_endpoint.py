@@ -303,7 +303,7 @@ def test_a_key_is_replaced_by_one_that_comes_first(
         (None, "error", "there is no key for the secrets of endpoints"),
         (base64.b64encode(bytes(32)).decode(), "error", "under a key that is not here"),
         ("abc", "error", "each line must be a key"),
-        ("", "ok", "the secrets of 1 endpoints can be used"),
+        ("", "ok", "the secrets of every endpoint (1) can be used"),
     ],
 )
 def test_a_check_finds_what_is_wrong_with_the_key(
