@@ -595,7 +595,7 @@ class _ReopeningContract:
         assert await store.reopen(LAB, delivery.endpoint, ["evt_2"], now=NOW) == 0
         assert await store.count_deliveries(LAB, delivery.endpoint) == {"delivered": 1}
 
-    async def test_an_endpoint_counts_how_often_something_was_reopened(self, store: Store) -> None:
+    async def test_an_endpoint_counts_that_something_was_reopened(self, store: Store) -> None:
         endpoint = an_endpoint()
         await store.put_endpoint(LAB, endpoint)
         deliveries = await queue(store, 2, endpoint=endpoint.id)
@@ -603,11 +603,8 @@ class _ReopeningContract:
             await end(store, each)
 
         await store.reopen(LAB, endpoint.id, ["evt_1", "evt_2"], now=UNTIL)
-        await store.reopen(LAB, endpoint.id, ["evt_1", "evt_2"], now=UNTIL)
 
-        found = await store.endpoint(LAB, endpoint.id)
-        assert found is not None
-        assert found.reopened == 1
+        assert await store.endpoint(LAB, endpoint.id) == replace(endpoint, reopened=1)
 
 
 class _ListingContract:
