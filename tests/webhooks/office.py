@@ -89,17 +89,18 @@ class Office:
         query = DeliveryQuery(endpoint=one.id, limit=100_000)
         return await self.store.deliveries(one.tenant, query)
 
-    async def states(self, endpoint: Disclosed) -> dict[str, int]:
-        """Return how many deliveries there are of each state."""
-        one = endpoint.endpoint
-        return dict(await self.store.count_deliveries(one.tenant, one.id))
+    async def state(self, endpoint: Disclosed) -> str:
+        """Return the state of an endpoint as the store has it."""
+        one = await self.store.endpoint(endpoint.endpoint.tenant, endpoint.endpoint.id)
+        assert one is not None
+        return one.state
 
     async def until_states(self, endpoint: Disclosed, **expected: int) -> None:
         """Wait until there are so many of each state, and no others."""
         one = endpoint.endpoint
         await until(
             lambda: self.store.count_deliveries(one.tenant, one.id),
-            lambda found: dict(found) == expected,
+            lambda found: found == expected,
         )
 
     def another(self, **settings: Any) -> Sending:
