@@ -228,7 +228,7 @@ class DeliveryLog:
 def _shown_counts(counts: Mapping[DeliveryState, int], endpoint: Endpoint) -> dict[str, int]:
     """Return counts as deliveries are shown; those under way count as what they were before."""
     if endpoint.state == "active":
-        return {**counts}
+        return {str(name): number for name, number in counts.items()}
     waiting = sum(number for state, number in counts.items() if state in OPEN)
     ended: dict[str, int] = {name: each for name, each in counts.items() if name not in OPEN}
     shown = "cancelled" if endpoint.state == "deleted" else "held"

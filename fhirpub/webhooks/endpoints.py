@@ -234,6 +234,19 @@ class Administration:
         changed = await self._put(tenant, endpoint_id, lambda each: replace(each, token=sealed))
         return Disclosed(changed, token=new)
 
+    async def reseal(self, tenant: str) -> int:
+        """Encrypt a tenant's secrets under the first key; return how many endpoints it was for.
+
+        Raises SecretsUnavailable if one is of a key that is not here.
+        """
+        changed = 0
+        for endpoint in await self.endpoints(tenant):
+            sealed = [endpoint.token, *(each.sealed for each in endpoint.secrets)]
+            if not all(map(self._seal.is_of_first, sealed)):
+                await self._put(tenant, endpoint.id, self._resealed)
+                changed += 1
+        return changed
+
     # What tries them.
 
     async def test(self, tenant: str, endpoint_id: str) -> Trial:
@@ -318,6 +331,18 @@ class Administration:
         finally:
             self._trials -= 1
         return Trial(endpoint, event.id, outcome, outcome.delivered)
+
+    def _resealed(self, endpoint: Endpoint) -> Endpoint:
+        def again(each: EndpointSecret) -> EndpointSecret:
+            text = self._seal.open(each.sealed, endpoint=endpoint.id, purpose="secret")
+            return replace(self._sealed_secret(endpoint.id, text), expires=each.expires)
+
+        token = token_of(endpoint, self._seal)
+        return replace(
+            endpoint,
+            secrets=tuple(again(each) for each in endpoint.secrets),
+            token=self._seal.seal(token, endpoint=endpoint.id, purpose="token"),
+        )
 
     def _sealed_secret(self, endpoint_id: str, secret: str) -> EndpointSecret:
         return EndpointSecret(self._seal.seal(secret, endpoint=endpoint_id, purpose="secret"))
