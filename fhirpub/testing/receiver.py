@@ -134,6 +134,7 @@ class Receiver:
         self.port = 0
         self.received: list[Received] = []
         self._replies: list[Reply] = [Reply()]
+        self._choose: Callable[[Received], Reply] | None = None
         self._certificate = certificate
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._run, name="receiver", daemon=True)
@@ -159,7 +160,13 @@ class Receiver:
     def answer(self, *replies: Reply) -> None:
         """Answer the next requests so, one after the other, and all later ones like the last."""
         with self._changed:
+            self._choose = None
             self._replies = list(replies)
+
+    def answer_by(self, choose: Callable[[Received], Reply]) -> None:
+        """Answer each request as ``choose`` says, which is called in the receiver's thread."""
+        with self._changed:
+            self._choose = choose
 
     def wait(self, number: int, *, seconds: float = 10.0) -> Sequence[Received]:
         """Return what was received once it is at least ``number`` requests."""
@@ -200,6 +207,8 @@ class Receiver:
         with self._changed:
             self.received.append(received)
             self._changed.notify_all()
+            if self._choose is not None:
+                return self._choose(received)
             return self._replies.pop(0) if len(self._replies) > 1 else self._replies[0]
 
 

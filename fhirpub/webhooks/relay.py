@@ -1,14 +1,14 @@
 """From committed versions to deliveries: nothing that was committed is left untold (D-410).
 
 One relay works at a time in an installation. It may be killed anywhere: what it does is safe to
-repeat, and a version is marked only after all its deliveries are durable.
+repeat, and a version is marked only after all its deliveries are durable, in the next round.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from fhirpub.logs import logger, where
@@ -56,6 +56,7 @@ class Relay:
         self._fhir_url = fhir_url
         self._told = told
         self._faulty: set[_Key] = set()
+        self._unmarked: set[_Key] = set()
 
     @property
     def leading(self) -> bool:
@@ -69,15 +70,27 @@ class Relay:
         """
         if not await self._leads():
             return None
-        limit = _AT_ONCE + len(self._faulty)
-        unrelayed = await self._store.unrelayed(limit=limit)
-        tellings = list(self._read(unrelayed))
+        known = self._faulty | self._unmarked
+        unrelayed = await self._store.unrelayed(limit=_AT_ONCE + len(known))
+        tellings = list(self._read(unrelayed, known))
+        work: list[Awaitable[None]] = []
         if tellings:
             # Read after the versions: whoever registered before them must be told of them.
-            endpoints = await self._store.all_endpoints()
-            await self._append(tellings, endpoints)
-            await self._store.mark_relayed([each.key for each in tellings])
+            work = self._tellings(tellings, await self._store.all_endpoints())
+        await _all(*work, self._mark())
+        self._unmarked = {each.key for each in tellings}
         return len(tellings)
+
+    async def finish(self) -> None:
+        """Mark what was relayed last. Raises StoreUnavailable; then it is relayed once more."""
+        await self._mark()
+
+    async def _mark(self) -> None:
+        """Mark what the round before has relayed, in one commit with what this one adds."""
+        marked = self._unmarked
+        if marked:
+            await self._store.mark_relayed(marked)
+            self._unmarked = self._unmarked - marked
 
     async def _leads(self) -> bool:
         """Keep the lease; of two who both believe to have it, one finds places taken."""
@@ -85,10 +98,12 @@ class Relay:
             await self._leases.take([_LEASE])
         return self.leading
 
-    def _read(self, unrelayed: Iterable[tuple[str, Version]]) -> Iterable[_Telling]:
+    def _read(
+        self, unrelayed: Iterable[tuple[str, Version]], known: Collection[_Key]
+    ) -> Iterable[_Telling]:
         for tenant, version in unrelayed:
             key = (version.id, version.version)
-            if key in self._faulty:
+            if key in known:
                 continue
             try:
                 yield _Telling(key, tenant, events_of(version, fhir_url=self._fhir_url))
@@ -97,11 +112,13 @@ class Relay:
                 self._faulty.add(key)
                 _log.error("events not relayed", id=key[0], version=key[1], **where(problem))
 
-    async def _append(self, tellings: Sequence[_Telling], endpoints: Iterable[Endpoint]) -> None:
+    def _tellings(
+        self, tellings: Sequence[_Telling], endpoints: Iterable[Endpoint]
+    ) -> list[Awaitable[None]]:
         by_tenant: dict[str, list[WebhookEvent]] = defaultdict(list)
         for each in tellings:
             by_tenant[each.tenant] += each.events
-        work = []
+        work: list[Awaitable[None]] = []
         for endpoint in endpoints:
             events = [
                 event
@@ -110,11 +127,14 @@ class Relay:
             ]
             if events:
                 work.append(self._tell(endpoint, events))
-        # All are waited for, or a failure would leave some running into the next pass.
-        results = await asyncio.gather(*work, return_exceptions=True)
-        for result in results:
-            if isinstance(result, BaseException):
-                raise result
+        return work
 
     async def _tell(self, endpoint: Endpoint, events: Sequence[WebhookEvent]) -> None:
         self._told(await self._appender.append(endpoint, events))
+
+
+async def _all(*work: Awaitable[None]) -> None:
+    """Wait for all, also if one fails: none may run on beside the next round."""
+    for result in await asyncio.gather(*work, return_exceptions=True):
+        if isinstance(result, BaseException):
+            raise result

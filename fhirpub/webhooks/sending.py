@@ -94,6 +94,7 @@ class Sending:
             await work
             await self._dispatcher.drain(self._drain_seconds)
             with suppress(StoreUnavailable):
+                await self._relay.finish()
                 await self._leases.release_all()
 
     async def _relay_some(self) -> float:
