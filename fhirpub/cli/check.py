@@ -127,7 +127,9 @@ async def _webhooks(config: Config) -> AsyncIterator[Finding]:
         return
     if beside is not None and beside.exists() and beside.stat().st_mode & _OF_OTHERS:
         yield Finding("webhooks", "warning", f"{beside} can be read by others: chmod 600")
-    yield Finding("webhooks", "ok", f"the secrets of every endpoint ({len(endpoints)}) can be used")
+    yield Finding(
+        "webhooks", "ok", f"the secrets of every endpoint ({len(endpoints)}) can be used"
+    )
 
 
 async def _schemas(config: Config) -> AsyncIterator[Finding]:
