@@ -170,6 +170,14 @@ def _options(definition: dict[str, Any]) -> dict[str, Any]:
     return {name: each for name, each in definition.items() if name not in ("key", "v", "ns")}
 
 
+def one_of(keys: Iterable[tuple[str, int]]) -> Filter:
+    """Return what finds versions, at least one, by their keys."""
+    ids: defaultdict[int, list[str]] = defaultdict(list)
+    for resource_id, version in keys:
+        ids[version].append(resource_id)
+    return {"$or": [{"version": each, "id": {"$in": of_it}} for each, of_it in ids.items()]}
+
+
 def page_and_total(tenant: str, query: SearchQuery) -> tuple[Pipeline, str]:
     """Return a pipeline and the index that finds its candidates.
 

@@ -5,7 +5,6 @@ Nothing here needs to know what became of a write whose answer was lost: its cal
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -31,6 +30,7 @@ from fhirpub.storage.mongodb_schema import (
     VERSION_KEY,
     Filter,
     Pipeline,
+    one_of,
 )
 from fhirpub.storage.mongodb_webhook_documents import OPEN
 from fhirpub.storage.webhook_contract import (
@@ -151,15 +151,18 @@ class MongoWebhooks(OnDatabase, Endpoints, Dispatching):
         return [(each["tenant"], version_of(each)) for each in found]
 
     async def mark_relayed(self, keys: Collection[tuple[str, int]]) -> None:
-        ids: defaultdict[int, list[str]] = defaultdict(list)
-        for resource_id, version in keys:
-            ids[version].append(resource_id)
-        wanted = [{"version": version, "id": {"$in": each}} for version, each in ids.items()]
         versions = self._collection(VERSION)
-        if wanted:
+        if keys:
             async with within(self._deadline):
-                marking = {"$set": {"unrelayed": False}}
-                await versions.update_many({"$or": wanted}, marking, hint=VERSION_KEY)
+                relayed = {"$set": {"unrelayed": False}}
+                await versions.update_many(one_of(keys), relayed, hint=VERSION_KEY)
+
+    async def unrelayed_of(self, keys: Collection[tuple[str, int]]) -> frozenset[tuple[str, int]]:
+        if not keys:
+            return frozenset()
+        wanted = {**one_of(keys), "unrelayed": True}
+        found = await self._list(VERSION, wanted, {"id": True, "version": True}, hint=VERSION_KEY)
+        return frozenset((each["id"], each["version"]) for each in found)
 
     async def ends(self, endpoints: Collection[str]) -> Mapping[str, int]:
         # Answered by one step through the index for each endpoint, however long its queue is.

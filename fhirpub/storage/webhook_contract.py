@@ -256,6 +256,10 @@ class Dispatching(ABC):
         """Take versions, by id and version, from those that are unrelayed, for good."""
 
     @abstractmethod
+    async def unrelayed_of(self, keys: Collection[tuple[str, int]]) -> frozenset[tuple[str, int]]:
+        """Return those of the versions that are unrelayed: for moving a store."""
+
+    @abstractmethod
     async def ends(self, endpoints: Collection[str]) -> Mapping[str, int]:
         """Return the highest sequence of each of these endpoints; those without any left out."""
 

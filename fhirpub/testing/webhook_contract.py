@@ -752,6 +752,19 @@ class _RelayContract:
         left = {(versions[1].id, 1), (versions[0].id, 2)}
         assert set(await unrelayed_keys(reader)) == left
 
+    async def test_of_versions_it_can_be_asked_which_are_unrelayed(
+        self, store: Store, reader: Store
+    ) -> None:
+        first, silent, marked = a_version(), a_version(), a_version()
+        await events_added(store, [first, successor(first), marked])
+        await store.add(LAB, silent)
+        await store.mark_relayed([(marked.id, 1), (first.id, 1)])
+
+        keys = [(first.id, 1), (first.id, 2), (silent.id, 1), (marked.id, 1), (new_id(), 1)]
+
+        assert await reader.unrelayed_of(keys) == {(first.id, 2)}
+        assert await reader.unrelayed_of([]) == frozenset()
+
     async def test_marking_again_changes_nothing(self, store: Store) -> None:
         version = a_version()
         await events_added(store, [version])
