@@ -17,11 +17,12 @@ import click
 from fhirpub.app import bind, opened, serving
 from fhirpub.auth import clients, tenants
 from fhirpub.cli.calls import http_client
+from fhirpub.cli.mailbox import Mailbox
 from fhirpub.cli.options import with_config
 from fhirpub.cli.tour import Tour, write_files
 from fhirpub.cli.transcript import Transcript
 from fhirpub.clock import now_ms
-from fhirpub.config import Config, LogsConfig, ServerConfig, StorageConfig
+from fhirpub.config import Config, LogsConfig, ServerConfig, StorageConfig, WebhooksConfig
 from fhirpub.errors import ConfigurationError
 from fhirpub.web.services import Services
 
@@ -47,7 +48,9 @@ Examples:
 )
 @with_config
 def demo(port: int | None, config: Config, *, leave: bool) -> None:
-    """Publish, read, update and search a report, each step shown as the curl command that does it.
+    """Publish, read, update and search a report, and see the webhook of it arrive.
+
+    Each step is shown as the curl command that does it.
 
     Everything happens in a temporary folder, which is deleted at the end. Nothing has to be
     installed or set up, and nothing of an existing service is touched.
@@ -60,7 +63,13 @@ def demo(port: int | None, config: Config, *, leave: bool) -> None:
 async def _shown(config: Config, folder: Path, port: int | None, *, leave: bool) -> None:
     config, sockets = _bound(config, port)
     base = config.base_url
-    async with opened(config) as services, serving(services, sockets), http_client() as client:
+    mailbox = Mailbox()
+    async with (
+        mailbox.receiving(),
+        opened(config) as services,
+        serving(services, sockets),
+        http_client() as client,
+    ):
         credentials = await _credentials(services)
         write_files(folder, now=now_ms())
         _write_credentials(folder, base, credentials)
@@ -72,6 +81,7 @@ async def _shown(config: Config, folder: Path, port: int | None, *, leave: bool)
             folder=folder,
             credentials=credentials,
             transcript=transcript,
+            mailbox=mailbox,
         ).walk()
         click.echo()
         if not leave:
@@ -88,7 +98,7 @@ async def _credentials(services: Services) -> dict[str, str]:
         tenant=tenant.id,
         name="demo",
         environment=services.config.auth.environment,
-        scopes=("system/DiagnosticReport.cruds",),
+        scopes=("system/DiagnosticReport.cruds", "webhooks.read", "webhooks.write"),
         clock=now_ms,
     )
     audience = services.config.auth.audience
@@ -139,6 +149,7 @@ def _private(config: Config, folder: Path) -> Config:
         config,
         server=dataclasses.replace(config.server, host=_HOST, base_url=""),
         storage=StorageConfig(url=f"sqlite:///{folder / 'fhirpub.db'}"),
+        webhooks=WebhooksConfig(allow_networks=[_HOST]),
         logs=LogsConfig(level="error"),
     )
 

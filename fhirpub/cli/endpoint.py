@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
-from fhirpub.app import Administering, administering
+from fhirpub.app import Administering, administering, key_file
 from fhirpub.cli.moments import Span
 from fhirpub.cli.options import with_config, with_json
 from fhirpub.cli.printing import Record, print_json, print_record, print_table
@@ -117,7 +117,11 @@ def add(
                 raise NoSuchRecord("tenant", tenant_id)
             return await open_.endpoints.add(tenant_id, fields, trusted=True)
 
+    key = key_file(config)
+    is_new = key is not None and not key.exists()
     disclosed = asyncio.run(added())
+    if is_new and key is not None and key.exists():
+        click.echo(f"Made {key}, the key of webhooks' secrets: keep a copy.", err=True)
     print_record(
         "Endpoint added.",
         _with_secrets(disclosed),
