@@ -1,4 +1,4 @@
-"""/webhooks/v1: a tenant's own endpoints, and what was sent to them (D-432 to D-438)."""
+"""/webhooks/v1: a tenant's own endpoints, and what was sent to them (D-432 to D-440)."""
 
 from __future__ import annotations
 
