@@ -26,6 +26,7 @@ from fhirpub.webhooks.sealing import Seal, live_secrets, token_of
 from fhirpub.webhooks.signing import new_secret
 
 MOST_OLD_SECRETS = 5
+USUAL_GRACE_SECONDS = 86_400
 OPERATOR = "operator"
 """Why an endpoint is disabled that only the operator can enable."""
 
@@ -199,18 +200,16 @@ class Administration:
 
         return await self._put(tenant, endpoint_id, enabled)
 
-    async def rotate_secret(
-        self, tenant: str, endpoint_id: str, *, grace_seconds: int, secret: str = ""
-    ) -> Disclosed:
+    async def rotate_secret(self, tenant: str, endpoint_id: str, fields: Any) -> Disclosed:
         """Let a new secret sign, one that is given or one made here; the others for a while too.
 
-        ``grace_seconds``: for so long what is sent is signed with both; 0 ends them at once.
-        Raises InvalidContent, BrokenRule if more than 5 would be left.
+        ``fields`` are those of :data:`registration.NEW_SECRET`: for ``grace_seconds``, by itself
+        a day, what is sent is signed with both; 0 ends the others at once. Raises
+        InvalidContent, BrokenRule if more than 5 would be left.
         """
-        grace = registration.check_grace(grace_seconds)
-        if secret:
-            await self._judged({"signing_secret": secret}, ("signing_secret",))
-        now, new = self._clock(), secret or new_secret()
+        values = await self._judged(fields, registration.NEW_SECRET)
+        grace = values.get("grace_seconds", USUAL_GRACE_SECONDS)
+        now, new = self._clock(), values.get("signing_secret") or new_secret()
         sealed = self._sealed_secret(endpoint_id, new)
 
         def rotated(endpoint: Endpoint) -> Endpoint:
@@ -225,11 +224,13 @@ class Administration:
 
         return Disclosed(await self._put(tenant, endpoint_id, rotated), signing_secret=new)
 
-    async def rotate_token(self, tenant: str, endpoint_id: str, *, token: str = "") -> Disclosed:
-        """Send another token from now on, one that is given or one made here."""
-        if token:
-            await self._judged({"bearer_token": token}, ("bearer_token",))
-        new = token or _new_token()
+    async def rotate_token(self, tenant: str, endpoint_id: str, fields: Any) -> Disclosed:
+        """Send another token from now on, one that is given or one made here.
+
+        ``fields`` are those of :data:`registration.NEW_TOKEN`. Raises InvalidContent.
+        """
+        values = await self._judged(fields, registration.NEW_TOKEN)
+        new = values.get("bearer_token") or _new_token()
         sealed = self._seal.seal(new, endpoint=endpoint_id, purpose="token")
         changed = await self._put(tenant, endpoint_id, lambda each: replace(each, token=sealed))
         return Disclosed(changed, token=new)

@@ -14,12 +14,12 @@ from fhirpub.config import AuthConfig, Config, WebhooksConfig
 from fhirpub.storage.webhook_contract import Delivery, Ended
 from fhirpub.testing.receiver import Receiver, Reply
 from fhirpub.testing.service import Answer, Integrator, RunningService
-from fhirpub.web.webhooks import webhook_handlers
+from fhirpub.web.routes import webhook_routes
 from fhirpub.webhooks import verify
 from fhirpub.webhooks.signing import new_secret
 
 ENDPOINTS = "/webhooks/v1/endpoints"
-ROUTES = [(method, path) for method, path, _handler in webhook_handlers()]
+ROUTES = [(each.method, each.path) for each in webhook_routes()]
 SETTINGS = WebhooksConfig(
     allow_networks=["127.0.0.1/32"],
     dispatch_in_server=False,
@@ -519,6 +519,8 @@ def test_no_more_than_five_old_secrets_are_kept(lab: Integrator, added: dict[str
         *({"grace_seconds": wrong} for wrong in (-1, 604_801, 1.5, "1", None, True)),
         {"signing_secret": "whsec_"},
         {"signing_secret": 7},
+        {"signing_secret": None},
+        {"grace_seconds": "1", "signing_secret": ""},
         {"grace": 1},
     ],
 )
@@ -626,6 +628,7 @@ def test_events_are_listed_behind_a_place_for_reconciliation(
     ("more", "query", "place"),
     [
         ("deliveries", "status=lost", "status"),
+        ("deliveries", "after=3", "after"),
         ("deliveries", "limit=101", "limit"),
         ("deliveries", "before=-1", "before"),
         ("deliveries", "since=yesterday", "since"),
