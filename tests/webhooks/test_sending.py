@@ -331,12 +331,13 @@ async def test_after_its_last_attempt_a_delivery_is_dead_and_others_are_told(
         failing = await office.endpoint(receiver.url)
         watching = await office.endpoint(another.url, event_types=["message.exhausted"])
         await office.commit(ONE_REPORT)
-        for number in (1, 2):
-            await asyncio.to_thread(receiver.wait, number)
-            await office.until_states(failing, retrying=1)
-            clock.forward(seconds=40)
 
-        await office.until_states(failing, dead=1)
+        async def later() -> object:
+            clock.forward(seconds=10)
+            await asyncio.sleep(0.05)
+            return await office.store.count_deliveries(TENANT, failing.endpoint.id)
+
+        await until(later, lambda states: states == {"dead": 1})
         await office.until_states(watching, delivered=1)
 
     (told,) = another.received
