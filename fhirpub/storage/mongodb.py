@@ -33,7 +33,7 @@ from fhirpub.storage import mongodb_schema as schema
 from fhirpub.storage.batching import GroupCommit
 from fhirpub.storage.contract import Blob, Client, Page, SearchQuery, SigningKey, Version
 from fhirpub.storage.mongodb_documents import Addition
-from fhirpub.storage.mongodb_outcomes import answer, misconfigured, within
+from fhirpub.storage.mongodb_outcomes import misconfigured, within
 from fhirpub.storage.mongodb_reads import Reads
 from fhirpub.storage.mongodb_schema import Database, Records
 from fhirpub.storage.mongodb_server import Concerns, examine
@@ -286,22 +286,14 @@ class MongoStore(MongoWebhooks, Store):
     def _collection(self, name: str) -> Records:
         return self._open.collections[name]
 
-    async def _put(self, name: str, document: dict[str, Any]) -> None:
-        collection = self._collection(name)
-        async with within(self._deadline):
-            await collection.replace_one({"_id": document["_id"]}, document, upsert=True)
-
-    async def _list(self, name: str, wanted: dict[str, Any]) -> list[dict[str, Any]]:
-        collection = self._collection(name)
-        return await answer(lambda: collection.find(wanted).to_list(None), seconds=self._deadline)
-
 
 class _Opened:
     """What a store has from its start to its stop."""
 
     def __init__(self, database: Database, concerns: Concerns, seconds: float) -> None:
-        names = (schema.STORE, schema.VERSION, schema.BLOB, schema.TENANT, schema.CLIENT)
-        self.collections: dict[str, Records] = {each: database[each] for each in names}
+        self.collections: dict[str, Records] = {
+            each: database[each] for each in schema.COLLECTIONS
+        }
         versions = self.collections[schema.VERSION]
         additions = Additions(
             versions,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
@@ -14,7 +13,13 @@ from fhirpub.storage.batching import GroupedReads
 from fhirpub.storage.contract import Page, SearchQuery, Version
 from fhirpub.storage.mongodb_documents import LARGEST_INTEGER, Document, Key, version_of
 from fhirpub.storage.mongodb_outcomes import answer, within
-from fhirpub.storage.mongodb_schema import VERSION_KEY, Pipeline, Records, page_and_total
+from fhirpub.storage.mongodb_schema import (
+    VERSION_KEY,
+    Pipeline,
+    Records,
+    one_of,
+    page_and_total,
+)
 from fhirpub.storage.paging import page_without_search
 
 Cursor = AsyncIOMotorCursor[dict[str, Any]] | AsyncIOMotorCommandCursor[dict[str, Any]]
@@ -113,11 +118,8 @@ class Reads:
     async def _fetch_exact(self, keys: Collection[Key]) -> Mapping[Key, Document]:
         if not keys:
             return {}
-        ids: defaultdict[int, list[str]] = defaultdict(list)
-        for resource_id, version in keys:
-            ids[version].append(resource_id)
-        wanted = [{"version": version, "id": {"$in": each}} for version, each in ids.items()]
-        found = await self._answer(lambda: self._versions.find({"$or": wanted}, hint=VERSION_KEY))
+        wanted = one_of(keys)
+        found = await self._answer(lambda: self._versions.find(wanted, hint=VERSION_KEY))
         return {(each["id"], each["version"]): each for each in found}
 
     async def _answer(self, ask: Callable[[], Cursor]) -> list[dict[str, Any]]:

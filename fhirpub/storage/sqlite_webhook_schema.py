@@ -111,12 +111,17 @@ LEASE = """
 RELEASE = "DELETE FROM lease WHERE name IN (SELECT value FROM json_each(?)) AND owner = ?"
 
 _PAIRS = "SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?)"
-RELAYED = """
-    DELETE FROM unrelayed WHERE (updated, id, version) IN (
-        SELECT v.updated, v.id, v.version
-        FROM json_each(?) AS k CROSS JOIN version AS v INDEXED BY version_key
-        ON v.id = json_extract(k.value, '$[0]') AND v.version = json_extract(k.value, '$[1]')
-    )
+_KEPT = """
+    FROM json_each(?) AS k CROSS JOIN version AS v INDEXED BY version_key
+    ON v.id = json_extract(k.value, '$[0]') AND v.version = json_extract(k.value, '$[1]')
+"""
+RELAYED = f"""
+    DELETE FROM unrelayed
+    WHERE (updated, id, version) IN (SELECT v.updated, v.id, v.version {_KEPT})
+"""
+UNRELAYED_OF = f"""
+    SELECT v.id, v.version {_KEPT}
+    WHERE (v.updated, v.id, v.version) IN (SELECT updated, id, version FROM unrelayed)
 """
 
 _DELIVERY = (

@@ -100,6 +100,9 @@ class SqliteWebhooks(OnFile, Endpoints, Dispatching):
     async def mark_relayed(self, keys: Collection[tuple[str, int]]) -> None:
         await self._execute(sql.RELAYED, (json_pairs(keys),))
 
+    async def unrelayed_of(self, keys: Collection[tuple[str, int]]) -> frozenset[tuple[str, int]]:
+        return frozenset(await self._many(sql.UNRELAYED_OF, (json_pairs(keys),)))
+
     async def ends(self, endpoints: Collection[str]) -> Mapping[str, int]:
         rows = await self._many(sql.ENDS, (json_list(endpoints),))
         return {endpoint: sequence for endpoint, sequence in rows if sequence is not None}

@@ -209,7 +209,8 @@ class Endpoints(ABC):
 
         They keep their place in the sequence and their log, and are pending with ``number`` 0,
         so that they get all attempts anew. Open ones that wait for a later attempt become due
-        at once, and count. ``reopened`` of the endpoint grows after that, if there was any.
+        at once, and count. ``reopened`` of the endpoint grows after that, and may if there was
+        none.
         """
 
 
@@ -253,6 +254,10 @@ class Dispatching(ABC):
     @abstractmethod
     async def mark_relayed(self, keys: Collection[tuple[str, int]]) -> None:
         """Take versions, by id and version, from those that are unrelayed, for good."""
+
+    @abstractmethod
+    async def unrelayed_of(self, keys: Collection[tuple[str, int]]) -> frozenset[tuple[str, int]]:
+        """Return those of the versions that are unrelayed: for moving a store."""
 
     @abstractmethod
     async def ends(self, endpoints: Collection[str]) -> Mapping[str, int]:

@@ -67,6 +67,9 @@ class WebhooksAround(Endpoints, Dispatching):
     async def mark_relayed(self, keys: Collection[tuple[str, int]]) -> None:
         await self.inner.mark_relayed(keys)
 
+    async def unrelayed_of(self, keys: Collection[tuple[str, int]]) -> frozenset[tuple[str, int]]:
+        return await self.inner.unrelayed_of(keys)
+
     async def ends(self, endpoints: Collection[str]) -> Mapping[str, int]:
         return await self.inner.ends(endpoints)
 

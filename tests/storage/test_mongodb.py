@@ -102,8 +102,27 @@ async def other_store(reopen: Reopen, store: Store) -> Store:
     return await reopen()
 
 
+@pytest.fixture(scope="module")
+def shared(admin: Admin) -> Iterator[Database]:
+    """The database of all tests of the contract."""
+    shared = admin[f"t{new_id()}"]
+    yield shared
+    admin.drop_database(shared.name)
+
+
 class TestMongoStore(StoreContract):
-    """Its fixtures are those of this module."""
+    """Its fixtures are those of this module, but for the database.
+
+    Collections and indexes take far longer to make than anything that is done with them here.
+    """
+
+    @pytest.fixture
+    def url(self, address: str, shared: Database) -> Iterator[str]:
+        """Return where it is, with nothing in it."""
+        yield f"mongodb://{address}/{shared.name}?replicaSet=rs0"
+        for name in {*schema.COLLECTIONS} - {schema.STORE}:
+            shared[name].delete_many({})
+        shared[schema.STORE].update_one({"_id": schema.KEYS}, {"$set": {"keys": []}})
 
 
 # What the URL says

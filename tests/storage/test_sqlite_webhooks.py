@@ -49,6 +49,7 @@ def read_whole(plan: list[str]) -> list[str]:
         (sql.unrelayed(VERSION_COLUMNS), "version_key (id=? AND version=?)"),
         (sql.RELAYED, "version_key (id=? AND version=?)"),
         (sql.RELAYED, "unrelayed USING PRIMARY KEY (updated=?)"),
+        (sql.UNRELAYED_OF, "version_key (id=? AND version=?)"),
         (sql.ENDS, "delivery_by_sequence (endpoint=?)"),
         (sql.TOLD, "delivery_key (endpoint=? AND event_id=?)"),
         (sql.COUNTS, "delivery_by_state (endpoint=?)"),
