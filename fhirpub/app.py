@@ -43,7 +43,7 @@ from fhirpub.webhooks.delivery import Sender
 from fhirpub.webhooks.delivery_log import DeliveryLog
 from fhirpub.webhooks.endpoints import Administration
 from fhirpub.webhooks.event_types import EventTypes
-from fhirpub.webhooks.sealing import Seal, configured_seal, made_seal
+from fhirpub.webhooks.sealing import NO_KEY, Seal, configured_seal, made_seal
 from fhirpub.webhooks.sending import Sending
 from fhirpub.workers import supervise
 
@@ -172,9 +172,12 @@ async def opened_seal(config: Config, store: Store) -> Seal:
     """
     beside = key_file(config)
     seal = configured_seal(config.webhooks, beside=beside)
-    if seal or beside is None or await store.all_endpoints():
+    if seal:
         return seal
-    return made_seal(beside)
+    if await store.all_endpoints():
+        _log.error("no webhook can be signed", reason=NO_KEY)
+        return seal
+    return seal if beside is None else made_seal(beside)
 
 
 def key_file(config: Config) -> Path | None:

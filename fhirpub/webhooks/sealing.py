@@ -31,7 +31,7 @@ Purpose = Literal["secret", "token"]
 
 _FORM = b"\x01"
 _NAME_BYTES, _NONCE_BYTES = 4, 12
-_NO_KEY = (
+NO_KEY = (
     "there is no key for the secrets of endpoints: put what `openssl rand -base64 32` prints into "
     f"a file and name it in [webhooks] keys_file, or set {KEYS_VARIABLE}; every process needs it"
 )
@@ -60,7 +60,7 @@ class Seal:
     def seal(self, text: str, *, endpoint: str, purpose: Purpose) -> bytes:
         """Return a secret of an endpoint, encrypted. Raises SecretsUnavailable."""
         if not self._ciphers:
-            raise SecretsUnavailable(_NO_KEY)
+            raise SecretsUnavailable(NO_KEY)
         nonce = self._random_bytes(_NONCE_BYTES)
         cipher = self._ciphers[self._first]
         encrypted = cipher.encrypt(nonce, text.encode(), _bound_to(endpoint, purpose))
@@ -72,7 +72,7 @@ class Seal:
         Raises SecretsUnavailable: its key is not here, or it was changed or moved.
         """
         if not self._ciphers:
-            raise SecretsUnavailable(_NO_KEY)
+            raise SecretsUnavailable(NO_KEY)
         form, rest = sealed[:1], sealed[1:]
         name, rest = rest[:_NAME_BYTES], rest[_NAME_BYTES:]
         nonce, encrypted = rest[:_NONCE_BYTES], rest[_NONCE_BYTES:]
