@@ -12,7 +12,7 @@ from fhirpub.testing.clock import HandClock
 from fhirpub.testing.receiver import Receiver
 from tests.webhooks.office import Office, opened_office
 
-STORES = ["sqlite"]
+STORES = ["sqlite", "mongodb"]
 
 
 @pytest.fixture(params=STORES)
