@@ -24,7 +24,8 @@ from fhirpub.webhooks.sealing import Seal
 from fhirpub.webhooks.sending import Sending
 
 TENANT = "11111111-1111-4111-8111-111111111111"
-SEAL = Seal([b"k" * 32])
+KEY = b"k" * 32
+SEAL = Seal([KEY])
 SETTINGS = WebhooksConfig(
     allow_networks=["127.0.0.1/32"],
     connect_seconds=1.0,

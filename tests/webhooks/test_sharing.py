@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import inspect
+import signal
+import sys
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -19,7 +23,7 @@ from fhirpub.webhooks.appending import Appender
 from fhirpub.webhooks.envelope import events_of
 from fhirpub.webhooks.leases import Leases, Shares
 from fhirpub.webhooks.relay import Relay
-from tests.webhooks.office import Office, opened_office
+from tests.webhooks.office import KEY, Office, opened_office
 
 
 def shares_of(store: Store, owner: str, clock: Clock) -> Shares:
@@ -36,10 +40,10 @@ async def settle(shares: list[Shares], wanted: set[str], clock: HandClock) -> No
 
 
 async def test_processes_share_the_endpoints_and_take_over_from_the_dead(
-    store_url: str, clock: HandClock
+    each_store_url: str, clock: HandClock
 ) -> None:
     wanted = {f"e{number}" for number in range(9)}
-    async with opened_office(store_url, clock=clock, sends=False) as office:
+    async with opened_office(each_store_url, clock=clock, sends=False) as office:
         three = [shares_of(office.store, owner, clock) for owner in "abc"]
         await settle(three[:1], wanted, clock)
         assert three[0].owned == wanted
@@ -69,14 +73,16 @@ async def test_what_one_process_leaves_another_goes_on_with(
     assert len(receiver.received) == len(another.received) == 40
 
 
-async def test_who_stops_finishes_what_is_under_way(store_url: str, receiver: Receiver) -> None:
+async def test_who_stops_finishes_what_is_under_way(
+    each_store_url: str, receiver: Receiver
+) -> None:
     receiver.answer(Reply(delay=0.5))
-    async with opened_office(store_url, clock=now_ms) as office:
+    async with opened_office(each_store_url, clock=now_ms) as office:
         endpoint = await office.endpoint(receiver.url)
         await office.commit()
         await asyncio.to_thread(receiver.wait, 1)
 
-    async with opened_office(store_url, clock=now_ms, sends=False) as office:
+    async with opened_office(each_store_url, clock=now_ms, sends=False) as office:
         (delivery,) = await office.deliveries(endpoint)
         assert (delivery.state, delivery.number) == ("delivered", 1)
 
@@ -105,8 +111,10 @@ class Unreliable:
         return tried
 
 
-async def test_a_store_that_often_fails_loses_nothing(store_url: str, receiver: Receiver) -> None:
-    async with opened_office(store_url, clock=now_ms, sends=False) as office:
+async def test_a_store_that_often_fails_loses_nothing(
+    each_store_url: str, receiver: Receiver
+) -> None:
+    async with opened_office(each_store_url, clock=now_ms, sends=False) as office:
         endpoint = await office.endpoint(receiver.url)
         unreliable: Any = Unreliable(office.store)
         async with office.another(unreliable, connect_seconds=0.2, timeout_seconds=0.2):
@@ -121,7 +129,7 @@ async def test_a_store_that_often_fails_loses_nothing(store_url: str, receiver: 
 
 @pytest.mark.parametrize("seconds", [0, 60])  # by which one clock is ahead
 async def test_two_relays_that_both_believe_to_lead_tell_everything_once(
-    store_url: str, clock: HandClock, seconds: int
+    each_store_url: str, clock: HandClock, seconds: int
 ) -> None:
     def relay_of(owner: str, clock: Clock) -> Relay:
         leases = Leases(office.store, owner=owner, seconds=30.0, clock=clock)
@@ -134,7 +142,7 @@ async def test_two_relays_that_both_believe_to_lead_tell_everything_once(
             told=lambda _: None,
         )
 
-    async with opened_office(store_url, clock=clock, sends=False) as office:
+    async with opened_office(each_store_url, clock=clock, sends=False) as office:
         endpoint = await office.endpoint("http://127.0.0.1:9/")
         two = [relay_of("a", clock), relay_of("b", lambda: clock() + seconds * 1000)]
         await two[0].relay()
@@ -147,6 +155,43 @@ async def test_two_relays_that_both_believe_to_lead_tell_everything_once(
         deliveries = await office.deliveries(endpoint)
         assert [each.sequence for each in deliveries] == list(range(1, 51))
         assert len({each.event_id for each in deliveries}) == 50
+
+
+async def test_what_a_process_holds_that_hangs_is_taken_over(
+    tmp_path: Path, each_store_url: str, receiver: Receiver
+) -> None:
+    (tmp_path / "keys").write_bytes(base64.b64encode(KEY))
+    file = tmp_path / "fhirpub.toml"
+    file.write_text(
+        f"""[storage]
+url = "{each_store_url}"
+[webhooks]
+keys_file = "{tmp_path}/keys"
+allow_networks = ["127.0.0.1/32"]
+lease_seconds = 1
+"""
+    )
+    async with opened_office(each_store_url, clock=now_ms, sends=False) as office:
+        endpoint = await office.endpoint(receiver.url)
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "fhirpub", "dispatch", "--config", str(file)),
+            stdout=asyncio.subprocess.PIPE,
+        )
+        assert process.stdout is not None
+        assert await process.stdout.readline() == b"fhirpub sends webhooks\n"
+        await office.commits(5)
+        await office.until_states(endpoint, delivered=5)
+
+        process.send_signal(signal.SIGSTOP)
+        async with office.another():
+            await office.commits(5)
+            await office.until_states(endpoint, delivered=10)
+
+        process.send_signal(signal.SIGCONT)
+        await office.commits(5)
+        await office.until_states(endpoint, delivered=15)
+        process.terminate()
+        assert await process.wait() == 0
 
 
 async def test_a_relay_that_was_killed_before_it_marked_adds_nothing_when_repeated(
