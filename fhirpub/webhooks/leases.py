@@ -16,6 +16,7 @@ from fhirpub.storage.webhook_contract import Dispatching
 
 _MOST_PROCESSES = 32
 _COUNTS = 3
+_ASKED = 32
 
 
 class Leases:
@@ -86,9 +87,12 @@ class Shares:
         missing = share - len(self.owned)
         others = [each for each in wanted if each not in self.owned]
         if missing > 0 and others:
-            asked = self._random.sample(others, min(missing, len(others)))
+            # Most are others' already: with few questions the last free ones are found late.
+            asked = self._random.sample(others, min(max(missing, _ASKED), len(others)))
             taken = await self._leases.take([_name(each) for each in asked])
-            self.owned |= {each for each in asked if _name(each) in taken}
+            free = [each for each in asked if _name(each) in taken]
+            self.owned.update(free[:missing])
+            await self._leases.release([_name(each) for each in free[missing:]])
         return max(0, -missing)
 
     def holds(self, endpoint: str) -> bool:

@@ -11,7 +11,7 @@ from fhirpub.errors import StoreUnavailable
 from fhirpub.logs import logger, where
 
 _FIRST_WAIT = 0.1
-_LONGEST_WAIT = 5.0
+_LONGEST_WAIT = 2.0
 
 _log = logger()
 

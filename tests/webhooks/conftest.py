@@ -12,12 +12,17 @@ from fhirpub.testing.clock import HandClock
 from fhirpub.testing.receiver import Receiver
 from tests.webhooks.office import Office, opened_office
 
-STORES = ["sqlite"]
 
-
-@pytest.fixture(params=STORES)
+@pytest.fixture
 def store_url(request: pytest.FixtureRequest) -> str:
-    """The address of an empty store."""
+    """The address of an empty store, of the engine that ``--store`` names."""
+    url: str = request.getfixturevalue(f"{request.config.getoption('--store')}_url")
+    return url
+
+
+@pytest.fixture(params=["sqlite", "mongodb"])
+def each_store_url(request: pytest.FixtureRequest) -> str:
+    """The address of an empty store, of each engine."""
     url: str = request.getfixturevalue(f"{request.param}_url")
     return url
 

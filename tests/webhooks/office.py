@@ -13,6 +13,7 @@ from fhirpub.app import opened_store
 from fhirpub.clock import Clock
 from fhirpub.config import Config, StorageConfig, WebhooksConfig
 from fhirpub.fhir.strict_json import dumps
+from fhirpub.plugin_loader import load
 from fhirpub.storage.contract import Version
 from fhirpub.storage.store import Store
 from fhirpub.storage.webhook_contract import Delivery, DeliveryQuery, Endpoint
@@ -23,7 +24,8 @@ from fhirpub.webhooks.sealing import Seal
 from fhirpub.webhooks.sending import Sending
 
 TENANT = "11111111-1111-4111-8111-111111111111"
-SEAL = Seal([b"k" * 32])
+KEY = b"k" * 32
+SEAL = Seal([KEY])
 SETTINGS = WebhooksConfig(
     allow_networks=["127.0.0.1/32"],
     connect_seconds=1.0,
@@ -95,19 +97,30 @@ class Office:
         assert one is not None
         return one.state
 
-    async def until_states(self, endpoint: Disclosed, **expected: int) -> None:
+    async def until_states(
+        self, endpoint: Disclosed, *, seconds: float = 10.0, **expected: int
+    ) -> None:
         """Wait until there are so many of each state, and no others."""
         one = endpoint.endpoint
         await until(
             lambda: self.store.count_deliveries(one.tenant, one.id),
             lambda found: found == expected,
+            seconds=seconds,
         )
 
-    def another(self, **settings: Any) -> Sending:
-        """Return what sends in another process."""
+    @asynccontextmanager
+    async def another(
+        self, store: Store | None = None, **settings: Any
+    ) -> AsyncGenerator[None, None]:
+        """Have another process send as well, until the block ends."""
         config = replace(self.config, webhooks=replace(self.config.webhooks, **settings))
-        sender = Sender(config.webhooks, clock=self.clock)
-        return Sending(self.store, config=config, seal=SEAL, clock=self.clock, sender=sender)
+        async with (
+            Sender(config.webhooks, clock=self.clock) as sender,
+            Sending(
+                store or self.store, config=config, seal=SEAL, clock=self.clock, sender=sender
+            ).running(),
+        ):
+            yield
 
 
 async def until(
@@ -133,7 +146,7 @@ async def opened_office(
             store=store,
             sender=sender,
             seal=SEAL,
-            event_types=EventTypes.of(()),
+            event_types=EventTypes.of(load(config.plugins.enabled).values()),
             config=config,
             clock=clock,
         )

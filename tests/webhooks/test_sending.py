@@ -19,7 +19,7 @@ from fhirpub.storage.webhook_contract import Delivery
 from fhirpub.testing.clock import HandClock
 from fhirpub.testing.receiver import Received, Receiver, Reply
 from fhirpub.webhooks import verify
-from tests.webhooks.office import SETTINGS, Office, opened_office, until
+from tests.webhooks.office import SETTINGS, TENANT, Office, opened_office, until
 
 ONE_REPORT = "22222222-2222-4222-8222-222222222222"
 
@@ -294,17 +294,14 @@ async def test_an_open_breaker_uses_up_no_attempts(
 
 
 async def test_an_outage_of_three_days_loses_nothing(
-    store_url: str, clock: HandClock, receiver: Receiver
+    store_url: str, clock: HandClock, receiver: Receiver, another: Receiver
 ) -> None:
     settings = replace(SETTINGS, retry_seconds=[5.0, 30.0, 300.0, 1800.0, 7200.0, 18000.0])
     settings = replace(settings, retry_forever=True, rate_per_endpoint=20.0)
     receiver.answer(Reply(status=503))
     async with opened_office(store_url, clock=clock, settings=settings) as office:
         endpoint = await office.endpoint(receiver.url)
-        watching = await office.endpoint(
-            receiver.url.replace("/webhook", "/watching"), event_types=["endpoint.failing"]
-        )
-        receiver.answer_by(lambda each: Reply(status=204 if each.path == "/watching" else 503))
+        watching = await office.endpoint(another.url, event_types=["endpoint.failing"])
         await office.commits(100)
         for _hours in range(76):
             clock.forward(seconds=3600)
@@ -318,10 +315,13 @@ async def test_an_outage_of_three_days_loses_nothing(
 
         # No more than the limits allow, although all were due; then the rest as time passes.
         assert len(receiver.received) - before <= 20 + 1
-        for _seconds in range(8):
+
+        async def a_second_later() -> object:
             clock.forward(seconds=1)
-            await asyncio.sleep(0.1)
-        await office.until_states(endpoint, delivered=100)
+            await asyncio.sleep(0.05)
+            return await office.store.count_deliveries(TENANT, endpoint.endpoint.id)
+
+        await until(a_second_later, lambda states: states == {"delivered": 100})
 
 
 async def test_after_its_last_attempt_a_delivery_is_dead_and_others_are_told(
@@ -333,12 +333,13 @@ async def test_after_its_last_attempt_a_delivery_is_dead_and_others_are_told(
         failing = await office.endpoint(receiver.url)
         watching = await office.endpoint(another.url, event_types=["message.exhausted"])
         await office.commit(ONE_REPORT)
-        for number in (1, 2):
-            await asyncio.to_thread(receiver.wait, number)
-            await office.until_states(failing, retrying=1)
-            clock.forward(seconds=40)
 
-        await office.until_states(failing, dead=1)
+        async def later() -> object:
+            clock.forward(seconds=10)
+            await asyncio.sleep(0.05)
+            return await office.store.count_deliveries(TENANT, failing.endpoint.id)
+
+        await until(later, lambda states: states == {"dead": 1})
         await office.until_states(watching, delivered=1)
 
     (told,) = another.received

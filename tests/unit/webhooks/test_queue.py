@@ -123,51 +123,62 @@ STEPS = st.lists(
 )
 
 
+class Model:
+    """A queue, with what is open, under way and ended as a store would know it."""
+
+    def __init__(self, ordering: Ordering) -> None:
+        self.queue = Queue(ordering)
+        self.now = NOW
+        self.open: dict[str, Waiting] = {}
+        self.under_way: list[Waiting] = []
+        self.ended: list[Waiting] = []
+
+    def add(self, number: int) -> None:
+        new = waiting(len(self.open) + len(self.ended) + 1, f"r{number}")
+        self.open[new.event_id] = new
+        self.queue.add([new])
+
+    def take(self, number: int) -> None:
+        for each in self.queue.take(self.now, number):
+            assert each.event_id not in {one.event_id for one in self.under_way}
+            self.under_way.append(each)
+
+    def end(self, number: int) -> None:
+        if self.under_way:
+            each = self.under_way.pop(number % len(self.under_way))
+            self.queue.ended(each.event_id)
+            del self.open[each.event_id]
+            self.ended.append(each)
+
+    def back(self, number: int) -> None:
+        if self.under_way:
+            each = self.under_way.pop(number % len(self.under_way))
+            self.queue.back(each.event_id, due=self.now + number, number=1)
+
+    def read(self, _number: int) -> None:
+        self.queue.watch()
+        last = len(self.open) + len(self.ended)
+        self.queue.renew(list(self.open.values()), ordering=self.queue.ordering, last=last)
+
+
 @given(st.sampled_from(ORDERINGS), STEPS)
 def test_whatever_happens_all_is_sent_in_order_and_nothing_twice_at_once(
     ordering: Ordering, steps: list[tuple[str, int]]
 ) -> None:
-    queue, now = Queue(ordering), NOW
-    open_: dict[str, Waiting] = {}
-    under_way: list[Waiting] = []
-    ended: list[Waiting] = []
-
-    def take(most: int) -> None:
-        for each in queue.take(now, most):
-            assert each.event_id not in {one.event_id for one in under_way}
-            under_way.append(each)
-
-    def end(number: int) -> None:
-        each = under_way.pop(number % len(under_way))
-        queue.ended(each.event_id)
-        del open_[each.event_id]
-        ended.append(each)
+    model = Model(ordering)
 
     for what, number in steps:
-        now += 1
-        if what == "add":
-            new = waiting(len(open_) + len(ended) + 1, f"r{number}")
-            open_[new.event_id] = new
-            queue.add([new])
-        elif what == "take":
-            take(number)
-        elif what == "end" and under_way:
-            end(number)
-        elif what == "back" and under_way:
-            each = under_way.pop(number % len(under_way))
-            queue.back(each.event_id, due=now + number, number=1)
-        elif what == "read":
-            queue.watch()
-            queue.renew(list(open_.values()), ordering=ordering, last=len(open_) + len(ended))
-    now += 100
-    while open_:
-        take(100)
-        assert under_way
-        end(0)
+        model.now += 1
+        getattr(model, what)(number)
+    model.now += 100
+    while model.open:
+        model.take(100)
+        assert model.under_way
+        model.end(0)
 
-    assert len(queue) == 0
+    assert len(model.queue) == 0
     lanes: dict[str, list[int]] = {}
-    for each in ended:
+    for each in model.ended:
         lane = {"strict": "all", "none": each.event_id}.get(ordering, each.resource)
         lanes.setdefault(lane, []).append(each.sequence)
     assert all(a < b for lane in lanes.values() for a, b in pairwise(lane))
