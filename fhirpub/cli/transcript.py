@@ -48,6 +48,7 @@ class Step:
     content_type: str = FHIR_JSON
     if_match: str = ""
     if_match_shell: str = ""
+    prefer: str = ""
     then: Sequence[str] = ()
     shown: Sequence[str] = ()
 
@@ -58,6 +59,8 @@ class Step:
             headers["Content-Type"] = self.content_type
         if self.if_match:
             headers["If-Match"] = self.if_match
+        if self.prefer:
+            headers["Prefer"] = self.prefer
         query = f"?{urlencode(self.query)}" if self.query else ""
         url = f"{base}{self.path}{query}"
         if self.method == "POST" and body is None:
@@ -75,6 +78,8 @@ class Step:
             lines.append(f'-H "Content-Type: {self.content_type}" --data-binary @{self.file}')
         if self.if_match:
             lines.append(f"-H {self.if_match_shell or shlex.quote(f'If-Match: {self.if_match}')}")
+        if self.prefer:
+            lines.append(f'-H "Prefer: {self.prefer}"')
         for name, value in self.query.items():
             lines.append(f"--data-urlencode {shlex.quote(f'{name}={value}')}")
         return "\n".join([" \\\n  ".join(lines), *self.then])
