@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import secrets
 import uuid
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -34,7 +35,7 @@ _TOKEN_PREFIX = "whtok_"  # noqa: S105 - says what it is
 _TOKEN_BYTES = 32
 _CHALLENGE_BYTES = 24
 _RACES = 20
-_MOST_TRIALS = 8
+_MOST_TRIALS = 4
 
 _log = logger()
 
@@ -85,7 +86,7 @@ class Administration:
         self._seal = seal
         self._config = config
         self._clock = clock
-        self._trials = 0
+        self._trials: Counter[str] = Counter()
         self.event_types = event_types
 
     # What there is.
@@ -144,17 +145,18 @@ class Administration:
     ) -> Endpoint:
         """Change fields of :data:`registration.CHANGEABLE`.
 
-        At another URL it has to be verified again, unless ``trusted``. Raises NoSuchRecord,
-        VersionConflict, InvalidContent.
+        At another URL it has to be verified again, whatever its state, unless ``trusted``;
+        only what the operator has disabled stays so. Raises NoSuchRecord, VersionConflict,
+        InvalidContent.
         """
         check((await self.endpoint(tenant, endpoint_id)).revision)
         settings = _settings(await self._judged(fields, registration.CHANGEABLE))
 
         def changed(endpoint: Endpoint) -> Endpoint:
             after = replace(endpoint, **settings)
-            if after.url != endpoint.url and endpoint.state == "active" and not trusted:
-                after = replace(after, state="unverified")
-            return after
+            if trusted or after.url == endpoint.url or endpoint.why == OPERATOR:
+                return after
+            return replace(after, state="unverified", why="")
 
         return await self._put(tenant, endpoint_id, changed, check=check)
 
@@ -304,7 +306,7 @@ class Administration:
         await self._store.put_condition(endpoint.id, b"{}")
 
     async def _try(self, endpoint: Endpoint, event_type: str, told: Mapping[str, Any]) -> Trial:
-        if self._trials >= _MOST_TRIALS:
+        if self._trials[endpoint.tenant] >= _MOST_TRIALS:
             raise Throttled(retry_after=round(self._config.webhooks.timeout_seconds))
         now, name = self._clock(), uuid.uuid4().hex
         own = f"{self._config.base_url}/webhooks/v1/endpoints/{endpoint.id}"
@@ -326,11 +328,11 @@ class Administration:
             number=1,
             sequence=0,
         )
-        self._trials += 1
+        self._trials[endpoint.tenant] += 1
         try:
             outcome = await self._sender.attempt(message)
         finally:
-            self._trials -= 1
+            self._trials -= Counter([endpoint.tenant])
         return Trial(endpoint, event.id, outcome, outcome.delivered)
 
     def _resealed(self, endpoint: Endpoint) -> Endpoint:

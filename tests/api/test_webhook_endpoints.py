@@ -347,6 +347,31 @@ def test_at_another_address_it_has_to_be_verified_again(
     assert (same.json["state"], other.json["state"]) == ("active", "unverified")
 
 
+@pytest.mark.parametrize("why", ["gone", "operator"])
+def test_a_state_is_no_way_around_the_verification(
+    why: str,
+    service: RunningService,
+    lab: Integrator,
+    added: dict[str, Any],
+    receiver: Receiver,
+) -> None:
+    disabled(service, lab, added, why=why)
+    lab.patch(path_of(added), {"url": f"{receiver.url}/2"})
+
+    assert act(lab, added, "enable").status == 422
+    assert not receiver.received
+
+
+def test_a_paused_endpoint_at_another_address_has_to_be_verified(
+    lab: Integrator, added: dict[str, Any], receiver: Receiver
+) -> None:
+    verified(lab, added, receiver)
+    act(lab, added, "pause")
+
+    assert lab.patch(path_of(added), {"url": f"{receiver.url}/2"}).json["state"] == "unverified"
+    assert act(lab, added, "enable").status == 422
+
+
 def test_what_the_client_has_is_not_sent_again(lab: Integrator, added: dict[str, Any]) -> None:
     assert lab.get(path_of(added), If_None_Match='W/"1"').status == 304
 
