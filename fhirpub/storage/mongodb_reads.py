@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
@@ -21,7 +20,13 @@ from fhirpub.storage.mongodb_documents import (
     version_of,
 )
 from fhirpub.storage.mongodb_outcomes import answer, within
-from fhirpub.storage.mongodb_schema import VERSION_KEY, Pipeline, Records, page_and_total
+from fhirpub.storage.mongodb_schema import (
+    VERSION_KEY,
+    Pipeline,
+    Records,
+    by_keys,
+    page_and_total,
+)
 from fhirpub.storage.paging import FEW, page_without_search
 
 Cursor = AsyncIOMotorCursor[dict[str, Any]] | AsyncIOMotorCommandCursor[dict[str, Any]]
@@ -147,11 +152,8 @@ class Reads:
     async def _fetch_exact(self, keys: Collection[Key]) -> Mapping[Key, Document]:
         if not keys:
             return {}
-        ids: defaultdict[int, list[str]] = defaultdict(list)
-        for resource_id, version in keys:
-            ids[version].append(resource_id)
-        wanted = [{"version": version, "id": {"$in": each}} for version, each in ids.items()]
-        found = await self._answer(lambda: self._versions.find({"$or": wanted}, hint=VERSION_KEY))
+        wanted = by_keys(keys)
+        found = await self._answer(lambda: self._versions.find(wanted, hint=VERSION_KEY))
         return {(each["id"], each["version"]): each for each in found}
 
     async def _answer(self, ask: Callable[[], Cursor]) -> list[dict[str, Any]]:
