@@ -35,6 +35,7 @@ setup(
             "r4/*.json",
             "valuesets/*.json",
             "events/*.json",
+            "source/*.json",
             "README.md",
         ],
         "fhirpub.cli": ["sample/*"],
