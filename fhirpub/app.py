@@ -24,12 +24,12 @@ from fhirpub.auth.tokens import Tokens
 from fhirpub.clock import Clock, now_ms
 from fhirpub.config import Config
 from fhirpub.errors import ConfigurationError, StoreUnavailable
-from fhirpub.fhir.schema import Schemas
 from fhirpub.fhir.terminology import Terminology
 from fhirpub.interactions.capabilities import own_resources, statement
 from fhirpub.interactions.context import Context
 from fhirpub.logs import configure, logger, where
 from fhirpub.plugin_loader import load
+from fhirpub.plugin_schemas import compiled
 from fhirpub.storage import mongodb, sqlite
 from fhirpub.storage.contract import Store
 from fhirpub.web.body_room import BodyRoom
@@ -76,10 +76,7 @@ async def opened(
     Raises ConfigurationError, PluginError, StoreUnavailable.
     """
     types = load(config.plugins.enabled)
-    brought = {name: schema for each in types.values() for name, schema in each.schemas.items()}
-    schemas = Schemas(brought)
-    for each in types.values():
-        _check_known(schemas, each.name, *(part.type for part in each.parts))
+    schemas = compiled(types)
     directories = [Path(each) for each in config.terminology.value_set_directories]
     async with AsyncExitStack() as stack:
         store = await stack.enter_async_context(open_store(config))
@@ -242,12 +239,6 @@ def _cannot_listen(config: Config, problem: OSError) -> ConfigurationError:
     return ConfigurationError(
         f"cannot listen on {address}: {problem.strerror}; choose another with --port"
     )
-
-
-def _check_known(schemas: Schemas, *names: str) -> None:
-    for name in names:
-        if not schemas.knows(name):
-            raise ConfigurationError(f"no schema for {name}: the plugin must bring one")
 
 
 def _zone(name: str) -> zoneinfo.ZoneInfo:
