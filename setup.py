@@ -38,7 +38,7 @@ setup(
             "source/*.json",
             "README.md",
         ],
-        "fhirpub.cli": ["sample/*"],
+        "fhirpub.cli": ["sample/*", "plugin_template/*"],
         **{name: ["*.json"] for name in SHELF},
     },
     # Every lower bound has a reason: it is the first release with what we rely on.
