@@ -12,6 +12,7 @@ from typing import Any
 
 from fhirpub.errors import InvalidContent, Issue, StoreUnavailable
 from fhirpub.fhir.document import detach
+from fhirpub.fhir.elements import reduced
 from fhirpub.fhir.invariants import broken_invariants
 from fhirpub.fhir.outcome import outcome_of
 from fhirpub.fhir.strict_json import JsonObject, dumps, loads
@@ -129,7 +130,7 @@ def _candidate(submission: Submission, tenant: Tenant, context: Context) -> Cand
 def _response(submission: Submission, stored: JsonObject) -> JsonObject:
     """Return the answer to a registration: the resource in short, and the issues (D-87, D-88)."""
     kept = ("resourceType", "id", "meta", "identifier", "status", *submission.type.summary)
-    short = {name: stored[name] for name in kept if name in stored}
+    short = reduced(stored, kept)
     if len(short) < len(stored):
         short["meta"] = subsetted(stored["meta"])
     created = Issue("information", "informational", f"{submission.type.name} was created")

@@ -15,6 +15,7 @@ from urllib.parse import unquote, urlsplit
 from fhirpub.errors import BrokenRule, InvalidContent, Issue, TooLarge
 from fhirpub.fhir.document import Document, attachments_of, hash_verdict
 from fhirpub.fhir.elements import items_of, values_at
+from fhirpub.fhir.human_name import given_names, name_to_use
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.fhir.times import UnstorableTime, is_plain_utc, to_utc
 from fhirpub.interactions.context import Context
@@ -207,6 +208,8 @@ def codings(
     """Warnings about codes that no value set we hold has (D-41)."""
     for element in resource_type.codings:
         for at, concept in items_of(resource, element):
+            if "coding" not in concept:  # a Coding by itself, or a concept in words only
+                yield from rules.terminology.coding_issues(concept, at)
             for index, coding in enumerate(concept.get("coding", ())):
                 yield from rules.terminology.coding_issues(coding, f"{at}.coding[{index}]")
 
@@ -216,7 +219,7 @@ def references(submission: Submission) -> Iterator[Issue]:
     resource = submission.entry.resource
     for part in submission.type.parts:
         places = [(at, each.get("reference")) for at, each in items_of(resource, part.referred_by)]
-        if part.name not in submission.parts:
+        if part.name not in submission.parts or not part.referred_by:
             continue
         if not places:
             yield Issue("error", "exception", "is required", part.referred_by)
@@ -260,9 +263,9 @@ def _describe(reference: JsonObject, part: Mapping[str, Any]) -> None:
 
 
 def _display(name: Any) -> str:
-    if isinstance(name, list) and name:
-        given = [each for each in name[0].get("given", ()) if each]
-        return str(name[0].get("text") or " ".join([*given, name[0].get("family", "")]).strip())
+    if isinstance(name, list):
+        one = name_to_use(name)
+        return str(one.get("text") or f"{given_names(one)} {one.get('family', '')}".strip())
     return name if isinstance(name, str) else ""
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from fhirpub.errors import BrokenRule, InvalidContent, Issue, StoreUnavailable, VersionConflict
 from fhirpub.fhir.document import detach, documents_in
+from fhirpub.fhir.elements import element_of
 from fhirpub.fhir.invariants import broken_invariants
 from fhirpub.fhir.strict_json import JsonObject, dumps, loads
 from fhirpub.interactions import rules
@@ -71,7 +72,7 @@ def prepare(
     documents, undecodable = detach(patch, resource_type.attachments)
     most = context.config.limits.attachment_bytes
     rules.within_limits(documents, most=most, at=resource_type.name)
-    after = _merged(before, patch)
+    after = _merged(before, patch, resource_type)
     entry = Entry(after, resource_type.name)
     structural = [*rules.of_structure(after, resource_type, context), *undecodable]
     if structural:
@@ -110,10 +111,20 @@ async def update(
     for _race in range(_RACES):
         latest = await read(resource_type.name, resource_id, tenant=tenant, context=context)
         check_precondition(if_match, latest)
-        candidate = await prepared(latest)
+        candidate = await prepared(await _with_parts(latest, resource_type, tenant, context))
         if await context.resources.add(tenant.id, candidate.version, candidate.blobs):
             return candidate.version
     raise StoreUnavailable(f"lost {_RACES} races for the next version")
+
+
+async def _with_parts(
+    latest: Version, resource_type: ResourceType, tenant: Tenant, context: Context
+) -> Version:
+    """Return the version with the parts that events tell of; only the first one keeps them."""
+    if latest.parts or not any(part.told for part in resource_type.parts):
+        return latest
+    first = await context.resources.version(tenant.id, latest.id, 1)
+    return latest if first is None else replace(latest, parts=first.parts)
 
 
 def _refuse_other_fields(patch: Any, resource_type: ResourceType) -> None:
@@ -123,9 +134,12 @@ def _refuse_other_fields(patch: Any, resource_type: ResourceType) -> None:
             f"the body must be a {name} with the fields to update", expression=name
         )
     allowed = {"resourceType"} | resource_type.updatable
-    primitives = resource_type.updatable.difference(resource_type.attachments)
-    allowed |= {f"_{each}" for each in primitives}
-    others = [each for each in patch if each not in allowed]
+    without_siblings = {f"_{each}" for each in ("resourceType", *resource_type.attachments)}
+    others = [
+        each
+        for each in patch
+        if each in without_siblings or element_of(each, allowed) not in allowed
+    ]
     if others:
         fields = ", ".join(sorted(resource_type.updatable))
         raise BrokenRule(
@@ -150,10 +164,13 @@ def _speakable(name: str) -> str:
     return name if name.isidentifier() and name.isascii() and len(name) <= 64 else "(unknown)"
 
 
-def _merged(before: JsonObject, patch: JsonObject) -> JsonObject:
+def _merged(before: JsonObject, patch: JsonObject, resource_type: ResourceType) -> JsonObject:
     """Replace each named field whole, with its extensions (D-105)."""
-    names = {each.lstrip("_") for each in patch} - {"resourceType"}
-    kept = {name: value for name, value in before.items() if name.lstrip("_") not in names}
+    fields = resource_type.updatable
+    replaced = {element_of(each, fields) for each in patch} - {"resourceType"}
+    kept = {
+        name: value for name, value in before.items() if element_of(name, fields) not in replaced
+    }
     return {**kept, **patch}
 
 
@@ -176,7 +193,8 @@ def _next(
     if after.get("text", {}).get("status") in ("generated", "extensions"):
         after = {name: value for name, value in after.items() if name != "text"}
     stored = stamped(after, latest.id, version=number, updated=now)
-    change = Change(id=latest.id, version=number, after=stored, before=before, parts={})
+    parts = loads_stored(latest.parts) if latest.parts else {}
+    change = Change(id=latest.id, version=number, after=stored, before=before, parts=parts)
     body = dumps(stored)
     rules.resource_within_limits(len(body), context)
     return Version(

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fhirpub.plugin_api import (
+    CompositionEvents,
     Entry,
     Issue,
     ResourceType,
@@ -13,7 +14,6 @@ from fhirpub.plugin_api import (
     organization,
     patient,
 )
-from fhirpub_diagnosticreport.events import events_of
 
 
 def report_rules(entry: Entry, _context: RuleContext) -> Iterator[Issue]:
@@ -83,5 +83,5 @@ DIAGNOSTIC_REPORT = ResourceType(
         "conclusion",
     ),
     rules=report_rules,
-    events=events_of,
+    events=CompositionEvents("diagnostic_report"),
 )
