@@ -72,15 +72,15 @@ def _named(declared: ResourceType) -> Iterator[tuple[str, str, frozenset[str]]]:
 def _wrong_element(
     schemas: Schemas, declared: ResourceType, field: str, path: str, types: frozenset[str]
 ) -> Iterator[str]:
-    stem = path.removesuffix("[x]")
     known = [each for each in schemas.document(declared.name)["properties"] if each[0] != "_"]
-    if stem != path and any(each.startswith(stem) for each in known):
+    choices = {f"{stem}[x]" for each in known if (stem := schemas.fhirpath(each)) != each}
+    if path in choices:
         return
     element = schemas.element(declared.name, path)
     if element is None:
-        yield f"{field}: there is no element {path}{_nearest(path, known)}"
+        yield f"{field}: there is no element {path}{_nearest(path, [*known, *choices])}"
     elif types and element.type and element.type not in types:
-        yield f"{field}: {path} is a {element.type}, not a {' or '.join(sorted(types))}"
+        yield f"{field}: {path} is of type {element.type}, not {' or '.join(sorted(types))}"
     elif types is _ATTACHMENT and not element.repeats:
         yield f"{field}: {path} does not repeat, its data stay where they are"
 

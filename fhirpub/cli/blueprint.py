@@ -74,9 +74,19 @@ class Blueprint:
         return f"fhirpub_{self.plugin}"
 
     @property
+    def distribution(self) -> str:
+        """The name under which it is installed."""
+        return f"fhirpub-{self.plugin}"
+
+    @property
     def constant(self) -> str:
         """The name of the declaration."""
         return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", self.type).upper()
+
+    @property
+    def composition(self) -> str:
+        """What its events are named after."""
+        return self.constant.lower()
 
     @property
     def create_statuses(self) -> tuple[str, ...]:
@@ -94,7 +104,7 @@ def blueprint(type_name: str, tables: Tables) -> Blueprint:
     names = list(_names(type_name, tables))
     attachments = _of_type(names, "Attachment", repeating=True)
     statuses = [code for _, code in tables.codes[tables.required_set(children["status"])]]
-    shown = [name for name, _, element in names if element.get("summary")]
+    shown = [name for name, element in children.items() if element.get("summary")]
     roles = tuple(_roles(children))
     return Blueprint(
         type=type_name,

@@ -24,16 +24,16 @@ def plugin() -> None:
     short_help="Write a plugin for a type of FHIR R4.",
     epilog="""\b
 Example:
-  fhirpub plugin new Immunization           a package in the folder fhirpub_immunization
-  pip install -e 'fhirpub_immunization[test]'
-  pytest fhirpub_immunization               passes before a line was changed
+  fhirpub plugin new Immunization           a package in the folder fhirpub-immunization
+  pip install -e 'fhirpub-immunization[test]'
+  pytest fhirpub-immunization               passes before a line was changed
 """,
 )
 @click.argument("type_name", metavar="TYPE")
 @click.option(
     "--directory",
     type=click.Path(path_type=Path),
-    help="The folder to make, by itself fhirpub_<type> in the working directory.",
+    help="The folder to make, by itself fhirpub-<type> in the working directory.",
 )
 @with_json
 def new(type_name: str, directory: Path | None, *, as_json: bool) -> None:
@@ -47,7 +47,10 @@ def new(type_name: str, directory: Path | None, *, as_json: bool) -> None:
         if each.name == plan.plugin:
             home = f"{each.module} of {each.distribution} {each.version}"
             raise PluginError(f"a plugin {plan.plugin} is installed already: {home}")
-    folder = directory or Path(plan.package)
+    folder = directory or Path(plan.distribution)
+    if folder.name == plan.package:
+        hint = "Python would find it in place of the package inside; name it otherwise"
+        raise PluginError(f"{folder}: a folder of this name hides the plugin. {hint}")
     written = _written(files_of(plan, tables), folder)
     record = {
         "resource_type": plan.type,

@@ -45,6 +45,8 @@ def _words(plan: Blueprint, *, brings_schema: bool) -> dict[str, str]:
     row = (
         f"| `{plan.package}/{plan.type}.schema.json` | its JSON Schema, from the tables of R4 |\n"
     )
+    lines.append(f'    events=CompositionEvents("{plan.composition}"),\n')
+    parts = sorted(each.part for each in plan.roles)
     schema = f'Path(__file__).with_name("{plan.type}.schema.json")'
     if brings_schema:
         lines.append(f'    schemas={{"{plan.type}": json.loads(_SCHEMA.read_bytes())}},\n')
@@ -52,12 +54,12 @@ def _words(plan: Blueprint, *, brings_schema: bool) -> dict[str, str]:
         "type": plan.type,
         "plugin": plan.plugin,
         "package": plan.package,
-        "distribution": plan.package.replace("_", "-"),
+        "distribution": plan.distribution,
         "constant": plan.constant,
         "release": __version__,
         "api": str(API_VERSION),
         "group": group_of(API_VERSION),
-        "imports": ", ".join(["ResourceType", *sorted(each.part for each in plan.roles)]),
+        "imports": ", ".join(["CompositionEvents", "ResourceType", *parts]),
         "parts": _parts(plan),
         "create_statuses": _frozenset(plan.create_statuses),
         "update_statuses": _frozenset(plan.statuses),
