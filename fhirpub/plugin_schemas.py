@@ -36,7 +36,7 @@ def compiled(types: Mapping[str, ResourceType]) -> Schemas:
 def schema_and_element_problems(declared: ResourceType) -> list[str]:
     """Return what is wrong with the schemas of a type, or else with the elements it names."""
     found = [
-        f"{declared.name}: the schema for {name} {problem}"
+        f"{declared.name}: {problem}"
         for name, document in declared.schemas.items()
         for problem in schema_problems(name, document)
     ]

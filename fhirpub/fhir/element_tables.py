@@ -62,9 +62,13 @@ class Tables:
         return sorted({url for each in elements if (url := self.required_set(each))})
 
     def required_set(self, element: Element) -> str:
-        """Return the value set that an element is bound to, if we have the codes of it."""
+        """Return the value set that a code must be of, if we have the codes of that set.
+
+        A concept that is bound so may still have other codings: no schema can say it.
+        """
         strength, url = element.get("binding", ("", ""))
-        return url if strength == "required" and url in self.codes else ""
+        known = strength == "required" and url in self.codes
+        return url if known and element["types"][:1] == ["code"] else ""
 
     def children(self, path: str) -> Iterator[tuple[str, Element]]:
         """Yield the elements right below a path, each with its name, such as ``value[x]``."""

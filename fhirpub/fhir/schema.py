@@ -143,17 +143,18 @@ class Schemas:
 
 
 def schema_problems(type_name: str, document: object) -> list[str]:
-    """Return everything that keeps a document from being the schema of a type."""
+    """Return everything that keeps a document from being the schema of a type, in sentences."""
     if not isinstance(document, Mapping):
-        return [f"must be a JSON Schema as a dict, not {type(document).__name__}"]
+        kind = type(document).__name__
+        return [f"the schema for {type_name} must be a JSON Schema as a dict, not {kind}"]
     meta = _STOCK(_STOCK.META_SCHEMA)
     found = [
-        f"is not a JSON Schema at {'.'.join(map(str, error.absolute_path)) or 'its top'}:"
-        f" {error.message}"
+        f"the schema for {type_name} is not a JSON Schema at "
+        f"{'.'.join(map(str, error.absolute_path)) or 'its top'}: {error.message}"
         for error in islice(meta.iter_errors(document), _MOST_NAMES)
     ]
     if found:
-        return found
+        return list(dict.fromkeys(found))
     try:
         Schemas({type_name: document})
     except ConfigurationError as problem:
