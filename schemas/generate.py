@@ -8,10 +8,91 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from fhirpub.fhir.element_tables import Tables
-from fhirpub.fhir.schema_generator import Schema, any_resource, datatypes, resource
+from fhirpub.fhir.element_tables import ABSTRACT, RESOURCE_TYPES, Tables
+from fhirpub.fhir.schema_documents import URN
+from fhirpub.fhir.schema_generator import (
+    CONTROL,
+    LARGEST_STRING,
+    PRIMITIVES,
+    STRING_SAID,
+    Schema,
+    array_of,
+    codes_schema,
+    document,
+    objects,
+    reference,
+    resource,
+    short_name,
+)
 
 HERE = Path(__file__).parent
+
+FIRST_ASKED = ("Parameters", "Patient", "Organization", "DiagnosticReport")
+
+
+def datatypes(tables: Tables) -> Schema:
+    """Return the document of all primitives, code lists and data types."""
+    defs: Schema = {
+        name: {"title": name, "description": said, **schema}
+        for name, (said, schema) in PRIMITIVES.items()
+    }
+    for url in tables.held_sets:
+        defs[short_name(url)] = codes_schema(url, tables)
+    for type_name in tables.names("complex-type"):
+        defs |= objects(type_name, tables)
+    return document("datatypes", "The data types of FHIR R4 (4.0.1).", {"$defs": defs})
+
+
+def any_resource(tables: Tables) -> Schema:
+    """Return the document of a resource of any type: exact where we have its table."""
+    resources = tables.names("resource")
+    known = [*FIRST_ASKED, *(name for name in resources if name not in FIRST_ASKED)]
+    every = [code for _, code in tables.codes[RESOURCE_TYPES]]
+    others = [name for name in every if name not in (*known, *ABSTRACT)]
+    kind = {"title": "resourceType", "description": "a resource type of FHIR R4", "enum": others}
+    common = {
+        "resourceType": kind,
+        "id": reference("id"),
+        "meta": reference("Meta"),
+        "text": reference("Narrative"),
+        "contained": array_of(reference("Resource")),
+        "extension": array_of(reference("Extension")),
+        "modifierExtension": array_of(reference("Extension")),
+    }
+    value: Schema = {"$ref": "#/$defs/value"}
+    defs: Schema = {
+        "other": {
+            "type": "object",
+            "required": ["resourceType"],
+            "properties": common,
+            "additionalProperties": value,
+        },
+        "value": {
+            "type": ["object", "array", "string", "number", "boolean"],
+            "minProperties": 1,
+            "additionalProperties": value,
+            "contains": {"not": {"type": "null"}},
+            "items": {"if": {"type": "null"}, "else": value},
+            "minLength": 1,
+            "if": {"type": "string", "maxLength": LARGEST_STRING},  # longer: only base64 is
+            "then": {"title": "string", "description": STRING_SAID, "not": {"pattern": CONTROL}},
+        },
+    }
+    said = "A resource of any type; of a type without a table here, only what JSON itself asks."
+    return document("Resource", said, {**choice_by_type(known), "$defs": defs})
+
+
+def choice_by_type(known: list[str]) -> Schema:
+    """Return the keywords that send a resource to the schema of its own type.
+
+    A chain, not a list: the types that a submission is made of are found after a step or two.
+    """
+    chain: Schema = {"$ref": "#/$defs/other"}
+    for name in reversed(known):
+        own = {"required": ["resourceType"], "properties": {"resourceType": {"const": name}}}
+        chain = {"if": own, "then": {"$ref": URN + name}, "else": chain}
+    return chain
+
 
 # Terminology: FHIR's own ValueSet and CodeSystem, the form in which operators have theirs.
 V2 = "http://terminology.hl7.org/CodeSystem/v2-"

@@ -23,26 +23,33 @@ Element = Mapping[str, Any]
 class Tables:
     """The element tables and code lists of R4, as published by HL7.
 
-    ``types`` has them all; ``held`` names the types that the service has schemas of.
+    ``types`` has them all; ``held`` names the types that the service has schemas of. ``needed``
+    and ``excluded`` are FHIR's rules that an element needs another beside it, and that two
+    exclude each other, by the path of the object (qty-3, rat-1, tim-1 to tim-10, prr-1).
     """
 
     types: Mapping[str, Any]
     codes: Mapping[str, list[list[str]]]
     displays: Mapping[str, Mapping[str, str]]
     held: frozenset[str]
+    needed: Mapping[str, Mapping[str, str]]
+    excluded: Mapping[str, list[str]]
 
     @classmethod
     def read(cls, folder: Traversable | None = None) -> Tables:
         """Read them from a folder, by itself that of the installed schemas."""
         source = folder or resources.files("fhirpub.schemas") / "source"
-        held, more, displays = (
-            json.loads((source / f"{name}.json").read_bytes()) for name in (HELD, MORE, "displays")
+        held, more, displays, beside = (
+            json.loads((source / f"{name}.json").read_bytes())
+            for name in (HELD, MORE, "displays", "beside")
         )
         return cls(
             types={**more["types"], **held["types"]},
             codes={**more["codes"], **held["codes"]},
             displays=displays,
             held=frozenset(held["types"]),
+            needed=beside["needed"],
+            excluded=beside["excluded"],
         )
 
     def names(self, kind: str) -> list[str]:

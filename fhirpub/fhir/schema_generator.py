@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from fhirpub.fhir.element_tables import ABSTRACT, RESOURCE_TYPES, Element, Tables
+from fhirpub.fhir.element_tables import ABSTRACT, Element, Tables
 from fhirpub.fhir.schema_documents import URN
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -14,7 +14,6 @@ DATATYPES = f"{URN}datatypes#/$defs/"
 HERE = "#/$defs/"
 LARGEST_STRING = 1_048_576
 LARGEST_INTEGER = 2**31 - 1
-FIRST_ASKED = ("Parameters", "Patient", "Organization", "DiagnosticReport")
 NESTED = ("BackboneElement", "Element")
 BARE = ("Extension.url", "Narrative.div")  # like every id: no ``_url`` or ``_div`` beside them
 MANY_CODES = 40
@@ -171,6 +170,16 @@ class Shape:
         gated = not required and len(types) > MANY_TYPES
         self.rules.append({"if": absent, "else": rule} if gated else rule)
 
+    def add_needed(self, name: str, needed: str) -> None:
+        """Add the rule that an element needs another beside it."""
+        beside = {"title": needed, **given(needed, primitive=f"_{needed}" in self.properties)}
+        self.rules.append({"dependentSchemas": {name: beside}})
+
+    def add_excluded(self, one: str, other: str) -> None:
+        """Add the rule that two elements exclude each other."""
+        said = {"title": "element", "description": f"{one} and {other} exclude each other"}
+        self.rules.append({**said, "not": {"required": [one, other]}})
+
     def schema(self, *, root: bool, sibling: bool) -> Schema:
         """Return the finished schema.
 
@@ -197,6 +206,11 @@ def objects(type_name: str, tables: Tables) -> dict[str, Schema]:
     for element in table["elements"]:
         parent, _, name = element["path"].rpartition(".")
         _add(shapes.setdefault(parent, Shape()), name, element, tables)
+    for path, each in shapes.items():
+        for name, needed in tables.needed.get(path, {}).items():
+            each.add_needed(name, needed)
+        if path in tables.excluded:
+            each.add_excluded(*tables.excluded[path])
     resource = table["kind"] == "resource"
     return {
         path: each.schema(root=resource and path == type_name, sibling=path == "Element")
@@ -230,7 +244,7 @@ def _items(element: Element, tables: Tables) -> Schema:
         return reference("id")
     url = tables.required_set(element)
     if url:
-        return reference(_short(url), here=url not in tables.held_sets)
+        return reference(short_name(url), here=url not in tables.held_sets)
     return _type(element["types"][0], tables)
 
 
@@ -242,7 +256,8 @@ def _type(name: str, tables: Tables) -> Schema:
     return reference(name, here=name not in PRIMITIVES and name not in tables.held)
 
 
-def _short(url: str) -> str:
+def short_name(url: str) -> str:
+    """Return the name under which a value set's codes stand in a document."""
     return url.rpartition("/")[2]
 
 
@@ -257,19 +272,6 @@ def document(name: str, description: str, body: Schema) -> Schema:
     """Return a schema document."""
     identity = {"$schema": DIALECT, "$id": URN + name, "title": name}
     return {**identity, "description": description, **body}
-
-
-def datatypes(tables: Tables) -> Schema:
-    """Return the document of all primitives, code lists and data types."""
-    defs: Schema = {
-        name: {"title": name, "description": said, **schema}
-        for name, (said, schema) in PRIMITIVES.items()
-    }
-    for url in tables.held_sets:
-        defs[_short(url)] = codes_schema(url, tables)
-    for type_name in tables.names("complex-type"):
-        defs |= objects(type_name, tables)
-    return document("datatypes", "The data types of FHIR R4 (4.0.1).", {"$defs": defs})
 
 
 def resource(type_name: str, tables: Tables) -> Schema:
@@ -294,59 +296,8 @@ def _not_held(type_name: str, tables: Tables) -> dict[str, Schema]:
     for element in tables.types[type_name]["elements"]:
         url = tables.required_set(element)
         if url and url not in tables.held_sets:
-            found[_short(url)] = codes_schema(url, tables)
+            found[short_name(url)] = codes_schema(url, tables)
         for each in element["types"]:
             if each not in PRIMITIVES and each not in tables.held and each not in found:
                 found |= objects(each, tables) | _not_held(each, tables)
     return found
-
-
-def any_resource(tables: Tables) -> Schema:
-    """Return the document of a resource of any type: exact where we have its table."""
-    resources = tables.names("resource")
-    known = [*FIRST_ASKED, *(name for name in resources if name not in FIRST_ASKED)]
-    every = [code for _, code in tables.codes[RESOURCE_TYPES]]
-    others = [name for name in every if name not in (*known, *ABSTRACT)]
-    kind = {"title": "resourceType", "description": "a resource type of FHIR R4", "enum": others}
-    common = {
-        "resourceType": kind,
-        "id": reference("id"),
-        "meta": reference("Meta"),
-        "text": reference("Narrative"),
-        "contained": array_of(reference("Resource")),
-        "extension": array_of(reference("Extension")),
-        "modifierExtension": array_of(reference("Extension")),
-    }
-    value: Schema = {"$ref": "#/$defs/value"}
-    defs: Schema = {
-        "other": {
-            "type": "object",
-            "required": ["resourceType"],
-            "properties": common,
-            "additionalProperties": value,
-        },
-        "value": {
-            "type": ["object", "array", "string", "number", "boolean"],
-            "minProperties": 1,
-            "additionalProperties": value,
-            "contains": {"not": {"type": "null"}},
-            "items": {"if": {"type": "null"}, "else": value},
-            "minLength": 1,
-            "if": {"type": "string", "maxLength": LARGEST_STRING},  # longer: only base64 is
-            "then": {"title": "string", "description": STRING_SAID, "not": {"pattern": CONTROL}},
-        },
-    }
-    said = "A resource of any type; of a type without a table here, only what JSON itself asks."
-    return document("Resource", said, {**choice_by_type(known), "$defs": defs})
-
-
-def choice_by_type(known: list[str]) -> Schema:
-    """Return the keywords that send a resource to the schema of its own type.
-
-    A chain, not a list: the types that a submission is made of are found after a step or two.
-    """
-    chain: Schema = {"$ref": "#/$defs/other"}
-    for name in reversed(known):
-        own = {"required": ["resourceType"], "properties": {"resourceType": {"const": name}}}
-        chain = {"if": own, "then": {"$ref": URN + name}, "else": chain}
-    return chain

@@ -53,7 +53,7 @@ def _statement(context: Context) -> JsonObject:
         "kind": "instance",
         "software": {"name": "fhirpub", "version": fhirpub.__version__},
         "implementation": {
-            "description": "Registers, returns, updates and finds diagnostic reports",
+            "description": f"Registers, returns, updates and finds {', '.join(context.types)}",
             "url": context.fhir_url,
         },
         "fhirVersion": "4.0.1",

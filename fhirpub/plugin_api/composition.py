@@ -1,4 +1,4 @@
-"""The events of an EHR composition, and its author as they name him (D-304 to D-306)."""
+"""The events of an EHR composition, and its author as they name him (D-313 to D-317)."""
 
 from __future__ import annotations
 

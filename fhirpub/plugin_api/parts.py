@@ -49,7 +49,7 @@ def organization(*, referred_by: str, required: bool = True) -> Part:
 
 
 def practitioner(*, referred_by: str) -> Part:
-    """Return the part ``practitioner``, the author, whom an element refers to (D-302, D-303)."""
+    """Return the part ``practitioner``, the author, whom an element refers to (D-301, D-302)."""
     return Part(
         name="practitioner",
         type="Practitioner",

@@ -12,7 +12,6 @@ from fhirpub.plugin_api import (
     patient,
     practitioner,
 )
-from fhirpub_servicerequest.rules import request_rules
 
 _STATUSES = frozenset("draft active on-hold revoked completed entered-in-error unknown".split())
 
@@ -40,7 +39,6 @@ SERVICE_REQUEST = ResourceType(
         "requester",
         "performer",
     ),
-    rules=request_rules,
     events=CompositionEvents(
         "service_request",
         elements=("intent", "priority", "doNotPerform", "category", "code", "authoredOn"),
