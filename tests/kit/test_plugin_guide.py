@@ -81,7 +81,7 @@ class Author:
             env=environment,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=300,
             check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr
