@@ -137,17 +137,17 @@ def concepts(system: str, codes: list[str], tables: Tables) -> list[dict[str, st
 
 def whole_systems(tables: Tables) -> dict[str, list[str]]:
     """Return the code systems of which we have every code."""
-    systems = {f"{V2}{table}": list(tables.displays[f"{V2}{table}"]) for table in ("0074", "0203")}
+    systems = {system: list(displays) for system, displays in tables.displays.items()}
     for url in tables.held_sets:
         for system, code in tables.codes[url]:
             codes = systems.setdefault(system, [])
             if code not in codes:
                 codes.append(code)
-    ours = ("http://hl7.org/fhir/", V2)
     return {
         system: codes
         for system, codes in sorted(systems.items())
-        if system.startswith(ours) and system not in PARTS_ONLY
+        if system in tables.displays
+        or (system.startswith("http://hl7.org/fhir/") and system not in PARTS_ONLY)
     }
 
 

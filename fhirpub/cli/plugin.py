@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import click
 
-from fhirpub.cli.blueprint import Blueprint, blueprint
-from fhirpub.cli.options import with_json
+from fhirpub.cli.blueprint import blueprint
+from fhirpub.cli.options import with_config, with_json
 from fhirpub.cli.printing import print_record
 from fhirpub.cli.scaffold import files_of
+from fhirpub.config import Config
 from fhirpub.errors import PluginError
 from fhirpub.fhir.element_tables import Tables
 from fhirpub.plugin_loader import available
@@ -35,8 +37,9 @@ Example:
     type=click.Path(path_type=Path),
     help="The folder to make, by itself fhirpub-<type> in the working directory.",
 )
+@with_config
 @with_json
-def new(type_name: str, directory: Path | None, *, as_json: bool) -> None:
+def new(type_name: str, directory: Path | None, config: Config, *, as_json: bool) -> None:
     """Write a package that adds TYPE, with its schema and its tests.
 
     It can be installed and tested as it is. Nothing that is there already is touched.
@@ -59,7 +62,12 @@ def new(type_name: str, directory: Path | None, *, as_json: bool) -> None:
         "directory": str(folder),
         "files": written,
     }
-    print_record("Plugin written.", record, as_json=as_json, then=_next(plan, folder))
+    enabled = json.dumps([*config.plugins.enabled, plan.plugin])
+    then = (
+        f"Install it with: pip install -e '{folder}[test]', test it with: pytest {folder}\n"
+        f"Serve it with: enabled = {enabled} under [plugins]"
+    )
+    print_record("Plugin written.", record, as_json=as_json, then=then)
 
 
 def _written(files: dict[str, str], folder: Path) -> list[str]:
@@ -73,10 +81,3 @@ def _written(files: dict[str, str], folder: Path) -> list[str]:
     except OSError as problem:
         raise PluginError(f"{folder} cannot be written: {problem.strerror}") from None
     return list(files)
-
-
-def _next(plan: Blueprint, folder: Path) -> str:
-    return (
-        f"Install it with: pip install -e '{folder}[test]', test it with: pytest {folder}\n"
-        f'Serve it with: enabled = ["{plan.plugin}"] under [plugins]'
-    )

@@ -21,6 +21,7 @@ from fhirpub.fhir.times import UnstorableTime, is_plain_utc, to_utc
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.submission import Submission
 from fhirpub.plugin_api import Entry, ResourceType, RuleContext
+from fhirpub.tenant import is_resource_id
 
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s]+")
 _MIME = re.compile(r"[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+(?:[ \t]*;[\x20-\x7e]+)?")
@@ -120,7 +121,11 @@ def of_submission(submission: Submission, context: Context, tenant_id: str) -> I
         if entry is not None:
             yield from _modifiers(entry)
             yield from part.rules(entry, rules)
-    of_entry = chain(references(submission), tenant_in_system(resource, tenant_id))
+    of_entry = chain(
+        references_to_parts(submission),
+        other_references(submission, context),
+        tenant_in_system(resource, tenant_id),
+    )
     yield from _each(submission.entry, of_entry)
 
 
@@ -214,8 +219,8 @@ def codings(
                 yield from rules.terminology.coding_issues(coding, f"{at}.coding[{index}]")
 
 
-def references(submission: Submission) -> Iterator[Issue]:
-    """The parts are referred to; nothing else relative is (D-33 to D-36)."""
+def references_to_parts(submission: Submission) -> Iterator[Issue]:
+    """Each part is referred to by the element that must (D-33 to D-35)."""
     resource = submission.entry.resource
     for part in submission.type.parts:
         places = [(at, each.get("reference")) for at, each in items_of(resource, part.referred_by)]
@@ -226,13 +231,29 @@ def references(submission: Submission) -> Iterator[Issue]:
         elif all(submission.local.get(literal or "") != part.name for _at, literal in places):
             rule = f"must refer to the {part.type} of the entry {part.name}"
             yield Issue("error", "business-rule", rule, f"{places[0][0]}.reference")
+
+
+def other_references(submission: Submission, context: Context) -> Iterator[Issue]:
+    """What else is relative is kept, and the sender is told (D-35, D-36)."""
     for each in submission.entry.telling:
         literal = each.get("reference")
         if not isinstance(literal, str) or literal in submission.local:
             continue
         if _RELATIVE.fullmatch(literal):
             at = f"{submission.entry.place_of(each)}.reference"
-            yield Issue("warning", "invalid", "refers to nothing that is held here", at)
+            if _may_be_held(literal, context):
+                rule = "is kept as it is: whether it is held here is not looked up"
+                yield Issue("information", "informational", rule, at)
+            else:
+                yield Issue("warning", "invalid", "refers to nothing that is held here", at)
+
+
+def _may_be_held(literal: str, context: Context) -> bool:
+    """Tell whether a relative reference has the form of those that we give."""
+    type_name, resource_id, *_version = literal.split("/")
+    types = context.types
+    parts = {part.type for each in types.values() for part in each.parts}
+    return is_resource_id(resource_id) and (type_name in types or type_name in parts)
 
 
 def point_references_at(submission: Submission, part_ids: Mapping[str, str]) -> None:

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from fhirpub.testing.service import Integrator, RunningService
 from fhirpub_medicationrequest import MEDICATION_REQUEST
-from tests.compositions import medication_request, register_body
+from tests.compositions import encounter, medication_request, register_body
 from tests.plugins.composition_contract import CompositionContract
 
 
@@ -31,3 +31,19 @@ class TestMedicationRequest(CompositionContract):
 
         assert self.resource_of(registered)["doNotPerform"] is True
         assert told["data"]["doNotPerform"] is True
+
+    def test_it_may_refer_to_an_encounter_that_was_registered_before(
+        self, lab: Integrator
+    ) -> None:
+        written_in = lab.register(register_body(encounter("before")), type_name="Encounter")
+        own = {"reference": "Encounter/" + written_in.json["parameter"][0]["resource"]["id"]}
+        body = register_body(medication_request(self.fresh_value(), encounter=own))
+
+        registered = self.register(lab, body)
+
+        issues = registered.json["parameter"][1]["resource"]["issue"]
+        (said,) = (
+            each for each in issues if "encounter" in str(each.get("expression", "")).lower()
+        )
+        assert said["severity"] == "information"
+        assert lab.get(self.path_of(registered)).json["encounter"] == own

@@ -36,6 +36,17 @@ class TestObservation(CompositionContract):
 
         assert "81.5" not in str(told)
 
+    def test_a_category_that_its_system_does_not_have_is_warned_of(self, lab: Integrator) -> None:
+        system = "http://terminology.hl7.org/CodeSystem/observation-category"
+        category = [{"coding": [{"system": system, "code": "vital-sings"}]}]
+        body = register_body(observation(self.fresh_value(), category=category))
+
+        issues = self.register(lab, body).json["parameter"][1]["resource"]["issue"]
+
+        place = "Parameters.parameter[3].resource.category[0].coding[0].code"
+        (said,) = (each for each in issues if each.get("expression") == [place])
+        assert said["severity"] == "warning"
+
     def test_a_value_of_another_type_replaces_the_one_before(self, lab: Integrator) -> None:
         body = register_body(observation(self.fresh_value(), component=None, valueString="low"))
         path = self.path_of(self.register(lab, body))
