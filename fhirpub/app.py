@@ -77,6 +77,9 @@ async def opened(
     """
     types = load(config.plugins.enabled)
     schemas = compiled(types)
+    for each in types.values():
+        if config.of_type(each.name).state_flow == "clinical" and not each.state_flow:
+            raise ConfigurationError(f"[{each.name.lower()}] state_flow: the type declares none")
     directories = [Path(each) for each in config.terminology.value_set_directories]
     async with AsyncExitStack() as stack:
         store = await stack.enter_async_context(open_store(config))

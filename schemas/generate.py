@@ -94,6 +94,24 @@ def choice_by_type(known: list[str]) -> Schema:
     return chain
 
 
+def elements(tables: Tables) -> Schema:
+    """Return what every object of R4 is made of, in the order that XML wants.
+
+    By the path of the object: the names of its elements, each with its types and, if it may
+    repeat, an asterisk. The type of a nested object is its path.
+    """
+    found: dict[str, dict[str, str]] = {}
+    for type_name in tables.types.keys() - set(ABSTRACT):
+        rows = tables.types[type_name]["elements"]
+        parents = {each["path"].rpartition(".")[0] for each in rows}
+        for each in rows:
+            path, kind = each["path"], "|".join(each["types"])
+            parent, _, name = path.rpartition(".")
+            kind = each.get("same_as", path if path in parents else kind)
+            found.setdefault(parent, {})[name] = kind + "*" * (each["max"] == "*")
+    return {"resources": tables.resource_types(), "elements": dict(sorted(found.items()))}
+
+
 # Terminology: FHIR's own ValueSet and CodeSystem, the form in which operators have theirs.
 V2 = "http://terminology.hl7.org/CodeSystem/v2-"
 OUR_SETS = ("diagnostic-service-sections", "identifier-type")
@@ -168,6 +186,7 @@ def files() -> dict[Path, str]:
         HERE / "r4" / f"{each['title']}.schema.json": each
         for each in (datatypes(tables), any_resource(tables), *schemas)
     }
+    found[HERE / "xml" / "elements.json"] = elements(tables)
     for each in terminology(tables):
         found[HERE / "valuesets" / f"{each['resourceType']}-{each['id']}.json"] = each
     return {
@@ -177,7 +196,7 @@ def files() -> dict[Path, str]:
 
 def stale(wanted: Mapping[Path, str]) -> list[Path]:
     """Return the files on disk that are missing, differ, or should not be there."""
-    folders = (HERE / "r4", HERE / "valuesets")
+    folders = (HERE / "r4", HERE / "valuesets", HERE / "xml")
     there = {path for folder in folders for path in folder.glob("*.json")}
     wrong = {
         path

@@ -12,12 +12,13 @@ from itertools import chain
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from fhirpub.errors import BrokenRule, InvalidContent, Issue, TooLarge
+from fhirpub.errors import BrokenRule, InvalidContent, Issue, NotExpressible, TooLarge
 from fhirpub.fhir.document import Document, attachments_of, hash_verdict
 from fhirpub.fhir.elements import items_of, values_at
 from fhirpub.fhir.human_name import given_names, name_to_use
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.fhir.times import UnstorableTime, is_plain_utc, to_utc
+from fhirpub.fhir.xml_writer import write_xml
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.submission import Submission
 from fhirpub.plugin_api import Entry, ResourceType, RuleContext
@@ -36,8 +37,7 @@ _PDF = "application/pdf"
 
 def refuse(issues: Iterable[Issue], context: Context) -> list[Issue]:
     """Raise for errors, those of 400 before those of 422; return the rest; a hundred at most."""
-    found = sorted(issues, key=lambda each: each.severity != "error")[:MOST_ISSUES]
-    collected = [each.at(context.schemas.fhirpath(each.expression)) for each in found]
+    collected = told(issues, context)
     errors = [each for each in collected if each.severity == "error"]
     broken = [each for each in errors if each.code == "business-rule"]
     if len(errors) > len(broken):
@@ -45,6 +45,12 @@ def refuse(issues: Iterable[Issue], context: Context) -> list[Issue]:
     if broken:
         raise BrokenRule(broken)
     return collected
+
+
+def told(issues: Iterable[Issue], context: Context) -> list[Issue]:
+    """Return issues as they are told: errors first, places as FHIRPath, a hundred at most."""
+    found = sorted(issues, key=lambda each: each.severity != "error")[:MOST_ISSUES]
+    return [each.at(context.schemas.fhirpath(each.expression)) for each in found]
 
 
 def resource_within_limits(size: int, context: Context) -> None:
@@ -94,7 +100,7 @@ def structure(submission: Submission, context: Context) -> Iterator[Issue]:
         if "id" not in part.resource:
             yield Issue("error", "exception", "is required: references need it", f"{part.at}.id")
         problems = context.schemas.problems(part.resource["resourceType"], part.resource)
-        yield from _each(part, problems)
+        yield from _each(part, problems or contained(part.resource, context))
 
 
 def of_structure(
@@ -103,9 +109,24 @@ def of_structure(
     """What is wrong with a resource by its schema; the identifier has words of its own."""
     found = list(identifier(resource))
     yield from found
-    for issue in context.schemas.problems(resource_type.name, resource):
+    problems = context.schemas.problems(resource_type.name, resource)
+    for issue in problems or contained(resource, context):
         if not (found and issue.expression.startswith("identifier")):
             yield issue
+
+
+def contained(resource: JsonObject, context: Context) -> Iterator[Issue]:
+    """What is wrong with contained resources of types that have no schema here (D-356).
+
+    What can be written as XML has the elements that R4 has, each with its type.
+    """
+    for at, each in items_of(resource, "contained"):
+        if not context.schemas.knows(each["resourceType"]):
+            try:
+                write_xml(each)
+            except NotExpressible as problem:
+                rule = "is not as FHIR R4 has it: unknown, of another type, or not repeating"
+                yield Issue("error", "exception", rule, problem.place).below(at)
 
 
 def of_submission(submission: Submission, context: Context, tenant_id: str) -> Iterator[Issue]:
@@ -149,6 +170,22 @@ def status(resource: Mapping[str, Any], allowed: frozenset[str]) -> Iterator[Iss
     if resource.get("status") not in allowed:
         rule = f"must be one of {', '.join(sorted(allowed))}"
         yield Issue("error", "exception", rule, "status")
+
+
+def state_flow(
+    before: Mapping[str, Any], after: Mapping[str, Any], resource_type: ResourceType
+) -> Iterator[Issue]:
+    """A status that may follow the one before, which may be itself (D-114, D-115)."""
+    old, new = before["status"], after["status"]
+    following = resource_type.state_flow.get(old, frozenset())
+    if new in following:
+        return
+    allowed = ", ".join(sorted(following)) or "nothing"
+    if new == old:
+        rule = f"a {resource_type.name} that is {old} is updated with another status: {allowed}"
+    else:
+        rule = f"{new} cannot follow {old}; what can: {allowed}"
+    yield Issue("error", "business-rule", rule, "status")
 
 
 def attachments(

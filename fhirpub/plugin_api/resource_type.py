@@ -104,6 +104,8 @@ class ResourceType:
     parts: tuple[Part, ...]
     create_statuses: frozenset[str]
     update_statuses: frozenset[str]
+    state_flow: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """The statuses that may follow each, where an operator wants that checked (D-114)."""
     updatable: frozenset[str] = frozenset({"status"})
     """Elements that an update may name; each is replaced whole (D-106).
 
@@ -127,6 +129,11 @@ class ResourceType:
     events: Events = no_events
     schemas: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """JSON Schemas by type name that the service does not ship."""
+
+    @property
+    def canonical(self) -> str:
+        """The profile that resources of this type are held to."""
+        return self.profile or f"http://hl7.org/fhir/StructureDefinition/{self.name}"
 
     @property
     def entry_name(self) -> str:

@@ -36,6 +36,27 @@ class TestObservation(CompositionContract):
 
         assert "81.5" not in str(told)
 
+    def test_a_value_may_take_the_place_of_the_reason_for_its_absence(
+        self, lab: Integrator
+    ) -> None:
+        absent: dict[str, Any] = {
+            "component": None,
+            "dataAbsentReason": {"text": "Not measured yet"},
+        }
+        path = self.path_of(
+            self.register(lab, register_body(observation(self.fresh_value(), **absent)))
+        )
+
+        answer = lab.request(
+            "PATCH",
+            path,
+            {"dataAbsentReason": None, "valueInteger": 3},
+            {"Content-Type": "application/merge-patch+json"},
+        )
+
+        assert answer.status == 204, answer.body
+        assert "dataAbsentReason" not in lab.get(path).json
+
     def test_a_category_that_its_system_does_not_have_is_warned_of(self, lab: Integrator) -> None:
         system = "http://terminology.hl7.org/CodeSystem/observation-category"
         category = [{"coding": [{"system": system, "code": "vital-sings"}]}]

@@ -566,24 +566,26 @@ async def test_a_write_that_nobody_will_take_is_unavailable_at_once(
 
 
 async def test_documents_are_written_again_until_they_are_kept(
-    tried: MongoStore, admin: Admin
+    tried: MongoStore, database: Database, admin: Admin
 ) -> None:
     blob = a_blob()
     version = a_version(documents=(blob.sha256,))
+    of_blobs = f"{database.name}.{schema.BLOB}"
 
-    with failing(admin, "update", times=1, errorCode=8000):
+    with failing(admin, "insert", "update", times=2, errorCode=8000, namespace=of_blobs):
         assert await tried.add(LAB, version, [blob])
 
     assert await tried.blobs(LAB, [blob.sha256]) == {blob.sha256: blob}
 
 
 async def test_without_its_documents_no_version_is_added_and_others_are(
-    tried: MongoStore, admin: Admin
+    tried: MongoStore, database: Database, admin: Admin
 ) -> None:
     blob = a_blob()
     version = a_version(documents=(blob.sha256,))
+    of_blobs = f"{database.name}.{schema.BLOB}"
 
-    with failing(admin, "update", errorCode=8000):
+    with failing(admin, "insert", "update", errorCode=8000, namespace=of_blobs):
         results = await asyncio.gather(
             tried.add(LAB, version, [blob]), tried.add(LAB, a_version()), return_exceptions=True
         )
@@ -791,6 +793,39 @@ async def test_reads_that_arrive_together_are_one_command(store: Store) -> None:
 
     assert list(read) == versions
     assert len(sent) == 1
+
+
+async def test_documents_that_arrive_together_are_one_command(store: Store) -> None:
+    blobs = [a_blob() for _ in range(20)]
+
+    with COMMANDS.recorded() as written:
+        await asyncio.gather(
+            *(store.add(LAB, a_version(documents=(each.sha256,)), [each]) for each in blobs)
+        )
+    with COMMANDS.recorded() as sent:
+        read = await asyncio.gather(*(store.blobs(LAB, [each.sha256]) for each in blobs))
+
+    assert [len(each["documents"]) for each in written] == [20, 20]
+    assert list(read) == [{each.sha256: each} for each in blobs]
+    assert len(sent) == 1
+
+
+async def test_a_large_document_is_read_by_itself(store: Store) -> None:
+    large, small = a_blob(bytes(64 * 1024 + 1)), a_blob(bytes(64 * 1024))
+    for each in (large, small):
+        await store.add(LAB, a_version(documents=(each.sha256,)), [each])
+
+    with COMMANDS.recorded() as sent:
+        read = await asyncio.gather(
+            store.blobs(LAB, [large.sha256]), store.blobs(LAB, [small.sha256])
+        )
+
+    assert list(read) == [{large.sha256: large}, {small.sha256: small}]
+    asked = [each["filter"]["_id"]["$in"] for each in sent]
+    assert [sorted(each) for each in asked] == [
+        sorted([f"{LAB}/{large.sha256}", f"{LAB}/{small.sha256}"]),
+        [f"{LAB}/{large.sha256}"],
+    ]
 
 
 async def test_a_check_fails_while_no_majority_takes_a_write(

@@ -249,7 +249,7 @@ def test_unknown_properties_are_named_when_their_names_are_plain() -> None:
 
 
 def test_a_property_whose_name_is_not_plain_is_not_named() -> None:
-    assert told(patient(**{"Señor Gonzalez": 3})) == [("", "has an unknown property")]
+    assert told(patient(**{"Señor Gonzalez": 3})) == [("", "has unknown properties")]
 
 
 def test_problems_are_errors_of_the_code_exception() -> None:
