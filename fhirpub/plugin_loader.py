@@ -260,6 +260,9 @@ def _malformed(declared: ResourceType) -> list[str]:
     for field in ("rules", "events"):
         if not callable(getattr(declared, field)):
             found.append(f"{field} must be a function")
+    flow: Any = declared.state_flow
+    if not isinstance(flow, Mapping) or not all(isinstance(e, frozenset) for e in flow.values()):
+        found.append("state_flow must be a dict of a frozenset for each status")
     schemas: Any = declared.schemas
     if not isinstance(schemas, Mapping):
         found.append(f"schemas must be a dict by type name, not {type(schemas).__name__}")

@@ -90,8 +90,13 @@ def _wrong_statuses(schemas: Schemas, declared: ResourceType) -> Iterator[str]:
     codes = element.codes if element else frozenset[str]()
     if element is None:
         yield "has no element status, so that it can be neither registered nor updated"
-    for field in ("create_statuses", "update_statuses"):
-        for code in sorted(getattr(declared, field) - codes if codes else ()):
+    named = {
+        "create_statuses": declared.create_statuses,
+        "update_statuses": declared.update_statuses,
+        "state_flow": frozenset(declared.state_flow).union(*declared.state_flow.values()),
+    }
+    for field, statuses in named.items():
+        for code in sorted(statuses - codes if codes else ()):
             yield f"{field}: there is no status {code}{_nearest(code, codes)}"
 
 

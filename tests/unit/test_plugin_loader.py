@@ -216,6 +216,8 @@ def test_a_part_that_another_plugin_registers_is_refused(install: Install) -> No
         ('updatable=frozenset({"status", "Not A Name"}),', "updatable holds 'Not A Name'"),
         ('times=("a..b",),', "times holds 'a..b'"),
         ("rules=None,", "rules must be a function"),
+        ("state_flow={'active': ['inactive']},", "state_flow must be a dict of a frozenset"),
+        ("state_flow=frozenset(),", "state_flow must be a dict of a frozenset"),
         ("events='none',", "events must be a function"),
         ('updatable=frozenset({"note"}),', "status is updatable if, and only if"),
         ('updatable=frozenset({"status", "identifier"}),', "identifier can never be updatable"),

@@ -101,6 +101,10 @@ def test_what_the_type_has_is_accepted(schemas: Schemas, fields: dict[str, Any])
             {"create_statuses": frozenset({"finale"})},
             "create_statuses: there is no status finale; did you mean final?",
         ),
+        (
+            {"state_flow": {"final": frozenset({"amendet"})}},
+            "state_flow: there is no status amendet; did you mean amended?",
+        ),
         ({"update_statuses": frozenset({"7"})}, "update_statuses: there is no status 7"),
         ({"name": "Flag"}, "no schema for Flag: the plugin must bring one"),
     ],
