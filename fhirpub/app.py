@@ -31,7 +31,7 @@ from fhirpub.interactions.context import Context
 from fhirpub.logs import configure, logger, where
 from fhirpub.plugin_loader import load
 from fhirpub.storage import mongodb, sqlite
-from fhirpub.storage.contract import Store
+from fhirpub.storage.store import Store
 from fhirpub.web.body_room import BodyRoom
 from fhirpub.web.body_watch import BodyWatch
 from fhirpub.web.front import Front
@@ -80,6 +80,8 @@ async def opened(
     schemas = Schemas(brought)
     for each in types.values():
         _check_known(schemas, each.name, *(part.type for part in each.parts))
+        if config.of_type(each.name).state_flow == "clinical" and not each.state_flow:
+            raise ConfigurationError(f"[{each.name.lower()}] state_flow: the type declares none")
     directories = [Path(each) for each in config.terminology.value_set_directories]
     async with AsyncExitStack() as stack:
         store = await stack.enter_async_context(open_store(config))

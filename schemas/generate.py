@@ -107,6 +107,25 @@ PRIMITIVES: dict[str, tuple[str, Schema]] = {
 }
 
 
+# FHIR's own rules of the form "this needs that beside it" (qty-3, rat-1, tim-1 to tim-9, prr-1).
+QUANTITIES = ("Age", "Count", "Distance", "Duration", "Quantity")
+NEEDED: Mapping[str, Mapping[str, str]] = {
+    **{name: {"code": "system"} for name in QUANTITIES},
+    "Ratio": {"numerator": "denominator", "denominator": "numerator"},
+    "Timing.repeat": {
+        "duration": "durationUnit",
+        "period": "periodUnit",
+        "periodMax": "period",
+        "durationMax": "duration",
+        "countMax": "count",
+        "offset": "when",
+    },
+    "ServiceRequest": {"orderDetail": "code"},
+}
+# And one of the form "not this beside that" (tim-10).
+EXCLUDED: Mapping[str, tuple[str, str]] = {"Timing.repeat": ("timeOfDay", "when")}
+
+
 def reference(name: str) -> Schema:
     """Return a reference to a data type, a primitive or a list of codes."""
     return {"$ref": URN + name} if name == "Resource" else {"$ref": DATATYPES + name}
@@ -172,6 +191,17 @@ class Shape:
         gated = not required and len(types) > MANY_TYPES
         self.rules.append({"if": absent, "else": rule} if gated else rule)
 
+    def add_rules_of(self, path: str) -> None:
+        """Add the rules between its elements that FHIR has beside their cardinalities."""
+        for name, needed in NEEDED.get(path, {}).items():
+            primitive = f"_{needed}" in self.properties
+            beside = {"title": needed, **given(needed, primitive=primitive)}
+            self.rules.append({"dependentSchemas": {name: beside}})
+        if path in EXCLUDED:
+            one, other = EXCLUDED[path]
+            said = {"title": "element", "description": f"{one} and {other} exclude each other"}
+            self.rules.append({**said, "not": {"required": [one, other]}})
+
     def schema(self, *, root: bool, sibling: bool) -> Schema:
         """Return the finished schema.
 
@@ -229,6 +259,8 @@ class Tables:
         for element in elements:
             parent, _, name = element["path"].rpartition(".")
             self._add(shapes.setdefault(parent, Shape()), name, element)
+        for path, each in shapes.items():
+            each.add_rules_of(path)
         resource = self.types[type_name]["kind"] == "resource"
         return {
             path: each.schema(root=resource and path == type_name, sibling=path == "Element")
@@ -432,17 +464,17 @@ def concepts(system: str, codes: list[str], tables: Tables) -> list[dict[str, st
 
 def whole_systems(tables: Tables) -> dict[str, list[str]]:
     """Return the code systems of which we have every code."""
-    systems = {f"{V2}{table}": list(tables.displays[f"{V2}{table}"]) for table in ("0074", "0203")}
+    systems = {system: list(displays) for system, displays in tables.displays.items()}
     for url in tables.required_sets():
         for system, code in tables.codes[url]:
             codes = systems.setdefault(system, [])
             if code not in codes:
                 codes.append(code)
-    ours = ("http://hl7.org/fhir/", V2)
     return {
         system: codes
         for system, codes in sorted(systems.items())
-        if system.startswith(ours) and system not in PARTS_ONLY
+        if system in tables.displays
+        or (system.startswith("http://hl7.org/fhir/") and system not in PARTS_ONLY)
     }
 
 

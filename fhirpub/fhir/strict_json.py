@@ -108,7 +108,10 @@ def _what_is_wrong(problem: Exception) -> str:
 
 
 def refuse_excess(value: Any) -> None:
-    """Refuse what is nested too deep or holds too many values, a level at a time."""
+    """Raise InvalidContent for what is nested deeper than 64 or holds more than 100,000 values.
+
+    A level at a time: it may be nested deeper than Python's functions can be.
+    """
     level, depth, nodes = [value], 0, 0
     while level:
         depth += 1

@@ -27,10 +27,12 @@ from fhirpub.fhir.outcome import outcome_of
 from fhirpub.fhir.strict_json import JsonObject, dumps, loads, pretty
 from fhirpub.fhir.times import http_date, instant
 from fhirpub.fhir.xml_writer import write_xml
+from fhirpub.interactions.patch_forms import FORMS
 from fhirpub.interactions.records import documents_of
 from fhirpub.logs import logger, where
 from fhirpub.storage.contract import Version
 from fhirpub.web import media
+from fhirpub.web.byte_range import RangeNotSatisfiable
 from fhirpub.web.error_mapping import answer_to, is_expected
 from fhirpub.web.request import Request
 from fhirpub.web.services import Services
@@ -339,7 +341,9 @@ class BaseHandler:
             error = ', error="invalid_token"' if problem.token_sent else ""
             self.headers["WWW-Authenticate"] = f'Bearer realm="fhirpub"{error}'
         if isinstance(problem, media.UnsupportedMediaType) and self.request.method == "PATCH":
-            self.headers["Accept-Patch"] = media.PATCHES
+            self.headers["Accept-Patch"] = ", ".join(FORMS)
+        if isinstance(problem, RangeNotSatisfiable):
+            self.headers["Content-Range"] = f"bytes */{problem.size}"
         if isinstance(problem, (Throttled, Busy, StoreUnavailable)):
             self.headers["Retry-After"] = str(problem.retry_after)
 

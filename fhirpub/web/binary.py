@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from http import HTTPStatus
 
 import pybase64
 
@@ -11,6 +12,7 @@ from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.storage.contract import Blob
 from fhirpub.web import media
 from fhirpub.web.base import BaseHandler
+from fhirpub.web.byte_range import part_of
 
 _SHA256 = re.compile("[0-9a-f]{64}")
 
@@ -44,7 +46,21 @@ class BinaryHandler(BaseHandler):
         self.headers["Content-Security-Policy"] = "sandbox; default-src 'none'"
         self.headers["Cache-Control"] = "private, no-cache"
         self.headers["Vary"] = "Accept"
-        self.finish(blob.data)
+        self.headers["Accept-Ranges"] = "bytes"
+        part = part_of(len(blob.data), self._asked_range())
+        if part is None:
+            self.finish(blob.data)
+            return
+        self.status = HTTPStatus.PARTIAL_CONTENT
+        self.headers["Content-Range"] = f"bytes {part.start}-{part.stop - 1}/{len(blob.data)}"
+        self.finish(blob.data[part])
+
+    def _asked_range(self) -> str:
+        """Return the Range header, unless it is meant for other bytes (If-Range)."""
+        headers = self.request.headers
+        meant_for = headers.get("If-Range", self.headers["ETag"])
+        same = self.request.method == "GET" and meant_for == self.headers["ETag"]
+        return headers.get("Range", "") if same else ""
 
     async def _blob(self, document_id: str) -> Blob:
         names = [document_id] if _SHA256.fullmatch(document_id) else []

@@ -10,8 +10,6 @@ from fhirpub.errors import FhirpubError
 
 FHIR_JSON = "application/fhir+json"
 FHIR_XML = "application/fhir+xml"
-PATCHES = f"{FHIR_JSON}, {FHIR_XML}"
-"""What an update may be (Accept-Patch, RFC 5789)."""
 FORM = "application/x-www-form-urlencoded"
 # The name that we answer with first, the one from before R4 last.
 _JSON = (FHIR_JSON, "application/json", "text/json", "application/json+fhir")
@@ -55,13 +53,13 @@ def answer_type(accept: str, form: str) -> str:
 
 
 @lru_cache(maxsize=256)
-def body_type(content_type: str, encoding: str) -> str:
+def body_type(content_type: str, encoding: str, *, also: tuple[str, ...] = ()) -> str:
     """Return the media type of a body that is FHIR R4 in UTF-8, not compressed.
 
-    Raises UnsupportedMediaType for any other.
+    ``also`` are types that this body may have beside. Raises UnsupportedMediaType for others.
     """
     name, parameters = _parsed(content_type)
-    if name not in (*_JSON, *_XML):
+    if name not in (*_JSON, *_XML, *also):
         raise UnsupportedMediaType(f"the body must be {FHIR_JSON} or {FHIR_XML}")
     for key, value in parameters:
         if key == "charset" and value not in ("utf-8", "utf8"):

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 
 from fhirpub.errors import ConfigurationError
+from fhirpub.interactions.patch_forms import FORMS
 from fhirpub.web.base import BaseHandler
 from fhirpub.web.binary import BinaryHandler
 from fhirpub.web.error_mapping import MalformedRequest, MethodNotAllowed, NoSuchAddress
 from fhirpub.web.health import LiveHandler, ReadyHandler
 from fhirpub.web.history import HistoryHandler
-from fhirpub.web.media import PATCHES
 from fhirpub.web.metadata import MetadataHandler, PublicMetadataHandler
 from fhirpub.web.read import OwnHandler, PartHandler, ReadHandler, VersionHandler
 from fhirpub.web.register import CreateHandler, RegisterHandler
@@ -32,6 +32,7 @@ from fhirpub.web.token import (
     write_oauth,
 )
 from fhirpub.web.update import UpdateHandler
+from fhirpub.web.validate import ValidateHandler
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,7 @@ def _of_type(name: str) -> list[Route]:
         Route("GET", f"{base}/{{}}", ReadHandler, name),
         Route("PATCH", f"{base}/{{}}", UpdateHandler, name),
         Route("POST", f"{base}/$register", RegisterHandler, name),
+        Route("POST", f"{base}/$validate", ValidateHandler, name),
         Route("GET", base, SearchHandler, name),
         Route("POST", base, CreateHandler, name),
         Route("POST", f"{base}/_search", SearchFormHandler, name),
@@ -105,7 +107,7 @@ class MethodNotAllowedHandler(NotFoundHandler):
             raise MethodNotAllowed("this method is not supported here")
         self.headers["Allow"] = self.allow
         if "PATCH" in self.allow:
-            self.headers["Accept-Patch"] = PATCHES
+            self.headers["Accept-Patch"] = ", ".join(FORMS)
         self.answer_empty()
         return None
 

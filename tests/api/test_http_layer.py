@@ -394,8 +394,6 @@ def test_a_body_of_these_types_is_read(lab: Integrator, content_type: str) -> No
         "application/xhtml+xml",
         "application/fhir+xml; charset=iso-8859-1",
         "application/fhir+xml; fhirVersion=5.0",
-        "application/json-patch+json",
-        "application/merge-patch+json",
         "application/fhir+json; charset=iso-8859-1",
         "application/fhir+json; charset=utf-16",
         "application/fhir+json; charset=",
@@ -412,6 +410,13 @@ def test_a_body_of_another_type_is_a_415(
     lab: Integrator, method: str, path: str, content_type: str
 ) -> None:
     answer = lab.request(method, path, b"{}", {"Content-Type": content_type})
+
+    assert (answer.status, code(answer)) == (415, "not-supported")
+
+
+@pytest.mark.parametrize("kind", ["application/json-patch+json", "application/merge-patch+json"])
+def test_a_patch_cannot_be_registered(lab: Integrator, kind: str) -> None:
+    answer = lab.request("POST", REGISTER, b"{}", {"Content-Type": kind})
 
     assert (answer.status, code(answer)) == (415, "not-supported")
 
