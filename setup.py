@@ -36,9 +36,10 @@ setup(
             "valuesets/*.json",
             "xml/*.json",
             "events/*.json",
+            "source/*.json",
             "README.md",
         ],
-        "fhirpub.cli": ["sample/*"],
+        "fhirpub.cli": ["sample/*", "plugin_template/*"],
         **{name: ["*.json"] for name in SHELF},
     },
     # Every lower bound has a reason: it is the first release with what we rely on.
@@ -59,7 +60,7 @@ setup(
         "pymongo>=4.9",  # one deadline for an operation and all its retries
         "aiohttp>=3.14.5",  # webhooks; the first without known holes in its client
         "idna>=3.7",  # hosts of webhooks in ASCII, in time that does not grow with their square
-        "lxml>=5.3",  # narrative is XHTML and is read with a hardened parser
+        "lxml>=5.3",  # its libxml2 (2.12) reads many attributes in time that is not their square
     ],
     extras_require={
         "test": [

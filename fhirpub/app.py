@@ -25,12 +25,12 @@ from fhirpub.auth.tokens import Tokens
 from fhirpub.clock import Clock, now_ms
 from fhirpub.config import Config
 from fhirpub.errors import ConfigurationError, StoreUnavailable
-from fhirpub.fhir.schema import Schemas
 from fhirpub.fhir.terminology import Terminology
 from fhirpub.interactions.capabilities import own_resources, statement
 from fhirpub.interactions.context import Context
 from fhirpub.logs import configure, logger, where
 from fhirpub.plugin_loader import load
+from fhirpub.plugin_schemas import compiled
 from fhirpub.storage import mongodb, sqlite
 from fhirpub.storage.store import Store
 from fhirpub.web.body_room import BodyRoom
@@ -93,10 +93,8 @@ async def opened(
     Raises ConfigurationError, PluginError, StoreUnavailable.
     """
     types = load(config.plugins.enabled)
-    brought = {name: schema for each in types.values() for name, schema in each.schemas.items()}
-    schemas = Schemas(brought)
+    schemas = compiled(types)
     for each in types.values():
-        _check_known(schemas, each.name, *(part.type for part in each.parts))
         if config.of_type(each.name).state_flow == "clinical" and not each.state_flow:
             raise ConfigurationError(f"[{each.name.lower()}] state_flow: the type declares none")
     directories = [Path(each) for each in config.terminology.value_set_directories]
@@ -368,12 +366,6 @@ def _cannot_listen(config: Config, problem: OSError) -> ConfigurationError:
     return ConfigurationError(
         f"cannot listen on {address}: {problem.strerror}; choose another with --port"
     )
-
-
-def _check_known(schemas: Schemas, *names: str) -> None:
-    for name in names:
-        if not schemas.knows(name):
-            raise ConfigurationError(f"no schema for {name}: the plugin must bring one")
 
 
 def _zone(name: str) -> zoneinfo.ZoneInfo:

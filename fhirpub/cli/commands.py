@@ -15,6 +15,7 @@ from fhirpub.cli.dispatch import dispatch
 from fhirpub.cli.endpoint import endpoint
 from fhirpub.cli.keys import keys
 from fhirpub.cli.migrate import migrate
+from fhirpub.cli.plugin import plugin
 from fhirpub.cli.publish import publish
 from fhirpub.cli.serve import serve
 from fhirpub.cli.settings import config, plugins
@@ -78,6 +79,6 @@ def fhirpub(context: click.Context) -> None:
 
 for command in (
     *(serve, dispatch, demo, publish, tenant, client, endpoint, deliveries),
-    *(keys, check, migrate, plugins, config),
+    *(keys, check, migrate, plugins, plugin, config),
 ):
     fhirpub.add_command(command)

@@ -1,7 +1,8 @@
-"""XML in, as strictly as JSON: read along the element tables into the form that JSON has.
+"""XML in, as strictly as JSON: read along the element tables into the form of JSON (D-350).
 
 What comes out is judged like a body of JSON. Refused here is what JSON could not say: the wrong
-namespace, order or repetition, text, attributes, and whatever the tables do not have.
+namespace, order or repetition, text, attributes, and whatever the tables do not have (D-351,
+D-352).
 """
 
 from __future__ import annotations
@@ -43,8 +44,12 @@ _HEAD_BYTES = 256
 _WHOLE = re.compile(r"[+-]?(?:0|[1-9][0-9]{0,17})")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _BOOLEANS = {"true": True, "false": False}
+_MOST_SIGNS = 2 * MAX_NODES
+"""Most signs of an element's beginning or end, and of an attribute: each costs memory to parse."""
 _BLANK = " \t\r\n"
 _MOST_ATTRIBUTES = 64
+_DEEPEST_NARRATIVE = 256
+"""What is nested deeper cannot be read as a narrative of JSON either."""
 _SOME_TEXT = "must not hold text: FHIR's XML has values in attributes"
 
 Pair = tuple[Any, JsonObject | None]
@@ -66,19 +71,19 @@ def read_xml(raw: bytes) -> JsonObject:
     reading = _Reading()
     resource = reading.resource(root, name, 1)
     if reading.issues:
-        raise InvalidContent(reading.issues[:MOST_PROBLEMS])
+        raise InvalidContent(reading.issues)
     refuse_excess(resource)
     return resource
 
 
 def _parsed(raw: bytes) -> etree._Element:
-    """Return the root of a text that is XML in UTF-8, of bearable size, and nothing else."""
+    """Return the root of what is XML in UTF-8, of bearable size, and nothing else (D-353)."""
     declared = _HEAD.search(raw[:_HEAD_BYTES])
     if declared and declared[1].lower() not in (b"utf-8", b"utf8"):
         raise InvalidContent.because("the body must be UTF-8, and say so if it says anything")
     if b"<!DOCTYPE" in raw:  # so that there are no entities either: nothing grows, nothing loads
         raise InvalidContent.because("the body must not have a document type (DTD)")
-    if raw.count(b"<") > 2 * MAX_NODES:
+    if max(raw.count(b"<"), raw.count(b"=")) > _MOST_SIGNS:
         raise InvalidContent.because("the body holds too many values")
     parser = etree.XMLParser(
         encoding="utf-8",
@@ -183,8 +188,9 @@ class _Reading:
         depth = 0
         for event, _each in etree.iterwalk(element, events=("start", "end")):
             depth += 1 if event == "start" else -1
-            if depth > MAX_DEPTH:
-                raise InvalidContent.because(TOO_DEEP)
+            if depth > _DEEPEST_NARRATIVE:
+                self._refuse(f"must not be nested deeper than {_DEEPEST_NARRATIVE} levels", at)
+                return ""
         alone = deepcopy(element)  # else it would repeat what is declared around it
         etree.cleanup_namespaces(alone)
         return etree.tostring(alone, encoding="unicode", with_tail=False)
@@ -215,6 +221,8 @@ class _Reading:
 
     def _refuse(self, rule: str, at: str) -> None:
         self.issues.append(Issue("error", "exception", rule, at))
+        if len(self.issues) == MOST_PROBLEMS:
+            raise InvalidContent(self.issues)
 
 
 def _joined(found: Mapping[str, list[Pair]], known: Mapping[str, Element]) -> JsonObject:

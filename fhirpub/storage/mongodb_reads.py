@@ -52,7 +52,7 @@ class Reads:
         self._latest: GroupedReads[str, Document] = GroupedReads(
             self._fetch_latest, deadline_seconds=seconds
         )
-        self._small_blobs: GroupedReads[str, Document] = GroupedReads(
+        self._small_blobs: GroupedReads[tuple[str, ...], Sequence[Document]] = GroupedReads(
             self._fetch_small_blobs, deadline_seconds=seconds
         )
         self._exact: GroupedReads[Key, Document] = GroupedReads(
@@ -112,21 +112,25 @@ class Reads:
 
     async def blobs(self, tenant: str, names: Collection[str]) -> Mapping[str, Blob]:
         """Return blobs: small ones together with what others ask for, large ones by themselves."""
-        missing = {blob_id(tenant, each) for each in names}
-        found: list[Document | None] = []
-        if len(missing) <= FEW:
-            found += await asyncio.gather(*map(self._small_blobs.get, missing))
-            missing -= {each["_id"] for each in found if each is not None}
-        if missing:
-            wanted = {"_id": {"$in": list(missing)}}
+        ids = tuple({blob_id(tenant, each) for each in names})
+        found: list[Document] = []
+        if 0 < len(ids) <= FEW:
+            found += await self._small_blobs.get(ids) or ()
+        left = set(ids) - {each["_id"] for each in found}
+        if left:
+            wanted = {"_id": {"$in": list(left)}}
             found += await self._answer(lambda: self._blobs.find(wanted))
-        return {each["sha256"]: blob_of(each) for each in found if each is not None}
+        return {each["sha256"]: blob_of(each) for each in found}
 
-    async def _fetch_small_blobs(self, ids: Collection[str]) -> Mapping[str, Document]:
+    async def _fetch_small_blobs(
+        self, groups: Collection[tuple[str, ...]]
+    ) -> Mapping[tuple[str, ...], Sequence[Document]]:
+        ids = {each for group in groups for each in group}
         small = {"$expr": {"$lte": [{"$binarySize": "$data"}, _SMALL]}}
         wanted = {"_id": {"$in": list(ids)}, **small}
         found = await self._answer(lambda: self._blobs.find(wanted))
-        return {each["_id"]: each for each in found}
+        by_id = {each["_id"]: each for each in found}
+        return {group: [by_id[each] for each in group if each in by_id] for group in groups}
 
     async def walk(self, after: Key, limit: int) -> Sequence[tuple[str, Version]]:
         """Return versions of all tenants by the index of their keys."""

@@ -1,4 +1,4 @@
-"""Which formats are spoken: Accept, Content-Type, _format and Prefer (D-69, D-71, D-74)."""
+"""Which formats are spoken: Accept, Content-Type, _format and Prefer (D-69, D-71, D-74, D-358)."""
 
 from __future__ import annotations
 

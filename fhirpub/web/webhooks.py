@@ -11,7 +11,7 @@ from fhirpub.interactions.update import check_precondition
 from fhirpub.storage.webhook_contract import Endpoint
 from fhirpub.web.base import BaseHandler
 from fhirpub.web.body_handler import BodyHandler
-from fhirpub.web.media import check_json
+from fhirpub.web.media import NotAcceptable, check_json, is_xml
 from fhirpub.webhooks import presenting
 from fhirpub.webhooks.delivery_log import DeliveryLog
 from fhirpub.webhooks.endpoints import Administration, Check, Disclosed
@@ -47,8 +47,10 @@ class WebhooksHandler(BaseHandler):
         return (_READ if reading else _WRITE) in self.caller.scopes
 
     def check_format(self) -> None:
-        """Answer in plain JSON, to whoever accepts any JSON."""
+        """Answer in plain JSON, to whoever accepts any JSON; it is not FHIR, and has no XML."""
         super().check_format()
+        if is_xml(self.answer_type):
+            raise NotAcceptable("spoken here is application/json")
         self.answer_type = "application/json"
 
     async def endpoint(self, endpoint_id: str) -> Endpoint:

@@ -284,6 +284,17 @@ def test_a_body_that_is_not_json_or_too_large_is_refused(lab: Integrator) -> Non
     assert lab.request("POST", ENDPOINTS, b" " * 65_537).status == 413
 
 
+@pytest.mark.parametrize(
+    ("accept", "status"),
+    [("application/json", 200), ("*/*", 200), ("application/fhir+json", 200), ("text/xml", 406)],
+)
+def test_answers_are_plain_json(accept: str, status: int, lab: Integrator) -> None:
+    answer = lab.get(ENDPOINTS, Accept=accept)
+
+    assert answer.status == status
+    assert status != 200 or answer.headers["content-type"] == "application/json"
+
+
 def test_a_tenant_has_so_many_endpoints_at_most(lab: Integrator, receiver: Receiver) -> None:
     statuses = [
         lab.request("POST", ENDPOINTS, {"url": receiver.url}).status for _number in range(4)

@@ -19,6 +19,15 @@ from fhirpub.testing.service import Integrator, RunningService
 TEXT = (Path(__file__).parents[2] / "docs" / "integrators.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```sh\n(.*?)^```$", TEXT, re.DOTALL | re.MULTILINE)
 
+
+def block(word: str) -> str:
+    """Return the block with a word in it."""
+    return str(next(each for each in BLOCKS if word in each))
+
+
+APART = ("amended.xml", "prescription.json")
+FIRST = [each for each in BLOCKS if not any(word in each for word in APART)]
+
 pytestmark = pytest.mark.skipif(shutil.which("curl") is None, reason="the guide needs curl")
 
 
@@ -58,16 +67,19 @@ def test_the_guide_publishes_reads_updates_and_finds_a_report(
     service: RunningService, tmp_path: Path
 ) -> None:
     lab = service.integrator()
-    settings, _token, keep, publish, *others, _prescribe = BLOCKS
+    settings, _token, keep, publish, read, *others = FIRST
     known = given(lab)
     published = followed([settings, keep, publish], tmp_path, known)
     known["ID"] = re.findall(r"DiagnosticReport/([^/]+)/_history/1", published)[0]
 
-    rest = followed([settings, keep, *others], tmp_path, known)
+    rest = followed([settings, keep, read, *others], tmp_path, known)
 
     assert published.startswith("HTTP/1.1 201")
     assert re.findall(r"HTTP/1.1 (\d+)", rest) == ["200", "204", "204"]
     assert json.loads(rest.splitlines()[-1])["total"] == 1
+    amended = followed([settings, keep, read, block("amended.xml")], tmp_path, known)
+    assert re.findall(r"HTTP/1.1 (\d+)", amended) == ["200", "204"]
+    assert '<conclusion value="Hemoglobin 13.2 g/dL, confirmed"/>' in amended
 
 
 def test_the_guides_report_causes_no_remark(service: RunningService, tmp_path: Path) -> None:
@@ -83,9 +95,11 @@ def test_the_guides_report_causes_no_remark(service: RunningService, tmp_path: P
 def test_the_guides_other_types_are_served_when_they_are_turned_on(tmp_path: Path) -> None:
     (turned_on,) = re.findall(r"^```toml\n(.*?)^```$", TEXT, re.DOTALL | re.MULTILINE)
     enabled = tomllib.loads(turned_on)["plugins"]["enabled"]
-    settings, _token, keep, *_rest, prescribe = BLOCKS
+    settings, _token, keep, *_rest = BLOCKS
     with RunningService(tmp_path, config=Config(plugins=PluginsConfig(enabled=enabled))) as on:
-        prescribed = followed([settings, keep, prescribe], tmp_path, given(on.integrator()))
+        prescribed = followed(
+            [settings, keep, block("prescription.json")], tmp_path, given(on.integrator())
+        )
 
     assert prescribed.startswith("HTTP/1.1 201")
 
@@ -107,6 +121,8 @@ def test_the_guides_table_of_other_types_is_what_their_plugins_declare() -> None
 
 def test_the_guides_author_is_what_its_prescription_tells() -> None:
     (author,) = re.findall(r'^```json\n(\{"author_type".*?)^```$', TEXT, re.DOTALL | re.MULTILINE)
-    body = json.loads(BLOCKS[-1].partition("<<'JSON'\n")[2].partition("\nJSON\n")[0])
+    body = json.loads(
+        block("prescription.json").partition("<<'JSON'\n")[2].partition("\nJSON\n")[0]
+    )
 
     assert author_of(body["parameter"][1]["resource"]) == json.loads(author)
