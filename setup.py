@@ -36,9 +36,10 @@ setup(
             "valuesets/*.json",
             "xml/*.json",
             "events/*.json",
+            "source/*.json",
             "README.md",
         ],
-        "fhirpub.cli": ["sample/*"],
+        "fhirpub.cli": ["sample/*", "plugin_template/*"],
         **{name: ["*.json"] for name in SHELF},
     },
     # Every lower bound has a reason: it is the first release with what we rely on.

@@ -17,7 +17,7 @@ from pymongo import MongoClient
 from fhirpub.app import opened_store
 from fhirpub.config import Config, StorageConfig
 from fhirpub.storage import mongodb, sqlite
-from fhirpub.storage.contract import Store
+from fhirpub.storage.store import Store
 from fhirpub.tenant import Tenant
 from fhirpub.testing.store_contract import LAB, a_blob, a_key, a_version, successor
 
@@ -108,7 +108,7 @@ def test_the_addresses_in_the_guide_are_understood_and_overrule_nothing() -> Non
     ],
 )
 def test_what_the_guide_says_can_be_seen_is_in_the_sources(sentence: str) -> None:
-    sources = sorted((ROOT / "fhirpub").glob("*/*.py"))
+    sources = sorted((ROOT / "fhirpub").rglob("*.py"))
     text = " ".join(each.read_text(encoding="utf-8") for each in sources)
 
     assert sentence in re.sub(r'"\s+f?"', "", text)
