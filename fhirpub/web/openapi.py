@@ -16,10 +16,12 @@ from fhirpub.web.media import FHIR_JSON, FHIR_XML
 from fhirpub.web.openapi_bodies import body_of, own_schemas
 from fhirpub.web.openapi_operations import OPERATIONS, Operation, Success
 from fhirpub.web.openapi_parameters import HEADERS, PARAMETERS, search_parameters
+from fhirpub.web.openapi_webhooks import WEBHOOK_OPERATIONS
 from fhirpub.web.routes import Route, routes
 from fhirpub.web.services import Services
 
-SECURITY = "oauth2"
+_TABLE = OPERATIONS | WEBHOOK_OPERATIONS
+_OAUTH, _BEARER = "oauth2", "bearer"
 _SERVED = ("Binary", "Bundle", "CapabilityStatement", "OperationDefinition", "OperationOutcome")
 _JSON = "application/json"
 _ABOUT = """\
@@ -64,13 +66,20 @@ def document(services: Services) -> JsonObject:
             "parameters": PARAMETERS,
             "headers": HEADERS,
             "responses": {_named(each): _refusal(each, "OperationOutcome") for each in _REFUSALS},
-            "securitySchemes": {SECURITY: _security(services)},
+            "securitySchemes": {
+                _OAUTH: _credentials(services),
+                _BEARER: {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "description": "The same token, for a client that has one already.",
+                },
+            },
         },
         "tags": [{"name": each} for each in dict.fromkeys(_tag(route) for route in table)],
     }
 
 
-def _security(services: Services) -> JsonObject:
+def _credentials(services: Services) -> JsonObject:
     scopes = {
         f"system/{name}.{letters}": meaning
         for name in services.types
@@ -81,6 +90,8 @@ def _security(services: Services) -> JsonObject:
             ("s", f"find a {name}"),
         )
     }
+    scopes["webhooks.read"] = "read endpoints of webhooks, and what was sent"
+    scopes["webhooks.write"] = "change and try endpoints, and send again"
     return {
         "type": "oauth2",
         "description": "Scopes count where `[auth] enforce_scopes` is true.",
@@ -100,7 +111,7 @@ def _paths(table: Iterable[Route], services: Services) -> JsonObject:
     names = Counter(_operation_id(route) for route in table)
     paths: dict[str, JsonObject] = {}
     for route in table:
-        operation = OPERATIONS[route.handler, route.method]
+        operation = _TABLE[route.handler, route.method]
         path = paths.setdefault(route.path.replace("{}", "{{{}}}").format(*operation.blanks), {})
         described = _described(operation, route, services)
         if names[described["operationId"]] > 1 and route.path.startswith("/fhir/"):
@@ -110,11 +121,11 @@ def _paths(table: Iterable[Route], services: Services) -> JsonObject:
 
 
 def _operation_id(route: Route) -> str:
-    return OPERATIONS[route.handler, route.method].name + route.type_name
+    return _TABLE[route.handler, route.method].name + route.type_name
 
 
 def _tag(route: Route) -> str:
-    return OPERATIONS[route.handler, route.method].tag.replace("{type}", route.type_name)
+    return _TABLE[route.handler, route.method].tag.replace("{type}", route.type_name)
 
 
 def _described(operation: Operation, route: Route, services: Services) -> JsonObject:
@@ -127,7 +138,9 @@ def _described(operation: Operation, route: Route, services: Services) -> JsonOb
             *map(_blank, operation.blanks[: route.path.count("{}")]),
             *_parameters(operation, route, services),
         ],
-        "security": [{SECURITY: _scopes(route)}] if route.handler.requires_token else [],
+        "security": [{_OAUTH: _scopes(operation, route)}, {_BEARER: []}]
+        if route.handler.requires_token
+        else [],
         "requestBody": body_of(operation.body, services, route.type_name),
         "responses": {
             **{
@@ -140,12 +153,11 @@ def _described(operation: Operation, route: Route, services: Services) -> JsonOb
     return {name: value for name, value in said.items() if value or name == "security"}
 
 
-def _scopes(route: Route) -> list[str]:
-    return [f"system/{route.type_name}.{route.handler.scope}"] if _is_scoped(route) else []
-
-
-def _is_scoped(route: Route) -> bool:
-    return bool(route.handler.scope) and not route.handler.belongs_to_others
+def _scopes(operation: Operation, route: Route) -> list[str]:
+    """Return the scope that is needed; what belongs to others is read with any of theirs."""
+    if operation.scope or not route.handler.scope or route.handler.belongs_to_others:
+        return [operation.scope] if operation.scope else []
+    return [f"system/{route.type_name}.{route.handler.scope}"]
 
 
 def _blank(name: str) -> JsonObject:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from fhirpub.fhir.elements import element_of
 from fhirpub.fhir.schema_components import ANY_RESOURCE, ref
 from fhirpub.fhir.strict_json import JsonObject
+from fhirpub.fhir.xml_writer import write_xml
 from fhirpub.interactions.patch_forms import OPERATIONS
 from fhirpub.plugin_api import ResourceType
 from fhirpub.web.media import FHIR_JSON, FHIR_XML, FORM
 from fhirpub.web.openapi_parameters import search_parameters
+from fhirpub.web.openapi_webhooks import WEBHOOK_BODIES, WEBHOOK_SCHEMAS
 from fhirpub.web.services import Services
 
 _TEXT: JsonObject = {"type": "string"}
@@ -19,6 +22,10 @@ _JSON = "application/json"
 
 def body_of(name: str, services: Services, type_name: str) -> JsonObject:
     """Return the body of an operation, nothing if it takes none."""
+    if name in WEBHOOK_BODIES:
+        schema = WEBHOOK_BODIES[name]
+        needed = "required" in schema or "minProperties" in schema
+        return {"required": needed, "content": {_JSON: {"schema": schema}}}
     return _BODIES[name](services, type_name) if name else {}
 
 
@@ -26,7 +33,7 @@ def own_schemas(
     types: Iterable[ResourceType], r4: Mapping[str, JsonObject]
 ) -> dict[str, JsonObject]:
     """Return the schemas by name that are not R4's; ``r4`` are those that are."""
-    own = dict(_OWN)
+    own = {**_OWN, **WEBHOOK_SCHEMAS}
     for each in types:
         own[f"Register{each.name}"] = _registration(each)
         own[f"Update{each.name}"] = _update(each, r4[each.name])
@@ -45,6 +52,25 @@ def example_of(resource_type: ResourceType) -> JsonObject:
     return {"resourceType": "Parameters", "parameter": entries}
 
 
+def _contained(resource_type: ResourceType) -> JsonObject:
+    """Return the same as one resource that contains the others, as FHIR's create takes it."""
+    if not resource_type.example:
+        return {}
+    contained = [dict(part.example) for part in resource_type.parts if part.example]
+    local = {f"{each['resourceType']}/{each['id']}": f"#{each['id']}" for each in contained}
+    own: JsonObject = _pointed(resource_type.example, local)
+    return {**own, "contained": contained}
+
+
+def _pointed(node: Any, local: Mapping[str, str]) -> Any:
+    """Return a copy with other references."""
+    if isinstance(node, Mapping):
+        return {name: _pointed(each, local) for name, each in node.items()}
+    if isinstance(node, list):
+        return [_pointed(each, local) for each in node]
+    return local.get(node, node) if isinstance(node, str) else node
+
+
 def _object(required: Iterable[str] = (), **properties: JsonObject) -> JsonObject:
     named = {"type": "object", "properties": properties}
     return {**named, "required": [*required]} if required else named
@@ -57,8 +83,8 @@ def _registered(services: Services, type_name: str) -> JsonObject:
     return _fhir(ref(f"Register{type_name}"), example_of(services.types[type_name]))
 
 
-def _created(_services: Services, type_name: str) -> JsonObject:
-    return _fhir(ref(type_name), {})
+def _created(services: Services, type_name: str) -> JsonObject:
+    return _fhir(ref(type_name), _contained(services.types[type_name]))
 
 
 def _tried(services: Services, type_name: str) -> JsonObject:
@@ -103,8 +129,13 @@ def _token_request(_services: Services, _type_name: str) -> JsonObject:
 
 
 def _fhir(schema: JsonObject, example: JsonObject) -> JsonObject:
-    said = {"schema": schema, **({"example": example} if example else {})}
-    return {"required": True, "content": {FHIR_JSON: said, FHIR_XML: {}}}
+    if not example:
+        return {"required": True, "content": {FHIR_JSON: {"schema": schema}, FHIR_XML: {}}}
+    content = {
+        FHIR_JSON: {"schema": schema, "example": example},
+        FHIR_XML: {"example": write_xml(example).decode()},
+    }
+    return {"required": True, "content": content}
 
 
 _BODIES: dict[str, Callable[[Services, str], JsonObject]] = {

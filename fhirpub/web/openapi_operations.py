@@ -45,7 +45,8 @@ class Operation:
     """What a handler does for one method.
 
     ``refusals`` are the statuses beside those that follow from the handler's class, ``blanks``
-    the names of what the path leaves open, ``body`` the name of a body in `web/openapi_bodies.py`.
+    the names of what the path leaves open, ``body`` that of a body in `web/openapi_bodies.py`.
+    ``scope`` is one that SMART does not have.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Operation:
     blanks: tuple[str, ...] = ("id",)
     body: str = ""
     text: str = ""
+    scope: str = ""
     tag: str = "{type}"
     refuses_in: str = "OperationOutcome"
 

@@ -7,8 +7,12 @@ from fhirpub.interactions.history import BELOW
 from fhirpub.interactions.search import CURSOR
 from fhirpub.web.media import FHIR_JSON, FHIR_XML
 from fhirpub.web.services import Services
+from fhirpub.webhooks.delivery_log import SHOWN_STATES
 
 _TEXT: JsonObject = {"type": "string"}
+_MOMENT: JsonObject = {"type": "string", "format": "date-time"}
+_PAGE: JsonObject = {"type": "integer", "minimum": 0, "maximum": 100}
+_SEQUENCE: JsonObject = {"type": "integer", "minimum": 0, "maximum": 10**15}
 _COUNT: JsonObject = {"type": "integer", "minimum": 0, "maximum": 999_999_999}
 
 
@@ -39,6 +43,13 @@ PARAMETERS: dict[str, JsonObject] = {
         _query("_count", "The most entries of a page.", _COUNT),
         _query(BELOW, "Where a page begins; taken from the link to it.", _COUNT),
         _query(CURSOR, "Where a page begins; taken from the link to it.", _TEXT),
+        _query("status", "What became of a delivery.", {"enum": [*SHOWN_STATES]}),
+        _query("event_type", "The name of an event.", _TEXT),
+        _query("since", "From this moment on.", _MOMENT),
+        _query("until", "Before this moment.", _MOMENT),
+        _query("limit", "The most entries of a page.", _PAGE),
+        _query("before", "Where a page begins; taken from `next`.", _SEQUENCE),
+        _query("after_seq", "The sequence of the last event that the client has.", _SEQUENCE),
         _header("If-Match", "The version that is to be updated; else 412.", 'W/"1"'),
         _header("If-None-Match", "The version that the client has; then 304.", 'W/"1"'),
         _header(
@@ -66,7 +77,10 @@ HEADERS: dict[str, JsonObject] = {
     "Location": _answered("The address of the version.", {"type": "string", "format": "uri"}),
     "Content-Range": _answered("Which bytes these are, of how many."),
     "WWW-Authenticate": _answered("How to authenticate (RFC 6750)."),
-    "Retry-After": _answered("Seconds to wait.", {"type": "integer", "minimum": 0}),
+    "Retry-After": {
+        "description": "Seconds to wait.",
+        "schema": {"type": "integer", "minimum": 0},
+    },
 }
 
 
