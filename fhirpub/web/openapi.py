@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from http import HTTPStatus
-from typing import Any
 
 import fhirpub
 from fhirpub.fhir.schema_components import components, ref
@@ -107,13 +106,13 @@ def _credentials(services: Services) -> JsonObject:
 # Paths.
 
 
-def _paths(table: Iterable[Route], services: Services) -> JsonObject:
+def _paths(table: Sequence[Route], services: Services) -> JsonObject:
     names = Counter(_operation_id(route) for route in table)
     paths: dict[str, JsonObject] = {}
     for route in table:
         operation = _TABLE[route.handler, route.method]
         path = paths.setdefault(route.path.replace("{}", "{{{}}}").format(*operation.blanks), {})
-        described = _described(operation, route, services)
+        described = _described(operation, route, services, table)
         if names[described["operationId"]] > 1 and route.path.startswith("/fhir/"):
             described["operationId"] += "OfFhir"
         path[route.method.lower()] = described
@@ -128,7 +127,9 @@ def _tag(route: Route) -> str:
     return _TABLE[route.handler, route.method].tag.replace("{type}", route.type_name)
 
 
-def _described(operation: Operation, route: Route, services: Services) -> JsonObject:
+def _described(
+    operation: Operation, route: Route, services: Services, table: Sequence[Route]
+) -> JsonObject:
     said: JsonObject = {
         "operationId": _operation_id(route),
         "summary": operation.summary.replace("{type}", route.type_name),
@@ -144,7 +145,7 @@ def _described(operation: Operation, route: Route, services: Services) -> JsonOb
         "requestBody": body_of(operation.body, services, route.type_name),
         "responses": {
             **{
-                str(status): _success(each, route.type_name)
+                str(status): _success(each, route, table)
                 for status, each in operation.successes.items()
             },
             **{str(each): _refused(each, operation) for each in _refusals(operation, route)},
@@ -234,17 +235,32 @@ def _refusal(status: int, schema: str) -> JsonObject:
     }
 
 
-def _success(success: Success, type_name: str) -> JsonObject:
-    names = [each.replace("{type}", type_name) for each in success.schemas]
-    contents: dict[str, Any] = {
+def _success(success: Success, route: Route, table: Iterable[Route]) -> JsonObject:
+    names = [each.replace("{type}", route.type_name) for each in success.schemas]
+    contents: dict[str, Callable[[], JsonObject]] = {
         "fhir": lambda: _fhir(names),
         "json": lambda: {_JSON: {"schema": _one_of(names)}},
         "document": lambda: {**_fhir(names), "*/*": {}},
         "empty": dict,
     }
-    content = contents[success.form]()
-    answer = {"description": success.text, "headers": _headers(success.headers)}
-    return {**answer, "content": content} if content else answer
+    said = {
+        "description": success.text,
+        "headers": _headers(success.headers),
+        "content": contents[success.form](),
+        "links": _links(success, route, table),
+    }
+    return {name: value for name, value in said.items() if value}
+
+
+def _links(success: Success, route: Route, table: Iterable[Route]) -> JsonObject:
+    """Return the operations that what was made can be asked for with its id."""
+    base = route.path.removesuffix("/$register") + "/{}"
+    return {
+        name: {"operationId": name, "parameters": {"id": f"$response.body#{success.id_at}"}}
+        for each in table
+        if success.id_at and each.path.startswith(base) and each.path.count("{}") == 1
+        for name in (_operation_id(each),)
+    }
 
 
 def _fhir(names: list[str]) -> JsonObject:

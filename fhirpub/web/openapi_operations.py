@@ -38,6 +38,8 @@ class Success:
     form: Form = "fhir"
     schemas: tuple[str, ...] = ()
     headers: tuple[str, ...] = ()
+    id_at: str = ""
+    """Where the id stands of what was made, as a JSON pointer: links lead from there on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,6 +152,7 @@ OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
                 "an OperationOutcome for `return=OperationOutcome`.",
                 schemas=("Registered", "OperationOutcome"),
                 headers=_WRITTEN,
+                id_at="/parameter/0/resource/id",
             )
         },
         refusals=(406, 422),
@@ -166,6 +169,7 @@ OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
                 "see `$register` for what `Prefer` changes.",
                 schemas=("{type}", "OperationOutcome"),
                 headers=_WRITTEN,
+                id_at="/id",
             )
         },
         refusals=(406, 422),

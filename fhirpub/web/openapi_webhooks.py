@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from fhirpub.fhir.schema_components import ref
@@ -48,7 +49,7 @@ WEBHOOK_OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
     (webhooks.AddEndpointHandler, "POST"): _operation(
         "addEndpoint",
         "Add an endpoint",
-        _told("DisclosedEndpoint", "ETag", "Location"),
+        replace(_told("DisclosedEndpoint", "ETag", "Location"), id_at="/id"),
         422,
         text="Its secret and its token are shown this once.",
         status=201,
