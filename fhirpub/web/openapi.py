@@ -19,7 +19,12 @@ from fhirpub.web.openapi_webhooks import WEBHOOK_OPERATIONS
 from fhirpub.web.routes import Route, routes
 from fhirpub.web.services import Services
 
-_TABLE = OPERATIONS | WEBHOOK_OPERATIONS
+TABLE = OPERATIONS | WEBHOOK_OPERATIONS
+"""What every handler does, by its class and method."""
+_BLANKS = {
+    "id": {"pattern": "^[A-Za-z0-9.-]{1,64}$"},
+    "version": {"pattern": "^[0-9]{1,16}$"},
+}
 _OAUTH, _BEARER = "oauth2", "bearer"
 _SERVED = ("Binary", "Bundle", "CapabilityStatement", "OperationDefinition", "OperationOutcome")
 _JSON = "application/json"
@@ -110,7 +115,7 @@ def _paths(table: Sequence[Route], services: Services) -> JsonObject:
     names = Counter(_operation_id(route) for route in table)
     paths: dict[str, JsonObject] = {}
     for route in table:
-        operation = _TABLE[route.handler, route.method]
+        operation = TABLE[route.handler, route.method]
         path = paths.setdefault(route.path.replace("{}", "{{{}}}").format(*operation.blanks), {})
         described = _described(operation, route, services, table)
         if names[described["operationId"]] > 1 and route.path.startswith("/fhir/"):
@@ -120,11 +125,11 @@ def _paths(table: Sequence[Route], services: Services) -> JsonObject:
 
 
 def _operation_id(route: Route) -> str:
-    return _TABLE[route.handler, route.method].name + route.type_name
+    return TABLE[route.handler, route.method].name + route.type_name
 
 
 def _tag(route: Route) -> str:
-    return _TABLE[route.handler, route.method].tag.replace("{type}", route.type_name)
+    return TABLE[route.handler, route.method].tag.replace("{type}", route.type_name)
 
 
 def _described(
@@ -162,8 +167,7 @@ def _scopes(operation: Operation, route: Route) -> list[str]:
 
 
 def _blank(name: str) -> JsonObject:
-    pattern = "^[0-9]{1,16}$" if name == "version" else "^[A-Za-z0-9.-]{1,64}$"
-    schema = {"type": "string", "pattern": pattern}
+    schema = {"type": "string", **_BLANKS.get(name, {})}
     return {"name": name, "in": "path", "required": True, "schema": schema}
 
 

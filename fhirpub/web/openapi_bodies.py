@@ -109,18 +109,10 @@ def _updated(services: Services, type_name: str) -> JsonObject:
 
 def _searched(services: Services, type_name: str) -> JsonObject:
     declared = search_parameters(services, type_name)
-    return {
-        "content": {
-            FORM: {
-                "schema": _object(
-                    **{
-                        each["name"]: {"description": each["description"], **each["schema"]}
-                        for each in declared
-                    }
-                )
-            }
-        }
+    fields = {
+        each["name"]: {"description": each["description"], **each["schema"]} for each in declared
     }
+    return {"required": True, "content": {FORM: {"schema": _object(**fields)}}}
 
 
 def _token_request(_services: Services, _type_name: str) -> JsonObject:

@@ -38,7 +38,11 @@ PARAMETERS: dict[str, JsonObject] = {
             {"type": "string", "enum": ["json", "xml", FHIR_JSON, FHIR_XML]},
         ),
         _query("_pretty", "`true`: in lines, for people.", _TEXT),
-        _query("_summary", "`true`, `text`, `data` or `false`: a part of the resource.", _TEXT),
+        _query(
+            "_summary",
+            "A part of the resource.",
+            {"type": "string", "enum": ["true", "text", "data", "false"]},
+        ),
         _query("_elements", "The elements that are wanted, separated by commas.", _TEXT),
         _query("_count", "The most entries of a page.", _COUNT),
         _query(BELOW, "Where a page begins; taken from the link to it.", _COUNT),
