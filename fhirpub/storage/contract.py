@@ -49,11 +49,15 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Blob:
-    """A document's bytes. ``sha256`` is of ``data``, in lower-case hex, and is its name."""
+    """A document's bytes. ``sha256`` is of ``data``, in lower-case hex, and is its name.
+
+    ``title`` is what its sender calls it, or empty.
+    """
 
     sha256: str
     content_type: str
     data: bytes
+    title: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +143,8 @@ class Resources(ABC):
 
         ``blobs`` are the documents that it names and that may not be kept yet: they are durable
         before the version can be read. Bytes that are kept already change nothing, but count as
-        fresh for :meth:`sweep_blobs`; the content type that came first stays. Those of a refused
-        version may or may not be kept.
+        fresh for :meth:`sweep_blobs`; content type and title that came first stay. Those of a
+        refused version may or may not be kept.
 
         False: the key (id, version) is taken, whoever took it. Of any number of racing calls
         for one key exactly one gets True. When True is returned the version, its response,

@@ -114,6 +114,7 @@ def _blob_document(tenant: str, blob: Blob, *, now: int) -> dict[str, Any]:
         "tenant": tenant,
         "sha256": blob.sha256,
         "content_type": blob.content_type,
+        "title": blob.title,
         "loose": True,
         "added": now,
     }
@@ -131,7 +132,8 @@ def blob_refreshed(blob: Document) -> UpdateOne:
 
 def blob_of(document: Document) -> Blob:
     """Return the blob of a document."""
-    return Blob(document["sha256"], document["content_type"], document["data"])
+    d = document
+    return Blob(d["sha256"], d["content_type"], d["data"], d.get("title", ""))
 
 
 def tenant_document(tenant: Tenant) -> dict[str, Any]:

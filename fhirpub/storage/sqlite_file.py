@@ -192,7 +192,9 @@ class Addition:
         state = (v.status, v.created, v.updated, " ".join(v.documents), size)
         self.row = (*identity, *state, v.events, v.body, v.response, v.parts)
         self.blobs = {
-            (tenant, each.sha256): (tenant, each.sha256, each.content_type, len(each.data), now)
+            (tenant, each.sha256): (
+                *(tenant, each.sha256, each.content_type, len(each.data), now, each.title),
+            )
             for each in blobs
         }
         self.data = {(tenant, each.sha256): each.data for each in blobs}

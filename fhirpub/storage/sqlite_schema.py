@@ -66,6 +66,7 @@ _TABLES = (
         tenant TEXT NOT NULL,
         sha256 TEXT NOT NULL,
         content_type TEXT NOT NULL,
+        title TEXT NOT NULL,
         size INTEGER NOT NULL,
         added INTEGER NOT NULL,
         named INTEGER NOT NULL,
@@ -123,7 +124,11 @@ _TABLES = (
 
 _STEPS = {
     0: (*_TABLES, f"PRAGMA application_id = {APPLICATION_ID}"),
-    1: (*webhooks.TABLES, webhooks.FILL),
+    1: (
+        "ALTER TABLE blob ADD COLUMN title TEXT NOT NULL DEFAULT ''",
+        *webhooks.TABLES,
+        webhooks.FILL,
+    ),
     SCHEMA_VERSION: (),
 }
 """What makes a file of this release of one without tables, and of each older one."""
@@ -153,9 +158,11 @@ WALK = (
     "WHERE (id, version) > (?, ?) ORDER BY id, version LIMIT ?"
 )
 _NAMED = "WHERE tenant = ? AND sha256 IN (SELECT value FROM json_each(?))"
-BLOBS = f"SELECT sha256, content_type, data FROM blob JOIN blob_bytes USING (number) {_NAMED}"
+BLOBS = (
+    f"SELECT sha256, content_type, data, title FROM blob JOIN blob_bytes USING (number) {_NAMED}"
+)
 BLOB_IF_SMALL = f"""
-    SELECT sha256, content_type, iif(size <= {SMALL_BYTES}, data, NULL)
+    SELECT sha256, content_type, iif(size <= {SMALL_BYTES}, data, NULL), title
     FROM blob JOIN blob_bytes USING (number) WHERE tenant = ? AND sha256 = ?
 """
 SWEEP = """
@@ -251,9 +258,9 @@ def add_versions(count: int) -> str:
 def add_blobs(count: int) -> str:
     """Return the statement that keeps so many blobs and returns their numbers, old or new."""
     return (
-        "INSERT INTO blob (tenant, sha256, content_type, size, added, named) "
+        "INSERT INTO blob (tenant, sha256, content_type, size, added, title, named) "
         "SELECT *, EXISTS (SELECT 1 FROM document WHERE tenant = column1 AND sha256 = column2) "
-        f"FROM (VALUES {', '.join(['(?, ?, ?, ?, ?)'] * count)}) WHERE true "
+        f"FROM (VALUES {', '.join(['(?, ?, ?, ?, ?, ?)'] * count)}) WHERE true "
         "ON CONFLICT (tenant, sha256) DO UPDATE SET added = max(added, excluded.added) "
         "RETURNING tenant, sha256, number"
     )

@@ -111,7 +111,7 @@ async def reopening(make: Callable[[], Store]) -> AsyncGenerator[Reopen]:
 def a_blob(data: bytes | None = None, content_type: str = "application/pdf") -> Blob:
     """Return a document of these or of random bytes."""
     data = os.urandom(100) if data is None else data
-    return Blob(hashlib.sha256(data).hexdigest(), content_type, data)
+    return Blob(hashlib.sha256(data).hexdigest(), content_type, data, "Blood count")
 
 
 def a_client(**changes: Any) -> Client:
@@ -764,7 +764,7 @@ class _BlobContract:
         blob = a_blob()
         await keep(store, LAB, [blob])
 
-        await keep(store, LAB, [replace(blob, content_type="text/plain")])
+        await keep(store, LAB, [replace(blob, content_type="text/plain", title="Another")])
 
         assert await store.blobs(LAB, [blob.sha256]) == {blob.sha256: blob}
 
