@@ -31,7 +31,7 @@ from fhirpub.logs import configure, logger, where
 from fhirpub.plugin_loader import load_with_owners
 from fhirpub.plugin_schemas import compiled
 from fhirpub.storage import mongodb, sqlite
-from fhirpub.storage.contract import Store
+from fhirpub.storage.store import Store
 from fhirpub.web.body_room import BodyRoom
 from fhirpub.web.body_watch import BodyWatch
 from fhirpub.web.front import Front

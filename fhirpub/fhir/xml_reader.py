@@ -44,6 +44,8 @@ _HEAD_BYTES = 256
 _WHOLE = re.compile(r"[+-]?(?:0|[1-9][0-9]{0,17})")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _BOOLEANS = {"true": True, "false": False}
+_MOST_SIGNS = 2 * MAX_NODES
+"""Most signs of an element's beginning or end, and of an attribute: each costs memory to parse."""
 _BLANK = " \t\r\n"
 _MOST_ATTRIBUTES = 64
 _DEEPEST_NARRATIVE = 256
@@ -81,7 +83,7 @@ def _parsed(raw: bytes) -> etree._Element:
         raise InvalidContent.because("the body must be UTF-8, and say so if it says anything")
     if b"<!DOCTYPE" in raw:  # so that there are no entities either: nothing grows, nothing loads
         raise InvalidContent.because("the body must not have a document type (DTD)")
-    if raw.count(b"<") > 2 * MAX_NODES:
+    if max(raw.count(b"<"), raw.count(b"=")) > _MOST_SIGNS:
         raise InvalidContent.because("the body holds too many values")
     parser = etree.XMLParser(
         encoding="utf-8",

@@ -14,6 +14,7 @@ from pymongo import UpdateOne
 
 from fhirpub.errors import InvalidContent, TooLarge
 from fhirpub.storage.contract import Blob, Client, ClientSecret, SigningKey, Version
+from fhirpub.storage.mongodb_schema import NO_EVENTS
 from fhirpub.tenant import Tenant
 
 Document = Mapping[str, Any]
@@ -76,6 +77,8 @@ def _version_document(nonce: ObjectId, tenant: str, version: Version) -> dict[st
     }
     if v.documents:  # absent otherwise: the index over it has entries for those that name some
         document["documents"] = v.documents
+    if v.events != NO_EVENTS:  # so too; False once they are relayed
+        document["unrelayed"] = True
     return document
 
 

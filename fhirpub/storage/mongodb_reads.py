@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
@@ -21,7 +20,13 @@ from fhirpub.storage.mongodb_documents import (
     version_of,
 )
 from fhirpub.storage.mongodb_outcomes import answer, within
-from fhirpub.storage.mongodb_schema import VERSION_KEY, Pipeline, Records, page_and_total
+from fhirpub.storage.mongodb_schema import (
+    VERSION_KEY,
+    Pipeline,
+    Records,
+    by_keys,
+    page_and_total,
+)
 from fhirpub.storage.paging import FEW, page_without_search
 
 Cursor = AsyncIOMotorCursor[dict[str, Any]] | AsyncIOMotorCommandCursor[dict[str, Any]]
@@ -47,7 +52,7 @@ class Reads:
         self._latest: GroupedReads[str, Document] = GroupedReads(
             self._fetch_latest, deadline_seconds=seconds
         )
-        self._small_blobs: GroupedReads[str, Document] = GroupedReads(
+        self._small_blobs: GroupedReads[tuple[str, ...], Sequence[Document]] = GroupedReads(
             self._fetch_small_blobs, deadline_seconds=seconds
         )
         self._exact: GroupedReads[Key, Document] = GroupedReads(
@@ -107,21 +112,25 @@ class Reads:
 
     async def blobs(self, tenant: str, names: Collection[str]) -> Mapping[str, Blob]:
         """Return blobs: small ones together with what others ask for, large ones by themselves."""
-        missing = {blob_id(tenant, each) for each in names}
-        found: list[Document | None] = []
-        if len(missing) <= FEW:
-            found += await asyncio.gather(*map(self._small_blobs.get, missing))
-            missing -= {each["_id"] for each in found if each is not None}
-        if missing:
-            wanted = {"_id": {"$in": list(missing)}}
+        ids = tuple({blob_id(tenant, each) for each in names})
+        found: list[Document] = []
+        if 0 < len(ids) <= FEW:
+            found += await self._small_blobs.get(ids) or ()
+        left = set(ids) - {each["_id"] for each in found}
+        if left:
+            wanted = {"_id": {"$in": list(left)}}
             found += await self._answer(lambda: self._blobs.find(wanted))
-        return {each["sha256"]: blob_of(each) for each in found if each is not None}
+        return {each["sha256"]: blob_of(each) for each in found}
 
-    async def _fetch_small_blobs(self, ids: Collection[str]) -> Mapping[str, Document]:
+    async def _fetch_small_blobs(
+        self, groups: Collection[tuple[str, ...]]
+    ) -> Mapping[tuple[str, ...], Sequence[Document]]:
+        ids = {each for group in groups for each in group}
         small = {"$expr": {"$lte": [{"$binarySize": "$data"}, _SMALL]}}
         wanted = {"_id": {"$in": list(ids)}, **small}
         found = await self._answer(lambda: self._blobs.find(wanted))
-        return {each["_id"]: each for each in found}
+        by_id = {each["_id"]: each for each in found}
+        return {group: [by_id[each] for each in group if each in by_id] for group in groups}
 
     async def walk(self, after: Key, limit: int) -> Sequence[tuple[str, Version]]:
         """Return versions of all tenants by the index of their keys."""
@@ -147,11 +156,8 @@ class Reads:
     async def _fetch_exact(self, keys: Collection[Key]) -> Mapping[Key, Document]:
         if not keys:
             return {}
-        ids: defaultdict[int, list[str]] = defaultdict(list)
-        for resource_id, version in keys:
-            ids[version].append(resource_id)
-        wanted = [{"version": version, "id": {"$in": each}} for version, each in ids.items()]
-        found = await self._answer(lambda: self._versions.find({"$or": wanted}, hint=VERSION_KEY))
+        wanted = by_keys(keys)
+        found = await self._answer(lambda: self._versions.find(wanted, hint=VERSION_KEY))
         return {(each["id"], each["version"]): each for each in found}
 
     async def _answer(self, ask: Callable[[], Cursor]) -> list[dict[str, Any]]:

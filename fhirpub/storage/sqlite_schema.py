@@ -6,14 +6,16 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cache
 
 from fhirpub.errors import ConfigurationError
+from fhirpub.storage import sqlite_webhook_schema as webhooks
 from fhirpub.storage.contract import IdentifierMatch, SearchQuery
+from fhirpub.storage.sqlite_parameters import json_list
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 APPLICATION_ID = 0x66687062
 """Marks the file as ours ("fhpb"), so that no other program's database is written to."""
 
@@ -116,7 +118,15 @@ _TABLES = (
     ) STRICT
     """,
     "CREATE TABLE probe (number INTEGER PRIMARY KEY, moment INTEGER NOT NULL) STRICT",
+    *webhooks.TABLES,
 )
+
+_STEPS = {
+    0: (*_TABLES, f"PRAGMA application_id = {APPLICATION_ID}"),
+    1: (*webhooks.TABLES, webhooks.FILL),
+    SCHEMA_VERSION: (),
+}
+"""What makes a file of this release of one without tables, and of each older one."""
 
 _FACTS = "id, version, tenant, type, system, value, status, created, updated, documents, size"
 _BYTES = ("events", "body", "response", "parts")
@@ -189,50 +199,42 @@ _AFTER = "v.updated <= :updated AND (v.updated < :updated OR v.id > :id)"
 def make_tables(connection: sqlite3.Connection) -> None:
     """Make what is missing; safe when several processes start at once.
 
-    Raises ConfigurationError for a file that another release or another program has made.
+    A file of an older release is brought to this one's tables, or stays as it is. Raises
+    ConfigurationError for a file that a newer release or another program has made.
     """
-    _has_tables(connection)  # before the file is touched
+    _found_version(connection)  # before the file is touched
     (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
     if mode != "wal":
         raise ConfigurationError("storage.url: the file system lacks what SQLite's WAL needs")
-    if _has_tables(connection):
+    if _found_version(connection) == SCHEMA_VERSION:
         return
     connection.execute("BEGIN IMMEDIATE")
     try:
-        if not _has_tables(connection):  # another process may have been quicker
-            for statement in _TABLES:
-                connection.execute(statement)
-            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        for statement in _STEPS[_found_version(connection)]:  # another may have been quicker
+            connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
         connection.execute("COMMIT")
     finally:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
 
 
-def _has_tables(connection: sqlite3.Connection) -> bool:
+def _found_version(connection: sqlite3.Connection) -> int:
+    """Return the version of the tables that are there, 0 if there are none."""
     # In this order: who sees tables that are just being made sees also what came with them.
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     if not tables:
-        return False
+        return 0
     (owner,) = connection.execute("PRAGMA application_id").fetchone()
     (found,) = connection.execute("PRAGMA user_version").fetchone()
     if owner != APPLICATION_ID:
         raise ConfigurationError("storage.url: the file is another program's database")
-    if found != SCHEMA_VERSION:
+    if found not in _STEPS:
         raise ConfigurationError(
             f"storage.url: the file has schema version {found}, "
             f"this release reads and writes version {SCHEMA_VERSION}"
         )
-    return True
-
-
-def json_list(texts: Iterable[str]) -> str:
-    """Return texts as one parameter, however many, for ``IN (SELECT value FROM json_each(?))``.
-
-    Leaves out texts with a NUL, where SQLite would cut them off: none that we keep has one.
-    """
-    return json.dumps([each for each in texts if "\0" not in each], ensure_ascii=False)
+    return int(found)
 
 
 @cache

@@ -28,7 +28,8 @@ Ordering = Literal["none", "per_resource", "strict"]
 """What waits for an earlier delivery to end: nothing, those of its resource, or all."""
 
 DeliveryState = Literal["pending", "retrying", "delivered", "dead"]
-"""Open are ``pending``, never tried, and ``retrying``; the others are ended."""
+"""Open are ``pending``, of which no attempt has come to an end, and ``retrying``; the others are
+ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +140,11 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """What came of an attempt, and what becomes of its delivery."""
+    """What came of an attempt, and what becomes of its delivery.
+
+    ``attempt`` is the one that :meth:`Dispatching.begin` put at the end of the log, filled in:
+    its ``number`` and ``begun`` say which it is. ``due`` is when an open one may be tried again.
+    """
 
     key: DeliveryKey
     attempt: Attempt
@@ -204,7 +209,8 @@ class Endpoints(ABC):
 
         They keep their place in the sequence and their log, and are pending with ``number`` 0,
         so that they get all attempts anew. Open ones that wait for a later attempt become due
-        at once, and count. ``reopened`` of the endpoint grows after that, if there was any.
+        at once, and count. ``reopened`` of the endpoint grows after that, and may if there was
+        none.
         """
 
 
@@ -218,6 +224,10 @@ class Dispatching(ABC):
     @abstractmethod
     async def put_condition(self, endpoint_id: str, condition: bytes) -> None:
         """Note the health of an endpoint; that of an unknown one is dropped."""
+
+    @abstractmethod
+    async def copy_endpoint(self, endpoint: Endpoint) -> None:
+        """Add an endpoint as it is, or replace that of its id: for moving a store."""
 
     @abstractmethod
     async def lease(
@@ -244,6 +254,10 @@ class Dispatching(ABC):
     @abstractmethod
     async def mark_relayed(self, keys: Collection[tuple[str, int]]) -> None:
         """Take versions, by id and version, from those that are unrelayed, for good."""
+
+    @abstractmethod
+    async def unrelayed_of(self, keys: Collection[tuple[str, int]]) -> frozenset[tuple[str, int]]:
+        """Return those of the versions that are unrelayed: for moving a store."""
 
     @abstractmethod
     async def ends(self, endpoints: Collection[str]) -> Mapping[str, int]:

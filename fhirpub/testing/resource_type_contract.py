@@ -10,8 +10,11 @@ from typing import Any
 import pytest
 
 from fhirpub.fhir.elements import objects_in
+from fhirpub.fhir.xml_reader import read_xml
+from fhirpub.fhir.xml_writer import write_xml
 from fhirpub.plugin_api import ResourceType
 from fhirpub.testing.service import Answer, Integrator, RunningService
+from fhirpub.web.media import FHIR_XML
 
 _SYSTEM = "https://contract.example/identifiers"
 _numbers = itertools.count()
@@ -144,6 +147,21 @@ class ResourceTypeContract:
         for name, value in sent.items():
             if name not in changed:
                 assert _without_references(read[name]) == _without_references(value), name
+
+    def test_what_was_registered_in_xml_reads_back_in_both_forms(
+        self, service: RunningService, lab: Integrator
+    ) -> None:
+        body = self.body(self.fresh_value())
+        path = f"/fhir/r4/{self.resource_type.name}/$register"
+        in_json = self.register(service.integrator(), body)
+
+        in_xml = lab.request("POST", path, write_xml(body), {"Content-Type": FHIR_XML})
+
+        here = self.path_of(in_xml)
+        read = lab.get(here).json
+        assert read_xml(lab.get(here, Accept=FHIR_XML).body) == read
+        assert read.keys() == self.resource_in(body).keys() | {"id", "meta"}
+        assert self.resource_of(in_xml).keys() == self.resource_of(in_json).keys()
 
     def test_every_part_can_be_read_under_the_id_of_its_reference(
         self, lab: Integrator, registered: Answer

@@ -429,8 +429,16 @@ def test_a_hostile_body_is_refused_at_once(case: str) -> None:
     assert time.process_time() - began < 3
 
 
-def test_too_many_elements_are_refused_before_any_is_read() -> None:
-    assert refused(HOSTILE["many elements"]) == [("", "the body holds too many values")]
+@pytest.mark.parametrize(
+    "raw",
+    [
+        HOSTILE["many elements"],
+        xml("<name " + " ".join(f"a{number} = ''" for number in range(250_000)) + "/>"),
+    ],
+    ids=["elements", "attributes"],
+)
+def test_too_much_is_refused_before_it_is_parsed(raw: bytes) -> None:
+    assert refused(raw) == [("", "the body holds too many values")]
 
 
 @pytest.mark.parametrize(("levels", "said"), [(240, ""), (260, "must not be nested")])
