@@ -28,7 +28,7 @@ from fhirpub.fhir.terminology import Terminology
 from fhirpub.interactions.capabilities import own_resources, statement
 from fhirpub.interactions.context import Context
 from fhirpub.logs import configure, logger, where
-from fhirpub.plugin_loader import load
+from fhirpub.plugin_loader import load_with_owners
 from fhirpub.plugin_schemas import compiled
 from fhirpub.storage import mongodb, sqlite
 from fhirpub.storage.store import Store
@@ -75,8 +75,9 @@ async def opened(
     ``open_store`` opens the store that it works on, by itself that of the configuration.
     Raises ConfigurationError, PluginError, StoreUnavailable.
     """
-    types = load(config.plugins.enabled)
-    schemas = compiled(types)
+    plugins = load_with_owners(config.plugins.enabled)
+    types = dict(plugins.types)
+    schemas = compiled(types, plugins.owners)
     for each in types.values():
         if config.of_type(each.name).state_flow == "clinical" and not each.state_flow:
             raise ConfigurationError(f"[{each.name.lower()}] state_flow: the type declares none")

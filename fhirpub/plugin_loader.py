@@ -82,10 +82,18 @@ def load(enabled: Sequence[str]) -> dict[str, ResourceType]:
 
     Raises PluginError with everything that is wrong, one problem a line.
     """
+    return dict(load_with_owners(enabled).types)
+
+
+def load_with_owners(enabled: Sequence[str]) -> Examination:
+    """Return what the enabled plugins add, without any problem.
+
+    Raises PluginError with everything that is wrong, one problem a line.
+    """
     found = examine(enabled)
     if found.problems:
         raise PluginError("\n".join(chain.from_iterable(found.problems.values())))
-    return dict(found.types)
+    return found
 
 
 def examine(enabled: Sequence[str]) -> Examination:
@@ -101,8 +109,8 @@ def examine(enabled: Sequence[str]) -> Examination:
         try:
             for declared in _declared_by(_source_of(name, points)):
                 found += _problems_of(declared, name, owners)
-                types.setdefault(declared.name, declared)
-                owners.setdefault(declared.name, name)
+                types.setdefault(str(declared.name), declared)
+                owners.setdefault(str(declared.name), name)
         except PluginError as problem:
             found += str(problem).splitlines()
         if found:
@@ -213,7 +221,7 @@ def _resource_types(answers: Sequence[Any], where: str) -> Sequence[ResourceType
 
 
 def _problems_of(declared: ResourceType, plugin: str, owners: Mapping[str, str]) -> Iterator[str]:
-    other = owners.get(declared.name)
+    other = owners.get(str(declared.name))
     if other is not None:
         yield f"plugin {plugin}: {declared.name} is already added by plugin {other}"
     for problem in _malformed(declared) or _contradictions(declared):
@@ -257,19 +265,34 @@ def _malformed(declared: ResourceType) -> list[str]:
             found += [f"{field} holds {each!r}, which cannot be a name" for each in strange]
         else:
             found.append(f"{field} must be a {kind.__name__}, not {type(value).__name__}")
+    return [*found, *_malformed_others(declared), *_malformed_parts(declared.parts)]
+
+
+def _malformed_others(declared: Any) -> Iterator[str]:
     for field in ("rules", "events"):
         if not callable(getattr(declared, field)):
-            found.append(f"{field} must be a function")
-    flow: Any = declared.state_flow
+            yield f"{field} must be a function"
+    flow, schemas = declared.state_flow, declared.schemas
     if not isinstance(flow, Mapping) or not all(isinstance(e, frozenset) for e in flow.values()):
-        found.append("state_flow must be a dict of a frozenset for each status")
-    schemas: Any = declared.schemas
+        yield "state_flow must be a dict of a frozenset for each status"
     if not isinstance(schemas, Mapping):
-        found.append(f"schemas must be a dict by type name, not {type(schemas).__name__}")
-    parts: Any = declared.parts
+        yield f"schemas must be a dict by type name, not {type(schemas).__name__}"
+    elif not all(_matches(_TYPE, each) for each in schemas):
+        yield "schemas must have the names of FHIR types as keys"
+    if not isinstance(declared.profile, str):
+        yield "profile must be a string"
+
+
+def _malformed_parts(parts: Any) -> Iterator[str]:
     if not isinstance(parts, tuple) or not all(isinstance(each, Part) for each in parts):
-        found.append("parts must be a tuple of Part")
-    return found
+        yield "parts must be a tuple of Part"
+        return
+    for part in parts:
+        for field in ("name", "type", "referred_by"):
+            if not isinstance(getattr(part, field), str):
+                yield f"part {part.name}: {field} must be a string"
+        if not callable(part.rules):
+            yield f"part {part.name}: rules must be a function"
 
 
 def _contradictions(declared: ResourceType) -> list[str]:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
+import importlib
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from fhirpub.errors import PluginError
+from fhirpub.plugin_api import Part, ResourceType
 from fhirpub.plugin_loader import PluginSource, available, load
 
 GOOD_TYPE = """ResourceType(
@@ -359,3 +364,25 @@ def test_a_plugin_for_another_version_is_not_available(install: Install) -> None
     install("flags", declaring(), group="fhirpub.plugins.v2")
 
     assert "flags" not in {each.name for each in available()}
+
+
+STRANGE: tuple[Any, ...] = (None, 7, "x", ["x"], {7: 7}, frozenset({7}), ("x", 7))
+
+
+@pytest.mark.parametrize("declared", [ResourceType, Part])
+def test_whatever_a_field_holds_is_told_in_a_sentence_or_does_no_harm(
+    install: Install, declared: type[Any]
+) -> None:
+    fields = [each.name for each in dataclasses.fields(declared)]
+    good = GOOD_TYPE % ""
+    part = 'Part(name="patient", type="Patient", referred_by="subject")'
+    whole, a_part = f"replace({good}, **X)", good.replace(part, f"replace({part}, **X)")
+    mine = whole if declared is ResourceType else a_part
+    source = "from dataclasses import replace\nX = {}\n" + MODULE % mine
+    module = importlib.import_module(install("flags", source))
+
+    for field in fields:
+        for value in STRANGE:
+            module.X = {field: value}  # type: ignore[attr-defined]
+            with contextlib.suppress(PluginError):
+                load(["flags"])
