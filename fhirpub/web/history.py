@@ -22,4 +22,4 @@ class HistoryHandler(BaseHandler):
             tenant=self.caller.tenant,
             context=self.services.context,
         )
-        await self.answer_made(versions.size, lambda: self.written(versions.bundle()))
+        await self.answer_made(versions.size, lambda: self.listed(versions))
