@@ -155,7 +155,7 @@ async def test_what_requests_ask_is_asked_of_one_shard(store: Store) -> None:
 
     with recorded() as sent:
         assert await store.add(LAB, version, blobs)
-        assert not await store.add(LAB, version)  # whose it is, is read
+        assert not await store.add(LAB, version, blobs)  # whose it is, is read
         assert await store.add(LAB, later)
         await add_all(store, [a_version() for _ in range(20)])
         assert await store.latest(LAB, version.id) == later
@@ -169,6 +169,7 @@ async def test_what_requests_ask_is_asked_of_one_shard(store: Store) -> None:
     kinds = [(each["command"], each[each["command"]]) for each in sent]
     assert set(kinds) == {
         ("insert", schema.VERSION),
+        ("insert", schema.BLOB),
         ("update", schema.BLOB),
         ("find", schema.VERSION),
         ("aggregate", schema.VERSION),
@@ -178,14 +179,18 @@ async def test_what_requests_ask_is_asked_of_one_shard(store: Store) -> None:
 
 
 async def test_what_inserts_holds_the_whole_shard_key(store: Store) -> None:
-    with recorded() as sent:
-        await store.add(LAB, a_version(), [a_blob()])
+    blob = a_blob()
+    await store.add(LAB, a_version(), [blob])
 
-    update, insert = sent
+    with recorded() as sent:
+        await store.add(LAB, a_version(), [blob])
+
+    of_blobs, update, of_versions = sent
     assert [each["upsert"] for each in update["updates"]] == [True]
     assert [set(each["q"]) for each in update["updates"]] == [{"_id"}]
     assert all(isinstance(each["q"]["_id"], str) for each in update["updates"])
-    assert all(isinstance(each["id"], str) for each in filters_of(insert))
+    assert all(isinstance(each["_id"], str) for each in filters_of(of_blobs))
+    assert all(isinstance(each["id"], str) for each in filters_of(of_versions))
 
 
 async def _sweep(store: Store) -> None:
@@ -223,7 +228,7 @@ async def test_a_sweep_deletes_on_the_shards_that_it_names(store: Store) -> None
         await _sweep(store)
 
     changing = [each for each in sent if each["command"] in ("update", "delete")]
-    assert len(changing) == 3
+    assert len(changing) == 2
     assert all(asks_one_shard(each) for each in changing)
 
 
