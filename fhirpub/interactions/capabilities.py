@@ -104,7 +104,7 @@ def _resource(resource_type: ResourceType, context: Context) -> JsonObject:
         "versioning": "versioned",
         "readHistory": True,
         "updateCreate": False,
-        "conditionalCreate": False,
+        "conditionalCreate": True,
         "conditionalRead": "full-support",
         "conditionalUpdate": False,
         "conditionalDelete": "not-supported",

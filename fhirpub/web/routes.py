@@ -31,7 +31,7 @@ from fhirpub.web.token import (
     TokenHandler,
     write_oauth,
 )
-from fhirpub.web.update import UpdateHandler
+from fhirpub.web.update import ConditionalUpdateHandler, UpdateHandler
 from fhirpub.web.validate import ValidateHandler
 
 
@@ -73,6 +73,7 @@ def _of_type(name: str) -> list[Route]:
     return [
         Route("GET", f"{base}/{{}}", ReadHandler, name),
         Route("PATCH", f"{base}/{{}}", UpdateHandler, name),
+        Route("PATCH", base, ConditionalUpdateHandler, name),
         Route("POST", f"{base}/$register", RegisterHandler, name),
         Route("POST", f"{base}/$validate", ValidateHandler, name),
         Route("GET", base, SearchHandler, name),
