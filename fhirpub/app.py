@@ -27,7 +27,8 @@ from fhirpub.errors import ConfigurationError, StoreUnavailable
 from fhirpub.fhir.schema import Schemas
 from fhirpub.fhir.terminology import Terminology
 from fhirpub.interactions.capabilities import own_resources, statement
-from fhirpub.interactions.context import Context
+from fhirpub.interactions.context import Context, fhir_url
+from fhirpub.interactions.search_parameters import Searched
 from fhirpub.logs import configure, logger, where
 from fhirpub.plugin_loader import load
 from fhirpub.storage import mongodb, sqlite
@@ -92,14 +93,19 @@ async def opened(
         )
         await tokens.start()
         stack.push_async_callback(tokens.stop)
+        zone = _zone(config.fhir.default_timezone)
         context = Context(
             config=config,
             resources=store,
             types=types,
+            searched={
+                name: Searched(each, fhir_url=fhir_url(config), zone=zone)
+                for name, each in types.items()
+            },
             schemas=schemas,
             terminology=Terminology.load(directories),
             clock=clock,
-            default_zone=_zone(config.fhir.default_timezone),
+            default_zone=zone,
         )
         yield Services(
             config=config,

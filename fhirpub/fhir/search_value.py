@@ -33,12 +33,13 @@ def token_of(text: str) -> Token | None:
     """Read one token: ``value``, ``system|value``, ``system|`` or ``|value``; else None."""
     match = _BAR.fullmatch(text)
     if match is None:
-        return Token(None, _plain(text)) if text else None
-    system, value = _plain(match[1]), _plain(match[2])
+        return Token(None, plain(text)) if text else None
+    system, value = plain(match[1]), plain(match[2])
     if not system and not value:
         return None
     return Token(system, value or None)
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
+    """Return a text without its escapes."""
     return _ESCAPE.sub(r"\1", text)

@@ -191,4 +191,5 @@ def _next(
         body=body,
         documents=documents_in(body),
         events=events_of(change, resource_type),
+        search=context.searched[resource_type.name].next_values(stored, latest.search),
     )

@@ -14,6 +14,7 @@ from fhirpub.plugin_api.resource_type import (
     RuleContext,
     Rules,
 )
+from fhirpub.plugin_api.search import SearchParameter
 
 __all__ = [
     "Change",
@@ -25,6 +26,7 @@ __all__ = [
     "ResourceType",
     "RuleContext",
     "Rules",
+    "SearchParameter",
     "hookimpl",
     "organization",
     "patient",

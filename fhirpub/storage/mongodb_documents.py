@@ -14,6 +14,7 @@ from pymongo import UpdateOne
 
 from fhirpub.errors import InvalidContent, TooLarge
 from fhirpub.storage.contract import Blob, Client, ClientSecret, SigningKey, Version
+from fhirpub.storage.criteria import SearchValue, decoded, encoded
 from fhirpub.tenant import Tenant
 
 Document = Mapping[str, Any]
@@ -73,6 +74,7 @@ def _version_document(nonce: ObjectId, tenant: str, version: Version) -> dict[st
         "body": v.body,
         "response": v.response,
         "parts": v.parts,
+        "search": [_found_by(*each) for each in decoded(v.search)],
     }
     if v.documents:  # absent otherwise: the index over it has entries for those that name some
         document["documents"] = v.documents
@@ -96,7 +98,20 @@ def version_of(document: Document) -> Version:
         response=d["response"],
         parts=d["parts"],
         events=d["events"],
+        search=encoded(map(_search_value, d["search"])),
     )
+
+
+def _found_by(name: str, first: str | int, second: str | int) -> dict[str, str | int]:
+    """Return a value as it is stored: its ``key`` is indexed, a token's code or a time's end."""
+    if isinstance(first, str):
+        return {"name": name, "key": first, "rest": second}
+    return {"name": name, "key": second, "rest": first}
+
+
+def _search_value(stored: Mapping[str, Any]) -> SearchValue:
+    key, rest = stored["key"], stored["rest"]
+    return (stored["name"], key, rest) if isinstance(key, str) else (stored["name"], rest, key)
 
 
 def blob_id(tenant: str, sha256: str) -> str:

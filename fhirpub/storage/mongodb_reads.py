@@ -14,7 +14,8 @@ from fhirpub.storage.batching import GroupedReads
 from fhirpub.storage.contract import Page, SearchQuery, Version
 from fhirpub.storage.mongodb_documents import LARGEST_INTEGER, Document, Key, version_of
 from fhirpub.storage.mongodb_outcomes import answer, within
-from fhirpub.storage.mongodb_schema import VERSION_KEY, Pipeline, Records, page_and_total
+from fhirpub.storage.mongodb_schema import VERSION_KEY, Pipeline, Records
+from fhirpub.storage.mongodb_search import page_and_total
 from fhirpub.storage.paging import page_without_search
 
 Cursor = AsyncIOMotorCursor[dict[str, Any]] | AsyncIOMotorCommandCursor[dict[str, Any]]
@@ -82,11 +83,12 @@ class Reads:
         pipeline, index = page_and_total(tenant, query)
         async with within(self._seconds):
             found = await self._answer(lambda: self._of_one_moment.aggregate(pipeline, hint=index))
-            total = found.pop()["total"] if found and "total" in found[-1] else 0
+            counted = found.pop()["total"] if found and "total" in found[-1] else 0
             keys = [(each["id"], each["version"]) for each in found[: query.limit]]
             # Versions never change: what the page consists of is settled already.
             kept = await self._fetch_exact(keys)
         versions = tuple(version_of(kept[each]) for each in keys)
+        total = counted if query.total else None
         return Page(versions, total, more=len(found) > len(versions))
 
     async def walk(self, after: Key, limit: int) -> Sequence[tuple[str, Version]]:

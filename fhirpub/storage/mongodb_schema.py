@@ -1,4 +1,4 @@
-"""The collections and indexes of a MongoDB store, how they come to be, and how they are searched.
+"""The collections and indexes of a MongoDB store, and how they come to be.
 
 Shards by `id` (versions, hashed) and by `_id` (blobs): every unique index begins with the field
 that its collection is sharded by, so that it holds on a cluster, and every frequent question
@@ -7,8 +7,7 @@ names it, so that one shard answers. All other collections are small.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from motor.motor_asyncio import AsyncIOMotorCollection, AsyncIOMotorDatabase
@@ -16,7 +15,6 @@ from pymongo import IndexModel
 from pymongo.errors import OperationFailure
 
 from fhirpub.errors import ConfigurationError
-from fhirpub.storage.contract import IdentifierMatch, SearchQuery
 
 Filter = dict[str, Any]
 Pipeline = list[dict[str, Any]]
@@ -31,8 +29,8 @@ SCHEMA, KEYS, PROBE = "schema", "signing_keys", "probe"
 """Ids in the collection `store`."""
 
 VERSION_KEY = "version_key"
-_BY_VALUE, _BY_SYSTEM, _BY_TIME = "version_by_value", "version_by_system", "version_by_time"
-_BEST_FIRST = (VERSION_KEY, _BY_VALUE, _BY_SYSTEM, _BY_TIME)
+BY_VALUE, BY_SYSTEM, BY_TIME = "version_by_value", "version_by_system", "version_by_time"
+BY_SEARCH_VALUE = "version_by_search_value"
 
 
 def _index(name: str, *fields: str, **options: Any) -> dict[str, Any]:
@@ -41,13 +39,14 @@ def _index(name: str, *fields: str, **options: Any) -> dict[str, Any]:
     return {"name": name, "key": keys, **options}
 
 
-# The three by tenant hold all that a search and its total ask for.
+# The three by tenant and type alone hold all that a search and its total ask for.
 _INDEXES: dict[str, list[dict[str, Any]]] = {
     VERSION: [
         _index(VERSION_KEY, "id", "version", unique=True),
-        _index(_BY_VALUE, "tenant", "type", "value", "system", "version", "updated", "id"),
-        _index(_BY_SYSTEM, "tenant", "type", "system", "-updated", "id", "version"),
-        _index(_BY_TIME, "tenant", "type", "-updated", "id", "version"),
+        _index(BY_VALUE, "tenant", "type", "value", "system", "version", "updated", "id"),
+        _index(BY_SYSTEM, "tenant", "type", "system", "-updated", "id", "version"),
+        _index(BY_TIME, "tenant", "type", "-updated", "id", "version"),
+        _index(BY_SEARCH_VALUE, "tenant", "type", "search.name", "search.key"),
         _index(
             "version_documents",
             "documents",
@@ -58,23 +57,6 @@ _INDEXES: dict[str, list[dict[str, Any]]] = {
     BLOB: [_index("blob_loose", "tenant", "added", partialFilterExpression={"loose": True})],
     CLIENT: [_index("client_tenant", "tenant", "created")],
 }
-
-
-_LATER = {
-    "from": VERSION,
-    "let": {"id": "$id", "next": "$next"},
-    # The tenant is compared afterwards: it would let the planner consider all other indexes.
-    "pipeline": [
-        {
-            "$match": {
-                "$expr": {"$and": [{"$eq": ["$id", "$$id"]}, {"$eq": ["$version", "$$next"]}]}
-            }
-        },
-        {"$project": {"_id": 0, "tenant": 1}},
-    ],
-    "as": "later",
-}
-"""What finds the version that took over from a candidate."""
 
 
 async def prepare(database: Database) -> None:
@@ -140,87 +122,6 @@ def _compare(found: dict[str, dict[str, Any]], wanted: Iterable[dict[str, Any]])
 def _options(definition: dict[str, Any]) -> dict[str, Any]:
     # `v` and `ns` are the server's; any other option that is not ours changes what is kept.
     return {name: each for name, each in definition.items() if name not in ("key", "v", "ns")}
-
-
-def page_and_total(tenant: str, query: SearchQuery) -> tuple[Pipeline, str]:
-    """Return a pipeline and the index that finds its candidates.
-
-    It gives the id and version of each entry of the page and of one entry more, in their
-    order, and then one document with the total, or none if that is 0.
-    """
-    index = _BY_TIME
-    conditions: list[Filter] = [{"tenant": tenant, "type": query.type}]
-    for group in query.identifiers:
-        needed = _identified(group)
-        conditions += needed.values()
-        index = min([index, *needed], key=_BEST_FIRST.index)
-    if query.ids is not None:
-        index = VERSION_KEY
-        conditions.append(_one_of("id", query.ids))
-    # Identifiers never change, so that each match has one version 1.
-    total: Pipeline = [{"$match": {"$and": [*conditions, {"version": 1}]}}, {"$count": "total"}]
-    if not query.limit:
-        return total, index
-    shown: dict[str, Any] = {"id": 1, "version": 1, "next": {"$add": ["$version", 1]}}
-    if query.after is not None:
-        conditions.append({"updated": {"$lte": query.after[0]}})
-        shown["follows"] = _follows(*query.after)
-    page: Pipeline = [
-        {"$match": {"$and": conditions}},
-        {"$sort": {"updated": -1, "id": 1}},
-        {"$project": {"_id": 0, **shown}},
-        *([{"$match": {"follows": True}}] if query.after is not None else ()),
-        {"$lookup": _LATER},
-        {"$match": {"later.tenant": {"$ne": tenant}}},
-        {"$limit": query.limit + 1},
-        {"$unionWith": {"coll": VERSION, "pipeline": total}},
-    ]
-    return page, index
-
-
-def _follows(updated: int, resource_id: str) -> dict[str, Any]:
-    """Return whether an entry stands behind another, as a value.
-
-    As a condition it would have every candidate fetched, for the sake of those of one moment.
-    """
-    return {"$or": [{"$lt": ["$updated", updated]}, {"$gt": ["$id", {"$literal": resource_id}]}]}
-
-
-def _identified(group: Sequence[IdentifierMatch]) -> dict[str, Filter]:
-    """Return what must hold for one of the alternatives to match, by the index that serves it."""
-    systems = [each.system for each in group if each.system is not None]
-    values = [each.value for each in group if each.value is not None]
-    needed: dict[str, Filter] = {}
-    if IdentifierMatch(None, None) in group:
-        return needed
-    if len(systems) == len(group):
-        needed[_BY_SYSTEM] = _one_of("system", systems)
-    if len(values) == len(group):
-        needed[_BY_VALUE] = _one_of("value", values)
-    if systems and values and len(group) > 1:
-        needed[_BY_TIME] = _mixed(group)
-    return needed
-
-
-def _mixed(group: Sequence[IdentifierMatch]) -> Filter:
-    """Return the condition for alternatives of several forms, or of several pairs."""
-    alone: dict[str, list[str]] = {"system": [], "value": []}
-    pairs: defaultdict[str, list[str]] = defaultdict(list)
-    for each in group:
-        if each.system is not None and each.value is not None:
-            pairs[each.system].append(each.value)
-        elif each.system is not None:
-            alone["system"].append(each.system)
-        elif each.value is not None:
-            alone["value"].append(each.value)
-    either = [_one_of(field, texts) for field, texts in alone.items() if texts]
-    either += [{"system": each, **_one_of("value", values)} for each, values in pairs.items()]
-    return {"$or": either}
-
-
-def _one_of(field: str, texts: Collection[str]) -> Filter:
-    """Return a condition; a single text is compared as such, so that the index keeps its order."""
-    return {field: next(iter(texts)) if len(texts) == 1 else {"$in": list(texts)}}
 
 
 def loose_blobs(tenant: str, *, before: int, limit: int) -> Pipeline:

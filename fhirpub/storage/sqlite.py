@@ -23,6 +23,7 @@ from fhirpub.storage.contract import (
 )
 from fhirpub.storage.paging import FEW, page_without_search
 from fhirpub.storage.sqlite_file import Addition, File, Row, as_unavailable, transaction
+from fhirpub.storage.sqlite_search import Source, search_statements, sources_of
 from fhirpub.tenant import Tenant
 
 _PREFIX = "sqlite:///"
@@ -104,16 +105,10 @@ class SqliteStore(Store):
         without = await page_without_search(query, latest)
         if without is not None:
             return without
-        statements = sql.search_statements(tenant, query)
 
         def look(connection: sqlite3.Connection) -> Page:
-            found: list[Row] = []
             with transaction(connection, "BEGIN"):
-                if query.limit:
-                    found = connection.execute(statements.page, statements.parameters).fetchall()
-                ((total,),) = connection.execute(statements.total, statements.parameters)
-            versions = tuple(_version(row) for row in found[: query.limit])
-            return Page(versions, total, more=len(found) > len(versions))
+                return _page(connection, tenant, query)
 
         return await self._open.read(look)
 
@@ -221,6 +216,31 @@ class SqliteStore(Store):
         await self._open.write(work)
 
 
+def _page(connection: sqlite3.Connection, tenant: str, query: SearchQuery) -> Page:
+    found: list[Row] = []
+    total = None
+    statements = search_statements(tenant, query, _best_source(connection, tenant, query))
+    if query.limit:
+        found = connection.execute(statements.page, statements.parameters).fetchall()
+    if query.total:
+        ((total,),) = connection.execute(statements.total, statements.parameters)
+    versions = tuple(_version(row) for row in found[: query.limit])
+    return Page(versions, total, more=len(found) > len(versions))
+
+
+def _best_source(connection: sqlite3.Connection, tenant: str, query: SearchQuery) -> Source | None:
+    """Return the values that give fewest candidates: SQLite has no statistics to choose by."""
+    sources = sources_of(tenant, query)
+    if len(sources) < 2:
+        return sources[0] if sources else None
+
+    def candidates(source: Source) -> int:
+        ((count,),) = connection.execute(source.count, source.parameters)
+        return int(count)
+
+    return min(sources, key=candidates)
+
+
 def _version(row: Row) -> Version:
     return Version(
         id=row[0],
@@ -232,10 +252,11 @@ def _version(row: Row) -> Version:
         created=row[7],
         updated=row[8],
         documents=tuple(row[9].split()),
-        events=row[11],
-        body=row[12],
-        response=row[13],
-        parts=row[14],
+        search=row[11].encode(),
+        events=row[12],
+        body=row[13],
+        response=row[14],
+        parts=row[15],
     )
 
 

@@ -11,7 +11,7 @@ import asyncio
 import os
 import sqlite3
 import time
-from collections.abc import Awaitable, Callable, Collection, Generator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import chain
@@ -23,6 +23,7 @@ from fhirpub.errors import ConfigurationError, StoreUnavailable
 from fhirpub.storage import sqlite_schema as sql
 from fhirpub.storage.batching import GroupCommit
 from fhirpub.storage.contract import Blob, Version
+from fhirpub.storage.sqlite_search import index_entries
 
 R = TypeVar("R")
 Row = tuple[Any, ...]
@@ -32,6 +33,8 @@ _READERS = 4
 _STEPS_BETWEEN_LOOKS = 10_000
 _BLOBS_AT_ONCE = 128
 """A submission may bring thousands, a statement takes 32,766 parameters."""
+_VALUES_AT_ONCE = 1_024
+_VALUES_STEP = 8
 
 
 class File:
@@ -145,7 +148,7 @@ class File:
 class Addition:
     """A version on its way in with its documents, already as rows."""
 
-    __slots__ = ("blobs", "data", "key", "row", "size")
+    __slots__ = ("blobs", "data", "found_by", "key", "row", "size")
 
     def __init__(
         self, tenant: str, version: Version, blobs: Collection[Blob], *, now: int
@@ -155,7 +158,9 @@ class Addition:
         size = len(v.events) + len(v.body) + len(v.response) + len(v.parts)
         identity = (v.id, v.version, tenant, v.type, v.system, v.value)
         state = (v.status, v.created, v.updated, " ".join(v.documents), size)
-        self.row = (*identity, *state, v.events, v.body, v.response, v.parts)
+        search = v.search.decode()
+        self.row = (*identity, *state, search, v.events, v.body, v.response, v.parts)
+        self.found_by = index_entries(tenant, version)
         self.blobs = {
             (tenant, each.sha256): (tenant, each.sha256, each.content_type, len(each.data), now)
             for each in blobs
@@ -177,8 +182,19 @@ def _add(connection: sqlite3.Connection, additions: Sequence[Addition]) -> set[A
         return set()
     _keep_blobs(connection, additions)
     values = list(chain.from_iterable(each.row for each in first.values()))
-    keys = connection.execute(sql.add_versions(len(first)), values).fetchall()
-    return {first[key] for key in keys}
+    rows = connection.execute(sql.add_versions(len(first)), values).fetchall()
+    added = {first[row[:2]]: row[2] for row in rows}
+    _make_findable(connection, added)
+    return set(added)
+
+
+def _make_findable(connection: sqlite3.Connection, added: Mapping[Addition, int]) -> None:
+    rows = [(*entry, number) for each, number in added.items() for entry in each.found_by]
+    for start in range(0, len(rows), _VALUES_AT_ONCE):
+        part = rows[start : start + _VALUES_AT_ONCE]
+        # Repeating the last one changes nothing, and spares statements for every number of rows.
+        part += part[-1:] * (-len(part) % _VALUES_STEP)
+        connection.execute(sql.add_search_values(len(part)), list(chain.from_iterable(part)))
 
 
 def _keep_blobs(connection: sqlite3.Connection, additions: Sequence[Addition]) -> None:

@@ -22,9 +22,11 @@ from pymongo.synchronous.database import Database as PymongoDatabase
 from fhirpub.errors import ConfigurationError, InvalidContent, StoreUnavailable, TooLarge
 from fhirpub.storage import mongodb, mongodb_server
 from fhirpub.storage import mongodb_schema as schema
-from fhirpub.storage.contract import IdentifierMatch, SearchQuery, Store
+from fhirpub.storage.contract import SearchQuery, Store
+from fhirpub.storage.criteria import TokenMatch
 from fhirpub.storage.mongodb import MongoStore, from_url
 from fhirpub.storage.mongodb_documents import MOST_BYTES
+from fhirpub.storage.mongodb_search import page_and_total
 from fhirpub.tenant import Tenant
 from fhirpub.testing.store_contract import (
     FOREVER,
@@ -819,7 +821,7 @@ async def test_a_named_document_is_looked_at_by_one_sweep(store: Store) -> None:
 
 
 ID = new_id()
-MIXED = (IdentifierMatch("s", None), IdentifierMatch(None, "v"))
+MIXED = (TokenMatch("s", None), TokenMatch(None, "v"))
 
 
 @pytest.mark.parametrize(
@@ -847,7 +849,7 @@ async def test_searches_go_through_an_index(
     after: tuple[int, str] | None,
 ) -> None:
     await add_all(store, [a_version(system="s", value="v") for _ in range(3)])
-    pipeline, hint = schema.page_and_total(LAB, replace(wanted, after=after))
+    pipeline, hint = page_and_total(LAB, replace(wanted, after=after))
 
     stages = stages_of(database, pipeline, hint)
 
@@ -860,7 +862,7 @@ async def test_searches_go_through_an_index(
 async def test_lists_of_everything_are_not_sorted(
     database: Database, store: Store, wanted: SearchQuery
 ) -> None:
-    stages = stages_of(database, *schema.page_and_total(LAB, wanted))
+    stages = stages_of(database, *page_and_total(LAB, wanted))
 
     assert "SORT" not in stages
 

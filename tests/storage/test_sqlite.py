@@ -24,8 +24,10 @@ import pytest
 
 from fhirpub.errors import ConfigurationError, StoreUnavailable
 from fhirpub.storage import sqlite_schema as sql
-from fhirpub.storage.contract import IdentifierMatch, SearchQuery, Store
+from fhirpub.storage.contract import SearchQuery, Store
+from fhirpub.storage.criteria import TokenMatch
 from fhirpub.storage.sqlite import SqliteStore, from_url
+from fhirpub.storage.sqlite_search import search_statements
 from fhirpub.testing.store_contract import (
     LAB,
     Reopen,
@@ -504,7 +506,7 @@ async def test_megabytes_are_read_away_from_the_event_loop(store: SqliteStore) -
 # How it finds things
 
 ID = new_id()
-MIXED = (IdentifierMatch("s", None), IdentifierMatch(None, "v"))
+MIXED = (TokenMatch("s", None), TokenMatch(None, "v"))
 
 
 @pytest.mark.parametrize(
@@ -530,7 +532,7 @@ MIXED = (IdentifierMatch("s", None), IdentifierMatch(None, "v"))
 async def test_searches_go_through_an_index(
     path: Path, store: Store, wanted: SearchQuery, index: str, after: tuple[int, str] | None
 ) -> None:
-    statements = sql.search_statements(LAB, replace(wanted, after=after))
+    statements = search_statements(LAB, replace(wanted, after=after))
     for statement in (statements.page, statements.total):
         plan = plan_of(path, statement, statements.parameters)
 
@@ -544,7 +546,7 @@ async def test_searches_go_through_an_index(
 async def test_lists_of_everything_are_not_sorted(
     path: Path, store: Store, wanted: SearchQuery
 ) -> None:
-    statements = sql.search_statements(LAB, wanted)
+    statements = search_statements(LAB, wanted)
 
     plan = plan_of(path, statements.page, statements.parameters)
 
