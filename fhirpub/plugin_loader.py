@@ -13,15 +13,18 @@ from typing import Any, cast
 import pluggy
 
 from fhirpub.errors import PluginError
-from fhirpub.plugin_api import Part, ResourceType, hookspecs
+from fhirpub.plugin_api import Part, ResourceType, SearchParameter, hookspecs
+from fhirpub.plugin_api.search import SEARCH_TYPES
 
 GROUP = "fhirpub.plugins"
 _HOOKS = [name for name in vars(hookspecs) if name.startswith("fhirpub_")]
 _TYPE = re.compile(r"[A-Z][A-Za-z]*")
 _ELEMENT = re.compile(r"[a-z][A-Za-z0-9]*")
 _PATH = re.compile(r"[a-z][A-Za-z0-9]*(\.[a-z][A-Za-z0-9]*)*")
+_PARAMETER = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _CODE = re.compile(r"[^\s]+( [^\s]+)*")
 _NEVER_UPDATED = frozenset({"resourceType", "id", "meta", "identifier"})
+_SEARCHED_ANYWAY = frozenset({"identifier", "status", "patient"})
 _RESERVED_NAMES = frozenset({"issues"})
 
 
@@ -190,10 +193,44 @@ def _malformed(declared: ResourceType) -> list[str]:
     for field in ("rules", "events"):
         if not callable(getattr(declared, field)):
             found.append(f"{field} must be a function")
+    found += _malformed_search(declared)
     parts: Any = declared.parts
     if not isinstance(parts, tuple) or not all(isinstance(each, Part) for each in parts):
         found.append("parts must be a tuple of Part")
     return found
+
+
+def _malformed_search(declared: ResourceType) -> list[str]:
+    search: Any = declared.search
+    if not isinstance(search, tuple) or not all(isinstance(e, SearchParameter) for e in search):
+        return ["search must be a tuple of SearchParameter"]
+    found = []
+    for each in declared.search:
+        said = f"search parameter {each.name!r}"
+        if not _matches(_PARAMETER, each.name):
+            found.append(f"{said}: the name must be that of a search parameter of FHIR")
+        if each.type not in SEARCH_TYPES:
+            found.append(f"{said}: the type must be one of {', '.join(SEARCH_TYPES)}")
+        paths: Any = each.paths
+        if not isinstance(paths, tuple) or not paths:
+            found.append(f"{said}: paths must be a tuple of element paths, at least one")
+        else:
+            strange = [one for one in paths if not _matches(_PATH, one)]
+            found += [f"{said}: {one!r} cannot be the path of an element" for one in strange]
+    return found
+
+
+def _search_problems(declared: ResourceType) -> list[str]:
+    found = []
+    types: dict[tuple[str, ...], str] = {}
+    names = [each.name for each in declared.search]
+    for each in declared.search:
+        if each.name in _SEARCHED_ANYWAY:
+            found.append(f"search parameter {each.name}: every type has it, do not declare it")
+        if types.setdefault(each.paths, each.type) != each.type:
+            found.append(f"search parameter {each.name}: the same elements have another type")
+    twice = sorted({each for each in names if names.count(each) > 1})
+    return [*found, *(f"search parameter {each} is declared twice" for each in twice)]
 
 
 def _contradictions(declared: ResourceType) -> list[str]:
@@ -209,7 +246,7 @@ def _contradictions(declared: ResourceType) -> list[str]:
         found.append("attachments_required is set, but there are no attachments")
     twice = sorted(set(declared.attachments) & set(declared.summary))
     found += [f"{each} is an attachment and cannot be in the summary" for each in twice]
-    return [*found, *_part_problems(declared)]
+    return [*found, *_part_problems(declared), *_search_problems(declared)]
 
 
 def _part_problems(declared: ResourceType) -> list[str]:

@@ -16,6 +16,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 _SECOND, _MINUTE = 1_000, 60_000
 _LEAP_SECOND = 60
+_PLAIN, _PLAIN_LENGTH = "--T::Z", len("2026-11-20T10:00:00Z")
+"""What stands between the digits of a time as it is nearly always stored."""
 _END_OF_TIME = 253_402_300_800_000  # the first moment of the year 10000
 
 Stretch = tuple[int, int]
@@ -28,6 +30,12 @@ def stretch_of(text: str, *, default_zone: tzinfo) -> Stretch | None:
     ``2026-11`` is a month, ``2026-11-20T10:00Z`` a minute. What has no offset is read in the
     default zone. None: it is no date, dateTime or instant of FHIR.
     """
+    try:
+        if len(text) == _PLAIN_LENGTH and text[4::3] == _PLAIN:
+            start = _milliseconds(datetime.fromisoformat(text))
+            return start, start + _SECOND
+    except ValueError:
+        pass  # such as a leap second
     match = _DATE.fullmatch(text)
     if match is None:
         return None

@@ -215,10 +215,13 @@ class Reading:
             literal = plain(text)
             type_name, resource_id = split_reference(literal, self._searched)
             if not type_name:
-                system = "" if ":" in literal else target
-                found.append(TokenMatch(system, resource_id))
+                wanted = "" if ":" in literal else target
             elif target in (None, type_name):
-                found.append(TokenMatch(type_name, resource_id))
+                wanted = type_name
+            else:
+                continue
+            found.append(TokenMatch(wanted, resource_id))
+            found += self._searched.owners(wanted, resource_id, self._tenant)
         return found
 
     def _chain(self, known: Known, asked: _Asked) -> bool:

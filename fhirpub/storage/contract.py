@@ -251,6 +251,20 @@ class Inventory(ABC):
         Ids in the order of their characters. Fewer than ``limit`` are the last.
         """
 
+    @abstractmethod
+    async def replace_search(
+        self, tenant: str, resource_id: str, version: int, search: bytes
+    ) -> None:
+        """Replace the values that a version is found by, in one step, and nothing else of it."""
+
+    @abstractmethod
+    async def search_rules(self) -> str:
+        """Return the rules that were said to be those of all values, empty if none ever were."""
+
+    @abstractmethod
+    async def put_search_rules(self, rules: str) -> None:
+        """Say by which rules all values have been taken."""
+
 
 class Store(Resources, Access, Inventory):
     """All groups, with a beginning and an end."""

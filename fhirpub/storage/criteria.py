@@ -23,16 +23,21 @@ SearchValue = tuple[str, str | int, str | int]
 """One value that a version is found by, under a name, which stands first.
 
 A token is its code and its system, empty if it has none. A time is its first millisecond and
-the first that comes after it, since 1970-01-01 UTC.
+the first that comes after it, since 1970-01-01 UTC. A token without a code need not be indexed:
+it says that the resource has something of its own there, whose code follows from its id.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class TokenMatch:
-    """One form of the token search: None matches anything (D-128)."""
+    """One form of the token search: None matches anything (D-128).
+
+    ``of`` restricts it to the resource of this id; only for values that are stored.
+    """
 
     system: str | None
     value: str | None
+    of: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +125,7 @@ def values_under(name: str, of: Findable) -> list[SearchValue]:
 def holds(criterion: Criterion, of: Findable) -> bool:
     """Tell whether a version fulfils a criterion."""
     found = any(
-        _matches(each, value)
+        _matches(each, value, of.id)
         for value in values_under(criterion.name, of)
         for each in criterion.any_of
     )
@@ -148,10 +153,11 @@ def _extreme(order: Order, of: Findable) -> str | int | None:
     return choose(values, default=None)
 
 
-def _matches(wanted: TokenMatch | TimeMatch, value: SearchValue) -> bool:
+def _matches(wanted: TokenMatch | TimeMatch, value: SearchValue, resource_id: str) -> bool:
     _name, start, end = value
     if isinstance(wanted, TokenMatch):
-        return wanted.value in (None, start) and wanted.system in (None, end)
+        known = ((wanted.value, start), (wanted.system, end), (wanted.of, resource_id))
+        return all(mine in (None, theirs) for mine, theirs in known)
     if not (isinstance(start, int) and isinstance(end, int)):
         return False
     return (

@@ -74,7 +74,7 @@ def _version_document(nonce: ObjectId, tenant: str, version: Version) -> dict[st
         "body": v.body,
         "response": v.response,
         "parts": v.parts,
-        "search": [_found_by(*each) for each in decoded(v.search)],
+        "search": found_by(v.search),
     }
     if v.documents:  # absent otherwise: the index over it has entries for those that name some
         document["documents"] = v.documents
@@ -102,11 +102,14 @@ def version_of(document: Document) -> Version:
     )
 
 
-def _found_by(name: str, first: str | int, second: str | int) -> dict[str, str | int]:
-    """Return a value as it is stored: its ``key`` is indexed, a token's code or a time's end."""
-    if isinstance(first, str):
-        return {"name": name, "key": first, "rest": second}
-    return {"name": name, "key": second, "rest": first}
+def found_by(search: bytes) -> list[dict[str, str | int]]:
+    """Return values as they are stored: the index has each ``key``, a code or a time's end."""
+    return [
+        {"name": name, "key": first, "rest": second}
+        if isinstance(first, str)
+        else {"name": name, "key": second, "rest": first}
+        for name, first, second in decoded(search)
+    ]
 
 
 def _search_value(stored: Mapping[str, Any]) -> SearchValue:

@@ -82,7 +82,8 @@ class Reads:
             return without
         pipeline, index = page_and_total(tenant, query)
         async with within(self._seconds):
-            found = await self._answer(lambda: self._of_one_moment.aggregate(pipeline, hint=index))
+            hint = {} if index is None else {"hint": index}
+            found = await self._answer(lambda: self._of_one_moment.aggregate(pipeline, **hint))
             counted = found.pop()["total"] if found and "total" in found[-1] else 0
             keys = [(each["id"], each["version"]) for each in found[: query.limit]]
             # Versions never change: what the page consists of is settled already.

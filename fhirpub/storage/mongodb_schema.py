@@ -25,7 +25,7 @@ SCHEMA_VERSION = 1
 
 STORE, VERSION, BLOB, TENANT, CLIENT = "store", "version", "blob", "tenant", "client"
 """Names of collections; `store` has the documents of which there is one."""
-SCHEMA, KEYS, PROBE = "schema", "signing_keys", "probe"
+SCHEMA, KEYS, PROBE, SEARCH_RULES = "schema", "signing_keys", "probe", "search_rules"
 """Ids in the collection `store`."""
 
 VERSION_KEY = "version_key"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from fhirpub.storage.contract import SearchQuery
@@ -52,36 +53,40 @@ _LATER = {
 """What finds the version that took over from a candidate."""
 
 
-def page_and_total(tenant: str, query: SearchQuery) -> tuple[Pipeline, str]:
-    """Return a pipeline and the index that finds its candidates.
+def page_and_total(tenant: str, query: SearchQuery) -> tuple[Pipeline, str | None]:
+    """Return a pipeline and the index that finds its candidates, None if several do together.
 
     It gives the id and version of each entry of the page and of one entry more, in their
     order, and then one document with the total, or none if that is 0 or not asked for.
     """
-    index = BY_TIME
+    index: str = BY_TIME
+    together = False
     conditions: list[Filter] = [{"tenant": tenant, "type": query.type}]
     for group in query.identifiers:
         needed = _identified(group)
         conditions += needed.values()
         index = min([index, *needed], key=_BEST_FIRST.index)
     for criterion in query.criteria:
-        conditions.append(_condition(criterion))
-        if _has_range(criterion):
+        owned = _may_be_owned(criterion)
+        conditions.append(_condition(criterion, {"tenant": tenant, "type": query.type}))
+        together = together or owned
+        if _has_range(criterion) and not owned:
             index = min(index, BY_SEARCH_VALUE, key=_BEST_FIRST.index)
     if query.ids is not None:
         index = VERSION_KEY
         conditions.append(_one_of("id", query.ids))
     latest: Pipeline = [{"$lookup": _LATER}, {"$match": {"later.tenant": {"$ne": tenant}}}]
     total = _total(conditions, latest if query.criteria else None)
+    hint = None if together and index == BY_TIME else index
     if not query.limit:
-        return total, index
+        return total, hint
     page: Pipeline = [
-        *_in_order(conditions, query, by_index=index != BY_SEARCH_VALUE),
+        *_in_order(conditions, query, by_index=hint not in (None, BY_SEARCH_VALUE)),
         *latest,
         {"$limit": query.limit + 1},
         *([{"$unionWith": {"coll": VERSION, "pipeline": total}}] if query.total else ()),
     ]
-    return page, index
+    return page, hint
 
 
 def _total(conditions: Sequence[Filter], latest: Pipeline | None) -> Pipeline:
@@ -163,28 +168,41 @@ def _comes_after(after: SortKey, order: Sequence[Order]) -> dict[str, Any]:
     return behind
 
 
-def _condition(criterion: Criterion) -> Filter:
+def _condition(criterion: Criterion, everywhere: Filter) -> Filter:
+    """Return the condition; ``everywhere`` is what an index over an alternative begins with."""
     either = list(_alternatives(criterion.name, criterion.any_of))
     if criterion.negated:
         return {"$nor": either} if either else {}
+    if _may_be_owned(criterion):
+        either = [{**everywhere, **each} for each in either]
     return either[0] if len(either) == 1 else {"$or": either}
 
 
 def _alternatives(name: str, any_of: Sequence[TokenMatch | TimeMatch]) -> Iterator[Filter]:
     """Return the conditions of which one must hold; tokens of one form stand in one."""
     values: defaultdict[str | None, list[str]] = defaultdict(list)
-    systems = []
+    owners: defaultdict[TokenMatch, list[str]] = defaultdict(list)
     for each in any_of:
         if isinstance(each, TimeMatch):
             yield _at_time(name, each)
-        elif each == ANYTHING:
-            yield {} if name in _COLUMNS else _stored(name, {})
+        elif each.of is not None:
+            owners[replace(each, of=None)].append(each.of)
         elif each.value is not None:
             values[each.system].append(each.value)
-        else:
-            systems.append(each.system or "")
+    for match, ids in owners.items():
+        parts = {"key": match.value, "rest": match.system}
+        stored = {field: each for field, each in parts.items() if each is not None}
+        yield {**_one_of("id", ids), **_stored(name, stored)}
     for system, texts in values.items():
         yield _token(name, {} if system is None else {"rest": system}, _one_of("key", texts))
+    yield from _without_code(name, any_of)
+
+
+def _without_code(name: str, any_of: Sequence[TokenMatch | TimeMatch]) -> Iterator[Filter]:
+    if ANYTHING in any_of:
+        yield {} if name in _COLUMNS else _stored(name, {})
+    tokens = [each for each in any_of if isinstance(each, TokenMatch) and each.of is None]
+    systems = [one.system for one in tokens if one.value is None and one.system is not None]
     if systems:
         yield _token(name, _one_of("rest", systems))
 
@@ -220,6 +238,12 @@ def _known(bounds: Mapping[str, int | None]) -> dict[str, int]:
 def _stored(name: str, wanted: Filter) -> Filter:
     """Return the condition that one of the values under a name is as wanted."""
     return {"search": {"$elemMatch": {"name": name, **wanted}}}
+
+
+def _may_be_owned(criterion: Criterion) -> bool:
+    return not criterion.negated and any(
+        isinstance(each, TokenMatch) and each.of is not None for each in criterion.any_of
+    )
 
 
 def _has_range(criterion: Criterion) -> bool:

@@ -6,6 +6,7 @@ import asyncio
 import json
 import sqlite3
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from fhirpub.clock import Clock, now_ms
@@ -23,7 +24,7 @@ from fhirpub.storage.contract import (
 )
 from fhirpub.storage.paging import FEW, page_without_search
 from fhirpub.storage.sqlite_file import Addition, File, Row, as_unavailable, transaction
-from fhirpub.storage.sqlite_search import Source, search_statements, sources_of
+from fhirpub.storage.sqlite_search import Source, index_entries, search_statements, sources_of
 from fhirpub.tenant import Tenant
 
 _PREFIX = "sqlite:///"
@@ -192,6 +193,31 @@ class SqliteStore(Store):
     ) -> Sequence[tuple[str, Version]]:
         rows = await self._many(sql.WALK, (*after, limit))
         return [(row[2], _version(row)) for row in rows]
+
+    async def replace_search(
+        self, tenant: str, resource_id: str, version: int, search: bytes
+    ) -> None:
+        def work(connection: sqlite3.Connection) -> None:
+            key = (resource_id, tenant, version)
+            for row in connection.execute(sql.EXACT, key).fetchall():
+                before = _version(row)
+                ((number,),) = connection.execute(
+                    sql.REPLACE_SEARCH, (resource_id, version, tenant, search.decode())
+                ).fetchall()
+                old = [(*each, number) for each in index_entries(tenant, before)]
+                connection.executemany(sql.FORGET_SEARCH_VALUE, old)
+                after = replace(before, search=search)
+                new = [(*each, number) for each in index_entries(tenant, after)]
+                connection.executemany(sql.add_search_values(1), new)
+
+        await self._open.write(work)
+
+    async def search_rules(self) -> str:
+        rows = await self._few(sql.SEARCH_RULES, ())
+        return str(rows[0][0]) if rows else ""
+
+    async def put_search_rules(self, rules: str) -> None:
+        await self._execute(sql.PUT_SEARCH_RULES, (rules,))
 
     @property
     def _open(self) -> File:

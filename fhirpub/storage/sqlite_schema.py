@@ -32,6 +32,7 @@ _SEARCH = (
         PRIMARY KEY (field, value, updated DESC, number)
     ) STRICT, WITHOUT ROWID
     """,
+    "CREATE TABLE search_rules (number INTEGER PRIMARY KEY, rules TEXT NOT NULL) STRICT",
 )
 
 # The large columns stand last: SQLite reads a row only as far as it must. A resource's id is
@@ -191,6 +192,15 @@ PUT_KEY = f"INSERT OR REPLACE INTO signing_key ({_KEY}) VALUES (?, ?, ?, ?, ?, ?
 KEYS = f"SELECT {_KEY} FROM signing_key WHERE environment = ? ORDER BY created, kid"
 UNRETIRED = "SELECT kid FROM signing_key WHERE environment = ? AND retired IS NULL"
 RETIRE = "UPDATE signing_key SET retired = ? WHERE environment = ? AND retired IS NULL"
+
+REPLACE_SEARCH = (
+    "UPDATE version SET search = ?4 WHERE id = ?1 AND version = ?2 AND tenant = ?3 RETURNING rowid"
+)
+FORGET_SEARCH_VALUE = (
+    "DELETE FROM search_value WHERE field = ? AND value = ? AND updated = ? AND number = ?"
+)
+PUT_SEARCH_RULES = "INSERT OR REPLACE INTO search_rules (number, rules) VALUES (1, ?)"
+SEARCH_RULES = "SELECT rules FROM search_rules"
 
 PUT_PROBE = "INSERT OR REPLACE INTO probe (number, moment) VALUES (1, ?)"
 PROBE = "SELECT moment FROM probe"

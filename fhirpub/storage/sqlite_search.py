@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -54,32 +55,34 @@ def _field(tenant: str, type_name: str, name: str) -> int:
 
 def index_entries(tenant: str, version: Version) -> list[tuple[int, str | int, int]]:
     """Return what a version is to be found by: field, value and time of the version."""
+    type_name, updated = version.type, version.updated
     return [
         (
-            _field(tenant, version.type, name),
-            first if isinstance(first, str) else second,
-            version.updated,
+            _field(tenant, type_name, name),
+            second if isinstance(first, int) else first,
+            updated,
         )
         for name, first, second in decoded(version.search)
+        if first != ""
     ]
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Rows of `search_value` that have all candidates of a criterion.
+    """Where all candidates of a criterion are: a query for their numbers.
 
-    ``in_order``: for one value they stand in the order of ``updated``, each version once.
+    ``condition`` is set if they are the rows of `search_value` for one value, which stand in
+    the order of ``updated``, each version once.
     """
 
-    condition: str
+    numbers: str
     parameters: Parameters
-    in_order: bool
+    condition: str = ""
 
     @property
     def count(self) -> str:
         """The statement that counts them, up to a limit: enough to compare."""
-        some = f"SELECT 1 FROM search_value AS s WHERE {self.condition} LIMIT {_MOST_COUNTED}"
-        return f"SELECT count(*) FROM ({some})"
+        return f"SELECT count(*) FROM ({self.numbers} LIMIT {_MOST_COUNTED})"
 
 
 def sources_of(tenant: str, query: SearchQuery) -> list[Source]:
@@ -87,20 +90,33 @@ def sources_of(tenant: str, query: SearchQuery) -> list[Source]:
     by_value = any(all(each.value is not None for each in group) for group in query.identifiers)
     if query.ids is not None or by_value:
         return []
-    found = []
+    found: list[Source] = []
     for criterion in query.criteria:
         if not criterion.negated and criterion.name not in _COLUMNS:
-            parameters: Parameters = {"field": _field(tenant, query.type, criterion.name)}
-            values = [each.value for each in criterion.any_of if isinstance(each, TokenMatch)]
-            condition = _listed(values, parameters) or _ranged(criterion.any_of, parameters)
-            if condition:
-                only = len(values) == 1
-                found.append(Source(f"s.field = :field AND {condition}", parameters, only))
+            field = _field(tenant, query.type, criterion.name)
+            found += _sources_in(field, criterion.any_of)
     return found
 
 
+def _sources_in(field: int, any_of: Sequence[TokenMatch | TimeMatch]) -> Iterator[Source]:
+    parameters: Parameters = {"field": field}
+    owners = [each.of for each in any_of if isinstance(each, TokenMatch) and each.of is not None]
+    tokens = [each for each in any_of if isinstance(each, TokenMatch) and each.of is None]
+    values = [each.value for each in tokens]
+    among = _listed(values, parameters) or _ranged(any_of, parameters)
+    if not among and (values or not owners):
+        return
+    condition = f"s.field = :field AND {among}"
+    numbers = [f"SELECT s.number FROM search_value AS s WHERE {condition}"] if among else []
+    if owners:
+        owned = _one_of("w.id", owners, "owners", parameters)
+        numbers.append(f"SELECT w.rowid FROM version AS w INDEXED BY version_key WHERE {owned}")
+    only = len(values) == 1 and not owners
+    yield Source(" UNION ALL ".join(numbers), parameters, condition if only else "")
+
+
 def _listed(values: Sequence[str | None], parameters: Parameters) -> str:
-    texts = [each for each in values if each is not None]
+    texts = [each for each in values if each]
     if not texts or len(texts) < len(values):
         return ""
     if len(texts) == 1:
@@ -152,7 +168,8 @@ def search_statements(
     latest = f"NOT EXISTS ({_LATER})"
     # Identifiers never change, so that each match has one version 1.
     total = f"SELECT count(*) {found} AND {latest if query.criteria else 'v.version = 1'}"
-    order = _Order(query.order, updated="s.updated" if source and source.in_order else "v.updated")
+    updated = "s.updated" if source and source.condition else "v.updated"
+    order = _Order(query.order, updated=updated)
     parameters |= order.parameters
     if query.after is not None:
         found += f" AND {order.after(query.after, parameters)}"
@@ -178,11 +195,10 @@ def _conditions(query: SearchQuery, parameters: Parameters) -> tuple[str, list[s
 
 
 def _through(source: Source, conditions: list[str]) -> str:
-    if source.in_order:
+    if source.condition:
         conditions += ["v.rowid = s.number", source.condition]
         return "search_value AS s CROSS JOIN version AS v NOT INDEXED"
-    numbers = f"SELECT s.number FROM search_value AS s WHERE {source.condition}"
-    conditions.append(f"v.rowid IN ({numbers})")
+    conditions.append(f"v.rowid IN ({source.numbers})")
     return "version AS v NOT INDEXED"
 
 
@@ -257,6 +273,8 @@ def _among_values(
     parameters: Parameters,
 ) -> Iterator[str]:
     """Return what of the values of a version must be true, one way or another."""
+    yield from _owned(field, tokens, name, parameters)
+    tokens = [each for each in tokens if each.of is None]
     beginnings = [
         _beginning_of(field, each) for each in tokens if each.value is not None or each == ANYTHING
     ]
@@ -277,6 +295,20 @@ def _among_values(
     if times:
         ends = (value.format(1), value.format(2))
         yield each.format(_bounded(times, ends, name, parameters))
+
+
+def _owned(
+    field: str, tokens: Sequence[TokenMatch], name: str, parameters: Parameters
+) -> Iterator[str]:
+    """Return the conditions for what only the resource of an id may match by."""
+    owners: defaultdict[str, list[str]] = defaultdict(list)
+    for each in tokens:
+        if each.of is not None:
+            owners[_beginning_of(field, each)].append(each.of)
+    for number, (beginning, ids) in enumerate(owners.items()):
+        parameters[f"{name}o{number}"] = beginning
+        owned = _one_of("v.id", ids, f"{name}w{number}", parameters)
+        yield f"({owned} AND instr(v.search, :{name}o{number}) > 0)"
 
 
 def _beginning_of(name: str, token: TokenMatch) -> str:

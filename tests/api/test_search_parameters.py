@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import Any
 from urllib.parse import quote
 
 import pytest
 
 from fhirpub.testing.service import Answer, Integrator, RunningService
-from tests.bodies import organization, parameters, patient, report
+from tests.bodies import organization, parameters, patient, register_body, report
 
 BASE = "/fhir/r4/DiagnosticReport"
 LOINC = "http://loinc.org"
 ROLL = "https://roll.example/people"
 
 
-def coded(code: str, system: str = LOINC) -> dict[str, object]:
+def coded(code: str, system: str = LOINC) -> dict[str, Any]:
     return {"text": code, "coding": [{"system": system, "code": code}]}
 
 
-REPORTS = {
+REPORTS: dict[str, dict[str, Any]] = {
     "ana-blood": {
         "status": "final",
         "code": coded("58410-2"),
@@ -36,8 +36,8 @@ REPORTS = {
         "status": "final",
         "code": {
             "text": "several",
-            "coding": [*coded("58410-2")["coding"], *coded("X", "urn:x")["coding"]],
-        },  # type: ignore[misc]
+            "coding": [{"system": LOINC, "code": "58410-2"}, {"system": "urn:x", "code": "X"}],
+        },
         "effectiveDateTime": None,
         "effectivePeriod": {"start": "2026-11-10T00:00:00Z"},
         "issued": "2026-11-21T00:00:00Z",
@@ -57,7 +57,7 @@ def lab(service: RunningService) -> Integrator:
 
 
 @pytest.fixture(scope="module")
-def ids(lab: Integrator) -> Iterator[dict[str, str]]:
+def ids(lab: Integrator) -> dict[str, str]:
     """The ids of the reports by their names; nothing here changes them."""
     found = {}
     for name, changes in REPORTS.items():
@@ -95,6 +95,8 @@ def test_tokens_dates_and_references_find_what_they_say(
         "status:not=final,registered": {"ana-month"},
         "status:missing=true": set(),
         "status=Final": set(),
+        "status=http://hl7.org/fhir/diagnostic-report-status|final": {"ana-blood", "bea-stay"},
+        "status=http://hl7.org/fhir/observation-status|final": set(),
         "code=58410-2": {"ana-blood", "bea-stay"},
         f"code={LOINC}|58410-2": {"ana-blood", "bea-stay"},
         "code=urn:x|58410-2": set(),
@@ -171,3 +173,232 @@ def test_references_are_compared_in_all_their_forms(lab: Integrator, ids: dict[s
         f"patient={literal}&status=preliminary": set(),
     }.items():
         assert names_in(lab.get(f"{BASE}?{query}"), ids) == names, query
+
+
+def test_a_changed_status_is_found_at_once_and_the_old_one_no_more(
+    service: RunningService,
+) -> None:
+    other = service.integrator()
+    answer = other.register(register_body("x"))
+    path = answer.headers["location"].partition("/_history")[0]
+
+    other.patch(path, {"resourceType": "DiagnosticReport", "status": "amended"})
+
+    assert other.get(f"{BASE}?status=final").json["total"] == 0
+    assert other.get(f"{BASE}?status=amended").json["total"] == 1
+    assert other.get(f"{BASE}?patient.identifier=AAB123456&status=amended").json["total"] == 1
+    literal = other.get(path).json["subject"]["reference"]
+    assert other.get(f"{BASE}?patient={literal}").json["total"] == 1
+
+
+def test_another_tenants_reports_are_found_by_nothing(
+    service: RunningService, lab: Integrator, ids: dict[str, str]
+) -> None:
+    other = service.integrator()
+    literal = lab.get(f"{BASE}/{ids['ana-blood']}").json["subject"]["reference"]
+
+    for query in ("status=final", "patient.identifier=ana", f"patient={literal}", "_sort=date"):
+        assert other.get(f"{BASE}?{query}").json["total"] == 0
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "date=yesterday",
+        "date=2026-13",
+        "date=2026-11-31",
+        "date=2026-11-20T10",
+        "date=xx2026",
+        "issued=2026-11-20T10:00:61Z",
+        "_lastUpdated=ge",
+        "date:not=2026",
+        "status:text=final",
+        "code:in=http://x",
+        "code:above=x",
+        "code=|",
+        r"code=a\b",
+        "status:missing=perhaps",
+        "patient:missing=2",
+        "patient:identifier=x",
+        r"patient=a\b",
+        "_total=some",
+        "_summary=all",
+        "_count:x=1",
+        "_summary=true&_elements=status",
+    ],
+)
+def test_what_cannot_be_honoured_is_a_400_that_names_the_parameter(
+    lab: Integrator, query: str
+) -> None:
+    answer = lab.get(f"{BASE}?{query}")
+
+    name = query.partition("=")[0].partition(":")[0]
+    assert (answer.status, answer.issues[0]["code"]) == (400, "invalid")
+    assert answer.blamed == {name}
+
+
+def test_everything_that_is_wrong_is_told_at_once(lab: Integrator) -> None:
+    answer = lab.get(f"{BASE}?date=x&status:text=y&_count=z&_total=w")
+
+    assert answer.blamed == {"date", "status", "_count", "_total"}
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "based-on=x",
+        "Status=final",
+        "patient.name=ana",
+        "performer.identifier=77",
+        "subject:Group.identifier=x",
+        "status.identifier=x",
+        "date.x=2026",
+        "_include=Observation:patient",
+        "_include=DiagnosticReport:code",
+        "_include:iterate=DiagnosticReport:patient",
+        "_revinclude=Provenance:target",
+        "_sort=-date,nothing",
+        "_sort=patient",
+        "_has:Observation:patient:code=x",
+        "_security=x",
+    ],
+)
+def test_what_is_not_known_is_named_and_left_out(
+    lab: Integrator, ids: dict[str, str], query: str
+) -> None:
+    bundle = lab.get(f"{BASE}?{query}&status=final").json
+
+    outcome = bundle["entry"][-1]
+    assert outcome["search"]["mode"] == "outcome"
+    assert query.partition("=")[0] in outcome["resource"]["issue"][0]["diagnostics"]
+    assert bundle["link"][0]["url"].endswith("?status=final")
+    assert bundle["total"] == 2
+    assert lab.get(f"{BASE}?{query}", Prefer="handling=strict").status == 400
+
+
+@pytest.mark.parametrize(
+    ("sort", "expected"),
+    [
+        ("date", ["ana-month", "bea-stay", "ana-blood", "bea-undated"]),
+        ("-date", ["ana-blood", "bea-stay", "ana-month", "bea-undated"]),
+        ("-issued", ["bea-stay", "ana-blood", "ana-month", "bea-undated"]),
+        ("status,-date", ["ana-blood", "bea-stay", "ana-month", "bea-undated"]),
+        ("-status,date", ["bea-undated", "ana-month", "bea-stay", "ana-blood"]),
+        ("_lastUpdated", ["ana-blood", "ana-month", "bea-stay", "bea-undated"]),
+        ("-_lastUpdated", ["bea-undated", "bea-stay", "ana-month", "ana-blood"]),
+        ("identifier", ["ana-blood", "ana-month", "bea-stay", "bea-undated"]),
+    ],
+)
+def test_pages_follow_the_order_that_is_asked_for(
+    lab: Integrator, ids: dict[str, str], sort: str, expected: list[str]
+) -> None:
+    names = {each: name for name, each in ids.items()}
+    seen = []
+    url = f"{BASE}?_sort={sort}&_count=1&status:missing=false"
+    while url:
+        bundle = lab.get(url).json
+        seen += [names[each["resource"]["id"]] for each in bundle["entry"]]
+        links = {each["relation"]: each["url"] for each in bundle["link"]}
+        assert f"_sort={quote(sort)}" in links["self"]
+        url = links.get("next", "")
+
+    assert seen == expected
+
+
+def test_a_cursor_serves_no_other_order_and_no_other_filter(
+    lab: Integrator, ids: dict[str, str]
+) -> None:
+    url = lab.get(f"{BASE}?_sort=date&status=final&_count=1").json["link"][1]["url"]
+
+    assert lab.get(url).status == 200
+    assert lab.get(url.replace("_sort=date", "_sort=-date")).status == 400
+    assert lab.get(url.replace("status=final", "status=registered")).status == 400
+
+
+def test_the_total_can_be_done_without(lab: Integrator, ids: dict[str, str]) -> None:
+    for total, given in (("none", False), ("estimate", True), ("accurate", True)):
+        bundle = lab.get(f"{BASE}?status=final&_total={total}").json
+
+        assert len(bundle["entry"]) == 2
+        assert bundle.get("total") == (2 if given else None)
+    assert lab.get(f"{BASE}?_total=none&_summary=count").json["total"] == 4
+
+
+def test_entries_can_be_shown_in_part(lab: Integrator, ids: dict[str, str]) -> None:
+    def shown(query: str) -> dict[str, Any]:
+        bundle = lab.get(f"{BASE}?_id={ids['ana-blood']}&{query}").json
+        resource: dict[str, Any] = bundle["entry"][0]["resource"]
+        assert bundle["total"] == 1
+        assert query in bundle["link"][0]["url"]
+        assert "SUBSETTED" in {each["code"] for each in resource["meta"]["tag"]}
+        return resource
+
+    assert {*shown("_elements=status")} == {"resourceType", "id", "meta", "status", "code"}
+    assert "conclusion" in shown("_summary=data")
+    assert "presentedForm" not in shown("_summary=true")
+    assert "status" in shown("_summary=text")
+    counted = lab.get(f"{BASE}?status=final&_summary=count").json
+    assert (counted["total"], "entry" in counted) == (2, False)
+
+
+@pytest.mark.parametrize(
+    ("include", "types"),
+    [
+        ("DiagnosticReport:patient", {"Patient"}),
+        ("DiagnosticReport:subject", {"Patient"}),
+        ("DiagnosticReport:subject:Patient", {"Patient"}),
+        ("DiagnosticReport:subject:Group", set()),
+        ("DiagnosticReport:performer", {"Organization"}),
+        ("*", {"Patient", "Organization"}),
+    ],
+)
+def test_what_came_with_a_report_is_included(
+    lab: Integrator, ids: dict[str, str], include: str, types: set[str]
+) -> None:
+    bundle = lab.get(f"{BASE}?patient.identifier=ana&_include={include}").json
+
+    included = [each for each in bundle["entry"] if each["search"]["mode"] == "include"]
+    assert {each["resource"]["resourceType"] for each in included} == types
+    assert len({each["fullUrl"] for each in included}) == 2 * len(types)
+    assert bundle["total"] == 2
+    for each in included:
+        assert lab.get(each["fullUrl"]).json == each["resource"]
+
+
+def test_parts_of_an_updated_report_are_included_too(service: RunningService) -> None:
+    lab = service.integrator()
+    path = lab.register(register_body("updated")).headers["location"].partition("/_history")[0]
+    lab.patch(path, {"resourceType": "DiagnosticReport", "status": "amended"})
+
+    entries = lab.get(f"{BASE}?_include=DiagnosticReport:patient").json["entry"]
+
+    assert [each["search"]["mode"] for each in entries] == ["match", "include"]
+    assert entries[0]["resource"]["subject"]["reference"] == entries[1]["fullUrl"][-44:]
+
+
+def test_what_the_statement_declares_is_understood(lab: Integrator, ids: dict[str, str]) -> None:
+    statement = lab.get("/metadata").json
+    declared = next(
+        each for each in statement["rest"][0]["resource"] if each["type"] == "DiagnosticReport"
+    )
+    values = {"token": "x", "date": "2026", "reference": "Patient/x"}
+
+    names = {each["name"]: each["type"] for each in declared["searchParam"]}
+    assert names == {
+        "_id": "token",
+        "_lastUpdated": "date",
+        "identifier": "token",
+        "status": "token",
+        "patient": "reference",
+        "category": "token",
+        "code": "token",
+        "date": "date",
+        "issued": "date",
+        "subject": "reference",
+        "performer": "reference",
+    }
+    for name, kind in names.items():
+        answer = lab.get(f"{BASE}?{name}={values[kind]}", Prefer="handling=strict")
+        assert answer.status == 200, name
+    for include in declared["searchInclude"]:
+        assert lab.get(f"{BASE}?_include={include}", Prefer="handling=strict").status == 200

@@ -868,10 +868,11 @@ async def test_lists_of_everything_are_not_sorted(
 
 
 def stages_of(
-    database: Database, pipeline: list[dict[str, Any]], hint: str
+    database: Database, pipeline: list[dict[str, Any]], hint: str | None
 ) -> dict[str, set[str]]:
     """Return the stages of the plan that finds the candidates, with the indexes they use."""
-    command = {"aggregate": schema.VERSION, "pipeline": pipeline, "cursor": {}, "hint": hint}
+    command = {"aggregate": schema.VERSION, "pipeline": pipeline, "cursor": {}}
+    command |= {"hint": hint} if hint else {}
     explained = database.command({"explain": command})
     stages: dict[str, set[str]] = {}
     waiting = [explained["stages"][0]["$cursor"]["queryPlanner"]["winningPlan"]]
