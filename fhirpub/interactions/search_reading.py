@@ -188,7 +188,7 @@ class Reading:
                     rule = "must be a date or time of FHIR, after a prefix such as ge if wanted"
                     self._wrong(asked.name, rule)
                     return True
-                matches += _times(*read, now=self._context.clock())
+                matches += times_meant_by(*read, now=self._context.clock())
             self._demand(name, matches)
         return True
 
@@ -313,7 +313,7 @@ class Reading:
         self.issues.append(Issue("error", "invalid", rule, name))
 
 
-def _times(prefix: str, stretch: tuple[int, int], *, now: int) -> list[TimeMatch]:
+def times_meant_by(prefix: str, stretch: tuple[int, int], *, now: int) -> list[TimeMatch]:
     """Return what a prefix means for times that begin and end somewhere (R4 search, 3.1.1.5.4)."""
     start, end = stretch
     slack = 0

@@ -59,34 +59,43 @@ def page_and_total(tenant: str, query: SearchQuery) -> tuple[Pipeline, str | Non
     It gives the id and version of each entry of the page and of one entry more, in their
     order, and then one document with the total, or none if that is 0 or not asked for.
     """
-    index: str = BY_TIME
-    together = False
-    conditions: list[Filter] = [{"tenant": tenant, "type": query.type}]
-    for group in query.identifiers:
-        needed = _identified(group)
-        conditions += needed.values()
-        index = min([index, *needed], key=_BEST_FIRST.index)
-    for criterion in query.criteria:
-        owned = _may_be_owned(criterion)
-        conditions.append(_condition(criterion, {"tenant": tenant, "type": query.type}))
-        together = together or owned
-        if _has_range(criterion) and not owned:
-            index = min(index, BY_SEARCH_VALUE, key=_BEST_FIRST.index)
-    if query.ids is not None:
-        index = VERSION_KEY
-        conditions.append(_one_of("id", query.ids))
+    index, conditions = _conditions(tenant, query)
     latest: Pipeline = [{"$lookup": _LATER}, {"$match": {"later.tenant": {"$ne": tenant}}}]
     total = _total(conditions, latest if query.criteria else None)
-    hint = None if together and index == BY_TIME else index
     if not query.limit:
-        return total, hint
+        return total, index
     page: Pipeline = [
-        *_in_order(conditions, query, by_index=hint not in (None, BY_SEARCH_VALUE)),
+        *_in_order(conditions, query, by_index=index not in (None, BY_SEARCH_VALUE)),
         *latest,
         {"$limit": query.limit + 1},
         *([{"$unionWith": {"coll": VERSION, "pipeline": total}}] if query.total else ()),
     ]
-    return page, hint
+    return page, index
+
+
+def _conditions(tenant: str, query: SearchQuery) -> tuple[str | None, list[Filter]]:
+    index: str = BY_TIME
+    everywhere: Filter = {"tenant": tenant, "type": query.type}
+    conditions: list[Filter] = []
+    alternatives: list[Filter] = []
+    for group in query.identifiers:
+        needed = _identified(group)
+        conditions += needed.values()
+        index = min([index, *needed], key=_BEST_FIRST.index)
+    if query.ids is not None:
+        index = VERSION_KEY
+        conditions.append(_one_of("id", query.ids))
+    for criterion in query.criteria:
+        if _may_be_owned(criterion) and index == BY_TIME and not alternatives:
+            alternatives += _alternatives(criterion.name, criterion.any_of)
+            continue
+        conditions.append(_condition(criterion))
+        if _has_range(criterion):
+            index = min(index, BY_SEARCH_VALUE, key=_BEST_FIRST.index)
+    if not alternatives:
+        return index, [everywhere, *conditions]
+    # Each alternative has an index of its own: so all conditions stand in each.
+    return None, [{"$or": [{"$and": [everywhere, each, *conditions]} for each in alternatives]}]
 
 
 def _total(conditions: Sequence[Filter], latest: Pipeline | None) -> Pipeline:
@@ -168,13 +177,10 @@ def _comes_after(after: SortKey, order: Sequence[Order]) -> dict[str, Any]:
     return behind
 
 
-def _condition(criterion: Criterion, everywhere: Filter) -> Filter:
-    """Return the condition; ``everywhere`` is what an index over an alternative begins with."""
+def _condition(criterion: Criterion) -> Filter:
     either = list(_alternatives(criterion.name, criterion.any_of))
     if criterion.negated:
         return {"$nor": either} if either else {}
-    if _may_be_owned(criterion):
-        either = [{**everywhere, **each} for each in either]
     return either[0] if len(either) == 1 else {"$or": either}
 
 

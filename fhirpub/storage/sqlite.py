@@ -245,7 +245,7 @@ class SqliteStore(Store):
 def _page(connection: sqlite3.Connection, tenant: str, query: SearchQuery) -> Page:
     found: list[Row] = []
     total = None
-    statements = search_statements(tenant, query, _best_source(connection, tenant, query))
+    statements = search_statements(tenant, query, best_source(connection, tenant, query))
     if query.limit:
         found = connection.execute(statements.page, statements.parameters).fetchall()
     if query.total:
@@ -254,8 +254,8 @@ def _page(connection: sqlite3.Connection, tenant: str, query: SearchQuery) -> Pa
     return Page(versions, total, more=len(found) > len(versions))
 
 
-def _best_source(connection: sqlite3.Connection, tenant: str, query: SearchQuery) -> Source | None:
-    """Return the values that give fewest candidates: SQLite has no statistics to choose by."""
+def best_source(connection: sqlite3.Connection, tenant: str, query: SearchQuery) -> Source | None:
+    """Return the source with the fewest candidates: SQLite has no statistics to choose by."""
     sources = sources_of(tenant, query)
     if len(sources) < 2:
         return sources[0] if sources else None

@@ -23,7 +23,7 @@ from fhirpub.errors import ConfigurationError, InvalidContent, StoreUnavailable,
 from fhirpub.storage import mongodb, mongodb_server
 from fhirpub.storage import mongodb_schema as schema
 from fhirpub.storage.contract import SearchQuery, Store
-from fhirpub.storage.criteria import TokenMatch
+from fhirpub.storage.criteria import LAST_UPDATED, Criterion, TimeMatch, TokenMatch
 from fhirpub.storage.mongodb import MongoStore, from_url
 from fhirpub.storage.mongodb_documents import MOST_BYTES
 from fhirpub.storage.mongodb_search import page_and_total
@@ -38,10 +38,14 @@ from fhirpub.testing.store_contract import (
     a_version,
     add_all,
     found,
+    found_by,
+    has,
     match,
     new_id,
     query,
     reopening,
+    token,
+    wanting,
 )
 from tests.mongod.executable import executable
 from tests.mongod.replica_set import ReplicaSet
@@ -856,6 +860,35 @@ async def test_searches_go_through_an_index(
     assert stages["IXSCAN"] == {index}
     assert "COLLSCAN" not in stages
     assert ("FETCH" not in stages) == covered
+
+
+@pytest.mark.parametrize(
+    ("criteria", "indexes"),
+    [
+        ([has("code", token("a"))], {"version_by_search_value"}),
+        ([has("code", token("a"), token("b", "s"))], {"version_by_search_value"}),
+        ([has("date", TimeMatch(from_=1, until=9))], {"version_by_search_value"}),
+        ([has("date", TimeMatch(after=9), TimeMatch(from_=1))], {"version_by_search_value"}),
+        (
+            [has("subject", TokenMatch("P", "x"), TokenMatch("P", "", ID))],
+            {"version_by_search_value", "version_key"},
+        ),
+        ([has("code", token(None, "s"))], {"version_by_time"}),
+        ([has("code", token("a"), negated=True)], {"version_by_time"}),
+        ([has(LAST_UPDATED, TimeMatch(from_=1))], {"version_by_time"}),
+    ],
+)
+async def test_criteria_are_answered_from_an_index(
+    database: Database, store: Store, criteria: list[Criterion], indexes: set[str]
+) -> None:
+    # As many as it takes until the server's choice is no matter of chance.
+    own = [found_by(("code", "a", "s"), ("subject", "", "P")) for _ in range(40)]
+    await add_all(store, [*own, found_by(("subject", "x", "P")), replace(own[0], id=ID)])
+
+    stages = stages_of(database, *page_and_total(LAB, wanting(*criteria)))
+
+    assert stages["IXSCAN"] == indexes
+    assert "COLLSCAN" not in stages
 
 
 @pytest.mark.parametrize("wanted", [query(), query(match("s")), query(match("s"), after=(1, ID))])

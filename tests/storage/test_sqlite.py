@@ -25,9 +25,21 @@ import pytest
 from fhirpub.errors import ConfigurationError, StoreUnavailable
 from fhirpub.storage import sqlite_schema as sql
 from fhirpub.storage.contract import SearchQuery, Store
-from fhirpub.storage.criteria import TokenMatch
-from fhirpub.storage.sqlite import SqliteStore, from_url
-from fhirpub.storage.sqlite_search import search_statements
+from fhirpub.storage.criteria import (
+    LAST_UPDATED,
+    NEWEST_FIRST,
+    Criterion,
+    Order,
+    TimeMatch,
+    TokenMatch,
+)
+from fhirpub.storage.sqlite import SqliteStore, best_source, from_url
+from fhirpub.storage.sqlite_search import (
+    SearchStatements,
+    Source,
+    search_statements,
+    sources_of,
+)
 from fhirpub.testing.store_contract import (
     LAB,
     Reopen,
@@ -35,10 +47,15 @@ from fhirpub.testing.store_contract import (
     a_blob,
     a_key,
     a_version,
+    add_all,
+    found_by,
+    has,
     match,
     new_id,
     query,
     reopening,
+    token,
+    wanting,
 )
 
 ROOT = Path(__file__).parents[2]
@@ -540,6 +557,77 @@ async def test_searches_go_through_an_index(
         assert not [step for step in plan if step.startswith("SCAN") and "json_each" not in step]
         if statement is statements.page:
             assert any("n USING INDEX version_key (id=? AND version=?)" in step for step in plan)
+
+
+CODE, OTHER_CODE = has("code", token("a")), has("code", token("a"), token("b", "s"))
+PERSON = has("subject", TokenMatch("Patient", "x"), TokenMatch("Patient", "", ID))
+BY_VALUE = "PRIMARY KEY (field=? AND value"
+
+
+@pytest.mark.parametrize(
+    ("criteria", "index"),
+    [
+        ([CODE], BY_VALUE),
+        ([OTHER_CODE], BY_VALUE),
+        ([CODE, has("status", token("x"), negated=True)], BY_VALUE),
+        ([has("date", TimeMatch(from_=1, until=9))], "PRIMARY KEY (field=? AND value>"),
+        ([has("date", TimeMatch(after=9), TimeMatch(from_=1))], "PRIMARY KEY (field=? AND value>"),
+        ([PERSON], BY_VALUE),
+        ([PERSON], "w USING COVERING INDEX version_key (id=?"),
+        ([has("date", TimeMatch(before=9))], "version_by_time (tenant=? AND type=?"),
+        ([has("code", token(None, "s"))], "version_by_time (tenant=? AND type=?"),
+        ([has("code", token("a"), negated=True)], "version_by_time (tenant=? AND type=?"),
+        ([has(LAST_UPDATED, TimeMatch(from_=1))], "version_by_time (tenant=? AND type=?"),
+    ],
+)
+@pytest.mark.parametrize("order", [NEWEST_FIRST, (Order("date"),)])
+async def test_criteria_are_answered_from_an_index(
+    path: Path, store: Store, criteria: list[Criterion], index: str, order: tuple[Order, ...]
+) -> None:
+    wanted = wanting(*criteria, order=order)
+    source = next(iter(sources_of(LAB, wanted)), None)
+    statements = search_statements(LAB, wanted, source)
+
+    for statement in (statements.page, statements.total):
+        plan = plan_of(path, statement, statements.parameters)
+
+        assert any(index in step for step in plan), plan
+        scanned = [step for step in plan if step.startswith("SCAN")]
+        assert all("VIRTUAL TABLE" in step for step in scanned), plan
+
+
+async def test_the_newest_of_one_value_are_found_without_sorting_all_of_them(
+    path: Path, store: Store
+) -> None:
+    wanted = wanting(CODE)
+    (source,) = sources_of(LAB, wanted)
+
+    plan = plan_of(path, *_page_of(search_statements(LAB, wanted, source)))
+
+    sorting = [step for step in plan if "TEMP B-TREE" in step]
+    assert sorting[0] == "USE TEMP B-TREE FOR RIGHT PART OF ORDER BY"
+    assert len(sorting) == 2  # the other is that of the rows of one page
+
+
+def _page_of(statements: SearchStatements) -> tuple[str, object]:
+    return statements.page, statements.parameters
+
+
+async def test_of_several_criteria_the_rarest_leads(store: SqliteStore) -> None:
+    await add_all(store, [found_by(("code", "a", ""), ("status", "x", "")) for _ in range(20)])
+    rare = found_by(("code", "a", ""), ("status", "y", ""))
+    await store.add(LAB, rare)
+    wanted = wanting(CODE, has("status", token("y")))
+
+    def chosen(connection: sqlite3.Connection) -> Source | None:
+        return best_source(connection, LAB, wanted)
+
+    assert store._file is not None
+    source = await store._file.read(chosen)
+
+    assert source is not None
+    assert source.parameters["sought"] == "y"
+    assert (await store.search(LAB, wanted)).versions == (rare,)
 
 
 @pytest.mark.parametrize("wanted", [query(), query(match("s"))])

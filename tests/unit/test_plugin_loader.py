@@ -233,3 +233,54 @@ def test_everything_wrong_with_a_declaration_is_told_at_once(install: Install) -
         load(["flags"])
 
     assert len(str(refusal.value).splitlines()) == 3
+
+
+@pytest.mark.parametrize(
+    ("search", "words"),
+    [
+        ('SearchParameter(name="x", type="token", paths=("code",))', "must be a tuple of Search"),
+        ('("code",)', "must be a tuple of SearchParameter"),
+        (
+            '(SearchParameter(name="code", type="strng", paths=("code",)),)',
+            "search parameter 'code': the type must be one of token, date, reference",
+        ),
+        (
+            '(SearchParameter(name="Code", type="token", paths=("code",)),)',
+            "search parameter 'Code': the name must be that of a search parameter of FHIR",
+        ),
+        (
+            '(SearchParameter(name="code", type="token", paths="code"),)',
+            "search parameter 'code': paths must be a tuple of element paths, at least one",
+        ),
+        (
+            '(SearchParameter(name="code", type="token", paths=("code[0]",)),)',
+            "search parameter 'code': 'code[0]' cannot be the path of an element",
+        ),
+        (
+            '(SearchParameter(name="patient", type="reference", paths=("subject",)),)',
+            "search parameter patient: every type has it, do not declare it",
+        ),
+        (
+            '(SearchParameter(name="code", type="token", paths=("code",)),) * 2',
+            "search parameter code is declared twice",
+        ),
+        (
+            (
+                '(SearchParameter(name="a", type="token", paths=("code",)),'
+                'SearchParameter(name="b", type="date", paths=("code",)))'
+            ),
+            "search parameter b: the same elements have another type",
+        ),
+    ],
+)
+def test_a_search_parameter_that_cannot_be_is_refused(
+    install: Install, search: str, words: str
+) -> None:
+    source = declaring(f"search={search},").replace("Part,", "Part, SearchParameter,")
+    install("flags", source)
+
+    with pytest.raises(PluginError) as refusal:
+        load(["flags"])
+
+    assert "plugin flags: Flag: " in str(refusal.value)
+    assert words in str(refusal.value)
