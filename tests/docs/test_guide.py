@@ -16,6 +16,11 @@ GUIDE = Path(__file__).parents[2] / "docs" / "integrators.md"
 BLOCKS = re.findall(
     r"^```sh\n(.*?)^```$", GUIDE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
 )
+_SECTION = GUIDE.read_text(encoding="utf-8").partition("\n## 5. ")[2].partition("\n## ")[0]
+SEARCHES = [
+    each.replace(r"\|", "|") for each in re.findall(r"^\| `(.*?=.*?)` \|", _SECTION, re.MULTILINE)
+]
+"""The searches of the guide's table; each finds the report that the guide has published."""
 
 pytestmark = pytest.mark.skipif(shutil.which("curl") is None, reason="the guide needs curl")
 
@@ -67,6 +72,12 @@ def test_the_guide_publishes_reads_updates_and_finds_a_report(
     assert published.startswith("HTTP/1.1 201")
     assert re.findall(r"HTTP/1.1 (\d+)", rest) == ["200", "204"]
     assert json.loads(rest.splitlines()[-1])["total"] == 1
+    assert len(SEARCHES) > 20
+    for search in SEARCHES:
+        path = f"/fhir/r4/DiagnosticReport?{search.replace('|', '%7C')}"
+        answer = lab.get(path, Prefer="handling=strict")
+        assert answer.status == 200, search
+        assert answer.json.get("total", 1) == 1, search
 
 
 def test_the_guides_report_causes_no_remark(service: RunningService, tmp_path: Path) -> None:
