@@ -24,7 +24,13 @@ from fhirpub.storage.contract import (
 )
 from fhirpub.storage.paging import FEW, page_without_search
 from fhirpub.storage.sqlite_file import Addition, File, Row, as_unavailable, transaction
-from fhirpub.storage.sqlite_search import Source, index_entries, search_statements, sources_of
+from fhirpub.storage.sqlite_search import (
+    MOST_COUNTED,
+    Source,
+    index_entries,
+    search_statements,
+    sources_of,
+)
 from fhirpub.tenant import Tenant
 
 _PREFIX = "sqlite:///"
@@ -245,26 +251,37 @@ class SqliteStore(Store):
 def _page(connection: sqlite3.Connection, tenant: str, query: SearchQuery) -> Page:
     found: list[Row] = []
     total = None
-    statements = search_statements(tenant, query, best_source(connection, tenant, query))
+    source, candidates = best_source(connection, tenant, query)
+    statements = search_statements(tenant, query, source)
     if query.limit:
-        found = connection.execute(statements.page, statements.parameters).fetchall()
+        page = statements
+        if source and source.newest and candidates == MOST_COUNTED:
+            # Most of them would be sorted in vain: going from the newest on meets some at once.
+            page = search_statements(tenant, query)
+        found = connection.execute(page.page, page.parameters).fetchall()
     if query.total:
         ((total,),) = connection.execute(statements.total, statements.parameters)
     versions = tuple(_version(row) for row in found[: query.limit])
     return Page(versions, total, more=len(found) > len(versions))
 
 
-def best_source(connection: sqlite3.Connection, tenant: str, query: SearchQuery) -> Source | None:
-    """Return the source with the fewest candidates: SQLite has no statistics to choose by."""
-    sources = sources_of(tenant, query)
-    if len(sources) < 2:
-        return sources[0] if sources else None
+def best_source(
+    connection: sqlite3.Connection, tenant: str, query: SearchQuery
+) -> tuple[Source | None, int]:
+    """Return the source with the fewest candidates, and their number up to a limit.
+
+    SQLite itself has no statistics to choose by.
+    """
 
     def candidates(source: Source) -> int:
         ((count,),) = connection.execute(source.count, source.parameters)
         return int(count)
 
-    return min(sources, key=candidates)
+    counted = [(candidates(each), each) for each in sources_of(tenant, query)]
+    if not counted:
+        return None, 0
+    count, source = min(counted, key=lambda each: each[0])
+    return source, count
 
 
 def _version(row: Row) -> Version:

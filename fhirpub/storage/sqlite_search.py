@@ -36,7 +36,7 @@ from fhirpub.storage.sqlite_schema import VERSION_COLUMNS, json_list
 Parameters = dict[str, str | int]
 
 _BEST_FIRST = ("version_key", "version_by_value", "version_by_system", "version_by_time")
-_MOST_COUNTED = 1_000
+MOST_COUNTED = 1_000
 _PAIRS = "SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(:{name})"
 _LATER = """
     SELECT 1 FROM version AS n INDEXED BY version_key
@@ -78,11 +78,13 @@ class Source:
     numbers: str
     parameters: Parameters
     condition: str = ""
+    newest: bool = False
+    """Whether they are most likely the newest of all: times without an end."""
 
     @property
     def count(self) -> str:
         """The statement that counts them, up to a limit: enough to compare."""
-        return f"SELECT count(*) FROM ({self.numbers} LIMIT {_MOST_COUNTED})"
+        return f"SELECT count(*) FROM ({self.numbers} LIMIT {MOST_COUNTED})"
 
 
 def sources_of(tenant: str, query: SearchQuery) -> list[Source]:
@@ -112,7 +114,8 @@ def _sources_in(field: int, any_of: Sequence[TokenMatch | TimeMatch]) -> Iterato
         owned = _one_of("w.id", owners, "owners", parameters)
         numbers.append(f"SELECT w.rowid FROM version AS w INDEXED BY version_key WHERE {owned}")
     only = len(values) == 1 and not owners
-    yield Source(" UNION ALL ".join(numbers), parameters, condition if only else "")
+    newest = "after" in parameters and "until" not in parameters
+    yield Source(" UNION ALL ".join(numbers), parameters, condition if only else "", newest)
 
 
 def _listed(values: Sequence[str | None], parameters: Parameters) -> str:
@@ -226,8 +229,9 @@ class _Order:
     def terms(self) -> str:
         """What stands behind ORDER BY."""
         return ", ".join(
-            f"{'' if self._always(each) else f'{key} IS NULL, '}"
-            f"{key}{' DESC' if each.descending else ''}"
+            key
+            + (" DESC" if each.descending else "")
+            + ("" if self._always(each) else " NULLS LAST")
             for key, each in self._keys
         )
 

@@ -35,6 +35,7 @@ from fhirpub.storage.criteria import (
 )
 from fhirpub.storage.sqlite import SqliteStore, best_source, from_url
 from fhirpub.storage.sqlite_search import (
+    MOST_COUNTED,
     SearchStatements,
     Source,
     search_statements,
@@ -613,6 +614,17 @@ def _page_of(statements: SearchStatements) -> tuple[str, object]:
     return statements.page, statements.parameters
 
 
+async def test_the_newest_since_a_moment_are_met_by_going_back_in_time(store: SqliteStore) -> None:
+    versions = [found_by(("date", n, n + 1), updated=10_000 + n) for n in range(MOST_COUNTED + 5)]
+    await add_all(store, versions)
+
+    for since in (0, 3, MOST_COUNTED):
+        page = await store.search(LAB, wanting(has("date", TimeMatch(after=since)), limit=10))
+
+        assert list(page.versions) == versions[since:][::-1][:10]
+        assert page.total == len(versions) - since
+
+
 async def test_of_several_criteria_the_rarest_leads(store: SqliteStore) -> None:
     await add_all(store, [found_by(("code", "a", ""), ("status", "x", "")) for _ in range(20)])
     rare = found_by(("code", "a", ""), ("status", "y", ""))
@@ -620,7 +632,7 @@ async def test_of_several_criteria_the_rarest_leads(store: SqliteStore) -> None:
     wanted = wanting(CODE, has("status", token("y")))
 
     def chosen(connection: sqlite3.Connection) -> Source | None:
-        return best_source(connection, LAB, wanted)
+        return best_source(connection, LAB, wanted)[0]
 
     assert store._file is not None
     source = await store._file.read(chosen)
