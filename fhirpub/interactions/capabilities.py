@@ -111,7 +111,15 @@ def _statement(context: Context) -> JsonObject:
 def _resource(resource_type: ResourceType, context: Context) -> JsonObject:
     operation = f"{context.fhir_url}/OperationDefinition/{resource_type.name}-register"
     searched = context.searched[resource_type.name]
-    interactions = ("read", "vread", "patch", "history-instance", "create", "search-type")
+    interactions = (
+        "read",
+        "vread",
+        "patch",
+        "history-instance",
+        "history-type",
+        "create",
+        "search-type",
+    )
     return {
         "type": resource_type.name,
         "profile": resource_type.profile or f"{_BASE_PROFILE}/{resource_type.name}",

@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-import base64
-import binascii
-import hashlib
-import hmac
-import json
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from urllib.parse import quote, urlencode
 
 from fhirpub.errors import InvalidSearch, Issue, Severity
 from fhirpub.fhir.outcome import outcome_of
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.interactions.context import Context
+from fhirpub.interactions.links import CURSOR, Parameters, link_to, seal, unseal
 from fhirpub.interactions.records import Listing, loads_stored, shown
-from fhirpub.interactions.search_reading import CURSOR, Parameters, Reading
+from fhirpub.interactions.search_reading import Reading
 from fhirpub.interactions.subset import is_subset, subset
 from fhirpub.plugin_api import ResourceType
 from fhirpub.storage.contract import Page, SearchQuery, Version
-from fhirpub.storage.criteria import SortKey, sort_key
+from fhirpub.storage.criteria import sort_key
 from fhirpub.tenant import Tenant
 
-_TAG_BYTES = 16
 _PARAMETER_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,63}")
 
 
@@ -77,7 +71,7 @@ def understood(
     if reading.issues:
         raise InvalidSearch(reading.issues)
     cursor = reading.cursor
-    after = _unseal(cursor, tenant, resource_type.name, reading.understood) if cursor else None
+    after = unseal(cursor, tenant, resource_type.name, reading.understood) if cursor else None
     if cursor and after is None:
         raise InvalidSearch.because("is not a link of this search", expression=CURSOR)
     limit = 0 if reading.summary == "count" else reading.count
@@ -128,11 +122,11 @@ def _bundle(
     type_name = wanted.query.type
     address = f"{context.fhir_url}/{type_name}"
     here = [*wanted.understood, *([(CURSOR, wanted.cursor)] if wanted.cursor else [])]
-    links = [{"relation": "self", "url": _link(address, here)}]
+    links = [{"relation": "self", "url": link_to(address, here)}]
     if page.more:
         place = sort_key(wanted.query.order, page.versions[-1])
-        cursor = _seal(place, tenant, type_name, wanted.understood)
-        following = _link(address, [*wanted.understood, (CURSOR, cursor)])
+        cursor = seal(place, tenant, type_name, wanted.understood)
+        following = link_to(address, [*wanted.understood, (CURSOR, cursor)])
         links.append({"relation": "next", "url": following})
     entries: list[JsonObject] = [
         {
@@ -178,36 +172,3 @@ def _unknown(names: Iterable[str], severity: Severity) -> list[Issue]:
         )
         for name in dict.fromkeys(said)
     ]
-
-
-def _link(address: str, parameters: Parameters) -> str:
-    return f"{address}?{urlencode(parameters, quote_via=quote)}" if parameters else address
-
-
-def _seal(after: SortKey, tenant: Tenant, type_name: str, parameters: Parameters) -> str:
-    """Return a cursor that only this tenant can use, and only with this search."""
-    text = json.dumps(after).encode()
-    return (
-        base64.urlsafe_b64encode(_signature(text, tenant, type_name, parameters) + text)
-        .decode()
-        .rstrip("=")
-    )
-
-
-def _unseal(cursor: str, tenant: Tenant, type_name: str, parameters: Parameters) -> SortKey | None:
-    try:
-        sealed = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
-    except (binascii.Error, ValueError):
-        return None
-    text = sealed[_TAG_BYTES:]
-    if not hmac.compare_digest(
-        sealed[:_TAG_BYTES], _signature(text, tenant, type_name, parameters)
-    ):
-        return None
-    return tuple(json.loads(text))
-
-
-def _signature(text: bytes, tenant: Tenant, type_name: str, parameters: Parameters) -> bytes:
-    filters = sorted(each for each in parameters if each[0] != "_count")
-    message = json.dumps([text.decode("latin-1"), type_name, filters]).encode()
-    return hmac.digest(tenant.salt, b"cursor:" + message, hashlib.sha256)[:_TAG_BYTES]

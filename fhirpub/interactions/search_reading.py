@@ -10,6 +10,7 @@ from fhirpub.errors import Issue
 from fhirpub.fhir.date_value import prefixed
 from fhirpub.fhir.search_value import plain, token_of, values_of
 from fhirpub.interactions.context import Context
+from fhirpub.interactions.links import CURSOR
 from fhirpub.interactions.search_parameters import Known, Searched, split_reference
 from fhirpub.storage.criteria import (
     ANYTHING,
@@ -24,7 +25,6 @@ from fhirpub.storage.criteria import (
 )
 from fhirpub.tenant import Tenant, is_resource_id
 
-CURSOR = "_cursor"
 IGNORED = frozenset({"_format", "_pretty"})
 
 _NAME = re.compile(r"(?P<name>[^:.]+)(?::(?P<modifier>[^.]*))?(?:\.(?P<further>.+))?", re.DOTALL)
@@ -32,7 +32,6 @@ _TYPE = re.compile(r"[A-Z][A-Za-z]*")
 _SUMMARIES = frozenset({"true", "text", "data", "count", "false"})
 _TOTALS = frozenset({"none", "estimate", "accurate"})
 
-Parameters = Sequence[tuple[str, str]]
 _Match = TokenMatch | TimeMatch
 
 

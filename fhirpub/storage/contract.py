@@ -79,6 +79,8 @@ class SearchQuery:
     limit: int = 20
     total: bool = True
     """Whether the matches of all pages are to be counted."""
+    every_version: bool = False
+    """Whether each version is a match by itself, and not the newest of its resource alone."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,9 @@ def page_and_total(tenant: str, query: SearchQuery) -> tuple[Pipeline, str | Non
     """
     index, conditions = _conditions(tenant, query)
     latest: Pipeline = [{"$lookup": _LATER}, {"$match": {"later.tenant": {"$ne": tenant}}}]
-    total = _total(conditions, latest if query.criteria else None)
+    if query.every_version:
+        latest = []
+    total = _total(conditions, latest if query.criteria or query.every_version else None)
     if not query.limit:
         return total, index
     page: Pipeline = [

@@ -30,7 +30,7 @@ async def page_without_search(
         each.any_of or each.negated for each in query.criteria
     ):
         return Page((), 0, more=False)  # a choice between no alternatives
-    if query.ids is None or len(query.ids) > FEW:
+    if query.ids is None or len(query.ids) > FEW or query.every_version:
         return None
     found = [each for each in await latest(query.ids) if each and each.type == query.type]
     wanted = [*(Criterion(IDENTIFIER, each) for each in query.identifiers), *query.criteria]

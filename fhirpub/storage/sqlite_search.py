@@ -168,9 +168,10 @@ def search_statements(
         parameters |= source.parameters
         table = _through(source, conditions)
     found = f"FROM {table} WHERE {' AND '.join(conditions)}"
-    latest = f"NOT EXISTS ({_LATER})"
+    latest = "1" if query.every_version else f"NOT EXISTS ({_LATER})"
     # Identifiers never change, so that each match has one version 1.
-    total = f"SELECT count(*) {found} AND {latest if query.criteria else 'v.version = 1'}"
+    by_first = not (query.criteria or query.every_version)
+    total = f"SELECT count(*) {found} AND {'v.version = 1' if by_first else latest}"
     updated = "s.updated" if source and source.condition else "v.updated"
     order = _Order(query.order, updated=updated)
     parameters |= order.parameters

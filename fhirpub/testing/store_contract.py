@@ -973,6 +973,35 @@ def _random_criterion(random: Random) -> Criterion:
     return Criterion(name, tuple(times), negated)
 
 
+class _ListingContract:
+    """Every version of a type, newest first."""
+
+    async def test_every_version_is_listed_once_and_in_order(self, store: Store) -> None:
+        first = [found_by(("code", "a", ""), updated=1_000 + number % 3) for number in range(5)]
+        later = [successor(each, updated=2_000 + n, search=b"[]") for n, each in enumerate(first)]
+        await add_all(store, [*first, *later[:3], a_version(type="Observation")])
+        await store.add(OTHER, a_version())
+        wanted = wanting(every_version=True, limit=3)
+
+        pages = await all_pages(store, wanted)
+
+        expected = sorted([*first, *later[:3]], key=lambda each: (-each.updated, each.id))
+        assert [each for page in pages for each in page.versions] == expected
+        assert {page.total for page in pages} == {8}
+        for criterion, matches in (
+            (
+                has(LAST_UPDATED, TimeMatch(from_=1_002)),
+                [e for e in expected if e.updated > 1_001],
+            ),
+            (has("code", token("a")), [each for each in expected if each in first]),
+        ):
+            page = await store.search(LAB, wanting(criterion, every_version=True))
+            assert page == Page(tuple(matches), len(matches), more=False)
+        own = frozenset({first[0].id})
+        page = await store.search(LAB, wanting(ids=own, every_version=True))
+        assert page == Page((later[0], first[0]), 2, more=False)
+
+
 class _RetakingContract:
     """The values that versions are found by can be taken anew; nothing else changes."""
 
@@ -1453,6 +1482,7 @@ class StoreContract(
     _ReadingContract,
     _SearchingContract,
     _FindingContract,
+    _ListingContract,
     _RetakingContract,
     _TenancyContract,
     _BlobContract,
