@@ -31,7 +31,7 @@ _OF_EVERY_TYPE = (
         "definition": f"{_DEFINITIONS}/clinical-identifier",
         "type": "token",
         "documentation": "The business identifier: system|value, value, or system|; "
-        ":not and :missing",
+        ":not, :missing and :of-type",
     },
 )
 _DOCUMENTATION = {

@@ -16,6 +16,7 @@ from fhirpub.fhir.terminology import Terminology
 from fhirpub.plugin_api import ResourceType, SearchParameter
 from fhirpub.storage.criteria import (
     EARLIEST,
+    IDENTIFIER,
     LATEST,
     SearchValue,
     TokenMatch,
@@ -78,13 +79,20 @@ class Searched:
             for name, each in stored.items()
             for path in each.paths
         ]
-        self.systems = {
-            name: terminology.system_of(
-                f"{_VALUE_SETS}/{_checked(each, path, resource_type, schemas)}"
-            )
-            for name, each in stored.items()
-            for path in each.paths
-        }
+        self.systems: dict[str, str] = {}
+        identifiers = {IDENTIFIER: IDENTIFIER}
+        for name, each in stored.items():
+            for path in each.paths:
+                values = _checked(each, path, resource_type, schemas)
+                self.systems[name] = terminology.system_of(f"{_VALUE_SETS}/{values}")
+                if values == "Identifier":
+                    identifiers[name] = path
+        self.typed = {name: f"{name}:of-type" for name in identifiers}
+        """Under which names identifiers are stored together with their types."""
+        self._taken += [
+            (self.typed[name], _typed, *path.partition(".")[::2])
+            for name, path in identifiers.items()
+        ]
         self._chained = {
             f"{part.referred_by}:{part.type}.identifier": part
             for part in resource_type.parts
@@ -199,6 +207,19 @@ def _tokens(values: list[SearchValue], name: str, item: Any, searched: Searched)
             code = each.get("code", each.get("value"))
             if code is not None:
                 values.append((name, code, each.get("system", "")))
+
+
+def _typed(values: list[SearchValue], name: str, item: Any, _searched: Searched) -> None:
+    for coding in item.get("type", _NOTHING).get("coding", ()):
+        if "code" in coding and "value" in item:
+            code = typed_code(coding["code"], item["value"])
+            values.append((name, code, coding.get("system", "")))
+
+
+def typed_code(code: str, value: str) -> str:
+    """Return the code of an identifier's type, and its value, as one text without doubt."""
+    escaped = code.replace("\\", "\\\\").replace("|", "\\|")
+    return f"{escaped}|{value}"
 
 
 def _times(values: list[SearchValue], name: str, item: Any, searched: Searched) -> None:

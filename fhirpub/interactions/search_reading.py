@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from fhirpub.errors import Issue
 from fhirpub.fhir.date_value import prefixed
-from fhirpub.fhir.search_value import plain, token_of, values_of
+from fhirpub.fhir.search_value import plain, token_of, typed_of, values_of
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.links import CURSOR
-from fhirpub.interactions.search_parameters import Known, Searched, split_reference
+from fhirpub.interactions.search_parameters import Known, Searched, split_reference, typed_code
 from fhirpub.storage.criteria import (
     ANYTHING,
     ID,
@@ -164,9 +164,18 @@ class Reading:
         elif asked.modifier in ("", "not"):
             negated = asked.modifier == "not"
             self._demand(name, self._tokens(asked), negated=negated)
+        elif asked.modifier == "of-type" and name in self._searched.typed:
+            self._demand(self._searched.typed[name], self._typed(asked))
         else:
             self._no_modifier(asked)
         return True
+
+    def _typed(self, asked: _Asked) -> list[TokenMatch]:
+        read = [typed_of(each) for each in values_of(asked.value) or [""]]
+        if None in read:
+            self._wrong(asked.name, "must be system|code|value with :of-type")
+        known = [each for each in read if each is not None]
+        return [TokenMatch(system, typed_code(code, value)) for system, code, value in known]
 
     def _tokens(self, asked: _Asked) -> list[TokenMatch]:
         tokens = [token_of(each) for each in values_of(asked.value) or [""]]

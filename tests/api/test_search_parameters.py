@@ -191,6 +191,32 @@ def test_a_changed_status_is_found_at_once_and_the_old_one_no_more(
     assert other.get(f"{BASE}?patient={literal}").json["total"] == 1
 
 
+def test_identifiers_are_found_by_their_type(service: RunningService) -> None:
+    lab = service.integrator()
+    kind = "http://terminology.hl7.org/CodeSystem/v2-0203"
+    identifier = {
+        "type": {"coding": [{"system": kind, "code": "ACSN"}, {"system": "urn:t", "code": "a|b"}]},
+        "system": "urn:s",
+        "value": "v|1",
+    }
+    lab.register(register_body("typed", identifier=[identifier]))
+    lab.register(register_body("v|1"))
+
+    for query, total in {
+        rf"{kind}|ACSN|v\|1": 1,
+        r"urn:t|a\|b|v\|1": 1,
+        r"urn:t|a|b\|v\|1": 0,
+        r"urn:t|ACSN|v\|1": 0,
+        rf"{kind}|ACSN|other,{kind}|ACSN|v\|1": 1,
+    }.items():
+        answer = lab.get(f"{BASE}?identifier:of-type={quote(query)}")
+        assert (answer.status, answer.json["total"]) == (200, total), query
+    for query in ("ACSN|v", f"{kind}|ACSN|", "||v", "a|b|c|d", "status:of-type=a|b|c"):
+        name, _, value = query.rpartition("=")
+        answer = lab.get(f"{BASE}?{name or 'identifier:of-type'}={quote(value)}")
+        assert answer.status == 400, query
+
+
 def test_another_tenants_reports_are_found_by_nothing(
     service: RunningService, lab: Integrator, ids: dict[str, str]
 ) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fhirpub.fhir.search_value import Token, plain, token_of, values_of
+from fhirpub.fhir.search_value import Token, plain, token_of, typed_of, values_of
 
 texts = st.text(alphabet="ab,|$\\ é\n", max_size=12)
 
@@ -33,6 +33,14 @@ def test_system_and_code_come_back_as_they_were_joined(system: str, code: str) -
         assert token == Token(system, code or None)
     else:
         assert token is None
+
+
+@given(texts, texts, texts)
+def test_type_and_value_come_back_as_they_were_joined(system: str, code: str, value: str) -> None:
+    joined = "|".join(map(escaped, (system, code, value)))
+
+    expected = (system, code, value) if system and code and value else None
+    assert typed_of(joined) == expected
 
 
 @given(texts.filter(bool))
