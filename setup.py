@@ -34,10 +34,12 @@ setup(
             "*.json",
             "r4/*.json",
             "valuesets/*.json",
+            "xml/*.json",
             "events/*.json",
+            "source/*.json",
             "README.md",
         ],
-        "fhirpub.cli": ["sample/*"],
+        "fhirpub.cli": ["sample/*", "plugin_template/*"],
         **{name: ["*.json"] for name in SHELF},
     },
     # Every lower bound has a reason: it is the first release with what we rely on.
@@ -50,6 +52,7 @@ setup(
         "jsonschema-rs>=0.60",  # keywords of our own, a registry, Decimal as a number
         "pluggy>=1.5",  # typed markers
         "orjson>=3.10",  # Fragment: decimals keep their digits
+        "jsonpatch>=1.47",  # typed; its test operation tells 1 from true
         "pybase64>=1.4",  # strict decoding without the GIL
         "click>=8.1.8",  # command line
         "structlog>=25.1",  # one line of JSON an event
@@ -57,7 +60,7 @@ setup(
         "pymongo>=4.9",  # one deadline for an operation and all its retries
         "aiohttp>=3.14.5",  # webhooks; the first without known holes in its client
         "idna>=3.7",  # hosts of webhooks in ASCII, in time that does not grow with their square
-        "lxml>=5.3",  # narrative is XHTML and is read with a hardened parser
+        "lxml>=5.3",  # its libxml2 (2.12) reads many attributes in time that is not their square
     ],
     extras_require={
         "test": [

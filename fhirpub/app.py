@@ -24,7 +24,6 @@ from fhirpub.auth.tokens import Tokens
 from fhirpub.clock import Clock, now_ms
 from fhirpub.config import Config
 from fhirpub.errors import ConfigurationError, StoreUnavailable
-from fhirpub.fhir.schema import Schemas
 from fhirpub.fhir.terminology import Terminology
 from fhirpub.interactions.capabilities import own_resources, statement
 from fhirpub.interactions.context import Context, fhir_url
@@ -32,8 +31,9 @@ from fhirpub.interactions.retaking import take_anew_if_needed
 from fhirpub.interactions.search_parameters import Searched
 from fhirpub.logs import configure, logger, where
 from fhirpub.plugin_loader import load
+from fhirpub.plugin_schemas import compiled
 from fhirpub.storage import mongodb, sqlite
-from fhirpub.storage.contract import Store
+from fhirpub.storage.store import Store
 from fhirpub.web.body_room import BodyRoom
 from fhirpub.web.body_watch import BodyWatch
 from fhirpub.web.front import Front
@@ -78,10 +78,10 @@ async def opened(
     Raises ConfigurationError, PluginError, StoreUnavailable.
     """
     types = load(config.plugins.enabled)
-    brought = {name: schema for each in types.values() for name, schema in each.schemas.items()}
-    schemas = Schemas(brought)
+    schemas = compiled(types)
     for each in types.values():
-        _check_known(schemas, each.name, *(part.type for part in each.parts))
+        if config.of_type(each.name).state_flow == "clinical" and not each.state_flow:
+            raise ConfigurationError(f"[{each.name.lower()}] state_flow: the type declares none")
     directories = [Path(each) for each in config.terminology.value_set_directories]
     async with AsyncExitStack() as stack:
         store = await stack.enter_async_context(open_store(config))
@@ -258,12 +258,6 @@ def _cannot_listen(config: Config, problem: OSError) -> ConfigurationError:
     return ConfigurationError(
         f"cannot listen on {address}: {problem.strerror}; choose another with --port"
     )
-
-
-def _check_known(schemas: Schemas, *names: str) -> None:
-    for name in names:
-        if not schemas.knows(name):
-            raise ConfigurationError(f"no schema for {name}: the plugin must bring one")
 
 
 def _zone(name: str) -> zoneinfo.ZoneInfo:

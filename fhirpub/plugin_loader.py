@@ -5,23 +5,30 @@ from __future__ import annotations
 import difflib
 import importlib
 import importlib.metadata
+import inspect
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import traceback
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from types import ModuleType
 from typing import Any, cast
 
 import pluggy
 
 from fhirpub.errors import PluginError
 from fhirpub.plugin_api import Part, ResourceType, SearchParameter, hookspecs
+from fhirpub.plugin_api.hookspecs import API_VERSION
 from fhirpub.plugin_api.search import SEARCH_TYPES
 
-GROUP = "fhirpub.plugins"
+_GROUP = re.compile(r"fhirpub\.plugins(\.v(?P<version>[1-9][0-9]*))?")
 _HOOKS = [name for name in vars(hookspecs) if name.startswith("fhirpub_")]
 _TYPE = re.compile(r"[A-Z][A-Za-z]*")
 _ELEMENT = re.compile(r"[a-z][A-Za-z0-9]*")
 _PATH = re.compile(r"[a-z][A-Za-z0-9]*(\.[a-z][A-Za-z0-9]*)*")
 _PARAMETER = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+_ELEMENT_OR_CHOICE = re.compile(r"[a-z][A-Za-z0-9]*(\[x\])?")
 _CODE = re.compile(r"[^\s]+( [^\s]+)*")
 _NEVER_UPDATED = frozenset({"resourceType", "id", "meta", "identifier"})
 _SEARCHED_ANYWAY = frozenset({"identifier", "status", "patient"})
@@ -30,58 +37,105 @@ _RESERVED_NAMES = frozenset({"issues"})
 
 @dataclass(frozen=True, slots=True)
 class PluginSource:
-    """Where an installed plugin lives: its module, and the distribution that brought it."""
+    """Where an installed plugin lives: its module, and the distribution that brought it.
+
+    ``api`` is the version of the plugin API that it was made for.
+    """
 
     name: str
     module: str
     distribution: str
     version: str
+    api: int = API_VERSION
 
 
 def available() -> tuple[PluginSource, ...]:
     """Return every installed plugin, by name, whether it is enabled or not."""
+    return tuple(each for each in _entry_points() if each.api == API_VERSION)
+
+
+def _entry_points() -> list[PluginSource]:
+    """Return the entry points of every version of the plugin API."""
     found = set()
-    for point in importlib.metadata.entry_points(group=GROUP):
-        owner = point.dist
-        name, version = (owner.name, owner.version) if owner is not None else ("", "")
-        found.add(PluginSource(point.name, point.module, name, version))
-    return tuple(sorted(found, key=lambda each: (each.name, each.module, each.version)))
+    versions = map(_GROUP.fullmatch, importlib.metadata.entry_points().groups)
+    for group in filter(None, versions):
+        for point in importlib.metadata.entry_points(group=group[0]):
+            owner = point.dist
+            name, version = (owner.name, owner.version) if owner is not None else ("", "")
+            api = int(group["version"] or 1)
+            found.add(PluginSource(point.name, point.module, name, version, api))
+    return sorted(found, key=lambda each: (each.name, each.module, each.version, each.api))
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """What the enabled plugins add, and everything that is wrong with them.
+
+    ``types`` and ``owners``, the plugins that add them, are by type name, in the order of the
+    plugins; ``problems`` are sentences by plugin.
+    """
+
+    types: Mapping[str, ResourceType]
+    owners: Mapping[str, str]
+    problems: Mapping[str, Sequence[str]]
 
 
 def load(enabled: Sequence[str]) -> dict[str, ResourceType]:
     """Return the resource types of the enabled plugins, by type name, in that order.
 
-    Raises PluginError for the first plugin that cannot be used.
+    Raises PluginError with everything that is wrong, one problem a line.
     """
-    sources = available()
-    manager = pluggy.PluginManager(hookspecs.PROJECT)
-    manager.add_hookspecs(hookspecs)
-    for position, name in enumerate(enabled):
-        if name in enabled[:position]:
-            raise PluginError(f"[plugins] enabled: {name} is named twice, once is enough")
-        _register(manager, _source_of(name, sources))
-    _check_hooks(manager)
+    found = examine(enabled)
+    if found.problems:
+        raise PluginError("\n".join(chain.from_iterable(found.problems.values())))
+    return dict(found.types)
+
+
+def examine(enabled: Sequence[str]) -> Examination:
+    """Import the enabled plugins, and judge what they declare."""
+    points = _entry_points()
     types: dict[str, ResourceType] = {}
     owners: dict[str, str] = {}
-    for name in enabled:
-        for declared in _resource_types(manager, name):
-            _check_new(declared, name, owners)
-            types[declared.name] = declared
-            owners[declared.name] = name
-    _check_parts(types, owners)
-    return types
+    problems: dict[str, list[str]] = {}
+    for name in dict.fromkeys(enabled):
+        found: list[str] = []
+        if enabled.count(name) > 1:
+            found.append(f"[plugins] enabled: {name} is named twice, once is enough")
+        try:
+            for declared in _declared_by(_source_of(name, points)):
+                found += _problems_of(declared, name, owners)
+                types.setdefault(declared.name, declared)
+                owners.setdefault(declared.name, name)
+        except PluginError as problem:
+            found += str(problem).splitlines()
+        if found:
+            problems[name] = found
+    for name, said in () if problems else _shared_parts(types, owners):
+        problems.setdefault(name, []).append(said)
+    return Examination(types, owners, problems)
 
 
-def _source_of(name: str, sources: Sequence[PluginSource]) -> PluginSource:
-    matches = [each for each in sources if each.name == name]
+def _source_of(name: str, points: Sequence[PluginSource]) -> PluginSource:
+    named = [each for each in points if each.name == name]
+    matches = [each for each in named if each.api == API_VERSION]
     modules = {each.module for each in matches}
     if len(modules) > 1:
         homes = " and ".join(f"{each.module} of {each.distribution}" for each in matches)
         raise PluginError(f"plugin {name}: two packages use this name, {homes}; uninstall one")
+    if named and not matches:
+        raise PluginError(_made_for_another_version(named[0]))
     if not matches:
-        known = [each.name for each in sources]
+        known = [each.name for each in points]
         raise PluginError(f"[plugins] enabled: there is no plugin {name}{_nearest(name, known)}")
     return matches[0]
+
+
+def _made_for_another_version(source: PluginSource) -> str:
+    return (
+        f"plugin {source.name} ({source.module} of {source.distribution} {source.version}): "
+        f"was made for version {source.api} of the plugin API, and this service has version "
+        f"{API_VERSION}; install a release of it that was made for version {API_VERSION}"
+    )
 
 
 def _nearest(word: str, known: Iterable[str]) -> str:
@@ -94,29 +148,52 @@ def _nearest(word: str, known: Iterable[str]) -> str:
     return f"; installed are {', '.join(names)}"
 
 
-def _register(manager: pluggy.PluginManager, source: PluginSource) -> None:
+def _declared_by(source: PluginSource) -> Sequence[ResourceType]:
+    """Import a plugin and call its hook; the typed face of pluggy's relay."""
     where = f"plugin {source.name} ({source.module})"
     try:
         module = importlib.import_module(source.module)
-    except Exception as problem:
-        raise PluginError(f"{where}: cannot be imported: {_words(problem)}") from problem
+    except (Exception, SystemExit) as problem:
+        said = f"cannot be imported: {_words(problem)}{_place(problem, source.module)}"
+        raise PluginError(f"{where}: {said}") from problem
+    manager = pluggy.PluginManager(hookspecs.PROJECT)
+    manager.add_hookspecs(hookspecs)
+    problems = list(_hook_problems(manager, module))
+    if problems:
+        raise PluginError("\n".join(f"{where}: {each}" for each in problems))
     try:
         manager.register(module, name=source.name)
     except (pluggy.PluginValidationError, ValueError) as problem:
         raise PluginError(f"{where}: {_one_line(problem)}") from problem
-
-
-def _check_hooks(manager: pluggy.PluginManager) -> None:
-    """Refuse a hook nobody calls: misspelt, it would otherwise be ignored in silence."""
     try:
-        manager.check_pending()
-    except pluggy.PluginValidationError as problem:
-        name = manager.get_name(problem.plugin)
-        known = {hook.name for hook in manager.get_hookcallers(problem.plugin) or ()}
-        strange = min(known - set(_HOOKS))
-        raise PluginError(
-            f"plugin {name}: {strange} is not a hook{_nearest_hook(strange)}"
-        ) from problem
+        answers = cast("list[Any]", manager.hook.fhirpub_resource_types())
+    except (Exception, SystemExit) as problem:
+        said = f"fhirpub_resource_types failed: {_words(problem)}{_place(problem, source.module)}"
+        raise PluginError(f"{where}: {said}") from problem
+    return _resource_types(answers, where)
+
+
+def _hook_problems(manager: pluggy.PluginManager, module: ModuleType) -> Iterator[str]:
+    """Tell of hooks that nobody would call: misspelt, they would be ignored in silence."""
+    hooks = 0
+    for name in dir(module):
+        marked = manager.parse_hookimpl_opts(module, name)
+        if marked is None:
+            if name in _HOOKS:
+                yield f"{name} is not marked with @hookimpl, so nobody would call it"
+            continue
+        hooks += 1
+        if name not in _HOOKS:
+            yield f"{name} is not a hook{_nearest_hook(name)}"
+            continue
+        taken = inspect.signature(getattr(module, name)).parameters
+        given = inspect.signature(getattr(hookspecs, name)).parameters
+        strange = [each for each in taken if each not in given]
+        if strange:
+            known = ", ".join(given) or "no arguments"
+            yield f"{name} takes {', '.join(strange)!r}, but is called with {known}"
+    if not hooks:
+        yield f"has no hook {', '.join(_HOOKS)}, so adds nothing"
 
 
 def _nearest_hook(word: str) -> str:
@@ -124,59 +201,52 @@ def _nearest_hook(word: str) -> str:
     return f"; did you mean {near[0]}?" if near else f"; hooks are {', '.join(_HOOKS)}"
 
 
-def _resource_types(manager: pluggy.PluginManager, name: str) -> Sequence[ResourceType]:
-    """Call one plugin's hook; the typed face of pluggy's relay."""
-    others = [plugin for other, plugin in manager.list_name_plugin() if other != name]
-    call = manager.subset_hook_caller("fhirpub_resource_types", others)
-    try:
-        answers = cast("list[Any]", call())
-    except Exception as problem:
-        raise PluginError(
-            f"plugin {name}: fhirpub_resource_types failed: {_words(problem)}"
-        ) from problem
+def _resource_types(answers: Sequence[Any], where: str) -> Sequence[ResourceType]:
     if not answers:
-        raise PluginError(f"plugin {name}: has no hook fhirpub_resource_types, so adds nothing")
+        raise PluginError(f"{where}: fhirpub_resource_types returned None, so adds nothing")
     (declared,) = answers
     members = declared if isinstance(declared, list | tuple) else [declared]
     strange = [each for each in members if not isinstance(each, ResourceType)]
     if strange or members is not declared:
         raise PluginError(
-            f"plugin {name}: fhirpub_resource_types must return a list of ResourceType, "
+            f"{where}: fhirpub_resource_types must return a list of ResourceType, "
             f"not {type((strange or members)[0]).__name__}"
         )
     return cast("Sequence[ResourceType]", declared)
 
 
-def _check_new(declared: ResourceType, plugin: str, owners: Mapping[str, str]) -> None:
-    if declared.name in owners:
-        raise PluginError(
-            f"plugin {plugin}: {declared.name} is already added by plugin {owners[declared.name]}"
-        )
-    problems = _malformed(declared) or _contradictions(declared)
-    if problems:
-        raise PluginError("\n".join(f"plugin {plugin}: {declared.name}: {p}" for p in problems))
+def _problems_of(declared: ResourceType, plugin: str, owners: Mapping[str, str]) -> Iterator[str]:
+    other = owners.get(declared.name)
+    if other is not None:
+        yield f"plugin {plugin}: {declared.name} is already added by plugin {other}"
+    for problem in _malformed(declared) or _contradictions(declared):
+        yield f"plugin {plugin}: {declared.name}: {problem}"
 
 
-def _check_parts(types: Mapping[str, ResourceType], owners: Mapping[str, str]) -> None:
-    """Refuse a part whose type is registered by itself: one URL would mean two things."""
+def _shared_parts(
+    types: Mapping[str, ResourceType], owners: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
+    """Tell of parts whose type is registered by itself: one URL would mean two things."""
     for declared in types.values():
         for part in declared.parts:
             if part.type in types:
-                raise PluginError(
-                    f"plugin {owners[declared.name]}: part {part.name} of {declared.name} is a "
-                    f"{part.type}, which plugin {owners[part.type]} registers by itself; "
+                owner = owners[declared.name]
+                said = (
+                    f"part {part.name} of {declared.name} is a {part.type}, "
+                    f"which plugin {owners[part.type]} registers by itself; "
                     "a type is one or the other"
                 )
+                yield owner, f"plugin {owner}: {said}"
 
 
 _SHAPES: Mapping[str, tuple[type[Any], re.Pattern[str]]] = {
     "create_statuses": (frozenset, _CODE),
     "update_statuses": (frozenset, _CODE),
-    "updatable": (frozenset, _ELEMENT),
+    "updatable": (frozenset, _ELEMENT_OR_CHOICE),
     "attachments": (tuple, _ELEMENT),
     "times": (tuple, _PATH),
     "codings": (tuple, _PATH),
-    "summary": (tuple, _ELEMENT),
+    "summary": (tuple, _ELEMENT_OR_CHOICE),
 }
 
 
@@ -194,6 +264,12 @@ def _malformed(declared: ResourceType) -> list[str]:
         if not callable(getattr(declared, field)):
             found.append(f"{field} must be a function")
     found += _malformed_search(declared)
+    flow: Any = declared.state_flow
+    if not isinstance(flow, Mapping) or not all(isinstance(e, frozenset) for e in flow.values()):
+        found.append("state_flow must be a dict of a frozenset for each status")
+    schemas: Any = declared.schemas
+    if not isinstance(schemas, Mapping):
+        found.append(f"schemas must be a dict by type name, not {type(schemas).__name__}")
     parts: Any = declared.parts
     if not isinstance(parts, tuple) or not all(isinstance(each, Part) for each in parts):
         found.append("parts must be a tuple of Part")
@@ -240,7 +316,7 @@ def _contradictions(declared: ResourceType) -> list[str]:
         found.append("create_statuses is empty, so nothing could ever be registered")
     if ("status" in declared.updatable) != bool(declared.update_statuses):
         found.append("status is updatable if, and only if, update_statuses names some")
-    fixed = _NEVER_UPDATED | {part.referred_by for part in declared.parts}
+    fixed = _NEVER_UPDATED | {part.referred_by.partition(".")[0] for part in declared.parts}
     found += [f"{each} can never be updatable" for each in sorted(declared.updatable & fixed)]
     if declared.attachments_required and not declared.attachments:
         found.append("attachments_required is set, but there are no attachments")
@@ -258,7 +334,7 @@ def _part_problems(declared: ResourceType) -> list[str]:
         seen.add(part.name)
         if not _matches(_TYPE, part.type):
             found.append(f"part {part.name}: {part.type!r} is not the name of a FHIR type")
-        if not _matches(_ELEMENT, part.referred_by):
+        if not _matches(_PATH, part.referred_by) and (part.required or part.referred_by != ""):
             found.append(f"part {part.name}: {part.referred_by!r} is not the name of an element")
     return found
 
@@ -267,9 +343,22 @@ def _matches(shape: re.Pattern[str], value: object) -> bool:
     return isinstance(value, str) and shape.fullmatch(value) is not None
 
 
-def _words(problem: Exception) -> str:
+def _words(problem: BaseException) -> str:
     return f"{type(problem).__name__}: {_one_line(problem)}"
 
 
-def _one_line(problem: Exception) -> str:
+def _place(problem: BaseException, module: str) -> str:
+    """Return where in the plugin's own code it happened, as far as that is known."""
+    package = module.partition(".")[0]
+    own = [
+        each
+        for each in traceback.extract_tb(problem.__traceback__)
+        if package in (Path(each.filename).stem, *Path(each.filename).parts)
+    ]
+    if isinstance(problem, SyntaxError) and problem.filename:
+        return f" (in {Path(problem.filename).name}, line {problem.lineno})"
+    return f" (in {Path(own[-1].filename).name}, line {own[-1].lineno})" if own else ""
+
+
+def _one_line(problem: BaseException) -> str:
     return " ".join(str(problem).split()) or "no message"

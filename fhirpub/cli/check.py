@@ -17,6 +17,7 @@ from fhirpub.cli.options import with_config_file, with_json
 from fhirpub.cli.printing import print_json
 from fhirpub.config import DEFAULT_FILE, Config, load
 from fhirpub.errors import ConfigurationError, FhirpubError, StoreUnavailable
+from fhirpub.plugin_schemas import schema_and_element_problems
 
 _COLOURS = {"ok": "green", "warning": "yellow", "error": "red"}
 
@@ -78,13 +79,19 @@ def _advice(config: Config) -> Iterator[Finding]:
 def _plugins(config: Config) -> Iterator[Finding]:
     if not config.plugins.enabled:
         yield Finding("plugins", "warning", "none is enabled: no resource type is served")
-    try:
-        for name in config.plugins.enabled:
-            types = ", ".join(plugin_loader.load([name]))
-            yield Finding("plugins", "ok", f"{name} adds {types}")
-        plugin_loader.load(config.plugins.enabled)
-    except FhirpubError as problem:
-        yield from _errors("plugins", problem)
+    found = plugin_loader.examine(config.plugins.enabled)
+    problems = {name: list(each) for name, each in found.problems.items()}
+    for name, declared in found.types.items():
+        plugin = found.owners[name]
+        if plugin not in found.problems:
+            wrong = schema_and_element_problems(declared)
+            problems.setdefault(plugin, []).extend(f"plugin {plugin}: {each}" for each in wrong)
+    for plugin in dict.fromkeys(config.plugins.enabled):
+        types = ", ".join(name for name, owner in found.owners.items() if owner == plugin)
+        if not problems.get(plugin):
+            yield Finding("plugins", "ok", f"{plugin} adds {types or 'no resource type'}")
+        for each in problems.get(plugin, ()):
+            yield Finding("plugins", "error", each)
 
 
 async def _store(config: Config) -> AsyncIterator[Finding]:

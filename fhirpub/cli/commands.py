@@ -12,6 +12,7 @@ from fhirpub.cli.client import client
 from fhirpub.cli.demo import demo
 from fhirpub.cli.keys import keys
 from fhirpub.cli.migrate import migrate
+from fhirpub.cli.plugin import plugin
 from fhirpub.cli.publish import publish
 from fhirpub.cli.serve import serve
 from fhirpub.cli.settings import config, plugins
@@ -73,5 +74,17 @@ def fhirpub(context: click.Context) -> None:
         context.color = False
 
 
-for command in (serve, demo, publish, tenant, client, keys, check, migrate, plugins, config):
+for command in (
+    serve,
+    demo,
+    publish,
+    tenant,
+    client,
+    keys,
+    check,
+    migrate,
+    plugins,
+    plugin,
+    config,
+):
     fhirpub.add_command(command)

@@ -17,8 +17,8 @@ from fhirpub.cli.printing import print_json
 from fhirpub.config import Config, load
 from fhirpub.errors import ConfigurationError, StoreUnavailable
 from fhirpub.storage import migration
-from fhirpub.storage.contract import Store
 from fhirpub.storage.migration import Progress
+from fhirpub.storage.store import Store
 
 _SECONDS_BETWEEN_LINES = 10
 
@@ -45,7 +45,7 @@ A URL with a password is better written into a file: --to production.toml
 @with_config
 @with_json
 def migrate(target: str, config: Config, *, as_json: bool) -> None:
-    """Copy tenants, clients, signing keys and every version with its documents.
+    """Copy tenants, clients, signing keys, every version with its documents, and webhooks.
 
     May be interrupted and repeated: what is there already is compared, not written again. The
     store that is read is the one of the configuration, and it is left as it is.
@@ -58,6 +58,7 @@ def migrate(target: str, config: Config, *, as_json: bool) -> None:
         "versions": progress.seen,
         "copied": progress.copied,
         "there_already": progress.there,
+        "deliveries_written": progress.deliveries,
         "kept_by_target": progress.kept,
         "seconds": round(time.monotonic() - began, 1),
     }
@@ -68,6 +69,8 @@ def migrate(target: str, config: Config, *, as_json: bool) -> None:
         f"{progress.seen:,} versions are in the other store: {progress.copied:,} copied, "
         f"{progress.there:,} were there already and are the same."
     )
+    if progress.deliveries:
+        click.echo(f"{progress.deliveries:,} deliveries of webhooks were new or changed.")
     for each in progress.kept:
         click.echo(f"Differs in the other store, and was left so: {each}")
 

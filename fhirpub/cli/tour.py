@@ -1,4 +1,4 @@
-"""The steps of the demo: what an integrator does in a report's life, over real HTTP."""
+"""The steps of the demo: a report's life, and one of each other kind, over real HTTP."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 import click
 from tornado.httpclient import AsyncHTTPClient, HTTPResponse
 
+from fhirpub.cli import compositions
 from fhirpub.cli.calls import Call, json_of, send
 from fhirpub.cli.submission import Submission
 from fhirpub.cli.transcript import Step, Transcript
@@ -46,6 +47,8 @@ class Tour:
         await self._take(_search(_identifier(self.folder)), token)
         await self._take(_history(path), token)
         await self._take(_refused(), token)
+        for step in compositions.steps():
+            await self._take(step, token)
 
     async def _token(self) -> str:
         self.transcript.sentence("Trade the credentials for an access token; it lives 24 hours.")
@@ -83,6 +86,8 @@ def write_files(folder: Path, *, now: int) -> None:
     submission.attach([folder / "report.pdf"], now=now)
     _write(folder / "register.json", submission.body)
     _write(folder / "wrong.json", _with_mistakes(submission.body))
+    for name, body in compositions.bodies(submission.body).items():
+        _write(folder / name, body)
     _write(
         folder / "update.json",
         {

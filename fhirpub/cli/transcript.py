@@ -40,6 +40,7 @@ class Step:
     file: str = ""
     if_match: str = ""
     if_match_shell: str = ""
+    prefer: str = ""
     then: Sequence[str] = ()
     shown: Sequence[str] = ()
 
@@ -50,6 +51,8 @@ class Step:
             headers["Content-Type"] = FHIR_JSON
         if self.if_match:
             headers["If-Match"] = self.if_match
+        if self.prefer:
+            headers["Prefer"] = self.prefer
         query = f"?{urlencode(self.query)}" if self.query else ""
         url = f"{base}{self.path}{query}"
         return Call(method=self.method, url=url, headers=headers, body=body)
@@ -64,6 +67,8 @@ class Step:
             lines.append(f'-H "Content-Type: {FHIR_JSON}" --data-binary @{self.file}')
         if self.if_match:
             lines.append(f"-H {self.if_match_shell or shlex.quote(f'If-Match: {self.if_match}')}")
+        if self.prefer:
+            lines.append(f'-H "Prefer: {self.prefer}"')
         for name, value in self.query.items():
             lines.append(f"--data-urlencode {shlex.quote(f'{name}={value}')}")
         return "\n".join([" \\\n  ".join(lines), *self.then])

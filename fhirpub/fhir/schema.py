@@ -16,7 +16,14 @@ from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 
 from fhirpub.errors import ConfigurationError, Issue
-from fhirpub.fhir.schema_documents import ANY, documents, forms_of_choices, types_of
+from fhirpub.fhir.schema_documents import (
+    ANY,
+    Element,
+    documents,
+    element_at,
+    forms_of_choices,
+    types_of,
+)
 from fhirpub.fhir.strict_json import JsonObject
 
 MOST_PROBLEMS = 100
@@ -43,11 +50,12 @@ class Schemas:
     """
 
     def __init__(self, extra: Mapping[str, Mapping[str, object]] | None = None) -> None:
-        known = documents(extra or {})
+        self._known = known = documents(extra or {})
         try:
             self._accepting = _accepting(known)
         except (ValueError, jsonschema_rs.ReferencingError) as wrong:
-            raise ConfigurationError(f"the schemas cannot be compiled: {wrong}") from None
+            said = str(wrong).partition("\n")[0]
+            raise ConfigurationError(f"the schemas cannot be compiled: {said}") from None
         registry: Registry[Any] = Registry().with_resources(
             (key, DRAFT202012.create_resource(each)) for key, each in known.items()
         )
@@ -85,6 +93,10 @@ class Schemas:
     def knows(self, type_name: str) -> bool:
         """Return whether there is a schema for the type."""
         return type_name in self._explaining
+
+    def element(self, type_name: str, path: str) -> Element | None:
+        """Return what an element of a type is, dots go deeper; None if there is none."""
+        return element_at(self._known, self.document(type_name), path)
 
     def problems(self, type_name: str, resource: JsonObject) -> list[Issue]:
         """Return everything that is wrong with the resource, or nothing when it is valid.
@@ -147,6 +159,26 @@ class Schemas:
                 name = part.removeprefix("_")
                 expression += f".{self._stems.get(name, name)}"
         return expression.removeprefix(".")
+
+
+def schema_problems(type_name: str, document: object) -> list[str]:
+    """Return everything that keeps a document from being the schema of a type, in sentences."""
+    if not isinstance(document, Mapping):
+        kind = type(document).__name__
+        return [f"the schema for {type_name} must be a JSON Schema as a dict, not {kind}"]
+    meta = _STOCK(_STOCK.META_SCHEMA)
+    found = [
+        f"the schema for {type_name} is not a JSON Schema at "
+        f"{'.'.join(map(str, error.absolute_path)) or 'its top'}: {error.message}"
+        for error in islice(meta.iter_errors(document), _MOST_NAMES)
+    ]
+    if found:
+        return list(dict.fromkeys(found))
+    try:
+        Schemas({type_name: document})
+    except ConfigurationError as problem:
+        return [str(problem)]
+    return []
 
 
 def _holds_more_than(limit: int, resource: JsonObject) -> bool:
@@ -253,17 +285,17 @@ def _say_additional(engine: Any, allowed: Any, instance: Any, schema: JsonObject
     elif isinstance(instance, dict):
         unknown = [name for name in instance if name not in schema.get("properties", {})]
         if unknown:
-            yield _Said(_unknown(unknown))
+            yield _Said(unknown_names("properties", unknown))
 
 
-def _unknown(names: Sequence[str]) -> str:
-    """Return the sentence about unknown properties; only plain names are repeated."""
+def unknown_names(kind: str, names: Sequence[str]) -> str:
+    """Return the sentence about unknown names of a kind; only plain ones are repeated."""
     plain = sorted(name for name in names if _PLAIN_NAME.fullmatch(name))[:_MOST_NAMES]
     more = len(names) - len(plain)
     if not plain:
-        return "has an unknown property"
+        return f"has unknown {kind}"
     others = f" and {more} more" if more else ""
-    return f"has properties that FHIR R4 does not have here: {', '.join(plain)}{others}"
+    return f"has {kind} that FHIR R4 does not have here: {', '.join(plain)}{others}"
 
 
 def _unless_too_long(keyword: str) -> Any:

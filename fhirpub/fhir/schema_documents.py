@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from importlib import resources
+from typing import Any
 
 from fhirpub.errors import ConfigurationError
 from fhirpub.fhir.strict_json import JsonObject
@@ -50,6 +52,47 @@ def forms_of_choices(node: object) -> Iterator[tuple[str, str]]:
         children = node
     for child in children:
         yield from forms_of_choices(child)
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """What a schema says of an element.
+
+    ``type`` is the name of its data type, the path of a nested element, the name of its list of
+    codes, or empty where the schema does not refer to any (a primitive that repeats).
+    """
+
+    type: str
+    repeats: bool
+    codes: frozenset[str]
+
+
+def element_at(
+    known: Mapping[str, JsonObject], document: Mapping[str, Any], path: str
+) -> Element | None:
+    """Return what a dotted path leads to in a document, through data types; None if nowhere."""
+    name, _, rest = path.partition(".")
+    schema = document.get("properties", {}).get(name)
+    if schema is None:
+        return None
+    items = schema.get("items", schema) if isinstance(schema, Mapping) else {}
+    home, inside = _referred(known, document, str(items.get("$ref", "")))
+    if rest:
+        return element_at(known, {**home, **inside}, rest)
+    return Element(
+        type=str(items.get("$ref", "")).rpartition("/")[2],
+        repeats=items is not schema,
+        codes=frozenset(inside.get("enum", ())),
+    )
+
+
+def _referred(
+    known: Mapping[str, JsonObject], document: Mapping[str, Any], reference: str
+) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """Return the document that a reference leads to, and what stands there in it."""
+    key, _, place = reference.partition("#/$defs/")
+    home = known.get(key, document)
+    return home, home.get("$defs", {}).get(place, {})
 
 
 def _without_dialect(document: Mapping[str, object]) -> JsonObject:

@@ -13,7 +13,8 @@ from fhirpub.fhir.strict_json import dumps, loads
 from fhirpub.interactions.records import loads_stored
 from fhirpub.interactions.search_parameters import Searched
 from fhirpub.logs import logger
-from fhirpub.storage.contract import SearchQuery, Store, Version
+from fhirpub.storage.contract import SearchQuery, Version
+from fhirpub.storage.store import Store
 from fhirpub.tenant import Tenant
 
 _PAGE = 100

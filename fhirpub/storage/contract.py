@@ -1,9 +1,9 @@
 """The store's promises and the records it keeps; every engine keeps the same ones.
 
-Three groups of methods, one object: ``Resources`` takes the tenant first, always, so that there
-is no way to ask without one; ``Access`` keeps tenants, clients and signing keys, for those who
-decide which tenant a caller is; ``Inventory`` is for operators who move a store, and no request
-comes to it.
+Three groups of methods, which `store.py` joins with those of webhooks: ``Resources`` takes the
+tenant first, always, so that there is no way to ask without one; ``Access`` keeps tenants,
+clients and signing keys, for those who decide which tenant a caller is; ``Inventory`` is for
+operators who move a store, and no request comes to it.
 
 Every method may raise StoreUnavailable. After it the caller does not know whether a write
 happened, and may repeat it: every write is safe to repeat.
@@ -266,23 +266,3 @@ class Inventory(ABC):
     @abstractmethod
     async def put_search_rules(self, rules: str) -> None:
         """Say by which rules all values have been taken."""
-
-
-class Store(Resources, Access, Inventory):
-    """All groups, with a beginning and an end."""
-
-    @abstractmethod
-    async def start(self) -> None:
-        """Open the store, make what is missing (files, tables, indexes), check what is there.
-
-        Raises ConfigurationError when the store is there but cannot be used, such as one
-        written by a newer release.
-        """
-
-    @abstractmethod
-    async def check(self) -> None:
-        """Return if the store can be read and written now, else raise StoreUnavailable."""
-
-    @abstractmethod
-    async def stop(self) -> None:
-        """Finish the writes that were handed in and close; after it every call is refused."""

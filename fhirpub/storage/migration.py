@@ -3,7 +3,12 @@
 A version never changes, and adding one that is there changes nothing: so a copy that was cut off
 is simply made again, and what is there already is compared instead of written. Tenants, clients
 and signing keys do change. A later copy brings them up to date, but undoes no refusal: what either
-store has disabled or retired stays so (D-165).
+store has disabled or retired stays so (D-165). So with endpoints: a change of the target's own
+stays (D-401).
+
+Deliveries come last: by then all versions that were found relayed have theirs (D-402). Whatever is
+relayed between these two looks is unrelayed in the target and has its deliveries all the same,
+from which those who send there see that it was told.
 """
 
 from __future__ import annotations
@@ -16,13 +21,16 @@ from typing import TypeVar
 
 from fhirpub.config import ENVIRONMENTS
 from fhirpub.errors import ConfigurationError, Refused, StoreUnavailable
-from fhirpub.storage.contract import Client, SigningKey, Store, Version
+from fhirpub.storage.contract import Client, SigningKey, Version
+from fhirpub.storage.store import Store
+from fhirpub.storage.webhook_contract import Delivery, DeliveryQuery, Endpoint
 from fhirpub.tenant import Tenant
 
 T = TypeVar("T")
 Put = Callable[[T], Awaitable[None]]
 
 _PAGE = 200
+_NO_EVENTS = b"[]"
 _SIDE_BY_SIDE = 16
 """Resources under way at once: each may hold megabytes."""
 
@@ -31,13 +39,14 @@ _SIDE_BY_SIDE = 16
 class Progress:
     """How far a copy has come, in versions. ``total`` was counted at its beginning.
 
-    ``kept`` names the tenants, clients and signing keys that the target goes on having in
-    another state than the source, such as disabled.
+    ``kept`` names the tenants, clients, signing keys and endpoints that the target goes on having
+    in another state than the source, such as disabled. ``deliveries`` are those that were written.
     """
 
     total: int
     copied: int = 0
     there: int = 0
+    deliveries: int = 0
     kept: list[str] = field(default_factory=list)
 
     @property
@@ -49,7 +58,7 @@ class Progress:
 async def migrate(
     source: Store, target: Store, *, tell: Callable[[Progress], None] = lambda _progress: None
 ) -> Progress:
-    """Copy tenants, clients, signing keys, and every version with its documents.
+    """Copy tenants, clients, signing keys, every version with its documents, and webhooks.
 
     ``tell`` is called after every page. What comes into the source meanwhile may be missed:
     another run copies it. Raises ConfigurationError if the source is empty, if the target is the
@@ -77,11 +86,13 @@ async def migrate(
     while page := await source.walk(after=after, limit=_PAGE):
         resources = [list(each) for _id, each in groupby(page, key=lambda each: each[1].id)]
         await asyncio.gather(*map(copy, resources))
+        await _mark_relayed([version for _tenant, version in page], source, target)
         after = (page[-1][1].id, page[-1][1].version)
         tell(progress)
     await _say_search_rules(source, target)
     # Again: those who came meanwhile have brought reports, and a refusal must not be missed.
-    progress.kept = await _copy_access(source, target)
+    progress.kept = await _copy_access(source, target) + await _copy_endpoints(source, target)
+    await _copy_deliveries(source, target, progress)
     return progress
 
 
@@ -114,6 +125,64 @@ async def _say_search_rules(source: Store, target: Store) -> None:
     rules, there = await source.search_rules(), await target.search_rules()
     if rules != there:
         await target.put_search_rules("" if there else rules)
+
+
+async def _mark_relayed(versions: Sequence[Version], source: Store, target: Store) -> None:
+    """Mark those as relayed that the source has relayed: the target began with all unrelayed."""
+    keys = {(each.id, each.version) for each in versions if each.events != _NO_EVENTS}
+    await target.mark_relayed(keys - await source.unrelayed_of(keys))
+
+
+async def _copy_endpoints(source: Store, target: Store) -> list[str]:
+    """Return the ids of those that were changed in the target, and stay so."""
+    kept = []
+    for tenant in await source.tenants():
+        there = {each.id: each for each in await target.endpoints(tenant.id)}
+        for endpoint in await source.endpoints(tenant.id):
+            known = there.get(endpoint.id)
+            if known is None or _follows(endpoint, known):
+                await target.copy_endpoint(endpoint)
+            else:
+                kept.append(endpoint.id)
+    return kept
+
+
+def _follows(endpoint: Endpoint, there: Endpoint) -> bool:
+    """Tell whether it is a later one, or the same but for what those who send note of it."""
+    noted = replace(endpoint, condition=there.condition, reopened=there.reopened)
+    return endpoint.revision > there.revision or noted == there
+
+
+async def _copy_deliveries(source: Store, target: Store, progress: Progress) -> None:
+    after = ("", 0)
+    while page := await source.walk_deliveries(after=after, limit=_PAGE):
+        for endpoint, queue in groupby(page, key=lambda each: each.endpoint):
+            changed = await _changed(endpoint, list(queue), target)
+            await target.put_deliveries(changed)
+            progress.deliveries += len(changed)
+        after = (page[-1].endpoint, page[-1].sequence)
+
+
+async def _changed(endpoint: str, queue: Sequence[Delivery], target: Store) -> list[Delivery]:
+    """Return those that are not in the target as they are; but where it has tried more often."""
+    first, last = queue[0].sequence, queue[-1].sequence
+    places = DeliveryQuery(
+        endpoint=endpoint, after=first - 1, before=last + 1, limit=last + 1 - first
+    )
+    there = {each.sequence: each for each in await target.deliveries(queue[0].tenant, places)}
+    changed = []
+    for each in queue:
+        known = there.get(each.sequence, each)
+        if known.event_id != each.event_id:
+            raise ConfigurationError(
+                f"the target has sent events of its own to the endpoint {endpoint}: "
+                "it is not a copy of this store"
+            )
+        if each.sequence not in there or (
+            known != each and len(known.attempts) <= len(each.attempts)
+        ):
+            changed.append(each)
+    return changed
 
 
 async def _copy_access(source: Store, target: Store) -> list[str]:

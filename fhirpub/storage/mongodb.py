@@ -31,21 +31,15 @@ from fhirpub.logs import logger
 from fhirpub.storage import mongodb_documents as documents
 from fhirpub.storage import mongodb_schema as schema
 from fhirpub.storage.batching import GroupCommit
-from fhirpub.storage.contract import (
-    Blob,
-    Client,
-    Page,
-    SearchQuery,
-    SigningKey,
-    Store,
-    Version,
-)
+from fhirpub.storage.contract import Blob, Client, Page, SearchQuery, SigningKey, Version
 from fhirpub.storage.mongodb_documents import Addition
-from fhirpub.storage.mongodb_outcomes import answer, misconfigured, within
+from fhirpub.storage.mongodb_outcomes import misconfigured, within
 from fhirpub.storage.mongodb_reads import Reads
 from fhirpub.storage.mongodb_schema import Database, Records
 from fhirpub.storage.mongodb_server import Concerns, examine
+from fhirpub.storage.mongodb_webhooks import MongoWebhooks
 from fhirpub.storage.mongodb_writes import Additions
+from fhirpub.storage.store import Store
 from fhirpub.tenant import Tenant
 
 SCHEMES = ("mongodb://", "mongodb+srv://")
@@ -101,7 +95,7 @@ def _overruled(url: str) -> list[str]:
     ]
 
 
-class MongoStore(Store):
+class MongoStore(MongoWebhooks, Store):
     """A store in one database; made by :func:`from_url`."""
 
     def __init__(
@@ -175,9 +169,7 @@ class MongoStore(Store):
         return await self._open.reads.search(tenant, query)
 
     async def blobs(self, tenant: str, names: Collection[str]) -> Mapping[str, Blob]:
-        wanted = {"_id": {"$in": [documents.blob_id(tenant, each) for each in names]}}
-        found = await self._list(schema.BLOB, wanted)
-        return {each["sha256"]: documents.blob_of(each) for each in found}
+        return await self._open.reads.blobs(tenant, names)
 
     async def sweep_blobs(self, tenant: str, *, before: int) -> int:
         # A blob is `loose` until a sweep finds a version that names it; versions stay for ever,
@@ -307,30 +299,22 @@ class MongoStore(Store):
     def _collection(self, name: str) -> Records:
         return self._open.collections[name]
 
-    async def _put(self, name: str, document: dict[str, Any]) -> None:
-        collection = self._collection(name)
-        async with within(self._deadline):
-            await collection.replace_one({"_id": document["_id"]}, document, upsert=True)
-
-    async def _list(self, name: str, wanted: dict[str, Any]) -> list[dict[str, Any]]:
-        collection = self._collection(name)
-        return await answer(lambda: collection.find(wanted).to_list(None), seconds=self._deadline)
-
 
 class _Opened:
     """What a store has from its start to its stop."""
 
     def __init__(self, database: Database, concerns: Concerns, seconds: float) -> None:
-        names = (schema.STORE, schema.VERSION, schema.BLOB, schema.TENANT, schema.CLIENT)
-        self.collections: dict[str, Records] = {each: database[each] for each in names}
-        versions = self.collections[schema.VERSION]
+        self.collections: dict[str, Records] = {
+            each: database[each] for each in schema.COLLECTIONS
+        }
+        versions, blobs = self.collections[schema.VERSION], self.collections[schema.BLOB]
         additions = Additions(
             versions,
             certain=versions.with_options(read_concern=concerns.certain),
-            blobs=self.collections[schema.BLOB],
+            blobs=blobs,
             seconds=seconds,
         )
         self.additions: GroupCommit[Addition, bool] = GroupCommit(
             additions.commit, deadline_seconds=seconds
         )
-        self.reads = Reads(versions, one_moment=concerns.one_moment, seconds=seconds)
+        self.reads = Reads(versions, blobs, one_moment=concerns.one_moment, seconds=seconds)

@@ -1,12 +1,14 @@
 """The collections and indexes of a MongoDB store, and how they come to be.
 
-Shards by `id` (versions, hashed) and by `_id` (blobs): every unique index begins with the field
-that its collection is sharded by, so that it holds on a cluster, and every frequent question
-names it, so that one shard answers. All other collections are small.
+Shards by `id` (versions, hashed), `_id` (blobs) and `endpoint` (deliveries): every unique index
+begins with the field that its collection is sharded by, so that it holds on a cluster, and every
+frequent question names it, so that one shard answers; but for the relay, which looks on all of
+them for what is still to be told. All other collections are small.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -16,19 +18,24 @@ from pymongo.errors import OperationFailure
 
 from fhirpub.errors import ConfigurationError
 
+NO_EVENTS = b"[]"
+
 Filter = dict[str, Any]
 Pipeline = list[dict[str, Any]]
 Database = AsyncIOMotorDatabase[dict[str, Any]]
 Records = AsyncIOMotorCollection[dict[str, Any]]
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 STORE, VERSION, BLOB, TENANT, CLIENT = "store", "version", "blob", "tenant", "client"
+ENDPOINT, DELIVERY, LEASE = "endpoint", "delivery", "lease"
 """Names of collections; `store` has the documents of which there is one."""
+COLLECTIONS = (STORE, VERSION, BLOB, TENANT, CLIENT, ENDPOINT, DELIVERY, LEASE)
 SCHEMA, KEYS, PROBE, SEARCH_RULES = "schema", "signing_keys", "probe", "search_rules"
 """Ids in the collection `store`."""
 
-VERSION_KEY = "version_key"
+VERSION_KEY, UNRELAYED = "version_key", "version_unrelayed"
+BY_SEQUENCE, BY_STATE, ENDED = "delivery_by_sequence", "delivery_by_state", "delivery_ended"
 BY_VALUE, BY_SYSTEM, BY_TIME = "version_by_value", "version_by_system", "version_by_time"
 BY_SEARCH_VALUE = "version_by_search_value"
 
@@ -53,9 +60,16 @@ _INDEXES: dict[str, list[dict[str, Any]]] = {
             "tenant",
             partialFilterExpression={"documents": {"$exists": True}},
         ),
+        _index(UNRELAYED, "updated", "id", "version", partialFilterExpression={"unrelayed": True}),
     ],
     BLOB: [_index("blob_loose", "tenant", "added", partialFilterExpression={"loose": True})],
     CLIENT: [_index("client_tenant", "tenant", "created")],
+    ENDPOINT: [_index("endpoint_tenant", "tenant", "created")],
+    DELIVERY: [
+        _index(BY_SEQUENCE, "endpoint", "sequence", unique=True),
+        _index(BY_STATE, "endpoint", "state", "sequence"),
+        _index(ENDED, "state", "ended", partialFilterExpression={"ended": {"$exists": True}}),
+    ],
 }
 
 
@@ -73,6 +87,7 @@ async def prepare(database: Database) -> None:
         raise ConfigurationError("storage.url: the database is another program's")
     first = {"$setOnInsert": {"version": SCHEMA_VERSION}}
     await store.update_one({"_id": SCHEMA}, first, upsert=True)
+    await _upgrade(database)
     schema = await store.find_one({"_id": SCHEMA}) or {}
     if schema.get("version") != SCHEMA_VERSION:
         raise ConfigurationError(
@@ -82,6 +97,20 @@ async def prepare(database: Database) -> None:
     await store.update_one({"_id": KEYS}, {"$setOnInsert": {"keys": []}}, upsert=True)
     for name, wanted in _INDEXES.items():
         await _make_indexes(database[name], wanted)
+
+
+async def _upgrade(database: Database) -> None:
+    """Bring a database of version 1 up to date; safe to interrupt, to repeat, and side by side.
+
+    Nothing in it was ever told to anybody. What has been told since stays marked as such, even
+    if another process is still at this.
+    """
+    old = {"_id": SCHEMA, "version": 1}
+    if await database[STORE].find_one(old) is None:
+        return
+    untold = {"events": {"$ne": NO_EVENTS}, "unrelayed": {"$exists": False}}
+    await database[VERSION].update_many(untold, {"$set": {"unrelayed": True}})
+    await database[STORE].update_one(old, {"$set": {"version": 2}})
 
 
 async def _make_indexes(collection: Records, wanted: Sequence[dict[str, Any]]) -> None:
@@ -122,6 +151,14 @@ def _compare(found: dict[str, dict[str, Any]], wanted: Iterable[dict[str, Any]])
 def _options(definition: dict[str, Any]) -> dict[str, Any]:
     # `v` and `ns` are the server's; any other option that is not ours changes what is kept.
     return {name: each for name, each in definition.items() if name not in ("key", "v", "ns")}
+
+
+def by_keys(keys: Iterable[tuple[str, int]]) -> Filter:
+    """Return what finds versions, at least one, by their keys."""
+    ids: defaultdict[int, list[str]] = defaultdict(list)
+    for resource_id, version in keys:
+        ids[version].append(resource_id)
+    return {"$or": [{"version": each, "id": {"$in": of_it}} for each, of_it in ids.items()]}
 
 
 def loose_blobs(tenant: str, *, before: int, limit: int) -> Pipeline:

@@ -153,7 +153,12 @@ def _place(order: Order) -> dict[str, Any]:
     """Return where a version stands by one name: whether it has no value, and the extreme one."""
     if order.name in _COLUMNS:
         return {"none": {"$literal": 0}, "value": f"${_COLUMNS[order.name]}"}
-    named = {"$filter": {"input": "$search", "cond": {"$eq": ["$$this.name", order.name]}}}
+    named = {
+        "$filter": {
+            "input": {"$ifNull": ["$search", []]},
+            "cond": {"$eq": ["$$this.name", order.name]},
+        }
+    }
     is_time, token, start = {"$isNumber": "$$this.key"}, "$$this.key", "$$this.rest"
     values = {"$map": {"input": named, "in": {"$cond": [is_time, start, token]}}}
     extreme = {"$max" if order.descending else "$min": values}

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from fhirpub.clock import Clock, now_ms
-from fhirpub.errors import ConfigurationError, StoreUnavailable
+from fhirpub.errors import ConfigurationError
 from fhirpub.storage import sqlite_schema as sql
 from fhirpub.storage.contract import (
     Blob,
@@ -19,11 +19,18 @@ from fhirpub.storage.contract import (
     Page,
     SearchQuery,
     SigningKey,
-    Store,
     Version,
 )
 from fhirpub.storage.paging import FEW, page_without_search
-from fhirpub.storage.sqlite_file import Addition, File, Row, as_unavailable, transaction
+from fhirpub.storage.sqlite_file import (
+    Addition,
+    File,
+    Row,
+    as_unavailable,
+    transaction,
+    version_of,
+)
+from fhirpub.storage.sqlite_parameters import json_list
 from fhirpub.storage.sqlite_search import (
     MOST_COUNTED,
     Source,
@@ -31,6 +38,8 @@ from fhirpub.storage.sqlite_search import (
     search_statements,
     sources_of,
 )
+from fhirpub.storage.sqlite_webhooks import SqliteWebhooks
+from fhirpub.storage.store import Store
 from fhirpub.tenant import Tenant
 
 _PREFIX = "sqlite:///"
@@ -55,14 +64,13 @@ def from_url(url: str, *, deadline_seconds: float) -> SqliteStore:
     return SqliteStore(Path(name), deadline_seconds=deadline_seconds)
 
 
-class SqliteStore(Store):
+class SqliteStore(SqliteWebhooks, Store):
     """A store in one file, and the two that SQLite keeps beside it."""
 
     def __init__(self, path: Path, *, deadline_seconds: float, clock: Clock = now_ms) -> None:
         self._path = path.absolute()
         self._deadline = deadline_seconds
         self._clock = clock
-        self._file: File | None = None
 
     async def start(self) -> None:
         if self._file is None:
@@ -96,14 +104,14 @@ class SqliteStore(Store):
         rows = self._open.at_once(if_small, key)
         if rows is None or (rows and rows[0][-1] is None):
             rows = await self._many(always, key)
-        return _version(rows[0]) if rows else None
+        return version_of(rows[0]) if rows else None
 
     async def history(
         self, tenant: str, resource_id: str, *, below: int | None = None, limit: int = 20
     ) -> Sequence[Version]:
         below = _LARGEST_INTEGER if below is None else min(below, _LARGEST_INTEGER)
         rows = await self._many(sql.HISTORY, (resource_id, tenant, below, limit))
-        return [_version(row) for row in rows]
+        return [version_of(row) for row in rows]
 
     async def search(self, tenant: str, query: SearchQuery) -> Page:
         async def latest(ids: Collection[str]) -> Sequence[Version | None]:
@@ -122,7 +130,7 @@ class SqliteStore(Store):
     async def blobs(self, tenant: str, names: Collection[str]) -> Mapping[str, Blob]:
         found = self._small_blobs(tenant, names) if len(names) <= FEW else None
         if found is None:
-            found = await self._many(sql.BLOBS, (tenant, sql.json_list(names)))
+            found = await self._many(sql.BLOBS, (tenant, json_list(names)))
         return {row[0]: Blob(*row) for row in found}
 
     def _small_blobs(self, tenant: str, names: Collection[str]) -> list[Row] | None:
@@ -198,7 +206,7 @@ class SqliteStore(Store):
         self, *, after: tuple[str, int] = ("", 0), limit: int = 100
     ) -> Sequence[tuple[str, Version]]:
         rows = await self._many(sql.WALK, (*after, limit))
-        return [(row[2], _version(row)) for row in rows]
+        return [(row[2], version_of(row)) for row in rows]
 
     async def replace_search(
         self, tenant: str, resource_id: str, version: int, search: bytes
@@ -206,7 +214,7 @@ class SqliteStore(Store):
         def work(connection: sqlite3.Connection) -> None:
             key = (resource_id, tenant, version)
             for row in connection.execute(sql.EXACT, key).fetchall():
-                before = _version(row)
+                before = version_of(row)
                 ((number,),) = connection.execute(
                     sql.REPLACE_SEARCH, (resource_id, version, tenant, search.decode())
                 ).fetchall()
@@ -225,28 +233,6 @@ class SqliteStore(Store):
     async def put_search_rules(self, rules: str) -> None:
         await self._execute(sql.PUT_SEARCH_RULES, (rules,))
 
-    @property
-    def _open(self) -> File:
-        if self._file is None:
-            raise StoreUnavailable("not started, or stopped")
-        return self._file
-
-    async def _few(self, statement: str, parameters: Row) -> list[Row]:
-        """Return rows that are known to be small and few."""
-        rows = self._open.at_once(statement, parameters)
-        return await self._many(statement, parameters) if rows is None else rows
-
-    async def _many(self, statement: str, parameters: Row) -> list[Row]:
-        return await self._open.read(
-            lambda connection: connection.execute(statement, parameters).fetchall()
-        )
-
-    async def _execute(self, statement: str, parameters: Row) -> None:
-        def work(connection: sqlite3.Connection) -> None:
-            connection.execute(statement, parameters)
-
-        await self._open.write(work)
-
 
 def _page(connection: sqlite3.Connection, tenant: str, query: SearchQuery) -> Page:
     found: list[Row] = []
@@ -261,7 +247,7 @@ def _page(connection: sqlite3.Connection, tenant: str, query: SearchQuery) -> Pa
         found = connection.execute(page.page, page.parameters).fetchall()
     if query.total:
         ((total,),) = connection.execute(statements.total, statements.parameters)
-    versions = tuple(_version(row) for row in found[: query.limit])
+    versions = tuple(version_of(row) for row in found[: query.limit])
     return Page(versions, total, more=len(found) > len(versions))
 
 
@@ -282,25 +268,6 @@ def best_source(
         return None, 0
     count, source = min(counted, key=lambda each: each[0])
     return source, count
-
-
-def _version(row: Row) -> Version:
-    return Version(
-        id=row[0],
-        version=row[1],
-        type=row[3],
-        system=row[4],
-        value=row[5],
-        status=row[6],
-        created=row[7],
-        updated=row[8],
-        documents=tuple(row[9].split()),
-        search=row[11].encode(),
-        events=row[12],
-        body=row[13],
-        response=row[14],
-        parts=row[15],
-    )
 
 
 def _tenant(row: Row) -> Tenant:

@@ -27,10 +27,13 @@ from fhirpub.storage.sqlite_search import index_entries
 
 R = TypeVar("R")
 Row = tuple[Any, ...]
+Parameters = Row | Mapping[str, object]
 Work = Callable[[sqlite3.Connection], R]
 
 _READERS = 4
 _STEPS_BETWEEN_LOOKS = 10_000
+_TABLES_SECONDS = 600.0
+"""So long a start waits for another that brings a large file up to date."""
 _BLOBS_AT_ONCE = 128
 """A submission may bring thousands, a statement takes 32,766 parameters."""
 _VALUES_AT_ONCE = 1_024
@@ -47,7 +50,8 @@ class File:
         self._writer = _connect(path, wait_seconds=deadline_seconds)
         self._connections = [self._writer]
         try:
-            _retry(time.monotonic() + deadline_seconds, lambda: sql.make_tables(self._writer))
+            until = time.monotonic() + max(deadline_seconds, _TABLES_SECONDS)
+            _retry(until, lambda: sql.make_tables(self._writer))
             self._at_once = self._reader(path)
             self._at_once.execute("PRAGMA busy_timeout = 0")
             self._idle: SimpleQueue[sqlite3.Connection] = SimpleQueue()
@@ -62,7 +66,7 @@ class File:
             self._commit, deadline_seconds=deadline_seconds
         )
 
-    def at_once(self, statement: str, parameters: Row) -> list[Row] | None:
+    def at_once(self, statement: str, parameters: Parameters) -> list[Row] | None:
         """Return rows without leaving the thread, or None if that would mean to wait."""
         try:
             return self._at_once.execute(statement, parameters).fetchall()
@@ -145,6 +149,37 @@ class File:
             ]
 
 
+class OnFile:
+    """What works on a file that is open between its start and its stop."""
+
+    _file: File | None = None
+
+    @property
+    def _open(self) -> File:
+        if self._file is None:
+            raise StoreUnavailable("not started, or stopped")
+        return self._file
+
+    async def _few(self, statement: str, parameters: Parameters) -> list[Row]:
+        """Return rows that are known to be small and few."""
+        rows = self._open.at_once(statement, parameters)
+        return await self._many(statement, parameters) if rows is None else rows
+
+    async def _many(self, statement: str, parameters: Parameters) -> list[Row]:
+        return await self._open.read(
+            lambda connection: connection.execute(statement, parameters).fetchall()
+        )
+
+    async def _execute(self, statement: str, parameters: Parameters) -> int:
+        """Return how many rows a statement has changed."""
+
+        def work(connection: sqlite3.Connection) -> int:
+            return connection.execute(statement, parameters).rowcount
+
+        changed: int = await self._open.write(work)
+        return changed
+
+
 class Addition:
     """A version on its way in with its documents, already as rows."""
 
@@ -167,6 +202,26 @@ class Addition:
         }
         self.data = {(tenant, each.sha256): each.data for each in blobs}
         self.size = size + sum(map(len, self.data.values()))
+
+
+def version_of(row: Row) -> Version:
+    """Return the version in a row of the columns of a version."""
+    return Version(
+        id=row[0],
+        version=row[1],
+        type=row[3],
+        system=row[4],
+        value=row[5],
+        status=row[6],
+        created=row[7],
+        updated=row[8],
+        documents=tuple(row[9].split()),
+        search=row[11].encode(),
+        events=row[12],
+        body=row[13],
+        response=row[14],
+        parts=row[15],
+    )
 
 
 def _add(connection: sqlite3.Connection, additions: Sequence[Addition]) -> set[Addition]:

@@ -4,13 +4,11 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
-from collections.abc import Iterable
 from functools import cache
-from itertools import chain
 
 from fhirpub.errors import ConfigurationError
+from fhirpub.storage import sqlite_webhook_schema as webhooks
 
 SCHEMA_VERSION = 2
 APPLICATION_ID = 0x66687062
@@ -132,11 +130,16 @@ _TABLES = (
     """,
     "CREATE TABLE probe (number INTEGER PRIMARY KEY, moment INTEGER NOT NULL) STRICT",
     *_SEARCH,
+    *webhooks.TABLES,
 )
-_UPGRADES = {
-    1: ("ALTER TABLE version ADD COLUMN search TEXT NOT NULL DEFAULT '[]'", *_SEARCH),
+_ADD_SEARCH = "ALTER TABLE version ADD COLUMN search TEXT NOT NULL DEFAULT '[]'"
+
+_STEPS = {
+    0: (*_TABLES, f"PRAGMA application_id = {APPLICATION_ID}"),
+    1: (_ADD_SEARCH, *_SEARCH, *webhooks.TABLES, webhooks.FILL),
+    SCHEMA_VERSION: (),
 }
-"""What makes of a file of one schema version that of the next."""
+"""What makes a file of this release of one without tables, and of each older one."""
 
 _FACTS = (
     "id, version, tenant, type, system, value, status, created, updated, documents, size, search"
@@ -209,21 +212,19 @@ PROBE = "SELECT moment FROM probe"
 def make_tables(connection: sqlite3.Connection) -> None:
     """Make what is missing; safe when several processes start at once.
 
-    Raises ConfigurationError for a file that another release or another program has made.
+    A file of an older release is brought to this one's tables, or stays as it is. Raises
+    ConfigurationError for a file that a newer release or another program has made.
     """
-    _schema_of(connection)  # before the file is touched
+    _found_version(connection)  # before the file is touched
     (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
     if mode != "wal":
         raise ConfigurationError("storage.url: the file system lacks what SQLite's WAL needs")
-    if _schema_of(connection) == SCHEMA_VERSION:
+    if _found_version(connection) == SCHEMA_VERSION:
         return
     connection.execute("BEGIN IMMEDIATE")
     try:
-        found = _schema_of(connection)  # another process may have been quicker
-        steps = range(found, SCHEMA_VERSION) if found else ()
-        for statement in chain(*(_UPGRADES[each] for each in steps)) if found else _TABLES:
+        for statement in _STEPS[_found_version(connection)]:  # another may have been quicker
             connection.execute(statement)
-        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
         connection.execute("COMMIT")
     finally:
@@ -231,8 +232,8 @@ def make_tables(connection: sqlite3.Connection) -> None:
             connection.execute("ROLLBACK")
 
 
-def _schema_of(connection: sqlite3.Connection) -> int:
-    """Return the version of the schema, 0 if there is none yet."""
+def _found_version(connection: sqlite3.Connection) -> int:
+    """Return the version of the tables that are there, 0 if there are none."""
     # In this order: who sees tables that are just being made sees also what came with them.
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     if not tables:
@@ -241,20 +242,12 @@ def _schema_of(connection: sqlite3.Connection) -> int:
     (found,) = connection.execute("PRAGMA user_version").fetchone()
     if owner != APPLICATION_ID:
         raise ConfigurationError("storage.url: the file is another program's database")
-    if found > SCHEMA_VERSION:
+    if found not in _STEPS:
         raise ConfigurationError(
             f"storage.url: the file has schema version {found}, "
             f"this release reads and writes version {SCHEMA_VERSION}"
         )
     return int(found)
-
-
-def json_list(texts: Iterable[str]) -> str:
-    """Return texts as one parameter, however many, for ``IN (SELECT value FROM json_each(?))``.
-
-    Leaves out texts with a NUL, where SQLite would cut them off: none that we keep has one.
-    """
-    return json.dumps([each for each in texts if "\0" not in each], ensure_ascii=False)
 
 
 @cache

@@ -31,7 +31,8 @@ from fhirpub.storage.criteria import (
     TokenMatch,
     decoded,
 )
-from fhirpub.storage.sqlite_schema import VERSION_COLUMNS, json_list
+from fhirpub.storage.sqlite_parameters import json_list
+from fhirpub.storage.sqlite_schema import VERSION_COLUMNS
 
 Parameters = dict[str, str | int]
 

@@ -30,7 +30,8 @@ class ServiceProcess(Service):
     ``settings`` are tables of the configuration file. After the first start the port stays the
     same, so that clients find the service again. What it writes to standard error is gathered in
     the file ``stderr.txt`` of the folder. Another ``module`` than fhirpub gets the same words,
-    ``serve --config FILE --port PORT``, and must say in the same way that it is ready.
+    ``serve --config FILE --port PORT``, and must say in the same way that it is ready. Another
+    ``python`` is that of an environment where fhirpub is installed, too.
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class ServiceProcess(Service):
         workers: int = 1,
         settings: Mapping[str, Mapping[str, Any]] | None = None,
         module: str = _MODULE,
+        python: str = sys.executable,
     ) -> None:
         self.errors = folder / "stderr.txt"
         self.file = folder / "fhirpub.toml"
@@ -51,6 +53,7 @@ class ServiceProcess(Service):
         self.status: int | None = None
         """The exit status of the last run."""
         self._module = module
+        self._python = python
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
@@ -77,7 +80,7 @@ class ServiceProcess(Service):
         words = ["serve", "--config", str(self.file), "--port", str(self.port)]
         with self.errors.open("ab") as errors:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", self._module, *words],
+                [self._python, "-m", self._module, *words],
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 start_new_session=True,
@@ -111,7 +114,7 @@ class ServiceProcess(Service):
     def command(self, *words: str) -> Any:
         """Run a command of fhirpub with the same configuration; return the JSON it prints."""
         done = subprocess.run(
-            [sys.executable, "-m", _MODULE, *words, "--json", "--config", str(self.file)],
+            [self._python, "-m", _MODULE, *words, "--json", "--config", str(self.file)],
             check=True,
             capture_output=True,
         )

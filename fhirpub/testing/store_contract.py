@@ -28,7 +28,6 @@ import asyncio
 import hashlib
 import os
 import unicodedata
-import uuid
 from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
@@ -54,7 +53,6 @@ from fhirpub.storage.contract import (
     Page,
     SearchQuery,
     SigningKey,
-    Store,
     Version,
 )
 from fhirpub.storage.criteria import (
@@ -74,14 +72,44 @@ from fhirpub.storage.criteria import (
     holds,
     sort_key,
 )
+from fhirpub.storage.store import Store
 from fhirpub.tenant import Tenant
+from fhirpub.testing.samples import (
+    FOREVER,
+    LAB,
+    OTHER,
+    REPORT,
+    SYSTEM,
+    a_version,
+    new_id,
+    successor,
+)
+from fhirpub.testing.webhook_contract import WebhookContract
+
+__all__ = [
+    "FOREVER",
+    "LAB",
+    "OTHER",
+    "REPORT",
+    "SYSTEM",
+    "Reopen",
+    "StoreContract",
+    "a_blob",
+    "a_client",
+    "a_key",
+    "a_version",
+    "add_all",
+    "all_pages",
+    "found",
+    "keep",
+    "match",
+    "new_id",
+    "query",
+    "reopening",
+    "successor",
+]
 
 Reopen = Callable[[], Awaitable[Store]]
-
-LAB, OTHER = "0b7e2a54-6d1c-4f0e-9a58-3c41f7d2e901", "f3c9d4e1-58aa-4b6f-8e07-92d1a6b0c735"
-REPORT = "DiagnosticReport"
-SYSTEM = "https://lab.example/accession"
-FOREVER = 2**53
 
 
 @asynccontextmanager
@@ -96,33 +124,6 @@ async def reopening(make: Callable[[], Store]) -> AsyncGenerator[Reopen]:
             return store
 
         yield start
-
-
-def new_id() -> str:
-    """Return an id as a tenant would derive it."""
-    return str(uuid.uuid4())
-
-
-def a_version(**changes: Any) -> Version:
-    """Return version 1 of a new resource, with what is asked for."""
-    usual = Version(
-        id=new_id(),
-        version=1,
-        type=REPORT,
-        system=SYSTEM,
-        value=new_id(),
-        status="final",
-        created=1_700_000_000_000,
-        updated=1_700_000_000_000,
-        body=b'{"resourceType":"DiagnosticReport"}',
-    )
-    return replace(usual, **changes)
-
-
-def successor(version: Version, **changes: Any) -> Version:
-    """Return the next version of a resource."""
-    later = replace(version, version=version.version + 1, updated=version.updated + 1)
-    return replace(later, response=b"", parts=b"", **changes)
 
 
 def a_blob(data: bytes | None = None, content_type: str = "application/pdf") -> Blob:
@@ -1488,8 +1489,9 @@ class StoreContract(
     _BlobContract,
     _AccessContract,
     _InventoryContract,
+    WebhookContract,
 ):
-    """Every promise of `fhirpub.storage.contract`; see the module for how to inherit it."""
+    """Every promise of `fhirpub.storage.store`; see the module for how to inherit it."""
 
     @pytest.fixture(params=["same", "other"])
     def reader(self, request: pytest.FixtureRequest, store: Store, other_store: Store) -> Store:

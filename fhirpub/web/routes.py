@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 
 from fhirpub.errors import ConfigurationError
+from fhirpub.interactions.patch_forms import FORMS
 from fhirpub.web.base import BaseHandler
 from fhirpub.web.binary import BinaryHandler
 from fhirpub.web.error_mapping import MalformedRequest, MethodNotAllowed, NoSuchAddress
@@ -31,6 +32,7 @@ from fhirpub.web.token import (
     write_oauth,
 )
 from fhirpub.web.update import UpdateHandler
+from fhirpub.web.validate import ValidateHandler
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,7 @@ def _of_type(name: str) -> list[Route]:
         Route("GET", f"{base}/{{}}", ReadHandler, name),
         Route("PATCH", f"{base}/{{}}", UpdateHandler, name),
         Route("POST", f"{base}/$register", RegisterHandler, name),
+        Route("POST", f"{base}/$validate", ValidateHandler, name),
         Route("GET", base, SearchHandler, name),
         Route("POST", base, CreateHandler, name),
         Route("POST", f"{base}/_search", SearchFormHandler, name),
@@ -104,6 +107,8 @@ class MethodNotAllowedHandler(NotFoundHandler):
         if self.request.method != "OPTIONS":
             raise MethodNotAllowed("this method is not supported here")
         self.headers["Allow"] = self.allow
+        if "PATCH" in self.allow:
+            self.headers["Accept-Patch"] = ", ".join(FORMS)
         self.answer_empty()
         return None
 

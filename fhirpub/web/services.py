@@ -13,7 +13,7 @@ from fhirpub.clock import Clock
 from fhirpub.config import Config
 from fhirpub.interactions.context import Context
 from fhirpub.plugin_api import ResourceType
-from fhirpub.storage.contract import Store
+from fhirpub.storage.store import Store
 from fhirpub.web.body_room import BodyRoom
 from fhirpub.web.body_watch import BodyWatch
 from fhirpub.web.rate_limit import RateLimit

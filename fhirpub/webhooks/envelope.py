@@ -8,18 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from fhirpub.fhir.strict_json import dumps, loads
 from fhirpub.fhir.times import instant
 from fhirpub.storage.contract import Version
+from fhirpub.storage.webhook_contract import Payload
 
 API_VERSION = "1"
 LARGEST_BODY = 20_000
 """Bytes of a body; what would be larger is told with ids only (D-170)."""
-
-Payload = Literal["standard", "id-only"]
-"""What an endpoint is told: all that the resource's type tells, or nothing but ids."""
 
 _STORED_NAMES = frozenset({"id", "version"})
 

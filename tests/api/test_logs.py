@@ -13,6 +13,7 @@ from urllib.parse import quote, urlencode
 
 import pytest
 
+from fhirpub.fhir.xml_writer import write_xml
 from fhirpub.testing.process import ServiceProcess
 from fhirpub.testing.service import Answer, Integrator
 from tests import raw
@@ -158,6 +159,7 @@ def _refused_registrations(
     yield "400 twice", lab.register(whole.replace(b"{", b'{"resourceType":"Parameters",', 1))
     yield "400 encoding", lab.register(whole.replace(b"Kanarien", b"Kan\xe4rien"))
     yield "400 control", lab.register(changed(conclusion=f"{CANARY}\0"))
+    yield from _refused_xml(lab)
     yield "400 unknown", lab.register(changed(**{canary("name"): canary("value")}))
     yield "400 type", lab.register(changed(conclusion=[canary("list")]))
     yield "400 status", lab.register(changed(status=canary("status")))
@@ -170,6 +172,20 @@ def _refused_registrations(
     yield "422 reference", lab.register(changed(subject={"reference": f"Patient/{canary('y')}"}))
     yield "422 rules", lab.register(changed(implicitRules=f"urn:{CANARY}"))
     yield "422 hash", lab.register(changed(presentedForm=[document(hash="aa" * 32)]))
+
+
+def _refused_xml(lab: Integrator) -> Iterator[tuple[str, Answer]]:
+    whole = write_xml(telling())
+    for name, body in {
+        "cut": whole[:-9],
+        "entity": whole.replace(CANARY.encode(), f"&{CANARY};".encode()),
+        "DTD": f"<!DOCTYPE {CANARY}>".encode() + whole,
+        "element": whole.replace(b"<status ", f"<{canary('element')}/><status ".encode()),
+        "value": whole.replace(b'<birthDate value="', b'<birthDate value="x'),
+        "order": re.sub(rb"(<identifier>.*?</identifier>)(.*?)(</Patient>)", rb"\2\1\3", whole),
+    }.items():
+        headers = {"Content-Type": "application/fhir+xml", "Accept": "application/fhir+xml"}
+        yield f"400 {name}", lab.request("POST", REGISTER, body, headers)
 
 
 def _born(date: str) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from hypothesis import strategies as st
 from fhirpub.config import variable
 from fhirpub.fhir.schema import Schemas
 from fhirpub.fhir.strict_json import dumps
+from fhirpub.fhir.xml_reader import read_xml
 from fhirpub.testing.service import Answer, Integrator, RunningService
 from tests.bodies import document, organization, parameters, patient, register_body, report
 from tests.strategies import resource_of
@@ -102,8 +103,8 @@ def check_answer(answer: Answer) -> None:
         return
     if not answer.body:  # to HEAD
         return
-    assert answer.headers["content-type"].startswith("application/fhir+json")
-    outcome = answer.json
+    in_xml = "xml" in answer.headers["content-type"]
+    outcome = read_xml(answer.body) if in_xml else answer.json
     assert outcome["resourceType"] == "OperationOutcome"
     assert list(_schemas.problems("OperationOutcome", outcome)) == []
     assert outcome["issue"]

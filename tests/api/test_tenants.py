@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from fhirpub.storage.contract import Resources, Store
+from fhirpub.storage.contract import Resources
+from fhirpub.storage.store import Store
 from fhirpub.testing.service import Answer, Integrator, RunningService
 from fhirpub.web.routes import Route, routes
 from tests import raw

@@ -17,7 +17,7 @@ from pymongo import MongoClient
 from fhirpub.app import opened_store
 from fhirpub.config import Config, StorageConfig
 from fhirpub.storage import mongodb, sqlite
-from fhirpub.storage.contract import Store
+from fhirpub.storage.store import Store
 from fhirpub.tenant import Tenant
 from fhirpub.testing.store_contract import LAB, a_blob, a_key, a_version, successor
 

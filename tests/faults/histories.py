@@ -20,7 +20,8 @@ from random import Random
 from fhirpub.app import opened_store
 from fhirpub.config import Config
 from fhirpub.fhir.strict_json import dumps, loads
-from fhirpub.storage.contract import SearchQuery, Store, Version
+from fhirpub.storage.contract import SearchQuery, Version
+from fhirpub.storage.store import Store
 from fhirpub.tenant import Tenant
 from fhirpub.testing.service import Answer, Integrator
 from tests.bodies import SYSTEM, document, register_body

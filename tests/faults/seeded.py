@@ -12,27 +12,21 @@ from pymongo import WriteConcern
 from fhirpub.app import OpenStore, opened_store
 from fhirpub.config import Config
 from fhirpub.storage.batching import GroupCommit
-from fhirpub.storage.contract import (
-    Blob,
-    Client,
-    Page,
-    SearchQuery,
-    SigningKey,
-    Store,
-    Version,
-)
+from fhirpub.storage.contract import Blob, Client, Page, SearchQuery, SigningKey, Version
 from fhirpub.storage.mongodb import MongoStore
 from fhirpub.storage.mongodb_schema import BLOB, VERSION
 from fhirpub.storage.mongodb_writes import Additions
+from fhirpub.storage.store import Store
 from fhirpub.tenant import Tenant
 from fhirpub.testing.store_contract import new_id
+from tests.faults.around import WebhooksAround
 
 _WEAK_SECONDS = 2.0
 _RACE_SECONDS = 0.02
 """So long a race stays open for others: it must happen, not happen to happen."""
 
 
-class StoreAround(Store):
+class StoreAround(WebhooksAround, Store):
     """A store that hands everything on to another, which somebody else starts and stops."""
 
     def __init__(self, inner: Store) -> None:

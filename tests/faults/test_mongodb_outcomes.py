@@ -156,8 +156,10 @@ def test_a_read_that_met_a_fault_is_tried_again(
 def test_a_report_is_registered_only_with_its_documents(
     lab: Integrator, proxy: Proxy, times: int, success: object
 ) -> None:
-    body = register_body(f"outcome-{next(_values)}", presentedForm=[document(b"%PDF-1.4 x")])
-    proxy.inject(Fault.CUT_REPLY, "update", times=times)
+    number = next(_values)
+    new = document(b"%%PDF-1.4 %d" % number)
+    body = register_body(f"outcome-{number}", presentedForm=[new])
+    proxy.inject(Fault.CUT_REPLY, "insert", "update", times=times)
     first = lab.register(body)
     assert proxy.hits
 

@@ -16,6 +16,11 @@ from tests.bodies import register_body
 
 BASE = "/fhir/r4/DiagnosticReport"
 TO_VERSION_1 = """
+    DROP TRIGGER version_has_events;
+    DROP TABLE unrelayed;
+    DROP TABLE lease;
+    DROP TABLE delivery;
+    DROP TABLE endpoint;
     DROP TABLE search_value;
     DROP TABLE search_rules;
     ALTER TABLE version DROP COLUMN search;

@@ -30,12 +30,21 @@ def fhirpub_resource_types():
 Install = Callable[..., str]
 
 
+def words_of(enabled: list[str]) -> list[str]:
+    """Return what is said of the plugins, line by line."""
+    with pytest.raises(PluginError) as refusal:
+        load(enabled)
+    return str(refusal.value).splitlines()
+
+
 @pytest.fixture
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
     """Return a function that installs a distribution with one plugin."""
     modules: list[str] = []
 
-    def installed(name: str, source: str, *, distribution: str = "") -> str:
+    def installed(
+        name: str, source: str, *, distribution: str = "", group: str = "fhirpub.plugins"
+    ) -> str:
         distribution = distribution or f"dist-{name}"
         module = f"trial_{distribution.replace('-', '_')}"
         home = tmp_path / distribution
@@ -43,7 +52,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
         metadata.mkdir(parents=True)
         (home / f"{module}.py").write_text(source)
         (metadata / "METADATA").write_text(f"Name: {distribution}\nVersion: 1.2\n")
-        (metadata / "entry_points.txt").write_text(f"[fhirpub.plugins]\n{name} = {module}\n")
+        (metadata / "entry_points.txt").write_text(f"[{group}]\n{name} = {module}\n")
         monkeypatch.syspath_prepend(home)
         modules.append(module)
         return module
@@ -166,6 +175,31 @@ def test_two_plugins_with_one_type_are_refused(install: Install) -> None:
         load(["flags", "banners"])
 
 
+def test_a_part_that_is_not_required_may_be_referred_to_from_anywhere(install: Install) -> None:
+    optional = 'type="Patient", referred_by="", required=False'
+    install("flags", declaring().replace('type="Patient", referred_by="subject"', optional))
+
+    assert load(["flags"])["Flag"].parts[0].referred_by == ""
+
+
+@pytest.mark.parametrize(
+    "extra",
+    ['updatable=frozenset({"status", "value[x]"}),', 'summary=("effective[x]",),'],
+)
+def test_a_choice_is_named_for_all_its_forms(install: Install, extra: str) -> None:
+    install("flags", declaring(extra))
+
+    assert list(load(["flags"])) == ["Flag"]
+
+
+def test_what_holds_a_reference_to_a_part_can_never_be_updatable(install: Install) -> None:
+    extra = 'updatable=frozenset({"status", "participant"}),'
+    install("flags", declaring(extra).replace('"subject"', '"participant.individual"'))
+
+    with pytest.raises(PluginError, match="participant can never be updatable"):
+        load(["flags"])
+
+
 def test_a_part_that_another_plugin_registers_is_refused(install: Install) -> None:
     install("flags", declaring())
     install("people", declaring().replace('"Flag"', '"Patient"').replace('"patient"', '"owner"'))
@@ -182,6 +216,8 @@ def test_a_part_that_another_plugin_registers_is_refused(install: Install) -> No
         ('updatable=frozenset({"status", "Not A Name"}),', "updatable holds 'Not A Name'"),
         ('times=("a..b",),', "times holds 'a..b'"),
         ("rules=None,", "rules must be a function"),
+        ("state_flow={'active': ['inactive']},", "state_flow must be a dict of a frozenset"),
+        ("state_flow=frozenset(),", "state_flow must be a dict of a frozenset"),
         ("events='none',", "events must be a function"),
         ('updatable=frozenset({"note"}),', "status is updatable if, and only if"),
         ('updatable=frozenset({"status", "identifier"}),', "identifier can never be updatable"),
@@ -210,7 +246,8 @@ def test_a_declaration_that_contradicts_itself_is_refused(
         ('name="patient"', 'name="flag"', "part flag: the name is taken"),
         ('name="patient"', 'name="issues"', "part issues: the name is taken"),
         ('type="Patient"', 'type=""', "'' is not the name of a FHIR type"),
-        ('referred_by="subject"', 'referred_by="a.b"', "'a.b' is not the name of an element"),
+        ('referred_by="subject"', 'referred_by="a..b"', "'a..b' is not the name of an element"),
+        ('referred_by="subject"', 'referred_by=""', "'' is not the name of an element"),
         ('Part(name="patient", type="Patient", referred_by="subject")', "3", "tuple of Part"),
         ('"subject"),)', '"subject"))', "parts must be a tuple of Part"),
     ],
@@ -233,6 +270,95 @@ def test_everything_wrong_with_a_declaration_is_told_at_once(install: Install) -
         load(["flags"])
 
     assert len(str(refusal.value).splitlines()) == 3
+
+
+def test_everything_wrong_with_all_plugins_is_told_at_once_each_with_its_name(
+    install: Install,
+) -> None:
+    install("flags", declaring("attachments_required=True,"))
+    install("goals", "import no_such_module_xyz")
+    install("lists", (MODULE % "").replace("resource_types", "resource_typs"))
+
+    told = words_of(["flags", "nothing-such", "goals", "lists", "flags"])
+
+    assert [each.split(" (")[0].split(": ")[0] for each in told] == [
+        "[plugins] enabled",
+        "plugin flags",
+        "[plugins] enabled",
+        "plugin goals",
+        "plugin lists",
+    ]
+
+
+def test_every_misspelt_hook_is_told(install: Install) -> None:
+    more = "\n@hookimpl\ndef fhirpub_routes():\n    return []\n"
+    install("flags", (MODULE % "").replace("resource_types", "resource_typs") + more)
+
+    told = words_of(["flags"])
+
+    assert [" is not a hook" in each for each in told] == [True, True]
+
+
+def test_a_hook_without_its_marker_is_told(install: Install) -> None:
+    install("flags", (MODULE % "").replace("@hookimpl", ""))
+
+    told = words_of(["flags"])
+
+    assert "fhirpub_resource_types is not marked with @hookimpl" in told[0]
+
+
+@pytest.mark.parametrize(
+    ("source", "place"),
+    [
+        ("x = 1\nraise ValueError", "py, line 2)"),
+        ("x = 1\n\ndef broken(:", "py, line 3)"),
+        (MODULE % "1 / 0", "py, line 6)"),
+        ("import json\njson.loads('{')", "py, line 2)"),
+        ("raise SystemExit(3)", "py, line 1)"),
+    ],
+)
+def test_the_place_in_the_plugin_is_told(install: Install, source: str, place: str) -> None:
+    install("flags", source)
+
+    told = words_of(["flags"])
+
+    assert told[0].endswith(place)
+
+
+def test_schemas_that_are_no_dict_are_told(install: Install) -> None:
+    install("flags", declaring("schemas='Flag.schema.json',"))
+
+    assert words_of(["flags"]) == [
+        "plugin flags: Flag: schemas must be a dict by type name, not str"
+    ]
+
+
+@pytest.mark.parametrize("group", ["fhirpub.plugins.v2", "fhirpub.plugins.v10"])
+def test_a_plugin_for_another_version_is_refused_without_importing_it(
+    install: Install, group: str
+) -> None:
+    module = install("flags", "raise RuntimeError('imported')", group=group)
+
+    told = words_of(["flags"])
+
+    version = group.rpartition("v")[2]
+    assert len(told) == 1
+    assert told[0].startswith(f"plugin flags ({module} of dist-flags 1.2): was made for version")
+    assert f"version {version} of the plugin API, and this service has version 1" in told[0]
+    assert module not in sys.modules
+
+
+def test_a_plugin_may_be_made_for_two_versions(install: Install) -> None:
+    install("flags", declaring())
+    install("flags", "raise RuntimeError", distribution="second", group="fhirpub.plugins.v2")
+
+    assert list(load(["flags"])) == ["Flag"]
+
+
+def test_a_plugin_for_another_version_is_not_available(install: Install) -> None:
+    install("flags", declaring(), group="fhirpub.plugins.v2")
+
+    assert "flags" not in {each.name for each in available()}
 
 
 @pytest.mark.parametrize(

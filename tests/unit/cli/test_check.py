@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -59,3 +60,54 @@ def test_production_without_tls_is_a_warning(run: Any) -> None:
     assert done.returncode == 0
     assert len(warnings) == 2
     assert "base_url" in warnings[0]["text"]
+
+
+FAULTY = {
+    "sheets": "import no_such_module_xyz",
+    "boards": "from fhirpub.plugin_api import hookimpl\n@hookimpl\ndef fhirpub_types(): ...",
+    "notes": """
+from fhirpub.plugin_api import ResourceType, hookimpl
+
+@hookimpl
+def fhirpub_resource_types():
+    fields = {"parts": (), "create_statuses": frozenset({"on"})}
+    fields["update_statuses"] = frozenset({"off"})
+    schema = {"type": "objekt"}
+    return [
+        ResourceType(name="Basic", schemas={"Basic": schema}, **fields),
+        ResourceType(name="Observation", summary=("notes",), **fields),
+    ]
+""",
+}
+
+
+def test_faulty_plugins_are_explained_each_by_its_name(
+    run: Any, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    for name, source in FAULTY.items():
+        metadata = tmp_path / f"{name}-1.0.dist-info"
+        metadata.mkdir()
+        (metadata / "METADATA").write_text(f"Name: {name}\nVersion: 1.0\n")
+        entry_point = f"[fhirpub.plugins]\n{name} = faulty_{name}\n"
+        (metadata / "entry_points.txt").write_text(entry_point)
+        (tmp_path / f"faulty_{name}.py").write_text(source)
+    enabled = ["diagnosticreport", *FAULTY]
+    (tmp_path / "f.toml").write_text(f"[plugins]\nenabled = {json.dumps(enabled)}")
+    path = f"{tmp_path}{os.pathsep}{environment['PYTHONPATH']}"
+
+    done = run("check", "--config", "f.toml", "--json", PYTHONPATH=path)
+
+    findings = [each for each in json.loads(done.stdout) if each["subject"] == "plugins"]
+    assert (done.returncode, done.stderr) == (1, "")
+    assert [(each["level"], each["text"].split(": ")[0].split(" (")[0]) for each in findings] == [
+        ("ok", "diagnosticreport adds DiagnosticReport"),
+        ("error", "plugin sheets"),
+        ("error", "plugin boards"),
+        ("error", "plugin notes"),
+        ("error", "plugin notes"),
+        ("error", "plugin notes"),
+        ("error", "plugin notes"),
+    ]
+    assert "faulty_sheets.py, line 1" in findings[1]["text"]
+    assert "did you mean fhirpub_resource_types?" in findings[2]["text"]
+    assert "not a JSON Schema at type" in findings[3]["text"]

@@ -44,6 +44,7 @@ def test_the_commands_are_those_that_other_tools_rely_on() -> None:
         "tenant list",
         "tenant disable",
         "migrate",
+        "plugin new",
         "client add",
         "client list",
         "client rotate",

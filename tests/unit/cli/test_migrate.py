@@ -18,7 +18,8 @@ from pymongo import MongoClient
 
 from fhirpub.app import opened_store
 from fhirpub.config import Config, StorageConfig
-from fhirpub.storage.contract import Store, Version
+from fhirpub.storage.contract import Version
+from fhirpub.storage.store import Store
 from fhirpub.testing.store_contract import a_version, add_all
 
 MANY = 3_000

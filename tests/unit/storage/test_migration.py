@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -17,10 +17,12 @@ from fhirpub.auth.tenants import disable_tenant
 from fhirpub.clock import now_ms
 from fhirpub.config import Config, StorageConfig
 from fhirpub.errors import ConfigurationError
-from fhirpub.storage.contract import Store, Version
+from fhirpub.storage.contract import Version
 from fhirpub.storage.criteria import TimeMatch
 from fhirpub.storage.migration import Progress, migrate
 from fhirpub.storage.sqlite import SqliteStore
+from fhirpub.storage.store import Store
+from fhirpub.storage.webhook_contract import Delivery, Endpoint
 from fhirpub.tenant import Tenant
 from fhirpub.testing.store_contract import (
     LAB,
@@ -34,6 +36,15 @@ from fhirpub.testing.store_contract import (
     successor,
     token,
     wanting,
+)
+from fhirpub.testing.webhook_contract import (
+    NOW,
+    a_delivery,
+    an_endpoint,
+    end,
+    events_added,
+    queue,
+    unrelayed_keys,
 )
 
 WAYS = [("sqlite", "sqlite"), ("sqlite", "mongodb"), ("mongodb", "sqlite")]
@@ -86,7 +97,9 @@ async def everything(store: Store) -> tuple[object, ...]:
     names = {(tenant, name) for tenant, each in versions for name in each.documents}
     blobs = [await store.blobs(tenant, [name]) for tenant, name in sorted(names)]
     keys = [await store.signing_keys(each) for each in ("sandbox", "production")]
-    return versions, blobs, keys, await store.tenants(), await store.clients()
+    endpoints = await store.endpoints(LAB), await store.walk_deliveries()
+    untold = await store.unrelayed(limit=10_000)
+    return versions, blobs, keys, await store.tenants(), await store.clients(), endpoints, untold
 
 
 async def fill(store: Store, count: int = 3) -> None:
@@ -272,6 +285,135 @@ async def test_a_key_that_the_target_has_retired_stays_so_and_is_named(
     keys = await target.signing_keys("sandbox")
     assert [(each.kid, each.retired) for each in keys] == [("k1", 5), ("k3", None)]
     assert progress.kept == ["k1"]
+
+
+# Webhooks
+
+
+async def fill_queues(store: Store) -> tuple[Endpoint, list[Delivery]]:
+    """Have an endpoint with a delivery of each kind, and versions that are told and not told."""
+    await store.put_tenant(Tenant(LAB, "Lab", b"s" * 32, 1))
+    first = a_version()
+    await events_added(store, [first, successor(first), a_version()])
+    await store.mark_relayed([(first.id, 1)])
+    endpoint = an_endpoint()
+    await store.put_endpoint(LAB, endpoint)
+    deliveries = await queue(store, 4, endpoint=endpoint.id)
+    await end(store, deliveries[0], "delivered")
+    await end(store, deliveries[1], "dead")
+    await end(store, deliveries[2], "retrying")
+    return endpoint, deliveries
+
+
+async def test_a_copy_holds_endpoints_and_their_deliveries_and_what_is_still_to_be_told(
+    source: Store, target: Store
+) -> None:
+    await fill_queues(source)
+
+    progress = await migrate(source, target)
+
+    assert progress.deliveries == 4
+    assert await everything(target) == await everything(source)
+
+
+async def test_queues_that_are_the_same_are_not_written_again(
+    source: Store, target: Store
+) -> None:
+    await fill_queues(source)
+    await migrate(source, target)
+
+    again = await migrate(source, target)
+
+    assert (again.deliveries, again.kept) == (0, [])
+    assert await everything(target) == await everything(source)
+
+
+async def test_what_became_of_queues_after_a_copy_is_copied_by_the_next(
+    source: Store, target: Store
+) -> None:
+    endpoint, deliveries = await fill_queues(source)
+    await migrate(source, target)
+    await source.put_endpoint(LAB, replace(endpoint, revision=2, state="deleted"))
+    await source.put_condition(endpoint.id, b"{1}")
+    await source.reopen(LAB, endpoint.id, ["evt_1"], now=NOW)
+    await end(source, deliveries[3])
+    await source.append([a_delivery(endpoint.id, 5)])
+    await source.mark_relayed(await unrelayed_keys(source, limit=1))
+
+    again = await migrate(source, target)
+
+    assert (again.deliveries, again.kept) == (3, [])
+    assert await everything(target) == await everything(source)
+
+
+async def test_an_endpoint_that_was_changed_in_the_target_stays_so_and_is_named(
+    source: Store, target: Store
+) -> None:
+    endpoint, _deliveries = await fill_queues(source)
+    await migrate(source, target)
+    deleted = replace(endpoint, revision=2, state="deleted")
+    await target.put_endpoint(LAB, deleted)
+    await source.put_endpoint(LAB, replace(endpoint, revision=2, url="https://other.example"))
+
+    again = await migrate(source, target)
+
+    assert again.kept == [endpoint.id]
+    assert await target.endpoint(LAB, endpoint.id) == deleted
+
+
+async def test_a_delivery_that_the_target_has_tried_more_often_stays(
+    source: Store, target: Store
+) -> None:
+    endpoint, deliveries = await fill_queues(source)
+    await migrate(source, target)
+    await end(target, deliveries[3])
+
+    again = await migrate(source, target)
+
+    assert again.deliveries == 0
+    assert await target.count_deliveries(LAB, endpoint.id) == {
+        "delivered": 2,
+        "dead": 1,
+        "retrying": 1,
+    }
+
+
+async def test_a_target_that_has_sent_events_of_its_own_is_refused(
+    source: Store, target: Store
+) -> None:
+    endpoint, _deliveries = await fill_queues(source)
+    await migrate(source, target)
+    await source.append([a_delivery(endpoint.id, 5)])
+    await target.append([a_delivery(endpoint.id, 5, event_id="evt_own")])
+
+    with pytest.raises(ConfigurationError, match=f"of its own to the endpoint {endpoint.id}"):
+        await migrate(source, target)
+
+
+async def test_what_is_relayed_while_it_is_copied_is_not_forgotten(tmp_path: Path) -> None:
+    class Relaying(SqliteStore):
+        async def unrelayed_of(
+            self, keys: Collection[tuple[str, int]]
+        ) -> frozenset[tuple[str, int]]:
+            found = await super().unrelayed_of(keys)
+            await self.append([a_delivery(endpoint.id)])
+            await self.mark_relayed(keys)
+            return found
+
+    endpoint, version = an_endpoint(), a_version()
+    async with (
+        opened_store(a_config(f"sqlite:///{tmp_path}/target.db")) as target,
+        AsyncExitStack() as stack,
+    ):
+        source = Relaying(tmp_path / "source.db", deadline_seconds=10)
+        await source.start()
+        stack.push_async_callback(source.stop)
+        await events_added(source, [version])
+
+        await migrate(source, target)
+
+        assert await unrelayed_keys(target) == [(version.id, 1)]
+        assert await target.told(endpoint.id, ["evt_1"]) == {"evt_1"}
 
 
 class BusyStore(SqliteStore):

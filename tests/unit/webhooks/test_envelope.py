@@ -17,7 +17,8 @@ from referencing import Registry, Resource
 
 from fhirpub.plugin_api import Change
 from fhirpub.storage.contract import Version
-from fhirpub.webhooks.envelope import LARGEST_BODY, Payload, WebhookEvent, events_of
+from fhirpub.storage.webhook_contract import Payload
+from fhirpub.webhooks.envelope import LARGEST_BODY, WebhookEvent, events_of
 from fhirpub_diagnosticreport.rules import DIAGNOSTIC_REPORT
 
 FHIR_URL = "https://lab.example/fhir/r4"

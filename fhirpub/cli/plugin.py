@@ -1,0 +1,83 @@
+"""``fhirpub plugin``: what an author of plugins begins with."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from fhirpub.cli.blueprint import blueprint
+from fhirpub.cli.options import with_config, with_json
+from fhirpub.cli.printing import print_record
+from fhirpub.cli.scaffold import files_of
+from fhirpub.config import Config
+from fhirpub.errors import PluginError
+from fhirpub.fhir.element_tables import Tables
+from fhirpub.plugin_loader import available
+
+
+@click.group()
+def plugin() -> None:
+    """Begin a plugin: a resource type of your own."""
+
+
+@plugin.command(
+    short_help="Write a plugin for a type of FHIR R4.",
+    epilog="""\b
+Example:
+  fhirpub plugin new Immunization           a package in the folder fhirpub-immunization
+  pip install -e 'fhirpub-immunization[test]'
+  pytest fhirpub-immunization               passes before a line was changed
+""",
+)
+@click.argument("type_name", metavar="TYPE")
+@click.option(
+    "--directory",
+    type=click.Path(path_type=Path),
+    help="The folder to make, by itself fhirpub-<type> in the working directory.",
+)
+@with_config
+@with_json
+def new(type_name: str, directory: Path | None, config: Config, *, as_json: bool) -> None:
+    """Write a package that adds TYPE, with its schema and its tests.
+
+    It can be installed and tested as it is. Nothing that is there already is touched.
+    """
+    tables = Tables.read()
+    plan = blueprint(type_name, tables)
+    for each in available():
+        if each.name == plan.plugin:
+            home = f"{each.module} of {each.distribution} {each.version}"
+            raise PluginError(f"a plugin {plan.plugin} is installed already: {home}")
+    folder = directory or Path(plan.distribution)
+    if folder.name == plan.package:
+        hint = "Python would find it in place of the package inside; name it otherwise"
+        raise PluginError(f"{folder}: a folder of this name hides the plugin. {hint}")
+    written = _written(files_of(plan, tables), folder)
+    record = {
+        "resource_type": plan.type,
+        "plugin": plan.plugin,
+        "package": plan.package,
+        "directory": str(folder),
+        "files": written,
+    }
+    enabled = json.dumps([*config.plugins.enabled, plan.plugin])
+    then = (
+        f"Install it with: pip install -e '{folder}[test]', test it with: pytest {folder}\n"
+        f"Serve it with: enabled = {enabled} under [plugins]"
+    )
+    print_record("Plugin written.", record, as_json=as_json, then=then)
+
+
+def _written(files: dict[str, str], folder: Path) -> list[str]:
+    try:
+        folder.mkdir(parents=True)
+        for name, text in files.items():
+            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).write_text(text, encoding="utf-8")
+    except FileExistsError:
+        raise PluginError(f"{folder} exists; --directory names another folder") from None
+    except OSError as problem:
+        raise PluginError(f"{folder} cannot be written: {problem.strerror}") from None
+    return list(files)

@@ -1,0 +1,100 @@
+"""The element tables and code lists of FHIR R4, from which schemas and plugins are made."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import resources
+from importlib.resources.abc import Traversable
+from typing import Any
+
+HELD = "fhir_r4_elements"
+"""The file with the types that the service has schemas of; the rest is for plugins."""
+MORE = "fhir_r4_more_elements"
+RESOURCE_TYPES = "http://hl7.org/fhir/ValueSet/resource-types"
+ABSTRACT = ("Resource", "DomainResource")
+
+Element = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The element tables and code lists of R4, as published by HL7.
+
+    ``types`` has them all; ``held`` names the types that the service has schemas of. ``needed``
+    and ``excluded`` are FHIR's rules that an element needs another beside it, and that two
+    exclude each other, by the path of the object (qty-3, rat-1, tim-1 to tim-10, prr-1).
+    """
+
+    types: Mapping[str, Any]
+    codes: Mapping[str, list[list[str]]]
+    displays: Mapping[str, Mapping[str, str]]
+    held: frozenset[str]
+    needed: Mapping[str, Mapping[str, str]]
+    excluded: Mapping[str, list[str]]
+
+    @classmethod
+    def read(cls, folder: Traversable | None = None) -> Tables:
+        """Read them from a folder, by itself that of the installed schemas."""
+        source = folder or resources.files("fhirpub.schemas") / "source"
+        held, more, displays, beside = (
+            json.loads((source / f"{name}.json").read_bytes())
+            for name in (HELD, MORE, "displays", "beside")
+        )
+        return cls(
+            types={**more["types"], **held["types"]},
+            codes={**more["codes"], **held["codes"]},
+            displays=displays,
+            held=frozenset(held["types"]),
+            needed=beside["needed"],
+            excluded=beside["excluded"],
+        )
+
+    def names(self, kind: str) -> list[str]:
+        """Return the held types of a kind, ``resource`` or ``complex-type``, by name."""
+        found = (name for name in self.held if self.types[name]["kind"] == kind)
+        return sorted(name for name in found if name not in ABSTRACT)
+
+    def resource_types(self) -> list[str]:
+        """Return every resource type of R4, by name, whether it is held or not."""
+        found = (name for name, table in self.types.items() if table["kind"] == "resource")
+        return sorted(name for name in found if name not in ABSTRACT)
+
+    @cached_property
+    def held_sets(self) -> list[str]:
+        """Return the value sets of the held types' required bindings that we have the codes of."""
+        elements = [each for name in self.held for each in self.types[name]["elements"]]
+        return sorted({url for each in elements if (url := self.required_set(each))})
+
+    def required_set(self, element: Element) -> str:
+        """Return the value set that a code must be of, if we have the codes of that set.
+
+        A concept that is bound so may still have other codings: no schema can say it.
+        """
+        strength, url = element.get("binding", ("", ""))
+        known = strength == "required" and url in self.codes
+        return url if known and element["types"][:1] == ["code"] else ""
+
+    def children(self, path: str) -> Iterator[tuple[str, Element]]:
+        """Yield the elements right below a path, each with its name, such as ``value[x]``."""
+        for element in self.types[path.partition(".")[0]]["elements"]:
+            parent, _, name = element["path"].rpartition(".")
+            if parent == path:
+                yield name, element
+
+    def marked(self, path: str, mark: str) -> list[str]:
+        """Return the JSON names of the elements below a path that have a mark in the tables."""
+        found: list[str] = []
+        for name, element in self.children(path):
+            if element.get(mark):
+                found += json_names(name, element)
+        return found
+
+
+def json_names(name: str, element: Element) -> list[str]:
+    """Return the names of an element in JSON: those of each form if it is a choice."""
+    stem = name.removesuffix("[x]")
+    forms = [stem + each[0].upper() + each[1:] for each in element["types"]]
+    return forms if name.endswith("[x]") else [name]

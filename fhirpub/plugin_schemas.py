@@ -1,0 +1,105 @@
+"""From resource types to compiled schemas; elements that a type does not have are refused."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping
+
+from fhirpub.errors import ConfigurationError, PluginError
+from fhirpub.fhir.schema import Schemas, schema_problems
+from fhirpub.plugin_api import ResourceType
+
+_ANY: frozenset[str] = frozenset()
+_REFERENCE = frozenset({"Reference"})
+_ATTACHMENT = frozenset({"Attachment"})
+_TIMES = frozenset({"dateTime", "instant"})
+_CONCEPTS = frozenset({"CodeableConcept", "Coding"})
+
+
+def compiled(types: Mapping[str, ResourceType]) -> Schemas:
+    """Return the schemas of the types, ours and those that they bring.
+
+    Raises PluginError with everything that is wrong, one problem a line.
+    """
+    brought = {name: schema for each in types.values() for name, schema in each.schemas.items()}
+    try:
+        schemas = Schemas(brought)
+    except ConfigurationError as problem:
+        found = [line for each in types.values() for line in schema_and_element_problems(each)]
+        raise PluginError("\n".join(found) or str(problem)) from None
+    found = [line for each in types.values() for line in _against(schemas, each)]
+    if found:
+        raise PluginError("\n".join(found))
+    return schemas
+
+
+def schema_and_element_problems(declared: ResourceType) -> list[str]:
+    """Return what is wrong with the schemas of a type, or else with the elements it names."""
+    found = [
+        f"{declared.name}: {problem}"
+        for name, document in declared.schemas.items()
+        for problem in schema_problems(name, document)
+    ]
+    return found or _against(Schemas(declared.schemas), declared)
+
+
+def _against(schemas: Schemas, declared: ResourceType) -> list[str]:
+    names = dict.fromkeys([declared.name, *(part.type for part in declared.parts)])
+    unknown = [each for each in names if not schemas.knows(each)]
+    found = [f"no schema for {each}: the plugin must bring one" for each in unknown]
+    if declared.name not in unknown:
+        found += _wrong_statuses(schemas, declared)
+        for field, path, types in _named(declared):
+            found += _wrong_element(schemas, declared, field, path, types)
+    return [f"{declared.name}: {each}" for each in found]
+
+
+def _named(declared: ResourceType) -> Iterator[tuple[str, str, frozenset[str]]]:
+    """Yield each element that a declaration names: the field, the path, the types it may have."""
+    for part in declared.parts:
+        if part.referred_by:
+            yield f"part {part.name}: referred_by", part.referred_by, _REFERENCE
+    for field, names, types in (
+        ("updatable", sorted(declared.updatable), _ANY),
+        ("attachments", declared.attachments, _ATTACHMENT),
+        ("times", declared.times, _TIMES),
+        ("codings", declared.codings, _CONCEPTS),
+        ("summary", declared.summary, _ANY),
+    ):
+        yield from ((field, name, types) for name in names)
+
+
+def _wrong_element(
+    schemas: Schemas, declared: ResourceType, field: str, path: str, types: frozenset[str]
+) -> Iterator[str]:
+    known = [each for each in schemas.document(declared.name)["properties"] if each[0] != "_"]
+    choices = {f"{stem}[x]" for each in known if (stem := schemas.fhirpath(each)) != each}
+    if path in choices:
+        return
+    element = schemas.element(declared.name, path)
+    if element is None:
+        yield f"{field}: there is no element {path}{_nearest(path, [*known, *choices])}"
+    elif types and element.type and element.type not in types:
+        yield f"{field}: {path} is of type {element.type}, not {' or '.join(sorted(types))}"
+    elif types is _ATTACHMENT and not element.repeats:
+        yield f"{field}: {path} does not repeat, its data stay where they are"
+
+
+def _wrong_statuses(schemas: Schemas, declared: ResourceType) -> Iterator[str]:
+    element = schemas.element(declared.name, "status")
+    codes = element.codes if element else frozenset[str]()
+    if element is None:
+        yield "has no element status, so that it can be neither registered nor updated"
+    named = {
+        "create_statuses": declared.create_statuses,
+        "update_statuses": declared.update_statuses,
+        "state_flow": frozenset(declared.state_flow).union(*declared.state_flow.values()),
+    }
+    for field, statuses in named.items():
+        for code in sorted(statuses - codes if codes else ()):
+            yield f"{field}: there is no status {code}{_nearest(code, codes)}"
+
+
+def _nearest(word: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
+    return f"; did you mean {near[0]}?" if near else ""

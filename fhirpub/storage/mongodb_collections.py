@@ -1,0 +1,38 @@
+"""What every part of a MongoDB store does with its collections, within its deadline."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+from fhirpub.storage.mongodb_outcomes import answer, within
+from fhirpub.storage.mongodb_schema import Records
+
+
+class OnDatabase(ABC):
+    """What works on a database between its start and its stop."""
+
+    _deadline: float
+
+    @abstractmethod
+    def _collection(self, name: str) -> Records:
+        """Return a collection; raises StoreUnavailable before the start and after the stop."""
+
+    async def _put(self, name: str, document: dict[str, Any]) -> None:
+        collection = self._collection(name)
+        async with within(self._deadline):
+            await collection.replace_one({"_id": document["_id"]}, document, upsert=True)
+
+    async def _list(
+        self,
+        name: str,
+        wanted: dict[str, Any],
+        shown: dict[str, Any] | None = None,
+        **options: Any,
+    ) -> list[dict[str, Any]]:
+        """Return what is found; ``options`` are those of ``find``."""
+        collection = self._collection(name)
+        return await answer(
+            lambda: collection.find(wanted, shown, **options).to_list(None),
+            seconds=self._deadline,
+        )

@@ -1,0 +1,219 @@
+"""Endpoints and deliveries as BSON documents and back, and what is asked for of them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from bson.objectid import ObjectId
+from pymongo import UpdateOne
+
+from fhirpub.storage.webhook_contract import (
+    MOST_ATTEMPTS_KEPT,
+    Attempt,
+    Delivery,
+    DeliveryKey,
+    DeliveryQuery,
+    Ended,
+    Endpoint,
+    EndpointSecret,
+    Waiting,
+)
+
+Document = Mapping[str, Any]
+Filter = dict[str, Any]
+
+OPEN: Filter = {"$in": ["pending", "retrying"]}
+WAITING_FIELDS = dict.fromkeys(
+    ("endpoint", "sequence", "event_id", "resource", "due", "number", "leased"), True
+) | {"_id": False}
+_NOT_THE_TENANTS = ("condition", "reopened")
+
+
+def endpoint_document(endpoint: Endpoint) -> dict[str, Any]:
+    """Return the document of an endpoint."""
+    return {
+        "_id": endpoint.id,
+        "tenant": endpoint.tenant,
+        "url": endpoint.url,
+        "created": endpoint.created,
+        "events": list(endpoint.events),
+        "payload": endpoint.payload,
+        "ordering": endpoint.ordering,
+        "description": endpoint.description,
+        "state": endpoint.state,
+        "why": endpoint.why,
+        "secrets": [{"sealed": s.sealed, "expires": s.expires} for s in endpoint.secrets],
+        "token": endpoint.token,
+        "revision": endpoint.revision,
+        "condition": endpoint.condition,
+        "reopened": endpoint.reopened,
+    }
+
+
+def endpoint_change(endpoint: Endpoint) -> tuple[Filter, dict[str, Any]]:
+    """Return which endpoint a change replaces, and what it changes."""
+    document = endpoint_document(endpoint)
+    over = {"_id": endpoint.id, "tenant": endpoint.tenant, "revision": endpoint.revision - 1}
+    changed = {name: each for name, each in document.items() if name not in _NOT_THE_TENANTS}
+    return over, {"$set": changed}
+
+
+def endpoint_of(document: Document) -> Endpoint:
+    """Return the endpoint of a document."""
+    d = document
+    return Endpoint(
+        id=d["_id"],
+        tenant=d["tenant"],
+        url=d["url"],
+        created=d["created"],
+        events=tuple(d["events"]),
+        payload=d["payload"],
+        ordering=d["ordering"],
+        description=d["description"],
+        state=d["state"],
+        why=d["why"],
+        secrets=tuple(EndpointSecret(each["sealed"], each["expires"]) for each in d["secrets"]),
+        token=d["token"],
+        revision=d["revision"],
+        condition=d["condition"],
+        reopened=d["reopened"],
+    )
+
+
+def delivery_id(endpoint: str, event_id: str) -> str:
+    """Return the ``_id`` of a delivery: no other of its endpoint, so none on its shard, has it."""
+    return f"{endpoint}/{event_id}"
+
+
+def chosen(keys: Iterable[DeliveryKey]) -> Filter:
+    """Return what finds deliveries by their keys, and on which shards they are."""
+    wanted = list(keys)
+    return {
+        "_id": {"$in": [delivery_id(*each) for each in wanted]},
+        "endpoint": {"$in": list({endpoint for endpoint, _event_id in wanted})},
+    }
+
+
+def of_endpoint(endpoint: str, event_ids: Collection[str]) -> Filter:
+    """Return what finds deliveries of one endpoint by their events."""
+    return {
+        "_id": {"$in": [delivery_id(endpoint, each) for each in event_ids]},
+        "endpoint": endpoint,
+    }
+
+
+def delivery_document(delivery: Delivery) -> dict[str, Any]:
+    """Return the document of a delivery; ``begun`` is when its latest attempt was."""
+    d = delivery
+    document: dict[str, Any] = {
+        "_id": delivery_id(d.endpoint, d.event_id),
+        "endpoint": d.endpoint,
+        "sequence": d.sequence,
+        "event_id": d.event_id,
+        "tenant": d.tenant,
+        "event_type": d.event_type,
+        "resource": d.resource,
+        "created": d.created,
+        "state": d.state,
+        "due": d.due,
+        "number": d.number,
+        "begun": d.attempts[-1].begun if d.attempts else 0,
+        "leased": d.leased,
+        "attempts": [_attempt_document(each) for each in d.attempts],
+        "body": d.body,
+    }
+    if d.ended is not None:  # absent otherwise: the index over it has entries for ended ones
+        document["ended"] = d.ended
+    return document
+
+
+def delivery_of(document: Document) -> Delivery:
+    """Return the delivery of a document."""
+    d = document
+    return Delivery(
+        endpoint=d["endpoint"],
+        tenant=d["tenant"],
+        sequence=d["sequence"],
+        event_id=d["event_id"],
+        event_type=d["event_type"],
+        resource=d["resource"],
+        created=d["created"],
+        body=d["body"],
+        state=d["state"],
+        due=d["due"],
+        number=d["number"],
+        leased=d["leased"],
+        ended=d.get("ended"),
+        attempts=tuple(_attempt_of(each) for each in d["attempts"]),
+    )
+
+
+def waiting_of(document: Document) -> Waiting:
+    """Return as much of a delivery as ``WAITING_FIELDS`` shows."""
+    return Waiting(**document)
+
+
+def _attempt_document(attempt: Attempt) -> dict[str, Any]:
+    return {
+        "number": attempt.number,
+        "begun": attempt.begun,
+        "ended": attempt.ended,
+        "status": attempt.status,
+        "reason": attempt.reason,
+        "duration": attempt.duration,
+        "dialled": list(attempt.dialled),
+        "answer": attempt.answer,
+    }
+
+
+def _attempt_of(document: Document) -> Attempt:
+    return Attempt(**{**document, "dialled": tuple(document["dialled"])})
+
+
+def beginning(token: ObjectId, *, now: int, until: int) -> list[dict[str, Any]]:
+    """Return the update that begins the next attempt of a delivery, signed with a token."""
+    number = {"$add": ["$number", 1]}
+    attempt = {**_attempt_document(Attempt(number=0, begun=now)), "number": number}
+    log = {"$slice": [{"$concatArrays": ["$attempts", [attempt]]}, -MOST_ATTEMPTS_KEPT]}
+    begun = {"number": number, "begun": now, "leased": until, "taken": token, "attempts": log}
+    return [{"$set": begun}]
+
+
+def ending(outcome: Ended) -> UpdateOne:
+    """Return the update that notes what came of an attempt, if it is still the latest."""
+    attempt = outcome.attempt
+    which = {"number": attempt.number, "begun": attempt.begun}
+    changed: dict[str, Any] = {
+        "state": outcome.state,
+        "due": outcome.due,
+        "leased": 0,
+        "attempts.$[latest]": _attempt_document(attempt),
+    }
+    if outcome.state in ("delivered", "dead"):
+        changed["ended"] = attempt.ended
+    return UpdateOne(
+        {**of_endpoint(outcome.key[0], outcome.key[1:]), **which, "state": OPEN},
+        {"$set": changed},
+        array_filters=[{f"latest.{name}": each for name, each in which.items()}],
+    )
+
+
+def listed(tenant: str, query: DeliveryQuery) -> Filter:
+    """Return what finds the deliveries that a query asks for."""
+    wanted: defaultdict[str, Filter] = defaultdict(dict)
+    wanted["sequence"]["$gt"] = query.after
+    for field, operator, value in (
+        ("sequence", "$lt", query.before),
+        ("event_type", "$eq", query.event_type),
+        ("created", "$gte", query.since),
+        ("created", "$lt", query.until),
+        ("state", "$in", list(query.states) or None),
+    ):
+        if value is not None:
+            wanted[field][operator] = value
+    ours: Filter = {"endpoint": query.endpoint, "tenant": tenant, **wanted}
+    if query.event_ids is not None:
+        ours |= of_endpoint(query.endpoint, query.event_ids)
+    return ours

@@ -1,0 +1,319 @@
+"""The half of the store in MongoDB that keeps webhooks: endpoints, and deliveries in their queues.
+
+Nothing here needs to know what became of a write whose answer was lost: its caller may repeat it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from bson.objectid import ObjectId
+from pymongo import ReplaceOne, UpdateOne
+from pymongo.errors import BulkWriteError, DuplicateKeyError
+
+from fhirpub.errors import StoreUnavailable
+from fhirpub.storage import mongodb_webhook_documents as documents
+from fhirpub.storage.contract import Version
+from fhirpub.storage.mongodb_collections import OnDatabase
+from fhirpub.storage.mongodb_documents import version_of
+from fhirpub.storage.mongodb_outcomes import DUPLICATE_KEY, answer, reason, within
+from fhirpub.storage.mongodb_schema import (
+    BY_SEQUENCE,
+    BY_STATE,
+    DELIVERY,
+    ENDED,
+    ENDPOINT,
+    LEASE,
+    UNRELAYED,
+    VERSION,
+    VERSION_KEY,
+    Filter,
+    Pipeline,
+    by_keys,
+)
+from fhirpub.storage.mongodb_webhook_documents import OPEN
+from fhirpub.storage.webhook_contract import (
+    Delivery,
+    DeliveryKey,
+    DeliveryQuery,
+    DeliveryState,
+    Dispatching,
+    Ended,
+    Endpoint,
+    Endpoints,
+    Waiting,
+)
+
+_BY_ID = "_id_"
+_SWEPT_AT_ONCE = 500
+
+
+class MongoWebhooks(OnDatabase, Endpoints, Dispatching):
+    """Endpoints and deliveries in the database."""
+
+    async def put_endpoint(self, tenant: str, endpoint: Endpoint) -> bool:
+        endpoints = self._collection(ENDPOINT)
+        if endpoint.tenant != tenant:
+            return False
+        async with within(self._deadline):
+            if endpoint.revision > 1:
+                over, change = documents.endpoint_change(endpoint)
+                return bool((await endpoints.update_one(over, change)).matched_count)
+            try:
+                await endpoints.insert_one(documents.endpoint_document(endpoint))
+            except DuplicateKeyError:
+                return False
+            return True
+
+    async def endpoint(self, tenant: str, endpoint_id: str) -> Endpoint | None:
+        found = await self._list(ENDPOINT, {"_id": endpoint_id, "tenant": tenant})
+        return documents.endpoint_of(found[0]) if found else None
+
+    async def endpoints(self, tenant: str) -> Sequence[Endpoint]:
+        return _oldest_first(await self._list(ENDPOINT, {"tenant": tenant}))
+
+    async def deliveries(self, tenant: str, query: DeliveryQuery) -> Sequence[Delivery]:
+        if not query.limit:
+            return []
+        index = BY_STATE if query.states else BY_SEQUENCE
+        found = await self._list(
+            DELIVERY,
+            documents.listed(tenant, query),
+            sort=[("sequence", -1 if query.newest_first else 1)],
+            limit=query.limit,
+            hint=index if query.event_ids is None else _BY_ID,
+        )
+        return [documents.delivery_of(each) for each in found]
+
+    async def count_deliveries(self, tenant: str, endpoint_id: str) -> Mapping[DeliveryState, int]:
+        # All deliveries of an endpoint are its tenant's; to count them the index is enough.
+        wanted = {"endpoint": endpoint_id}
+        ours = await self._list(DELIVERY, wanted, {"tenant": True}, limit=1, hint=BY_SEQUENCE)
+        if [each["tenant"] for each in ours] != [tenant]:
+            return {}
+        counting: Pipeline = [
+            {"$match": wanted},
+            {"$group": {"_id": "$state", "count": {"$sum": 1}}},
+        ]
+        found = await self._aggregate(DELIVERY, counting, hint=BY_STATE)
+        return {each["_id"]: each["count"] for each in found}
+
+    async def reopen(
+        self, tenant: str, endpoint_id: str, event_ids: Collection[str], *, now: int
+    ) -> int:
+        deliveries, endpoints = self._collection(DELIVERY), self._collection(ENDPOINT)
+        wanted = {**documents.of_endpoint(endpoint_id, event_ids), "tenant": tenant}
+        ended = {**wanted, "state": {"$not": OPEN}}
+        anew = {"state": "pending", "number": 0, "due": now, "leased": 0}
+        later = {**wanted, "state": OPEN, "due": {"$gt": now}}
+        async with within(self._deadline):
+            waited = await deliveries.update_many(later, {"$set": {"due": now}})
+            opened = await deliveries.update_many(ended, {"$set": anew, "$unset": {"ended": ""}})
+            # Even if there was none: a call before this one may have come so far and no further.
+            reopened = {"_id": endpoint_id, "tenant": tenant}
+            await endpoints.update_one(reopened, {"$inc": {"reopened": 1}})
+        return int(waited.modified_count + opened.modified_count)
+
+    async def all_endpoints(self) -> Sequence[Endpoint]:
+        return _oldest_first(await self._list(ENDPOINT, {"state": {"$ne": "deleted"}}))
+
+    async def put_condition(self, endpoint_id: str, condition: bytes) -> None:
+        endpoints = self._collection(ENDPOINT)
+        async with within(self._deadline):
+            await endpoints.update_one({"_id": endpoint_id}, {"$set": {"condition": condition}})
+
+    async def copy_endpoint(self, endpoint: Endpoint) -> None:
+        await self._put(ENDPOINT, documents.endpoint_document(endpoint))
+
+    async def lease(
+        self, names: Collection[str], *, owner: str, now: int, until: int
+    ) -> frozenset[str]:
+        wanted = list(names)
+        ours = {"$set": {"owner": owner, "until": until}}
+        free = [{"owner": owner}, {"until": {"$lte": now}}]
+        # Where it is not free, what is inserted instead meets the one that is there.
+        taking = [UpdateOne({"_id": each, "$or": free}, ours, upsert=True) for each in wanted]
+        refused = await self._refused(LEASE, taking)
+        return frozenset(each for number, each in enumerate(wanted) if number not in refused)
+
+    async def release(self, names: Collection[str], *, owner: str) -> None:
+        leases = self._collection(LEASE)
+        async with within(self._deadline):
+            await leases.delete_many({"_id": {"$in": list(names)}, "owner": owner})
+
+    async def unrelayed(self, *, limit: int) -> Sequence[tuple[str, Version]]:
+        if not limit:
+            return []
+        in_order = [("updated", 1), ("id", 1), ("version", 1)]
+        wanted = {"unrelayed": True}
+        found = await self._list(VERSION, wanted, sort=in_order, limit=limit, hint=UNRELAYED)
+        return [(each["tenant"], version_of(each)) for each in found]
+
+    async def mark_relayed(self, keys: Collection[tuple[str, int]]) -> None:
+        versions = self._collection(VERSION)
+        if keys:
+            async with within(self._deadline):
+                relayed = {"$set": {"unrelayed": False}}
+                await versions.update_many(by_keys(keys), relayed, hint=VERSION_KEY)
+
+    async def unrelayed_of(self, keys: Collection[tuple[str, int]]) -> frozenset[tuple[str, int]]:
+        if not keys:
+            return frozenset()
+        wanted = {**by_keys(keys), "unrelayed": True}
+        found = await self._list(VERSION, wanted, {"id": True, "version": True}, hint=VERSION_KEY)
+        return frozenset((each["id"], each["version"]) for each in found)
+
+    async def ends(self, endpoints: Collection[str]) -> Mapping[str, int]:
+        # Answered by one step through the index for each endpoint, however long its queue is.
+        newest: Pipeline = [
+            {"$match": {"endpoint": {"$in": list(endpoints)}}},
+            {"$sort": {"endpoint": -1, "sequence": -1}},
+            {"$group": {"_id": "$endpoint", "end": {"$first": "$sequence"}}},
+        ]
+        found = await self._aggregate(DELIVERY, newest, hint=BY_SEQUENCE)
+        return {each["_id"]: each["end"] for each in found}
+
+    async def append(self, deliveries: Sequence[Delivery]) -> int:
+        queue = self._collection(DELIVERY)
+        if not deliveries:
+            return 0
+        new = [documents.delivery_document(each) for each in deliveries]
+        async with within(self._deadline):
+            try:
+                await queue.insert_many(new, ordered=True)
+            except BulkWriteError as error:
+                return min(_taken(error))
+        return len(new)
+
+    async def told(self, endpoint_id: str, event_ids: Collection[str]) -> frozenset[str]:
+        wanted = documents.of_endpoint(endpoint_id, event_ids)
+        found = await self._list(DELIVERY, wanted, {"event_id": True}, hint=_BY_ID)
+        return frozenset(each["event_id"] for each in found)
+
+    async def waiting(
+        self, endpoint_id: str, *, after: int = 0, limit: int = 1000
+    ) -> Sequence[Waiting]:
+        if not limit:
+            return []
+        wanted = {"endpoint": endpoint_id, "state": OPEN, "sequence": {"$gt": after}}
+        shown, in_order = documents.WAITING_FIELDS, [("sequence", 1)]
+        found = await self._list(
+            DELIVERY, wanted, shown, sort=in_order, limit=limit, hint=BY_STATE
+        )
+        return [documents.waiting_of(each) for each in found]
+
+    async def begin(
+        self, keys: Collection[DeliveryKey], *, now: int, until: int
+    ) -> Sequence[Delivery]:
+        deliveries, token = self._collection(DELIVERY), ObjectId()
+        wanted = documents.chosen(keys)
+        free = {**wanted, "state": OPEN, "leased": {"$lte": now}}
+        async with within(self._deadline):
+            beginning = documents.beginning(token, now=now, until=until)
+            taken = await deliveries.update_many(free, beginning, hint=_BY_ID)
+        if not taken.modified_count:
+            return []
+        found = await self._list(DELIVERY, {**wanted, "taken": token}, hint=_BY_ID)
+        return [documents.delivery_of(each) for each in found]
+
+    async def finish(self, outcomes: Collection[Ended]) -> None:
+        deliveries = self._collection(DELIVERY)
+        if outcomes:
+            async with within(self._deadline):
+                ending = [documents.ending(each) for each in outcomes]
+                await deliveries.bulk_write(ending, ordered=False)
+
+    async def sweep_deliveries(self, *, delivered: int, dead: int, open_: int) -> int:
+        swept = 0
+        for state, moment in (("delivered", delivered), ("dead", dead)):
+            swept += await self._sweep({"state": state, "ended": {"$lt": moment}}, ENDED)
+        inactive = await self._list(ENDPOINT, {"state": {"$ne": "active"}}, {"_id": True})
+        for each in inactive:
+            left = {"endpoint": each["_id"], "state": OPEN, "created": {"$lt": open_}}
+            swept += await self._sweep(left, BY_STATE)
+        return swept
+
+    async def _sweep(self, condition: Filter, index: str) -> int:
+        """Delete what meets a condition, but for the newest of each endpoint."""
+        deliveries = self._collection(DELIVERY)
+        shown = {"endpoint": True, "sequence": True}
+        looking = deliveries.find(condition, shown, hint=index)
+        swept = 0
+        while True:
+            async with within(self._deadline):
+                found = await looking.to_list(_SWEPT_AT_ONCE)
+            if not found:
+                return swept
+            ends = await self.ends({each["endpoint"] for each in found})
+            old = [each for each in found if each["sequence"] < ends[each["endpoint"]]]
+            swept += await self._delete(old, condition)
+
+    async def _delete(self, found: Sequence[Mapping[str, Any]], condition: Filter) -> int:
+        """Delete those of them that still meet the condition."""
+        deliveries = self._collection(DELIVERY)
+        chosen = {
+            "_id": {"$in": [each["_id"] for each in found]},
+            "endpoint": {"$in": list({each["endpoint"] for each in found})},
+        }
+        async with within(self._deadline):
+            deleted = await deliveries.delete_many({**condition, **chosen}, hint=_BY_ID)
+        return int(deleted.deleted_count)
+
+    async def walk_deliveries(
+        self, *, after: tuple[str, int] = ("", 0), limit: int = 100
+    ) -> Sequence[Delivery]:
+        endpoint, sequence = after
+        found = await self._list(
+            DELIVERY,
+            {},
+            sort=[("endpoint", 1), ("sequence", 1)],
+            limit=limit,
+            hint=BY_SEQUENCE,
+            min={"endpoint": endpoint, "sequence": sequence + 1},
+        )
+        return [documents.delivery_of(each) for each in found]
+
+    async def put_deliveries(self, deliveries: Collection[Delivery]) -> None:
+        queue = self._collection(DELIVERY)
+        new = [documents.delivery_document(each) for each in deliveries]
+        over = [{"_id": each["_id"], "endpoint": each["endpoint"]} for each in new]
+        putting = [ReplaceOne(old, each, upsert=True) for old, each in zip(over, new, strict=True)]
+        if putting:
+            async with within(self._deadline):
+                await queue.bulk_write(putting, ordered=False)
+
+    async def _refused(self, name: str, writes: Sequence[UpdateOne]) -> set[int]:
+        """Write and return which of them met at a key that is taken."""
+        collection = self._collection(name)
+        if not writes:
+            return set()
+        async with within(self._deadline):
+            try:
+                await collection.bulk_write(writes, ordered=False)
+            except BulkWriteError as error:
+                return _taken(error)
+        return set()
+
+    async def _aggregate(
+        self, name: str, pipeline: Pipeline, *, hint: str
+    ) -> list[dict[str, Any]]:
+        collection = self._collection(name)
+        return await answer(
+            lambda: collection.aggregate(pipeline, hint=hint).to_list(None), seconds=self._deadline
+        )
+
+
+def _taken(error: BulkWriteError) -> set[int]:
+    """Return the places of writes that were refused for their keys; the others are durable."""
+    refused = error.details["writeErrors"]
+    if error.details["writeConcernErrors"] or any(
+        each["code"] != DUPLICATE_KEY for each in refused
+    ):
+        raise StoreUnavailable(reason(error)) from None
+    return {each["index"] for each in refused}
+
+
+def _oldest_first(found: Sequence[Mapping[str, Any]]) -> list[Endpoint]:
+    endpoints = [documents.endpoint_of(each) for each in found]
+    return sorted(endpoints, key=lambda each: (each.created, each.id))

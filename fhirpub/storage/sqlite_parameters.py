@@ -1,0 +1,19 @@
+"""Many values as one parameter of a statement, which SQLite takes apart again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+
+def json_list(texts: Iterable[str]) -> str:
+    """Return texts as one parameter, however many, for ``IN (SELECT value FROM json_each(?))``.
+
+    Leaves out texts with a NUL, where SQLite would cut them off: none that we keep has one.
+    """
+    return json.dumps([each for each in texts if "\0" not in each], ensure_ascii=False)
+
+
+def json_pairs(pairs: Iterable[tuple[str, str | int]]) -> str:
+    """Return pairs as one parameter; those with a NUL are left out, as in a list."""
+    return json.dumps([each for each in pairs if "\0" not in str(each)], ensure_ascii=False)

@@ -1,0 +1,79 @@
+"""The reference at the end of the guide for plugin authors equals the code."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fhirpub import plugin_api
+from fhirpub.plugin_api import hookspecs
+
+GUIDE = (Path(__file__).parents[2] / "docs" / "plugins.md").read_text(encoding="utf-8")
+SECTIONS = {
+    heading.strip("`"): text
+    for heading, text in re.findall(
+        r"^### ([^\n]+)\n(.*?)(?=^###? |\Z)", GUIDE, re.DOTALL | re.MULTILINE
+    )
+}
+CLASSES = [
+    member
+    for member in vars(plugin_api).values()
+    if inspect.isclass(member) and member.__module__.startswith("fhirpub.")
+]
+
+
+def rows(section: str) -> list[list[str]]:
+    """Return the cells of a table, without its head."""
+    found = re.findall(r"^\| `([^`]+)` \|(.*)\|$", SECTIONS[section], re.MULTILINE)
+    return [[name, *(each.strip() for each in cells.split("|"))] for name, cells in found]
+
+
+def test_every_hook_is_listed_with_its_arguments() -> None:
+    hooks = [
+        f"{name}({', '.join(inspect.signature(member).parameters)})"
+        for name, member in vars(hookspecs).items()
+        if name.startswith("fhirpub_")
+    ]
+
+    assert [row[0] for row in rows("Hooks")] == hooks
+
+
+def test_every_class_that_a_plugin_may_import_has_a_section() -> None:
+    listed = {name for name in SECTIONS if name != "Hooks"}
+
+    assert listed == {each.__name__ for each in CLASSES}
+
+
+@pytest.mark.parametrize(
+    "described", [*filter(dataclasses.is_dataclass, CLASSES)], ids=lambda each: each.__name__
+)
+def test_every_field_is_listed_and_whether_it_must_be_given(described: Any) -> None:
+    fields = [
+        [each.name, "yes" if _is_required(each) else ""] for each in dataclasses.fields(described)
+    ]
+
+    assert [row[:2] for row in rows(described.__name__)] == fields
+
+
+def test_everything_that_a_rule_gets_is_listed() -> None:
+    members = {name for name in dir(plugin_api.Entry) if not name.startswith("_")}
+
+    assert {row[0] for row in rows("Entry")} == members
+
+
+def test_every_row_says_what_it_means() -> None:
+    assert all(row[-1] for section in SECTIONS for row in rows(section))
+
+
+def test_every_name_that_a_plugin_may_import_is_there() -> None:
+    assert [each for each in plugin_api.__all__ if not re.search(rf"`@?{each}\b", GUIDE)] == []
+
+
+def _is_required(field: dataclasses.Field[Any]) -> bool:
+    absent = dataclasses.MISSING
+    return field.default is absent and field.default_factory is absent

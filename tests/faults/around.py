@@ -1,0 +1,104 @@
+"""The webhooks of a store around another, which hands everything on."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from fhirpub.storage.contract import Version
+from fhirpub.storage.store import Store
+from fhirpub.storage.webhook_contract import (
+    Delivery,
+    DeliveryKey,
+    DeliveryQuery,
+    DeliveryState,
+    Dispatching,
+    Ended,
+    Endpoint,
+    Endpoints,
+    Waiting,
+)
+
+
+class WebhooksAround(Endpoints, Dispatching):
+    """What :class:`tests.faults.seeded.StoreAround` leaves as it is, all of it."""
+
+    inner: Store
+
+    async def put_endpoint(self, tenant: str, endpoint: Endpoint) -> bool:
+        return await self.inner.put_endpoint(tenant, endpoint)
+
+    async def endpoint(self, tenant: str, endpoint_id: str) -> Endpoint | None:
+        return await self.inner.endpoint(tenant, endpoint_id)
+
+    async def endpoints(self, tenant: str) -> Sequence[Endpoint]:
+        return await self.inner.endpoints(tenant)
+
+    async def deliveries(self, tenant: str, query: DeliveryQuery) -> Sequence[Delivery]:
+        return await self.inner.deliveries(tenant, query)
+
+    async def count_deliveries(self, tenant: str, endpoint_id: str) -> Mapping[DeliveryState, int]:
+        return await self.inner.count_deliveries(tenant, endpoint_id)
+
+    async def reopen(
+        self, tenant: str, endpoint_id: str, event_ids: Collection[str], *, now: int
+    ) -> int:
+        return await self.inner.reopen(tenant, endpoint_id, event_ids, now=now)
+
+    async def all_endpoints(self) -> Sequence[Endpoint]:
+        return await self.inner.all_endpoints()
+
+    async def put_condition(self, endpoint_id: str, condition: bytes) -> None:
+        await self.inner.put_condition(endpoint_id, condition)
+
+    async def copy_endpoint(self, endpoint: Endpoint) -> None:
+        await self.inner.copy_endpoint(endpoint)
+
+    async def lease(
+        self, names: Collection[str], *, owner: str, now: int, until: int
+    ) -> frozenset[str]:
+        return await self.inner.lease(names, owner=owner, now=now, until=until)
+
+    async def release(self, names: Collection[str], *, owner: str) -> None:
+        await self.inner.release(names, owner=owner)
+
+    async def unrelayed(self, *, limit: int) -> Sequence[tuple[str, Version]]:
+        return await self.inner.unrelayed(limit=limit)
+
+    async def mark_relayed(self, keys: Collection[tuple[str, int]]) -> None:
+        await self.inner.mark_relayed(keys)
+
+    async def unrelayed_of(self, keys: Collection[tuple[str, int]]) -> frozenset[tuple[str, int]]:
+        return await self.inner.unrelayed_of(keys)
+
+    async def ends(self, endpoints: Collection[str]) -> Mapping[str, int]:
+        return await self.inner.ends(endpoints)
+
+    async def append(self, deliveries: Sequence[Delivery]) -> int:
+        return await self.inner.append(deliveries)
+
+    async def told(self, endpoint_id: str, event_ids: Collection[str]) -> frozenset[str]:
+        return await self.inner.told(endpoint_id, event_ids)
+
+    async def waiting(
+        self, endpoint_id: str, *, after: int = 0, limit: int = 1000
+    ) -> Sequence[Waiting]:
+        return await self.inner.waiting(endpoint_id, after=after, limit=limit)
+
+    async def begin(
+        self, keys: Collection[DeliveryKey], *, now: int, until: int
+    ) -> Sequence[Delivery]:
+        return await self.inner.begin(keys, now=now, until=until)
+
+    async def finish(self, outcomes: Collection[Ended]) -> None:
+        await self.inner.finish(outcomes)
+
+    async def sweep_deliveries(self, *, delivered: int, dead: int, open_: int) -> int:
+        return await self.inner.sweep_deliveries(delivered=delivered, dead=dead, open_=open_)
+
+    async def walk_deliveries(
+        self, *, after: tuple[str, int] = ("", 0), limit: int = 100
+    ) -> Sequence[Delivery]:
+        return await self.inner.walk_deliveries(after=after, limit=limit)
+
+    async def put_deliveries(self, deliveries: Collection[Delivery]) -> None:
+        await self.inner.put_deliveries(deliveries)

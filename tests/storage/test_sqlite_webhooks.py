@@ -1,0 +1,116 @@
+"""How the embedded store finds endpoints and deliveries, however many there are."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import sqlite3
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from fhirpub.storage import sqlite_webhook_schema as sql
+from fhirpub.storage.sqlite_schema import VERSION_COLUMNS, make_tables
+from fhirpub.storage.webhook_contract import DeliveryQuery
+from fhirpub.testing.samples import LAB
+
+MAY_BE_READ_WHOLE = ("json_each", "k", "u", "endpoint", "(subquery-1)", "(subquery-3)")
+"""Lists that were handed in, what stands in order up to a limit, and the few endpoints."""
+
+
+@pytest.fixture(scope="module")
+def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sqlite3.Connection]:
+    """To a file with tables and nothing in it."""
+    path = tmp_path_factory.mktemp("store") / "fhirpub.db"
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        make_tables(connection)
+        yield connection
+
+
+def plan_of(connection: sqlite3.Connection, statement: str) -> list[str]:
+    numbered = [int(each) for each in re.findall(r"\?(\d)", statement)]
+    named = dict.fromkeys(re.findall(r":(\w+)", statement), "1")
+    parameters = named or ("1",) * max(numbered, default=statement.count("?"))
+    rows = connection.execute(f"EXPLAIN QUERY PLAN {statement}", parameters)
+    return [row[3] for row in rows]
+
+
+def read_whole(plan: list[str]) -> list[str]:
+    scanned = [step for step in plan if step.startswith("SCAN")]
+    return [step for step in scanned if step.split()[1] not in MAY_BE_READ_WHOLE]
+
+
+@pytest.mark.parametrize(
+    ("statement", "index"),
+    [
+        (sql.ENDPOINT_BY_ID, "(id=?)"),
+        (sql.ENDPOINTS_OF, "endpoint_by_tenant (tenant=?)"),
+        (sql.unrelayed(VERSION_COLUMNS), "version_key (id=? AND version=?)"),
+        (sql.RELAYED, "version_key (id=? AND version=?)"),
+        (sql.RELAYED, "unrelayed USING PRIMARY KEY (updated=?)"),
+        (sql.UNRELAYED_OF, "version_key (id=? AND version=?)"),
+        (sql.ENDS, "delivery_by_sequence (endpoint=?)"),
+        (sql.TOLD, "delivery_key (endpoint=? AND event_id=?)"),
+        (sql.COUNTS, "delivery_by_state (endpoint=?)"),
+        (sql.WAITING, "delivery_by_state (endpoint=? AND state=? AND sequence>?)"),
+        (sql.WALK_DELIVERIES, "delivery_by_sequence ((endpoint,sequence)>(?,?))"),
+        (sql.BEGIN, "delivery_key (endpoint=? AND event_id=?)"),
+        (sql.FINISH, "delivery_key (endpoint=? AND event_id=?)"),
+        (sql.REOPEN, "delivery_key (endpoint=? AND event_id=?)"),
+        (sql.candidates(sql.LONG_ENDED), "delivery_ended (state=? AND ended<?)"),
+        (sql.candidates(sql.LEFT_OPEN), "delivery_by_state (endpoint=? AND state=?)"),
+        (sql.sweep(sql.LONG_ENDED), "INTEGER PRIMARY KEY (rowid=?)"),
+        (sql.sweep(sql.LEFT_OPEN), "INTEGER PRIMARY KEY (rowid=?)"),
+    ],
+)
+def test_every_question_goes_through_an_index(
+    connection: sqlite3.Connection, statement: str, index: str
+) -> None:
+    plan = plan_of(connection, statement)
+
+    assert [step for step in plan if index in step], plan
+    assert not read_whole(plan)
+
+
+@pytest.mark.parametrize(
+    ("changes", "index"),
+    [
+        ({}, "delivery_by_sequence (endpoint=? AND sequence>?)"),
+        (
+            {"before": 5, "newest_first": True},
+            "delivery_by_sequence (endpoint=? AND sequence>?",
+        ),
+        ({"since": 5, "event_type": "x"}, "delivery_by_sequence (endpoint=? AND sequence>?)"),
+        (
+            {"states": {"dead", "pending"}},
+            "delivery_by_state (endpoint=? AND state=? AND sequence>?)",
+        ),
+        ({"event_ids": {"a", "b"}}, "delivery_key (endpoint=? AND event_id=?)"),
+        ({"event_ids": {"a"}, "states": {"dead"}}, "delivery_key (endpoint=? AND event_id=?)"),
+    ],
+    ids=str,
+)
+def test_lists_go_through_an_index(
+    connection: sqlite3.Connection, changes: dict[str, Any], index: str
+) -> None:
+    statement, _parameters = sql.list_deliveries(LAB, DeliveryQuery(endpoint="e", **changes))
+
+    plan = plan_of(connection, statement)
+
+    assert [step for step in plan if index in step], plan
+    assert not read_whole(plan)
+
+
+@pytest.mark.parametrize("changes", [{}, {"newest_first": True}], ids=str)
+def test_a_list_of_everything_is_not_sorted(
+    connection: sqlite3.Connection, changes: dict[str, Any]
+) -> None:
+    statement, _parameters = sql.list_deliveries(LAB, DeliveryQuery(endpoint="e", **changes))
+
+    assert not [step for step in plan_of(connection, statement) if "TEMP B-TREE" in step]
+
+
+@pytest.mark.parametrize("statement", [sql.unrelayed(VERSION_COLUMNS), sql.WALK_DELIVERIES])
+def test_a_walk_is_not_sorted(connection: sqlite3.Connection, statement: str) -> None:
+    assert not [step for step in plan_of(connection, statement) if "TEMP B-TREE" in step]

@@ -1,0 +1,165 @@
+"""``fhirpub plugin new`` writes a plugin for every type that can be registered."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from fhirpub.cli.blueprint import Blueprint, blueprint
+from fhirpub.cli.plugin import new
+from fhirpub.cli.scaffold import files_of
+from fhirpub.errors import PluginError
+from fhirpub.fhir.element_tables import Tables
+from fhirpub.fhir.schema import Schemas
+from fhirpub.fhir.schema_generator import resource
+from fhirpub.plugin_api import ResourceType
+from fhirpub.plugin_schemas import _against
+
+TABLES = Tables.read()
+
+
+def blueprints() -> dict[str, Blueprint]:
+    """Return the blueprints of all types that can be registered."""
+    found = {}
+    for name in TABLES.resource_types():
+        try:
+            found[name] = blueprint(name, TABLES)
+        except PluginError:
+            continue
+    return found
+
+
+PLANS = blueprints()
+
+
+@pytest.fixture(scope="module")
+def schemas() -> Schemas:
+    """The schemas of all these types at once: to compile them one by one takes longer."""
+    brought = {name: resource(name, TABLES) for name in PLANS if name not in TABLES.held}
+    return Schemas(brought)
+
+
+def test_most_types_of_r4_that_have_a_status_can_be_registered() -> None:
+    assert len(PLANS) == 83
+    assert {"Immunization", "Procedure", "CarePlan", "Encounter"} <= set(PLANS)
+
+
+def test_every_example_is_valid_by_the_schema_of_its_type(schemas: Schemas) -> None:
+    wrong = {
+        name: schemas.problems(name, plan.body["parameter"][-1]["resource"])
+        for name, plan in PLANS.items()
+    }
+
+    assert {name: problems for name, problems in wrong.items() if problems} == {}
+
+
+def test_every_declaration_names_only_what_its_type_has(schemas: Schemas) -> None:
+    wrong = [each for plan in PLANS.values() for each in _against(schemas, declared_in(plan))]
+
+    assert wrong == []
+
+
+def declared_in(plan: Blueprint) -> ResourceType:
+    """Return what the new ``rules.py`` declares, but for its schema."""
+    files = files_of(plan, TABLES)
+    source = re.sub(r"\n    schemas=.*\n", "\n", files[f"{plan.package}/rules.py"])
+    module: dict[str, Any] = {"__file__": "rules.py"}
+    exec(compile(source, plan.package, "exec"), module)
+    declared = module[plan.constant]
+    assert isinstance(declared, ResourceType)
+    return declared
+
+
+@pytest.mark.parametrize("name", ["Immunization", "CoverageEligibilityResponse", "Observation"])
+def test_new_files_are_formatted_and_without_blame(name: str, tmp_path: Path) -> None:
+    for path, text in files_of(PLANS[name], TABLES).items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(text)
+
+    for words in (["format", "--check"], ["check", "--select", "E,F,I,UP", "--ignore", "E501"]):
+        ruff = [sys.executable, "-m", "ruff", *words, "--isolated", "--quiet", "."]
+        done = subprocess.run(ruff, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_a_type_that_the_service_has_a_schema_of_brings_none() -> None:
+    assert not [each for each in files_of(PLANS["Observation"], TABLES) if "schema" in each]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("Immunisation", "FHIR R4 has no resource type Immunisation; did you mean Immunization?"),
+        ("immunization", "did you mean Immunization?"),
+        ("Zzzzzz", "FHIR R4 has no resource type Zzzzzz"),
+        ("HumanName", "FHIR R4 has no resource type HumanName"),
+        ("DomainResource", "FHIR R4 has no resource type DomainResource"),
+        ("Provenance", "Provenance cannot be registered: it has no business identifier"),
+        ("Composition", "Composition cannot be registered: its identifier is a single one"),
+        ("Patient", "Patient cannot be registered: it has no status that is a code"),
+    ],
+)
+def test_a_type_that_cannot_be_registered_is_refused_with_the_reason(
+    name: str, words: str
+) -> None:
+    with pytest.raises(PluginError) as refusal:
+        blueprint(name, TABLES)
+
+    assert str(refusal.value).startswith(words) or str(refusal.value).endswith(words)
+
+
+def test_the_command_tells_what_it_wrote(run: Any, tmp_path: Path) -> None:
+    done = run("plugin", "new", "Procedure", "--json")
+
+    told = json.loads(done.stdout)
+    there = {
+        str(each.relative_to(tmp_path / "fhirpub-procedure"))
+        for each in (tmp_path / "fhirpub-procedure").rglob("*")
+        if each.is_file()
+    }
+    assert (told["plugin"], told["package"]) == ("procedure", "fhirpub_procedure")
+    assert set(told["files"]) == there
+
+
+def test_people_are_told_what_to_do_next(run: Any) -> None:
+    done = run("plugin", "new", "Procedure", "--directory", "mine/first")
+
+    assert done.stdout.splitlines()[0] == "Plugin written."
+    assert "pip install -e 'mine/first[test]'" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "refusal"),
+    [
+        (["Procedure", "--directory", "there"], "there exists; --directory names another folder"),
+        (["Procedure", "--directory", "there/file/x"], "there/file/x cannot be written: Not a"),
+        (["Procedure", "--directory", "fhirpub_procedure"], "hides the plugin"),
+        (["DiagnosticReport"], "a plugin diagnosticreport is installed already"),
+    ],
+)
+def test_a_folder_or_a_plugin_that_is_there_is_not_touched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], refusal: str
+) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "file").write_text("mine")
+    monkeypatch.chdir(tmp_path)
+
+    told = CliRunner().invoke(new, words).exception
+
+    assert isinstance(told, PluginError)
+    assert refusal in str(told)
+    assert [each.name for each in tmp_path.rglob("*")] == ["there", "file"]
+
+
+def test_the_command_refuses_in_one_line(run: Any) -> None:
+    done = run("plugin", "new", "Procedur")
+
+    told = "Error: FHIR R4 has no resource type Procedur; did you mean Procedure?\n"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", told)
