@@ -26,7 +26,9 @@ from fhirpub.config import Config
 from fhirpub.errors import ConfigurationError, StoreUnavailable
 from fhirpub.fhir.terminology import Terminology
 from fhirpub.interactions.capabilities import own_resources, statement
-from fhirpub.interactions.context import Context
+from fhirpub.interactions.context import Context, fhir_url
+from fhirpub.interactions.retaking import take_anew_if_needed
+from fhirpub.interactions.search_parameters import Searched
 from fhirpub.logs import configure, logger, where
 from fhirpub.plugin_loader import load_with_owners
 from fhirpub.plugin_schemas import compiled
@@ -93,14 +95,28 @@ async def opened(
         )
         await tokens.start()
         stack.push_async_callback(tokens.stop)
+        zone = _zone(config.fhir.default_timezone)
+        terminology = Terminology.load(directories)
+        searched = {
+            name: Searched(
+                each,
+                schemas=schemas,
+                terminology=terminology,
+                fhir_url=fhir_url(config),
+                zone=zone,
+            )
+            for name, each in types.items()
+        }
+        await take_anew_if_needed(store, searched)
         context = Context(
             config=config,
             resources=store,
             types=types,
+            searched=searched,
             schemas=schemas,
-            terminology=Terminology.load(directories),
+            terminology=terminology,
             clock=clock,
-            default_zone=_zone(config.fhir.default_timezone),
+            default_zone=zone,
         )
         yield Services(
             config=config,

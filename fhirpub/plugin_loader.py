@@ -18,17 +18,20 @@ from typing import Any, cast
 import pluggy
 
 from fhirpub.errors import PluginError
-from fhirpub.plugin_api import Part, ResourceType, hookspecs
+from fhirpub.plugin_api import Part, ResourceType, SearchParameter, hookspecs
 from fhirpub.plugin_api.hookspecs import API_VERSION
+from fhirpub.plugin_api.search import SEARCH_TYPES
 
 _GROUP = re.compile(r"fhirpub\.plugins(\.v(?P<version>[1-9][0-9]*))?")
 _HOOKS = [name for name in vars(hookspecs) if name.startswith("fhirpub_")]
 _TYPE = re.compile(r"[A-Z][A-Za-z]*")
 _ELEMENT = re.compile(r"[a-z][A-Za-z0-9]*")
 _PATH = re.compile(r"[a-z][A-Za-z0-9]*(\.[a-z][A-Za-z0-9]*)*")
+_PARAMETER = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _ELEMENT_OR_CHOICE = re.compile(r"[a-z][A-Za-z0-9]*(\[x\])?")
 _CODE = re.compile(r"[^\s]+( [^\s]+)*")
 _NEVER_UPDATED = frozenset({"resourceType", "id", "meta", "identifier"})
+_SEARCHED_ANYWAY = frozenset({"identifier", "status", "patient"})
 _RESERVED_NAMES = frozenset({"issues"})
 
 
@@ -272,6 +275,7 @@ def _malformed_others(declared: Any) -> Iterator[str]:
     for field in ("rules", "events"):
         if not callable(getattr(declared, field)):
             yield f"{field} must be a function"
+    yield from _malformed_search(declared)
     flow, schemas = declared.state_flow, declared.schemas
     if not isinstance(flow, Mapping) or not all(isinstance(e, frozenset) for e in flow.values()):
         yield "state_flow must be a dict of a frozenset for each status"
@@ -295,6 +299,39 @@ def _malformed_parts(parts: Any) -> Iterator[str]:
             yield f"part {part.name}: rules must be a function"
 
 
+def _malformed_search(declared: ResourceType) -> list[str]:
+    search: Any = declared.search
+    if not isinstance(search, tuple) or not all(isinstance(e, SearchParameter) for e in search):
+        return ["search must be a tuple of SearchParameter"]
+    found = []
+    for each in declared.search:
+        said = f"search parameter {each.name!r}"
+        if not _matches(_PARAMETER, each.name):
+            found.append(f"{said}: the name must be that of a search parameter of FHIR")
+        if each.type not in SEARCH_TYPES:
+            found.append(f"{said}: the type must be one of {', '.join(SEARCH_TYPES)}")
+        paths: Any = each.paths
+        if not isinstance(paths, tuple) or not paths:
+            found.append(f"{said}: paths must be a tuple of element paths, at least one")
+        else:
+            strange = [one for one in paths if not _matches(_PATH, one)]
+            found += [f"{said}: {one!r} cannot be the path of an element" for one in strange]
+    return found
+
+
+def _search_problems(declared: ResourceType) -> list[str]:
+    found = []
+    types: dict[tuple[str, ...], str] = {}
+    names = [each.name for each in declared.search]
+    for each in declared.search:
+        if each.name in _SEARCHED_ANYWAY:
+            found.append(f"search parameter {each.name}: every type has it, do not declare it")
+        if types.setdefault(each.paths, each.type) != each.type:
+            found.append(f"search parameter {each.name}: the same elements have another type")
+    twice = sorted({each for each in names if names.count(each) > 1})
+    return [*found, *(f"search parameter {each} is declared twice" for each in twice)]
+
+
 def _contradictions(declared: ResourceType) -> list[str]:
     """Return what the declaration says against itself."""
     found = []
@@ -308,7 +345,7 @@ def _contradictions(declared: ResourceType) -> list[str]:
         found.append("attachments_required is set, but there are no attachments")
     twice = sorted(set(declared.attachments) & set(declared.summary))
     found += [f"{each} is an attachment and cannot be in the summary" for each in twice]
-    return [*found, *_part_problems(declared)]
+    return [*found, *_part_problems(declared), *_search_problems(declared)]
 
 
 def _part_problems(declared: ResourceType) -> list[str]:

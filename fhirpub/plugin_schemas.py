@@ -72,6 +72,9 @@ def _named(declared: ResourceType) -> Iterator[tuple[str, str, frozenset[str]]]:
     for part in declared.parts:
         if part.referred_by:
             yield f"part {part.name}: referred_by", part.referred_by, _REFERENCE
+    for each in declared.search:
+        types = _REFERENCE if each.type == "reference" else _ANY
+        yield from ((f"search parameter {each.name}", path, types) for path in each.paths)
     for field, names, types in (
         ("updatable", sorted(declared.updatable), _ANY),
         ("attachments", declared.attachments, _ATTACHMENT),

@@ -17,7 +17,7 @@ from fhirpub.web.base import BaseHandler
 from fhirpub.web.binary import BinaryHandler
 from fhirpub.web.error_mapping import MalformedRequest, MethodNotAllowed, NoSuchAddress
 from fhirpub.web.health import LiveHandler, ReadyHandler
-from fhirpub.web.history import HistoryHandler
+from fhirpub.web.history import HistoryHandler, TypeHistoryHandler
 from fhirpub.web.metadata import MetadataHandler, PublicMetadataHandler
 from fhirpub.web.read import OwnHandler, PartHandler, ReadHandler, VersionHandler
 from fhirpub.web.register import CreateHandler, RegisterHandler
@@ -79,6 +79,7 @@ def _of_type(name: str) -> list[Route]:
         Route("GET", base, SearchHandler, name),
         Route("POST", base, CreateHandler, name),
         Route("POST", f"{base}/_search", SearchFormHandler, name),
+        Route("GET", f"{base}/_history", TypeHistoryHandler, name),
         Route("GET", f"{base}/{{}}/_history", HistoryHandler, name),
         Route("GET", f"{base}/{{}}/_history/{{}}", VersionHandler, name),
     ]

@@ -386,3 +386,54 @@ def test_whatever_a_field_holds_is_told_in_a_sentence_or_does_no_harm(
             module.X = {field: value}  # type: ignore[attr-defined]
             with contextlib.suppress(PluginError):
                 load(["flags"])
+
+
+@pytest.mark.parametrize(
+    ("search", "words"),
+    [
+        ('SearchParameter(name="x", type="token", paths=("code",))', "must be a tuple of Search"),
+        ('("code",)', "must be a tuple of SearchParameter"),
+        (
+            '(SearchParameter(name="code", type="strng", paths=("code",)),)',
+            "search parameter 'code': the type must be one of token, date, reference",
+        ),
+        (
+            '(SearchParameter(name="Code", type="token", paths=("code",)),)',
+            "search parameter 'Code': the name must be that of a search parameter of FHIR",
+        ),
+        (
+            '(SearchParameter(name="code", type="token", paths="code"),)',
+            "search parameter 'code': paths must be a tuple of element paths, at least one",
+        ),
+        (
+            '(SearchParameter(name="code", type="token", paths=("code[0]",)),)',
+            "search parameter 'code': 'code[0]' cannot be the path of an element",
+        ),
+        (
+            '(SearchParameter(name="patient", type="reference", paths=("subject",)),)',
+            "search parameter patient: every type has it, do not declare it",
+        ),
+        (
+            '(SearchParameter(name="code", type="token", paths=("code",)),) * 2',
+            "search parameter code is declared twice",
+        ),
+        (
+            (
+                '(SearchParameter(name="a", type="token", paths=("code",)),'
+                'SearchParameter(name="b", type="date", paths=("code",)))'
+            ),
+            "search parameter b: the same elements have another type",
+        ),
+    ],
+)
+def test_a_search_parameter_that_cannot_be_is_refused(
+    install: Install, search: str, words: str
+) -> None:
+    source = declaring(f"search={search},").replace("Part,", "Part, SearchParameter,")
+    install("flags", source)
+
+    with pytest.raises(PluginError) as refusal:
+        load(["flags"])
+
+    assert "plugin flags: Flag: " in str(refusal.value)
+    assert words in str(refusal.value)
