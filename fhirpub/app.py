@@ -12,9 +12,10 @@ from contextlib import (
     AbstractAsyncContextManager,
     AsyncExitStack,
     asynccontextmanager,
+    nullcontext,
     suppress,
 )
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tornado.httpserver import HTTPServer
@@ -40,6 +41,12 @@ from fhirpub.web.front import Front
 from fhirpub.web.rate_limit import RateLimit
 from fhirpub.web.readiness import Readiness
 from fhirpub.web.services import Services
+from fhirpub.webhooks.delivery import Sender
+from fhirpub.webhooks.delivery_log import DeliveryLog
+from fhirpub.webhooks.endpoints import Administration
+from fhirpub.webhooks.event_types import EventTypes
+from fhirpub.webhooks.sealing import NO_KEY, Seal, configured_seal, made_seal
+from fhirpub.webhooks.sending import Sending
 from fhirpub.workers import supervise
 
 _HEADER_BYTES = 16_384
@@ -47,6 +54,16 @@ _SWEEP_SECONDS = 600
 _HOUR = 3_600_000
 
 _log = logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Administering:
+    """What looks after endpoints, and the store in which they are."""
+
+    store: Store
+    endpoints: Administration
+    deliveries: DeliveryLog
+
 
 OpenStore = Callable[[Config], AbstractAsyncContextManager[Store]]
 
@@ -108,7 +125,11 @@ async def opened(
             for name, each in types.items()
         }
         await take_anew_if_needed(store, searched)
+        sender = await stack.enter_async_context(Sender(config.webhooks, clock=clock))
+        seal = await opened_seal(config, store)
+        sending = _sending(config, store, seal, sender, clock)
         context = Context(
+            added=sending.ring if sending else _nobody,
             config=config,
             resources=store,
             types=types,
@@ -131,8 +152,75 @@ async def opened(
                 config.limits.large_bodies_bytes, patience_seconds=config.limits.body_seconds
             ),
             readiness=Readiness(store.check),
+            endpoints=Administration(
+                store=store,
+                sender=sender,
+                seal=seal,
+                event_types=EventTypes.of(types.values()),
+                config=config,
+                clock=clock,
+            ),
+            deliveries=DeliveryLog(store, clock=clock),
+            sending=sending,
             statement=statement(context),
             own_resources=own_resources(context),
+        )
+
+
+def _sending(
+    config: Config, store: Store, seal: Seal, sender: Sender, clock: Clock
+) -> Sending | None:
+    """Return what relays and sends in this process, if it is to."""
+    settings = config.webhooks
+    if not (settings.enabled and settings.dispatch_in_server):
+        return None
+    return Sending(store, config=config, seal=seal, clock=clock, sender=sender)
+
+
+def _nobody() -> None:
+    """Tell nobody: another process sends, and looks for itself."""
+
+
+async def opened_seal(config: Config, store: Store) -> Seal:
+    """Return what encrypts the secrets of endpoints.
+
+    Beside an embedded store its key is made, unless there are secrets of which it is not the one.
+    Raises ConfigurationError, StoreUnavailable.
+    """
+    beside = key_file(config)
+    seal = configured_seal(config.webhooks, beside=beside)
+    if seal:
+        return seal
+    if await store.all_endpoints():
+        _log.error("no webhook can be signed", reason=NO_KEY)
+        return seal
+    return seal if beside is None else made_seal(beside)
+
+
+def key_file(config: Config) -> Path | None:
+    """Return where the key of an embedded store is kept; None for any other."""
+    url = config.storage.url
+    if url.startswith(mongodb.SCHEMES):
+        return None
+    return Path(url.removeprefix(sqlite.SCHEME)).with_suffix(".webhook-keys")
+
+
+@asynccontextmanager
+async def administering(config: Config) -> AsyncGenerator[Administering, None]:
+    """Open what it takes to look after endpoints, by command, until the block ends."""
+    types = load(config.plugins.enabled)
+    async with opened_store(config) as store, Sender(config.webhooks, clock=now_ms) as sender:
+        yield Administering(
+            store=store,
+            endpoints=Administration(
+                store=store,
+                sender=sender,
+                seal=await opened_seal(config, store),
+                event_types=EventTypes.of(types.values()),
+                config=config,
+                clock=now_ms,
+            ),
+            deliveries=DeliveryLog(store, clock=now_ms),
         )
 
 
@@ -153,7 +241,8 @@ async def serving(
     server.add_sockets(list(sockets))
     beside = [asyncio.create_task(work) for work in (_sweep(services), services.bodies.run())]
     try:
-        yield
+        async with services.sending.running() if services.sending else nullcontext():
+            yield
     finally:
         server.stop()
         server.conn_params.no_keep_alive = True
@@ -196,14 +285,49 @@ def serve(config: Config, *, announce: Callable[[str], None]) -> int:
     return 0
 
 
+def dispatch(config: Config, *, announce: Callable[[], None]) -> int:
+    """Relay and send webhooks, and nothing else, until SIGTERM or SIGINT; return the exit status.
+
+    ``announce`` is called once, when it works. Raises ConfigurationError, StoreUnavailable.
+    """
+    if not config.webhooks.enabled:
+        raise ConfigurationError("[webhooks] enabled: must be true for anything to be sent")
+    configure(level=config.logs.level, form=config.logs.format)
+    asyncio.run(_dispatch(config, announce))
+    return 0
+
+
+async def _dispatch(config: Config, announce: Callable[[], None]) -> None:
+    told = _told_to_stop()
+    async with (
+        opened_store(config) as store,
+        Sender(config.webhooks, clock=now_ms) as sender,
+        Sending(
+            store,
+            config=config,
+            seal=await opened_seal(config, store),
+            clock=now_ms,
+            sender=sender,
+        ).running(),
+    ):
+        announce()
+        await told.wait()
+        _log.info("stopping", drain_seconds=config.server.drain_seconds)
+
+
+def _told_to_stop() -> asyncio.Event:
+    """Return what is set by SIGTERM or SIGINT."""
+    told = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, told.set)
+    return told
+
+
 async def _serve_one(
     config: Config, announce: Callable[[str], None], *, reuse_port: bool = False
 ) -> None:
     config, sockets = bind(config, reuse_port=reuse_port)
-    told = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, told.set)
+    told = _told_to_stop()
     async with opened(config) as services, serving(services, sockets):
         gc.collect()
         gc.freeze()  # what was built at start stays: the collector need not look at it again

@@ -10,13 +10,14 @@ The tree (``web/error_mapping.py`` gives each class its status):
     │   └── InvalidSearch            a search value that cannot be read
     ├── NotExpressible               a stored resource has no form in the format asked for
     ├── NoSuchResource               unknown, or another tenant's: nobody can tell which
-    ├── NoSuchRecord                 an operator named a tenant, client or key that is not there
+    ├── NoSuchRecord                 a tenant, a client, a key, an endpoint: none that is visible
     ├── VersionConflict              the caller's version is not the latest
     ├── NotAuthenticated             no token, or one that proves nothing
     ├── NotPermitted                 a good token without the right
     ├── Throttled                    too many requests; says when to come back
     ├── TokenRefused                 the token endpoint's own errors (RFC 6749)
     ├── StoreUnavailable             the store cannot answer now
+    ├── SecretsUnavailable           the secrets of an endpoint cannot be encrypted or decrypted
     └── ConfigurationError           the operator's settings are wrong
         └── PluginError              a plugin is
 """
@@ -114,7 +115,7 @@ class NoSuchResource(FhirpubError):
 
 
 class NoSuchRecord(FhirpubError):
-    """An operator named a tenant, a client or a key that does not exist."""
+    """Somebody named a tenant, a client, a key, an endpoint or a delivery that he cannot see."""
 
     def __init__(self, kind: str, record_id: str) -> None:
         super().__init__(f"there is no {kind} {record_id}")
@@ -183,6 +184,16 @@ class StoreUnavailable(FhirpubError):
         super().__init__("the store is not available at the moment, send the same request again")
         self.reason = reason
         self.retry_after = retry_after
+
+
+class SecretsUnavailable(FhirpubError):
+    """The secrets of webhooks' endpoints cannot be used. ``reason`` is for the operator only."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(
+            "webhooks cannot be used at the moment: the operator has to set their key"
+        )
+        self.reason = reason
 
 
 class ConfigurationError(FhirpubError):

@@ -12,13 +12,21 @@ from typing import Literal
 import click
 
 from fhirpub import plugin_loader
-from fhirpub.app import opened, opened_store
+from fhirpub.app import key_file, opened, opened_store
 from fhirpub.cli.options import with_config_file, with_json
 from fhirpub.cli.printing import print_json
+from fhirpub.clock import now_ms
 from fhirpub.config import DEFAULT_FILE, Config, load
-from fhirpub.errors import ConfigurationError, FhirpubError, StoreUnavailable
+from fhirpub.errors import (
+    ConfigurationError,
+    FhirpubError,
+    SecretsUnavailable,
+    StoreUnavailable,
+)
 from fhirpub.plugin_schemas import schema_and_element_problems
+from fhirpub.webhooks.sealing import NO_KEY, configured_seal, live_secrets, token_of
 
+_OF_OTHERS = 0o077
 _COLOURS = {"ok": "green", "warning": "yellow", "error": "red"}
 
 
@@ -59,6 +67,8 @@ async def _findings(config_file: Path | None) -> list[Finding]:
     text = str(source) if source.exists() else "built-in defaults"
     found = [Finding("configuration", "ok", text), *_advice(config), *_plugins(config)]
     found += [each async for each in _store(config)]
+    if all(each.level != "error" for each in found):
+        found += [each async for each in _webhooks(config)]
     if all(each.level != "error" for each in found):
         found += [each async for each in _schemas(config)]
     return found
@@ -105,6 +115,30 @@ async def _store(config: Config) -> AsyncIterator[Finding]:
     yield Finding("store", "ok", "can be read and written, its tables and indexes are there")
 
 
+async def _webhooks(config: Config) -> AsyncIterator[Finding]:
+    """Try whether the secrets of endpoints can be decrypted; nothing is made here."""
+    beside = key_file(config)
+    try:
+        seal = configured_seal(config.webhooks, beside=beside)
+        async with opened_store(config) as store:
+            endpoints = await store.all_endpoints()
+        for endpoint in endpoints:
+            live_secrets(endpoint, seal, now=now_ms())
+            token_of(endpoint, seal)
+    except FhirpubError as problem:
+        for each in _errors("webhooks", problem):
+            yield each
+        return
+    if not seal and beside is None:
+        yield Finding("webhooks", "warning", NO_KEY)
+        return
+    if beside is not None and beside.exists() and beside.stat().st_mode & _OF_OTHERS:
+        yield Finding("webhooks", "warning", f"{beside} can be read by others: chmod 600")
+    yield Finding(
+        "webhooks", "ok", f"the secrets of every endpoint ({len(endpoints)}) can be used"
+    )
+
+
 async def _schemas(config: Config) -> AsyncIterator[Finding]:
     try:
         async with opened(config) as services:
@@ -118,6 +152,8 @@ async def _schemas(config: Config) -> AsyncIterator[Finding]:
 
 def _errors(subject: str, problem: FhirpubError) -> Iterator[Finding]:
     """Return a problem as findings, one for each line of it."""
-    text = problem.reason if isinstance(problem, StoreUnavailable) else str(problem)
+    text = str(problem)
+    if isinstance(problem, (StoreUnavailable, SecretsUnavailable)):
+        text = problem.reason
     for line in text.splitlines():
         yield Finding(subject, "error", line)

@@ -9,7 +9,10 @@ import click
 from fhirpub import __version__, logs
 from fhirpub.cli.check import check
 from fhirpub.cli.client import client
+from fhirpub.cli.deliveries import deliveries
 from fhirpub.cli.demo import demo
+from fhirpub.cli.dispatch import dispatch
+from fhirpub.cli.endpoint import endpoint
 from fhirpub.cli.keys import keys
 from fhirpub.cli.migrate import migrate
 from fhirpub.cli.plugin import plugin
@@ -18,7 +21,7 @@ from fhirpub.cli.serve import serve
 from fhirpub.cli.settings import config, plugins
 from fhirpub.cli.tenant import tenant
 from fhirpub.config import variable
-from fhirpub.errors import FhirpubError, NoSuchRecord, StoreUnavailable
+from fhirpub.errors import FhirpubError, NoSuchRecord, SecretsUnavailable, StoreUnavailable
 
 
 class Reporting(click.Group):
@@ -45,7 +48,7 @@ def _advice(problem: FhirpubError) -> str:
             f"the store cannot be used: {problem.reason}; "
             "see [storage] url, or ask `fhirpub check`"
         )
-    return str(problem)
+    return problem.reason if isinstance(problem, SecretsUnavailable) else str(problem)
 
 
 @click.group(
@@ -75,16 +78,7 @@ def fhirpub(context: click.Context) -> None:
 
 
 for command in (
-    serve,
-    demo,
-    publish,
-    tenant,
-    client,
-    keys,
-    check,
-    migrate,
-    plugins,
-    plugin,
-    config,
+    *(serve, dispatch, demo, publish, tenant, client, endpoint, deliveries),
+    *(keys, check, migrate, plugins, plugin, config),
 ):
     fhirpub.add_command(command)

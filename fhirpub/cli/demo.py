@@ -19,11 +19,19 @@ from fhirpub.app import bind, opened, serving
 from fhirpub.auth import clients, tenants
 from fhirpub.cli.calls import http_client
 from fhirpub.cli.compositions import PLUGINS
+from fhirpub.cli.mailbox import Mailbox
 from fhirpub.cli.options import with_config
 from fhirpub.cli.tour import Tour, write_files
 from fhirpub.cli.transcript import Transcript
 from fhirpub.clock import now_ms
-from fhirpub.config import Config, LogsConfig, PluginsConfig, ServerConfig, StorageConfig
+from fhirpub.config import (
+    Config,
+    LogsConfig,
+    PluginsConfig,
+    ServerConfig,
+    StorageConfig,
+    WebhooksConfig,
+)
 from fhirpub.errors import ConfigurationError
 from fhirpub.web.services import Services
 
@@ -49,7 +57,7 @@ Examples:
 )
 @with_config
 def demo(port: int | None, config: Config, *, leave: bool) -> None:
-    """Publish, read, update and search a report, and publish one resource of each other type.
+    """Publish, read, update and search a report, see its webhook arrive, publish each other type.
 
     Each step is shown as the curl command that does it.
 
@@ -64,7 +72,13 @@ def demo(port: int | None, config: Config, *, leave: bool) -> None:
 async def _shown(config: Config, folder: Path, port: int | None, *, leave: bool) -> None:
     config, sockets = _bound(config, port)
     base = config.base_url
-    async with opened(config) as services, serving(services, sockets), http_client() as client:
+    mailbox = Mailbox()
+    async with (
+        mailbox.receiving(),
+        opened(config) as services,
+        serving(services, sockets),
+        http_client() as client,
+    ):
         credentials = await _credentials(services)
         write_files(folder, now=now_ms())
         _write_credentials(folder, base, credentials)
@@ -76,6 +90,7 @@ async def _shown(config: Config, folder: Path, port: int | None, *, leave: bool)
             folder=folder,
             credentials=credentials,
             transcript=transcript,
+            mailbox=mailbox,
         ).walk()
         click.echo()
         if not leave:
@@ -92,7 +107,7 @@ async def _credentials(services: Services) -> dict[str, str]:
         tenant=tenant.id,
         name="demo",
         environment=services.config.auth.environment,
-        scopes=("system/*.cruds",),
+        scopes=("system/*.cruds", "webhooks.read", "webhooks.write"),
         clock=now_ms,
     )
     audience = services.config.auth.audience
@@ -144,6 +159,7 @@ def _private(config: Config, folder: Path) -> Config:
         server=dataclasses.replace(config.server, host=_HOST, base_url=""),
         storage=StorageConfig(url=f"sqlite:///{folder / 'fhirpub.db'}"),
         plugins=PluginsConfig(enabled=_enabled(config.plugins.enabled)),
+        webhooks=WebhooksConfig(allow_networks=[_HOST]),
         logs=LogsConfig(level="error"),
     )
 

@@ -84,6 +84,17 @@ def from_http(text: str) -> int | None:
         return None
 
 
+def moment_of(text: str) -> int | None:
+    """Read a moment of any offset as milliseconds; None for anything else, or with none."""
+    try:
+        time = to_utc(text, default_zone=UTC)
+    except UnstorableTime:
+        return None
+    if time is None or time.zone_assumed:
+        return None
+    return round(datetime.fromisoformat(time.text).timestamp() * 1000)
+
+
 @lru_cache(maxsize=1024)
 def _http_date(seconds: int) -> str:
     return formatdate(seconds, usegmt=True)

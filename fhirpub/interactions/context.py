@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import tzinfo
 from functools import lru_cache
@@ -32,6 +32,8 @@ class Context:
     terminology: Terminology
     clock: Clock
     default_zone: tzinfo
+    added: Callable[[], None]
+    """To be called when a version was added: there may be something to tell."""
 
     @property
     def fhir_url(self) -> str:

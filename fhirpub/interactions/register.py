@@ -67,6 +67,7 @@ async def register(candidate: Candidate, *, tenant: Tenant, context: Context) ->
     if known is not None:
         return Registration(known, created=False)
     if await resources.add(tenant.id, version, candidate.blobs):
+        context.added()
         return Registration(version, created=True)
     winner = await resources.version(tenant.id, version.id, 1)
     if winner is None:

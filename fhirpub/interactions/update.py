@@ -36,8 +36,8 @@ class Update:
     blobs: tuple[Blob, ...]
 
 
-def check_precondition(if_match: str, latest: Version) -> None:
-    """Raise VersionConflict unless the latest version is among those named (D-116, D-117).
+def check_precondition(if_match: str, current: int) -> None:
+    """Raise VersionConflict unless the current version is among those named (D-116, D-117).
 
     ``if_match`` is the header's value: ``W/"3"``, ``"3"``, a list of them, ``*``, or empty.
     """
@@ -45,11 +45,11 @@ def check_precondition(if_match: str, latest: Version) -> None:
         return
     tags = _TAG.findall(if_match)
     leftover = _TAG.sub("", if_match).strip(" \t,")
-    if str(latest.version) in tags and not leftover:
+    if str(current) in tags and not leftover:
         return
     target = tags[0] if tags and not leftover else if_match
     plain = target if target.isascii() and target.isdecimal() else repr(target[:64])
-    raise VersionConflict(target=plain, current=latest.version)
+    raise VersionConflict(target=plain, current=current)
 
 
 def prepare(
@@ -116,9 +116,10 @@ async def update(
     """
     for _race in range(_RACES):
         latest = await read(resource_type.name, resource_id, tenant=tenant, context=context)
-        check_precondition(if_match, latest)
+        check_precondition(if_match, latest.version)
         candidate = await prepared(await _with_parts(latest, resource_type, tenant, context))
         if await context.resources.add(tenant.id, candidate.version, candidate.blobs):
+            context.added()
             return candidate.version
     raise StoreUnavailable(f"lost {_RACES} races for the next version")
 

@@ -42,7 +42,7 @@ from fhirpub.storage.sqlite_webhooks import SqliteWebhooks
 from fhirpub.storage.store import Store
 from fhirpub.tenant import Tenant
 
-_PREFIX = "sqlite:///"
+SCHEME = "sqlite:///"
 _SWEPT_AT_ONCE = 16
 """Few, since each may have megabytes and every other write waits meanwhile."""
 _LARGEST_INTEGER = 2**63 - 1
@@ -53,8 +53,8 @@ def from_url(url: str, *, deadline_seconds: float) -> SqliteStore:
 
     Raises ConfigurationError for anything else; names are taken as they stand, unescaped.
     """
-    name = url.removeprefix(_PREFIX)
-    if not url.startswith(_PREFIX) or not Path(name).name or name.endswith("/"):
+    name = url.removeprefix(SCHEME)
+    if not url.startswith(SCHEME) or not Path(name).name or name.endswith("/"):
         raise ConfigurationError(
             "storage.url: must be sqlite:///relative/path.db, sqlite:////absolute/path.db "
             "or mongodb://host/database"

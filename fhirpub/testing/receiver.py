@@ -9,7 +9,7 @@ import struct
 import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from socket import SO_LINGER, SOL_SOCKET
@@ -38,16 +38,21 @@ Misbehaviour = Literal[
 
 _DRIP_SECONDS = 0.05
 _START_SECONDS = 10.0
+_FOREVER_SECONDS = 86_400.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """What to answer: after ``delay`` seconds an HTTP answer, or something worse."""
+    """What to answer: after ``delay`` seconds an HTTP answer, or something worse.
+
+    With ``echo`` the body is that of the request, which verifies an endpoint.
+    """
 
     status: int = 204
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
     delay: float = 0.0
+    echo: bool = False
     misbehaviour: Misbehaviour | None = None
 
 
@@ -129,6 +134,7 @@ class Receiver:
         self.port = 0
         self.received: list[Received] = []
         self._replies: list[Reply] = [Reply()]
+        self._choose: Callable[[Received], Reply] | None = None
         self._certificate = certificate
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._run, name="receiver", daemon=True)
@@ -154,7 +160,13 @@ class Receiver:
     def answer(self, *replies: Reply) -> None:
         """Answer the next requests so, one after the other, and all later ones like the last."""
         with self._changed:
+            self._choose = None
             self._replies = list(replies)
+
+    def answer_by(self, choose: Callable[[Received], Reply]) -> None:
+        """Answer each request as ``choose`` says, which is called in the receiver's thread."""
+        with self._changed:
+            self._choose = choose
 
     def wait(self, number: int, *, seconds: float = 10.0) -> Sequence[Received]:
         """Return what was received once it is at least ``number`` requests."""
@@ -178,7 +190,10 @@ class Receiver:
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            reply = self._taken(await _read(reader))
+            received = await _read(reader)
+            reply = self._taken(received)
+            if reply.echo:
+                reply = replace(reply, body=received.body)
             await asyncio.sleep(reply.delay)
             await _write(writer, reply)
         except (OSError, EOFError, ValueError):
@@ -192,6 +207,8 @@ class Receiver:
         with self._changed:
             self.received.append(received)
             self._changed.notify_all()
+            if self._choose is not None:
+                return self._choose(received)
             return self._replies.pop(0) if len(self._replies) > 1 else self._replies[0]
 
 
@@ -224,7 +241,7 @@ _STATUS_LINE = b"HTTP/1.1 200 OK\r\n"
 
 
 async def _silent(_writer: asyncio.StreamWriter) -> None:
-    await asyncio.Event().wait()
+    await asyncio.sleep(_FOREVER_SECONDS)  # held by the loop, as an event would not be
 
 
 async def _drip_headers(writer: asyncio.StreamWriter) -> None:

@@ -20,6 +20,7 @@ from fhirpub.errors import (
     FhirpubError,
     NotAuthenticated,
     NotPermitted,
+    SecretsUnavailable,
     StoreUnavailable,
     Throttled,
 )
@@ -233,11 +234,15 @@ class BaseHandler:
 
     def _permit(self) -> None:
         self.services.rate_limit.count(self.caller.client_id)
-        if not (self.services.config.auth.enforce_scopes and self.scope):
-            return
-        types = (self.type_name, *(self.services.types if self.belongs_to_others else ()))
-        if not any(permits(self.caller.scopes, each, self.scope) for each in types):
+        if self.services.config.auth.enforce_scopes and not self.is_permitted():
             raise NotPermitted("the access token has no scope for this")
+
+    def is_permitted(self) -> bool:
+        """Tell whether the scopes of the token allow this (D-23)."""
+        types = (self.type_name, *(self.services.types if self.belongs_to_others else ()))
+        return not self.scope or any(
+            permits(self.caller.scopes, each, self.scope) for each in types
+        )
 
     def check_format(self) -> None:
         """Choose the format of the answer, or refuse (406)."""
@@ -363,6 +368,8 @@ class BaseHandler:
             _log.info("not authenticated", reason=problem.reason, request_id=self.request_id)
         elif isinstance(problem, StoreUnavailable):
             _log.warning("store unavailable", reason=problem.reason, request_id=self.request_id)
+        elif isinstance(problem, SecretsUnavailable):
+            _log.error("secrets unavailable", reason=problem.reason, request_id=self.request_id)
         elif not is_expected(problem):
             _log.error("failed", **where(problem), request_id=self.request_id)
 

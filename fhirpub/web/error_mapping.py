@@ -37,6 +37,7 @@ _REFUSALS: dict[type[BaseException], tuple[HTTPStatus, str]] = {
     errors.NotAuthenticated: (HTTPStatus.UNAUTHORIZED, "security"),
     errors.NotPermitted: (HTTPStatus.FORBIDDEN, "forbidden"),
     errors.NoSuchResource: (HTTPStatus.NOT_FOUND, "not-found"),
+    errors.NoSuchRecord: (HTTPStatus.NOT_FOUND, "not-found"),
     MalformedRequest: (HTTPStatus.BAD_REQUEST, "exception"),
     NoSuchAddress: (HTTPStatus.NOT_FOUND, "not-supported"),
     MethodNotAllowed: (HTTPStatus.METHOD_NOT_ALLOWED, "not-supported"),
@@ -52,6 +53,7 @@ _REFUSALS: dict[type[BaseException], tuple[HTTPStatus, str]] = {
     errors.Throttled: (HTTPStatus.TOO_MANY_REQUESTS, "throttled"),
     errors.Busy: (HTTPStatus.SERVICE_UNAVAILABLE, "transient"),
     errors.StoreUnavailable: (HTTPStatus.SERVICE_UNAVAILABLE, "transient"),
+    errors.SecretsUnavailable: (HTTPStatus.SERVICE_UNAVAILABLE, "exception"),
 }
 
 _TOKEN_REFUSALS = {

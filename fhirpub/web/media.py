@@ -52,6 +52,13 @@ def answer_type(accept: str, form: str) -> str:
     return names[0] if weights[names[0]] or wanted == names[-1] else wanted
 
 
+def check_json(content_type: str, encoding: str) -> None:
+    """Raise UnsupportedMediaType unless a body is JSON, not compressed."""
+    if content_type.partition(";")[0].strip().lower() not in _JSON:
+        raise UnsupportedMediaType("the body must be application/json")
+    check_encoding(encoding)
+
+
 @lru_cache(maxsize=256)
 def body_type(content_type: str, encoding: str, *, also: tuple[str, ...] = ()) -> str:
     """Return the media type of a body that is FHIR R4 in UTF-8, not compressed.

@@ -13,6 +13,7 @@ from http import HTTPStatus
 
 from fhirpub.errors import ConfigurationError
 from fhirpub.interactions.patch_forms import FORMS
+from fhirpub.web import webhook_deliveries, webhooks
 from fhirpub.web.base import BaseHandler
 from fhirpub.web.binary import BinaryHandler
 from fhirpub.web.error_mapping import MalformedRequest, MethodNotAllowed, NoSuchAddress
@@ -63,6 +64,7 @@ def routes(services: Services) -> list[Route]:
         Route("GET", "/.well-known/oauth-authorization-server", ServerMetadataHandler),
         Route("GET", "/.well-known/smart-configuration", SmartConfigurationHandler),
         Route("GET", "/fhir/r4/.well-known/smart-configuration", SmartConfigurationHandler),
+        *webhook_routes(),
         Route("GET", "/health/live", LiveHandler),
         Route("GET", "/health/ready", ReadyHandler),
     ]
@@ -82,6 +84,31 @@ def _of_type(name: str) -> list[Route]:
         Route("GET", f"{base}/_history", TypeHistoryHandler, name),
         Route("GET", f"{base}/{{}}/_history", HistoryHandler, name),
         Route("GET", f"{base}/{{}}/_history/{{}}", VersionHandler, name),
+    ]
+
+
+def webhook_routes() -> list[Route]:
+    """Return the URLs of webhooks, which do not depend on what is served."""
+    all_ = f"{webhooks.BASE}/endpoints"
+    one = f"{all_}/{{}}"
+    return [
+        Route("GET", all_, webhooks.EndpointsHandler),
+        Route("POST", all_, webhooks.AddEndpointHandler),
+        Route("GET", one, webhooks.EndpointHandler),
+        Route("PATCH", one, webhooks.ChangeEndpointHandler),
+        Route("DELETE", one, webhooks.EndpointHandler),
+        Route("POST", f"{one}/pause", webhooks.PauseHandler),
+        Route("POST", f"{one}/enable", webhooks.EnableHandler),
+        Route("POST", f"{one}/verify", webhooks.VerifyHandler),
+        Route("POST", f"{one}/test", webhooks.TestHandler),
+        Route("POST", f"{one}/secret:rotate", webhooks.RotateSecretHandler),
+        Route("POST", f"{one}/token:rotate", webhooks.RotateTokenHandler),
+        Route("GET", f"{one}/deliveries", webhook_deliveries.DeliveriesHandler),
+        Route("GET", f"{one}/deliveries/{{}}", webhook_deliveries.DeliveryHandler),
+        Route("GET", f"{one}/events", webhook_deliveries.EventsHandler),
+        Route("POST", f"{one}/replay", webhook_deliveries.ReplayHandler),
+        Route("GET", f"{one}/stats", webhook_deliveries.StatsHandler),
+        Route("GET", f"{webhooks.BASE}/event-types", webhooks.EventTypesHandler),
     ]
 
 

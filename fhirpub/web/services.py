@@ -18,6 +18,9 @@ from fhirpub.web.body_room import BodyRoom
 from fhirpub.web.body_watch import BodyWatch
 from fhirpub.web.rate_limit import RateLimit
 from fhirpub.web.readiness import Readiness
+from fhirpub.webhooks.delivery_log import DeliveryLog
+from fhirpub.webhooks.endpoints import Administration
+from fhirpub.webhooks.sending import Sending
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +37,10 @@ class Services:
     bodies: BodyWatch
     body_room: BodyRoom
     readiness: Readiness
+    endpoints: Administration
+    deliveries: DeliveryLog
+    sending: Sending | None
+    """What relays and sends webhooks in this process, if it is to."""
     statement: tuple[str, bytes]
     """The CapabilityStatement with its ETag."""
     own_resources: Mapping[tuple[str, str], bytes]

@@ -10,8 +10,9 @@ import ssl
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Any, Self
 
 from aiohttp import (
     AddrInfoType,
@@ -43,6 +44,9 @@ _LONGEST_HEADER_BYTES = 8_190
 _MOST_HEADERS = 100
 _MOST_ADDRESSES = 8
 _RESOLVING_THREADS = 32
+_KEPT_SECONDS = 1.0
+"""How long a connection waits for the next message: shorter than servers wait for it."""
+_IDLE_SECONDS = 30.0
 _SECONDS = re.compile("[0-9]{1,9}")
 _LONGEST_DATE = len("Wednesday, 21-Nov-26 10:00:00 GMT")
 _HIDDEN = b"[token]"
@@ -53,12 +57,12 @@ _WISHES: tuple[Wish, ...] = ("disable", "abort-message")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Delivery:
+class Message:
     """One event on its way to one endpoint.
 
     ``body`` is sent byte for byte, at every attempt. ``secrets`` are those that sign, newest
     first; ``number`` counts the attempts from 1; ``sequence`` is the event's place in the
-    endpoint's.
+    endpoint's. Messages of one ``endpoint`` may share a connection; without one each has its own.
     """
 
     url: str
@@ -69,14 +73,15 @@ class Delivery:
     body: bytes = field(repr=False)
     number: int
     sequence: int
+    endpoint: str = ""
 
 
 class Sender:
-    """Sends deliveries; safe to use from many tasks of one event loop. Close it in the end.
+    """Sends messages; safe to use from many tasks of one event loop. Close it in the end.
 
-    Each attempt has a connection of its own, so that nothing is shared between tenants.
-    ``tls`` is for receivers whose authority the machine does not know, ``look_up`` for names that
-    it does not know.
+    Connections are kept for the next message of the same endpoint, for a second (D-411). No two
+    endpoints share one, so that nothing is shared between tenants. ``tls`` is for receivers whose
+    authority the machine does not know, ``look_up`` for names that it does not know.
     """
 
     def __init__(
@@ -94,9 +99,13 @@ class Sender:
         self._clock = clock
         self._tls = tls or ssl.create_default_context()
         self._resolver = _Resolver(look_up)
+        self._lines: dict[tuple[str, str], _Line] = {}
 
     async def close(self) -> None:
-        """Let go of the threads; what they still wait for is given up."""
+        """Close the connections and let go of the threads; what they wait for is given up."""
+        for line in self._lines.values():
+            await line.session.close()
+        self._lines.clear()
         self._resolver.stop()
 
     async def __aenter__(self) -> Self:
@@ -124,19 +133,23 @@ class Sender:
             )
         return target
 
-    async def attempt(self, delivery: Delivery) -> Outcome:
-        """Send a delivery once and return what came of it, whatever the receiver does.
+    async def attempt(self, message: Message) -> Outcome:
+        """Send a message once and return what came of it, whatever the receiver does.
 
         It ends within ``timeout_seconds``, connecting within ``connect_seconds``. An answer counts
-        as soon as its headers are complete; whatever its body does then changes nothing.
+        as soon as its headers are complete; whatever its body does then changes nothing. A
+        connection that an earlier attempt left open and that breaks is a failure like any other:
+        nobody knows whether the receiver has read the message. Raises BadSecret and ValueError
+        for a message that cannot be signed.
         """
         begun = time.monotonic()
-        headers = self._headers(delivery)
+        headers = self._headers(message)
         exchange = _Exchange(self._rules)
+        _current.set(exchange)
         reason: Reason | None = None
         try:
             async with asyncio.timeout(self._seconds):
-                await self._send(delivery, headers, exchange)
+                await self._send(message, headers, exchange)
         except (InvalidContent, ClientError, OSError) as problem:
             reason = None if exchange.status else exchange.reason_of(problem)
         return Outcome(
@@ -146,55 +159,93 @@ class Sender:
             wish=exchange.wish,
             duration=round((time.monotonic() - begun) * 1000),
             dialled=tuple(exchange.dialled),
-            answer=exchange.body.replace(delivery.token.encode(), _HIDDEN)[:MOST_KEPT_BYTES],
+            answer=exchange.body.replace(message.token.encode(), _HIDDEN)[:MOST_KEPT_BYTES],
         )
 
-    async def _send(
-        self, delivery: Delivery, headers: dict[str, str], exchange: _Exchange
-    ) -> None:
-        # Judged once more: the operator's rules may have changed since it was registered.
-        exchange.target = self._rules.target(delivery.url)
+    async def _send(self, message: Message, headers: dict[str, str], exchange: _Exchange) -> None:
+        line = await self._line(message)
+        line.under_way += 1
+        exchange.target = line.target
+        try:
+            async with line.session.post(
+                line.url, data=message.body, headers=headers, allow_redirects=False
+            ) as answer:
+                exchange.take_headers(answer, self._clock())
+                await exchange.take_body(answer)
+        finally:
+            line.under_way -= 1
+            line.used = time.monotonic()
+            if not message.endpoint:
+                await line.session.close()
+
+    async def _line(self, message: Message) -> _Line:
+        """Return the connections to an endpoint. Raises InvalidContent for a URL that is refused.
+
+        The URL is judged once more: the operator's rules may have changed since it was registered.
+        """
+        key = (message.endpoint, message.url)
+        line = self._lines.get(key)
+        if line is None:
+            target = self._rules.target(message.url)
+            line = _Line(target, URL(target.url, encoded=True), self._session(message.endpoint))
+            if message.endpoint:
+                self._lines[key] = line
+            await self._close_idle()
+        return line
+
+    def _session(self, endpoint: str) -> ClientSession:
+        keep: dict[str, Any] = {"keepalive_timeout": _KEPT_SECONDS}
         connector = TCPConnector(
             resolver=self._resolver,
-            socket_factory=exchange.open_socket,
+            socket_factory=lambda found: _current.get().open_socket(found),
             ssl=self._tls,
             use_dns_cache=False,
-            force_close=True,
+            limit=0,
             timeout_ceil_threshold=math.inf,
+            **(keep if endpoint else {"force_close": True}),
         )
-        async with (
-            ClientSession(
-                connector=connector,
-                cookie_jar=DummyCookieJar(),
-                trust_env=False,
-                auto_decompress=False,
-                timeout=ClientTimeout(total=None, connect=self._connect_seconds),
-                max_line_size=_LONGEST_HEADER_BYTES,
-                max_field_size=_LONGEST_HEADER_BYTES,
-                max_headers=_MOST_HEADERS,
-            ) as session,
-            session.post(
-                URL(exchange.target.url, encoded=True),
-                data=delivery.body,
-                headers=headers,
-                allow_redirects=False,
-            ) as answer,
-        ):
-            exchange.take_headers(answer, self._clock())
-            await exchange.take_body(answer)
+        return ClientSession(
+            connector=connector,
+            cookie_jar=DummyCookieJar(),
+            trust_env=False,
+            auto_decompress=False,
+            timeout=ClientTimeout(total=None, connect=self._connect_seconds),
+            max_line_size=_LONGEST_HEADER_BYTES,
+            max_field_size=_LONGEST_HEADER_BYTES,
+            max_headers=_MOST_HEADERS,
+        )
 
-    def _headers(self, delivery: Delivery) -> dict[str, str]:
+    async def _close_idle(self) -> None:
+        before = time.monotonic() - _IDLE_SECONDS
+        idle = [
+            key for key, line in self._lines.items() if not line.under_way and line.used < before
+        ]
+        for line in [self._lines.pop(key) for key in idle]:
+            await line.session.close()
+
+    def _headers(self, message: Message) -> dict[str, str]:
         now = self._clock() // 1000
         return {
             "Content-Type": "application/json",
             "User-Agent": self._agent,
             "Accept-Encoding": "identity",
-            "Authorization": f"Bearer {delivery.token}",
-            "X-Webhook-Event": delivery.event_type,
-            "X-Webhook-Attempt": str(delivery.number),
-            "X-Webhook-Sequence": str(delivery.sequence),
-            **signed_headers(delivery.event_id, now, delivery.body, secrets=delivery.secrets),
+            "Authorization": f"Bearer {message.token}",
+            "X-Webhook-Event": message.event_type,
+            "X-Webhook-Attempt": str(message.number),
+            "X-Webhook-Sequence": str(message.sequence),
+            **signed_headers(message.event_id, now, message.body, secrets=message.secrets),
         }
+
+
+@dataclass(slots=True)
+class _Line:
+    """The connections to one endpoint, and when the last of them was used."""
+
+    target: Target
+    url: URL
+    session: ClientSession
+    under_way: int = 0
+    used: float = field(default_factory=time.monotonic)
 
 
 class _BlockedAddress(OSError):
@@ -257,20 +308,33 @@ class _Exchange:
         return "E_RESET" if isinstance(problem, ConnectionResetError) else "E_CONNECT"
 
 
+_current: ContextVar[_Exchange] = ContextVar("exchange")
+"""The attempt that a connection is opened for: the connector itself does not know it."""
+
+
 class _Resolver(AbstractResolver):
-    """Looks names up in threads of its own: what hangs there must not hold up anything else."""
+    """Looks names up in threads of its own: what hangs there must not hold up anything else.
+
+    A name that is being looked up has one thread, however many wait for it.
+    """
 
     def __init__(self, look_up: LookUp) -> None:
         self._look_up = look_up
         self._threads = ThreadPoolExecutor(_RESOLVING_THREADS, "webhook-names")
+        self._under_way: dict[tuple[str, int, int], asyncio.Future[Sequence[AddrInfoType]]] = {}
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
-        loop = asyncio.get_running_loop()
-        found = await loop.run_in_executor(
-            self._threads, self._look_up, host, port, family, socket.SOCK_STREAM
-        )
+        key = (host, port, family)
+        search = self._under_way.get(key)
+        if search is None:
+            search = asyncio.get_running_loop().run_in_executor(
+                self._threads, self._look_up, host, port, family, socket.SOCK_STREAM
+            )
+            self._under_way[key] = search
+            search.add_done_callback(lambda done: self._forget(key, done))
+        found = await asyncio.shield(search)
         return [
             ResolveResult(
                 hostname=host,
@@ -282,6 +346,13 @@ class _Resolver(AbstractResolver):
             )
             for kind, _type, protocol, _name, place in found[:_MOST_ADDRESSES]
         ]
+
+    def _forget(
+        self, key: tuple[str, int, int], done: asyncio.Future[Sequence[AddrInfoType]]
+    ) -> None:
+        del self._under_way[key]
+        if not done.cancelled():
+            done.exception()  # all who waited may have gone: nobody else takes it
 
     def stop(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)

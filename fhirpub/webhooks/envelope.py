@@ -28,15 +28,17 @@ class WebhookEvent:
 
     ``id`` and ``transaction_id`` are of ``[A-Za-z0-9_]{1,64}``, ``type`` is
     ``<composition_type>.<action>``, ``time`` in milliseconds UTC is that of the version. ``ids``
-    names the version, ``details`` is what the type of the resource tells of it.
+    names the version, ``details`` is what the type of the resource tells of it. ``resource`` is
+    ``Type/id``, empty for what is told of no resource.
     """
 
     id: str
     transaction_id: str
     type: str
     time: int
-    ids: Mapping[str, str]
+    ids: Mapping[str, Any]
     details: Mapping[str, Any]
+    resource: str = ""
 
     def body(self, *, sequence: int, payload: Payload = "standard") -> bytes:
         """Return the body for one endpoint, the same bytes whenever it is asked for."""
@@ -77,6 +79,7 @@ def events_of(version: Version, *, fhir_url: str) -> tuple[WebhookEvent, ...]:
             type=stored["type"],
             time=version.updated,
             ids=ids,
+            resource=f"{version.type}/{version.id}",
             details={
                 name: value
                 for name, value in stored["data"].items()

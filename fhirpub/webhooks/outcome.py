@@ -9,12 +9,16 @@ Reason = Literal[
     "E_BLOCKED_ADDRESS",
     "E_CONNECT",
     "E_DNS",
+    "E_INTERNAL",
     "E_MALFORMED",
     "E_RESET",
     "E_TIMEOUT",
     "E_TLS",
 ]
-"""Why there is no answer. All refused addresses have one reason, which tells nothing of them."""
+"""Why there is no answer. All refused addresses have one reason, which tells nothing of them.
+
+``E_INTERNAL``: we could not send it; the receiver was not asked.
+"""
 
 Wish = Literal["disable", "abort-message"]
 """What a receiver asks for in the header ``webhook-delivery``."""
@@ -25,7 +29,8 @@ class Outcome:
     """One attempt: a ``reason``, or the ``status`` of an answer whose headers were complete.
 
     ``retry_after`` is in seconds from the answer on, None if the receiver named no time.
-    ``dialled`` are the addresses that were tried, in order; ``duration`` in milliseconds covers
+    ``dialled`` are the addresses that were tried, in order, none if a
+    connection was open already; ``duration`` in milliseconds covers
     the whole exchange. ``answer`` is how the body begins, at most 4 KiB, without the endpoint's
     token.
     """

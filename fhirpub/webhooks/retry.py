@@ -80,13 +80,31 @@ def _throttled(outcome: Outcome, schedule: Schedule, now: int) -> int:
 
 # The breaker: a receiver that fails is not asked for a while. That uses up no attempts.
 
-_FAILURES_IN_A_ROW = 10
-_FEWEST_JUDGED = 10
-_SHARE_OF_FAILURES = 0.7
 _BUCKET_MS = 30_000
 _BUCKETS = 10  # five minutes
-_OPEN_MS = 30_000
-_LONGEST_OPEN_MS = 900_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How much failing is too much.
+
+    A breaker opens after so many failures ``in_a_row``, or when so large a ``share`` of at least
+    ``judged`` attempts of the last five minutes failed; for ``open_seconds``, and after each probe
+    that fails twice as long, up to ``open_seconds_max``. An endpoint is failing after so many
+    hours without success, and given up after more of them and ``given_up_failures``.
+    """
+
+    in_a_row: int = 10
+    judged: int = 10
+    share: float = 0.7
+    open_seconds: float = 30.0
+    open_seconds_max: float = 900.0
+    failing_hours: float = 24.0
+    given_up_hours: float = 120.0
+    given_up_failures: int = 20
+
+
+USUAL = Patience()
 
 BreakerState = Literal["closed", "open", "half-open"]
 
@@ -109,47 +127,51 @@ class _Bucket:
 class Breaker:
     """Whether an endpoint may be tried. Each method returns the next breaker.
 
-    It opens after 10 failures in a row, or when 70 % of at least 10 attempts of the last five
-    minutes failed. It stays open for 30 seconds, and after each probe that fails twice as long, up
-    to 15 minutes.
+    ``patience`` says when it opens, and for how long.
     """
 
     state: BreakerState = "closed"
     in_a_row: int = 0
     until: int = 0
-    open_for: int = _OPEN_MS
+    open_for: int = 0
     recent: tuple[_Bucket, ...] = ()
 
     def allows(self, now: int) -> bool:
         """Tell whether an attempt may begin; unless closed, only after :meth:`probing`."""
         return self.state == "closed" or now >= self.until
 
-    def probing(self, now: int) -> Breaker:
-        """Take the one probe. If it never ends, the next may begin 30 seconds later."""
+    def probing(self, now: int, patience: Patience = USUAL) -> Breaker:
+        """Take the one probe. If it never ends, the next may begin ``open_seconds`` later."""
         if self.state == "closed":
             return self
-        return replace(self, state="half-open", until=now + _OPEN_MS)
+        return replace(self, state="half-open", until=now + _ms(patience.open_seconds))
 
-    def after(self, *, delivered: bool, now: int) -> Breaker:
+    def after(self, *, delivered: bool, now: int, patience: Patience = USUAL) -> Breaker:
         """Count an attempt. One that began before the breaker opened can close, not prolong it."""
         if self.state == "open" and not delivered:
             return self
         if self.state == "half-open" and not delivered:
-            open_for = min(self.open_for * 2, _LONGEST_OPEN_MS)
+            open_for = min(self.open_for * 2, _ms(patience.open_seconds_max))
             return replace(self, state="open", until=now + open_for, open_for=open_for)
         if self.state != "closed":
             return Breaker()
         in_a_row = 0 if delivered else self.in_a_row + 1
         recent = _counted(self.recent, delivered=delivered, now=now)
-        if not delivered and (in_a_row >= _FAILURES_IN_A_ROW or _mostly_failed(recent)):
-            return Breaker(state="open", until=now + _OPEN_MS)
+        too_many = in_a_row >= patience.in_a_row or _mostly_failed(recent, patience)
+        if not delivered and too_many:
+            open_for = _ms(patience.open_seconds)
+            return Breaker(state="open", until=now + open_for, open_for=open_for)
         return replace(self, in_a_row=in_a_row, recent=recent)
 
 
-def _mostly_failed(recent: tuple[_Bucket, ...]) -> bool:
+def _ms(seconds: float) -> int:
+    return round(seconds * 1000)
+
+
+def _mostly_failed(recent: tuple[_Bucket, ...], patience: Patience) -> bool:
     failed = sum(each.failed for each in recent)
     judged = failed + sum(each.delivered for each in recent)
-    return judged >= _FEWEST_JUDGED and failed >= _SHARE_OF_FAILURES * judged
+    return judged >= patience.judged and failed >= patience.share * judged
 
 
 def _counted(recent: tuple[_Bucket, ...], *, delivered: bool, now: int) -> tuple[_Bucket, ...]:
@@ -161,9 +183,7 @@ def _counted(recent: tuple[_Bucket, ...], *, delivered: bool, now: int) -> tuple
 
 # Giving up an endpoint.
 
-_FAILING_MS = 24 * 3_600_000
-_DISABLED_MS = 120 * 3_600_000
-_FEWEST_FAILURES = 20
+_HOUR_MS = 3_600_000
 
 Health = Literal["good", "failing", "given-up"]
 
@@ -181,12 +201,13 @@ class Streak:
             return Streak()
         return Streak(self.failures + 1, self.since if self.failures else now)
 
-    def health(self, now: int) -> Health:
-        """Return ``failing`` after 24 hours of failures, ``given-up`` after 120 with at least 20.
+    def health(self, now: int, patience: Patience = USUAL) -> Health:
+        """Return ``failing`` or ``given-up`` after so many hours of failures, or ``good``.
 
         To be asked after every failure, not only when a delivery has used up its attempts.
         """
-        lasted = now - self.since if self.failures else 0
-        if lasted >= _DISABLED_MS and self.failures >= _FEWEST_FAILURES:
+        lasted = (now - self.since) / _HOUR_MS if self.failures else 0.0
+        enough = self.failures >= patience.given_up_failures
+        if lasted >= patience.given_up_hours and enough:
             return "given-up"
-        return "failing" if lasted >= _FAILING_MS else "good"
+        return "failing" if lasted >= patience.failing_hours else "good"

@@ -19,6 +19,7 @@ def test_a_fresh_folder_is_fine(run: Any) -> None:
         "configuration",
         "plugins",
         "store",
+        "webhooks",
         "schemas",
     ]
     assert {each["level"] for each in findings} == {"ok"}
@@ -27,7 +28,7 @@ def test_a_fresh_folder_is_fine(run: Any) -> None:
 def test_people_get_one_line_for_each_finding(run: Any) -> None:
     lines = run("check").stdout.splitlines()
 
-    assert len(lines) == 4
+    assert len(lines) == 5
     assert lines[0] == "ok       configuration  built-in defaults"
 
 

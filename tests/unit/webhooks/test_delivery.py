@@ -18,14 +18,14 @@ from fhirpub.config import WebhooksConfig
 from fhirpub.errors import InvalidContent
 from fhirpub.testing.clock import HandClock
 from fhirpub.testing.receiver import Certificate, Misbehaviour, Receiver, Reply
-from fhirpub.webhooks.delivery import Delivery, Sender
+from fhirpub.webhooks.delivery import Message, Sender
 from fhirpub.webhooks.outcome import Outcome, Reason
 from fhirpub.webhooks.signing import BadSecret, NotVerified, new_secret, verify
 
 TOTAL_SECONDS = 0.6
 LONGEST_SECONDS = TOTAL_SECONDS + 0.5
 BODY = b'{"event_id":"evt_1"}'
-DELIVERY = Delivery(
+MESSAGE = Message(
     url="",
     token="the-token",
     secrets=(new_secret(), new_secret()),
@@ -65,7 +65,7 @@ def receiver() -> Iterator[Receiver]:
 async def sent(sender: Sender, receiver: Receiver, *replies: Reply) -> Outcome:
     if replies:
         receiver.answer(*replies)
-    return await sender.attempt(replace(DELIVERY, url=receiver.url))
+    return await sender.attempt(replace(MESSAGE, url=receiver.url))
 
 
 async def test_a_receiver_gets_the_body_and_what_proves_it(
@@ -76,7 +76,7 @@ async def test_a_receiver_gets_the_body_and_what_proves_it(
     (received,) = receiver.received
     assert (received.method, received.path, received.body) == ("POST", "/webhook", BODY)
     assert {name: received.headers.get(name) for name in EXPECTED} == EXPECTED
-    for secret in DELIVERY.secrets:
+    for secret in MESSAGE.secrets:
         verify(received.headers, received.body, secret, now=clock() / 1000)
     assert (outcome.delivered, outcome.status, outcome.reason) == (True, 204, None)
     assert outcome.dialled == ("127.0.0.1",)
@@ -101,7 +101,7 @@ async def test_a_later_attempt_differs_only_in_number_time_and_signatures(
 ) -> None:
     await sent(sender, receiver)
     clock.forward(seconds=400)
-    await sender.attempt(replace(DELIVERY, url=receiver.url, number=4))
+    await sender.attempt(replace(MESSAGE, url=receiver.url, number=4))
 
     first, second = receiver.received
     changed = {name for name in first.headers if first.headers[name] != second.headers[name]}
@@ -109,9 +109,9 @@ async def test_a_later_attempt_differs_only_in_number_time_and_signatures(
     assert changed == {
         *("x-webhook-attempt", "webhook-timestamp", "webhook-signature", "x-webhook-signature")
     }
-    verify(second.headers, second.body, DELIVERY.secrets, now=clock() / 1000)
+    verify(second.headers, second.body, MESSAGE.secrets, now=clock() / 1000)
     with pytest.raises(NotVerified):
-        verify(first.headers, first.body, DELIVERY.secrets, now=clock() / 1000)
+        verify(first.headers, first.body, MESSAGE.secrets, now=clock() / 1000)
 
 
 @pytest.mark.parametrize(
@@ -246,7 +246,7 @@ async def test_where_nobody_listens_is_a_failed_connection(sender: Sender) -> No
         unused.bind(("127.0.0.1", 0))
         port = unused.getsockname()[1]
 
-        outcome = await sender.attempt(replace(DELIVERY, url=f"http://127.0.0.1:{port}/"))
+        outcome = await sender.attempt(replace(MESSAGE, url=f"http://127.0.0.1:{port}/"))
 
     assert (outcome.reason, outcome.dialled) == ("E_CONNECT", ("127.0.0.1",))
 
@@ -262,7 +262,7 @@ async def test_a_connection_that_nobody_takes_ends_in_time() -> None:
             each.connect_ex(("127.0.0.1", port))
 
         async with Sender(IMPATIENT, clock=HandClock()) as sender:
-            outcome = await sender.attempt(replace(DELIVERY, url=f"http://127.0.0.1:{port}/"))
+            outcome = await sender.attempt(replace(MESSAGE, url=f"http://127.0.0.1:{port}/"))
         for each in taken:
             each.close()
 
@@ -271,14 +271,14 @@ async def test_a_connection_that_nobody_takes_ends_in_time() -> None:
 
 
 async def test_a_name_that_does_not_exist_has_its_reason(sender: Sender) -> None:
-    outcome = await sender.attempt(replace(DELIVERY, url="https://nowhere.invalid/"))
+    outcome = await sender.attempt(replace(MESSAGE, url="https://nowhere.invalid/"))
 
     assert (outcome.reason, outcome.dialled) == ("E_DNS", ())
 
 
 async def test_a_secret_that_cannot_sign_is_no_fault_of_the_receiver(sender: Sender) -> None:
     with pytest.raises(BadSecret):
-        await sender.attempt(replace(DELIVERY, url="https://a.example/", secrets=("whsec_",)))
+        await sender.attempt(replace(MESSAGE, url="https://a.example/", secrets=("whsec_",)))
 
 
 # TLS
@@ -319,7 +319,7 @@ async def test_a_receiver_that_does_not_speak_tls_has_its_reason(sender: Sender)
     server = await asyncio.start_server(refuse, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
 
-    outcome = await sender.attempt(replace(DELIVERY, url=f"https://127.0.0.1:{port}/"))
+    outcome = await sender.attempt(replace(MESSAGE, url=f"https://127.0.0.1:{port}/"))
     server.close()
 
     assert outcome.reason == "E_TLS"
@@ -363,7 +363,7 @@ async def test_a_name_that_leads_inside_is_not_dialled(
 ) -> None:
     names.answers = [[address]]
 
-    outcome = await strict.attempt(replace(DELIVERY, url="https://hooks.test/"))
+    outcome = await strict.attempt(replace(MESSAGE, url="https://hooks.test/"))
 
     assert (outcome.reason, outcome.dialled) == ("E_BLOCKED_ADDRESS", ())
 
@@ -372,7 +372,7 @@ async def test_a_name_that_leads_inside_is_not_dialled(
 async def test_an_address_in_the_url_is_refused_too(strict: Sender, address: str) -> None:
     host = f"[{address}]" if ":" in address else address
 
-    outcome = await strict.attempt(replace(DELIVERY, url=f"https://{host}/"))
+    outcome = await strict.attempt(replace(MESSAGE, url=f"https://{host}/"))
 
     assert (outcome.reason, outcome.dialled) == ("E_BLOCKED_ADDRESS", ())
 
@@ -383,7 +383,7 @@ async def test_open_and_closed_ports_of_refused_addresses_look_the_same(
     names.answers = [["127.0.0.1"]]
 
     outcomes = [
-        await strict.attempt(replace(DELIVERY, url=f"https://hooks.test:{port}/"))
+        await strict.attempt(replace(MESSAGE, url=f"https://hooks.test:{port}/"))
         for port in (receiver.port, 443)
     ]
 
@@ -397,14 +397,14 @@ async def test_a_name_that_leads_elsewhere_after_registration_is_refused(
     names.answers = [["93.184.215.14"], ["127.0.0.1"]]
 
     target = await strict.target("https://hooks.test/")
-    outcome = await strict.attempt(replace(DELIVERY, url=target.url))
+    outcome = await strict.attempt(replace(MESSAGE, url=target.url))
 
     assert outcome.reason == "E_BLOCKED_ADDRESS"
 
 
 async def test_refused_addresses_are_skipped(names: Names, receiver: Receiver) -> None:
     names.answers = [["10.0.0.1", "127.0.0.1"]]
-    delivery = replace(DELIVERY, url=f"http://hooks.test:{receiver.port}/")
+    delivery = replace(MESSAGE, url=f"http://hooks.test:{receiver.port}/")
 
     async with Sender(SETTINGS, clock=HandClock(), look_up=names) as sender:
         outcome = await sender.attempt(delivery)
@@ -444,7 +444,7 @@ async def test_a_name_server_that_never_answers_is_not_waited_for() -> None:
         return []
 
     async with Sender(IMPATIENT, clock=HandClock(), look_up=hang) as sender:
-        outcome = await sender.attempt(replace(DELIVERY, url="https://slow.test/"))
+        outcome = await sender.attempt(replace(MESSAGE, url="https://slow.test/"))
         given_up.set()
 
     assert outcome.reason == "E_TIMEOUT"

@@ -1,0 +1,208 @@
+"""How fast webhooks are: ``python -m bench.webhooks [sqlite|mongodb URL]``.
+
+Commits are inserts into the store, in the process that relays and sends; the receiver is a process
+of its own. Three questions: how long from a commit to the receiver's 204, how many deliveries a
+second at most, and what a dead and a dripping endpoint do to a hundred others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from fhirpub.app import opened_store
+from fhirpub.clock import now_ms
+from fhirpub.config import Config, StorageConfig, WebhooksConfig
+from fhirpub.fhir.strict_json import dumps
+from fhirpub.logs import configure
+from fhirpub.storage.contract import Version
+from fhirpub.storage.store import Store
+from fhirpub.storage.webhook_contract import Endpoint, EndpointSecret
+from fhirpub.webhooks.delivery import Sender
+from fhirpub.webhooks.envelope import event_id
+from fhirpub.webhooks.sealing import Seal
+from fhirpub.webhooks.sending import Sending
+from fhirpub.webhooks.signing import new_secret
+
+TENANT = str(uuid.uuid4())
+SEAL = Seal([b"k" * 32])
+SETTINGS = WebhooksConfig(allow_networks=["127.0.0.1/32"], rate_per_endpoint=100_000.0)
+DATA = {
+    "identifier": {"system": "https://lab.example/reports", "value": "2026-0001"},
+    "status": "final",
+}
+
+
+@dataclass
+class Bench:
+    """A store, who sends, and when what was committed."""
+
+    store: Store
+    sending: Sending
+    port: int
+    committed: dict[str, int]
+
+    async def endpoint(self, path: str, *, tenant: str = TENANT) -> None:
+        name = str(uuid.uuid4())
+        endpoint = Endpoint(
+            id=name,
+            tenant=tenant,
+            url=f"http://127.0.0.1:{self.port}{path}",
+            created=now_ms(),
+            secrets=(EndpointSecret(SEAL.seal(new_secret(), endpoint=name, purpose="secret")),),
+            token=SEAL.seal("t" * 40, endpoint=name, purpose="token"),
+        )
+        await self.store.put_endpoint(tenant, endpoint)
+
+    async def commit(self, *, tenant: str = TENANT) -> None:
+        resource = str(uuid.uuid4())
+        stored = f"{resource}.1.1"
+        events = [{"id": stored, "type": "diagnostic_report.created", "data": DATA}]
+        version = Version(
+            id=resource,
+            version=1,
+            type="DiagnosticReport",
+            system="urn:s",
+            value=resource,
+            status="final",
+            created=now_ms(),
+            updated=now_ms(),
+            body=b"{}",
+            events=dumps(events),
+        )
+        await self.store.add(tenant, version)
+        self.committed[event_id(stored)] = time.monotonic_ns()
+        self.sending.ring()
+
+    async def commits(self, rate: float, seconds: float, tenants: Sequence[str]) -> None:
+        """Commit at a steady rate."""
+        begun, tasks = time.monotonic(), []
+        for number in range(round(rate * seconds)):
+            await asyncio.sleep(max(0.0, begun + number / rate - time.monotonic()))
+            tasks.append(asyncio.create_task(self.commit(tenant=tenants[number % len(tenants)])))
+        await asyncio.gather(*tasks)
+
+
+@asynccontextmanager
+async def bench(url: str, file: Path, **settings: float) -> AsyncGenerator[Bench, None]:
+    config = Config(webhooks=replace(SETTINGS, **settings), storage=StorageConfig(url=url))  # type: ignore[arg-type]
+    command = [sys.executable, "-m", "bench.webhook_receiver", str(file)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as receiver:
+        assert receiver.stdout is not None
+        port = int(receiver.stdout.readline())
+        async with (
+            opened_store(config) as store,
+            Sender(config.webhooks, clock=now_ms) as sender,
+        ):
+            sending = Sending(store, config=config, seal=SEAL, clock=now_ms, sender=sender)
+            one = Bench(store, sending, port, {})
+            yield one
+        receiver.terminate()
+        receiver.wait()
+
+
+def received(file: Path, *, path: str = "/") -> dict[str, int]:
+    """Return when each event was answered first."""
+    found: dict[str, int] = {}
+    for line in file.read_text().splitlines():
+        name, where, at = line.split()
+        if where.startswith(path):
+            found.setdefault(name, int(at))
+    return found
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    return sorted(values)[min(len(values) - 1, int(share * len(values)))] if values else -1.0
+
+
+def tell_latency(name: str, one: Bench, answered: dict[str, int]) -> None:
+    waits = [(answered[each] - at) / 1e6 for each, at in one.committed.items() if each in answered]
+    missing = len(one.committed) - len(waits)
+    told = " ".join(f"p{round(100 * p)} {percentile(waits, p):.1f} ms" for p in (0.5, 0.95, 0.99))
+    print(f"{name}: {len(waits)} answered, {missing} missing, {told}")
+
+
+async def latency(url: str, folder: Path, rate: float) -> None:
+    file = folder / f"latency-{rate}"
+    async with bench(url, file) as one:
+        await one.endpoint("/")
+        async with one.sending.running():
+            await asyncio.sleep(1.0)
+            one.committed.clear()
+            await one.commits(rate, 10.0, [TENANT])
+            await asyncio.sleep(1.0)
+    tell_latency(f"commit to 204 at {rate:.0f}/s", one, received(file))
+
+
+async def sustained(url: str, folder: Path, endpoints: int, events: int) -> None:
+    file = folder / "sustained"
+    async with bench(url, file) as one:
+        for number in range(endpoints):
+            await one.endpoint(f"/{number}")
+        for _ in range(events // 100):
+            await asyncio.gather(*(one.commit() for _ in range(100)))
+        begun, cpu = time.monotonic(), time.process_time()
+        async with one.sending.running():
+            names = [each.id for each in await one.store.all_endpoints()]
+            while True:
+                counts = [await one.store.count_deliveries(TENANT, each) for each in names]
+                if sum(each.get("delivered", 0) for each in counts) >= events * endpoints:
+                    break
+                await asyncio.sleep(0.5)
+        seconds, cpu = time.monotonic() - begun, time.process_time() - cpu
+    number = events * endpoints
+    print(f"sustained: {number} deliveries to {endpoints} endpoints in {seconds:.1f} s, "
+          f"{number / seconds:.0f}/s, {1000 * cpu / number:.2f} ms of CPU each")  # fmt: skip
+
+
+async def neighbours(url: str, folder: Path, *, bad: Sequence[str]) -> None:
+    file = folder / f"neighbours-{len(bad)}"
+    async with bench(url, file) as one:
+        tenants = [str(uuid.uuid4()) for _ in range(100)]
+        for number, tenant in enumerate(tenants):
+            await one.endpoint(f"/{number}", tenant=tenant)
+        for number, path in enumerate(bad):
+            await one.endpoint(path, tenant=tenants[number])
+        async with one.sending.running():
+            await asyncio.sleep(1.5)
+            one.committed.clear()
+            await one.commits(100.0, 20.0, tenants)
+            await asyncio.sleep(1.0)
+    good = {each: at for each, at in received(file).items() if each in one.committed}
+    tell_latency(f"100 endpoints and {len(bad)} bad ones", one, good)
+
+
+async def run(url: str, folder: Path, wanted: Sequence[str]) -> None:
+    made = (url or "sqlite:///{folder}/{name}.db").format
+
+    def store(name: str) -> str:
+        return made(folder=folder, name=f"{name}{os.getpid()}")
+
+    if "latency" in wanted:
+        await latency(store("latency50"), folder, 50.0)
+        await latency(store("latency200"), folder, 200.0)
+    if "sustained" in wanted:
+        await sustained(store("sustained"), folder, 20, 1000)
+    if "neighbours" in wanted:
+        await neighbours(store("alone"), folder, bad=())
+        await neighbours(store("bad"), folder, bad=("/dead", "/drip"))
+
+
+if __name__ == "__main__":
+    configure(level="error", form="text")
+    with tempfile.TemporaryDirectory() as name:
+        arguments = sys.argv[1:]
+        urls = [each for each in arguments if ":" in each]
+        words = [each for each in arguments if ":" not in each]
+        asyncio.run(
+            run("".join(urls), Path(name), words or ("latency", "sustained", "neighbours"))
+        )

@@ -1,0 +1,199 @@
+"""``fhirpub deliveries``: what was sent to endpoints, what came back, and sending it again."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import click
+
+from fhirpub.app import Administering, administering
+from fhirpub.cli.endpoint import endpoint_of_any
+from fhirpub.cli.moments import Moment
+from fhirpub.cli.options import with_config, with_json
+from fhirpub.cli.printing import Record, print_json, print_record, print_table
+from fhirpub.clock import now_ms
+from fhirpub.config import Config
+from fhirpub.errors import NoSuchRecord
+from fhirpub.storage.webhook_contract import Endpoint
+from fhirpub.webhooks import presenting
+from fhirpub.webhooks.delivery_log import SHOWN_STATES, ShownState, Wanted
+
+_of_endpoint = click.option(
+    "--endpoint", "endpoint_id", metavar="ID", help="Only those to this endpoint."
+)
+_of_tenant = click.option("--tenant", "tenant_id", metavar="ID", help="Only those of this tenant.")
+
+
+@click.group()
+def deliveries() -> None:
+    """List what was sent to endpoints, show each attempt, and send again."""
+
+
+@deliveries.command(name="list")
+@click.option("--state", type=click.Choice(SHOWN_STATES), help="Only those in this state.")
+@_of_endpoint
+@_of_tenant
+@click.option(
+    "--limit", type=click.IntRange(1, 1_000), default=20, help="So many of each endpoint."
+)
+@with_config
+@with_json
+def list_(
+    state: ShownState | None,
+    endpoint_id: str | None,
+    tenant_id: str | None,
+    limit: int,
+    config: Config,
+    *,
+    as_json: bool,
+) -> None:
+    """List deliveries of each endpoint, newest first."""
+
+    async def found() -> list[Record]:
+        async with administering(config) as open_:
+            records: list[Record] = []
+            for each in await _endpoints(open_, endpoint_id, tenant_id):
+                page = await open_.deliveries.latest(each, Wanted(), state=state, limit=limit)
+                now = now_ms()
+                records += [
+                    {"endpoint": each.id, **presenting.delivery_record(one, each, now=now)}
+                    for one in page.deliveries
+                ]
+            return records
+
+    records = asyncio.run(found())
+    shown = records if as_json else [_row(each) for each in records]
+    print_table(shown, as_json=as_json, empty="No deliveries.")
+
+
+@deliveries.command()
+@click.argument("event_id", metavar="ID")
+@_of_endpoint
+@with_config
+@with_json
+def show(event_id: str, endpoint_id: str | None, config: Config, *, as_json: bool) -> None:
+    """Show an event's deliveries: when each attempt was, what came back, why it failed."""
+
+    async def found() -> list[dict[str, Any]]:
+        async with administering(config) as open_:
+            records = []
+            for each in await _endpoints(open_, endpoint_id, None):
+                one = await open_.deliveries.one(each, event_id)
+                if one is not None:
+                    shown = presenting.whole_delivery_record(one, each, now=now_ms())
+                    records.append({"endpoint": each.id, **shown, "body": one.body.decode()})
+            return records
+
+    records = asyncio.run(found())
+    if not records:
+        raise NoSuchRecord("delivery", event_id)
+    if as_json:
+        print_json(records)
+        return
+    for record in records:
+        attempts = record.pop("attempts")
+        print_record("Delivery.", record, as_json=False)
+        print_table([_attempt_row(each) for each in attempts], as_json=False, empty="Not tried.")
+
+
+@deliveries.command(
+    epilog="""\b
+Examples:
+  fhirpub deliveries replay evt_0b8f…_1_1
+  fhirpub deliveries replay --since 24h --endpoint 5f0c… --dead
+  fhirpub deliveries replay --since 2026-11-21T10:00:00Z --until 2026-11-21T12:00:00Z
+"""
+)
+@click.argument("event_ids", metavar="[ID]…", nargs=-1)
+@click.option("--since", type=Moment(), metavar="T", help="Those made since, such as 24h.")
+@click.option("--until", type=Moment(), metavar="T", help="Those made before.")
+@click.option("--dead", is_flag=True, help="Only those that were given up.")
+@_of_endpoint
+@_of_tenant
+@with_config
+@with_json
+def replay(  # noqa: PLR0913 - the options of a command
+    event_ids: tuple[str, ...],
+    since: int | None,
+    until: int | None,
+    endpoint_id: str | None,
+    tenant_id: str | None,
+    config: Config,
+    *,
+    dead: bool,
+    as_json: bool,
+) -> None:
+    """Send again: those named, or all of a time, or those that were given up.
+
+    They keep their places and get all attempts anew. A receiver knows them by their ids.
+    """
+    if not (event_ids or since is not None or until is not None or dead):
+        raise click.UsageError("name events, or --since, --until or --dead")
+    wanted = Wanted(
+        event_ids=frozenset(event_ids) if event_ids else None,
+        since=since,
+        until=until,
+        states=frozenset({"dead"}) if dead else frozenset(),
+    )
+
+    async def replayed() -> int:
+        async with administering(config) as open_:
+            chosen = await _endpoints(open_, endpoint_id, tenant_id)
+            return sum([await _replay(open_, each, wanted) for each in chosen])
+
+    print_record("To be sent again.", {"reopened": asyncio.run(replayed())}, as_json=as_json)
+
+
+async def _replay(open_: Administering, endpoint: Endpoint, wanted: Wanted) -> int:
+    if endpoint.state == "deleted":
+        return 0
+    reopened = 0
+    following: int | None = wanted.from_sequence
+    while True:
+        page = await open_.deliveries.replay(endpoint, replace(wanted, from_sequence=following))
+        reopened += page.reopened
+        following = page.following
+        if sys.stderr.isatty():
+            click.echo(f"\r{endpoint.id}: {reopened}", err=True, nl=following is None)
+        if following is None:
+            return reopened
+
+
+async def _endpoints(
+    open_: Administering, endpoint_id: str | None, tenant_id: str | None
+) -> Sequence[Endpoint]:
+    """Return the endpoints that are meant, deleted ones too."""
+    if endpoint_id is not None:
+        return [await endpoint_of_any(open_, endpoint_id)]
+    tenants = [each.id for each in await open_.store.tenants()]
+    wanted = [each for each in tenants if tenant_id in (None, each)]
+    return [one for each in wanted for one in await open_.store.endpoints(each)]
+
+
+def _row(record: Record) -> Record:
+    attempts = record["attempts"]
+    return {
+        "event_id": record["event_id"],
+        "event_type": record["event_type"],
+        "endpoint": record["endpoint"],
+        "sequence": record["sequence"],
+        "status": record["status"],
+        "created": record["created"],
+        "attempts": attempts[-1]["number"] if attempts else 0,
+        "why": attempts[-1]["why"] if attempts else "",
+    }
+
+
+def _attempt_row(attempt: dict[str, Any]) -> Record:
+    return {
+        "attempt": attempt["number"],
+        "begun": attempt["begun"],
+        "milliseconds": attempt.get("milliseconds"),
+        "status": attempt.get("status"),
+        "why": attempt["why"],
+        "answer": " ".join(attempt["answer"].split())[:60],
+    }

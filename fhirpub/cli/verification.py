@@ -1,0 +1,95 @@
+"""``fhirpub endpoint verify``: why the signature of a delivery does not verify."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import BinaryIO
+
+import click
+
+from fhirpub.cli.options import with_json
+from fhirpub.cli.printing import print_record
+from fhirpub.clock import now_ms
+from fhirpub.config import variable
+from fhirpub.webhooks.signing import BadSecret, NotVerified
+from fhirpub.webhooks.signing import verify as verified
+
+SECRET_VARIABLE = "FHIRPUB_SIGNING_SECRET"  # noqa: S105 - the name of a variable
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  fhirpub endpoint verify --headers headers.txt --body body.bin
+  curl … | fhirpub endpoint verify --header "webhook-id: evt_…" --header "webhook-timestamp: …" \\
+      --header "webhook-signature: v1,…"
+
+\b
+The file of headers has one a line, as curl -D and most logs write them. The secret is taken from
+FHIRPUB_SIGNING_SECRET or typed in; during a rotation several may be given, apart by blanks.
+"""
+)
+@click.option(
+    "--headers",
+    "file",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE",
+    help="The headers of the request as they came.",
+)
+@click.option("--header", "lines", multiple=True, metavar="'NAME: VALUE'", help="One of them.")
+@click.option(
+    "--body",
+    type=click.File("rb"),
+    default="-",
+    metavar="FILE",
+    help="The bytes of the body as they came; without it, standard input.",
+)
+@click.option(
+    "--at",
+    type=float,
+    metavar="SECONDS",
+    help="The receiver's clock, in seconds since 1970; without it, this machine's.",
+)
+@with_json
+def verify(
+    file: Path | None, lines: tuple[str, ...], body: BinaryIO, at: float | None, *, as_json: bool
+) -> None:
+    """Tell whether a delivery is authentic and, if not, why; then the exit status is 1."""
+    text = file.read_text(encoding="latin-1").splitlines() if file else []
+    headers = _headers([*text, *lines])
+    now = now_ms() / 1000 if at is None else at
+    reason, sentence = "", "the delivery is authentic"
+    try:
+        verified(headers, body.read(), asked_secret().split(), now=now)
+    except BadSecret as problem:
+        raise click.ClickException(str(problem)) from None
+    except NotVerified as problem:
+        reason, sentence = problem.reason, str(problem)
+    record = {
+        "verified": not reason,
+        "reason": reason,
+        "explanation": sentence,
+        "seconds_behind_clock": _behind(headers, now),
+    }
+    print_record("Verified." if not reason else "Not verified.", record, as_json=as_json)
+    sys.exit(bool(reason))
+
+
+def asked_secret() -> str:
+    """Return a signing secret from the environment, or typed in unseen."""
+    return variable(SECRET_VARIABLE) or str(
+        click.prompt("Signing secret", hide_input=True, err=True)
+    )
+
+
+def _headers(lines: list[str]) -> dict[str, str]:
+    """Read headers; what is none, such as the line of the request, is passed over."""
+    pairs = [line.lstrip("<> ").partition(":") for line in lines]
+    return {name.strip().lower(): value.strip() for name, colon, value in pairs if colon}
+
+
+def _behind(headers: dict[str, str], now: float) -> int | None:
+    """Return by how many seconds the delivery is older than the clock."""
+    text = headers.get("webhook-timestamp", "")
+    return round(now - int(text)) if text.isdecimal() and len(text) <= 12 else None

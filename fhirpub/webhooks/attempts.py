@@ -1,0 +1,177 @@
+"""One attempt from its beginning to what it leads to: stored, told, and noted in its queue."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from random import Random
+
+from fhirpub.clock import Clock
+from fhirpub.logs import logger, where
+from fhirpub.storage.batching import GroupCommit
+from fhirpub.storage.store import Store
+from fhirpub.storage.webhook_contract import (
+    Delivery,
+    DeliveryState,
+    Ended,
+    Endpoint,
+)
+from fhirpub.webhooks.appending import Appender
+from fhirpub.webhooks.condition import Condition
+from fhirpub.webhooks.delivery import Sender
+from fhirpub.webhooks.envelope import WebhookEvent
+from fhirpub.webhooks.line import Line
+from fhirpub.webhooks.outcome import Outcome
+from fhirpub.webhooks.retry import Next, Patience, Schedule, State, after
+from fhirpub.webhooks.rounds import insist
+from fhirpub.webhooks.service_events import ServiceEvents, is_service_event, told_of
+
+_STATES: dict[State, DeliveryState] = {
+    "delivered": "delivered",
+    "retrying": "retrying",
+    "dead": "dead",
+    "held": "retrying",  # until the endpoint is active again
+}
+_DEADLINE_SECONDS = 10.0
+
+_log = logger()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What failures lead to."""
+
+    schedule: Schedule
+    patience: Patience
+
+
+class Attempts:
+    """Makes attempts. ``told`` is handed the deliveries of the service's own events."""
+
+    def __init__(
+        self,
+        store: Store,
+        sender: Sender,
+        *,
+        rules: Rules,
+        appender: Appender,
+        service_events: ServiceEvents,
+        clock: Clock,
+    ) -> None:
+        self._store = store
+        self._sender = sender
+        self._rules = rules
+        self._appender = appender
+        self._service_events = service_events
+        self._clock = clock
+        self._random = Random()  # noqa: S311 - spreads attempts, keeps no secret
+        self._finishing: GroupCommit[Ended, None] = GroupCommit(
+            self._finish, deadline_seconds=_DEADLINE_SECONDS
+        )
+        self.told: Callable[[Sequence[Delivery]], None] = lambda _made: None
+        """Is handed the deliveries that this makes: the service's own events."""
+
+    async def deliver(self, line: Line, delivery: Delivery) -> None:
+        """Make the attempt that was begun, and return when the store knows what came of it."""
+        outcome = await self._sent(line, delivery)
+        now = self._clock()
+        then = after(
+            outcome,
+            attempt=delivery.number,
+            schedule=self._rules.schedule,
+            now=now,
+            chance=self._random.random(),
+        )
+        line.condition = line.condition.after(outcome, then, now, self._rules.patience)
+        await self._have_consequences(line, delivery, outcome, then)
+        state = _STATES[then.state]
+        attempt = replace(
+            delivery.attempts[-1],
+            ended=now,
+            status=outcome.status,
+            reason=outcome.reason or "",
+            duration=outcome.duration,
+            dialled=outcome.dialled,
+            answer=outcome.answer,
+        )
+        due = then.due or now
+        ended = Ended(key=delivery.key, attempt=attempt, state=state, due=due)
+        await insist("finish", lambda: self._finishing.add(ended))
+        if state == "retrying":
+            line.queue.back(delivery.event_id, due=due, number=delivery.number)
+        else:
+            line.queue.ended(delivery.event_id)
+
+    async def drain(self) -> None:
+        """Return when what was handed to the store is there."""
+        await self._finishing.drain()
+
+    async def _finish(self, batch: Sequence[Ended]) -> Sequence[None]:
+        await self._store.finish(batch)
+        return [None] * len(batch)
+
+    async def _sent(self, line: Line, delivery: Delivery) -> Outcome:
+        try:
+            return await self._sender.attempt(line.message(delivery, self._clock()))
+        except Exception as problem:  # noqa: BLE001 - one delivery must not stop the others
+            _log.error(
+                "webhook could not be sent",
+                endpoint=delivery.endpoint,
+                event=delivery.event_id,
+                **where(problem),
+            )
+            return Outcome(reason="E_INTERNAL")
+
+    async def _have_consequences(
+        self, line: Line, delivery: Delivery, outcome: Outcome, then: Next
+    ) -> None:
+        """Tell what is to be told before it is noted: it must not be lost in between."""
+        now = self._clock()
+        health = line.condition.health(now, self._rules.patience)
+        if then.state == "dead" and not is_service_event(delivery.event_type):
+            event = self._service_events.exhausted(line.endpoint, delivery, now=now)
+            await self._tell(line.endpoint, event)
+        if then.disable:
+            await self._disable(line, "gone" if outcome.status == 410 else "asked")
+        elif health == "given-up":
+            await self._disable(line, "given-up")
+        elif health == "failing":
+            await self._warn(line)
+
+    async def _warn(self, line: Line) -> None:
+        since = line.condition.streak.since
+        if line.condition.warned == since:
+            return
+        line.condition = replace(line.condition, warned=since)
+        _log.warning("endpoint is failing", endpoint=line.endpoint.id, since=since)
+        event = self._service_events.failing(line.endpoint, since=since, now=self._clock())
+        await self._tell(line.endpoint, event)
+
+    async def _disable(self, line: Line, why: str) -> None:
+        """Disable the endpoint, unless somebody has changed its state meanwhile."""
+        if line.disabling:
+            return
+        line.disabling = True
+        tenant, name = line.endpoint.tenant, line.endpoint.id
+        while True:
+            current = await insist("disable", partial(self._store.endpoint, tenant, name))
+            if current is None or current.state != "active":
+                return
+            event = self._service_events.disabled(current, why, now=self._clock())
+            await self._tell(current, event)
+            # Once it is enabled again, its old failures count no more.
+            fresh = line.saved = Condition().written()
+            line.condition = Condition()
+            await insist("disable", partial(self._store.put_condition, name, fresh))
+            disabled = replace(current, state="disabled", why=why, revision=current.revision + 1)
+            if await insist("disable", partial(self._store.put_endpoint, tenant, disabled)):
+                _log.warning("endpoint disabled", endpoint=name, why=why)
+                return
+
+    async def _tell(self, endpoint: Endpoint, event: WebhookEvent) -> None:
+        """Tell the tenant's other endpoints."""
+        everybody = await insist("tell", self._store.all_endpoints)
+        for each in told_of(endpoint, event.type, everybody):
+            made = await insist("tell", partial(self._appender.append, each, [event]))
+            self.told(made)

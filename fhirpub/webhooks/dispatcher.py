@@ -1,0 +1,318 @@
+"""Sends deliveries: which endpoints are this process's, what waits for them, what is begun now.
+
+Three rounds work side by side: one looks after endpoints and leases, one reads what waits, one
+begins. Each attempt is a task of its own (D-410 to D-415).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import math
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from fhirpub.clock import Clock
+from fhirpub.config import WebhooksConfig
+from fhirpub.errors import StoreUnavailable
+from fhirpub.logs import logger, where
+from fhirpub.storage.store import Store
+from fhirpub.storage.webhook_contract import Delivery, Waiting
+from fhirpub.webhooks.attempts import Attempts
+from fhirpub.webhooks.leases import Shares
+from fhirpub.webhooks.line import Line
+from fhirpub.webhooks.queue import WINDOW
+from fhirpub.webhooks.rounds import Rounds
+
+_PAGE = 1_000
+_LOOK_SECONDS = 1.0
+_BUSY_SECONDS, _IDLE_SECONDS = 0.025, 0.1
+_BUSY_FOR_SECONDS = 2.0
+_INFORMED_SECONDS = 1.0
+_LONGEST_NAP = 0.1
+_AT_ONCE = 128
+_REFUSED_MS = 1_000
+_SHARE_OF_FREE = 0.25
+
+_log = logger()
+
+
+class Dispatcher:
+    """Sends to the endpoints that are this process's. ``line_of`` makes the way to one."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        attempts: Attempts,
+        shares: Shares,
+        settings: WebhooksConfig,
+        line_of: Callable[..., Line],
+        clock: Clock,
+    ) -> None:
+        self._store = store
+        self._attempts = attempts
+        self._shares = shares
+        self._settings = settings
+        self._line_of = line_of
+        self._clock = clock
+        self.informed = False
+        """Whether :meth:`told` is called for all that is new: the relay is in this process."""
+        self._lease_ms = round((settings.timeout_seconds + settings.lease_seconds) * 1000)
+        self._lines: dict[str, Line] = {}
+        self._awake: dict[str, None] = {}
+        self._alarms: list[tuple[int, str]] = []
+        self._under_way: set[asyncio.Task[None]] = set()
+        self._busy_until = 0.0
+        self._polled = 0.0
+        self._looking = Rounds("look after endpoints", self._look)
+        self._loading = Rounds("read what waits", self._load)
+        self._beginning = Rounds("begin attempts", self._begin)
+
+    async def run(self) -> None:
+        """Work until :meth:`stop`; attempts may then still be under way."""
+        rounds = (self._looking, self._loading, self._beginning)
+        await asyncio.gather(*(each.run() for each in rounds))
+
+    def stop(self) -> None:
+        """Begin nothing more."""
+        for each in (self._looking, self._loading, self._beginning):
+            each.stop()
+
+    async def drain(self, seconds: float) -> None:
+        """Wait for attempts under way, and give up those that take longer.
+
+        Of these nobody knows what came; they are made again when their leases have run out.
+        """
+        if self._under_way:
+            await asyncio.wait(self._under_way, timeout=seconds)
+        for task in self._under_way:
+            task.cancel()
+        await asyncio.gather(*self._under_way, return_exceptions=True)
+        with suppress(StoreUnavailable):
+            await self._attempts.drain()
+            await self._note_conditions()
+
+    def told(self, deliveries: Sequence[Delivery]) -> None:
+        """Take notice of deliveries of one endpoint that were just made."""
+        line = self._lines.get(deliveries[0].endpoint) if deliveries else None
+        if line is None:
+            return
+        first = deliveries[0].sequence
+        known = not (line.stale or line.reading or line.behind)
+        if known and line.queue.last == first - 1 and len(line.queue) < WINDOW:
+            line.queue.add(_waiting(each) for each in deliveries)
+            self._wake(line)
+        else:
+            line.behind = True
+            self._loading.ring()
+
+    # Endpoints and leases.
+
+    async def _look(self) -> float:
+        endpoints = {each.id: each for each in await self._store.all_endpoints()}
+        active = {each.id for each in endpoints.values() if each.state == "active"}
+        await self._shares.give_up(self._shares.owned - active)
+        surplus = await self._shares.update(active)
+        owned = self._shares.owned
+        for name in [each for each in self._lines if each not in owned]:
+            del self._lines[name]
+        for name in owned:
+            if name in self._lines:
+                self._lines[name].update(endpoints[name])
+            else:
+                self._lines[name] = self._line_of(endpoints[name])
+            self._wake(self._lines[name])
+        await self._give_away(surplus)
+        await self._note_conditions()
+        self._loading.ring()
+        return min(_LOOK_SECONDS, self._settings.lease_seconds / 4)
+
+    async def _give_away(self, surplus: int) -> None:
+        """Begin nothing more for some endpoints, and leave them to others once they rest."""
+        ordered = sorted(
+            self._lines.values(), key=lambda each: (not each.leaving, each.queue.taken)
+        )
+        for number, line in enumerate(ordered):
+            line.leaving = number < surplus
+        resting = [each for each in ordered[:surplus] if not each.queue.taken]
+        for line in resting:
+            del self._lines[line.endpoint.id]
+        await self._shares.give_up([each.endpoint.id for each in resting])
+
+    async def _note_conditions(self) -> None:
+        changed = [
+            (line, written)
+            for line in self._lines.values()
+            if (written := line.condition.written()) != line.saved
+        ]
+        work = (self._store.put_condition(line.endpoint.id, new) for line, new in changed)
+        await asyncio.gather(*work)
+        for line, written in changed:
+            line.saved = written
+
+    # What waits.
+
+    async def _load(self) -> float:
+        now = asyncio.get_running_loop().time()
+        pause = self._pause(now)
+        if now >= self._polled + pause:
+            self._polled = now
+            ends = await self._store.ends(list(self._lines))
+            for name, end in ends.items():
+                line = self._lines.get(name)
+                if line is not None and end > line.queue.last:
+                    line.behind = True
+                    self._busy_until = now + _BUSY_FOR_SECONDS
+        hungry = [each for each in self._lines.values() if _is_hungry(each)]
+        results = await asyncio.gather(*map(self._read, hungry), return_exceptions=True)
+        for result in results:
+            if isinstance(result, BaseException):
+                raise result
+        return 0.0 if any(map(_is_hungry, self._lines.values())) else self._pause(now)
+
+    def _pause(self, now: float) -> float:
+        if self.informed:
+            return _INFORMED_SECONDS
+        return _BUSY_SECONDS if now < self._busy_until else _IDLE_SECONDS
+
+    async def _read(self, line: Line) -> None:
+        line.reading = True
+        try:
+            if line.stale:
+                await self._read_anew(line)
+            else:
+                await self._read_on(line)
+        finally:
+            line.reading = False
+        self._wake(line)
+
+    async def _read_anew(self, line: Line) -> None:
+        name, found, whole = line.endpoint.id, list[Waiting](), False
+        line.stale = False
+        try:
+            line.queue.watch()
+            end = (await self._store.ends([name])).get(name, 0)
+            while len(found) < WINDOW and not whole:
+                after = found[-1].sequence if found else 0
+                page = await self._store.waiting(name, after=after, limit=_PAGE)
+                found += page
+                whole = len(page) < _PAGE
+        except BaseException:
+            line.stale = True
+            raise
+        line.queue.renew(found, ordering=line.endpoint.ordering, last=end if whole else 0)
+        line.behind = line.behind or not whole
+
+    async def _read_on(self, line: Line) -> None:
+        name = line.endpoint.id
+        line.behind = False
+        try:
+            end = (await self._store.ends([name])).get(name, 0)
+            page = await self._store.waiting(name, after=line.queue.last, limit=_PAGE)
+        except BaseException:
+            line.behind = True
+            raise
+        line.queue.add(page)
+        if len(page) < _PAGE:
+            line.queue.last = max(line.queue.last, end)
+        else:
+            line.behind = True
+
+    # What is begun.
+
+    async def _begin(self) -> float:
+        now = self._clock()
+        chosen = self._choose(now)
+        if chosen:
+            await self._begin_these(chosen, now)
+            return 0.0
+        if not self._alarms and not self._awake:
+            return _LOOK_SECONDS
+        return min(_LONGEST_NAP, max(0.001, (self._next_alarm() - self._clock()) / 1000))
+
+    def _next_alarm(self) -> float:
+        return self._alarms[0][0] if self._alarms else math.inf
+
+    def _choose(self, now: int) -> list[tuple[Line, Waiting]]:
+        """Take from the endpoints in turn, from each at most its part of what is free."""
+        while self._alarms and self._alarms[0][0] <= now:
+            _, name = heapq.heappop(self._alarms)
+            if name in self._lines:
+                self._wake(self._lines[name])
+                self._lines[name].alarm = None
+        chosen: list[tuple[Line, Waiting]] = []
+        for name in list(self._awake):
+            free = self._settings.in_flight - len(self._under_way) - len(chosen)
+            if free <= 0 or len(chosen) >= _AT_ONCE:
+                break
+            del self._awake[name]
+            line = self._lines.get(name)
+            if line is not None and self._shares.holds(name):
+                part = max(1, int(free * _SHARE_OF_FREE))
+                chosen += [(line, each) for each in line.take(now, part - line.queue.taken)]
+                self._expect(line, now)
+        return chosen
+
+    def _expect(self, line: Line, now: int) -> None:
+        """Have the endpoint looked at again when more may be begun."""
+        name, moment = line.endpoint.id, line.next_moment(now)
+        if moment is None:
+            return
+        if moment <= now:
+            self._awake[name] = None
+        elif line.alarm is None or moment < line.alarm:
+            line.alarm = moment
+            heapq.heappush(self._alarms, (moment, name))
+
+    def _wake(self, line: Line) -> None:
+        self._awake[line.endpoint.id] = None
+        self._beginning.ring()
+
+    async def _begin_these(self, chosen: Sequence[tuple[Line, Waiting]], now: int) -> None:
+        keys = [(each.endpoint, each.event_id) for _, each in chosen]
+        begun: dict[tuple[str, str], Delivery] = {}
+        try:
+            taken = await self._store.begin(keys, now=now, until=now + self._lease_ms)
+            begun = {each.key: each for each in taken}
+        finally:
+            for line, waiting in chosen:
+                delivery = begun.get((waiting.endpoint, waiting.event_id))
+                if delivery is not None:
+                    self._start(line, delivery)
+                    continue
+                # Somebody else has it, or it is begun although the answer was lost.
+                due = now + _REFUSED_MS
+                line.queue.back(waiting.event_id, due=due, number=waiting.number)
+                line.stale = True
+                self._loading.ring()
+
+    def _start(self, line: Line, delivery: Delivery) -> None:
+        task = asyncio.create_task(self._attempts.deliver(line, delivery))
+        self._under_way.add(task)
+        task.add_done_callback(lambda done: self._has_ended(line, delivery, done))
+
+    def _has_ended(self, line: Line, delivery: Delivery, task: asyncio.Task[None]) -> None:
+        self._under_way.discard(task)
+        if not task.cancelled() and (problem := task.exception()) is not None:
+            _log.error("outcome of a webhook lost", event=delivery.event_id, **where(problem))
+            due = self._clock() + self._lease_ms
+            line.queue.back(delivery.event_id, due=due, number=delivery.number)
+        if self._lines.get(line.endpoint.id) is line:
+            self._wake(line)
+
+
+def _is_hungry(line: Line) -> bool:
+    return line.stale or (line.behind and len(line.queue) < WINDOW)
+
+
+def _waiting(delivery: Delivery) -> Waiting:
+    return Waiting(
+        endpoint=delivery.endpoint,
+        sequence=delivery.sequence,
+        event_id=delivery.event_id,
+        resource=delivery.resource,
+        due=delivery.due,
+        number=delivery.number,
+        leased=delivery.leased,
+    )

@@ -1,0 +1,108 @@
+"""Which events there are, and which of them the patterns of an endpoint mean."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import resources
+from typing import Any
+
+from fhirpub.plugin_api import ResourceType
+from fhirpub.plugin_api.resource_type import no_events
+
+EVERYTHING = "*"
+TEST = "endpoint.test"
+VERIFICATION = "endpoint.verification"
+
+_ENDING = ".schema.json"
+_ACTIONS = ("created", "updated")
+_WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+@dataclass(frozen=True, slots=True)
+class EventType:
+    """One event by its name, ``<composition_type>.<action>``.
+
+    ``resource`` is the type of the resource that it is about, empty for the service's own.
+    ``schema`` is the JSON Schema of its body, empty if its plugin publishes none.
+    """
+
+    name: str
+    resource: str
+    schema: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class EventTypes:
+    """The events of the enabled resource types, and the service's own."""
+
+    all: tuple[EventType, ...]
+    shared: tuple[Mapping[str, Any], ...]
+    """The JSON Schemas that those of the events refer to."""
+
+    @classmethod
+    def of(cls, types: Iterable[ResourceType]) -> EventTypes:
+        """Return the events of these resource types, and the service's own.
+
+        A type whose events have no published schema is taken to tell of what it says is
+        created and updated, under its own name (D-431).
+        """
+        schemas = _published()
+        known = [
+            EventType(name, _resource_of(schema), schema)
+            for name, schema in schemas.items()
+            if "." in name
+        ]
+        told = {each.name for each in types if each.events is not no_events}
+        described = {each.resource for each in known}
+        others = [
+            EventType(f"{_WORD_START.sub('_', name).lower()}.{action}", name, {})
+            for name in sorted(told - described)
+            for action in _ACTIONS
+        ]
+        kept = [each for each in known if each.resource in told or not each.resource]
+        shared = tuple(schema for name, schema in schemas.items() if "." not in name)
+        return cls((*kept, *others), shared)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names of all events."""
+        return tuple(each.name for each in self.all)
+
+    def problem(self, pattern: str) -> str:
+        """Return what is wrong with a pattern, or nothing.
+
+        A pattern is the name of an event; either half, or all of it, may be ``*``.
+        """
+        if any(matches([pattern], name) for name in self.names):
+            return ""
+        halves = {f"{name.partition('.')[0]}.*" for name in self.names}
+        near = difflib.get_close_matches(pattern, [*self.names, *sorted(halves)], n=1, cutoff=0.5)
+        advice = f"did you mean {near[0]}?" if near else f"known are {', '.join(self.names)}"
+        return f"is no event that is told here; {advice}"
+
+
+def matches(patterns: Collection[str], event_type: str) -> bool:
+    """Tell whether an endpoint with these patterns wants an event."""
+    subject, _, action = event_type.partition(".")
+    wanted = {EVERYTHING, event_type, f"{subject}.*", f"*.{action}", "*.*"}
+    return not wanted.isdisjoint(patterns)
+
+
+def _published() -> dict[str, dict[str, Any]]:
+    """Return our schemas by name; an event's has a dot, one that they share has none."""
+    folder = resources.files("fhirpub.schemas") / "events"
+    files = [each for each in folder.iterdir() if each.name.endswith(_ENDING)]
+    return {
+        each.name.removesuffix(_ENDING): json.loads(each.read_bytes())
+        for each in sorted(files, key=lambda file: file.name)
+    }
+
+
+def _resource_of(schema: Mapping[str, Any]) -> str:
+    data = schema["properties"].get("data", {}).get("properties", {})
+    return str(data.get("resource_type", {}).get("const", ""))

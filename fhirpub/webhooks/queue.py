@@ -1,0 +1,177 @@
+"""What waits for one endpoint, and what of it may be sent now; pure (D-412)."""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from fhirpub.storage.webhook_contract import Ordering, Waiting
+
+WINDOW = 10_000
+"""How many open deliveries of one endpoint are looked at; the next follow when some have ended."""
+
+
+class Queue:
+    """Open deliveries of one endpoint, in the order of their sequence.
+
+    They stand in lanes, of which only the head may be sent: one lane for all (``strict``), one
+    for each resource (``per_resource``), one for each delivery (``none``). Times are
+    milliseconds UTC.
+    """
+
+    def __init__(self, ordering: Ordering) -> None:
+        self._changes: dict[str, Waiting | None] | None = None
+        self._taken: dict[str, str] = {}
+        self._empty(ordering)
+
+    def _empty(self, ordering: Ordering) -> None:
+        self.ordering = ordering
+        self.last = 0
+        """Up to here in the endpoint's sequence everything open is known."""
+        self._lanes: dict[str, deque[Waiting]] = {}
+        self._size = 0
+        # Every head that is not taken is in one of these, once.
+        self._later: list[tuple[int, int, str]] = []
+        self._ready: list[tuple[int, str]] = []
+
+    def __len__(self) -> int:
+        return self._size
+
+    @property
+    def taken(self) -> int:
+        """How many are taken and have not come back."""
+        return len(self._taken)
+
+    def add(self, found: Iterable[Waiting]) -> None:
+        """Put deliveries behind those that are known; known ones are passed over."""
+        for each in found:
+            if each.sequence > self.last:
+                self.last = each.sequence
+                self._push(each)
+
+    def take(self, now: int, most: int) -> list[Waiting]:
+        """Take at most so many that may be sent now, the earliest in the sequence first."""
+        while self._later and self._later[0][0] <= now:
+            _, sequence, lane = heapq.heappop(self._later)
+            heapq.heappush(self._ready, (sequence, lane))
+        taken: list[Waiting] = []
+        while self._ready and len(taken) < most:
+            _, lane = heapq.heappop(self._ready)
+            head = self._lanes[lane][0]
+            self._taken[head.event_id] = lane
+            taken.append(head)
+        return taken
+
+    def next_moment(self) -> int | None:
+        """Return when the next may be sent, 0 if one may be now; None: nothing waits for a time.
+
+        To be asked after :meth:`take`.
+        """
+        if self._ready:
+            return 0
+        return self._later[0][0] if self._later else None
+
+    def back(self, event_id: str, *, due: int, number: int) -> None:
+        """Put one that was taken back, to be sent (again) when it is due."""
+        lane = self._taken.pop(event_id, "")
+        place = self._place(lane, event_id)
+        if place is None:
+            return
+        waiting = self._lanes[lane]
+        waiting[place] = replace(waiting[place], due=due, number=number, leased=0)
+        if self._changes is not None:
+            self._changes[event_id] = waiting[place]
+        if place == 0:
+            self._expect(lane)
+
+    def ended(self, event_id: str) -> None:
+        """Forget one that was taken: it was delivered, or given up."""
+        if self._changes is not None:
+            self._changes[event_id] = None
+        lane = self._taken.pop(event_id, "")
+        place = self._place(lane, event_id)
+        if place is None:
+            return
+        waiting = self._lanes[lane]
+        del waiting[place]
+        self._size -= 1
+        if not waiting:
+            del self._lanes[lane]
+        elif place == 0 and waiting[0].event_id not in self._taken:
+            self._expect(lane)
+
+    def watch(self) -> None:
+        """Remember what changes from now on, since all is being read anew."""
+        self._changes = {}
+
+    def renew(self, found: Sequence[Waiting], *, ordering: Ordering, last: int) -> None:
+        """Take over all that was read since :meth:`watch`, up to ``last`` in the sequence.
+
+        What was taken before stays so, and what has come back meanwhile is known better here.
+        """
+        changes, taken = self._changes or {}, self._taken
+        self._changes, self._taken = None, dict.fromkeys(taken, "")
+        self._empty(ordering)
+        for each in found:
+            known = changes.get(each.event_id, each)
+            if known is not None:
+                self._push(known)
+        self.last = max([last, *(each.sequence for each in found[-1:])])
+
+    def _push(self, new: Waiting) -> None:
+        lane = self._lane_of(new)
+        waiting = self._lanes.setdefault(lane, deque())
+        waiting.append(new)
+        self._size += 1
+        if new.event_id in self._taken:
+            self._taken[new.event_id] = lane
+        elif len(waiting) == 1:
+            self._expect(lane)
+
+    def _expect(self, lane: str) -> None:
+        head = self._lanes[lane][0]
+        heapq.heappush(self._later, (max(head.due, head.leased), head.sequence, lane))
+
+    def _place(self, lane: str, event_id: str) -> int | None:
+        """Return where in its lane one stands: at its head, unless an earlier one was reopened."""
+        waiting = self._lanes.get(lane, ())
+        return next((n for n, each in enumerate(waiting) if each.event_id == event_id), None)
+
+    def _lane_of(self, delivery: Waiting) -> str:
+        if self.ordering == "strict":
+            return "all"
+        if self.ordering == "per_resource" and delivery.resource:
+            return delivery.resource
+        return delivery.event_id
+
+
+@dataclass(slots=True)
+class Bucket:
+    """A limit of so many attempts a second; a second's worth may go at once."""
+
+    rate: float
+    tokens: float
+    filled: int
+
+    @classmethod
+    def full(cls, rate: float, now: int) -> Bucket:
+        """Return one from which nothing was taken yet."""
+        return cls(rate, max(1.0, rate), now)
+
+    def available(self, now: int) -> int:
+        """Return how many attempts may begin now."""
+        passed = max(0, now - self.filled) / 1000
+        self.tokens = min(max(1.0, self.rate), self.tokens + passed * self.rate)
+        self.filled = now
+        return int(self.tokens)
+
+    def take(self, number: int) -> None:
+        """Count attempts that begin."""
+        self.tokens -= number
+
+    def next_moment(self) -> int:
+        """Return when there is one more, as of the last look."""
+        missing = max(0.0, 1 - self.tokens)
+        return self.filled + max(1, round(missing / self.rate * 1000))

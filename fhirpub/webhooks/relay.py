@@ -1,0 +1,140 @@
+"""From committed versions to deliveries: nothing that was committed is left untold (D-410).
+
+One relay works at a time in an installation. It may be killed anywhere: what it does is safe to
+repeat, and a version is marked only after all its deliveries are durable, in the next round.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from fhirpub.logs import logger, where
+from fhirpub.storage.contract import Version
+from fhirpub.storage.webhook_contract import Delivery, Dispatching, Endpoint
+from fhirpub.webhooks.appending import Appender
+from fhirpub.webhooks.envelope import WebhookEvent, events_of
+from fhirpub.webhooks.event_types import matches
+from fhirpub.webhooks.leases import Leases
+
+_LEASE = "relay"
+_AT_ONCE = 100
+"""Versions of one pass; each may be large."""
+
+_log = logger()
+
+_Key = tuple[str, int]
+Told = Callable[[Sequence[Delivery]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Telling:
+    """A version, its tenant, and what is to be told of it."""
+
+    key: _Key
+    tenant: str
+    events: tuple[WebhookEvent, ...]
+
+
+class Relay:
+    """Makes deliveries of what was committed. ``told`` is handed those that were made."""
+
+    def __init__(
+        self,
+        store: Dispatching,
+        *,
+        appender: Appender,
+        leases: Leases,
+        fhir_url: str,
+        told: Told,
+    ) -> None:
+        self._store = store
+        self._appender = appender
+        self._leases = leases
+        self._fhir_url = fhir_url
+        self._told = told
+        self._faulty: set[_Key] = set()
+        self._unmarked: set[_Key] = set()
+
+    @property
+    def leading(self) -> bool:
+        """Whether this is the one that works."""
+        return self._leases.held(_LEASE)
+
+    async def relay(self) -> int | None:
+        """Relay some versions; return how many, or None if another relay works.
+
+        Raises StoreUnavailable; then it is to be called again.
+        """
+        if not await self._leads():
+            return None
+        known = self._faulty | self._unmarked
+        unrelayed = await self._store.unrelayed(limit=_AT_ONCE + len(known))
+        tellings = list(self._read(unrelayed, known))
+        work: list[Awaitable[None]] = []
+        if tellings:
+            # Read after the versions: whoever registered before them must be told of them.
+            work = self._tellings(tellings, await self._store.all_endpoints())
+        await _all(*work, self._mark())
+        self._unmarked = {each.key for each in tellings}
+        return len(tellings)
+
+    async def finish(self) -> None:
+        """Mark what was relayed last. Raises StoreUnavailable; then it is relayed once more."""
+        await self._mark()
+
+    async def _mark(self) -> None:
+        """Mark what the round before has relayed, in one commit with what this one adds."""
+        marked = self._unmarked
+        if marked:
+            await self._store.mark_relayed(marked)
+            self._unmarked = self._unmarked - marked
+
+    async def _leads(self) -> bool:
+        """Keep the lease; of two who both believe to have it, one finds places taken."""
+        if self._leases.due(_LEASE):
+            await self._leases.take([_LEASE])
+        return self.leading
+
+    def _read(
+        self, unrelayed: Iterable[tuple[str, Version]], known: Collection[_Key]
+    ) -> Iterable[_Telling]:
+        for tenant, version in unrelayed:
+            key = (version.id, version.version)
+            if key in known:
+                continue
+            try:
+                yield _Telling(key, tenant, events_of(version, fhir_url=self._fhir_url))
+            except Exception as problem:  # noqa: BLE001 - one version must not stop the others
+                # It stays unrelayed: a later release may be able to read it.
+                self._faulty.add(key)
+                _log.error("events not relayed", id=key[0], version=key[1], **where(problem))
+
+    def _tellings(
+        self, tellings: Sequence[_Telling], endpoints: Iterable[Endpoint]
+    ) -> list[Awaitable[None]]:
+        by_tenant: dict[str, list[WebhookEvent]] = defaultdict(list)
+        for each in tellings:
+            by_tenant[each.tenant] += each.events
+        work: list[Awaitable[None]] = []
+        for endpoint in endpoints:
+            events = [
+                event
+                for event in by_tenant.get(endpoint.tenant, ())
+                if matches(endpoint.events, event.type)
+            ]
+            if events:
+                work.append(self._tell(endpoint, events))
+        return work
+
+    async def _tell(self, endpoint: Endpoint, events: Sequence[WebhookEvent]) -> None:
+        self._told(await self._appender.append(endpoint, events))
+
+
+async def _all(*work: Awaitable[None]) -> None:
+    """Wait for all, also if one fails: none may run on beside the next round."""
+    for result in await asyncio.gather(*work, return_exceptions=True):
+        if isinstance(result, BaseException):
+            raise result

@@ -1,0 +1,137 @@
+"""All that one process does to tell integrators: relay, dispatcher, and sweeping behind them."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from random import Random
+
+from fhirpub.clock import Clock
+from fhirpub.config import Config, WebhooksConfig
+from fhirpub.errors import StoreUnavailable
+from fhirpub.logs import logger
+from fhirpub.storage.store import Store
+from fhirpub.webhooks.appending import Appender
+from fhirpub.webhooks.attempts import Attempts, Rules
+from fhirpub.webhooks.delivery import Sender
+from fhirpub.webhooks.dispatcher import Dispatcher
+from fhirpub.webhooks.leases import Leases, Shares
+from fhirpub.webhooks.line import Line
+from fhirpub.webhooks.relay import Relay
+from fhirpub.webhooks.retry import Patience, Schedule
+from fhirpub.webhooks.rounds import Rounds
+from fhirpub.webhooks.sealing import Seal
+from fhirpub.webhooks.service_events import ServiceEvents
+
+_SWEEP_SECONDS = 600.0
+_BUSY_SECONDS, _IDLE_SECONDS = 0.025, 0.1
+_BUSY_FOR_SECONDS = 2.0
+_DAY_MS = 86_400_000
+
+_log = logger()
+
+
+class Sending:
+    """Relays and sends as long as :meth:`running`; any number of processes may do so."""
+
+    def __init__(
+        self, store: Store, *, config: Config, seal: Seal, clock: Clock, sender: Sender
+    ) -> None:
+        settings = config.webhooks
+        self._store = store
+        self._settings = settings
+        self._clock = clock
+        self._drain_seconds = config.server.drain_seconds
+        self._leases = Leases(
+            store, owner=secrets.token_hex(8), seconds=settings.lease_seconds, clock=clock
+        )
+        appender = Appender(store, clock=clock)
+        rules = _rules(settings)
+        attempts = Attempts(
+            store,
+            sender,
+            rules=rules,
+            appender=appender,
+            service_events=ServiceEvents(config.base_url),
+            clock=clock,
+        )
+        self._dispatcher = Dispatcher(
+            store,
+            attempts=attempts,
+            shares=Shares(self._leases, Random()),  # noqa: S311 - no secret
+            settings=settings,
+            line_of=partial(Line, settings=settings, patience=rules.patience, seal=seal),
+            clock=clock,
+        )
+        attempts.told = self._dispatcher.told
+        self._relay = Relay(
+            store,
+            appender=appender,
+            leases=self._leases,
+            fhir_url=f"{config.base_url}/fhir/r4",
+            told=self._dispatcher.told,
+        )
+        self._relaying = Rounds("relay", self._relay_some)
+        self._sweeping = Rounds("sweep", self._sweep)
+        self._busy_until = 0.0
+
+    def ring(self) -> None:
+        """Say that a version was committed: its events are relayed at once."""
+        self._relaying.ring()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None, None]:
+        """Work until the block ends; then finish what is under way, within ``drain_seconds``."""
+        work = asyncio.gather(self._relaying.run(), self._sweeping.run(), self._dispatcher.run())
+        try:
+            yield
+        finally:
+            for each in (self._relaying, self._sweeping, self._dispatcher):
+                each.stop()
+            await work
+            await self._dispatcher.drain(self._drain_seconds)
+            with suppress(StoreUnavailable):
+                await self._relay.finish()
+                await self._leases.release_all()
+
+    async def _relay_some(self) -> float:
+        now = asyncio.get_running_loop().time()
+        relayed = await self._relay.relay()
+        self._dispatcher.informed = relayed is not None
+        if relayed is None:
+            return self._settings.lease_seconds / 5
+        if relayed:
+            self._busy_until = now + _BUSY_FOR_SECONDS
+            return 0.0
+        return _BUSY_SECONDS if now < self._busy_until else _IDLE_SECONDS
+
+    async def _sweep(self) -> float:
+        if not self._relay.leading:
+            return self._settings.lease_seconds
+        now, settings = self._clock(), self._settings
+        swept = await self._store.sweep_deliveries(
+            delivered=now - round(settings.delivered_days * _DAY_MS),
+            dead=now - round(settings.dead_days * _DAY_MS),
+            open_=now - round(settings.held_days * _DAY_MS),
+        )
+        if swept:
+            _log.info("swept", deliveries=swept)
+        return _SWEEP_SECONDS
+
+
+def _rules(settings: WebhooksConfig) -> Rules:
+    return Rules(
+        schedule=Schedule(waits=settings.retry_seconds, forever=settings.retry_forever),
+        patience=Patience(
+            in_a_row=settings.breaker_failures,
+            share=settings.breaker_share,
+            open_seconds=settings.breaker_seconds,
+            open_seconds_max=settings.breaker_seconds_max,
+            failing_hours=settings.failing_hours,
+            given_up_hours=settings.give_up_hours,
+            given_up_failures=settings.give_up_failures,
+        ),
+    )

@@ -1,0 +1,269 @@
+"""The guide to webhooks, followed word by word: its commands, its receivers, its vectors."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from queue import Queue
+from typing import Any
+
+import pytest
+from standardwebhooks import Webhook
+
+from fhirpub.clock import now_ms
+from fhirpub.config import Config, WebhooksConfig, variable
+from fhirpub.testing.receiver import Receiver
+from fhirpub.testing.service import Integrator, RunningService
+from fhirpub.web.routes import webhook_routes
+from fhirpub.webhooks import verify
+from fhirpub.webhooks.signing import new_secret, signed_headers
+from tests.bodies import register_body
+
+GUIDE = (Path(__file__).parents[2] / "docs" / "webhooks.md").read_text(encoding="utf-8")
+PROGRAMS = {"python": [sys.executable, "-u"], "js": ["node"]}
+SECRET = new_secret()
+
+
+def blocks(language: str) -> list[str]:
+    found = re.findall(rf"^```{language}\n(.*?)^```$", GUIDE, re.DOTALL | re.MULTILINE)
+    assert found
+    return found
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+    """A service that sends to receivers on this machine."""
+    config = Config(webhooks=WebhooksConfig(allow_networks=["127.0.0.1/32"]))
+    with RunningService(tmp_path_factory.mktemp("guide"), config=config) as running:
+        yield running
+
+
+@dataclass
+class Program:
+    """A receiver of the guide, running; ``lines`` is what it prints."""
+
+    port: int
+    lines: Queue[str]
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/webhook"
+
+    def receive(self, headers: Mapping[str, str], body: bytes) -> tuple[int, bytes]:
+        """Send it something; return the status and the body of its answer."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+        try:
+            connection.request("POST", "/webhook", body, dict(headers))
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+        finally:
+            connection.close()
+
+    def printed(self, until: str) -> list[str]:
+        """Return what it prints up to a line, without that."""
+        return list(iter(lambda: self.lines.get(timeout=10), until))
+
+
+@pytest.fixture(scope="module", params=PROGRAMS)
+def program(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Program]:
+    """Each of the guide's receivers, with one secret of theirs and one of ours."""
+    language: str = request.param
+    if shutil.which(PROGRAMS[language][0]) is None:
+        pytest.skip(f"{PROGRAMS[language][0]} is not installed")
+    (text,) = blocks(language)
+    file = tmp_path_factory.mktemp("program") / f"receiver.{language}"
+    file.write_text(text, encoding="utf-8")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    environment = {"PATH": variable("PATH"), "PORT": str(port), "SECRETS": SECRET}
+    running = subprocess.Popen(
+        [*PROGRAMS[language], str(file)],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    lines: Queue[str] = Queue()
+    assert running.stdout is not None
+    reading = threading.Thread(target=_pass_on, args=(running.stdout, lines), daemon=True)
+    reading.start()
+    try:
+        _wait_for(port)
+        yield Program(port, lines)
+    finally:
+        running.kill()
+        running.wait()
+        reading.join()
+        running.stdout.close()
+
+
+def _pass_on(stream: Any, lines: Queue[str]) -> None:
+    for line in stream:
+        lines.put(line.strip())
+
+
+def _wait_for(port: int) -> None:
+    until = time.monotonic() + 15
+    while time.monotonic() < until:
+        try:
+            socket.create_connection(("127.0.0.1", port)).close()
+        except OSError:
+            time.sleep(0.02)
+        else:
+            return
+    raise TimeoutError("the receiver does not listen")
+
+
+def signed(event: dict[str, Any], **more: Any) -> tuple[dict[str, str], bytes]:
+    """Return an event as it is sent."""
+    raw = json.dumps(event, separators=(",", ":")).encode()
+    stamp = now_ms() // 1000 - more.get("late", 0)
+    secrets = more.get("secrets", [SECRET])
+    return signed_headers(event["event_id"], stamp, raw, secrets=secrets), raw
+
+
+def an_event(number: int, **data: str) -> dict[str, Any]:
+    return {"event_id": f"evt_{number}", "sequence": number, "event_type": "a.b", "data": data}
+
+
+# The receivers
+
+
+def test_a_receiver_takes_what_the_service_sends(
+    program: Program, service: RunningService
+) -> None:
+    lab = service.integrator()
+    fields = {"url": program.url, "signing_secret": SECRET}
+    added = lab.request("POST", "/webhooks/v1/endpoints", fields).json
+
+    trial = lab.request("POST", f"/webhooks/v1/endpoints/{added['id']}/verify").json
+    lab.register(register_body("R-1"))
+
+    assert (trial["passed"], trial["state"]) == (True, "active")
+    assert "0 endpoint.verification" in program.printed(until="1 diagnostic_report.created")
+
+
+def test_a_receiver_drops_what_it_has_seen(program: Program) -> None:
+    headers, raw = signed(an_event(1001))
+
+    answers = [program.receive(headers, raw)[0] for _time in range(2)]
+    program.receive(*signed(an_event(1002)))
+
+    assert answers == [200, 200]
+    assert program.printed(until="1002 a.b").count("1001 a.b") == 1
+
+
+def test_a_receiver_repeats_a_challenge(program: Program) -> None:
+    assert program.receive(*signed(an_event(1003, challenge="abc"))) == (200, b"abc")
+
+
+def test_a_receiver_takes_either_signature(program: Program) -> None:
+    sent = signed(an_event(1004), secrets=[new_secret(), SECRET])
+
+    assert program.receive(*sent)[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("more", "changed"),
+    [
+        ({"secrets": [new_secret()]}, {}),
+        ({"late": 1000}, {}),
+        ({"late": -1000}, {}),
+        ({}, {"webhook-id": "evt_2"}),
+        ({}, {"webhook-timestamp": "now"}),
+        ({}, {"webhook-timestamp": ""}),
+        ({}, {"webhook-signature": ""}),
+        ({}, {"webhook-signature": "v1,"}),
+        ({}, {"webhook-signature": "v1"}),
+        ({}, {"webhook-signature": "v1,AAAA v2,AAAA \xe4"}),
+    ],
+)
+def test_a_receiver_refuses_what_is_not_authentic(
+    more: dict[str, Any], changed: dict[str, str], program: Program
+) -> None:
+    headers, raw = signed(an_event(1), **more)
+
+    assert program.receive(headers | changed, raw)[0] == 401
+
+
+def test_a_receiver_refuses_another_body(program: Program) -> None:
+    headers, raw = signed(an_event(1))
+
+    assert program.receive(headers, raw + b" ")[0] == 401
+
+
+# The commands, and a library that we did not write
+
+
+def followed(folder: Path, lab: Integrator, url: str) -> str:
+    """Run the guide's commands, with what the reader puts in for its placeholders."""
+    script = "set -e\n" + "\n".join(blocks("sh"))
+    for name, value in {"BASE": lab.service.base_url, "TOKEN": lab.token, "URL": url}.items():
+        script = re.sub(rf"^{name}=.*$", f"{name}='{value}'", script, flags=re.MULTILINE)
+    run = subprocess.run(
+        ["bash", "-c", script], cwd=folder, capture_output=True, text=True, check=True, timeout=60
+    )
+    return run.stdout
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="the guide needs curl")
+def test_the_guide_leads_to_a_verified_endpoint(
+    program: Program, service: RunningService, tmp_path: Path
+) -> None:
+    lab = service.integrator()
+
+    followed(tmp_path, lab, program.url)
+
+    (endpoint,) = lab.get("/webhooks/v1/endpoints").json["endpoints"]
+    assert endpoint["event_types"] == ["diagnostic_report.*"]
+    assert endpoint["url"] == program.url
+
+
+def test_a_library_of_others_verifies_what_is_sent(service: RunningService) -> None:
+    lab = service.integrator()
+    with Receiver() as receiver:
+        added = service.call(
+            service.services.endpoints.add(lab.tenant.id, {"url": receiver.url}, trusted=True)
+        )
+        service.call(
+            service.services.endpoints.rotate_secret(
+                lab.tenant.id, added.endpoint.id, {"grace_seconds": 60}
+            )
+        )
+        lab.register(register_body("R-1"))
+        (sent,) = receiver.wait(1)
+
+    event = Webhook(added.signing_secret).verify(sent.body, dict(sent.headers))
+
+    assert event["event_type"] == "diagnostic_report.created"
+    assert sent.headers["webhook-signature"].count("v1,") == 2
+
+
+def test_the_vectors_verify() -> None:
+    vectors = json.loads(blocks("json")[-1])
+    stamp = vectors["webhook-timestamp"]
+
+    for each in vectors["signatures"]:
+        ids = {"webhook-id": vectors["webhook-id"], "webhook-timestamp": stamp}
+        for name in ("webhook-signature", "X-Webhook-Signature"):
+            headers = ids | {name: each[name]}
+            verify(headers, vectors["body"].encode(), each["secret"], now=float(stamp))
+
+
+def test_the_guide_names_every_call() -> None:
+    lines = GUIDE.partition("## All calls")[2].partition("## When")[0]
+    last = {each.path.rpartition("/")[2] for each in webhook_routes()} - {"{}"}
+
+    assert not [each for each in last if each not in lines]

@@ -1,0 +1,490 @@
+"""Endpoints and deliveries, from a shell: what is printed, and what holds afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from fhirpub.app import administering, opened_store
+from fhirpub.auth.tenants import add_tenant
+from fhirpub.cli.check import check
+from fhirpub.cli.deliveries import deliveries
+from fhirpub.cli.endpoint import endpoint
+from fhirpub.clock import now_ms
+from fhirpub.config import Config, load
+from fhirpub.errors import FhirpubError, InvalidContent, NoSuchRecord, SecretsUnavailable
+from fhirpub.storage.webhook_contract import Delivery, Ended
+from fhirpub.testing.receiver import Receiver, Reply
+from fhirpub.webhooks import verify
+from fhirpub.webhooks.signing import new_secret, signed_headers
+
+SECRET = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+BODY = b'{"event_id":"evt_1","sequence":1}'
+
+Told = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def receivers() -> Iterator[Receiver]:
+    """One receiver for all tests."""
+    with Receiver() as running:
+        yield running
+
+
+@pytest.fixture
+def receiver(receivers: Receiver) -> Receiver:
+    """The receiver, without what earlier tests did with it."""
+    receivers.received.clear()
+    receivers.answer(Reply())
+    return receivers
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A configuration with a store of its own."""
+    file = tmp_path / "fhirpub.toml"
+    file.write_text(
+        f"[storage]\nurl = 'sqlite:///{tmp_path}/fhirpub.db'\n"
+        "[webhooks]\nallow_networks = ['127.0.0.1/32']\ntimeout_seconds = 5\n"
+    )
+    return file
+
+
+@pytest.fixture
+def config(file: Path) -> Config:
+    """Its settings."""
+    return load(file, environment={})
+
+
+@pytest.fixture
+def tenant(config: Config) -> str:
+    """The id of a tenant."""
+
+    async def added() -> str:
+        async with opened_store(config) as store:
+            return (await add_tenant(store, "Lab", clock=now_ms)).id
+
+    return asyncio.run(added())
+
+
+@pytest.fixture
+def ran(file: Path) -> Callable[..., Result]:
+    """Return a function that runs a command in this process."""
+
+    def ran(group: click.Group, *words: str, stdin: Any = None, **variables: str) -> Result:
+        own = () if words[0] == "verify" else ("--config", str(file))
+        return CliRunner().invoke(group, [*words, *own], input=stdin, env=variables)
+
+    return ran
+
+
+@pytest.fixture
+def told(ran: Callable[..., Result]) -> Told:
+    """Return a function that runs a command with ``--json`` and reads its answer."""
+
+    def told(group: click.Group, *words: str, **more: Any) -> Any:
+        done = ran(group, *words, "--json", **more)
+        if isinstance(done.exception, FhirpubError):
+            raise done.exception
+        assert done.exit_code == 0, done.output
+        return json.loads(done.stdout)
+
+    return told
+
+
+@pytest.fixture
+def added(told: Told, tenant: str, receiver: Receiver) -> dict[str, Any]:
+    """An endpoint with its secrets."""
+    words = ("add", "--tenant", tenant, "--url", receiver.url)
+    answer: dict[str, Any] = told(endpoint, *words)
+    return answer
+
+
+def sent(config: Config, endpoint_id: str, tenant: str) -> None:
+    """Put three deliveries into the endpoint's queue, of which the second is given up."""
+
+    async def put() -> None:
+        async with opened_store(config) as store:
+            made = [
+                Delivery(
+                    endpoint=endpoint_id,
+                    tenant=tenant,
+                    sequence=number,
+                    event_id=f"evt_{number}",
+                    event_type="diagnostic_report.created",
+                    resource="DiagnosticReport/1",
+                    created=now_ms() - 3_600_000 * number,
+                    body=BODY,
+                )
+                for number in (1, 2, 3)
+            ]
+            await store.append(made)
+            (begun,) = await store.begin([made[1].key], now=now_ms(), until=now_ms() + 9999)
+            last = replace(begun.attempts[-1], ended=now_ms(), status=500, answer=b"no\nway")
+            await store.finish([Ended(key=begun.key, attempt=last, state="dead")])
+
+    asyncio.run(put())
+
+
+# Endpoints
+
+
+def test_an_endpoint_from_beginning_to_end(
+    told: Told, added: dict[str, Any], receiver: Receiver, tenant: str
+) -> None:
+    assert list(added)[:3] == ["id", "signing_secret", "token"]
+    assert added["state"] == "active"
+
+    changed = told(endpoint, "set", added["id"], "--event", "*.created", "--ordering", "strict")
+    assert (changed["event_types"], changed["ordering"]) == (["*.created"], "strict")
+    assert told(endpoint, "pause", added["id"])["state"] == "paused"
+    assert told(endpoint, "disable", added["id"])["why"] == "operator"
+    assert told(endpoint, "enable", added["id"])["state"] == "active"
+    assert receiver.received[-1].json["event_type"] == "endpoint.test"
+    shown = told(endpoint, "show", added["id"])
+    assert told(endpoint, "list") == told(endpoint, "list", "--tenant", tenant) == [shown]
+    assert "signing_secret" not in shown
+    assert told(endpoint, "rm", added["id"])["state"] == "deleted"
+    assert told(endpoint, "list") == []
+
+
+def test_a_ping_is_signed_and_tells_what_came_of_it(
+    ran: Callable[..., Result], told: Told, added: dict[str, Any], receiver: Receiver
+) -> None:
+    good = told(endpoint, "ping", added["id"])
+    receiver.answer(Reply(status=500))
+    bad = ran(endpoint, "ping", added["id"])
+
+    (first, _second) = receiver.received
+    stamp = float(first.headers["webhook-timestamp"])
+    verify(first.headers, first.body, added["signing_secret"], now=stamp)
+    assert (good["passed"], good["status"]) == (True, 204)
+    assert bad.exit_code == 1
+    assert "the answer was 500, not 2xx" in bad.stdout
+
+
+def test_an_endpoint_that_repeats_the_challenge_is_verified(
+    told: Told, ran: Callable[..., Result], added: dict[str, Any], receiver: Receiver
+) -> None:
+    receiver.answer(Reply(status=200, echo=True), Reply())
+
+    assert told(endpoint, "verify-endpoint", added["id"])["passed"] is True
+    assert ran(endpoint, "verify-endpoint", added["id"]).exit_code == 1
+
+
+def test_secrets_are_rotated(told: Told, added: dict[str, Any], receiver: Receiver) -> None:
+    secret = told(endpoint, "rotate", added["id"], "--grace", "24h")["signing_secret"]
+    token = told(endpoint, "rotate-token", added["id"])["token"]
+    told(endpoint, "ping", added["id"])
+
+    (ping,) = receiver.received
+    stamp = float(ping.headers["webhook-timestamp"])
+    for each in (secret, added["signing_secret"]):
+        verify(ping.headers, ping.body, each, now=stamp)
+    assert ping.headers["authorization"] == f"Bearer {token}"
+    assert token != added["token"]
+
+
+def test_a_secret_and_a_token_are_imported_from_the_environment(
+    told: Told, tenant: str, receiver: Receiver
+) -> None:
+    brought = told(
+        *(endpoint, "add", "--tenant", tenant, "--url", receiver.url),
+        *("--import-secret", "--import-token"),
+        FHIRPUB_SIGNING_SECRET=SECRET,
+        FHIRPUB_ENDPOINT_TOKEN="mine",
+    )
+
+    assert (brought["signing_secret"], brought["token"]) == (SECRET, "mine")
+
+
+def test_a_secret_is_imported_as_it_is_typed(
+    told: Told, ran: Callable[..., Result], added: dict[str, Any]
+) -> None:
+    done = ran(endpoint, "rotate", added["id"], "--import-secret", "--json", stdin=f"{SECRET}\n")
+
+    assert json.loads(done.stdout)["signing_secret"] == SECRET
+    assert SECRET not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["add", "--tenant", "{}", "--url", "http://10.0.0.1/"], InvalidContent),
+        (["add", "--tenant", "{}", "--url", "{url}", "--event", "report.made"], InvalidContent),
+        (["add", "--tenant", "no", "--url", "{url}"], NoSuchRecord),
+        (["ping", "no"], NoSuchRecord),
+    ],
+)
+def test_what_cannot_be_is_refused(
+    words: list[str],
+    problem: type[Exception],
+    told: Told,
+    tenant: str,
+    receiver: Receiver,
+) -> None:
+    with pytest.raises(problem):
+        told(
+            endpoint,
+            *(each.replace("{url}", receiver.url).replace("{}", tenant) for each in words),
+        )
+
+
+@pytest.mark.parametrize(
+    ("group", "words"),
+    [
+        (endpoint, ["set", "x"]),
+        (endpoint, ["rotate", "x", "--grace", "soon"]),
+        (deliveries, ["replay"]),
+        (deliveries, ["replay", "--since", "yesterday"]),
+        (deliveries, ["list", "--state", "lost"]),
+    ],
+)
+def test_wrong_usage_is_told_as_such(
+    group: click.Group, words: list[str], ran: Callable[..., Result]
+) -> None:
+    assert ran(group, *words).exit_code == 2
+
+
+def test_refusals_are_one_line_on_standard_error(run: Any) -> None:
+    done = run("endpoint", "show", "none")
+
+    assert done.returncode == 1
+    assert "there is no endpoint none" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+# The key
+
+
+def test_the_key_is_made_beside_the_store_for_its_owner_alone(
+    ran: Callable[..., Result], tenant: str, receiver: Receiver, tmp_path: Path
+) -> None:
+    add = ("add", "--tenant", tenant, "--url", receiver.url, "--json")
+
+    told = [ran(endpoint, *add).stderr for _time in range(2)]
+
+    kept = tmp_path / "fhirpub.webhook-keys"
+    assert told == [f"Made {kept}, the key of webhooks' secrets: keep a copy.\n", ""]
+    assert kept.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_lost_key_is_not_replaced_in_silence(
+    told: Told, added: dict[str, Any], tmp_path: Path
+) -> None:
+    (tmp_path / "fhirpub.webhook-keys").unlink()
+
+    with pytest.raises(SecretsUnavailable):
+        told(endpoint, "ping", added["id"])
+    assert not (tmp_path / "fhirpub.webhook-keys").exists()
+
+
+def test_a_key_is_replaced_by_one_that_comes_first(
+    told: Told, added: dict[str, Any], tmp_path: Path
+) -> None:
+    keys = tmp_path / "fhirpub.webhook-keys"
+    old, new = keys.read_text(), base64.b64encode(bytes(32)).decode()
+    keys.write_text(f"{new}\n{old}")
+
+    first, second = (told(endpoint, "reseal")["resealed"] for _time in range(2))
+    keys.write_text(new)
+
+    assert (first, second) == (1, 0)
+    assert told(endpoint, "ping", added["id"])["passed"] is True
+
+
+@pytest.mark.parametrize(
+    ("keys", "level", "text"),
+    [
+        (None, "error", "there is no key for the secrets of endpoints"),
+        (base64.b64encode(bytes(32)).decode(), "error", "under a key that is not here"),
+        ("abc", "error", "each line must be a key"),
+        ("", "ok", "the secrets of every endpoint (1) can be used"),
+    ],
+)
+def test_a_check_finds_what_is_wrong_with_the_key(
+    keys: str | None,
+    level: str,
+    text: str,
+    added: dict[str, Any],
+    file: Path,
+    tmp_path: Path,
+) -> None:
+    assert added
+    kept = tmp_path / "fhirpub.webhook-keys"
+    if keys is None:
+        kept.unlink()
+    elif keys:
+        kept.write_text(keys)
+
+    done = CliRunner().invoke(check, ["--config", str(file), "--json"])
+
+    findings = [each for each in json.loads(done.stdout) if each["subject"] == "webhooks"]
+    assert [each["level"] for each in findings] == [level]
+    assert text in findings[0]["text"]
+
+
+def test_a_check_warns_of_a_key_that_others_can_read(
+    added: dict[str, Any], file: Path, tmp_path: Path
+) -> None:
+    assert added
+    (tmp_path / "fhirpub.webhook-keys").chmod(0o644)
+
+    done = CliRunner().invoke(check, ["--config", str(file)])
+
+    assert "can be read by others: chmod 600" in done.stdout
+    assert done.exit_code == 0
+
+
+# Deliveries
+
+
+def test_deliveries_are_listed_with_what_became_of_them(
+    told: Told, ran: Callable[..., Result], added: dict[str, Any], config: Config, tenant: str
+) -> None:
+    sent(config, added["id"], tenant)
+
+    listed = told(deliveries, "list", "--tenant", tenant)
+    (dead,) = told(deliveries, "list", "--state", "dead", "--endpoint", added["id"])
+
+    assert [each["sequence"] for each in listed] == [3, 2, 1]
+    assert (dead["event_id"], dead["attempts"][0]["why"]) == (
+        *("evt_2", "the answer was 500, not 2xx"),
+    )
+    assert told(deliveries, "list", "--tenant", "another") == []
+    assert "evt_2" in ran(deliveries, "list").stdout
+
+
+def test_a_delivery_is_shown_with_its_attempts(
+    told: Told, ran: Callable[..., Result], added: dict[str, Any], config: Config, tenant: str
+) -> None:
+    sent(config, added["id"], tenant)
+
+    (shown,) = told(deliveries, "show", "evt_2")
+    text = ran(deliveries, "show", "evt_2").stdout
+
+    assert (shown["endpoint"], shown["body"]) == (added["id"], BODY.decode())
+    assert shown["attempts"][0]["answer"] == "no\nway"
+    assert "no way" in text
+    with pytest.raises(NoSuchRecord):
+        told(deliveries, "show", "evt_9")
+
+
+@pytest.mark.parametrize(
+    ("words", "reopened"),
+    [
+        (["evt_2", "evt_3"], 1),
+        (["--dead"], 1),
+        (["--since", "150m"], 1),
+        (["--since", "90m"], 0),
+        (["--until", "2020-01-01T00:00:00Z"], 0),
+    ],
+)
+def test_what_is_named_is_sent_again(
+    words: list[str],
+    reopened: int,
+    told: Told,
+    added: dict[str, Any],
+    config: Config,
+    tenant: str,
+) -> None:
+    sent(config, added["id"], tenant)
+
+    assert told(deliveries, "replay", *words) == {"reopened": reopened}
+
+
+def test_how_an_endpoint_does_is_told(
+    told: Told, ran: Callable[..., Result], added: dict[str, Any], config: Config, tenant: str
+) -> None:
+    sent(config, added["id"], tenant)
+
+    assert told(endpoint, "stats", added["id"])["deliveries"] == {"pending": 2, "dead": 1}
+    assert "2 pending" in ran(endpoint, "stats", added["id"]).stdout
+
+
+def test_what_was_sent_to_a_removed_endpoint_is_cancelled(
+    told: Told, added: dict[str, Any], config: Config, tenant: str
+) -> None:
+    sent(config, added["id"], tenant)
+    told(endpoint, "rm", added["id"])
+
+    states = {each["status"] for each in told(deliveries, "list")}
+    assert states == {"cancelled", "dead"}
+    assert told(deliveries, "replay", "--dead") == {"reopened": 0}
+
+
+# Verifying by hand
+
+
+def judged(
+    ran: Callable[..., Result], folder: Path, headers: Any, body: bytes, **more: Any
+) -> Any:
+    lines = ["POST /webhook HTTP/1.1", *(f"{name}: {text}" for name, text in headers.items())]
+    (folder / "headers").write_text("\r\n".join(lines))
+    done = ran(
+        *(endpoint, "verify", "--headers", str(folder / "headers"), "--json"),
+        *("--at", str(more.pop("at", 1_795_242_954))),
+        stdin=body,
+        FHIRPUB_SIGNING_SECRET=more.pop("secret", SECRET),
+    )
+    assert done.exit_code in (0, 1), done.output
+    return json.loads(done.stdout)
+
+
+HEADERS = signed_headers("evt_1", 1_795_242_954, BODY, secrets=[SECRET])
+
+
+def test_a_delivery_that_verifies_is_told_so(ran: Callable[..., Result], tmp_path: Path) -> None:
+    verdict = judged(ran, tmp_path, HEADERS, BODY, secret=f"{new_secret()} {SECRET}")
+
+    assert (verdict["verified"], verdict["seconds_behind_clock"]) == (True, 0)
+
+
+@pytest.mark.parametrize(
+    ("body", "more", "reason"),
+    [
+        (BODY, {"at": 1_795_242_954 + 301}, "clock"),
+        (BODY, {"secret": new_secret()}, "no-match"),
+        (b'{"event_id": "evt_1", "sequence": 1}\n', {}, "rewritten-body"),
+        (BODY + b"\n", {}, "rewritten-body"),
+    ],
+)
+def test_why_a_delivery_does_not_verify_is_told(
+    body: bytes, more: dict[str, Any], reason: str, ran: Callable[..., Result], tmp_path: Path
+) -> None:
+    assert judged(ran, tmp_path, HEADERS, body, **more)["reason"] == reason
+
+
+def test_a_header_that_is_missing_is_told(ran: Callable[..., Result], tmp_path: Path) -> None:
+    assert judged(ran, tmp_path, {"webhook-id": "evt_1"}, BODY)["reason"] == "headers"
+
+
+def test_a_secret_that_is_none_is_told(ran: Callable[..., Result]) -> None:
+    done = ran(endpoint, "verify", stdin=BODY, FHIRPUB_SIGNING_SECRET="whsec_short")
+
+    assert done.exit_code == 1
+    assert "base64" in done.stderr
+    assert "short" not in done.stderr
+
+
+def test_many_trials_at_once_have_to_wait(config: Config, tenant: str, receiver: Receiver) -> None:
+    receiver.answer(Reply(delay=0.3))
+
+    async def tried() -> list[str]:
+        async with administering(config) as open_:
+            fields = {"url": receiver.url}
+            one = (await open_.endpoints.add(tenant, fields, trusted=True)).endpoint
+            trials = (open_.endpoints.test(tenant, one.id) for _number in range(5))
+            found = await asyncio.gather(*trials, return_exceptions=True)
+            return [type(each).__name__ for each in found]
+
+    assert sorted(asyncio.run(tried())) == ["Throttled", *["Trial"] * 4]

@@ -1,0 +1,60 @@
+"""An office over each store, and receivers."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from fhirpub.clock import now_ms
+from fhirpub.testing.clock import HandClock
+from fhirpub.testing.receiver import Receiver
+from tests.webhooks.office import Office, opened_office
+
+
+@pytest.fixture
+def store_url(request: pytest.FixtureRequest) -> str:
+    """The address of an empty store, of the engine that ``--store`` names."""
+    url: str = request.getfixturevalue(f"{request.config.getoption('--store')}_url")
+    return url
+
+
+@pytest.fixture(params=["sqlite", "mongodb"])
+def each_store_url(request: pytest.FixtureRequest) -> str:
+    """The address of an empty store, of each engine."""
+    url: str = request.getfixturevalue(f"{request.param}_url")
+    return url
+
+
+@pytest.fixture
+def sqlite_url(tmp_path: Path) -> str:
+    """A file that is not there yet."""
+    return f"sqlite:///{tmp_path}/store.db"
+
+
+@pytest.fixture
+async def office(store_url: str) -> AsyncIterator[Office]:
+    """Somebody who sends, by the machine's clock."""
+    async with opened_office(store_url, clock=now_ms) as office:
+        yield office
+
+
+@pytest.fixture
+def clock() -> HandClock:
+    """A clock that stands still."""
+    return HandClock()
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    """A receiver that takes everything."""
+    with Receiver() as receiver:
+        yield receiver
+
+
+@pytest.fixture
+def another() -> Iterator[Receiver]:
+    """Another one."""
+    with Receiver() as receiver:
+        yield receiver

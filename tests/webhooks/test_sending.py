@@ -1,0 +1,413 @@
+"""From a commit to the receiver: all of it, in order, whatever receivers do."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from random import Random
+
+import pytest
+from standardwebhooks import Webhook
+
+from fhirpub.clock import now_ms
+from fhirpub.fhir.strict_json import dumps
+from fhirpub.storage.webhook_contract import Delivery
+from fhirpub.testing.clock import HandClock
+from fhirpub.testing.receiver import Received, Receiver, Reply
+from fhirpub.webhooks import verify
+from tests.webhooks.office import SETTINGS, TENANT, Office, opened_office, until
+
+ONE_REPORT = "22222222-2222-4222-8222-222222222222"
+
+
+def sequences(received: Sequence[Received]) -> list[int]:
+    return [int(each.headers["x-webhook-sequence"]) for each in received]
+
+
+def logs(deliveries: Sequence[Delivery]) -> list[list[int]]:
+    return [[one.status for one in each.attempts] for each in deliveries]
+
+
+async def test_everything_that_is_committed_is_told_once_and_verifies(
+    office: Office, receiver: Receiver
+) -> None:
+    endpoint = await office.endpoint(receiver.url)
+
+    await office.commits(30)
+    await office.until_states(endpoint, delivered=30)
+
+    assert sorted(sequences(receiver.received)) == list(range(1, 31))
+    for each in receiver.received:
+        assert each.json["sequence"] == int(each.headers["x-webhook-sequence"])
+        verify(each.headers, each.body, endpoint.signing_secret, now=time.time())  # noqa: TID251
+        Webhook(endpoint.signing_secret).verify(each.body, dict(each.headers))
+
+
+async def test_an_endpoint_is_told_only_what_it_asked_for_of_its_own_tenant(
+    office: Office, receiver: Receiver, another: Receiver
+) -> None:
+    await office.endpoint(receiver.url, event_types=["diagnostic_report.updated"])
+    await office.endpoint(another.url, tenant="somebody else")
+    last = await office.endpoint(another.url)
+
+    await office.commits(2, ONE_REPORT)
+    await office.until_states(last, delivered=2)
+    await asyncio.to_thread(receiver.wait, 1)
+
+    assert [each.headers["x-webhook-event"] for each in receiver.received] == [
+        "diagnostic_report.updated"
+    ]
+    assert len(another.received) == 2
+
+
+async def test_the_log_tells_each_attempt(office: Office, receiver: Receiver) -> None:
+    endpoint = await office.endpoint(receiver.url)
+    receiver.answer(Reply(status=500, body=b"oh no"), Reply(misbehaviour="reset"), Reply())
+
+    await office.commit()
+    await office.until_states(endpoint, delivered=1)
+
+    (delivery,) = await office.deliveries(endpoint)
+    assert [(one.number, one.status, one.reason) for one in delivery.attempts] == [
+        (1, 500, ""),
+        (2, 0, "E_RESET"),
+        (3, 204, ""),
+    ]
+    assert delivery.attempts[0].answer == b"oh no"
+    assert delivery.attempts[0].dialled == ("127.0.0.1",)
+    assert len({each.body for each in receiver.received}) == 1
+
+
+async def test_the_order_of_a_report_is_kept_whatever_fails(
+    office: Office, receiver: Receiver
+) -> None:
+    endpoint = await office.endpoint(receiver.url)
+    random = Random(1)
+    receiver.answer_by(lambda _: Reply(status=500 if random.random() < 0.2 else 204))
+    reports = [f"{number:08d}-2222-4222-8222-222222222222" for number in range(6)]
+
+    await asyncio.gather(*(office.commits(8, each) for each in reports))
+    await office.until_states(endpoint, delivered=48)
+
+    versions: dict[str, list[int]] = defaultdict(list)
+    for each in receiver.received:
+        data = each.json["data"]
+        versions[data["id"]].append(int(data["version_id"]))
+    assert all(a <= b for each in versions.values() for a, b in pairwise(each))
+    assert set(versions) == set(reports)
+
+
+async def test_a_strict_endpoint_gets_everything_in_one_order(
+    office: Office, receiver: Receiver
+) -> None:
+    endpoint = await office.endpoint(receiver.url, ordering="strict")
+    random = Random(2)
+    receiver.answer_by(lambda _: Reply(status=500 if random.random() < 0.2 else 204))
+
+    await office.commits(25)
+    await office.until_states(endpoint, delivered=25)
+
+    assert all(a <= b for a, b in pairwise(sequences(receiver.received)))
+
+
+async def test_a_slow_endpoint_does_not_delay_another(
+    store_url: str, receiver: Receiver, another: Receiver
+) -> None:
+    settings = replace(SETTINGS, in_flight=4, in_flight_per_endpoint=4)
+    receiver.answer(Reply(delay=1.5))
+    async with opened_office(store_url, clock=now_ms, settings=settings) as office:
+        await office.endpoint(receiver.url)
+        fast = await office.endpoint(another.url)
+        await office.commits(40)
+
+        await office.until_states(fast, delivered=40)
+
+        assert len(receiver.received) < 8
+
+
+@pytest.mark.parametrize("misbehaviour", ["silent", "dripping-headers", "header-flood"])
+async def test_a_hostile_receiver_costs_its_own_attempts_only(
+    store_url: str, receiver: Receiver, another: Receiver, misbehaviour: str
+) -> None:
+    settings = replace(SETTINGS, connect_seconds=0.2, timeout_seconds=0.3, retry_seconds=[0.05])
+    receiver.answer(Reply(misbehaviour=misbehaviour))  # type: ignore[arg-type]
+    async with opened_office(store_url, clock=now_ms, settings=settings) as office:
+        hostile = await office.endpoint(receiver.url)
+        good = await office.endpoint(another.url)
+
+        await office.commits(3)
+        await office.until_states(good, delivered=3)
+        await office.until_states(hostile, dead=3)
+
+        reason = "E_MALFORMED" if misbehaviour == "header-flood" else "E_TIMEOUT"
+        found = {one.reason for each in await office.deliveries(hostile) for one in each.attempts}
+        assert found == {reason}
+
+
+async def test_a_version_that_cannot_be_read_does_not_stop_the_others(
+    office: Office, receiver: Receiver
+) -> None:
+    endpoint = await office.endpoint(receiver.url)
+
+    faulty = await office.commit(events=b'[{"no": "event"}]')
+    await office.commits(3)
+    await office.until_states(endpoint, delivered=3)
+
+    async def unrelayed() -> list[str]:
+        return [each.id for _, each in await office.store.unrelayed(limit=10)]
+
+    await until(unrelayed, lambda found: found == [faulty.id])
+
+
+async def test_one_commit_may_tell_several_events(office: Office, receiver: Receiver) -> None:
+    endpoint = await office.endpoint(receiver.url)
+    told = [{"id": f"{ONE_REPORT}.1.{n}", "type": "a.b", "data": {"n": n}} for n in (1, 2, 3)]
+
+    await office.commit(ONE_REPORT, events=dumps(told))
+    await office.until_states(endpoint, delivered=3)
+
+    assert [each.json["data"]["n"] for each in receiver.received] == [1, 2, 3]
+    assert len({each.json["transaction_id"] for each in receiver.received}) == 1
+
+
+async def test_an_endpoint_whose_secret_cannot_be_read_waits_and_uses_up_nothing(
+    office: Office, receiver: Receiver, another: Receiver
+) -> None:
+    broken = await office.endpoint(receiver.url)
+    good = await office.endpoint(another.url)
+    damaged = replace(broken.endpoint, token=b"damaged", revision=2)
+    assert await office.store.put_endpoint(damaged.tenant, damaged)
+
+    await office.commits(3)
+    await office.until_states(good, delivered=3)
+    await office.until_states(broken, pending=3)
+    mended = replace(broken.endpoint, revision=3)
+    assert await office.store.put_endpoint(mended.tenant, mended)
+
+    await office.until_states(broken, delivered=3)
+    assert {each.headers["x-webhook-attempt"] for each in receiver.received} == {"1"}
+
+
+async def test_a_paused_endpoint_gathers_and_then_gets_everything(
+    office: Office, receiver: Receiver
+) -> None:
+    endpoint = await office.endpoint(receiver.url)
+    one = endpoint.endpoint
+    await office.administration.pause(one.tenant, one.id)
+
+    await office.commits(4)
+    await office.until_states(endpoint, pending=4)
+    assert receiver.received == []
+    await office.administration.enable(one.tenant, one.id)
+
+    await office.until_states(endpoint, delivered=4)
+
+
+async def test_what_is_reopened_is_sent_again_under_its_id(
+    office: Office, receiver: Receiver
+) -> None:
+    endpoint = await office.endpoint(receiver.url)
+    await office.commits(3)
+    await office.until_states(endpoint, delivered=3)
+    one, second = endpoint.endpoint, (await office.deliveries(endpoint))[1]
+
+    await office.store.reopen(one.tenant, one.id, [second.event_id], now=now_ms())
+    await asyncio.to_thread(receiver.wait, 4)
+
+    assert receiver.received[3].headers["webhook-id"] == second.event_id
+    assert receiver.received[3].body == second.body
+    await office.until_states(endpoint, delivered=3)
+
+
+async def test_secrets_may_be_rotated_under_load(office: Office, receiver: Receiver) -> None:
+    endpoint = await office.endpoint(receiver.url)
+    one = endpoint.endpoint
+    secrets = [endpoint.signing_secret]
+
+    for _ in range(5):
+        await office.commits(10)
+        rotated = await office.administration.rotate_secret(
+            one.tenant, one.id, {"grace_seconds": 5}
+        )
+        secrets.append(rotated.signing_secret)
+    await office.until_states(endpoint, delivered=50)
+    await office.commits(10)
+    await until(lambda: office.state(endpoint), lambda state: state == "active")
+    await office.until_states(endpoint, delivered=60)
+
+    for number, each in enumerate(receiver.received):
+        verify(each.headers, each.body, secrets, now=time.time())  # noqa: TID251
+        # A receiver that knows only the secret of before the last rotation verifies as well.
+        known = secrets[max(0, min(number // 10, 5) - 1)]
+        Webhook(known).verify(each.body, dict(each.headers))
+
+
+# By a clock that stands still until it is moved.
+
+
+async def test_a_busy_receiver_is_left_in_peace_for_as_long_as_it_asks(
+    store_url: str, clock: HandClock, receiver: Receiver
+) -> None:
+    receiver.answer(Reply(status=429, headers={"Retry-After": "60"}), Reply())
+    settings = replace(SETTINGS, in_flight_per_endpoint=1)
+    async with opened_office(store_url, clock=clock, settings=settings) as office:
+        endpoint = await office.endpoint(receiver.url)
+        await office.commit()
+        await office.until_states(endpoint, retrying=1)
+        await office.commits(2)
+        await office.until_states(endpoint, retrying=1, pending=2)
+
+        clock.forward(seconds=59)
+        await asyncio.sleep(0.3)
+        assert len(receiver.received) == 1
+        clock.forward(seconds=2)
+
+        await office.until_states(endpoint, delivered=3)
+
+
+async def test_an_open_breaker_uses_up_no_attempts(
+    store_url: str, clock: HandClock, receiver: Receiver
+) -> None:
+    receiver.answer(Reply(status=500))
+    settings = replace(SETTINGS, retry_seconds=[3600.0, 3600.0])
+    async with opened_office(store_url, clock=clock, settings=settings) as office:
+        endpoint = await office.endpoint(receiver.url)
+        await office.commits(40)
+        await asyncio.to_thread(receiver.wait, 10)
+        await asyncio.sleep(0.3)
+
+        first = len(receiver.received)
+        clock.forward(seconds=31)
+        await asyncio.to_thread(receiver.wait, first + 1)
+        await asyncio.sleep(0.3)
+        probes = len(receiver.received) - first
+        receiver.answer(Reply())
+        clock.forward(seconds=61)
+        await office.until_states(endpoint, retrying=first + 1, delivered=39 - first)
+
+    assert 10 <= first < 20  # those under way when it opened come back, too
+    assert probes == 1
+
+
+async def test_an_outage_of_three_days_loses_nothing(
+    store_url: str, clock: HandClock, receiver: Receiver, another: Receiver
+) -> None:
+    settings = replace(SETTINGS, retry_seconds=[5.0, 30.0, 300.0, 1800.0, 7200.0, 18000.0])
+    settings = replace(settings, retry_forever=True, rate_per_endpoint=20.0)
+    receiver.answer(Reply(status=503))
+    async with opened_office(store_url, clock=clock, settings=settings) as office:
+        endpoint = await office.endpoint(receiver.url)
+        watching = await office.endpoint(another.url, event_types=["endpoint.failing"])
+        await office.commits(100)
+        for _hours in range(76):
+            clock.forward(seconds=3600)
+            await asyncio.sleep(0.03)
+        await office.until_states(watching, delivered=1)
+        receiver.answer(Reply())
+        before = len(receiver.received)
+        clock.forward(seconds=6 * 3600)
+        await asyncio.to_thread(receiver.wait, before + 15)
+        await asyncio.sleep(0.3)
+
+        # No more than the limits allow, although all were due; then the rest as time passes.
+        assert len(receiver.received) - before <= 20 + 1
+
+        async def a_second_later() -> object:
+            clock.forward(seconds=1)
+            await asyncio.sleep(0.05)
+            return await office.store.count_deliveries(TENANT, endpoint.endpoint.id)
+
+        await until(a_second_later, lambda states: states == {"delivered": 100})
+
+
+async def test_after_its_last_attempt_a_delivery_is_dead_and_others_are_told(
+    store_url: str, clock: HandClock, receiver: Receiver, another: Receiver
+) -> None:
+    settings = replace(SETTINGS, retry_seconds=[5.0, 30.0])
+    receiver.answer(Reply(status=500))
+    async with opened_office(store_url, clock=clock, settings=settings) as office:
+        failing = await office.endpoint(receiver.url)
+        watching = await office.endpoint(another.url, event_types=["message.exhausted"])
+        await office.commit(ONE_REPORT)
+
+        async def later() -> object:
+            clock.forward(seconds=10)
+            await asyncio.sleep(0.05)
+            return await office.store.count_deliveries(TENANT, failing.endpoint.id)
+
+        await until(later, lambda states: states == {"dead": 1})
+        await office.until_states(watching, delivered=1)
+
+    (told,) = another.received
+    (delivery,) = {each.headers["webhook-id"] for each in receiver.received}
+    assert told.headers["x-webhook-event"] == "message.exhausted"
+    assert told.json["data"] == {
+        "endpoint_id": failing.endpoint.id,
+        "event_id": delivery,
+        "event_type": "diagnostic_report.created",
+        "sequence": 1,
+        "attempts": 3,
+        "self": f"http://127.0.0.1:8080/webhooks/v1/endpoints/{failing.endpoint.id}",
+    }
+
+
+async def test_a_receiver_that_is_gone_is_disabled_and_its_deliveries_are_held(
+    office: Office, receiver: Receiver, another: Receiver
+) -> None:
+    receiver.answer(Reply(status=410))
+    gone = await office.endpoint(receiver.url)
+    watching = await office.endpoint(another.url, event_types=["endpoint.disabled"])
+    await office.commit()
+    await until(lambda: office.state(gone), lambda state: state == "disabled")
+    await office.commits(3)
+
+    await office.until_states(watching, delivered=1)
+    await office.until_states(gone, retrying=1, pending=3)
+
+    (told,) = another.received
+    assert told.json["data"]["why"] == "gone"
+    assert len(receiver.received) == 1
+    receiver.answer(Reply())
+    await office.administration.enable(gone.endpoint.tenant, gone.endpoint.id)
+    await office.until_states(gone, delivered=4)
+
+
+async def test_an_endpoint_without_one_success_in_five_days_is_given_up(
+    store_url: str, clock: HandClock, receiver: Receiver
+) -> None:
+    settings = replace(SETTINGS, retry_seconds=[1.0], retry_forever=True)
+    receiver.answer(Reply(status=500))
+    async with opened_office(store_url, clock=clock, settings=settings) as office:
+        endpoint = await office.endpoint(receiver.url)
+        await office.commits(30)
+        await asyncio.to_thread(receiver.wait, 10)
+        for _hours in range(12):
+            clock.forward(seconds=11 * 3600)
+            await asyncio.sleep(0.1)
+
+        await until(lambda: office.state(endpoint), lambda state: state == "disabled")
+
+        found = await office.store.endpoint(endpoint.endpoint.tenant, endpoint.endpoint.id)
+        assert found is not None
+        assert found.why == "given-up"
+
+
+async def test_what_was_delivered_long_ago_is_swept_and_the_sequence_goes_on(
+    store_url: str, clock: HandClock, receiver: Receiver
+) -> None:
+    async with opened_office(store_url, clock=clock) as office:
+        endpoint = await office.endpoint(receiver.url)
+        await office.commits(5)
+        await office.until_states(endpoint, delivered=5)
+    clock.forward(seconds=31 * 86_400)
+    async with opened_office(store_url, clock=clock) as office:
+        await office.until_states(endpoint, delivered=1)
+
+        await office.commit()
+        await office.until_states(endpoint, delivered=2)
+
+        assert [each.sequence for each in await office.deliveries(endpoint)] == [5, 6]

@@ -1,0 +1,208 @@
+"""Several processes over one store, and a store that does not always answer."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import inspect
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from fhirpub.clock import Clock, now_ms
+from fhirpub.errors import StoreUnavailable
+from fhirpub.storage.store import Store
+from fhirpub.testing.clock import HandClock
+from fhirpub.testing.receiver import Receiver, Reply
+from fhirpub.webhooks.appending import Appender
+from fhirpub.webhooks.envelope import events_of
+from fhirpub.webhooks.leases import Leases, Shares
+from fhirpub.webhooks.relay import Relay
+from tests.webhooks.office import KEY, Office, opened_office
+
+
+def shares_of(store: Store, owner: str, clock: Clock) -> Shares:
+    return Shares(Leases(store, owner=owner, seconds=10.0, clock=clock), Random(owner))
+
+
+async def settle(shares: list[Shares], wanted: set[str], clock: HandClock) -> None:
+    """Have each look several times, a second after the other, as they do."""
+    for _ in range(20):
+        for each in shares:
+            surplus = await each.update(wanted)
+            await each.give_up(sorted(each.owned)[:surplus])
+        clock.forward(seconds=1)
+
+
+async def test_processes_share_the_endpoints_and_take_over_from_the_dead(
+    each_store_url: str, clock: HandClock
+) -> None:
+    wanted = {f"e{number}" for number in range(9)}
+    async with opened_office(each_store_url, clock=clock, sends=False) as office:
+        three = [shares_of(office.store, owner, clock) for owner in "abc"]
+        await settle(three[:1], wanted, clock)
+        assert three[0].owned == wanted
+
+        await settle(three, wanted, clock)
+        assert [len(each.owned) for each in three] == [3, 3, 3]
+        assert set.union(*(each.owned for each in three)) == wanted
+
+        await settle(three[1:], wanted, clock)
+        assert not any(three[0].holds(each) for each in wanted)
+        assert sorted(len(each.owned) for each in three[1:]) == [4, 5]
+        assert three[1].owned | three[2].owned == wanted
+
+
+async def test_what_one_process_leaves_another_goes_on_with(
+    office: Office, receiver: Receiver, another: Receiver
+) -> None:
+    endpoints = [await office.endpoint(each.url) for each in (receiver, another)]
+    async with office.another():
+        await office.commits(20)
+        for each in endpoints:
+            await office.until_states(each, delivered=20)
+    await office.commits(20)
+
+    for each in endpoints:
+        await office.until_states(each, delivered=40)
+    assert len(receiver.received) == len(another.received) == 40
+
+
+async def test_who_stops_finishes_what_is_under_way(
+    each_store_url: str, receiver: Receiver
+) -> None:
+    receiver.answer(Reply(delay=0.5))
+    async with opened_office(each_store_url, clock=now_ms) as office:
+        endpoint = await office.endpoint(receiver.url)
+        await office.commit()
+        await asyncio.to_thread(receiver.wait, 1)
+
+    async with opened_office(each_store_url, clock=now_ms, sends=False) as office:
+        (delivery,) = await office.deliveries(endpoint)
+        assert (delivery.state, delivery.number) == ("delivered", 1)
+
+
+class Unreliable:
+    """A store whose calls for webhooks fail one time in ten, before or after they worked."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._random = Random(7)
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._store, name)
+        return self._tried(method) if inspect.iscoroutinefunction(method) else method
+
+    def _tried(self, method: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+        async def tried(*words: Any, **more: Any) -> Any:
+            chance = self._random.random()
+            if chance < 0.05:
+                raise StoreUnavailable("gone")
+            answer = await method(*words, **more)
+            if chance < 0.1:
+                raise StoreUnavailable("the answer was lost")
+            return answer
+
+        return tried
+
+
+async def test_a_store_that_often_fails_loses_nothing(
+    each_store_url: str, receiver: Receiver
+) -> None:
+    async with opened_office(each_store_url, clock=now_ms, sends=False) as office:
+        endpoint = await office.endpoint(receiver.url)
+        unreliable: Any = Unreliable(office.store)
+        async with office.another(unreliable, connect_seconds=0.2, timeout_seconds=0.2):
+            await office.commits(40)
+            await office.until_states(endpoint, delivered=40, seconds=40.0)
+
+        deliveries = await office.deliveries(endpoint)
+        assert [each.sequence for each in deliveries] == list(range(1, 41))
+        received = {each.headers["webhook-id"] for each in receiver.received}
+        assert received == {each.event_id for each in deliveries}
+
+
+@pytest.mark.parametrize("seconds", [0, 60])  # by which one clock is ahead
+async def test_two_relays_that_both_believe_to_lead_tell_everything_once(
+    each_store_url: str, clock: HandClock, seconds: int
+) -> None:
+    def relay_of(owner: str, clock: Clock) -> Relay:
+        leases = Leases(office.store, owner=owner, seconds=30.0, clock=clock)
+        appender = Appender(office.store, clock=clock)
+        return Relay(
+            office.store,
+            appender=appender,
+            leases=leases,
+            fhir_url="http://x",
+            told=lambda _: None,
+        )
+
+    async with opened_office(each_store_url, clock=clock, sends=False) as office:
+        endpoint = await office.endpoint("http://127.0.0.1:9/")
+        two = [relay_of("a", clock), relay_of("b", lambda: clock() + seconds * 1000)]
+        await two[0].relay()
+        for _round in range(10):
+            await office.commits(5)
+            await asyncio.gather(*(each.relay() for each in two))
+        await asyncio.gather(*(each.relay() for each in two))
+
+        assert sum(each.leading for each in two) == (2 if seconds else 1)
+        deliveries = await office.deliveries(endpoint)
+        assert [each.sequence for each in deliveries] == list(range(1, 51))
+        assert len({each.event_id for each in deliveries}) == 50
+
+
+async def test_what_a_process_holds_that_hangs_is_taken_over(
+    tmp_path: Path, each_store_url: str, receiver: Receiver
+) -> None:
+    (tmp_path / "keys").write_bytes(base64.b64encode(KEY))
+    file = tmp_path / "fhirpub.toml"
+    file.write_text(
+        f"""[storage]
+url = "{each_store_url}"
+[webhooks]
+keys_file = "{tmp_path}/keys"
+allow_networks = ["127.0.0.1/32"]
+lease_seconds = 1
+"""
+    )
+    async with opened_office(each_store_url, clock=now_ms, sends=False) as office:
+        endpoint = await office.endpoint(receiver.url)
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "fhirpub", "dispatch", "--config", str(file)),
+            stdout=asyncio.subprocess.PIPE,
+        )
+        assert process.stdout is not None
+        assert await process.stdout.readline() == b"fhirpub sends webhooks\n"
+        await office.commits(5)
+        await office.until_states(endpoint, delivered=5)
+
+        process.send_signal(signal.SIGSTOP)
+        async with office.another():
+            await office.commits(5)
+            await office.until_states(endpoint, delivered=10)
+
+        process.send_signal(signal.SIGCONT)
+        await office.commits(5)
+        await office.until_states(endpoint, delivered=15)
+        process.terminate()
+        assert await process.wait() == 0
+
+
+async def test_a_relay_that_was_killed_before_it_marked_adds_nothing_when_repeated(
+    office: Office, receiver: Receiver
+) -> None:
+    endpoint = await office.endpoint(receiver.url)
+    version = await office.commit()
+    await office.until_states(endpoint, delivered=1)
+
+    again = Appender(office.store, clock=office.clock)
+    made = await again.append(endpoint.endpoint, events_of(version, fhir_url="http://x"))
+
+    assert made == []
+    assert len(await office.deliveries(endpoint)) == 1
