@@ -34,6 +34,7 @@ setup(
             "*.json",
             "r4/*.json",
             "valuesets/*.json",
+            "xml/*.json",
             "events/*.json",
             "README.md",
         ],
@@ -50,6 +51,7 @@ setup(
         "jsonschema-rs>=0.60",  # keywords of our own, a registry, Decimal as a number
         "pluggy>=1.5",  # typed markers
         "orjson>=3.10",  # Fragment: decimals keep their digits
+        "jsonpatch>=1.47",  # typed; its test operation tells 1 from true
         "pybase64>=1.4",  # strict decoding without the GIL
         "click>=8.1.8",  # command line
         "structlog>=25.1",  # one line of JSON an event

@@ -81,7 +81,7 @@ async def run(job: Job) -> Result:
     gc.collect()
     gc.disable()
     tally = await _drive(connections, session, _expected(work, on_floor=job.on_floor), job.seconds)
-    return _result(tally, busy_seconds=process_time() - tally.started_cpu)
+    return result_of(tally, busy_seconds=process_time() - tally.started_cpu)
 
 
 async def _connect(job: Job) -> list[Connection]:
@@ -132,7 +132,8 @@ async def _drive(
     return tally
 
 
-def _result(tally: Tally, *, busy_seconds: float) -> Result:
+def result_of(tally: Tally, *, busy_seconds: float) -> Result:
+    """Return what a run found, once it is over."""
     latencies = sorted(tally.latencies)
     seconds = max(tally.ended - tally.started, 1e-9)
     return Result(

@@ -30,25 +30,29 @@ _COLUMNS = (
     "work", "requests/s", "p50 ms", "p99 ms", "floor's requests/s", "ratio to the floor",
     "lowest - highest", "memory MiB: idle", "after", "peak", "aim",
 )  # fmt: skip
+_DRIVER_COLUMNS = ("driver's requests/s", "ratio to the driver")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """One work: each round has a run of the floor beside a run of the service."""
+    """One work: each round has a run of the floor beside a run of the service.
+
+    On MongoDB some works have a run of the bare driver in each round, too.
+    """
 
     work: str
     storage: str
     connections: int
     floor: Sequence[Result]
     service: Sequence[Result]
+    driver: Sequence[Result]
     idle: Memory
     after: Memory
 
     @property
     def ratios(self) -> list[float]:
         """The service's rate by the floor's, round by round."""
-        pairs = zip(self.service, self.floor, strict=True)
-        return [own.rate / floor.rate if floor.rate else 0.0 for own, floor in pairs]
+        return _ratios(self.service, self.floor)
 
     @property
     def ratio(self) -> float:
@@ -114,7 +118,10 @@ def today() -> str:
 def table(outcomes: Sequence[Outcome]) -> str:
     """Return the outcomes as a Markdown table whose columns also line up as plain text."""
     rows = [_COLUMNS, *(_row(each) for each in outcomes)]
-    widths = [max(len(row[n]) for row in rows) for n in range(len(_COLUMNS))]
+    if any(each.driver for each in outcomes):
+        beside = [_DRIVER_COLUMNS, *(_driver_row(each) for each in outcomes)]
+        rows = [row + more for row, more in zip(rows, beside, strict=True)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [
         "| "
         + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
@@ -178,6 +185,19 @@ def _row(outcome: Outcome) -> tuple[str, ...]:
         f"{outcome.after.peak:.0f}",
         outcome.verdict,
     )
+
+
+def _driver_row(outcome: Outcome) -> tuple[str, str]:
+    if not outcome.driver:
+        return "-", "-"
+    rate = median(each.rate for each in outcome.driver)
+    return _number(rate), f"{median(_ratios(outcome.service, outcome.driver)):.2f}"
+
+
+def _ratios(own: Sequence[Result], other: Sequence[Result]) -> list[float]:
+    """Return rate by rate, round by round."""
+    pairs = zip(own, other, strict=True)
+    return [each.rate / beside.rate if beside.rate else 0.0 for each, beside in pairs]
 
 
 def _number(rate: float) -> str:

@@ -70,23 +70,40 @@ class Bench:
     ) -> Result:
         """Run the generator once, in a process of its own."""
         seconds = self.seconds if seconds is None else seconds
-        command = [
-            *(sys.executable, "-m", "bench.load", "--url", target.url, "--work", work),
+        arguments = [
+            *("--url", target.url, "--work", work),
             *("--seconds", str(seconds), "--connections", str(self.connections)),
             *("--first", str(next(self.serials)), "--stock", str(self.stock)),
             *(["--floor"] if on_floor else []),
         ]
-        done = subprocess.run(
-            command,
-            input=target.token,
-            capture_output=True,
-            text=True,
-            timeout=seconds + _BESIDES_SECONDS,
-            check=False,
-        )
-        if done.returncode != 0:
-            raise LoadFailed(done.stderr[-2000:])
-        return Result(**json.loads(done.stdout))
+        return _generated("bench.load", arguments, secret=target.token, seconds=seconds)
+
+    def drive(self, work: str) -> Result | None:
+        """Run MongoDB's driver by itself, if the work is held against that."""
+        operation = WORKS[work].driver
+        if self.storage != "mongodb" or not operation:
+            return None
+        arguments = [
+            *("--operation", operation, "--seconds", str(self.seconds)),
+            *("--tasks", str(self.connections), "--stock", str(self.stock)),
+        ]
+        url = self.storage_url.format(work=work, directory="")
+        return _generated("bench.driver", arguments, secret=url, seconds=self.seconds)
+
+
+def _generated(module: str, arguments: list[str], *, secret: str, seconds: float) -> Result:
+    """Run a generator; ``secret`` goes to its standard input."""
+    done = subprocess.run(
+        [sys.executable, "-m", module, *arguments],
+        input=secret,
+        capture_output=True,
+        text=True,
+        timeout=seconds + _BESIDES_SECONDS,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise LoadFailed(done.stderr[-2000:])
+    return Result(**json.loads(done.stdout))
 
 
 def measure_ceiling(bench: Bench) -> dict[str, float]:
@@ -108,29 +125,36 @@ def measure(bench: Bench, work: str) -> Outcome:
         on_service = partial(bench.load, own, work, on_floor=False)
         for each in (on_floor, on_service):
             each(seconds=_WARM_UP_SECONDS)
-        pairs = [_round(n, on_floor, on_service) for n in range(bench.rounds)]
+        on_driver = partial(bench.drive, work)
+        rounds = [_round(n, on_floor, on_service, on_driver) for n in range(bench.rounds)]
+        bare_rounds, own_rounds, driver_rounds = zip(*rounds, strict=True)
         return Outcome(
             work=work,
             storage=bench.storage,
             connections=bench.connections,
-            floor=[pair[0] for pair in pairs],
-            service=[pair[1] for pair in pairs],
+            floor=bare_rounds,
+            service=own_rounds,
+            driver=[each for each in driver_rounds if each is not None],
             idle=idle,
             after=memory(own.pid),
         )
 
 
 def _round(
-    number: int, on_floor: Callable[[], Result], on_service: Callable[[], Result]
-) -> tuple[Result, Result]:
+    number: int,
+    on_floor: Callable[[], Result],
+    on_service: Callable[[], Result],
+    on_driver: Callable[[], Result | None],
+) -> tuple[Result, Result, Result | None]:
     if number % 2:
         own, bare = on_service(), on_floor()
     else:
         bare, own = on_floor(), on_service()
-    errors = f", errors {own.errors}" if own.errors else ""
-    told = f"{own.rate:,.0f}/s, floor {bare.rate:,.0f}/s, generator {own.busy:.0%} busy{errors}"
-    progress(f"  round {number + 1}: {told}")
-    return bare, own
+    driver = on_driver()
+    told = f"{own.rate:,.0f}/s, floor {bare.rate:,.0f}/s, generator {own.busy:.0%} busy"
+    told += f", driver {driver.rate:,.0f}/s" if driver else ""
+    progress(f"  round {number + 1}: {told}" + (f", errors {own.errors}" if own.errors else ""))
+    return bare, own, driver
 
 
 def progress(line: str) -> None:

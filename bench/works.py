@@ -53,6 +53,8 @@ class Work:
     stock: Literal["none", "many", "one a connection"] = "none"
     most: int = 1_000_000
     """Most requests of one run, so that its disk and memory stay bounded."""
+    driver: Literal["", "insert", "find"] = ""
+    """What MongoDB's driver does by itself to be held against, or nothing."""
 
 
 def registering(document_bytes: int) -> Streams:
@@ -97,9 +99,9 @@ def _drawn(requests: list[Request], connections: int) -> list[Iterator[Request]]
 
 
 WORKS: dict[str, Work] = {
-    "register": Work("register, 3 KB", 201, "POST", registering(SMALL_DOCUMENT)),
+    "register": Work("register, 3 KB", 201, "POST", registering(SMALL_DOCUMENT), driver="insert"),
     "resubmit": Work("resubmit, 3 KB", 201, "POST", _resubmitting, stock="many"),
-    "read": Work("read by id", 200, "GET", _reading, stock="many"),
+    "read": Work("read by id", 200, "GET", _reading, stock="many", driver="find"),
     "search": Work("search by identifier", 200, "GET", _searching, stock="many"),
     "patch": Work("PATCH", 204, "POST", _updating(conditional=False), stock="one a connection"),
     "patch-if-match": Work(

@@ -97,6 +97,8 @@ async def opened(
     schemas = Schemas(brought)
     for each in types.values():
         _check_known(schemas, each.name, *(part.type for part in each.parts))
+        if config.of_type(each.name).state_flow == "clinical" and not each.state_flow:
+            raise ConfigurationError(f"[{each.name.lower()}] state_flow: the type declares none")
     directories = [Path(each) for each in config.terminology.value_set_directories]
     async with AsyncExitStack() as stack:
         store = await stack.enter_async_context(open_store(config))

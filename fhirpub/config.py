@@ -12,8 +12,8 @@ import ipaddress
 import os
 import re
 import typing
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, is_dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -103,6 +103,17 @@ class PluginsConfig:
 
     enabled: list[str] = _setting(
         ["diagnosticreport"], "Names of plugins, as `fhirpub plugins` lists them."
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypeConfig:
+    """Choices for one resource type, in a group of its name in lower case."""
+
+    state_flow: Literal["open", "clinical"] = _setting(
+        "open",
+        "open: every status that updates accept may follow every other. clinical: only what "
+        "makes sense between people may, such as corrected after final; anything else is a 422.",
     )
 
 
@@ -281,6 +292,12 @@ class Config:
     terminology: TerminologyConfig = field(default_factory=TerminologyConfig)
     webhooks: WebhooksConfig = field(default_factory=WebhooksConfig)
     logs: LogsConfig = field(default_factory=LogsConfig)
+    by_type: Mapping[str, TypeConfig] = field(default_factory=dict)
+    """By the name of an enabled plugin, which is that of its type in lower case."""
+
+    def of_type(self, name: str) -> TypeConfig:
+        """Return the choices for a resource type."""
+        return self.by_type.get(name.lower(), TypeConfig())
 
     @property
     def base_url(self) -> str:
@@ -306,20 +323,34 @@ def load(file: Path | None = None, *, environment: Mapping[str, str] | None = No
     tables: dict[str, Any] = {}
     if file is not None or path.exists():
         tables = read_toml(path)
+    variables = os.environ if environment is None else environment
     problems: list[str] = []
-    groups = typing.get_type_hints(Config)
+    plugins: dict[str, dict[str, Any]] = {"plugins": tables.get("plugins", {})}
+    plugins = checked(plugins, {"plugins": PluginsConfig}, [], source="")
+    override(plugins, {"plugins": PluginsConfig}, variables, [])
+    groups = _groups(PluginsConfig(**plugins["plugins"]).enabled)
     values = checked(tables, groups, problems, source=str(path))
-    override(values, groups, os.environ if environment is None else environment, problems)
+    override(values, groups, variables, problems)
     if not problems:
         problems += _contradictions(values)
     if problems:
         raise ConfigurationError("\n".join(problems))
-    return Config(**{name: groups[name](**members) for name, members in values.items()})
+    made = {name: groups[name](**members) for name, members in values.items()}
+    ours = {name: each for name, each in made.items() if groups[name] is not TypeConfig}
+    chosen = {name: made[name] for name in made.keys() - ours.keys() if values[name]}
+    return Config(**ours, by_type=chosen)
+
+
+def _groups(enabled: Sequence[str]) -> dict[str, Any]:
+    """Return the groups that there are: ours, and one for each enabled plugin."""
+    hints = typing.get_type_hints(Config)
+    ours = {name: each for name, each in hints.items() if is_dataclass(each)}
+    return ours | {name: TypeConfig for name in enabled if name not in ours}
 
 
 def reference() -> str:
     """Return the reference configuration: every key, commented, with its default."""
-    return "\n".join([*_HEAD, *described(typing.get_type_hints(Config))]) + "\n"
+    return "\n".join([*_HEAD, *described(_groups(PluginsConfig().enabled))]) + "\n"
 
 
 def without_password(url: str) -> str:

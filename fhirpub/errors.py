@@ -8,6 +8,7 @@ The tree (``web/error_mapping.py`` gives each class its status):
     │   ├── BrokenRule               each field is fine, a rule between them is not (R-A: 422)
     │   ├── TooLarge                 more bytes than the limits allow
     │   └── InvalidSearch            a search value that cannot be read
+    ├── NotExpressible               a stored resource has no form in the format asked for
     ├── NoSuchResource               unknown, or another tenant's: nobody can tell which
     ├── NoSuchRecord                 a tenant, a client, a key, an endpoint: none that is visible
     ├── VersionConflict              the caller's version is not the latest
@@ -96,6 +97,14 @@ class InvalidSearch(Refused):
     """A search parameter has a value or a modifier that cannot be honoured (D-128, D-133)."""
 
     usual_code = "invalid"
+
+
+class NotExpressible(FhirpubError):
+    """XML has no form for a resource; ``place`` is the FHIRPath within it where it fails."""
+
+    def __init__(self, place: str) -> None:
+        super().__init__("this resource cannot be written as XML: ask for application/fhir+json")
+        self.place = place
 
 
 class NoSuchResource(FhirpubError):

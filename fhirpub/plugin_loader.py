@@ -20,6 +20,7 @@ _HOOKS = [name for name in vars(hookspecs) if name.startswith("fhirpub_")]
 _TYPE = re.compile(r"[A-Z][A-Za-z]*")
 _ELEMENT = re.compile(r"[a-z][A-Za-z0-9]*")
 _PATH = re.compile(r"[a-z][A-Za-z0-9]*(\.[a-z][A-Za-z0-9]*)*")
+_ELEMENT_OR_CHOICE = re.compile(r"[a-z][A-Za-z0-9]*(\[x\])?")
 _CODE = re.compile(r"[^\s]+( [^\s]+)*")
 _NEVER_UPDATED = frozenset({"resourceType", "id", "meta", "identifier"})
 _RESERVED_NAMES = frozenset({"issues"})
@@ -169,11 +170,11 @@ def _check_parts(types: Mapping[str, ResourceType], owners: Mapping[str, str]) -
 _SHAPES: Mapping[str, tuple[type[Any], re.Pattern[str]]] = {
     "create_statuses": (frozenset, _CODE),
     "update_statuses": (frozenset, _CODE),
-    "updatable": (frozenset, _ELEMENT),
+    "updatable": (frozenset, _ELEMENT_OR_CHOICE),
     "attachments": (tuple, _ELEMENT),
     "times": (tuple, _PATH),
     "codings": (tuple, _PATH),
-    "summary": (tuple, _ELEMENT),
+    "summary": (tuple, _ELEMENT_OR_CHOICE),
 }
 
 
@@ -203,7 +204,7 @@ def _contradictions(declared: ResourceType) -> list[str]:
         found.append("create_statuses is empty, so nothing could ever be registered")
     if ("status" in declared.updatable) != bool(declared.update_statuses):
         found.append("status is updatable if, and only if, update_statuses names some")
-    fixed = _NEVER_UPDATED | {part.referred_by for part in declared.parts}
+    fixed = _NEVER_UPDATED | {part.referred_by.partition(".")[0] for part in declared.parts}
     found += [f"{each} can never be updatable" for each in sorted(declared.updatable & fixed)]
     if declared.attachments_required and not declared.attachments:
         found.append("attachments_required is set, but there are no attachments")
@@ -221,7 +222,7 @@ def _part_problems(declared: ResourceType) -> list[str]:
         seen.add(part.name)
         if not _matches(_TYPE, part.type):
             found.append(f"part {part.name}: {part.type!r} is not the name of a FHIR type")
-        if not _matches(_ELEMENT, part.referred_by):
+        if not _matches(_PATH, part.referred_by) and (part.required or part.referred_by != ""):
             found.append(f"part {part.name}: {part.referred_by!r} is not the name of an element")
     return found
 

@@ -107,6 +107,25 @@ PRIMITIVES: dict[str, tuple[str, Schema]] = {
 }
 
 
+# FHIR's own rules of the form "this needs that beside it" (qty-3, rat-1, tim-1 to tim-9, prr-1).
+QUANTITIES = ("Age", "Count", "Distance", "Duration", "Quantity")
+NEEDED: Mapping[str, Mapping[str, str]] = {
+    **{name: {"code": "system"} for name in QUANTITIES},
+    "Ratio": {"numerator": "denominator", "denominator": "numerator"},
+    "Timing.repeat": {
+        "duration": "durationUnit",
+        "period": "periodUnit",
+        "periodMax": "period",
+        "durationMax": "duration",
+        "countMax": "count",
+        "offset": "when",
+    },
+    "ServiceRequest": {"orderDetail": "code"},
+}
+# And one of the form "not this beside that" (tim-10).
+EXCLUDED: Mapping[str, tuple[str, str]] = {"Timing.repeat": ("timeOfDay", "when")}
+
+
 def reference(name: str) -> Schema:
     """Return a reference to a data type, a primitive or a list of codes."""
     return {"$ref": URN + name} if name == "Resource" else {"$ref": DATATYPES + name}
@@ -172,6 +191,17 @@ class Shape:
         gated = not required and len(types) > MANY_TYPES
         self.rules.append({"if": absent, "else": rule} if gated else rule)
 
+    def add_rules_of(self, path: str) -> None:
+        """Add the rules between its elements that FHIR has beside their cardinalities."""
+        for name, needed in NEEDED.get(path, {}).items():
+            primitive = f"_{needed}" in self.properties
+            beside = {"title": needed, **given(needed, primitive=primitive)}
+            self.rules.append({"dependentSchemas": {name: beside}})
+        if path in EXCLUDED:
+            one, other = EXCLUDED[path]
+            said = {"title": "element", "description": f"{one} and {other} exclude each other"}
+            self.rules.append({**said, "not": {"required": [one, other]}})
+
     def schema(self, *, root: bool, sibling: bool) -> Schema:
         """Return the finished schema.
 
@@ -198,13 +228,16 @@ class Tables:
     types: Mapping[str, Any]
     codes: Mapping[str, list[list[str]]]
     displays: Mapping[str, Mapping[str, str]]
+    others: Mapping[str, Mapping[str, Any]]
+    """Of the types that get no schema: in the form of :func:`elements`."""
 
     @classmethod
     def read(cls) -> Tables:
         """Read them from ``source/``."""
         read = {path.stem: json.loads(path.read_bytes()) for path in (HERE / "source").iterdir()}
         elements = read["fhir_r4_elements"]
-        return cls(elements["types"], elements["codes"], read["displays"])
+        others = read["fhir_r4_other_types"]
+        return cls(elements["types"], elements["codes"], read["displays"], others)
 
     def names(self, kind: str) -> list[str]:
         """Return the types of a kind, ``resource`` or ``complex-type``, by name."""
@@ -226,6 +259,8 @@ class Tables:
         for element in elements:
             parent, _, name = element["path"].rpartition(".")
             self._add(shapes.setdefault(parent, Shape()), name, element)
+        for path, each in shapes.items():
+            each.add_rules_of(path)
         resource = self.types[type_name]["kind"] == "resource"
         return {
             path: each.schema(root=resource and path == type_name, sibling=path == "Element")
@@ -361,6 +396,31 @@ def choice_by_type(known: list[str]) -> Schema:
     return chain
 
 
+def elements(tables: Tables) -> Schema:
+    """Return what every object of R4 is made of, in the order that XML wants.
+
+    By the path of the object: the names of its elements, each with its types and, if it may
+    repeat, an asterisk. The type of a nested object is its path.
+    """
+    found: dict[str, dict[str, str]] = {
+        path: dict(each)
+        for path, each in {**tables.others["resources"], **tables.others["datatypes"]}.items()
+    }
+    for type_name in (*tables.names("resource"), *tables.names("complex-type")):
+        rows = tables.types[type_name]["elements"]
+        parents = {each["path"].rpartition(".")[0] for each in rows}
+        for each in rows:
+            path, kind = each["path"], "|".join(each["types"])
+            parent, _, name = path.rpartition(".")
+            kind = each.get("same_as", path if path in parents else kind)
+            found.setdefault(parent, {})[name] = kind + "*" * (each["max"] == "*")
+    resources = {*tables.names("resource"), *tables.others["resources"]}
+    return {
+        "resources": sorted(name for name in resources if "." not in name),
+        "elements": dict(sorted(found.items())),
+    }
+
+
 # Terminology: FHIR's own ValueSet and CodeSystem, the form in which operators have theirs.
 V2 = "http://terminology.hl7.org/CodeSystem/v2-"
 OUR_SETS = ("diagnostic-service-sections", "identifier-type")
@@ -404,17 +464,17 @@ def concepts(system: str, codes: list[str], tables: Tables) -> list[dict[str, st
 
 def whole_systems(tables: Tables) -> dict[str, list[str]]:
     """Return the code systems of which we have every code."""
-    systems = {f"{V2}{table}": list(tables.displays[f"{V2}{table}"]) for table in ("0074", "0203")}
+    systems = {system: list(displays) for system, displays in tables.displays.items()}
     for url in tables.required_sets():
         for system, code in tables.codes[url]:
             codes = systems.setdefault(system, [])
             if code not in codes:
                 codes.append(code)
-    ours = ("http://hl7.org/fhir/", V2)
     return {
         system: codes
         for system, codes in sorted(systems.items())
-        if system.startswith(ours) and system not in PARTS_ONLY
+        if system in tables.displays
+        or (system.startswith("http://hl7.org/fhir/") and system not in PARTS_ONLY)
     }
 
 
@@ -435,6 +495,7 @@ def files() -> dict[Path, str]:
         HERE / "r4" / f"{each['title']}.schema.json": each
         for each in (datatypes(tables), any_resource(tables), *schemas)
     }
+    found[HERE / "xml" / "elements.json"] = elements(tables)
     for each in terminology(tables):
         found[HERE / "valuesets" / f"{each['resourceType']}-{each['id']}.json"] = each
     return {
@@ -444,7 +505,7 @@ def files() -> dict[Path, str]:
 
 def stale(wanted: Mapping[Path, str]) -> list[Path]:
     """Return the files on disk that are missing, differ, or should not be there."""
-    folders = (HERE / "r4", HERE / "valuesets")
+    folders = (HERE / "r4", HERE / "valuesets", HERE / "xml")
     there = {path for folder in folders for path in folder.glob("*.json")}
     wrong = {
         path

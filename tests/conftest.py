@@ -6,7 +6,7 @@ Each test makes tenants or a database of its own.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 from uuid import uuid4
@@ -40,14 +40,21 @@ def quiet() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
+def store_url(request: pytest.FixtureRequest) -> Callable[[str], str]:
+    """Where a service keeps everything, from the name of a database; empty: in its folder."""
+    if request.config.getoption("--store") == "sqlite":
+        return lambda _name: ""
+    replica_set: ReplicaSet = request.getfixturevalue("replica_set")
+    return replica_set.url
+
+
+@pytest.fixture(scope="session")
 def service(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+    store_url: Callable[[str], str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[RunningService]:
     """The service with its default configuration."""
-    url = ""
-    if request.config.getoption("--store") == "mongodb":
-        url = request.getfixturevalue("replica_set").url("service")
-    with RunningService(tmp_path_factory.mktemp("service"), store_url=url) as running:
+    folder = tmp_path_factory.mktemp("service")
+    with RunningService(folder, store_url=store_url("service")) as running:
         yield running
 
 

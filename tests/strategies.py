@@ -32,6 +32,21 @@ for _table in _TABLES["types"].values():
     for _each in _table["elements"]:
         _CHILDREN.setdefault(_each["path"].rpartition(".")[0], []).append(_each)
 
+_NEEDED: Mapping[str, tuple[tuple[str, str], ...]] = {
+    **dict.fromkeys(("Age", "Count", "Distance", "Duration", "Quantity"), (("code", "system"),)),
+    "Ratio": (("numerator", "denominator"), ("denominator", "numerator")),
+    "Timing.repeat": (
+        ("periodMax", "period"),
+        ("durationMax", "duration"),
+        ("countMax", "count"),
+        ("duration", "durationUnit"),
+        ("period", "periodUnit"),
+        ("offset", "when"),
+    ),
+    "ServiceRequest": (("orderDetail", "code"),),
+}
+"""What FHIR wants beside an element: the invariants that the schemas know."""
+
 _TEXT = st.text(st.characters(codec="utf-8", exclude_characters=_CONTROL), min_size=1, max_size=9)
 _DATE = st.dates().map(str)
 _CLOCK = st.sampled_from(["00:00:00", "23:59:60", "10:20:30.5", "10:20:30.123456789"])
@@ -71,7 +86,7 @@ PRIMITIVES: dict[str, st.SearchStrategy[Any]] = {
 def resource_of(type_name: str) -> st.SearchStrategy[dict[str, Any]]:
     """Return a strategy of resources that are valid by type, cardinality and binding.
 
-    Invariants between elements are not looked after.
+    Of the invariants between elements only those are looked after that the schemas know.
     """
     return _object(type_name, 0).map(lambda body: {"resourceType": type_name, **body})
 
@@ -86,6 +101,12 @@ def _object(draw: st.DrawFn, path: str, depth: int) -> dict[str, Any]:
     value: dict[str, Any] = {}
     for element in (*chosen, *(others[index] for index in sorted(picked))):
         value |= draw(_element(element, depth))
+    for name, needed in _NEEDED.get(path, ()):
+        if name in value and value.keys().isdisjoint((needed, f"_{needed}")):
+            (element,) = (each for each in _CHILDREN[path] if _path(each) == f"{path}.{needed}")
+            value |= draw(_element(element, depth))
+    if path == "Timing.repeat" and {"timeOfDay", "when"} <= value.keys():
+        del value["timeOfDay"]
     return value
 
 

@@ -10,6 +10,7 @@ import signal
 import socket
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -17,11 +18,20 @@ import click
 from fhirpub.app import bind, opened, serving
 from fhirpub.auth import clients, tenants
 from fhirpub.cli.calls import http_client
+from fhirpub.cli.compositions import PLUGINS
+from fhirpub.cli.mailbox import Mailbox
 from fhirpub.cli.options import with_config
 from fhirpub.cli.tour import Tour, write_files
 from fhirpub.cli.transcript import Transcript
 from fhirpub.clock import now_ms
-from fhirpub.config import Config, LogsConfig, ServerConfig, StorageConfig
+from fhirpub.config import (
+    Config,
+    LogsConfig,
+    PluginsConfig,
+    ServerConfig,
+    StorageConfig,
+    WebhooksConfig,
+)
 from fhirpub.errors import ConfigurationError
 from fhirpub.web.services import Services
 
@@ -47,7 +57,9 @@ Examples:
 )
 @with_config
 def demo(port: int | None, config: Config, *, leave: bool) -> None:
-    """Publish, read, update and search a report, each step shown as the curl command that does it.
+    """Publish, read, update and search a report, see its webhook arrive, publish each other type.
+
+    Each step is shown as the curl command that does it.
 
     Everything happens in a temporary folder, which is deleted at the end. Nothing has to be
     installed or set up, and nothing of an existing service is touched.
@@ -60,7 +72,13 @@ def demo(port: int | None, config: Config, *, leave: bool) -> None:
 async def _shown(config: Config, folder: Path, port: int | None, *, leave: bool) -> None:
     config, sockets = _bound(config, port)
     base = config.base_url
-    async with opened(config) as services, serving(services, sockets), http_client() as client:
+    mailbox = Mailbox()
+    async with (
+        mailbox.receiving(),
+        opened(config) as services,
+        serving(services, sockets),
+        http_client() as client,
+    ):
         credentials = await _credentials(services)
         write_files(folder, now=now_ms())
         _write_credentials(folder, base, credentials)
@@ -72,6 +90,7 @@ async def _shown(config: Config, folder: Path, port: int | None, *, leave: bool)
             folder=folder,
             credentials=credentials,
             transcript=transcript,
+            mailbox=mailbox,
         ).walk()
         click.echo()
         if not leave:
@@ -88,7 +107,7 @@ async def _credentials(services: Services) -> dict[str, str]:
         tenant=tenant.id,
         name="demo",
         environment=services.config.auth.environment,
-        scopes=("system/DiagnosticReport.cruds",),
+        scopes=("system/*.cruds", "webhooks.read", "webhooks.write"),
         clock=now_ms,
     )
     audience = services.config.auth.audience
@@ -139,8 +158,15 @@ def _private(config: Config, folder: Path) -> Config:
         config,
         server=dataclasses.replace(config.server, host=_HOST, base_url=""),
         storage=StorageConfig(url=f"sqlite:///{folder / 'fhirpub.db'}"),
+        plugins=PluginsConfig(enabled=_enabled(config.plugins.enabled)),
+        webhooks=WebhooksConfig(allow_networks=[_HOST]),
         logs=LogsConfig(level="error"),
     )
+
+
+def _enabled(configured: Sequence[str]) -> list[str]:
+    """Return the plugins that the demo shows, and those of the configuration."""
+    return list(dict.fromkeys([*PluginsConfig().enabled, *PLUGINS, *configured]))
 
 
 def _bound(config: Config, port: int | None) -> tuple[Config, list[socket.socket]]:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
-from fhirpub.app import Administering, administering
+from fhirpub.app import Administering, administering, key_file
 from fhirpub.cli.moments import Span
 from fhirpub.cli.options import with_config, with_json
 from fhirpub.cli.printing import Record, print_json, print_record, print_table
@@ -19,7 +19,7 @@ from fhirpub.config import Config, variable
 from fhirpub.errors import NoSuchRecord
 from fhirpub.storage.webhook_contract import Endpoint, Ordering, Payload
 from fhirpub.webhooks import presenting
-from fhirpub.webhooks.endpoints import Disclosed, Trial
+from fhirpub.webhooks.endpoints import USUAL_GRACE_SECONDS, Disclosed, Trial
 from fhirpub.webhooks.registration import LONGEST_GRACE_SECONDS
 
 T = TypeVar("T")
@@ -27,7 +27,6 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 Act = Callable[[Administering, Endpoint], Awaitable[T]]
 
 _SHOWN_ONCE = "The secret and the token are shown this once: keep them where secrets are kept."
-_USUAL_GRACE = 86_400
 _TOKEN_VARIABLE = "FHIRPUB_ENDPOINT_TOKEN"  # noqa: S105 - the name of a variable
 
 
@@ -117,7 +116,11 @@ def add(
                 raise NoSuchRecord("tenant", tenant_id)
             return await open_.endpoints.add(tenant_id, fields, trusted=True)
 
+    key = key_file(config)
+    is_new = key is not None and not key.exists()
     disclosed = asyncio.run(added())
+    if is_new and key is not None and key.exists():
+        click.echo(f"Made {key}, the key of webhooks' secrets: keep a copy.", err=True)
     print_record(
         "Endpoint added.",
         _with_secrets(disclosed),
@@ -217,7 +220,7 @@ Examples:
 @click.option(
     "--grace",
     type=Span(),
-    default=_USUAL_GRACE,
+    default=USUAL_GRACE_SECONDS,
     metavar="SPAN",
     help=f"How long the old secret signs too, such as 24h, at most "
     f"{LONGEST_GRACE_SECONDS // 86_400}d; default: 24h.",
@@ -229,12 +232,12 @@ def rotate(
     endpoint_id: str, grace: int, config: Config, *, import_secret: bool, as_json: bool
 ) -> None:
     """Let a new secret sign; the old one signs too for a while, so that nothing is missed."""
-    secret = asked_secret() if import_secret else ""
+    fields: dict[str, Any] = {"grace_seconds": grace}
+    if import_secret:
+        fields["signing_secret"] = asked_secret()
 
     async def rotated(open_: Administering, each: Endpoint) -> Disclosed:
-        return await open_.endpoints.rotate_secret(
-            each.tenant, each.id, grace_seconds=grace, secret=secret
-        )
+        return await open_.endpoints.rotate_secret(each.tenant, each.id, fields)
 
     disclosed = _run(config, endpoint_id, rotated)
     then = f"The secret is shown this once. The old one signs for another {grace} seconds."
@@ -248,10 +251,10 @@ def rotate(
 @with_json
 def rotate_token(endpoint_id: str, config: Config, *, import_token: bool, as_json: bool) -> None:
     """Send another token from now on; the old one is not sent any more."""
-    token = _asked_token() if import_token else ""
+    fields = {"bearer_token": _asked_token()} if import_token else {}
 
     async def rotated(open_: Administering, each: Endpoint) -> Disclosed:
-        return await open_.endpoints.rotate_token(each.tenant, each.id, token=token)
+        return await open_.endpoints.rotate_token(each.tenant, each.id, fields)
 
     disclosed = _run(config, endpoint_id, rotated)
     then = "The token is shown this once."

@@ -1,4 +1,4 @@
-"""The steps of the demo: what an integrator does in a report's life, over real HTTP."""
+"""The steps of the demo: a report's life, and one of each other kind, over real HTTP."""
 
 from __future__ import annotations
 
@@ -12,12 +12,19 @@ from typing import Any
 import click
 from tornado.httpclient import AsyncHTTPClient, HTTPResponse
 
+from fhirpub.cli import compositions
 from fhirpub.cli.calls import Call, json_of, send
+from fhirpub.cli.mailbox import Mailbox
 from fhirpub.cli.submission import Submission
 from fhirpub.cli.transcript import Step, Transcript
+from fhirpub.clock import now_ms
+from fhirpub.webhooks import NotVerified, verify
 
 _REPORTS = "/fhir/r4/DiagnosticReport"
 _REGISTER = f"{_REPORTS}/$register"
+_ENDPOINTS = "/webhooks/v1/endpoints"
+_EVENTS, _CREATED = "diagnostic_report.*", "diagnostic_report.created"
+_LONGEST_WAIT = 15.0
 _TOKEN_COMMAND = r"""TOKEN=$(curl -sS "$BASE/oauth/token" -d grant_type=client_credentials \
   -d "client_id=$CLIENT_ID" -d "client_secret=$CLIENT_SECRET" -d "audience=$AUDIENCE" |
   sed -E 's/.*"access_token" *: *"([^"]+)".*/\1/')"""  # noqa: S105 - no token, but how to get one
@@ -32,11 +39,14 @@ class Tour:
     folder: Path
     credentials: Mapping[str, str]
     transcript: Transcript
+    mailbox: Mailbox
 
     async def walk(self) -> None:
         """Take every step in order; stop at the first that does not go as told."""
         token = await self._token()
+        secret = await self._subscribe(token)
         first = await self._take(_register("Publish a report with its PDF."), token)
+        await self._show_webhook(secret)
         await self._resubmit(first, token)
         path = f"{_REPORTS}/{_id_in(first)}"
         read = await self._take(_read(path), token)
@@ -46,6 +56,8 @@ class Tour:
         await self._take(_search(_identifier(self.folder)), token)
         await self._take(_history(path), token)
         await self._take(_refused(), token)
+        for step in compositions.steps():
+            await self._take(step, token)
 
     async def _token(self) -> str:
         self.transcript.sentence("Trade the credentials for an access token; it lives 24 hours.")
@@ -55,6 +67,24 @@ class Tour:
         self.transcript.answer(answer)
         _expect(answer, 200)
         return str(json_of(answer)["access_token"])
+
+    async def _subscribe(self, token: str) -> str:
+        """Add an endpoint at the demo's own receiver; return the secret that signs."""
+        _write(self.folder / "endpoint.json", {"url": self.mailbox.url, "event_types": [_EVENTS]})
+        answer = json_of(await self._take(_add_endpoint(), token))
+        await self._take(_verify(answer["id"]), token)
+        self.transcript.note("the receiver beside this demo has repeated the challenge")
+        return str(answer["signing_secret"])
+
+    async def _show_webhook(self, secret: str) -> None:
+        self.transcript.sentence("The receiver has been told: this webhook came.")
+        try:
+            letter = await self.mailbox.wait_for(_CREATED, seconds=_LONGEST_WAIT)
+            verify(letter.headers, letter.body, secret, now=now_ms() / 1000)
+        except (TimeoutError, NotVerified):
+            raise click.ClickException("the demo expected a webhook that verifies here") from None
+        self.transcript.webhook(letter.headers, letter.body)
+        self.transcript.note("its signature verifies with the secret of the endpoint")
 
     async def _resubmit(self, first: HTTPResponse, token: str) -> None:
         again = await self._take(
@@ -83,6 +113,8 @@ def write_files(folder: Path, *, now: int) -> None:
     submission.attach([folder / "report.pdf"], now=now)
     _write(folder / "register.json", submission.body)
     _write(folder / "wrong.json", _with_mistakes(submission.body))
+    for name, body in compositions.bodies(submission.body).items():
+        _write(folder / name, body)
     _write(
         folder / "update.json",
         {
@@ -90,6 +122,26 @@ def write_files(folder: Path, *, now: int) -> None:
             "status": "amended",
             "conclusion": "All values lie within the reference ranges. Repeat in six months.",
         },
+    )
+
+
+def _add_endpoint() -> Step:
+    return Step(
+        sentence="Ask to be told of reports: add an endpoint. Its secret is shown this once.",
+        method="POST",
+        path=_ENDPOINTS,
+        file="endpoint.json",
+        content_type="application/json",
+        expected=201,
+    )
+
+
+def _verify(endpoint_id: str) -> Step:
+    return Step(
+        sentence="Have it verified: it has to repeat what it is sent before it is told anything.",
+        method="POST",
+        path=f"{_ENDPOINTS}/{endpoint_id}/verify",
+        expected=200,
     )
 
 

@@ -18,6 +18,13 @@ WIDTH = 100
 _INDENT = "    "
 _WIDEST = WIDTH - len(_INDENT)
 _TELLING_HEADERS = ("Location", "ETag", "Last-Modified")
+_TELLING_HEADERS_OF_WEBHOOKS = (
+    "X-Webhook-Event",
+    "X-Webhook-Sequence",
+    "webhook-id",
+    "webhook-timestamp",
+    "webhook-signature",
+)
 _KEPT_OF_LONG_TEXT = 32
 _LONG_TEXT = 160
 _FIRST_REFUSAL = 400
@@ -38,8 +45,10 @@ class Step:
     method: str = "GET"
     query: Mapping[str, str] = field(default_factory=dict)
     file: str = ""
+    content_type: str = FHIR_JSON
     if_match: str = ""
     if_match_shell: str = ""
+    prefer: str = ""
     then: Sequence[str] = ()
     shown: Sequence[str] = ()
 
@@ -47,23 +56,30 @@ class Step:
         """Return the request to send."""
         headers = {"Authorization": f"Bearer {token}"}
         if self.file:
-            headers["Content-Type"] = FHIR_JSON
+            headers["Content-Type"] = self.content_type
         if self.if_match:
             headers["If-Match"] = self.if_match
+        if self.prefer:
+            headers["Prefer"] = self.prefer
         query = f"?{urlencode(self.query)}" if self.query else ""
         url = f"{base}{self.path}{query}"
+        if self.method == "POST" and body is None:
+            body = b""
         return Call(method=self.method, url=url, headers=headers, body=body)
 
     def curl(self) -> str:
         """Return the command that does the very same, for a shell with BASE and TOKEN set."""
-        verb = "" if self.method in ("GET", "POST") else f" -X {self.method}"
+        implied = self.method == "GET" or (self.method == "POST" and self.file)
+        verb = "" if implied else f" -X {self.method}"
         get = " -G" if self.query else ""
         escaped = self.path.replace("$", "\\$")
         lines = [f'curl -sS -i{verb}{get} "$BASE{escaped}"', '-H "Authorization: Bearer $TOKEN"']
         if self.file:
-            lines.append(f'-H "Content-Type: {FHIR_JSON}" --data-binary @{self.file}')
+            lines.append(f'-H "Content-Type: {self.content_type}" --data-binary @{self.file}')
         if self.if_match:
             lines.append(f"-H {self.if_match_shell or shlex.quote(f'If-Match: {self.if_match}')}")
+        if self.prefer:
+            lines.append(f'-H "Prefer: {self.prefer}"')
         for name, value in self.query.items():
             lines.append(f"--data-urlencode {shlex.quote(f'{name}={value}')}")
         return "\n".join([" \\\n  ".join(lines), *self.then])
@@ -103,6 +119,14 @@ class Transcript:
         )
         self._last_body = answer.body
         for line in lines:
+            click.echo(f"{_INDENT}{line}")
+
+    def webhook(self, headers: Mapping[str, str], body: bytes) -> None:
+        """Show what came at the receiver: the headers that tell something, and the body."""
+        click.echo()
+        for name in _TELLING_HEADERS_OF_WEBHOOKS:
+            click.echo(f"{_INDENT}{name}: {headers[name]}")
+        for line in pretty(body):
             click.echo(f"{_INDENT}{line}")
 
     def note(self, text: str) -> None:

@@ -19,8 +19,10 @@ import pybase64
 from fhirpub.errors import Issue
 from fhirpub.fhir.strict_json import JsonObject
 
-_MARKER = "\x00{sha256}.{size}"
+_MARKER_BEGINS = "\x00"
+_MARKER = _MARKER_BEGINS + "{sha256}.{size}"
 _MARKER_IN_JSON = re.compile(rb'"\\u0000([0-9a-f]{64})\.[0-9]+"')
+_MARKER_IN_XML = re.compile(rb'"\x00([0-9a-f]{64})\.[0-9]+"')
 _WHITE_SPACE = str.maketrans("", "", " \t\r\n")
 _HEX = re.compile("[0-9a-fA-F]+")
 _DIGESTS = {64: "sha256", 40: "sha1"}
@@ -42,12 +44,13 @@ def detach(
 ) -> tuple[tuple[Document, ...], tuple[Issue, ...]]:
     """Take the documents out of a resource, leaving markers; also the issues of bad base64.
 
-    Looks only at well-formed attachments; the schema tells what is wrong with the others.
+    Markers that are there already stay. Looks only at well-formed attachments; the schema tells
+    what is wrong with the others.
     """
     documents, issues = [], []
     for at, attachment in attachments_of(resource, elements):
         text = attachment.get("data")
-        if not isinstance(text, str) or not text:
+        if not isinstance(text, str) or not text or is_marker(text):
             continue
         data = decode(text)
         if data is None:
@@ -61,9 +64,15 @@ def detach(
     return tuple(documents), tuple(issues)
 
 
+def is_marker(value: Any) -> bool:
+    """Tell whether a value stands for a document that is kept."""
+    return isinstance(value, str) and value.startswith(_MARKER_BEGINS)
+
+
 def attach(body: bytes, blobs: Mapping[str, bytes]) -> bytes:
-    """Return a stored resource's JSON with the documents' data put back in."""
-    parts = _MARKER_IN_JSON.split(body)
+    """Return a stored resource, as JSON or as XML, with the documents' data put back in."""
+    marker = _MARKER_IN_XML if body.startswith(b"<") else _MARKER_IN_JSON
+    parts = marker.split(body)
     for index in range(1, len(parts), 2):
         parts[index] = b'"%b"' % pybase64.b64encode(blobs[parts[index].decode()])
     return b"".join(parts)
@@ -79,7 +88,7 @@ def list_form(resource: JsonObject, elements: Sequence[str], *, binary_url: str)
     found = False
     for _at, attachment in attachments_of(resource, elements):
         marker = attachment.get("data", "")
-        if marker.startswith("\x00"):
+        if is_marker(marker):
             found = True
             del attachment["data"]
             attachment.pop("_data", None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from fhirpub.fhir.strict_json import JsonObject
@@ -89,11 +89,42 @@ def values_at(resource: Mapping[str, Any], path: str) -> Iterator[tuple[JsonObje
                 yield holder, name, f"{at}.{place}"
 
 
-def items_of(resource: Mapping[str, Any], name: str) -> Iterator[tuple[str, Any]]:
-    """Return the values of an element that may or may not repeat, each with its place."""
+def items_of(resource: Mapping[str, Any], path: str) -> Iterator[tuple[str, Any]]:
+    """Return the values of an element that may or may not repeat, each with its place.
+
+    Dots go deeper, as in ``participant.individual``.
+    """
+    name, _, rest = path.partition(".")
     member = resource.get(name)
     if isinstance(member, list):
-        for index, each in enumerate(member):
-            yield f"{name}[{index}]", each
-    elif member is not None:
-        yield name, member
+        found = [(f"{name}[{index}]", each) for index, each in enumerate(member)]
+    else:
+        found = [] if member is None else [(name, member)]
+    if not rest:
+        yield from found
+        return
+    for at, each in found:
+        if isinstance(each, dict):
+            yield from ((f"{at}.{place}", one) for place, one in items_of(each, rest))
+
+
+def element_of(name: str, elements: Collection[str]) -> str:
+    """Return which element a property holds: note of ``_note``, value[x] of ``valueString``.
+
+    Choices are those among ``elements`` that end with ``[x]``.
+    """
+    plain = name.removeprefix("_")
+    for each in elements:
+        stem = each.removesuffix("[x]")
+        if stem != each and plain.startswith(stem) and plain[len(stem) :][:1].isupper():
+            return each
+    return plain
+
+
+def reduced(resource: Mapping[str, Any], elements: Collection[str]) -> JsonObject:
+    """Return the properties that hold one of the elements, without those of extensions alone."""
+    return {
+        name: value
+        for name, value in resource.items()
+        if not name.startswith("_") and element_of(name, elements) in elements
+    }

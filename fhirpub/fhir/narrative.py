@@ -35,17 +35,10 @@ _MANY_ATTRIBUTES = re.compile(r"""<[^\s<>/]+(?:\s+[^\s=<>"']+\s*=\s*(?:"[^"<]*"|
 
 def narrative_problem(div: str) -> str:
     """Return what is wrong with a narrative's ``div``, or nothing."""
-    if _MANY_ATTRIBUTES.search(div):
-        return "holds an element with more than 64 attributes"
-    if "<!" in div.replace("<!--", "") or "<?" in div:
-        return "must not hold a document type, a CDATA section or a processing instruction"
-    parser = etree.XMLParser(
-        resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, recover=False
-    )
     try:
-        root = etree.fromstring(_NAMED_ENTITY.sub(_character, div), parser)
-    except (etree.XMLSyntaxError, ValueError):
-        return "must be well-formed XHTML"
+        root = parsed(div)
+    except ValueError as malformed:
+        return str(malformed)
     if root.tag != f"{_XHTML}div":
         return "must be a div in the namespace http://www.w3.org/1999/xhtml"
     for element in root.iter(etree.Element):
@@ -54,6 +47,23 @@ def narrative_problem(div: str) -> str:
             return problem
     blank = not "".join(map(str, root.itertext())).strip() and root.find(f".//{_XHTML}img") is None
     return "must not be blank" if blank else ""
+
+
+def parsed(div: str) -> etree._Element:
+    """Return a narrative's ``div`` as XML, entities of HTML replaced; raises ValueError."""
+    if _MANY_ATTRIBUTES.search(div):
+        raise ValueError("holds an element with more than 64 attributes")
+    if "<!" in div.replace("<!--", "") or "<?" in div:
+        raise ValueError(
+            "must not hold a document type, a CDATA section or a processing instruction"
+        )
+    parser = etree.XMLParser(
+        resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, recover=False
+    )
+    try:
+        return etree.fromstring(_NAMED_ENTITY.sub(_character, div), parser)
+    except (etree.XMLSyntaxError, ValueError):
+        raise ValueError("must be well-formed XHTML") from None
 
 
 def _element_problem(element: etree._Element) -> str:

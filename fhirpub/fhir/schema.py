@@ -234,17 +234,17 @@ def _say_additional(engine: Any, allowed: Any, instance: Any, schema: JsonObject
     elif isinstance(instance, dict):
         unknown = [name for name in instance if name not in schema.get("properties", {})]
         if unknown:
-            yield _Said(_unknown(unknown))
+            yield _Said(unknown_names("properties", unknown))
 
 
-def _unknown(names: Sequence[str]) -> str:
-    """Return the sentence about unknown properties; only plain names are repeated."""
+def unknown_names(kind: str, names: Sequence[str]) -> str:
+    """Return the sentence about unknown names of a kind; only plain ones are repeated."""
     plain = sorted(name for name in names if _PLAIN_NAME.fullmatch(name))[:_MOST_NAMES]
     more = len(names) - len(plain)
     if not plain:
-        return "has an unknown property"
+        return f"has unknown {kind}"
     others = f" and {more} more" if more else ""
-    return f"has properties that FHIR R4 does not have here: {', '.join(plain)}{others}"
+    return f"has {kind} that FHIR R4 does not have here: {', '.join(plain)}{others}"
 
 
 def _unless_too_long(keyword: str) -> Any:

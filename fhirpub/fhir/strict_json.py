@@ -21,8 +21,9 @@ MAX_DEPTH = 64
 MAX_NODES = 100_000
 
 _BOM = b"\xef\xbb\xbf"
-_MAYBE_CONTROL = re.compile(rb"\\(?:u00[01]|[bf])")
-_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
+_MAYBE_UNSPEAKABLE = re.compile(rb"\\(?:u00[01]|[bf]|u[fF]{3}[eEfF])")
+_UNSPEAKABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+_NONCHARACTERS = (b"\xef\xbf\xbe", b"\xef\xbf\xbf")
 _LONGEST_INT = 18
 
 
@@ -31,7 +32,8 @@ def loads(raw: bytes, *, trusted: bool = False) -> Any:
 
     Raises InvalidContent for anything that RFC 8259 forbids or that readers treat differently:
     duplicate names, NaN, lone surrogates, another encoding than UTF-8, control characters in
-    strings other than tab, CR and LF, nesting deeper than 64, more than 100,000 values.
+    strings other than tab, CR and LF, U+FFFE and U+FFFF (which XML cannot say), nesting deeper
+    than 64, more than 100,000 values.
     """
     raw = raw.removeprefix(_BOM)
     opened = raw.count(b"{") + raw.count(b"[")
@@ -47,9 +49,10 @@ def loads(raw: bytes, *, trusted: bool = False) -> Any:
     if trusted:
         return value
     if opened > MAX_DEPTH or raw.count(b",") > MAX_NODES - MAX_DEPTH:
-        _refuse_excess(value)
-    if b"\\" in raw and _MAYBE_CONTROL.search(raw):
-        _refuse_control_characters(value)
+        refuse_excess(value)
+    escaped = b"\\" in raw and _MAYBE_UNSPEAKABLE.search(raw)
+    if escaped or _NONCHARACTERS[0] in raw or _NONCHARACTERS[1] in raw:
+        _refuse_unspeakable(value)
     return value
 
 
@@ -67,7 +70,7 @@ def _encoded(value: Any) -> bytes:
     try:
         return orjson.dumps(value)
     except TypeError:  # nested deeper than the encoder goes
-        raise ValueError(_TOO_DEEP) from None
+        raise ValueError(TOO_DEEP) from None
 
 
 def _decimal(value: Any) -> orjson.Fragment:
@@ -88,14 +91,14 @@ def _whole(text: str) -> int | Decimal:
 
 
 _DUPLICATE = "the body is not valid JSON: an object has the same name twice"
-_TOO_DEEP = f"the body is nested deeper than {MAX_DEPTH} levels"
+TOO_DEEP = f"the body is nested deeper than {MAX_DEPTH} levels"
 _DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_float=Decimal, parse_int=_whole)
 
 
 def _what_is_wrong(problem: Exception) -> str:
     """Name the problem and its position, never the text around it."""
-    if isinstance(problem, RecursionError) or str(problem) == _TOO_DEEP:
-        return _TOO_DEEP
+    if isinstance(problem, RecursionError) or str(problem) == TOO_DEEP:
+        return TOO_DEEP
     if str(problem) == _DUPLICATE:
         return _DUPLICATE
     if isinstance(problem, json.JSONDecodeError):
@@ -103,13 +106,16 @@ def _what_is_wrong(problem: Exception) -> str:
     return "the body is not valid JSON"
 
 
-def _refuse_excess(value: Any) -> None:
-    """Refuse what is nested too deep or holds too many values, a level at a time."""
+def refuse_excess(value: Any) -> None:
+    """Raise InvalidContent for what is nested deeper than 64 or holds more than 100,000 values.
+
+    A level at a time: it may be nested deeper than Python's functions can be.
+    """
     level, depth, nodes = [value], 0, 0
     while level:
         depth += 1
         if depth > MAX_DEPTH:
-            raise InvalidContent.because(_TOO_DEEP)
+            raise InvalidContent.because(TOO_DEEP)
         below = []
         for each in level:
             members = each.values() if type(each) is dict else each
@@ -121,11 +127,12 @@ def _refuse_excess(value: Any) -> None:
         level = below
 
 
-def _refuse_control_characters(value: Any) -> None:
+def _refuse_unspeakable(value: Any) -> None:
+    """Refuse what XML has no way to write: control characters, U+FFFE, U+FFFF."""
     rest = [value]
     for each in rest:  # grows while it is read
-        if isinstance(each, str) and _CONTROL.search(each):
-            raise InvalidContent.because("a string holds a control character")
+        if isinstance(each, str) and _UNSPEAKABLE.search(each):
+            raise InvalidContent.because("a string holds a control character, U+FFFE or U+FFFF")
         if isinstance(each, dict):
             rest += each
             rest += each.values()

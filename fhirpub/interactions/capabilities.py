@@ -7,6 +7,7 @@ import hashlib
 import fhirpub
 from fhirpub.fhir.strict_json import JsonObject, dumps
 from fhirpub.interactions.context import Context
+from fhirpub.interactions.patch_forms import FORMS
 from fhirpub.plugin_api import ResourceType
 
 ID = "fhirpub"
@@ -32,8 +33,11 @@ def own_resources(context: Context) -> dict[tuple[str, str], bytes]:
     """Return our own readable resources by type and id (D-3, D-6)."""
     own = {("CapabilityStatement", ID): statement(context)[1]}
     for each in context.types.values():
-        definition = _register_definition(each, context)
-        own["OperationDefinition", definition["id"]] = dumps(definition)
+        for definition in (
+            _register_definition(each, context),
+            _validate_definition(each, context),
+        ):
+            own["OperationDefinition", definition["id"]] = dumps(definition)
     return own
 
 
@@ -53,11 +57,12 @@ def _statement(context: Context) -> JsonObject:
         "kind": "instance",
         "software": {"name": "fhirpub", "version": fhirpub.__version__},
         "implementation": {
-            "description": "Registers, returns, updates and finds diagnostic reports",
+            "description": f"Registers, returns, updates and finds {', '.join(context.types)}",
             "url": context.fhir_url,
         },
         "fhirVersion": "4.0.1",
-        "format": ["json"],
+        "format": ["json", "xml"],
+        "patchFormat": list(FORMS),
         "rest": [
             {
                 "mode": "server",
@@ -90,11 +95,11 @@ def _statement(context: Context) -> JsonObject:
 
 
 def _resource(resource_type: ResourceType, context: Context) -> JsonObject:
-    operation = f"{context.fhir_url}/OperationDefinition/{resource_type.name}-register"
+    definitions = f"{context.fhir_url}/OperationDefinition/{resource_type.name}"
     interactions = ("read", "vread", "patch", "history-instance", "create", "search-type")
     return {
         "type": resource_type.name,
-        "profile": resource_type.profile or f"{_BASE_PROFILE}/{resource_type.name}",
+        "profile": resource_type.canonical,
         "interaction": [{"code": code} for code in interactions],
         "versioning": "versioned",
         "readHistory": True,
@@ -107,7 +112,10 @@ def _resource(resource_type: ResourceType, context: Context) -> JsonObject:
             {"name": name, "definition": url, "type": kind, "documentation": text}
             for name, kind, url, text in _SEARCHABLE
         ],
-        "operation": [{"name": "register", "definition": operation}],
+        "operation": [
+            {"name": code, "definition": f"{definitions}-{code}"}
+            for code in ("register", "validate")
+        ],
     }
 
 
@@ -133,24 +141,64 @@ def _register_definition(resource_type: ResourceType, context: Context) -> JsonO
         {"name": resource_type.entry_name, "use": "out", "min": 1, "max": "1", "type": name},
         {"name": "issues", "use": "out", "min": 1, "max": "1", "type": "OperationOutcome"},
     ]
-    return {
-        "resourceType": "OperationDefinition",
-        "id": f"{name}-register",
-        "url": f"{context.fhir_url}/OperationDefinition/{name}-register",
-        "name": f"{name}Register",
-        "title": f"Register a {name}",
-        "status": "active",
-        "kind": "operation",
-        "date": fhirpub.RELEASED,
-        "description": (
+    return _operation(
+        resource_type,
+        context,
+        code="register",
+        title=f"Register a {name}",
+        description=(
             f"Registers a {name} under its one business identifier. The same identifier again "
             "creates nothing and gets the first answer."
         ),
-        "affectsState": True,
-        "code": "register",
+        parameter=[*taken, *given],
+    )
+
+
+def _validate_definition(resource_type: ResourceType, context: Context) -> JsonObject:
+    name = resource_type.name
+    return _operation(
+        resource_type,
+        context,
+        code="validate",
+        title=f"Try the registration of a {name}",
+        description=(
+            f"Tells all that the registration of a {name} would be refused for or remark, and "
+            "stores nothing. Also takes a body of $register as it is."
+        ),
+        parameter=[
+            {"name": "resource", "use": "in", "min": 1, "max": "1", "type": name},
+            {"name": "mode", "use": "in", "min": 0, "max": "1", "type": "code"},
+            {"name": "profile", "use": "in", "min": 0, "max": "1", "type": "uri"},
+            {"name": "return", "use": "out", "min": 1, "max": "1", "type": "OperationOutcome"},
+        ],
+    )
+
+
+def _operation(
+    resource_type: ResourceType,
+    context: Context,
+    *,
+    code: str,
+    title: str,
+    description: str,
+    parameter: list[JsonObject],
+) -> JsonObject:
+    name = resource_type.name
+    return {
+        "resourceType": "OperationDefinition",
+        "id": f"{name}-{code}",
+        "url": f"{context.fhir_url}/OperationDefinition/{name}-{code}",
+        "name": f"{name}{code.capitalize()}",
+        "title": title,
+        "status": "active",
+        "kind": "operation",
+        "date": fhirpub.RELEASED,
+        "description": description,
+        "affectsState": code == "register",
+        "code": code,
         "resource": [name],
         "system": False,
         "type": True,
         "instance": False,
-        "parameter": [*taken, *given],
+        "parameter": parameter,
     }

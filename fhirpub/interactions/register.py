@@ -12,9 +12,10 @@ from typing import Any
 
 from fhirpub.errors import InvalidContent, Issue, StoreUnavailable
 from fhirpub.fhir.document import detach
+from fhirpub.fhir.elements import reduced
 from fhirpub.fhir.invariants import broken_invariants
 from fhirpub.fhir.outcome import outcome_of
-from fhirpub.fhir.strict_json import JsonObject, dumps, loads
+from fhirpub.fhir.strict_json import JsonObject, dumps
 from fhirpub.interactions import rules
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.records import blobs_of, events_of, stamped, subsetted
@@ -43,20 +44,20 @@ class Candidate:
 
 
 def prepare(
-    body: bytes,
+    content: Any,
     *,
     read_body: ReadBody,
     resource_type: ResourceType,
     tenant: Tenant,
     context: Context,
 ) -> Candidate:
-    """Judge a body and make of it what will be stored; pure, for any thread.
+    """Judge the content of a body and make of it what will be stored; pure, for any thread.
 
     Raises InvalidContent, TooLarge, BrokenRule with all the issues of the stage that failed.
     """
-    submission = read_body(loads(body), resource_type)
-    _judge(submission, context, tenant.id)
-    return _candidate(submission, tenant, context)
+    submission = read_body(content, resource_type)
+    submission.remarks += rules.refuse(judge(submission, context, tenant.id), context)
+    return candidate_of(submission, tenant, context)
 
 
 async def register(candidate: Candidate, *, tenant: Tenant, context: Context) -> Registration:
@@ -74,8 +75,12 @@ async def register(candidate: Candidate, *, tenant: Tenant, context: Context) ->
     return Registration(winner, created=False)
 
 
-def _judge(submission: Submission, context: Context, tenant_id: str) -> None:
-    """Go through the stages; each raises with everything that it found."""
+def judge(submission: Submission, context: Context, tenant_id: str) -> list[Issue]:
+    """Return everything that the rules find, errors and remarks.
+
+    Raises what must be mended before the rules can be asked, with all of its issues: TooLarge,
+    InvalidContent.
+    """
     entry, resource_type = submission.entry, submission.type
     zones = list(rules.times_as_utc(entry.resource, resource_type, context))
     submission.documents, undecodable = detach(entry.resource, resource_type.attachments)
@@ -90,11 +95,11 @@ def _judge(submission: Submission, context: Context, tenant_id: str) -> None:
     for piece in (entry, *submission.parts.values()):
         broken = broken_invariants(piece.resource, piece.telling, piece.place_of, submission.local)
         found += [each.below(piece.at) for each in broken]
-    found += rules.of_submission(submission, context, tenant_id)
-    submission.remarks += rules.refuse(found, context)
+    return [*found, *rules.of_submission(submission, context, tenant_id)]
 
 
-def _candidate(submission: Submission, tenant: Tenant, context: Context) -> Candidate:
+def candidate_of(submission: Submission, tenant: Tenant, context: Context) -> Candidate:
+    """Make of a submission what will be stored. Raises TooLarge."""
     resource, resource_type = submission.entry.resource, submission.type
     identifier = resource["identifier"][0]
     key = (resource_type.name, identifier["system"], identifier["value"])
@@ -130,7 +135,7 @@ def _candidate(submission: Submission, tenant: Tenant, context: Context) -> Cand
 def _response(submission: Submission, stored: JsonObject) -> JsonObject:
     """Return the answer to a registration: the resource in short, and the issues (D-87, D-88)."""
     kept = ("resourceType", "id", "meta", "identifier", "status", *submission.type.summary)
-    short = {name: stored[name] for name in kept if name in stored}
+    short = reduced(stored, kept)
     if len(short) < len(stored):
         short["meta"] = subsetted(stored["meta"])
     created = Issue("information", "informational", f"{submission.type.name} was created")

@@ -12,14 +12,17 @@ from itertools import chain
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from fhirpub.errors import BrokenRule, InvalidContent, Issue, TooLarge
+from fhirpub.errors import BrokenRule, InvalidContent, Issue, NotExpressible, TooLarge
 from fhirpub.fhir.document import Document, attachments_of, hash_verdict
 from fhirpub.fhir.elements import items_of, values_at
+from fhirpub.fhir.human_name import given_names, name_to_use
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.fhir.times import UnstorableTime, is_plain_utc, to_utc
+from fhirpub.fhir.xml_writer import write_xml
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.submission import Submission
 from fhirpub.plugin_api import Entry, ResourceType, RuleContext
+from fhirpub.tenant import is_resource_id
 
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s]+")
 _MIME = re.compile(r"[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+(?:[ \t]*;[\x20-\x7e]+)?")
@@ -34,8 +37,7 @@ _PDF = "application/pdf"
 
 def refuse(issues: Iterable[Issue], context: Context) -> list[Issue]:
     """Raise for errors, those of 400 before those of 422; return the rest; a hundred at most."""
-    found = sorted(issues, key=lambda each: each.severity != "error")[:MOST_ISSUES]
-    collected = [each.at(context.schemas.fhirpath(each.expression)) for each in found]
+    collected = told(issues, context)
     errors = [each for each in collected if each.severity == "error"]
     broken = [each for each in errors if each.code == "business-rule"]
     if len(errors) > len(broken):
@@ -43,6 +45,12 @@ def refuse(issues: Iterable[Issue], context: Context) -> list[Issue]:
     if broken:
         raise BrokenRule(broken)
     return collected
+
+
+def told(issues: Iterable[Issue], context: Context) -> list[Issue]:
+    """Return issues as they are told: errors first, places as FHIRPath, a hundred at most."""
+    found = sorted(issues, key=lambda each: each.severity != "error")[:MOST_ISSUES]
+    return [each.at(context.schemas.fhirpath(each.expression)) for each in found]
 
 
 def resource_within_limits(size: int, context: Context) -> None:
@@ -92,7 +100,7 @@ def structure(submission: Submission, context: Context) -> Iterator[Issue]:
         if "id" not in part.resource:
             yield Issue("error", "exception", "is required: references need it", f"{part.at}.id")
         problems = context.schemas.problems(part.resource["resourceType"], part.resource)
-        yield from _each(part, problems)
+        yield from _each(part, problems or contained(part.resource, context))
 
 
 def of_structure(
@@ -101,9 +109,24 @@ def of_structure(
     """What is wrong with a resource by its schema; the identifier has words of its own."""
     found = list(identifier(resource))
     yield from found
-    for issue in context.schemas.problems(resource_type.name, resource):
+    problems = context.schemas.problems(resource_type.name, resource)
+    for issue in problems or contained(resource, context):
         if not (found and issue.expression.startswith("identifier")):
             yield issue
+
+
+def contained(resource: JsonObject, context: Context) -> Iterator[Issue]:
+    """What is wrong with contained resources of types that have no schema here (D-356).
+
+    What can be written as XML has the elements that R4 has, each with its type.
+    """
+    for at, each in items_of(resource, "contained"):
+        if not context.schemas.knows(each["resourceType"]):
+            try:
+                write_xml(each)
+            except NotExpressible as problem:
+                rule = "is not as FHIR R4 has it: unknown, of another type, or not repeating"
+                yield Issue("error", "exception", rule, problem.place).below(at)
 
 
 def of_submission(submission: Submission, context: Context, tenant_id: str) -> Iterator[Issue]:
@@ -119,7 +142,11 @@ def of_submission(submission: Submission, context: Context, tenant_id: str) -> I
         if entry is not None:
             yield from _modifiers(entry)
             yield from part.rules(entry, rules)
-    of_entry = chain(references(submission), tenant_in_system(resource, tenant_id))
+    of_entry = chain(
+        references_to_parts(submission),
+        other_references(submission, context),
+        tenant_in_system(resource, tenant_id),
+    )
     yield from _each(submission.entry, of_entry)
 
 
@@ -143,6 +170,22 @@ def status(resource: Mapping[str, Any], allowed: frozenset[str]) -> Iterator[Iss
     if resource.get("status") not in allowed:
         rule = f"must be one of {', '.join(sorted(allowed))}"
         yield Issue("error", "exception", rule, "status")
+
+
+def state_flow(
+    before: Mapping[str, Any], after: Mapping[str, Any], resource_type: ResourceType
+) -> Iterator[Issue]:
+    """A status that may follow the one before, which may be itself (D-114, D-115)."""
+    old, new = before["status"], after["status"]
+    following = resource_type.state_flow.get(old, frozenset())
+    if new in following:
+        return
+    allowed = ", ".join(sorted(following)) or "nothing"
+    if new == old:
+        rule = f"a {resource_type.name} that is {old} is updated with another status: {allowed}"
+    else:
+        rule = f"{new} cannot follow {old}; what can: {allowed}"
+    yield Issue("error", "business-rule", rule, "status")
 
 
 def attachments(
@@ -207,29 +250,47 @@ def codings(
     """Warnings about codes that no value set we hold has (D-41)."""
     for element in resource_type.codings:
         for at, concept in items_of(resource, element):
+            if "coding" not in concept:  # a Coding by itself, or a concept in words only
+                yield from rules.terminology.coding_issues(concept, at)
             for index, coding in enumerate(concept.get("coding", ())):
                 yield from rules.terminology.coding_issues(coding, f"{at}.coding[{index}]")
 
 
-def references(submission: Submission) -> Iterator[Issue]:
-    """The parts are referred to; nothing else relative is (D-33 to D-36)."""
+def references_to_parts(submission: Submission) -> Iterator[Issue]:
+    """Each part is referred to by the element that must (D-33 to D-35)."""
     resource = submission.entry.resource
     for part in submission.type.parts:
         places = [(at, each.get("reference")) for at, each in items_of(resource, part.referred_by)]
-        if part.name not in submission.parts:
+        if part.name not in submission.parts or not part.referred_by:
             continue
         if not places:
             yield Issue("error", "exception", "is required", part.referred_by)
         elif all(submission.local.get(literal or "") != part.name for _at, literal in places):
             rule = f"must refer to the {part.type} of the entry {part.name}"
             yield Issue("error", "business-rule", rule, f"{places[0][0]}.reference")
+
+
+def other_references(submission: Submission, context: Context) -> Iterator[Issue]:
+    """What else is relative is kept, and the sender is told (D-35, D-36)."""
     for each in submission.entry.telling:
         literal = each.get("reference")
         if not isinstance(literal, str) or literal in submission.local:
             continue
         if _RELATIVE.fullmatch(literal):
             at = f"{submission.entry.place_of(each)}.reference"
-            yield Issue("warning", "invalid", "refers to nothing that is held here", at)
+            if _may_be_held(literal, context):
+                rule = "is kept as it is: whether it is held here is not looked up"
+                yield Issue("information", "informational", rule, at)
+            else:
+                yield Issue("warning", "invalid", "refers to nothing that is held here", at)
+
+
+def _may_be_held(literal: str, context: Context) -> bool:
+    """Tell whether a relative reference has the form of those that we give."""
+    type_name, resource_id, *_version = literal.split("/")
+    types = context.types
+    parts = {part.type for each in types.values() for part in each.parts}
+    return is_resource_id(resource_id) and (type_name in types or type_name in parts)
 
 
 def point_references_at(submission: Submission, part_ids: Mapping[str, str]) -> None:
@@ -260,9 +321,9 @@ def _describe(reference: JsonObject, part: Mapping[str, Any]) -> None:
 
 
 def _display(name: Any) -> str:
-    if isinstance(name, list) and name:
-        given = [each for each in name[0].get("given", ()) if each]
-        return str(name[0].get("text") or " ".join([*given, name[0].get("family", "")]).strip())
+    if isinstance(name, list):
+        one = name_to_use(name)
+        return str(one.get("text") or f"{given_names(one)} {one.get('family', '')}".strip())
     return name if isinstance(name, str) else ""
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
 from fhirpub.errors import InvalidContent, Issue
 from fhirpub.fhir.document import Document
-from fhirpub.fhir.elements import items_of
+from fhirpub.fhir.elements import items_of, objects_in
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.plugin_api import Entry, Part, ResourceType
 
@@ -167,15 +167,16 @@ def _lift(beside: Any, resource: JsonObject, element: str, at: str, issues: list
         issues.append(_error(rule, f"{at}.{element}"))
 
 
-def _is_part(each: Any, part: Part, body: Mapping[str, Any]) -> bool:
+def _is_part(each: Any, part: Part, body: JsonObject) -> bool:
     if not isinstance(each, dict) or each.get("resourceType") != part.type:
         return False
     if not isinstance(each.get("id"), str):
         return False
     wanted = f"#{each['id']}"
+    named = (one for _place, one in items_of(body, part.referred_by))
     return any(
-        isinstance(reference, dict) and reference.get("reference") == wanted
-        for _place, reference in items_of(body, part.referred_by)
+        isinstance(one, dict) and one.get("reference") == wanted
+        for one in (named if part.referred_by else objects_in(body))
     )
 
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from fhirpub.errors import BrokenRule, InvalidContent, Issue, StoreUnavailable, VersionConflict
+from fhirpub.errors import InvalidContent, Issue, StoreUnavailable, VersionConflict
 from fhirpub.fhir.document import detach, documents_in
 from fhirpub.fhir.invariants import broken_invariants
-from fhirpub.fhir.strict_json import JsonObject, dumps, loads
+from fhirpub.fhir.strict_json import JsonObject, dumps
 from fhirpub.interactions import rules
 from fhirpub.interactions.context import Context
+from fhirpub.interactions.patch_forms import Form, fields_of
 from fhirpub.interactions.read import read
 from fhirpub.interactions.records import blobs_of, events_of, loads_stored, stamped
 from fhirpub.plugin_api import Change, Entry, ResourceType
@@ -52,7 +53,8 @@ def check_precondition(if_match: str, current: int) -> None:
 
 
 def prepare(
-    body: bytes,
+    form: Form,
+    content: Any,
     latest: Version,
     *,
     resource_type: ResourceType,
@@ -64,14 +66,14 @@ def prepare(
     Raises, in this order: InvalidContent for the envelope, BrokenRule for fields that cannot be
     updated, TooLarge, InvalidContent and BrokenRule for the values (D-106, D-107).
     """
-    patch = loads(body)
-    _refuse_other_fields(patch, resource_type)
     before: JsonObject = loads_stored(latest.body)
-    zones = list(rules.times_as_utc(patch, resource_type, context))
-    documents, undecodable = detach(patch, resource_type.attachments)
+    most = context.config.limits.resource_bytes
+    fields = fields_of(form, content, before, resource_type, most=most)
+    zones = list(rules.times_as_utc(fields.values, resource_type, context))
+    documents, undecodable = detach(fields.values, resource_type.attachments)
     most = context.config.limits.attachment_bytes
     rules.within_limits(documents, most=most, at=resource_type.name)
-    after = _merged(before, patch)
+    after = fields.merged(before)
     entry = Entry(after, resource_type.name)
     structural = [*rules.of_structure(after, resource_type, context), *undecodable]
     if structural:
@@ -80,10 +82,14 @@ def prepare(
         each.below(entry.at)
         for each in (*zones, *broken_invariants(after, entry.telling, entry.place_of))
     ]
-    if "status" in patch:
+    if "status" in fields.names:
         found += [
             each.below(entry.at) for each in rules.status(after, resource_type.update_statuses)
         ]
+    judged = not any(each.severity == "error" for each in found)
+    if judged and context.config.of_type(resource_type.name).state_flow == "clinical":
+        flow = rules.state_flow(before, after, resource_type)
+        found += [each.below(entry.at) for each in flow]
     found += rules.of_resource(
         entry, resource_type, documents, context, context.rules_for(tenant.id)
     )
@@ -110,52 +116,21 @@ async def update(
     for _race in range(_RACES):
         latest = await read(resource_type.name, resource_id, tenant=tenant, context=context)
         check_precondition(if_match, latest.version)
-        candidate = await prepared(latest)
+        candidate = await prepared(await _with_parts(latest, resource_type, tenant, context))
         if await context.resources.add(tenant.id, candidate.version, candidate.blobs):
             context.added()
             return candidate.version
     raise StoreUnavailable(f"lost {_RACES} races for the next version")
 
 
-def _refuse_other_fields(patch: Any, resource_type: ResourceType) -> None:
-    name = resource_type.name
-    if not isinstance(patch, dict) or patch.get("resourceType") != name:
-        raise InvalidContent.because(
-            f"the body must be a {name} with the fields to update", expression=name
-        )
-    allowed = {"resourceType"} | resource_type.updatable
-    primitives = resource_type.updatable.difference(resource_type.attachments)
-    allowed |= {f"_{each}" for each in primitives}
-    others = [each for each in patch if each not in allowed]
-    if others:
-        fields = ", ".join(sorted(resource_type.updatable))
-        raise BrokenRule(
-            Issue(
-                "error",
-                "business-rule",
-                f"{each} cannot be updated; fields that can: {fields}",
-                f"{name}.{each}",
-            )
-            for each in map(_speakable, others[: rules.MOST_ISSUES])
-        )
-    if len(patch) == 1:
-        raise InvalidContent.because("names no field to update", expression=name)
-    alone = [each[1:] for each in patch if each.startswith("_") and each[1:] not in patch]
-    if alone:
-        rule = "needs a value beside its extensions: a field is replaced whole"
-        raise InvalidContent(Issue("error", "exception", rule, f"{name}.{each}") for each in alone)
-
-
-def _speakable(name: str) -> str:
-    """Return the name of a property if it can be shown, which a name of FHIR always can."""
-    return name if name.isidentifier() and name.isascii() and len(name) <= 64 else "(unknown)"
-
-
-def _merged(before: JsonObject, patch: JsonObject) -> JsonObject:
-    """Replace each named field whole, with its extensions (D-105)."""
-    names = {each.lstrip("_") for each in patch} - {"resourceType"}
-    kept = {name: value for name, value in before.items() if name.lstrip("_") not in names}
-    return {**kept, **patch}
+async def _with_parts(
+    latest: Version, resource_type: ResourceType, tenant: Tenant, context: Context
+) -> Version:
+    """Return the version with the parts that events tell of; only the first one keeps them."""
+    if latest.parts or not any(part.told for part in resource_type.parts):
+        return latest
+    first = await context.resources.version(tenant.id, latest.id, 1)
+    return latest if first is None else replace(latest, parts=first.parts)
 
 
 def _narrative(before: JsonObject, resource_type: ResourceType) -> list[Issue]:
@@ -177,7 +152,8 @@ def _next(
     if after.get("text", {}).get("status") in ("generated", "extensions"):
         after = {name: value for name, value in after.items() if name != "text"}
     stored = stamped(after, latest.id, version=number, updated=now)
-    change = Change(id=latest.id, version=number, after=stored, before=before, parts={})
+    parts = loads_stored(latest.parts) if latest.parts else {}
+    change = Change(id=latest.id, version=number, after=stored, before=before, parts=parts)
     body = dumps(stored)
     rules.resource_within_limits(len(body), context)
     return Version(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from fhirpub.errors import Issue
+from fhirpub.fhir.elements import items_of
+from fhirpub.plugin_api.composition import CompositionEvents
 from fhirpub.plugin_api.event import Change, Event
 from fhirpub.plugin_api.hookspecs import hookimpl
-from fhirpub.plugin_api.parts import organization, patient
+from fhirpub.plugin_api.parts import organization, patient, practitioner
 from fhirpub.plugin_api.resource_type import (
     Entry,
     Events,
@@ -17,6 +19,7 @@ from fhirpub.plugin_api.resource_type import (
 
 __all__ = [
     "Change",
+    "CompositionEvents",
     "Entry",
     "Event",
     "Events",
@@ -26,6 +29,8 @@ __all__ = [
     "RuleContext",
     "Rules",
     "hookimpl",
+    "items_of",
     "organization",
     "patient",
+    "practitioner",
 ]

@@ -12,8 +12,9 @@ from typing import Any
 class Change:
     """A version about to be committed. ``before`` is None at registration.
 
-    ``after`` and ``before`` are the whole resources without their documents' data; ``parts``
-    has the patient, the organization and so on under the names of their parts.
+    ``after`` and ``before`` are the whole resources without their documents' data. ``parts``
+    has the patient, the organization and so on under the names of their parts: all of them at
+    registration, at an update at least those that are ``told``.
     """
 
     id: str

@@ -48,6 +48,18 @@ def organization(*, referred_by: str, required: bool = True) -> Part:
     )
 
 
+def practitioner(*, referred_by: str) -> Part:
+    """Return the part ``practitioner``, the author, whom an element refers to (D-301, D-302)."""
+    return Part(
+        name="practitioner",
+        type="Practitioner",
+        referred_by=referred_by,
+        required=False,
+        rules=practitioner_rules,
+        told=True,
+    )
+
+
 def patient_rules(entry: Entry, context: RuleContext) -> Iterator[Issue]:
     """Check what is published for patients beyond FHIR."""
     it, at = entry.resource, entry.at
@@ -87,6 +99,13 @@ def organization_rules(entry: Entry, context: RuleContext) -> Iterator[Issue]:
         if ours and identifier.get("value", context.tenant_id).lower() != context.tenant_id:
             rule = "is not the organization that this access token stands for"
             yield Issue("error", "business-rule", rule, f"{at}.{place}.value")
+
+
+def practitioner_rules(entry: Entry, context: RuleContext) -> Iterator[Issue]:
+    """Remark on what the author in events will lack, and on types of identifiers (D-303)."""
+    yield from _missing(entry, "identifier", "name")
+    for place, identifier in items_of(entry.resource, "identifier"):
+        yield from _identifier_type(identifier, context, f"{entry.at}.{place}")
 
 
 def _missing(entry: Entry, *names: str) -> Iterator[Issue]:

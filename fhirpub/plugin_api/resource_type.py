@@ -78,7 +78,8 @@ class Part:
     """A resource that comes with the registered one and is referred to by it (D-94).
 
     ``name`` is that of its entry in the Parameters. ``referred_by`` is the element of the
-    registered resource that must point at it; when it repeats, one of its references must.
+    registered resource that must point at it, dots go deeper; when it repeats, one of its
+    references must. Empty, for a part that is not required: any may, none must.
     """
 
     name: str
@@ -86,6 +87,8 @@ class Part:
     referred_by: str
     required: bool = True
     rules: Rules = no_rules
+    told: bool = False
+    """Whether events tell of it: an update then looks up for them what came at registration."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,23 +104,36 @@ class ResourceType:
     parts: tuple[Part, ...]
     create_statuses: frozenset[str]
     update_statuses: frozenset[str]
+    state_flow: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """The statuses that may follow each, where an operator wants that checked (D-114)."""
     updatable: frozenset[str] = frozenset({"status"})
-    """Elements that an update may name; each is replaced whole (D-106)."""
+    """Elements that an update may name; each is replaced whole (D-106).
+
+    ``value[x]`` stands for every form of a choice; one form replaces another.
+    """
     attachments: tuple[str, ...] = ()
     """Elements of type Attachment (0..*) whose data are documents, kept apart (D-93)."""
     attachments_required: bool = False
     times: tuple[str, ...] = ()
     """Elements of type dateTime or instant that are stored as UTC (D-65); dots go deeper."""
     codings: tuple[str, ...] = ()
-    """CodeableConcept elements whose codes are looked up for warnings (D-41)."""
+    """CodeableConcept and Coding elements whose codes are looked up for warnings (D-41)."""
     summary: tuple[str, ...] = ()
-    """Elements in the answer to a registration, beside id, meta, identifier and status (D-87)."""
+    """Elements in the answer to a registration, beside id, meta, identifier and status (D-87).
+
+    ``effective[x]`` stands for every form of a choice.
+    """
     profile: str = ""
     """Canonical in the CapabilityStatement; empty: the base profile of the type (D-9)."""
     rules: Rules = no_rules
     events: Events = no_events
     schemas: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """JSON Schemas by type name that the service does not ship."""
+
+    @property
+    def canonical(self) -> str:
+        """The profile that resources of this type are held to."""
+        return self.profile or f"http://hl7.org/fhir/StructureDefinition/{self.name}"
 
     @property
     def entry_name(self) -> str:

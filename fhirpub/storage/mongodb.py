@@ -169,9 +169,7 @@ class MongoStore(MongoWebhooks, Store):
         return await self._open.reads.search(tenant, query)
 
     async def blobs(self, tenant: str, names: Collection[str]) -> Mapping[str, Blob]:
-        wanted = {"_id": {"$in": [documents.blob_id(tenant, each) for each in names]}}
-        found = await self._list(schema.BLOB, wanted)
-        return {each["sha256"]: documents.blob_of(each) for each in found}
+        return await self._open.reads.blobs(tenant, names)
 
     async def sweep_blobs(self, tenant: str, *, before: int) -> int:
         # A blob is `loose` until a sweep finds a version that names it; versions stay for ever,
@@ -294,14 +292,14 @@ class _Opened:
         self.collections: dict[str, Records] = {
             each: database[each] for each in schema.COLLECTIONS
         }
-        versions = self.collections[schema.VERSION]
+        versions, blobs = self.collections[schema.VERSION], self.collections[schema.BLOB]
         additions = Additions(
             versions,
             certain=versions.with_options(read_concern=concerns.certain),
-            blobs=self.collections[schema.BLOB],
+            blobs=blobs,
             seconds=seconds,
         )
         self.additions: GroupCommit[Addition, bool] = GroupCommit(
             additions.commit, deadline_seconds=seconds
         )
-        self.reads = Reads(versions, one_moment=concerns.one_moment, seconds=seconds)
+        self.reads = Reads(versions, blobs, one_moment=concerns.one_moment, seconds=seconds)

@@ -36,7 +36,7 @@ class Addition:
     key: Key
     nonce: ObjectId
     document: RawBSONDocument
-    blobs: tuple[UpdateOne, ...]
+    blobs: tuple[dict[str, Any], ...]
     size: int
 
 
@@ -48,7 +48,7 @@ def addition_of(tenant: str, version: Version, blobs: Collection[Blob], *, now: 
     nonce = ObjectId()
     try:
         document = bson.encode(_version_document(nonce, tenant, version))
-        keeping = tuple(_blob_update(tenant, each, now=now) for each in blobs)
+        keeping = tuple(_blob_document(tenant, each, now=now) for each in blobs)
     except (BSONError, OverflowError, UnicodeEncodeError):
         raise InvalidContent.because("the resource cannot be stored as it is") from None
     if len(document) > MOST_BYTES:
@@ -107,21 +107,26 @@ def blob_id(tenant: str, sha256: str) -> str:
     return f"{tenant}/{sha256}"
 
 
-def _blob_update(tenant: str, blob: Blob, *, now: int) -> UpdateOne:
-    """Return what keeps a blob, or marks as fresh the one that is there."""
-    kept = {
+def _blob_document(tenant: str, blob: Blob, *, now: int) -> dict[str, Any]:
+    """Return the document of a blob that no version is known to name yet."""
+    around = {
+        "_id": blob_id(tenant, blob.sha256),
         "tenant": tenant,
         "sha256": blob.sha256,
         "content_type": blob.content_type,
         "loose": True,
+        "added": now,
     }
-    if len(blob.data) + len(bson.encode(kept)) > MOST_BYTES:
+    if len(blob.data) + len(bson.encode(around)) > MOST_BYTES:
         raise TooLarge.because("a document is larger than the store can keep")
-    return UpdateOne(
-        {"_id": blob_id(tenant, blob.sha256)},
-        {"$setOnInsert": {**kept, "data": blob.data}, "$max": {"added": now}},
-        upsert=True,
-    )
+    return {**around, "data": blob.data}
+
+
+def blob_refreshed(blob: Document) -> UpdateOne:
+    """Return what marks a blob as fresh, and keeps it if it is not there any more."""
+    kept = {name: value for name, value in blob.items() if name not in ("_id", "added")}
+    fresh = {"$setOnInsert": kept, "$max": {"added": blob["added"]}}
+    return UpdateOne({"_id": blob["_id"]}, fresh, upsert=True)
 
 
 def blob_of(document: Document) -> Blob:

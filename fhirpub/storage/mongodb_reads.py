@@ -10,19 +10,29 @@ from motor.motor_asyncio import AsyncIOMotorCommandCursor, AsyncIOMotorCursor
 from pymongo.read_concern import ReadConcern
 
 from fhirpub.storage.batching import GroupedReads
-from fhirpub.storage.contract import Page, SearchQuery, Version
-from fhirpub.storage.mongodb_documents import LARGEST_INTEGER, Document, Key, version_of
+from fhirpub.storage.contract import Blob, Page, SearchQuery, Version
+from fhirpub.storage.mongodb_documents import (
+    LARGEST_INTEGER,
+    Document,
+    Key,
+    blob_id,
+    blob_of,
+    version_of,
+)
 from fhirpub.storage.mongodb_outcomes import answer, within
 from fhirpub.storage.mongodb_schema import (
     VERSION_KEY,
     Pipeline,
     Records,
-    one_of,
+    by_keys,
     page_and_total,
 )
-from fhirpub.storage.paging import page_without_search
+from fhirpub.storage.paging import FEW, page_without_search
 
 Cursor = AsyncIOMotorCursor[dict[str, Any]] | AsyncIOMotorCommandCursor[dict[str, Any]]
+
+_SMALL = 64 * 1024
+"""So many bytes may wait for what others read at the same time, and make them wait."""
 
 
 class Reads:
@@ -32,12 +42,18 @@ class Reads:
     derived from its tenant's secret, so that hardly ever anybody asks for another's.
     """
 
-    def __init__(self, versions: Records, *, one_moment: ReadConcern, seconds: float) -> None:
+    def __init__(
+        self, versions: Records, blobs: Records, *, one_moment: ReadConcern, seconds: float
+    ) -> None:
         self._versions = versions
+        self._blobs = blobs
         self._of_one_moment = versions.with_options(read_concern=one_moment)
         self._seconds = seconds
         self._latest: GroupedReads[str, Document] = GroupedReads(
             self._fetch_latest, deadline_seconds=seconds
+        )
+        self._small_blobs: GroupedReads[str, Document] = GroupedReads(
+            self._fetch_small_blobs, deadline_seconds=seconds
         )
         self._exact: GroupedReads[Key, Document] = GroupedReads(
             self._fetch_exact, deadline_seconds=seconds
@@ -94,6 +110,24 @@ class Reads:
         versions = tuple(version_of(kept[each]) for each in keys)
         return Page(versions, total, more=len(found) > len(versions))
 
+    async def blobs(self, tenant: str, names: Collection[str]) -> Mapping[str, Blob]:
+        """Return blobs: small ones together with what others ask for, large ones by themselves."""
+        missing = {blob_id(tenant, each) for each in names}
+        found: list[Document | None] = []
+        if len(missing) <= FEW:
+            found += await asyncio.gather(*map(self._small_blobs.get, missing))
+            missing -= {each["_id"] for each in found if each is not None}
+        if missing:
+            wanted = {"_id": {"$in": list(missing)}}
+            found += await self._answer(lambda: self._blobs.find(wanted))
+        return {each["sha256"]: blob_of(each) for each in found if each is not None}
+
+    async def _fetch_small_blobs(self, ids: Collection[str]) -> Mapping[str, Document]:
+        small = {"$expr": {"$lte": [{"$binarySize": "$data"}, _SMALL]}}
+        wanted = {"_id": {"$in": list(ids)}, **small}
+        found = await self._answer(lambda: self._blobs.find(wanted))
+        return {each["_id"]: each for each in found}
+
     async def walk(self, after: Key, limit: int) -> Sequence[tuple[str, Version]]:
         """Return versions of all tenants by the index of their keys."""
         resource_id, version = after
@@ -118,7 +152,7 @@ class Reads:
     async def _fetch_exact(self, keys: Collection[Key]) -> Mapping[Key, Document]:
         if not keys:
             return {}
-        wanted = one_of(keys)
+        wanted = by_keys(keys)
         found = await self._answer(lambda: self._versions.find(wanted, hint=VERSION_KEY))
         return {(each["id"], each["version"]): each for each in found}
 

@@ -170,7 +170,7 @@ def _options(definition: dict[str, Any]) -> dict[str, Any]:
     return {name: each for name, each in definition.items() if name not in ("key", "v", "ns")}
 
 
-def one_of(keys: Iterable[tuple[str, int]]) -> Filter:
+def by_keys(keys: Iterable[tuple[str, int]]) -> Filter:
     """Return what finds versions, at least one, by their keys."""
     ids: defaultdict[int, list[str]] = defaultdict(list)
     for resource_id, version in keys:

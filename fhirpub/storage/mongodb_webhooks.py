@@ -30,7 +30,7 @@ from fhirpub.storage.mongodb_schema import (
     VERSION_KEY,
     Filter,
     Pipeline,
-    one_of,
+    by_keys,
 )
 from fhirpub.storage.mongodb_webhook_documents import OPEN
 from fhirpub.storage.webhook_contract import (
@@ -155,12 +155,12 @@ class MongoWebhooks(OnDatabase, Endpoints, Dispatching):
         if keys:
             async with within(self._deadline):
                 relayed = {"$set": {"unrelayed": False}}
-                await versions.update_many(one_of(keys), relayed, hint=VERSION_KEY)
+                await versions.update_many(by_keys(keys), relayed, hint=VERSION_KEY)
 
     async def unrelayed_of(self, keys: Collection[tuple[str, int]]) -> frozenset[tuple[str, int]]:
         if not keys:
             return frozenset()
-        wanted = {**one_of(keys), "unrelayed": True}
+        wanted = {**by_keys(keys), "unrelayed": True}
         found = await self._list(VERSION, wanted, {"id": True, "version": True}, hint=VERSION_KEY)
         return frozenset((each["id"], each["version"]) for each in found)
 

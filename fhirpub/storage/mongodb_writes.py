@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import AbstractContextManager, suppress
+from typing import Any
 
 import pymongo
 from bson.objectid import ObjectId
-from pymongo import UpdateOne
+from bson.raw_bson import RawBSONDocument
 from pymongo.errors import BulkWriteError, PyMongoError
 
 from fhirpub.errors import StoreUnavailable
 from fhirpub.logs import logger
-from fhirpub.storage.mongodb_documents import Addition, Key
+from fhirpub.storage.mongodb_documents import Addition, Key, blob_refreshed
 from fhirpub.storage.mongodb_outcomes import DUPLICATE_KEY, reason, was_not_executed
 from fhirpub.storage.mongodb_schema import VERSION_KEY, Records
 
@@ -61,14 +62,20 @@ class Additions:
             for each in batch
         ]
 
-    async def _keep(self, blobs: Sequence[UpdateOne], time: _Time) -> None:
-        """Write documents, before the versions that name them; each write may be repeated."""
+    async def _keep(self, blobs: Sequence[dict[str, Any]], time: _Time) -> None:
+        """Write documents, before the versions that name them; each write may be repeated.
+
+        Most are new: to insert them all costs less than to ask for each whether it is there.
+        Those that are, or may be, are marked as fresh.
+        """
+        known = await self._insert(self._blobs, blobs, time) if blobs else ()
+        writes = [blob_refreshed(blobs[index]) for index in known]
         for last in (False, True):
-            if not blobs:
+            if not writes:
                 return
             try:
                 with time.half():
-                    await self._blobs.bulk_write(blobs, ordered=False)
+                    await self._blobs.bulk_write(writes, ordered=False)
             except PyMongoError as error:
                 if last or was_not_executed(error):
                     raise StoreUnavailable(reason(error)) from None
@@ -83,35 +90,38 @@ class Additions:
         for _ in ("first", "once more"):
             if not missing:
                 return
-            doubtful = await self._insert(missing, time)
+            documents = [each.document for each in missing]
+            places = await self._insert(self._versions, documents, time)
+            doubtful = {missing[place] for place in places}
             owners |= {each.key: each.nonce for each in missing if each not in doubtful}
             if doubtful:
                 owners |= await self._nonces([each.key for each in doubtful], time)
             missing = [each for each in doubtful if each.key not in owners]
 
-    async def _insert(self, additions: Sequence[Addition], time: _Time) -> set[Addition]:
-        """Return those of which it is not certain that they were inserted.
+    async def _insert(
+        self, records: Records, documents: Sequence[dict[str, Any] | RawBSONDocument], time: _Time
+    ) -> Collection[int]:
+        """Return the places of those of which it is not certain that they were inserted.
 
         Raises StoreUnavailable if it is certain that none was.
         """
         try:
             with time.half():
-                documents = [each.document for each in additions]
-                await self._versions.insert_many(documents, ordered=False)
+                await records.insert_many(documents, ordered=False)
         except BulkWriteError as error:
             refused = error.details["writeErrors"]
             if error.details["writeConcernErrors"]:  # applied, but it may be undone
                 _tell("not yet durable", error, error.details["writeConcernErrors"])
-                return set(additions)
+                return range(len(documents))
             if any(each["code"] != DUPLICATE_KEY for each in refused):
                 _tell("not written", error, refused)
-            return {additions[each["index"]] for each in refused}
+            return {each["index"] for each in refused}
         except PyMongoError as error:
             if was_not_executed(error):
                 raise StoreUnavailable(reason(error)) from None
-            _log.warning("outcome unknown", reason=reason(error), versions=len(additions))
-            return set(additions)
-        return set()
+            _log.warning("outcome unknown", reason=reason(error), documents=len(documents))
+            return range(len(documents))
+        return ()
 
     async def _nonces(self, keys: Sequence[Key], time: _Time) -> dict[Key, ObjectId]:
         """Return the nonces of keys that are taken; ask until somebody answers for certain.

@@ -31,6 +31,8 @@ Work = Callable[[sqlite3.Connection], R]
 
 _READERS = 4
 _STEPS_BETWEEN_LOOKS = 10_000
+_TABLES_SECONDS = 600.0
+"""So long a start waits for another that brings a large file up to date."""
 _BLOBS_AT_ONCE = 128
 """A submission may bring thousands, a statement takes 32,766 parameters."""
 
@@ -45,7 +47,8 @@ class File:
         self._writer = _connect(path, wait_seconds=deadline_seconds)
         self._connections = [self._writer]
         try:
-            _retry(time.monotonic() + deadline_seconds, lambda: sql.make_tables(self._writer))
+            until = time.monotonic() + max(deadline_seconds, _TABLES_SECONDS)
+            _retry(until, lambda: sql.make_tables(self._writer))
             self._at_once = self._reader(path)
             self._at_once.execute("PRAGMA busy_timeout = 0")
             self._idle: SimpleQueue[sqlite3.Connection] = SimpleQueue()

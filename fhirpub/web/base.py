@@ -16,6 +16,7 @@ from fhirpub.auth.scopes import permits
 from fhirpub.clock import now_ms
 from fhirpub.errors import (
     Busy,
+    FhirpubError,
     NotAuthenticated,
     NotPermitted,
     SecretsUnavailable,
@@ -26,10 +27,13 @@ from fhirpub.fhir.document import attach
 from fhirpub.fhir.outcome import outcome_of
 from fhirpub.fhir.strict_json import JsonObject, dumps, loads, pretty
 from fhirpub.fhir.times import http_date, instant
+from fhirpub.fhir.xml_writer import write_xml
+from fhirpub.interactions.patch_forms import FORMS
 from fhirpub.interactions.records import documents_of
 from fhirpub.logs import logger, where
 from fhirpub.storage.contract import Version
 from fhirpub.web import media
+from fhirpub.web.byte_range import RangeNotSatisfiable
 from fhirpub.web.error_mapping import answer_to, is_expected
 from fhirpub.web.request import Request
 from fhirpub.web.services import Services
@@ -241,8 +245,11 @@ class BaseHandler:
 
     def check_format(self) -> None:
         """Choose the format of the answer, or refuse (406)."""
+        self.answer_type = self._asked_for()
+
+    def _asked_for(self) -> str:
         accept = ",".join(self.request.headers.get_list("Accept"))
-        self.answer_type = media.answer_type(accept, self.request.parameter("_format"))
+        return media.answer_type(accept, self.request.parameter("_format"))
 
     # The answer.
 
@@ -267,7 +274,11 @@ class BaseHandler:
 
     def written(self, body: bytes | JsonObject) -> bytes:
         """Return a resource, ready or to be encoded, as the client wants to see it."""
-        if self.request.parameter("_pretty") == "true":
+        in_lines = self.request.parameter("_pretty") == "true"
+        if media.is_xml(self.answer_type):
+            resource = loads(body, trusted=True) if isinstance(body, bytes) else body
+            return write_xml(resource, pretty=in_lines)
+        if in_lines:
             return pretty(loads(body, trusted=True) if isinstance(body, bytes) else body)
         return body if isinstance(body, bytes) else dumps(body)
 
@@ -281,6 +292,7 @@ class BaseHandler:
         self.status = status
         self.headers["Content-Type"] = self.answer_type
         self.headers["Cache-Control"] = "private, no-cache"
+        self.headers["Vary"] = "Accept"
         self.finish(body)
 
     def answer_empty(self, *, status: int = 204) -> None:
@@ -296,6 +308,7 @@ class BaseHandler:
     def not_modified(self) -> None:
         """Answer 304: the client has it."""
         self.headers["Cache-Control"] = "private, no-cache"
+        self.headers["Vary"] = "Accept"
         self.answer_empty(status=304)
 
     def describe(self, version: Version, *, registration: bool = False) -> None:
@@ -318,9 +331,14 @@ class BaseHandler:
         answer = answer_to(problem)
         self.status = answer.status
         self._oblige(problem)
-        self.headers["Content-Type"] = media.FHIR_JSON
+        try:
+            self.answer_type = self._asked_for()
+        except FhirpubError:  # what cannot be had must not hide what is wrong
+            self.answer_type = media.FHIR_JSON
+        self.headers["Content-Type"] = self.answer_type
         self.headers["Cache-Control"] = "no-store"
-        self.finish(dumps(outcome_of(answer.issues)))
+        outcome = outcome_of(answer.issues)
+        self.finish(write_xml(outcome) if media.is_xml(self.answer_type) else dumps(outcome))
 
     def _oblige(self, problem: Exception) -> None:
         """Add what a status obliges to: the challenge of a 401, when to come back."""
@@ -328,7 +346,9 @@ class BaseHandler:
             error = ', error="invalid_token"' if problem.token_sent else ""
             self.headers["WWW-Authenticate"] = f'Bearer realm="fhirpub"{error}'
         if isinstance(problem, media.UnsupportedMediaType) and self.request.method == "PATCH":
-            self.headers["Accept-Patch"] = media.FHIR_JSON
+            self.headers["Accept-Patch"] = ", ".join(FORMS)
+        if isinstance(problem, RangeNotSatisfiable):
+            self.headers["Content-Range"] = f"bytes */{problem.size}"
         if isinstance(problem, (Throttled, Busy, StoreUnavailable)):
             self.headers["Retry-After"] = str(problem.retry_after)
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from http import HTTPStatus
 
 import pybase64
 
 from fhirpub.errors import NoSuchResource
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.storage.contract import Blob
+from fhirpub.web import media
 from fhirpub.web.base import BaseHandler
+from fhirpub.web.byte_range import part_of
 
 _SHA256 = re.compile("[0-9a-f]{64}")
 
@@ -23,25 +26,41 @@ class BinaryHandler(BaseHandler):
 
     def check_format(self) -> None:
         """Take any Accept: who does not ask for FHIR gets the document as it is."""
-        if self.request.parameter("_format"):
+        accept = ",".join(self.request.headers.get_list("Accept"))
+        self._as_fhir = bool(self.request.parameter("_format")) or media.names_fhir(accept)
+        if self._as_fhir:
             super().check_format()
 
     async def get(self, document_id: str) -> None:
         """Read a document."""
         blob = await self._blob(document_id)
-        self.headers["ETag"] = f'"{blob.sha256}"'
+        # A strong tag is for the document's own bytes: JSON and XML are other bytes that say it.
+        self.headers["ETag"] = f'{"W/" if self._as_fhir else ""}"{blob.sha256}"'
         if self.is_known(blob.sha256):
             self.not_modified()
             return
-        if self.request.parameter("_format") or "fhir+json" in self.request.headers.get(
-            "Accept", ""
-        ):
+        if self._as_fhir:
             await self.answer_made(len(blob.data), lambda: self.written(_resource(blob)))
             return
         self.headers["Content-Type"] = blob.content_type
         self.headers["Content-Security-Policy"] = "sandbox; default-src 'none'"
         self.headers["Cache-Control"] = "private, no-cache"
-        self.finish(blob.data)
+        self.headers["Vary"] = "Accept"
+        self.headers["Accept-Ranges"] = "bytes"
+        part = part_of(len(blob.data), self._asked_range())
+        if part is None:
+            self.finish(blob.data)
+            return
+        self.status = HTTPStatus.PARTIAL_CONTENT
+        self.headers["Content-Range"] = f"bytes {part.start}-{part.stop - 1}/{len(blob.data)}"
+        self.finish(blob.data[part])
+
+    def _asked_range(self) -> str:
+        """Return the Range header, unless it is meant for other bytes (If-Range)."""
+        headers = self.request.headers
+        meant_for = headers.get("If-Range", self.headers["ETag"])
+        same = self.request.method == "GET" and meant_for == self.headers["ETag"]
+        return headers.get("Range", "") if same else ""
 
     async def _blob(self, document_id: str) -> Blob:
         names = [document_id] if _SHA256.fullmatch(document_id) else []

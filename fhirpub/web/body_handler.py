@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from fhirpub.errors import Busy, FhirpubError, TooLarge
+from fhirpub.fhir.strict_json import loads
+from fhirpub.fhir.xml_reader import read_xml
 from fhirpub.web import media
 from fhirpub.web.base import LARGE, BaseHandler
 
@@ -16,11 +18,15 @@ T = TypeVar("T")
 class BodyHandler(BaseHandler):
     """A handler that takes a body, piece by piece as it arrives."""
 
+    also_read: ClassVar[tuple[str, ...]] = ()
+    """Media types of a body beside those of FHIR."""
+
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self._chunks: list[bytes] = []
         self._received = 0
         self._has_room = False
+        self.body_type = media.FHIR_JSON
 
     def ready(self) -> Awaitable[None] | None:
         """Go on with the type of the body, and with its size as far as it is announced."""
@@ -44,9 +50,17 @@ class BodyHandler(BaseHandler):
             self.services.bodies.begin(self.request)
 
     def check_content_type(self) -> None:
-        """Refuse a body of another type than FHIR JSON (415)."""
+        """Refuse a body of another type than FHIR's (415)."""
         headers = self.request.headers
-        media.check_fhir_json(headers.get("Content-Type", ""), headers.get("Content-Encoding", ""))
+        self.body_type = media.body_type(
+            headers.get("Content-Type", ""),
+            headers.get("Content-Encoding", ""),
+            also=self.also_read,
+        )
+
+    def content(self, body: bytes) -> Any:
+        """Read a body by its type; raises InvalidContent."""
+        return read_xml(body) if media.is_xml(self.body_type) else loads(body)
 
     def most_bytes(self) -> int:
         """Return how large a body may be."""

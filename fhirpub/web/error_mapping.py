@@ -7,6 +7,7 @@ from http import HTTPStatus
 
 from fhirpub import errors
 from fhirpub.errors import FhirpubError, Issue
+from fhirpub.web.byte_range import RangeNotSatisfiable
 from fhirpub.web.media import NotAcceptable, UnsupportedMediaType
 
 
@@ -40,9 +41,11 @@ _REFUSALS: dict[type[BaseException], tuple[HTTPStatus, str]] = {
     MalformedRequest: (HTTPStatus.BAD_REQUEST, "exception"),
     NoSuchAddress: (HTTPStatus.NOT_FOUND, "not-supported"),
     MethodNotAllowed: (HTTPStatus.METHOD_NOT_ALLOWED, "not-supported"),
+    errors.NotExpressible: (HTTPStatus.NOT_ACCEPTABLE, "not-supported"),
     NotAcceptable: (HTTPStatus.NOT_ACCEPTABLE, "not-supported"),
     errors.VersionConflict: (HTTPStatus.PRECONDITION_FAILED, "conflict"),
     errors.TooLarge: (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too-costly"),
+    RangeNotSatisfiable: (HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, "invalid"),
     UnsupportedMediaType: (HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "not-supported"),
     errors.BrokenRule: (HTTPStatus.UNPROCESSABLE_ENTITY, "business-rule"),
     errors.Throttled: (HTTPStatus.TOO_MANY_REQUESTS, "throttled"),

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 
 from fhirpub.errors import FhirpubError
 
 FHIR_JSON = "application/fhir+json"
+FHIR_XML = "application/fhir+xml"
 FORM = "application/x-www-form-urlencoded"
-_JSON = ("application/fhir+json", "application/json", "text/json", "application/json+fhir")
-_ANY = ("*/*", "application/*")
-_FORMATS = ("json", *_JSON, "application/fhir json")
+# The name that we answer with first, the one from before R4 last.
+_JSON = (FHIR_JSON, "application/json", "text/json", "application/json+fhir")
+_XML = (FHIR_XML, "application/xml", "text/xml", "application/xml+fhir")
+_OF_R4 = ("4.0", "4.0.1")
+_WEIGHT = re.compile(r"0(?:\.[0-9]*)?|1(?:\.0*)?|\.[0-9]+")
 _PREFERENCE = re.compile(r'\s*([A-Za-z-]+)\s*=\s*"?([A-Za-z-]+)"?\s*(?:;.*)?')
 
 
@@ -23,27 +27,29 @@ class UnsupportedMediaType(FhirpubError):
     """The body is of a type that is not read here."""
 
 
+def is_xml(media_type: str) -> bool:
+    """Tell a type of XML from one of JSON."""
+    return media_type in _XML
+
+
 @lru_cache(maxsize=256)
 def answer_type(accept: str, form: str) -> str:
     """Return the media type of the answer; raises NotAcceptable.
 
-    ``form`` is the parameter ``_format``, which overrides ``Accept``. A client that asks for a
-    generic type alone gets that one.
+    ``form`` is the parameter ``_format``, which overrides ``Accept``. JSON wins where both are
+    as welcome. A client that asks for a generic type alone gets that one (D-92).
     """
     if form:
-        if form in _FORMATS:
-            return FHIR_JSON
-        raise NotAcceptable("only JSON is spoken here: _format=json")
+        return _named(form)
     if not accept:
         return FHIR_JSON
-    wanted = [each for each in map(_weighted, accept.split(",")) if each[1] > 0]
-    names = [name for name, _weight in wanted]
-    if any(name in (*_ANY, FHIR_JSON) for name in names):
-        return FHIR_JSON
-    generic = next((name for name in names if name in _JSON), "")
-    if generic:
-        return generic if generic != "application/json+fhir" else FHIR_JSON
-    raise NotAcceptable(f"only JSON is spoken here: Accept: {FHIR_JSON}")
+    ranges = dict(sorted(filter(None, map(_range, accept.split(",")))))  # the greatest weight last
+    weights = {name: _weight(name, ranges) for name in (*_JSON, *_XML)}
+    names = max(_JSON, _XML, key=lambda each: max(map(weights.__getitem__, each)))
+    wanted = max(names, key=weights.__getitem__)
+    if not weights[wanted]:
+        raise NotAcceptable(f"spoken here are {FHIR_JSON} and {FHIR_XML}")
+    return names[0] if weights[names[0]] or wanted == names[-1] else wanted
 
 
 def check_json(content_type: str, encoding: str) -> None:
@@ -54,19 +60,26 @@ def check_json(content_type: str, encoding: str) -> None:
 
 
 @lru_cache(maxsize=256)
-def check_fhir_json(content_type: str, encoding: str) -> None:
-    """Raise UnsupportedMediaType unless a body is FHIR R4 as JSON in UTF-8, not compressed."""
-    name, _, rest = content_type.partition(";")
-    if name.strip().lower() not in _JSON:
-        raise UnsupportedMediaType(f"the body must be {FHIR_JSON}")
-    for parameter in filter(None, (each.strip() for each in rest.split(";"))):
-        key, _, value = parameter.partition("=")
-        value = value.strip('"').lower()
-        if key.lower() == "charset" and value not in ("utf-8", "utf8"):
+def body_type(content_type: str, encoding: str, *, also: tuple[str, ...] = ()) -> str:
+    """Return the media type of a body that is FHIR R4 in UTF-8, not compressed.
+
+    ``also`` are types that this body may have beside. Raises UnsupportedMediaType for others.
+    """
+    name, parameters = _parsed(content_type)
+    if name not in (*_JSON, *_XML, *also):
+        raise UnsupportedMediaType(f"the body must be {FHIR_JSON} or {FHIR_XML}")
+    for key, value in parameters:
+        if key == "charset" and value not in ("utf-8", "utf8"):
             raise UnsupportedMediaType("the body must be UTF-8")
-        if key.lower() == "fhirversion" and value not in ("4.0", "4.0.1"):
+        if key == "fhirversion" and value not in _OF_R4:
             raise UnsupportedMediaType("the body must be FHIR R4: fhirVersion=4.0")
     check_encoding(encoding)
+    return name
+
+
+def names_fhir(accept: str) -> bool:
+    """Tell whether a client asks for a resource, where a document is to be had as well."""
+    return any(_parsed(each)[0] in (FHIR_JSON, FHIR_XML) for each in accept.split(","))
 
 
 def check_encoding(encoding: str) -> None:
@@ -91,15 +104,37 @@ def preference(prefer: str, name: str) -> str:
     return ""
 
 
-def _weighted(each: str) -> tuple[str, float]:
-    name, *parameters = (part.strip().lower() for part in each.split(";"))
-    for parameter in parameters:
-        if parameter.startswith("q="):
-            try:
-                return name, float(parameter[2:])
-            except ValueError:
-                return name, 0.0
-        key, _, value = parameter.partition("=")
-        if key == "fhirversion" and value.strip('"') not in ("4.0", "4.0.1"):
-            return name, 0.0
-    return name, 1.0
+def _named(form: str) -> str:
+    """Return the type that ``_format`` names; a plus sign may have become a blank."""
+    name, parameters = _parsed(form)
+    if all(key != "fhirversion" or value in _OF_R4 for key, value in parameters):
+        if name.replace(" ", "+") in ("json", *_JSON):
+            return FHIR_JSON
+        if name.replace(" ", "+") in ("xml", *_XML):
+            return FHIR_XML
+    raise NotAcceptable("spoken here are _format=json and _format=xml")
+
+
+def _range(each: str) -> tuple[str, float] | None:
+    """Return a media range with its weight, or nothing if it is of another version of FHIR."""
+    name, parameters = _parsed(each)
+    weight = 1.0
+    for key, value in parameters:
+        if key == "fhirversion" and value not in _OF_R4:
+            return None
+        if key == "q":
+            weight = float(value) if _WEIGHT.fullmatch(value) else 0.0
+    return name, weight
+
+
+def _weight(name: str, ranges: Mapping[str, float]) -> float:
+    """Return how welcome a type is: the most specific range decides (RFC 9110, 12.5.1)."""
+    kind, _, _ = name.partition("/")
+    return next((ranges[each] for each in (name, f"{kind}/*", "*/*") if each in ranges), 0.0)
+
+
+def _parsed(media_type: str) -> tuple[str, list[tuple[str, str]]]:
+    """Return the name and the parameters of a media type, all in lower case."""
+    name, *rest = (part.strip().lower() for part in media_type.split(";"))
+    pairs = (each.partition("=") for each in rest if each)
+    return name, [(key, value.strip('"')) for key, _, value in pairs]

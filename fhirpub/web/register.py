@@ -25,7 +25,7 @@ class RegisterHandler(BodyHandler):
         candidate = await self.judged(
             len(body),
             lambda: prepare(
-                body,
+                self.content(body),
                 read_body=self.read_body,
                 resource_type=self.services.types[self.type_name],
                 tenant=tenant,

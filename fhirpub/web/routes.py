@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 
 from fhirpub.errors import ConfigurationError
+from fhirpub.interactions.patch_forms import FORMS
+from fhirpub.web import webhook_deliveries, webhooks
 from fhirpub.web.base import BaseHandler
 from fhirpub.web.binary import BinaryHandler
 from fhirpub.web.error_mapping import MalformedRequest, MethodNotAllowed, NoSuchAddress
@@ -31,7 +33,7 @@ from fhirpub.web.token import (
     write_oauth,
 )
 from fhirpub.web.update import UpdateHandler
-from fhirpub.web.webhooks import webhook_handlers
+from fhirpub.web.validate import ValidateHandler
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ def routes(services: Services) -> list[Route]:
         Route("GET", "/.well-known/oauth-authorization-server", ServerMetadataHandler),
         Route("GET", "/.well-known/smart-configuration", SmartConfigurationHandler),
         Route("GET", "/fhir/r4/.well-known/smart-configuration", SmartConfigurationHandler),
-        *(Route(method, path, handler) for method, path, handler in webhook_handlers()),
+        *webhook_routes(),
         Route("GET", "/health/live", LiveHandler),
         Route("GET", "/health/ready", ReadyHandler),
     ]
@@ -74,11 +76,37 @@ def _of_type(name: str) -> list[Route]:
         Route("GET", f"{base}/{{}}", ReadHandler, name),
         Route("PATCH", f"{base}/{{}}", UpdateHandler, name),
         Route("POST", f"{base}/$register", RegisterHandler, name),
+        Route("POST", f"{base}/$validate", ValidateHandler, name),
         Route("GET", base, SearchHandler, name),
         Route("POST", base, CreateHandler, name),
         Route("POST", f"{base}/_search", SearchFormHandler, name),
         Route("GET", f"{base}/{{}}/_history", HistoryHandler, name),
         Route("GET", f"{base}/{{}}/_history/{{}}", VersionHandler, name),
+    ]
+
+
+def webhook_routes() -> list[Route]:
+    """Return the URLs of webhooks, which do not depend on what is served."""
+    all_ = f"{webhooks.BASE}/endpoints"
+    one = f"{all_}/{{}}"
+    return [
+        Route("GET", all_, webhooks.EndpointsHandler),
+        Route("POST", all_, webhooks.AddEndpointHandler),
+        Route("GET", one, webhooks.EndpointHandler),
+        Route("PATCH", one, webhooks.ChangeEndpointHandler),
+        Route("DELETE", one, webhooks.EndpointHandler),
+        Route("POST", f"{one}/pause", webhooks.PauseHandler),
+        Route("POST", f"{one}/enable", webhooks.EnableHandler),
+        Route("POST", f"{one}/verify", webhooks.VerifyHandler),
+        Route("POST", f"{one}/test", webhooks.TestHandler),
+        Route("POST", f"{one}/secret:rotate", webhooks.RotateSecretHandler),
+        Route("POST", f"{one}/token:rotate", webhooks.RotateTokenHandler),
+        Route("GET", f"{one}/deliveries", webhook_deliveries.DeliveriesHandler),
+        Route("GET", f"{one}/deliveries/{{}}", webhook_deliveries.DeliveryHandler),
+        Route("GET", f"{one}/events", webhook_deliveries.EventsHandler),
+        Route("POST", f"{one}/replay", webhook_deliveries.ReplayHandler),
+        Route("GET", f"{one}/stats", webhook_deliveries.StatsHandler),
+        Route("GET", f"{webhooks.BASE}/event-types", webhooks.EventTypesHandler),
     ]
 
 
@@ -105,6 +133,8 @@ class MethodNotAllowedHandler(NotFoundHandler):
         if self.request.method != "OPTIONS":
             raise MethodNotAllowed("this method is not supported here")
         self.headers["Allow"] = self.allow
+        if "PATCH" in self.allow:
+            self.headers["Accept-Patch"] = ", ".join(FORMS)
         self.answer_empty()
         return None
 

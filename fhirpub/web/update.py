@@ -1,11 +1,12 @@
-"""PATCH /fhir/r4/{Type}/{id} in the specification's form (D-105)."""
+"""PATCH /fhir/r4/{Type}/{id}, in each of the forms of its body (D-105)."""
 
 from __future__ import annotations
 
+from fhirpub.interactions.patch_forms import FORMS
 from fhirpub.interactions.update import Update, prepare, update
 from fhirpub.storage.contract import Version
+from fhirpub.web import media
 from fhirpub.web.body_handler import BodyHandler
-from fhirpub.web.media import preference
 
 
 class UpdateHandler(BodyHandler):
@@ -13,6 +14,7 @@ class UpdateHandler(BodyHandler):
 
     requires_token = True
     scope = "u"
+    also_read = tuple(FORMS)
 
     async def patch(self, resource_id: str) -> None:
         """Update."""
@@ -24,7 +26,12 @@ class UpdateHandler(BodyHandler):
             return await self.judged(
                 len(body) + len(latest.body),
                 lambda: prepare(
-                    body, latest, resource_type=resource_type, tenant=tenant, context=context
+                    FORMS.get(self.body_type, "fhir"),
+                    self.content(body),
+                    latest,
+                    resource_type=resource_type,
+                    tenant=tenant,
+                    context=context,
                 ),
             )
 
@@ -38,7 +45,7 @@ class UpdateHandler(BodyHandler):
         )
         self.locate(updated)
         self.describe(updated)
-        if preference(self.request.headers.get("Prefer", ""), "return") == "representation":
+        if media.preference(self.request.headers.get("Prefer", ""), "return") == "representation":
             self.headers["Preference-Applied"] = "return=representation"
             await self.answer_whole(updated)
             return

@@ -1,33 +1,24 @@
-"""/webhooks/v1: a tenant's own endpoints, and what was sent to them (D-432 to D-438)."""
+"""/webhooks/v1: a tenant's own endpoints, and what was sent to them (D-432 to D-440)."""
 
 from __future__ import annotations
 
-import re
 from http import HTTPStatus
-from typing import Any, ClassVar
-from urllib.parse import urlencode
+from typing import Any
 
-from fhirpub.errors import InvalidContent, InvalidSearch, Issue, NoSuchRecord
+from fhirpub.errors import InvalidContent
 from fhirpub.fhir.strict_json import JsonObject, dumps, loads
-from fhirpub.fhir.times import moment_of
 from fhirpub.interactions.update import check_precondition
 from fhirpub.storage.webhook_contract import Endpoint
 from fhirpub.web.base import BaseHandler
 from fhirpub.web.body_handler import BodyHandler
 from fhirpub.web.media import check_json
 from fhirpub.webhooks import presenting
-from fhirpub.webhooks.delivery_log import SHOWN_STATES, DeliveryLog, Wanted
+from fhirpub.webhooks.delivery_log import DeliveryLog
 from fhirpub.webhooks.endpoints import Administration, Check, Disclosed
-from fhirpub.webhooks.registration import unknown_fields
 
 BASE = "/webhooks/v1"
 _READ, _WRITE = "webhooks.read", "webhooks.write"
 _MOST_BYTES = 65_536
-_MOST_IDS = 1_000
-_USUAL_GRACE = 86_400
-_WHOLE = re.compile("[0-9]{1,15}")
-_FIELDS_OF_REPLAY = ("event_ids", "from_seq", "to_seq", "since", "until", "status")
-_REPLAYED = ("dead", "delivered")
 
 
 class WebhooksHandler(BaseHandler):
@@ -88,20 +79,6 @@ class WebhooksHandler(BaseHandler):
         self.headers["Cache-Control"] = "no-store"
         self.status = status
         self.finish(dumps({**record, **{name: text for name, text in made.items() if text}}))
-
-    def whole_number(self, name: str, *, usual: int, most: int) -> int:
-        """Return a parameter of the query. Raises InvalidSearch."""
-        text = self.request.parameter(name)
-        if not text:
-            return usual
-        if not _WHOLE.fullmatch(text) or int(text) > most:
-            raise InvalidSearch.because(f"must be a whole number, at most {most}", expression=name)
-        return int(text)
-
-    def page_address(self, **parameters: int | str) -> str:
-        """Return where the next page is: the same query with other places."""
-        query = urlencode({**dict(self.request.parameters), **parameters})
-        return f"{self.services.config.base_url}{self.request.path}?{query}"
 
 
 class WebhooksBodyHandler(WebhooksHandler, BodyHandler):
@@ -214,15 +191,8 @@ class RotateSecretHandler(WebhooksBodyHandler):
 
     async def post(self, endpoint_id: str) -> None:
         """Let a new secret sign, with the others for a while."""
-        fields = self.fields()
-        unknown_fields(fields, ("grace_seconds", "signing_secret"))
-        rotated = await self.administration.rotate_secret(
-            self.tenant_id,
-            endpoint_id,
-            grace_seconds=fields.get("grace_seconds", _USUAL_GRACE),
-            secret=fields.get("signing_secret", ""),
-        )
-        self.disclose(rotated)
+        fields, tenant_id = self.fields(), self.tenant_id
+        self.disclose(await self.administration.rotate_secret(tenant_id, endpoint_id, fields))
 
 
 class RotateTokenHandler(WebhooksBodyHandler):
@@ -230,119 +200,8 @@ class RotateTokenHandler(WebhooksBodyHandler):
 
     async def post(self, endpoint_id: str) -> None:
         """Send another token from now on."""
-        fields = self.fields()
-        unknown_fields(fields, ("bearer_token",))
-        token = fields.get("bearer_token", "")
-        self.disclose(
-            await self.administration.rotate_token(self.tenant_id, endpoint_id, token=token)
-        )
-
-
-class DeliveriesHandler(WebhooksHandler):
-    """GET /endpoints/{id}/deliveries."""
-
-    usual: ClassVar[int] = 20
-    most: ClassVar[int] = 100
-
-    async def get(self, endpoint_id: str) -> None:
-        """List what was sent, newest first, with every attempt."""
-        endpoint = await self.endpoint(endpoint_id)
-        status = self.request.parameter("status")
-        state = next((each for each in SHOWN_STATES if each == status), None)
-        if status and state is None:
-            raise InvalidSearch.because(
-                f"must be one of {', '.join(SHOWN_STATES)}", expression="status"
-            )
-        wanted = Wanted(
-            event_type=self.request.parameter("event_type") or None,
-            since=self._moment("since"),
-            until=self._moment("until"),
-        )
-        page = await self.log.latest(
-            endpoint,
-            wanted,
-            state=state,
-            before=self.whole_number("before", usual=0, most=10**15) or None,
-            limit=self.whole_number("limit", usual=self.usual, most=self.most) or self.usual,
-        )
-        now = self.services.clock()
-        following = page.following
-        self.tell(
-            {
-                "deliveries": [
-                    presenting.delivery_record(each, endpoint, now=now) for each in page.deliveries
-                ],
-                "next": None if following is None else self.page_address(before=following),
-            }
-        )
-
-    def _moment(self, name: str) -> int | None:
-        text = self.request.parameter(name)
-        moment = moment_of(text)
-        if text and moment is None:
-            raise InvalidSearch.because(_TIME_RULE, expression=name)
-        return moment
-
-
-class DeliveryHandler(WebhooksHandler):
-    """GET /endpoints/{id}/deliveries/{event_id}."""
-
-    async def get(self, endpoint_id: str, event_id: str) -> None:
-        """Show all of a delivery: what was sent, and each attempt with how its answer begins."""
-        endpoint = await self.endpoint(endpoint_id)
-        delivery = await self.log.one(endpoint, event_id)
-        if delivery is None:
-            raise NoSuchRecord("delivery", event_id)
-        now = self.services.clock()
-        self.tell(presenting.whole_delivery_record(delivery, endpoint, now=now))
-
-
-class EventsHandler(WebhooksHandler):
-    """GET /endpoints/{id}/events: for reconciliation."""
-
-    async def get(self, endpoint_id: str) -> None:
-        """Return the events behind a place in the sequence, in order."""
-        endpoint = await self.endpoint(endpoint_id)
-        after = self.whole_number("after_seq", usual=0, most=10**15)
-        limit = self.whole_number("limit", usual=20, most=100) or 20
-        page = await self.log.events(endpoint, after=after, limit=limit)
-        now, following = self.services.clock(), page.following
-        self.tell(
-            {
-                "events": [
-                    presenting.event_record(each, endpoint, now=now) for each in page.deliveries
-                ],
-                "last_sequence": await self.log.last_sequence(endpoint),
-                "next": None if following is None else self.page_address(after_seq=following),
-            }
-        )
-
-
-class ReplayHandler(WebhooksBodyHandler):
-    """POST /endpoints/{id}/replay."""
-
-    async def post(self, endpoint_id: str) -> None:
-        """Have a page of deliveries sent again; ``next`` is the body for those behind it."""
-        endpoint = await self.endpoint(endpoint_id)
-        fields = self.fields()
-        replayed = await self.log.replay(endpoint, _wanted(fields))
-        following = replayed.following
-        self.tell(
-            {
-                "reopened": replayed.reopened,
-                "state": endpoint.state,
-                "next": None if following is None else {**fields, "from_seq": following},
-            }
-        )
-
-
-class StatsHandler(WebhooksHandler):
-    """GET /endpoints/{id}/stats."""
-
-    async def get(self, endpoint_id: str) -> None:
-        """Return how the endpoint does."""
-        endpoint = await self.endpoint(endpoint_id)
-        self.tell(presenting.stats_record(await self.log.stats(endpoint), endpoint))
+        fields, tenant_id = self.fields(), self.tenant_id
+        self.disclose(await self.administration.rotate_token(tenant_id, endpoint_id, fields))
 
 
 class EventTypesHandler(WebhooksHandler):
@@ -367,71 +226,5 @@ class EventTypesHandler(WebhooksHandler):
         )
 
 
-# What is to be replayed.
-
-_TIME_RULE = "must be a moment with its offset, such as 2026-11-21T10:00:00Z"
-
-
-def _wanted(fields: JsonObject) -> Wanted:
-    """Read which deliveries are to be sent again. Raises InvalidContent."""
-    unknown_fields(fields, _FIELDS_OF_REPLAY)
-    issues = [
-        Issue("error", "value", rule, name)
-        for name, value in fields.items()
-        if (rule := _replay_problem(name, value))
-    ]
-    if not fields:
-        issues = [Issue("error", "required", f"name one of {', '.join(_FIELDS_OF_REPLAY)}")]
-    if issues:
-        raise InvalidContent(issues)
-    status = fields.get("status")
-    ids = fields.get("event_ids")
-    return Wanted(
-        states=frozenset() if status is None else frozenset({status}),
-        event_ids=None if ids is None else frozenset(ids),
-        from_sequence=fields.get("from_seq"),
-        to_sequence=fields.get("to_seq"),
-        since=moment_of(fields.get("since", "")),
-        until=moment_of(fields.get("until", "")),
-    )
-
-
-def _replay_problem(name: str, value: Any) -> str:
-    if name == "event_ids":
-        strings = isinstance(value, list) and all(isinstance(each, str) for each in value)
-        return "" if strings and 1 <= len(value) <= _MOST_IDS else f"must be 1 to {_MOST_IDS} ids"
-    if name == "status":
-        return "" if value in _REPLAYED else f"must be one of {', '.join(_REPLAYED)}"
-    if name in ("since", "until"):
-        good = isinstance(value, str) and moment_of(value) is not None
-        return "" if good else _TIME_RULE
-    whole = isinstance(value, int) and not isinstance(value, bool) and 1 <= value < 10**15
-    return "" if whole else "must be a whole number from 1"
-
-
 def _tag(endpoint: Endpoint) -> str:
     return f'W/"{endpoint.revision}"'
-
-
-def webhook_handlers() -> list[tuple[str, str, type[WebhooksHandler]]]:
-    """Return every method and path under /webhooks, with its handler."""
-    all_, one = f"{BASE}/endpoints", f"{BASE}/endpoints/{{}}"
-    return [
-        ("GET", all_, EndpointsHandler),
-        ("POST", all_, AddEndpointHandler),
-        ("GET", one, EndpointHandler),
-        ("PATCH", one, ChangeEndpointHandler),
-        ("DELETE", one, EndpointHandler),
-        ("POST", f"{one}/pause", PauseHandler),
-        ("POST", f"{one}/enable", EnableHandler),
-        ("POST", f"{one}/verify", VerifyHandler),
-        ("POST", f"{one}/test", TestHandler),
-        ("POST", f"{one}/secret:rotate", RotateSecretHandler),
-        ("POST", f"{one}/token:rotate", RotateTokenHandler),
-        ("GET", f"{one}/deliveries", DeliveriesHandler),
-        ("GET", f"{one}/deliveries/{{}}", DeliveryHandler),
-        ("GET", f"{one}/events", EventsHandler),
-        ("POST", f"{one}/replay", ReplayHandler),
-        ("GET", f"{one}/stats", StatsHandler),
-        ("GET", f"{BASE}/event-types", EventTypesHandler),
-    ]

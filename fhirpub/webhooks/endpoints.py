@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import secrets
 import uuid
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -26,6 +27,7 @@ from fhirpub.webhooks.sealing import Seal, live_secrets, token_of
 from fhirpub.webhooks.signing import new_secret
 
 MOST_OLD_SECRETS = 5
+USUAL_GRACE_SECONDS = 86_400
 OPERATOR = "operator"
 """Why an endpoint is disabled that only the operator can enable."""
 
@@ -33,7 +35,7 @@ _TOKEN_PREFIX = "whtok_"  # noqa: S105 - says what it is
 _TOKEN_BYTES = 32
 _CHALLENGE_BYTES = 24
 _RACES = 20
-_MOST_TRIALS = 8
+_MOST_TRIALS = 4
 
 _log = logger()
 
@@ -84,7 +86,7 @@ class Administration:
         self._seal = seal
         self._config = config
         self._clock = clock
-        self._trials = 0
+        self._trials: Counter[str] = Counter()
         self.event_types = event_types
 
     # What there is.
@@ -143,17 +145,18 @@ class Administration:
     ) -> Endpoint:
         """Change fields of :data:`registration.CHANGEABLE`.
 
-        At another URL it has to be verified again, unless ``trusted``. Raises NoSuchRecord,
-        VersionConflict, InvalidContent.
+        At another URL it has to be verified again, whatever its state, unless ``trusted``;
+        only what the operator has disabled stays so. Raises NoSuchRecord, VersionConflict,
+        InvalidContent.
         """
         check((await self.endpoint(tenant, endpoint_id)).revision)
         settings = _settings(await self._judged(fields, registration.CHANGEABLE))
 
         def changed(endpoint: Endpoint) -> Endpoint:
             after = replace(endpoint, **settings)
-            if after.url != endpoint.url and endpoint.state == "active" and not trusted:
-                after = replace(after, state="unverified")
-            return after
+            if trusted or after.url == endpoint.url or endpoint.why == OPERATOR:
+                return after
+            return replace(after, state="unverified", why="")
 
         return await self._put(tenant, endpoint_id, changed, check=check)
 
@@ -199,18 +202,16 @@ class Administration:
 
         return await self._put(tenant, endpoint_id, enabled)
 
-    async def rotate_secret(
-        self, tenant: str, endpoint_id: str, *, grace_seconds: int, secret: str = ""
-    ) -> Disclosed:
+    async def rotate_secret(self, tenant: str, endpoint_id: str, fields: Any) -> Disclosed:
         """Let a new secret sign, one that is given or one made here; the others for a while too.
 
-        ``grace_seconds``: for so long what is sent is signed with both; 0 ends them at once.
-        Raises InvalidContent, BrokenRule if more than 5 would be left.
+        ``fields`` are those of :data:`registration.NEW_SECRET`: for ``grace_seconds``, by itself
+        a day, what is sent is signed with both; 0 ends the others at once. Raises
+        InvalidContent, BrokenRule if more than 5 would be left.
         """
-        grace = registration.check_grace(grace_seconds)
-        if secret:
-            await self._judged({"signing_secret": secret}, ("signing_secret",))
-        now, new = self._clock(), secret or new_secret()
+        values = await self._judged(fields, registration.NEW_SECRET)
+        grace = values.get("grace_seconds", USUAL_GRACE_SECONDS)
+        now, new = self._clock(), values.get("signing_secret") or new_secret()
         sealed = self._sealed_secret(endpoint_id, new)
 
         def rotated(endpoint: Endpoint) -> Endpoint:
@@ -225,11 +226,13 @@ class Administration:
 
         return Disclosed(await self._put(tenant, endpoint_id, rotated), signing_secret=new)
 
-    async def rotate_token(self, tenant: str, endpoint_id: str, *, token: str = "") -> Disclosed:
-        """Send another token from now on, one that is given or one made here."""
-        if token:
-            await self._judged({"bearer_token": token}, ("bearer_token",))
-        new = token or _new_token()
+    async def rotate_token(self, tenant: str, endpoint_id: str, fields: Any) -> Disclosed:
+        """Send another token from now on, one that is given or one made here.
+
+        ``fields`` are those of :data:`registration.NEW_TOKEN`. Raises InvalidContent.
+        """
+        values = await self._judged(fields, registration.NEW_TOKEN)
+        new = values.get("bearer_token") or _new_token()
         sealed = self._seal.seal(new, endpoint=endpoint_id, purpose="token")
         changed = await self._put(tenant, endpoint_id, lambda each: replace(each, token=sealed))
         return Disclosed(changed, token=new)
@@ -303,7 +306,7 @@ class Administration:
         await self._store.put_condition(endpoint.id, b"{}")
 
     async def _try(self, endpoint: Endpoint, event_type: str, told: Mapping[str, Any]) -> Trial:
-        if self._trials >= _MOST_TRIALS:
+        if self._trials[endpoint.tenant] >= _MOST_TRIALS:
             raise Throttled(retry_after=round(self._config.webhooks.timeout_seconds))
         now, name = self._clock(), uuid.uuid4().hex
         own = f"{self._config.base_url}/webhooks/v1/endpoints/{endpoint.id}"
@@ -325,11 +328,11 @@ class Administration:
             number=1,
             sequence=0,
         )
-        self._trials += 1
+        self._trials[endpoint.tenant] += 1
         try:
             outcome = await self._sender.attempt(message)
         finally:
-            self._trials -= 1
+            self._trials -= Counter([endpoint.tenant])
         return Trial(endpoint, event.id, outcome, outcome.delivered)
 
     def _resealed(self, endpoint: Endpoint) -> Endpoint:

@@ -133,7 +133,7 @@ def made_seal(beside: Path) -> Seal:
         _write_durably(draft, key + b"\n")
         with suppress(FileExistsError):
             os.link(draft, beside)
-            _log.warning("made the key of webhooks' secrets, keep a copy", file=str(beside))
+            _log.info("made the key of webhooks' secrets, keep a copy", file=str(beside))
         draft.unlink()
         _sync(beside.parent)
     except OSError as problem:

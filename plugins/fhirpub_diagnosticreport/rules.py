@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fhirpub.plugin_api import (
+    CompositionEvents,
     Entry,
     Issue,
     ResourceType,
@@ -13,7 +14,6 @@ from fhirpub.plugin_api import (
     organization,
     patient,
 )
-from fhirpub_diagnosticreport.events import events_of
 
 
 def report_rules(entry: Entry, _context: RuleContext) -> Iterator[Issue]:
@@ -44,23 +44,35 @@ def _error(rule: str, at: str) -> Issue:
     return Issue("error", "exception", rule, at)
 
 
+_UPDATE_STATUSES = frozenset(
+    {
+        "partial",
+        "preliminary",
+        "final",
+        "amended",
+        "corrected",
+        "appended",
+        "cancelled",
+        "entered-in-error",
+        "unknown",
+    }
+)
+_AFTER_A_DRAFT = _UPDATE_STATUSES - {"amended", "corrected", "appended"}
+_AFTER_THE_FINAL = frozenset({"amended", "corrected", "appended", "entered-in-error"})
+_STATE_FLOW = {
+    **dict.fromkeys(("registered", "partial", "preliminary"), _AFTER_A_DRAFT),
+    "unknown": _UPDATE_STATUSES,
+    **dict.fromkeys(("final", "amended", "corrected", "appended"), _AFTER_THE_FINAL),
+    "cancelled": frozenset({"entered-in-error"}),
+    "entered-in-error": frozenset[str](),
+}
+
 DIAGNOSTIC_REPORT = ResourceType(
     name="DiagnosticReport",
     parts=(patient(referred_by="subject"), organization(referred_by="performer")),
     create_statuses=frozenset({"registered", "partial", "preliminary", "final", "unknown"}),
-    update_statuses=frozenset(
-        {
-            "partial",
-            "preliminary",
-            "final",
-            "amended",
-            "corrected",
-            "appended",
-            "cancelled",
-            "entered-in-error",
-            "unknown",
-        }
-    ),
+    update_statuses=_UPDATE_STATUSES,
+    state_flow=_STATE_FLOW,
     updatable=frozenset({"status", "conclusion", "presentedForm"}),
     attachments=("presentedForm",),
     attachments_required=True,
@@ -83,5 +95,5 @@ DIAGNOSTIC_REPORT = ResourceType(
         "conclusion",
     ),
     rules=report_rules,
-    events=events_of,
+    events=CompositionEvents("diagnostic_report"),
 )

@@ -370,6 +370,10 @@ def test_a_compressed_form_is_a_415(lab: Integrator) -> None:
         'application/fhir+json; fhirVersion="4.0"',
         "application/fhir+json; fhirVersion=4.0; charset=utf-8",
         "application/fhir+json;",
+        "application/fhir+xml",
+        "application/xml; charset=utf-8",
+        "text/xml",
+        "application/xml+fhir; fhirVersion=4.0",
     ],
 )
 def test_a_body_of_these_types_is_read(lab: Integrator, content_type: str) -> None:
@@ -387,9 +391,9 @@ def test_a_body_of_these_types_is_read(lab: Integrator, content_type: str) -> No
         "multipart/related; boundary=x",
         "application/x-www-form-urlencoded",
         "application/octet-stream",
-        "application/fhir+xml",
-        "application/json-patch+json",
-        "application/merge-patch+json",
+        "application/xhtml+xml",
+        "application/fhir+xml; charset=iso-8859-1",
+        "application/fhir+xml; fhirVersion=5.0",
         "application/fhir+json; charset=iso-8859-1",
         "application/fhir+json; charset=utf-16",
         "application/fhir+json; charset=",
@@ -406,6 +410,13 @@ def test_a_body_of_another_type_is_a_415(
     lab: Integrator, method: str, path: str, content_type: str
 ) -> None:
     answer = lab.request(method, path, b"{}", {"Content-Type": content_type})
+
+    assert (answer.status, code(answer)) == (415, "not-supported")
+
+
+@pytest.mark.parametrize("kind", ["application/json-patch+json", "application/merge-patch+json"])
+def test_a_patch_cannot_be_registered(lab: Integrator, kind: str) -> None:
+    answer = lab.request("POST", REGISTER, b"{}", {"Content-Type": kind})
 
     assert (answer.status, code(answer)) == (415, "not-supported")
 
@@ -442,7 +453,22 @@ def test_two_types_are_a_415(lab: Integrator) -> None:
         ("application/json", "application/json"),
         ("text/json", "text/json"),
         ("application/json+fhir", "application/fhir+json"),
-        ("application/fhir+xml;q=0.9, application/json;q=0.1", "application/json"),
+        ("application/fhir+xml", "application/fhir+xml"),
+        ("application/xml", "application/xml"),
+        ("text/xml", "text/xml"),
+        ("application/xml+fhir", "application/fhir+xml"),
+        ("application/fhir+xml;q=0.9, application/json;q=0.1", "application/fhir+xml"),
+        ("application/fhir+xml;q=0.1, application/json;q=0.9", "application/json"),
+        ("application/fhir+json, application/fhir+xml", "application/fhir+json"),
+        ("application/fhir+xml, application/fhir+json", "application/fhir+json"),
+        ("application/fhir+xml, */*;q=0.1", "application/fhir+xml"),
+        ("application/fhir+json;q=0, */*", "application/json"),
+        ("application/fhir+json;q=0, application/json;q=0, */*;q=0.5", "text/json"),
+        ("text/*", "text/json"),
+        ("text/*;q=0.5, application/xml", "application/xml"),
+        ("application/fhir+json; fhirVersion=3.0, application/fhir+xml", "application/fhir+xml"),
+        ("application/fhir+json; fhirVersion=5.0, */*;q=0.1", "application/fhir+json"),
+        ("application/fhir+xml;q=2, application/json;q=0.001", "application/json"),
     ],
 )
 def test_these_formats_are_spoken(lab: Integrator, accept: str, content_type: str) -> None:
@@ -454,10 +480,10 @@ def test_these_formats_are_spoken(lab: Integrator, accept: str, content_type: st
 @pytest.mark.parametrize(
     "accept",
     [
-        "application/fhir+xml",
-        "application/xml",
         "text/html",
-        "text/*",
+        "image/*",
+        "application/fhir+xml;q=0",
+        "application/fhir+xml; fhirVersion=3.0",
         "application/fhir+json;q=0",
         "*/*;q=0",
         "application/fhir+json; fhirVersion=3.0",
@@ -473,16 +499,28 @@ def test_another_format_is_a_406_told_in_json(lab: Integrator, path: str, accept
     assert (answer.status, code(answer)) == (406, "not-supported")
 
 
-@pytest.mark.parametrize("name", ["json", "application/fhir%2Bjson", "application/json"])
+@pytest.mark.parametrize("syntax", ["json", "xml"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "{}",
+        "application/fhir%2B{}",
+        "application/fhir+{}",
+        "application/{}",
+        "text/{}",
+        "application/fhir%2B{}%3B%20fhirVersion=4.0",
+    ],
+)
 def test_the_format_of_the_address_counts_for_more_than_the_header(
-    lab: Integrator, name: str
+    lab: Integrator, name: str, syntax: str
 ) -> None:
-    answer = lab.get(f"/metadata?_format={name}", Accept="text/html")
+    answer = lab.get(f"/metadata?_format={name.format(syntax)}", Accept="text/html")
 
-    assert (answer.status, answer.headers["content-type"]) == (200, "application/fhir+json")
+    content_type = f"application/fhir+{syntax}"
+    assert (answer.status, answer.headers["content-type"]) == (200, content_type)
 
 
-@pytest.mark.parametrize("name", ["xml", "application/fhir%2Bxml", "html", "ttl", "JSON%00"])
+@pytest.mark.parametrize("name", ["html", "ttl", "JSON%00", "xml%3BfhirVersion=5.0"])
 def test_another_format_in_the_address_is_a_406(lab: Integrator, name: str) -> None:
     assert lab.get(f"/metadata?_format={name}").status == 406
 
@@ -790,7 +828,7 @@ def _lasting(answer: Answer) -> dict[str, str]:
         ("PUT /metadata", [], 405),
         (f"POST {REGISTER}", [JSON, "Content-Length: 0"], 400),
         (f"POST {REGISTER}", ["Content-Length: 0"], 415),
-        (f"GET {BASE}?_format=xml", [], 406),
+        (f"GET {BASE}?_format=ttl", [], 406),
         (f"GET {BASE}?_count=x", [], 400),
         (f"PATCH {BASE}/x", [JSON, "Content-Length: 0"], 404),
     ],

@@ -88,7 +88,6 @@ GOOD = [
     b'"\xf0\x9f\x98\x80"',
     b'"\xc3\xa9"',
     b'"\xe2\x80\xa8"',
-    b'"\xef\xbf\xbf"',
     b'"\xf4\x8f\xbf\xbf"',
     b'"\x7f"',
     b'"\\\\u0000"',
@@ -101,6 +100,8 @@ GOOD = [
 
 BAD = [
     b"",
+    b'"\xef\xbf\xbf"',
+    b'"\\uFFFE"',
     b" ",
     b"\xef\xbb\xbf",
     b"{",

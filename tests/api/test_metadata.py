@@ -30,7 +30,7 @@ def test_the_statement_is_what_it_should_be(lab: Integrator) -> None:
     statement = lab.get("/metadata").json
 
     assert statement["fhirVersion"] == "4.0.1"
-    assert statement["format"] == ["json"]
+    assert statement["format"] == ["json", "xml"]
     assert statement["kind"] == "instance"
     assert statement["implementation"]["url"] == f"{lab.service.base_url}/fhir/r4"
 

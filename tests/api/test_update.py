@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from fhirpub.interactions.patch_forms import FORMS
 from fhirpub.testing.service import Answer, Integrator
 from tests.bodies import PDF, document, register_body
 
@@ -129,15 +130,11 @@ def test_another_resource_is_a_400(lab: Integrator, path: str, kind: str | None)
     assert lab.patch(path, body).status == 400
 
 
-@pytest.mark.parametrize(
-    "kind", ["application/json-patch+json", "application/merge-patch+json", "application/fhir+xml"]
-)
-def test_another_form_of_patch_is_a_415_that_names_ours(
-    lab: Integrator, path: str, kind: str
-) -> None:
-    answer = lab.request("PATCH", path, b"[]", {"Content-Type": kind})
+def test_another_form_of_patch_is_a_415_that_names_ours(lab: Integrator, path: str) -> None:
+    answer = lab.request("PATCH", path, b"[]", {"Content-Type": "application/xml-patch+xml"})
 
-    assert (answer.status, answer.headers["accept-patch"]) == (415, "application/fhir+json")
+    assert answer.status == 415
+    assert answer.headers["accept-patch"].split(", ") == list(FORMS)
 
 
 def test_the_same_content_is_still_a_new_version(lab: Integrator, path: str) -> None:

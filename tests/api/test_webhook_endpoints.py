@@ -6,6 +6,7 @@ import dataclasses
 import json
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,12 +15,12 @@ from fhirpub.config import AuthConfig, Config, WebhooksConfig
 from fhirpub.storage.webhook_contract import Delivery, Ended
 from fhirpub.testing.receiver import Receiver, Reply
 from fhirpub.testing.service import Answer, Integrator, RunningService
-from fhirpub.web.webhooks import webhook_handlers
+from fhirpub.web.routes import webhook_routes
 from fhirpub.webhooks import verify
 from fhirpub.webhooks.signing import new_secret
 
 ENDPOINTS = "/webhooks/v1/endpoints"
-ROUTES = [(method, path) for method, path, _handler in webhook_handlers()]
+ROUTES = [(each.method, each.path) for each in webhook_routes()]
 SETTINGS = WebhooksConfig(
     allow_networks=["127.0.0.1/32"],
     dispatch_in_server=False,
@@ -346,6 +347,31 @@ def test_at_another_address_it_has_to_be_verified_again(
     assert (same.json["state"], other.json["state"]) == ("active", "unverified")
 
 
+@pytest.mark.parametrize("why", ["gone", "operator"])
+def test_a_state_is_no_way_around_the_verification(
+    why: str,
+    service: RunningService,
+    lab: Integrator,
+    added: dict[str, Any],
+    receiver: Receiver,
+) -> None:
+    disabled(service, lab, added, why=why)
+    lab.patch(path_of(added), {"url": f"{receiver.url}/2"})
+
+    assert act(lab, added, "enable").status == 422
+    assert not receiver.received
+
+
+def test_a_paused_endpoint_at_another_address_has_to_be_verified(
+    lab: Integrator, added: dict[str, Any], receiver: Receiver
+) -> None:
+    verified(lab, added, receiver)
+    act(lab, added, "pause")
+
+    assert lab.patch(path_of(added), {"url": f"{receiver.url}/2"}).json["state"] == "unverified"
+    assert act(lab, added, "enable").status == 422
+
+
 def test_what_the_client_has_is_not_sent_again(lab: Integrator, added: dict[str, Any]) -> None:
     assert lab.get(path_of(added), If_None_Match='W/"1"').status == 304
 
@@ -519,6 +545,8 @@ def test_no_more_than_five_old_secrets_are_kept(lab: Integrator, added: dict[str
         *({"grace_seconds": wrong} for wrong in (-1, 604_801, 1.5, "1", None, True)),
         {"signing_secret": "whsec_"},
         {"signing_secret": 7},
+        {"signing_secret": None},
+        {"grace_seconds": "1", "signing_secret": ""},
         {"grace": 1},
     ],
 )
@@ -626,6 +654,7 @@ def test_events_are_listed_behind_a_place_for_reconciliation(
     ("more", "query", "place"),
     [
         ("deliveries", "status=lost", "status"),
+        ("deliveries", "after=3", "after"),
         ("deliveries", "limit=101", "limit"),
         ("deliveries", "before=-1", "before"),
         ("deliveries", "since=yesterday", "since"),
@@ -749,7 +778,7 @@ def test_the_events_are_told_with_their_schemas(lab: Integrator) -> None:
     schemas = {each["name"]: each["schema"] for each in told["event_types"]}
     shared = {each["$id"] for each in told["shared_schemas"]}
     assert {"diagnostic_report.created", "endpoint.disabled"} <= schemas.keys()
-    assert {each["$ref"] for each in schemas.values()} == shared
+    assert {each["$ref"] for each in schemas.values()} <= shared
 
 
 def test_an_attempt_of_which_nothing_is_known_says_so(
@@ -763,3 +792,29 @@ def test_an_attempt_of_which_nothing_is_known_says_so(
 
     assert whole["status"] == "delivering"
     assert "not known what came of it" in whole["attempts"][0]["why"]
+
+
+# Without the key
+
+
+def test_a_lost_key_is_the_operators_fault_and_is_told_so(
+    receiver: Receiver, tmp_path: Path
+) -> None:
+    config = Config(webhooks=SETTINGS)
+    with RunningService(tmp_path, config=config) as first:
+        lab = first.integrator()
+        kept = lab.request("POST", ENDPOINTS, {"url": receiver.url}).json
+    (tmp_path / "fhirpub.webhook-keys").unlink()
+
+    with RunningService(tmp_path, config=config) as second:
+        lab = second.colleague(lab.tenant)
+        refused = [
+            act(lab, kept, "test"),
+            act(lab, kept, "token:rotate"),
+            lab.request("POST", ENDPOINTS, {"url": receiver.url}),
+        ]
+        shown = lab.get(path_of(kept))
+
+    assert [each.status for each in refused] == [503, 503, 503]
+    assert "the operator" in refused[0].issues[0]["diagnostics"]
+    assert shown.status == 200

@@ -1,15 +1,24 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
+import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from fhirpub.plugin_api import CompositionEvents
+from fhirpub.plugin_loader import load
+
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted(
     path for folder in ("fhirpub", "plugins") for path in (ROOT / folder).rglob("*.py")
+)
+PLUGINS = sorted(
+    path.name.removeprefix("fhirpub_") for path in (ROOT / "plugins").glob("fhirpub_*")
 )
 MOST_LINES = 450
 
@@ -51,15 +60,46 @@ def test_every_module_can_be_imported_alone_without_a_warning() -> None:
 
 def test_the_core_names_no_resource_type_that_a_plugin_adds() -> None:
     outside = {"cli", "testing"}  # the demonstration, and what speaks to a service in tests
+    examples = {"fhirpub/config.py", "fhirpub/auth/clients.py"}  # a default, and a scope
     core = [each for each in (ROOT / "fhirpub").rglob("*.py") if each.parent.name not in outside]
+    types = [*load(PLUGINS).values()]
+    events = [each.events for each in types if isinstance(each.events, CompositionEvents)]
+    names = {
+        *PLUGINS,
+        *(name for each in types for name in (each.name, each.entry_name)),
+        *(each.composition for each in events),
+    }
+    word = re.compile(rf"\b({'|'.join(sorted(names))})\b")
 
-    named = [
-        f"{path.relative_to(ROOT)}:{node.lineno}"
+    naming = {
+        f"{path.relative_to(ROOT)}"
         for path in core
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.Constant)
-        and isinstance(node.value, str)
-        and node.value.lower() == "diagnosticreport"
-    ]
+        for text in strings_in(ast.parse(path.read_text()))
+        if word.search(text)
+    }
 
-    assert [each for each in named if not each.startswith("fhirpub/config.py")] == []
+    assert len(names) > 3 * len(PLUGINS)
+    assert naming == examples
+
+
+def test_every_plugin_of_the_shelf_is_held_to_the_contracts() -> None:
+    config = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    packages = {f"fhirpub_{name}" for name in PLUGINS}
+
+    assert set(config["root_packages"]) == {"fhirpub", *packages}
+    for contract in config["contracts"]:
+        modules = contract.get("source_modules", []) + contract.get("forbidden_modules", [])
+        named = {each for each in modules if each.startswith("fhirpub_")}
+        assert named in (set(), packages), contract["name"]
+
+
+def strings_in(module: ast.Module) -> Iterator[str]:
+    """Return every text in the code, but for docstrings."""
+    told = {
+        id(node.value)
+        for node in ast.walk(module)
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    }
+    for node in ast.walk(module):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in told:
+            yield node.value

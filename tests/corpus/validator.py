@@ -3,7 +3,7 @@
 None of their code is ours, and none of it is imported here: they pin libraries that the
 service must not depend on. ``python tests/corpus/validator.py`` makes the environments.
 
-- ``fhir.resources`` 6.4.0, the last with plain R4 models; needs pydantic 1.
+- ``fhir.resources`` 6.4.0, the last with plain R4 models; needs pydantic 1, and lxml for XML.
 - ``fhirclient``, the SMART client's R4 models, which refuse what they do not know.
 - ``fhircraft``, models made from the official definitions, which also evaluate invariants.
 """
@@ -25,7 +25,7 @@ from typing import Any, Self
 WORKER = Path(__file__).with_name("validator_worker.py")
 
 PINS = {
-    "fhir.resources": ("fhir.resources==6.4.0", "pydantic==1.10.27"),
+    "fhir.resources": ("fhir.resources==6.4.0", "pydantic==1.10.27", "lxml==6.1.3"),
     "fhirclient": ("fhirclient==4.4.0",),
     "fhircraft": ("fhircraft==0.9.0",),
 }

@@ -53,7 +53,8 @@ def test_the_changelog_begins_with_this_version() -> None:
 
 
 def test_every_decision_has_one_row() -> None:
-    assert decided() == list(range(1, LAST_DECISION + 1))
+    later = [390, *range(400, 404), *range(300, 318)]
+    assert decided() == [*range(1, LAST_DECISION + 1), *later]
 
 
 def test_the_rules_behind_the_decisions_are_there() -> None:

@@ -6,16 +6,18 @@ import json
 import re
 import shutil
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
 
+from fhirpub.config import Config, PluginsConfig
+from fhirpub.plugin_api.composition import author_of
+from fhirpub.plugin_loader import load
 from fhirpub.testing.service import Integrator, RunningService
 
-GUIDE = Path(__file__).parents[2] / "docs" / "integrators.md"
-BLOCKS = re.findall(
-    r"^```sh\n(.*?)^```$", GUIDE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
-)
+TEXT = (Path(__file__).parents[2] / "docs" / "integrators.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```sh\n(.*?)^```$", TEXT, re.DOTALL | re.MULTILINE)
 
 pytestmark = pytest.mark.skipif(shutil.which("curl") is None, reason="the guide needs curl")
 
@@ -50,22 +52,21 @@ def test_the_guide_leads_from_credentials_to_a_token(
     answer = json.loads(followed(BLOCKS[:2], tmp_path, given(lab)))
 
     assert answer["token_type"] == "Bearer"
-    assert len(BLOCKS) == 7
 
 
 def test_the_guide_publishes_reads_updates_and_finds_a_report(
     service: RunningService, tmp_path: Path
 ) -> None:
     lab = service.integrator()
-    settings, _token, keep, publish, read, update, find = BLOCKS
+    settings, _token, keep, publish, *others, _prescribe = BLOCKS
     known = given(lab)
     published = followed([settings, keep, publish], tmp_path, known)
     known["ID"] = re.findall(r"DiagnosticReport/([^/]+)/_history/1", published)[0]
 
-    rest = followed([settings, keep, read, update, find], tmp_path, known)
+    rest = followed([settings, keep, *others], tmp_path, known)
 
     assert published.startswith("HTTP/1.1 201")
-    assert re.findall(r"HTTP/1.1 (\d+)", rest) == ["200", "204"]
+    assert re.findall(r"HTTP/1.1 (\d+)", rest) == ["200", "204", "204"]
     assert json.loads(rest.splitlines()[-1])["total"] == 1
 
 
@@ -77,3 +78,35 @@ def test_the_guides_report_causes_no_remark(service: RunningService, tmp_path: P
 
     issues = json.loads(published.splitlines()[-1])["parameter"][1]["resource"]["issue"]
     assert [each["severity"] for each in issues] == ["information"]
+
+
+def test_the_guides_other_types_are_served_when_they_are_turned_on(tmp_path: Path) -> None:
+    (turned_on,) = re.findall(r"^```toml\n(.*?)^```$", TEXT, re.DOTALL | re.MULTILINE)
+    enabled = tomllib.loads(turned_on)["plugins"]["enabled"]
+    settings, _token, keep, *_rest, prescribe = BLOCKS
+    with RunningService(tmp_path, config=Config(plugins=PluginsConfig(enabled=enabled))) as on:
+        prescribed = followed([settings, keep, prescribe], tmp_path, given(on.integrator()))
+
+    assert prescribed.startswith("HTTP/1.1 201")
+
+
+def test_the_guides_table_of_other_types_is_what_their_plugins_declare() -> None:
+    rows = re.findall(
+        r"^\| ([A-Z]\w+) \| `(\w+)` \| `(\w+)` \| `(\S+)` \| (.*) \|$", TEXT, re.MULTILINE
+    )
+
+    types = load([word for _name, word, *_rest in rows])
+
+    assert len(rows) == 5
+    for name, word, entry, author, updatable in rows:
+        declared = types[name]
+        assert (word, entry) == (name.lower(), declared.entry_name)
+        assert author in {part.referred_by for part in declared.parts}
+        assert set(re.findall(r"`(\S+)`", updatable)) == declared.updatable
+
+
+def test_the_guides_author_is_what_its_prescription_tells() -> None:
+    (author,) = re.findall(r'^```json\n(\{"author_type".*?)^```$', TEXT, re.DOTALL | re.MULTILINE)
+    body = json.loads(BLOCKS[-1].partition("<<'JSON'\n")[2].partition("\nJSON\n")[0])
+
+    assert author_of(body["parameter"][1]["resource"]) == json.loads(author)

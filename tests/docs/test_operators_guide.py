@@ -108,7 +108,7 @@ def test_the_addresses_in_the_guide_are_understood_and_overrule_nothing() -> Non
     ],
 )
 def test_what_the_guide_says_can_be_seen_is_in_the_sources(sentence: str) -> None:
-    sources = sorted((ROOT / "fhirpub").glob("*/*.py"))
+    sources = sorted((ROOT / "fhirpub").rglob("*.py"))
     text = " ".join(each.read_text(encoding="utf-8") for each in sources)
 
     assert sentence in re.sub(r'"\s+f?"', "", text)

@@ -24,7 +24,7 @@ from fhirpub.clock import now_ms
 from fhirpub.config import Config, WebhooksConfig, variable
 from fhirpub.testing.receiver import Receiver
 from fhirpub.testing.service import Integrator, RunningService
-from fhirpub.web.webhooks import webhook_handlers
+from fhirpub.web.routes import webhook_routes
 from fhirpub.webhooks import verify
 from fhirpub.webhooks.signing import new_secret, signed_headers
 from tests.bodies import register_body
@@ -239,7 +239,7 @@ def test_a_library_of_others_verifies_what_is_sent(service: RunningService) -> N
         )
         service.call(
             service.services.endpoints.rotate_secret(
-                lab.tenant.id, added.endpoint.id, grace_seconds=60
+                lab.tenant.id, added.endpoint.id, {"grace_seconds": 60}
             )
         )
         lab.register(register_body("R-1"))
@@ -264,6 +264,6 @@ def test_the_vectors_verify() -> None:
 
 def test_the_guide_names_every_call() -> None:
     lines = GUIDE.partition("## All calls")[2].partition("## When")[0]
-    last = {path.rpartition("/")[2] for _method, path, _handler in webhook_handlers()} - {"{}"}
+    last = {each.path.rpartition("/")[2] for each in webhook_routes()} - {"{}"}
 
     assert not [each for each in last if each not in lines]

@@ -22,7 +22,7 @@ from pymongo.synchronous.database import Database as PymongoDatabase
 from fhirpub.errors import ConfigurationError, InvalidContent, StoreUnavailable, TooLarge
 from fhirpub.storage import mongodb, mongodb_server
 from fhirpub.storage import mongodb_schema as schema
-from fhirpub.storage.contract import IdentifierMatch, SearchQuery
+from fhirpub.storage.contract import IdentifierMatch, SearchQuery, Version
 from fhirpub.storage.mongodb import MongoStore, from_url
 from fhirpub.storage.mongodb_documents import MOST_BYTES
 from fhirpub.storage.store import Store
@@ -41,7 +41,9 @@ from fhirpub.testing.store_contract import (
     new_id,
     query,
     reopening,
+    successor,
 )
+from fhirpub.testing.webhook_contract import EVENTS
 from tests.mongod.executable import executable
 from tests.mongod.replica_set import ReplicaSet
 from tests.proxy import Fault, Proxy
@@ -424,6 +426,53 @@ async def test_a_database_of_a_newer_release_is_refused(
         await store_of(url).start()
 
 
+@pytest.fixture
+async def old(store: Store, database: Database) -> list[Version]:
+    """What is in the database, which is as release 0.1.0 left it: two versions with events."""
+    first = a_version(events=EVENTS)
+    kept = [first, successor(first), a_version()]
+    await add_all(store, kept)
+    database[schema.VERSION].drop_index(schema.UNRELAYED)
+    database[schema.VERSION].update_many({}, {"$unset": {"unrelayed": ""}})
+    for name in (schema.ENDPOINT, schema.DELIVERY):
+        database[name].drop()
+    database[schema.STORE].update_one({"_id": schema.SCHEMA}, {"$set": {"version": 1}})
+    return kept
+
+
+async def test_an_older_database_keeps_everything_and_all_events_are_still_to_be_told(
+    old: list[Version], reopen: Reopen, database: Database
+) -> None:
+    store = await reopen()
+
+    assert await store.unrelayed(limit=10) == [(LAB, each) for each in old[:2]]
+    assert await store.latest(LAB, old[2].id) == old[2]
+    assert await store.waiting(new_id()) == []
+    found = database[schema.STORE].find_one({"_id": schema.SCHEMA})
+    assert found == {"_id": schema.SCHEMA, "version": schema.SCHEMA_VERSION}
+
+
+async def test_what_was_told_stays_told_however_often_a_database_is_brought_up_to_date(
+    old: list[Version], reopen: Reopen, database: Database
+) -> None:
+    store = await reopen()
+    await store.mark_relayed([(old[0].id, 1)])
+    # Another process that began to bring it up to date ends only now.
+    database[schema.STORE].update_one({"_id": schema.SCHEMA}, {"$set": {"version": 1}})
+
+    again = await reopen()
+
+    assert await again.unrelayed(limit=10) == [(LAB, old[1])]
+
+
+async def test_stores_that_start_at_once_on_an_older_database_all_start(
+    old: list[Version], reopen: Reopen
+) -> None:
+    stores = await asyncio.gather(*(reopen() for _ in range(6)))
+
+    assert {len(await each.unrelayed(limit=10)) for each in stores} == {2}
+
+
 async def test_another_programs_database_is_refused_and_left_alone(
     url: str, database: Database
 ) -> None:
@@ -586,24 +635,26 @@ async def test_a_write_that_nobody_will_take_is_unavailable_at_once(
 
 
 async def test_documents_are_written_again_until_they_are_kept(
-    tried: MongoStore, admin: Admin
+    tried: MongoStore, database: Database, admin: Admin
 ) -> None:
     blob = a_blob()
     version = a_version(documents=(blob.sha256,))
+    of_blobs = f"{database.name}.{schema.BLOB}"
 
-    with failing(admin, "update", times=1, errorCode=8000):
+    with failing(admin, "insert", "update", times=2, errorCode=8000, namespace=of_blobs):
         assert await tried.add(LAB, version, [blob])
 
     assert await tried.blobs(LAB, [blob.sha256]) == {blob.sha256: blob}
 
 
 async def test_without_its_documents_no_version_is_added_and_others_are(
-    tried: MongoStore, admin: Admin
+    tried: MongoStore, database: Database, admin: Admin
 ) -> None:
     blob = a_blob()
     version = a_version(documents=(blob.sha256,))
+    of_blobs = f"{database.name}.{schema.BLOB}"
 
-    with failing(admin, "update", errorCode=8000):
+    with failing(admin, "insert", "update", errorCode=8000, namespace=of_blobs):
         results = await asyncio.gather(
             tried.add(LAB, version, [blob]), tried.add(LAB, a_version()), return_exceptions=True
         )
@@ -811,6 +862,39 @@ async def test_reads_that_arrive_together_are_one_command(store: Store) -> None:
 
     assert list(read) == versions
     assert len(sent) == 1
+
+
+async def test_documents_that_arrive_together_are_one_command(store: Store) -> None:
+    blobs = [a_blob() for _ in range(20)]
+
+    with COMMANDS.recorded() as written:
+        await asyncio.gather(
+            *(store.add(LAB, a_version(documents=(each.sha256,)), [each]) for each in blobs)
+        )
+    with COMMANDS.recorded() as sent:
+        read = await asyncio.gather(*(store.blobs(LAB, [each.sha256]) for each in blobs))
+
+    assert [len(each["documents"]) for each in written] == [20, 20]
+    assert list(read) == [{each.sha256: each} for each in blobs]
+    assert len(sent) == 1
+
+
+async def test_a_large_document_is_read_by_itself(store: Store) -> None:
+    large, small = a_blob(bytes(64 * 1024 + 1)), a_blob(bytes(64 * 1024))
+    for each in (large, small):
+        await store.add(LAB, a_version(documents=(each.sha256,)), [each])
+
+    with COMMANDS.recorded() as sent:
+        read = await asyncio.gather(
+            store.blobs(LAB, [large.sha256]), store.blobs(LAB, [small.sha256])
+        )
+
+    assert list(read) == [{large.sha256: large}, {small.sha256: small}]
+    asked = [each["filter"]["_id"]["$in"] for each in sent]
+    assert [sorted(each) for each in asked] == [
+        sorted([f"{LAB}/{large.sha256}", f"{LAB}/{small.sha256}"]),
+        [f"{LAB}/{large.sha256}"],
+    ]
 
 
 async def test_a_check_fails_while_no_majority_takes_a_write(

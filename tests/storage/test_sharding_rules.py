@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from fhirpub.app import opened_store
 from fhirpub.config import Config, StorageConfig
 from fhirpub.storage import mongodb_schema as schema
 from fhirpub.storage.store import Store
+from fhirpub.storage.webhook_contract import DeliveryQuery
 from fhirpub.testing.store_contract import (
     FOREVER,
     LAB,
@@ -27,12 +29,14 @@ from fhirpub.testing.store_contract import (
     a_version,
     add_all,
     match,
+    new_id,
     query,
     successor,
 )
+from fhirpub.testing.webhook_contract import EVENTS, NOW, an_endpoint, end, queue
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "operators.md").read_text(encoding="utf-8")
-SHARD_KEYS = {schema.VERSION: "id", schema.BLOB: "_id"}
+SHARD_KEYS = {schema.VERSION: "id", schema.BLOB: "_id", schema.DELIVERY: "endpoint"}
 
 Command = Mapping[str, Any]
 Filter = Mapping[str, Any]
@@ -136,13 +140,15 @@ async def test_every_unique_index_begins_with_the_field_of_its_shard_key(
     store: Store, mongodb_url: str
 ) -> None:
     assert await store.add(LAB, a_version(), [a_blob()])
+    await queue(store, 1)
 
     with pymongo.MongoClient[dict[str, Any]](mongodb_url) as client:
         database = client.get_default_database()
         for collection, key in SHARD_KEYS.items():
             made = database[collection].list_indexes()
             unique = [each for each in made if each.get("unique") or each["name"] == "_id_"]
-            # MongoDB keeps `_id` unique on each shard only; that of a version need not be.
+            # MongoDB keeps `_id` unique on each shard only: that of a version need not be, and
+            # that of a delivery begins with its endpoint, all of whose are on one shard.
             ours = [each for each in unique if key == "_id" or each["name"] != "_id_"]
             assert ours
             assert {next(iter(each["key"])) for each in ours} == {key}
@@ -156,7 +162,7 @@ async def test_what_requests_ask_is_asked_of_one_shard(store: Store) -> None:
     with recorded() as sent:
         assert await store.add(LAB, version, blobs)
         assert not await store.add(LAB, version)  # whose it is, is read
-        assert await store.add(LAB, later)
+        assert await store.add(LAB, later, blobs)  # which are there and become fresh
         await add_all(store, [a_version() for _ in range(20)])
         assert await store.latest(LAB, version.id) == later
         assert await store.version(LAB, version.id, 1) == version
@@ -169,6 +175,7 @@ async def test_what_requests_ask_is_asked_of_one_shard(store: Store) -> None:
     kinds = [(each["command"], each[each["command"]]) for each in sent]
     assert set(kinds) == {
         ("insert", schema.VERSION),
+        ("insert", schema.BLOB),
         ("update", schema.BLOB),
         ("find", schema.VERSION),
         ("aggregate", schema.VERSION),
@@ -178,14 +185,50 @@ async def test_what_requests_ask_is_asked_of_one_shard(store: Store) -> None:
 
 
 async def test_what_inserts_holds_the_whole_shard_key(store: Store) -> None:
+    blob, (queued,) = a_blob(), await queue(store, 1)
     with recorded() as sent:
-        await store.add(LAB, a_version(), [a_blob()])
+        await store.add(LAB, a_version(), [blob])
+        await store.add(LAB, a_version(), [blob])
+        await store.append([replace(queued, sequence=2, event_id="evt_2")])
 
-    update, insert = sent
-    assert [each["upsert"] for each in update["updates"]] == [True]
-    assert [set(each["q"]) for each in update["updates"]] == [{"_id"}]
-    assert all(isinstance(each["q"]["_id"], str) for each in update["updates"])
-    assert all(isinstance(each["id"], str) for each in filters_of(insert))
+    for command in sent:
+        key = SHARD_KEYS[command[command["command"]]]
+        assert command["command"] in ("insert", "update")
+        assert all(isinstance(each[key], str) for each in filters_of(command))
+    updates = [each for each in sent if each["command"] == "update"]
+    assert [one["upsert"] for each in updates for one in each["updates"]] == [True]
+
+
+async def test_what_is_sent_is_asked_of_one_shard(store: Store) -> None:
+    version, endpoint = a_version(events=EVENTS), an_endpoint()
+    await store.add(LAB, version)
+
+    with recorded() as sent:
+        await store.mark_relayed([(version.id, 1)])
+        await store.unrelayed_of([(version.id, 1)])
+        deliveries = await queue(store, 3, endpoint=endpoint.id)
+        await store.ends([endpoint.id])
+        await store.told(endpoint.id, ["evt_1"])
+        await store.waiting(endpoint.id)
+        await end(store, deliveries[0])
+        await store.reopen(LAB, endpoint.id, ["evt_1"], now=NOW)
+        await store.deliveries(LAB, DeliveryQuery(endpoint=endpoint.id))
+        await store.deliveries(
+            LAB, DeliveryQuery(endpoint=endpoint.id, event_ids=frozenset(["evt_1"]))
+        )
+        await store.count_deliveries(LAB, endpoint.id)
+        await store.put_deliveries(deliveries)
+
+    kinds = [(each["command"], each[each["command"]]) for each in sent]
+    assert set(kinds) == {
+        ("update", schema.VERSION),
+        ("find", schema.VERSION),
+        ("insert", schema.DELIVERY),
+        ("update", schema.DELIVERY),
+        ("find", schema.DELIVERY),
+        ("aggregate", schema.DELIVERY),
+    }
+    assert not [each for each in sent if not asks_one_shard(each)]
 
 
 async def _sweep(store: Store) -> None:
@@ -198,6 +241,12 @@ TO_ALL: dict[str, Callable[[Store], Awaitable[Any]]] = {
         LAB, query(match(value="x"))
     ),
     "the search for documents that no report names, every ten minutes": _sweep,
+    "the relay, for versions whose events are still to be told": lambda store: store.unrelayed(
+        limit=1
+    ),
+    "the search for deliveries that ended long ago": lambda store: store.sweep_deliveries(
+        delivered=FOREVER, dead=FOREVER, open_=FOREVER
+    ),
     "`fhirpub migrate`, which counts and reads everything": lambda store: store.walk(),
 }
 
@@ -223,8 +272,20 @@ async def test_a_sweep_deletes_on_the_shards_that_it_names(store: Store) -> None
         await _sweep(store)
 
     changing = [each for each in sent if each["command"] in ("update", "delete")]
-    assert len(changing) == 3
+    assert len(changing) == 2
     assert all(asks_one_shard(each) for each in changing)
+
+
+async def test_a_sweep_of_deliveries_deletes_on_the_shards_that_it_names(store: Store) -> None:
+    for each in await queue(store, 3):
+        await end(store, each)
+
+    with recorded() as sent:
+        await store.sweep_deliveries(delivered=FOREVER, dead=0, open_=0)
+
+    deleting = [each for each in sent if each["command"] == "delete"]
+    assert len(deleting) == 1
+    assert asks_one_shard(deleting[0])
 
 
 async def test_a_count_asks_all_shards(store: Store) -> None:
@@ -239,3 +300,55 @@ def test_the_guide_shards_by_these_keys() -> None:
     given = re.findall(r'sh\.shardCollection\("fhirpub\.(\w+)", \{ (\w+): "hashed" \}\)', GUIDE)
 
     assert dict(given) == SHARD_KEYS
+
+
+async def test_what_is_asked_of_deliveries_is_found_by_an_index_and_in_its_order(
+    store: Store, mongodb_url: str
+) -> None:
+    endpoint = an_endpoint(state="paused")
+    await store.put_endpoint(LAB, endpoint)
+    deliveries = await queue(store, 3, endpoint=endpoint.id)
+    await end(store, deliveries[0])
+    of_endpoint = DeliveryQuery(endpoint=endpoint.id)
+
+    with recorded() as sent:
+        await store.unrelayed(limit=1)
+        await store.unrelayed_of([(new_id(), 1)])
+        await store.ends([endpoint.id])
+        await store.told(endpoint.id, ["evt_1"])
+        await store.waiting(endpoint.id)
+        await store.begin([deliveries[1].key], now=NOW, until=NOW + 1)
+        await store.deliveries(LAB, of_endpoint)
+        await store.deliveries(LAB, replace(of_endpoint, states=frozenset(["dead", "pending"])))
+        await store.walk_deliveries(limit=1)
+        await store.count_deliveries(LAB, endpoint.id)
+        await store.sweep_deliveries(delivered=FOREVER, dead=FOREVER, open_=0)
+
+    with pymongo.MongoClient[dict[str, Any]](mongodb_url) as client:
+        database = client.get_default_database()
+        for command in sent:
+            stages = _stages(database, command)
+            assert stages & {"IXSCAN", "DISTINCT_SCAN"}, command
+            assert not stages & {"COLLSCAN", "SORT"}, command
+
+
+def _stages(database: Any, command: Command) -> set[str]:
+    """Return the stages of the plan of a command that was sent."""
+    shown = {name: each for name, each in command.items() if name in _EXPLAINED}
+    kind = command["command"]
+    explained = database.command({"explain": {kind: command[kind], **shown}})
+    return set(re.findall(r"'stage': '(\w+)'", str(explained)))
+
+
+_EXPLAINED = {
+    "filter",
+    "projection",
+    "sort",
+    "limit",
+    "hint",
+    "min",
+    "pipeline",
+    "cursor",
+    "updates",
+    "deletes",
+}

@@ -49,6 +49,7 @@ from pathlib import Path
 from fhirpub.errors import StoreUnavailable
 from fhirpub.storage.sqlite import SqliteStore
 from fhirpub.testing.store_contract import LAB, a_version
+from fhirpub.testing.webhook_contract import a_delivery
 
 store = SqliteStore(Path(sys.argv[1]), deadline_seconds=30)
 
@@ -68,6 +69,16 @@ ADDING_THE_SAME_KEYS = """
         return key if await store.add(LAB, version) else None
     won = await asyncio.gather(*(add(key) for key in keys))
     print(json.dumps([key for key in won if key]))
+"""
+
+APPENDING_THE_SAME_EVENTS = """
+    print("ready", flush=True)
+    events = json.loads(sys.stdin.readline())
+    while left := sorted(set(events) - await store.told("e", events), key=events.index):
+        last = (await store.ends(["e"])).get("e", 0)
+        places = enumerate(left[:5], start=last + 1)
+        await store.append([a_delivery("e", n, event_id=each) for n, each in places])
+    print("done")
 """
 
 ADDING_WITHOUT_END = """
@@ -102,6 +113,17 @@ def process(body: str, *arguments: str, before: str = "") -> subprocess.Popen[st
         cwd=ROOT,
         env={"PYTHONPATH": str(ROOT)},
     )
+
+
+def wait_until_ready(started: subprocess.Popen[str]) -> None:
+    assert started.stdout is not None
+    assert started.stdout.readline() == "ready\n"
+
+
+def tell(started: subprocess.Popen[str], names: list[str]) -> None:
+    assert started.stdin is not None
+    started.stdin.write(json.dumps(names) + "\n")
+    started.stdin.flush()
 
 
 @pytest.fixture
@@ -148,12 +170,9 @@ async def test_two_processes_that_add_the_same_keys_have_one_winner_for_each(
     # Neither finds a file: they also race for the tables.
     processes = [process(ADDING_THE_SAME_KEYS, str(path), name) for name in "ab"]
     for each in processes:
-        assert each.stdout is not None
-        assert each.stdout.readline() == "ready\n"
+        wait_until_ready(each)
     for each in processes:
-        assert each.stdin is not None
-        each.stdin.write(json.dumps(random.sample(keys, len(keys))) + "\n")
-        each.stdin.flush()
+        tell(each, random.sample(keys, len(keys)))
 
     won = [set(json.loads(each.communicate(timeout=60)[0])) for each in processes]
 
@@ -164,6 +183,24 @@ async def test_two_processes_that_add_the_same_keys_have_one_winner_for_each(
         stored = await store.latest(LAB, key)
         assert stored is not None
         assert stored.body == (b"a" if key in won[0] else b"b")
+
+
+async def test_two_processes_that_append_the_same_events_leave_no_gap_and_tell_nobody_twice(
+    path: Path, reopen: Reopen
+) -> None:
+    events = [f"evt_{number}" for number in range(300)]
+    processes = [process(APPENDING_THE_SAME_EVENTS, str(path)) for _ in range(2)]
+    for each in processes:
+        wait_until_ready(each)
+    for each in processes:
+        tell(each, random.sample(events, len(events)))
+
+    done = [each.communicate(timeout=60)[0] for each in processes]
+
+    assert done == ["done\n"] * 2
+    found = await (await reopen()).walk_deliveries(limit=1_000)
+    assert [each.sequence for each in found] == list(range(1, 301))
+    assert {each.event_id for each in found} == set(events)
 
 
 @pytest.mark.parametrize("attempt", range(5))

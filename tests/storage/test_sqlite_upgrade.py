@@ -204,6 +204,19 @@ async def test_stores_that_start_at_once_on_an_older_file_all_start(reopen: Reop
     assert {len(await each.unrelayed(limit=10)) for each in stores} == {3}
 
 
+async def test_a_start_waits_for_another_that_takes_longer_than_its_deadline(path: Path) -> None:
+    store = SqliteStore(path, deadline_seconds=0.1)
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        starting = asyncio.create_task(store.start())
+        await asyncio.sleep(0.4)
+        other.execute("ROLLBACK")
+        await starting
+
+    assert len(await store.unrelayed(limit=10)) == 3
+    await store.stop()
+
+
 async def test_what_an_older_release_still_adds_afterwards_is_told(
     path: Path, reopen: Reopen
 ) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fhirpub.config import Config, load, reference, variable, without_password
+from fhirpub.config import Config, TypeConfig, load, reference, variable, without_password
 from fhirpub.errors import ConfigurationError
 
 
@@ -73,9 +73,20 @@ def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
     assert config.server.drain_seconds == 2.0
 
 
+def test_an_enabled_plugin_has_a_group_of_its_own(tmp_path: Path) -> None:
+    config = read(
+        tmp_path, "[plugins]\nenabled = ['encounter']\n[encounter]\nstate_flow = 'clinical'"
+    )
+
+    assert config.of_type("Encounter").state_flow == "clinical"
+    assert config.of_type("DiagnosticReport").state_flow == "open"
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
+        ("[encounter]\nstate_flow = 'open'", "unknown group [encounter]"),
+        ("[diagnosticreport]\nstate_flow = 'x'", "must be one of open, clinical"),
         ("[sever]\nport = 1", "unknown group [sever]; did you mean server?"),
         ("[xxxxxxx]", "unknown group [xxxxxxx]; known are auth, "),
         ("server = 1", "[server] must be a table"),
@@ -194,8 +205,12 @@ def test_the_reference_shows_every_key_with_its_default(tmp_path: Path) -> None:
 
     tables = tomllib.loads(uncommented)
 
-    assert tables == dataclasses.asdict(Config())
-    assert read(tmp_path, uncommented) == Config()
+    of_types = {"diagnosticreport": TypeConfig()}
+    shown = dataclasses.replace(Config(), by_type=of_types)
+    ours = {each: getattr(shown, each) for each in tables if hasattr(shown, each)}
+    groups = {name: dataclasses.asdict(each) for name, each in (ours | of_types).items()}
+    assert tables == groups
+    assert read(tmp_path, uncommented) == shown
 
 
 def test_the_reference_fits_the_width_of_the_code() -> None:
@@ -203,7 +218,9 @@ def test_the_reference_fits_the_width_of_the_code() -> None:
 
 
 def test_every_group_and_key_has_a_meaning() -> None:
-    for group in typing.get_type_hints(Config).values():
+    groups = typing.get_type_hints(Config)
+    del groups["by_type"]
+    for group in (*groups.values(), TypeConfig):
         assert group.__doc__
         assert all(member.metadata["meaning"] for member in dataclasses.fields(group))
 

@@ -166,6 +166,31 @@ def test_two_plugins_with_one_type_are_refused(install: Install) -> None:
         load(["flags", "banners"])
 
 
+def test_a_part_that_is_not_required_may_be_referred_to_from_anywhere(install: Install) -> None:
+    optional = 'type="Patient", referred_by="", required=False'
+    install("flags", declaring().replace('type="Patient", referred_by="subject"', optional))
+
+    assert load(["flags"])["Flag"].parts[0].referred_by == ""
+
+
+@pytest.mark.parametrize(
+    "extra",
+    ['updatable=frozenset({"status", "value[x]"}),', 'summary=("effective[x]",),'],
+)
+def test_a_choice_is_named_for_all_its_forms(install: Install, extra: str) -> None:
+    install("flags", declaring(extra))
+
+    assert list(load(["flags"])) == ["Flag"]
+
+
+def test_what_holds_a_reference_to_a_part_can_never_be_updatable(install: Install) -> None:
+    extra = 'updatable=frozenset({"status", "participant"}),'
+    install("flags", declaring(extra).replace('"subject"', '"participant.individual"'))
+
+    with pytest.raises(PluginError, match="participant can never be updatable"):
+        load(["flags"])
+
+
 def test_a_part_that_another_plugin_registers_is_refused(install: Install) -> None:
     install("flags", declaring())
     install("people", declaring().replace('"Flag"', '"Patient"').replace('"patient"', '"owner"'))
@@ -210,7 +235,8 @@ def test_a_declaration_that_contradicts_itself_is_refused(
         ('name="patient"', 'name="flag"', "part flag: the name is taken"),
         ('name="patient"', 'name="issues"', "part issues: the name is taken"),
         ('type="Patient"', 'type=""', "'' is not the name of a FHIR type"),
-        ('referred_by="subject"', 'referred_by="a.b"', "'a.b' is not the name of an element"),
+        ('referred_by="subject"', 'referred_by="a..b"', "'a..b' is not the name of an element"),
+        ('referred_by="subject"', 'referred_by=""', "'' is not the name of an element"),
         ('Part(name="patient", type="Patient", referred_by="subject")', "3", "tuple of Part"),
         ('"subject"),)', '"subject"))', "parts must be a tuple of Part"),
     ],

@@ -230,7 +230,9 @@ async def test_secrets_may_be_rotated_under_load(office: Office, receiver: Recei
 
     for _ in range(5):
         await office.commits(10)
-        rotated = await office.administration.rotate_secret(one.tenant, one.id, grace_seconds=5)
+        rotated = await office.administration.rotate_secret(
+            one.tenant, one.id, {"grace_seconds": 5}
+        )
         secrets.append(rotated.signing_secret)
     await office.until_states(endpoint, delivered=50)
     await office.commits(10)

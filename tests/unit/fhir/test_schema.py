@@ -206,6 +206,41 @@ def test_a_required_choice_is_missed(missing: dict[str, Any]) -> None:
     assert ("medication", "is required, in one of its forms") in problems
 
 
+def request(**elements: Any) -> dict[str, Any]:
+    required = {"status": "active", "intent": "order", "subject": {"display": "Ana"}}
+    return {"resourceType": "ServiceRequest", **required, **elements}
+
+
+@pytest.mark.parametrize(
+    ("elements", "place"),
+    [
+        ({"quantityQuantity": {"value": 3, "code": "mg"}}, "quantity.system"),
+        ({"quantityRatio": {"numerator": {"value": 1}}}, "quantity.denominator"),
+        ({"quantityRatio": {"denominator": {"value": 1}}}, "quantity.numerator"),
+        ({"occurrenceTiming": {"repeat": {"period": 1}}}, "occurrence.repeat.periodUnit"),
+        ({"occurrenceTiming": {"repeat": {"offset": 30}}}, "occurrence.repeat.when"),
+        ({"orderDetail": [{"text": "Fasting"}]}, "code"),
+    ],
+)
+def test_what_an_element_needs_beside_it_is_missed(elements: dict[str, Any], place: str) -> None:
+    assert told(request(**elements)) == [(place, "is required")]
+
+
+def test_what_an_element_needs_may_be_an_extension() -> None:
+    quantity = {"value": 3, "code": "mg", "_system": EXTENSION}
+
+    assert told(request(quantityQuantity=quantity)) == []
+
+
+def test_elements_that_exclude_each_other_are_told() -> None:
+    repeat = {"timeOfDay": ["08:00:00"], "when": ["MORN"]}
+
+    (place, said) = told(request(occurrenceTiming={"repeat": repeat}))[0]
+
+    assert place == "occurrence.repeat"
+    assert "timeOfDay and when exclude each other" in said
+
+
 def test_unknown_properties_are_named_when_their_names_are_plain() -> None:
     [(place, sentence)] = told(patient(beta=1, alpha=2, **{"Señor Gonzalez": 3, "x" * 65: 4}))
 
@@ -214,7 +249,7 @@ def test_unknown_properties_are_named_when_their_names_are_plain() -> None:
 
 
 def test_a_property_whose_name_is_not_plain_is_not_named() -> None:
-    assert told(patient(**{"Señor Gonzalez": 3})) == [("", "has an unknown property")]
+    assert told(patient(**{"Señor Gonzalez": 3})) == [("", "has unknown properties")]
 
 
 def test_problems_are_errors_of_the_code_exception() -> None:

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from importlib.resources import files
+from typing import Any
 
+import jsonschema
 import pytest
+from referencing import Registry, Resource
 
+from fhirpub.storage.webhook_contract import Delivery, Endpoint
+from fhirpub.webhooks.envelope import WebhookEvent
 from fhirpub.webhooks.event_types import EventTypes, matches
+from fhirpub.webhooks.service_events import ServiceEvents
 from fhirpub_diagnosticreport.rules import DIAGNOSTIC_REPORT
 
 KNOWN = EventTypes.of([DIAGNOSTIC_REPORT])
@@ -64,3 +72,41 @@ def test_an_unknown_pattern_is_refused_with_the_nearest(pattern: str, near: str)
 )
 def test_an_event_is_wanted_by_its_halves(pattern: str, *, wanted: bool) -> None:
     assert matches(["x.y", pattern], "a_b.created") is wanted
+
+
+# What the service tells of endpoints
+
+ENDPOINT = Endpoint(id="e1", tenant="t1", url="https://a.example/", created=1)
+DELIVERY = Delivery(
+    endpoint="e1",
+    tenant="t1",
+    sequence=7,
+    event_id="evt_1",
+    event_type="a.b",
+    resource="",
+    created=1,
+    body=b"",
+    number=11,
+)
+TOLD = ServiceEvents("https://lab.example")
+EVENTS = [
+    TOLD.exhausted(ENDPOINT, DELIVERY, now=1),
+    TOLD.disabled(ENDPOINT, "gone", now=1),
+    TOLD.failing(ENDPOINT, since=1, now=2),
+]
+
+
+@pytest.mark.parametrize("event", EVENTS, ids=lambda event: event.type)
+def test_what_is_told_of_endpoints_is_as_its_schema_says(event: WebhookEvent) -> None:
+    schemas = [
+        json.loads(each.read_text(encoding="utf-8"))
+        for each in files("fhirpub.schemas").joinpath("events").iterdir()
+    ]
+    resources = [(each["$id"], Resource.from_contents(each)) for each in schemas]
+    registry: Registry[Any] = Registry().with_resources(resources)
+    (schema,) = [each.schema for each in KNOWN.all if each.name == event.type]
+    body = json.loads(event.body(sequence=1))
+
+    jsonschema.Draft202012Validator(schema, registry=registry).validate(body)
+    told = schema["properties"].get("data", {}).get("properties", {})
+    assert body["data"].keys() == {"endpoint_id", "self", *told}

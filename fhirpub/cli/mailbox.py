@@ -1,0 +1,61 @@
+"""The demo's receiver of webhooks, on this machine."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import orjson
+from tornado.httpserver import HTTPServer
+from tornado.httputil import HTTPHeaders, HTTPServerRequest, ResponseStartLine
+from tornado.netutil import bind_sockets
+
+_HOST = "127.0.0.1"
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """A webhook as it came."""
+
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class Mailbox:
+    """Takes every webhook, and repeats challenges, by which it shows that it wants them."""
+
+    def __init__(self) -> None:
+        self.url = ""
+        self._letters: asyncio.Queue[Letter] = asyncio.Queue()
+
+    @asynccontextmanager
+    async def receiving(self) -> AsyncIterator[None]:
+        """Receive until the block ends."""
+        sockets = bind_sockets(0, address=_HOST)
+        self.url = f"http://{_HOST}:{sockets[0].getsockname()[1]}/webhook"
+        server = HTTPServer(self._take)
+        server.add_sockets(sockets)
+        try:
+            yield
+        finally:
+            server.stop()
+            await server.close_all_connections()
+
+    async def wait_for(self, event_type: str, *, seconds: float) -> Letter:
+        """Return the next webhook that tells of such an event. Raises TimeoutError."""
+        async with asyncio.timeout(seconds):
+            while True:
+                letter = await self._letters.get()
+                if letter.headers["X-Webhook-Event"] == event_type:
+                    return letter
+
+    def _take(self, request: HTTPServerRequest) -> None:
+        self._letters.put_nowait(Letter(request.headers, request.body))
+        challenge = orjson.loads(request.body)["data"].get("challenge", "").encode()
+        headers = HTTPHeaders({"Content-Length": str(len(challenge))})
+        connection = request.connection
+        if connection is not None:
+            connection.write_headers(ResponseStartLine("HTTP/1.1", 200, "OK"), headers, challenge)
+            connection.finish()

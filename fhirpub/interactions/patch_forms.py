@@ -1,0 +1,282 @@
+"""The forms of an update's body, each turned into the fields that it names (D-105).
+
+FHIR's own partial resource, JSON merge patch (RFC 7396), JSON Patch (RFC 6902): in each the same
+fields may be updated, and what they lead to is judged by the same rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from jsonpatch import (
+    JsonPatch,
+    JsonPatchException,
+    JsonPatchTestFailed,
+    JsonPointer,
+    JsonPointerException,
+)
+
+from fhirpub.errors import BrokenRule, InvalidContent, Issue, TooLarge
+from fhirpub.fhir.document import attachments_of, is_marker
+from fhirpub.fhir.elements import element_of
+from fhirpub.fhir.strict_json import JsonObject, refuse_excess
+from fhirpub.interactions import rules
+from fhirpub.plugin_api import ResourceType
+
+Form = Literal["fhir", "merge-patch", "json-patch"]
+FORMS: Mapping[str, Form] = {
+    "application/fhir+json": "fhir",
+    "application/fhir+xml": "fhir",
+    "application/merge-patch+json": "merge-patch",
+    "application/json-patch+json": "json-patch",
+}
+"""The form of a body by its media type."""
+
+_MOST_OPERATIONS = 1_000
+_BYTES_OF_A_VALUE = 64
+_OPERATIONS = ("add", "remove", "replace", "move", "copy", "test")
+_MEMBERS = {
+    **dict.fromkeys(("add", "replace", "test"), ("value",)),
+    **dict.fromkeys(("move", "copy"), ("from",)),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """The members that an update names, with their extensions' (``_status``), and their values.
+
+    One that is named and has no value is taken away. What stays of a document that is kept is its
+    marker (`fhir/document.py`).
+    """
+
+    names: frozenset[str]
+    values: JsonObject
+
+    def merged(self, before: JsonObject) -> JsonObject:
+        """Return the resource with these fields in place of its own."""
+        kept = {name: value for name, value in before.items() if name not in self.names}
+        return {**kept, **self.values}
+
+
+def fields_of(
+    form: Form, content: Any, before: JsonObject, resource_type: ResourceType, *, most: int
+) -> Fields:
+    """Return what the content of a body says of the fields of a resource, of which at least one.
+
+    ``most`` bounds what a JSON Patch may copy, in bytes. Raises InvalidContent for the
+    envelope, BrokenRule for fields that cannot be updated, and for operations that fail.
+    """
+    if form == "json-patch":
+        return _json_patch(content, before, resource_type, most)
+    if form == "merge-patch":
+        return _merge_patch(content, before, resource_type)
+    return _partial_resource(content, before, resource_type)
+
+
+def _partial_resource(patch: Any, before: JsonObject, resource_type: ResourceType) -> Fields:
+    """Each field replaces the whole field, with its extensions."""
+    name = resource_type.name
+    if not isinstance(patch, dict) or patch.get("resourceType") != name:
+        raise InvalidContent.because(
+            f"the body must be a {name} with the fields to update", expression=name
+        )
+    values = {each: value for each, value in patch.items() if each != "resourceType"}
+    _refuse_others(values, resource_type)
+    alone = [each[1:] for each in values if each.startswith("_") and each[1:] not in values]
+    if alone:
+        rule = "needs a value beside its extensions: a field is replaced whole"
+        raise InvalidContent(Issue("error", "exception", rule, f"{name}.{each}") for each in alone)
+    fields = resource_type.updatable
+    replaced = {element_of(each, fields) for each in values}
+    gone = {each for each in before if element_of(each, fields) in replaced}
+    return Fields(frozenset(gone | values.keys()), values)
+
+
+def _merge_patch(patch: Any, before: JsonObject, resource_type: ResourceType) -> Fields:
+    """Objects are merged, null takes away, all else is replaced."""
+    name = resource_type.name
+    if not isinstance(patch, dict) or patch.get("resourceType", name) != name:
+        raise InvalidContent.because(
+            f"the body must be an object with the fields of a {name} to update", expression=name
+        )
+    named = {each: value for each, value in patch.items() if each != "resourceType"}
+    _refuse_others(named, resource_type)
+    values = {
+        each: _merged(before.get(each), value)
+        for each, value in named.items()
+        if value is not None
+    }
+    return Fields(frozenset(named), values)
+
+
+def _merged(target: Any, patch: Any) -> Any:
+    """Return what a merge patch makes of a value (RFC 7396 section 2)."""
+    if not isinstance(patch, dict):
+        return patch
+    kept = target if isinstance(target, dict) else {}
+    merged = {name: value for name, value in kept.items() if name not in patch}
+    for name, value in patch.items():
+        if value is not None:
+            merged[name] = _merged(kept.get(name), value)
+    return merged
+
+
+def _json_patch(
+    operations: Any, before: JsonObject, resource_type: ResourceType, most: int
+) -> Fields:
+    """The operations one after the other; the fields that they write to are those named."""
+    name = resource_type.name
+    if not isinstance(operations, list) or len(operations) > _MOST_OPERATIONS:
+        raise InvalidContent.because(
+            f"the body must be a list of at most {_MOST_OPERATIONS} operations", expression=name
+        )
+    malformed = list(_malformed(operations, name))
+    if malformed:
+        raise InvalidContent(malformed)
+    written = list(dict.fromkeys(root for each in operations for root in _written(each)))
+    _refuse_others(written, resource_type)
+    after, copied = deepcopy(before), 0
+    for number, operation in enumerate(operations, start=1):
+        if operation["op"] == "copy":
+            copied += _weight(JsonPointer(operation["from"]).resolve(after, None))
+            if copied > most:
+                raise TooLarge.because("the operations make the resource too large")
+        after = _applied(operation, after, at=name, number=number)
+    refuse_excess(after)
+    kept_apart = list(_documents_kept_apart(before, after, resource_type))
+    if kept_apart:
+        raise BrokenRule(kept_apart)
+    return Fields(frozenset(written), {each: after[each] for each in written if each in after})
+
+
+def _malformed(operations: Iterable[Any], name: str) -> Iterator[Issue]:
+    """Tell of operations that are none (RFC 6902 section 4), each by its number from 1."""
+    for number, each in enumerate(operations, start=1):
+        wrong = _what_is_wrong(each)
+        if wrong:
+            yield Issue("error", "exception", f"operation {number} {wrong}", name)
+
+
+def _what_is_wrong(operation: Any) -> str:
+    if not isinstance(operation, dict) or operation.get("op") not in _OPERATIONS:
+        return f"must be an object whose op is one of {', '.join(_OPERATIONS)}"
+    members = ("path", *_MEMBERS.get(operation["op"], ()))
+    missing = [each for each in members if each not in operation]
+    if missing:
+        return f"lacks {' and '.join(missing)}"
+    for each in ("path", "from"):
+        if each in members and not _is_pointer(operation[each]):
+            return f"has no JSON Pointer as {each}"
+    return ""
+
+
+def _is_pointer(text: Any) -> bool:
+    try:
+        return isinstance(text, str) and bool(JsonPointer(text))
+    except JsonPointerException:
+        return False
+
+
+def _written(operation: Mapping[str, Any]) -> Iterator[str]:
+    """Return the members of the resource that an operation changes; "" is all of it."""
+    if operation["op"] != "test":
+        yield _root(operation["path"])
+    if operation["op"] == "move":
+        yield _root(operation["from"])
+
+
+def _root(pointer: str) -> str:
+    parts: list[str] = JsonPointer(pointer).parts
+    return parts[0] if parts else ""
+
+
+def _applied(
+    operation: Mapping[str, Any], resource: JsonObject, *, at: str, number: int
+) -> JsonObject:
+    try:
+        after: JsonObject = JsonPatch([operation]).apply(resource, in_place=True)
+    except JsonPatchTestFailed:
+        failed = "the test failed; what a document holds cannot be tested"
+    except (JsonPatchException, JsonPointerException, RecursionError):
+        failed = "there is nothing at its path, or not what it takes"
+    else:
+        return after
+    raise BrokenRule([Issue("error", "business-rule", f"operation {number}: {failed}", at)])
+
+
+def _weight(value: Any) -> int:
+    """Return about how many bytes a value takes: copies of copies grow fast."""
+    weight, rest = 0, [value]
+    for each in rest:  # grows while it is read
+        weight += _BYTES_OF_A_VALUE + (len(each) if isinstance(each, str) else 0)
+        if isinstance(each, dict):
+            rest += each.values()
+        elif isinstance(each, list):
+            rest += each
+    return weight
+
+
+def _documents_kept_apart(
+    before: JsonObject, after: JsonObject, resource_type: ResourceType
+) -> Iterator[Issue]:
+    """A document that stays may change its place in the list, but not leave its attachment.
+
+    Nor may its hash change: there are no data to compare it with.
+    """
+    hashes = {
+        each["data"]: each.get("hash")
+        for _at, each in attachments_of(before, resource_type.attachments)
+        if is_marker(each.get("data"))
+    }
+    proper = 0
+    for at, each in attachments_of(after, resource_type.attachments):
+        if not is_marker(each.get("data")):
+            continue
+        proper += 1
+        if each.get("hash") != hashes[each["data"]]:
+            rule = "belongs to data that stay as they are: replace the whole attachment"
+            place = f"{resource_type.name}.{at}.hash"
+            yield Issue("error", "business-rule", rule, place)
+    if proper != _markers_in(after):
+        rule = "the data of a document cannot be moved or copied by themselves"
+        yield Issue("error", "business-rule", rule, resource_type.name)
+
+
+def _markers_in(value: Any) -> int:
+    if isinstance(value, dict):
+        return sum(map(_markers_in, value.values()))
+    if isinstance(value, list):
+        return sum(map(_markers_in, value))
+    return int(is_marker(value))
+
+
+def _refuse_others(names: Iterable[str], resource_type: ResourceType) -> None:
+    """Refuse fields that cannot be updated, all of them (D-106), and to name none (D-109)."""
+    names, updatable = list(names), resource_type.updatable
+    without_siblings = {f"_{each}" for each in resource_type.attachments}
+    others = [
+        each
+        for each in names
+        if each in without_siblings or element_of(each, updatable) not in updatable
+    ]
+    name, fields = resource_type.name, ", ".join(sorted(updatable))
+    if others:
+        raise BrokenRule(
+            Issue(
+                "error",
+                "business-rule",
+                f"{each} cannot be updated; fields that can: {fields}",
+                f"{name}.{each}",
+            )
+            for each in map(_speakable, others[: rules.MOST_ISSUES])
+        )
+    if not names:
+        raise InvalidContent.because("names no field to update", expression=name)
+
+
+def _speakable(name: str) -> str:
+    """Return the name of a property if it can be shown, which a name of FHIR always can."""
+    return name if name.isidentifier() and name.isascii() and len(name) <= 64 else "(unknown)"

@@ -1,0 +1,82 @@
+"""Validate: what a registration would say, with nothing stored (R4 resource-validate; D-390)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fhirpub.errors import InvalidContent, Issue, Refused
+from fhirpub.fhir.strict_json import JsonObject
+from fhirpub.interactions import rules
+from fhirpub.interactions.context import Context
+from fhirpub.interactions.register import ReadBody, candidate_of, judge
+from fhirpub.interactions.submission import from_contained, from_parameters
+from fhirpub.plugin_api import ResourceType
+from fhirpub.storage.contract import Version
+from fhirpub.tenant import Tenant
+
+
+def findings(
+    content: Any, *, resource_type: ResourceType, tenant: Tenant, context: Context
+) -> tuple[list[Issue], Version | None]:
+    """Return all that would be refused or remarked, and what would be stored if nothing was.
+
+    ``content`` is a body of ``$register``, a resource as for ``create``, or FHIR's Parameters
+    with one in ``resource``. Pure, for any thread. Raises InvalidContent for another mode than
+    create, and for a profile that the type is not held to.
+    """
+    read_body, content = _form(content, resource_type)
+    try:
+        submission = read_body(content, resource_type)
+        found = [*submission.remarks, *judge(submission, context, tenant.id)]
+        if not any(each.severity == "error" for each in found):
+            return rules.told(found, context), candidate_of(submission, tenant, context).version
+    except Refused as refusal:
+        found = list(refusal.issues)
+    return rules.told(found, context), None
+
+
+async def validate(
+    found: list[Issue], version: Version | None, *, tenant: Tenant, context: Context
+) -> list[Issue]:
+    """Return the issues of an answer: what was found, and what a registration would lead to."""
+    if version is None:
+        return found
+    known = await context.resources.version(tenant.id, version.id, 1)
+    if known is None:
+        verdict = f"the {version.type} would be registered; nothing was stored"
+    else:
+        verdict = f"{version.type}/{version.id} has this identifier: its first answer would return"
+    return [Issue("information", "informational", verdict), *found]
+
+
+def _form(content: Any, resource_type: ResourceType) -> tuple[ReadBody, Any]:
+    """Return how a body is to be read, and what of it."""
+    if not isinstance(content, dict) or content.get("resourceType") != "Parameters":
+        return from_contained, content
+    entries = content.get("parameter")
+    named: dict[str, JsonObject] = {
+        each["name"]: each
+        for each in (entries if isinstance(entries, list) else ())
+        if isinstance(each, dict) and isinstance(each.get("name"), str)
+    }
+    if "resource" not in named:
+        return from_parameters, content
+    _refuse_other_tries(named, resource_type)
+    return from_contained, named["resource"].get("resource")
+
+
+def _refuse_other_tries(named: Mapping[str, JsonObject], resource_type: ResourceType) -> None:
+    """A registration is what can be tried, against the profile that the type is held to."""
+    mode = named.get("mode", {}).get("valueCode", "create")
+    profile = named.get("profile", {}).get("valueUri", resource_type.canonical)
+    issues = [
+        Issue("error", "not-supported", rule, f"Parameters.parameter.where(name='{name}')")
+        for name, fits, rule in (
+            ("mode", mode == "create", "only create can be tried"),
+            ("profile", profile == resource_type.canonical, "the type is held to another"),
+        )
+        if not fits
+    ]
+    if issues:
+        raise InvalidContent(issues)

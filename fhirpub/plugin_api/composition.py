@@ -1,0 +1,98 @@
+"""The events of an EHR composition, and its author as they name him (D-313 to D-317)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fhirpub.fhir.elements import reduced
+from fhirpub.fhir.human_name import given_names, name_to_use
+from fhirpub.fhir.terminology import V2_0203
+from fhirpub.plugin_api.event import Change, Event
+
+_PERSONAL = re.compile("NI|NN[A-Z]{0,3}|PPN|CZ|PRC|DL|SB|SS")
+"""Types of identifiers that name a person, not his licence, his employment or his record."""
+_TAX = re.compile("TAX")
+
+
+@dataclass(frozen=True, slots=True)
+class CompositionEvents:
+    """Tells ``<composition>.created`` of a registration, ``<composition>.updated`` of an update.
+
+    Both carry the identifier, the status (an update the one before, too), the ``elements`` of
+    the resource that it has, and its author if a practitioner came with it. Raises ValueError
+    for a composition that is no name of a-z, 0-9 and _.
+    """
+
+    composition: str
+    elements: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        Event(type=f"{self.composition}.created", data={})
+
+    def __call__(self, change: Change) -> Iterator[Event]:
+        resource, before = change.after, change.before
+        identifier = resource["identifier"][0]
+        data = {
+            "id": change.id,
+            "version": change.version,
+            "identifier": {"system": identifier["system"], "value": identifier["value"]},
+            "status": resource["status"],
+        }
+        if before is not None:
+            data["previous_status"] = before["status"]
+        data |= reduced(resource, self.elements)
+        practitioner = change.parts.get("practitioner")
+        if practitioner is not None:
+            data["author"] = author_of(practitioner)
+        action = "created" if before is None else "updated"
+        yield Event(type=f"{self.composition}.{action}", data=data)
+
+
+def author_of(practitioner: Mapping[str, Any]) -> dict[str, str]:
+    """Return a Practitioner as the author in an event: strings, without what is not known."""
+    name = name_to_use(practitioner.get("name", ()))
+    identifiers = [
+        each
+        for each in practitioner.get("identifier", ())
+        if "value" in each and each.get("use") != "old"
+    ]
+    person, tax = _personal(identifiers), _of_type(identifiers, _TAX)
+    author = {
+        "author_type": "practitioner",
+        "lastname": name.get("family"),
+        "firstname": given_names(name),
+        "person_sex": practitioner.get("gender"),
+        "date_of_birth": practitioner.get("birthDate"),
+        "person_id_type": _type_of(person),
+        "person_id_number": person.get("value"),
+        "tin": tax.get("value"),
+    }
+    return {field: value for field, value in author.items() if value}
+
+
+def _personal(identifiers: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Return the first identifier that names a person, else the first that may."""
+    unknown = (each for each in identifiers if not _codes(each))
+    return _of_type(identifiers, _PERSONAL) or next(unknown, {})
+
+
+def _of_type(
+    identifiers: Sequence[Mapping[str, Any]], wanted: re.Pattern[str]
+) -> Mapping[str, Any]:
+    found = (each for each in identifiers if any(map(wanted.fullmatch, _codes(each))))
+    return next(found, {})
+
+
+def _type_of(identifier: Mapping[str, Any]) -> str:
+    kind = identifier.get("type", {})
+    codes = [each["code"] for each in kind.get("coding", ()) if "code" in each]
+    return str(next(iter([*_codes(identifier), *codes]), kind.get("text", "")))
+
+
+def _codes(identifier: Mapping[str, Any]) -> list[str]:
+    """Return the types of an identifier in the words of v2-0203."""
+    codings = identifier.get("type", {}).get("coding", ())
+    return [each["code"] for each in codings if each.get("system") == V2_0203 and "code" in each]

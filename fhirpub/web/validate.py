@@ -1,0 +1,29 @@
+"""POST /fhir/r4/{Type}/$validate: a registration, tried."""
+
+from __future__ import annotations
+
+from fhirpub.fhir.outcome import outcome_of
+from fhirpub.fhir.strict_json import dumps
+from fhirpub.interactions.validate import findings, validate
+from fhirpub.web.body_handler import BodyHandler
+
+
+class ValidateHandler(BodyHandler):
+    """Tell what a registration would say; always 200 when that could be found out."""
+
+    requires_token = True
+    scope = "c"
+
+    async def post(self) -> None:
+        """Validate."""
+        body = self.take_body()
+        tenant, context = self.caller.tenant, self.services.context
+        resource_type = self.services.types[self.type_name]
+        found, version = await self.judged(
+            len(body),
+            lambda: findings(
+                self.content(body), resource_type=resource_type, tenant=tenant, context=context
+            ),
+        )
+        issues = await validate(found, version, tenant=tenant, context=context)
+        self.answer(dumps(outcome_of(issues)))

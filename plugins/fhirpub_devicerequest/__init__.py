@@ -1,0 +1,49 @@
+"""Adds DeviceRequest to the service, told of as ``device_request``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fhirpub.plugin_api import (
+    CompositionEvents,
+    ResourceType,
+    hookimpl,
+    organization,
+    patient,
+    practitioner,
+)
+
+_STATUSES = frozenset("draft active on-hold revoked completed entered-in-error unknown".split())
+
+DEVICE_REQUEST = ResourceType(
+    name="DeviceRequest",
+    parts=(
+        patient(referred_by="subject"),
+        organization(referred_by="", required=False),
+        practitioner(referred_by="requester"),
+    ),
+    create_statuses=_STATUSES - {"entered-in-error"},
+    update_statuses=_STATUSES,
+    updatable=frozenset("status priority occurrence[x] note".split()),
+    times=("authoredOn", "occurrenceDateTime", "occurrencePeriod.start", "occurrencePeriod.end"),
+    codings=("codeCodeableConcept", "reasonCode"),
+    summary=(
+        "intent",
+        "priority",
+        "code[x]",
+        "subject",
+        "occurrence[x]",
+        "authoredOn",
+        "requester",
+        "performer",
+    ),
+    events=CompositionEvents(
+        "device_request", elements=("intent", "priority", "code[x]", "authoredOn")
+    ),
+)
+
+
+@hookimpl
+def fhirpub_resource_types() -> Sequence[ResourceType]:
+    """Add DeviceRequest."""
+    return [DEVICE_REQUEST]

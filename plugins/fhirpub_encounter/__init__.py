@@ -1,0 +1,51 @@
+"""Adds Encounter to the service, told of as ``encounter_outpatient``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fhirpub.plugin_api import (
+    CompositionEvents,
+    ResourceType,
+    hookimpl,
+    organization,
+    patient,
+    practitioner,
+)
+
+_STATUSES = frozenset(
+    "planned arrived triaged in-progress onleave finished cancelled".split()
+    + "entered-in-error unknown".split()
+)
+
+ENCOUNTER = ResourceType(
+    name="Encounter",
+    parts=(
+        patient(referred_by="subject"),
+        organization(referred_by="serviceProvider", required=False),
+        practitioner(referred_by="participant.individual"),
+    ),
+    create_statuses=_STATUSES - {"entered-in-error"},
+    update_statuses=_STATUSES,
+    updatable=frozenset("status statusHistory period length reasonCode diagnosis".split()),
+    times=("period.start", "period.end"),
+    codings=("class", "type", "serviceType", "reasonCode"),
+    summary=(
+        "class",
+        "type",
+        "serviceType",
+        "subject",
+        "participant",
+        "period",
+        "serviceProvider",
+    ),
+    events=CompositionEvents(
+        "encounter_outpatient", elements=("class", "type", "serviceType", "period")
+    ),
+)
+
+
+@hookimpl
+def fhirpub_resource_types() -> Sequence[ResourceType]:
+    """Add Encounter."""
+    return [ENCOUNTER]

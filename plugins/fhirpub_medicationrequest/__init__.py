@@ -1,0 +1,53 @@
+"""Adds MedicationRequest to the service, told of as ``medication_request``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fhirpub.plugin_api import (
+    CompositionEvents,
+    ResourceType,
+    hookimpl,
+    organization,
+    patient,
+    practitioner,
+)
+
+_STATUSES = frozenset(
+    "active on-hold cancelled completed entered-in-error stopped draft unknown".split()
+)
+
+MEDICATION_REQUEST = ResourceType(
+    name="MedicationRequest",
+    parts=(
+        patient(referred_by="subject"),
+        organization(referred_by="", required=False),
+        practitioner(referred_by="requester"),
+    ),
+    create_statuses=_STATUSES - {"entered-in-error"},
+    update_statuses=_STATUSES,
+    updatable=frozenset("status statusReason note".split()),
+    times=("authoredOn",),
+    codings=("category", "medicationCodeableConcept", "reasonCode", "statusReason"),
+    summary=(
+        "intent",
+        "category",
+        "priority",
+        "doNotPerform",
+        "medication[x]",
+        "subject",
+        "authoredOn",
+        "requester",
+        "performer",
+    ),
+    events=CompositionEvents(
+        "medication_request",
+        elements=("intent", "priority", "doNotPerform", "medication[x]", "authoredOn"),
+    ),
+)
+
+
+@hookimpl
+def fhirpub_resource_types() -> Sequence[ResourceType]:
+    """Add MedicationRequest."""
+    return [MEDICATION_REQUEST]

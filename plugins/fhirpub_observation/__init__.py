@@ -1,0 +1,52 @@
+"""Adds Observation to the service, told of as ``observation``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fhirpub.plugin_api import (
+    CompositionEvents,
+    ResourceType,
+    hookimpl,
+    organization,
+    patient,
+    practitioner,
+)
+from fhirpub_observation.rules import observation_rules
+
+_STATUSES = frozenset(
+    "registered preliminary final amended corrected cancelled entered-in-error unknown".split()
+)
+
+OBSERVATION = ResourceType(
+    name="Observation",
+    parts=(
+        patient(referred_by="subject"),
+        organization(referred_by="", required=False),
+        practitioner(referred_by="performer"),
+    ),
+    create_statuses=_STATUSES - {"entered-in-error"},
+    update_statuses=_STATUSES,
+    updatable=frozenset(
+        "status value[x] dataAbsentReason interpretation component issued note".split()
+    ),
+    times=(
+        "effectiveDateTime",
+        "effectiveInstant",
+        "effectivePeriod.start",
+        "effectivePeriod.end",
+        "issued",
+    ),
+    codings=("category", "code", "dataAbsentReason", "interpretation", "component.code"),
+    summary=("category", "code", "subject", "effective[x]", "issued", "performer"),
+    rules=observation_rules,
+    events=CompositionEvents(
+        "observation", elements=("category", "code", "effective[x]", "issued")
+    ),
+)
+
+
+@hookimpl
+def fhirpub_resource_types() -> Sequence[ResourceType]:
+    """Add Observation."""
+    return [OBSERVATION]

@@ -1,0 +1,52 @@
+"""Adds ServiceRequest to the service, told of as ``service_request``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fhirpub.plugin_api import (
+    CompositionEvents,
+    ResourceType,
+    hookimpl,
+    organization,
+    patient,
+    practitioner,
+)
+
+_STATUSES = frozenset("draft active on-hold revoked completed entered-in-error unknown".split())
+
+SERVICE_REQUEST = ResourceType(
+    name="ServiceRequest",
+    parts=(
+        patient(referred_by="subject"),
+        organization(referred_by="", required=False),
+        practitioner(referred_by="requester"),
+    ),
+    create_statuses=_STATUSES - {"entered-in-error"},
+    update_statuses=_STATUSES,
+    updatable=frozenset("status priority occurrence[x] patientInstruction note".split()),
+    times=("authoredOn", "occurrenceDateTime", "occurrencePeriod.start", "occurrencePeriod.end"),
+    codings=("category", "code", "orderDetail", "reasonCode"),
+    summary=(
+        "intent",
+        "category",
+        "priority",
+        "doNotPerform",
+        "code",
+        "subject",
+        "occurrence[x]",
+        "authoredOn",
+        "requester",
+        "performer",
+    ),
+    events=CompositionEvents(
+        "service_request",
+        elements=("intent", "priority", "doNotPerform", "category", "code", "authoredOn"),
+    ),
+)
+
+
+@hookimpl
+def fhirpub_resource_types() -> Sequence[ResourceType]:
+    """Add ServiceRequest."""
+    return [SERVICE_REQUEST]

@@ -1,0 +1,98 @@
+"""A document by itself: whole, in parts, or as a FHIR Binary."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+
+import pytest
+
+from fhirpub.testing.service import Answer, Integrator
+from tests.bodies import PDF, register_body
+
+SHA256 = hashlib.sha256(PDF).hexdigest()
+PATH = f"/fhir/r4/Binary/{SHA256}"
+SIZE = len(PDF)
+
+
+@pytest.fixture(autouse=True)
+def _registered(lab: Integrator) -> None:
+    lab.register(register_body("B-1"))
+
+
+def ask(lab: Integrator, **headers: str) -> Answer:
+    return lab.get(PATH, **headers)
+
+
+def test_a_document_is_itself_with_its_type(lab: Integrator) -> None:
+    answer = ask(lab)
+
+    assert (answer.status, answer.body) == (200, PDF)
+    assert answer.headers["content-type"] == "application/pdf"
+
+
+def test_a_document_comes_as_fhir_when_fhir_is_asked_for(lab: Integrator) -> None:
+    answer = ask(lab, Accept="application/fhir+json")
+
+    assert answer.json["resourceType"] == "Binary"
+    assert base64.b64decode(answer.json["data"]) == PDF
+
+
+def test_a_browser_must_not_guess_what_it_is_or_run_it(lab: Integrator) -> None:
+    headers = ask(lab).headers
+
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["content-security-policy"].startswith("sandbox")
+
+
+def test_a_document_that_is_known_is_not_sent_again(lab: Integrator) -> None:
+    answer = ask(lab, If_None_Match=f'"{SHA256}"')
+
+    assert (answer.status, answer.body) == (304, b"")
+
+
+@pytest.mark.parametrize(
+    ("asked", "part", "named"),
+    [
+        ("bytes=0-3", PDF[:4], f"bytes 0-3/{SIZE}"),
+        ("bytes=5-", PDF[5:], f"bytes 5-{SIZE - 1}/{SIZE}"),
+        ("bytes=-6", PDF[-6:], f"bytes {SIZE - 6}-{SIZE - 1}/{SIZE}"),
+        ("bytes=-999999", PDF, f"bytes 0-{SIZE - 1}/{SIZE}"),
+        ("bytes=7-999999", PDF[7:], f"bytes 7-{SIZE - 1}/{SIZE}"),
+        ("Bytes=0-0", PDF[:1], f"bytes 0-0/{SIZE}"),
+    ],
+)
+def test_a_part_is_sent_alone(lab: Integrator, asked: str, part: bytes, named: str) -> None:
+    answer = ask(lab, Range=asked)
+
+    assert (answer.status, answer.body) == (206, part)
+    assert answer.headers["content-range"] == named
+
+
+@pytest.mark.parametrize("asked", ["bytes=0-1,4-5", "bytes=5-2", "bytes=-", "lines=1-2", "x"])
+def test_what_is_no_single_part_is_ignored(lab: Integrator, asked: str) -> None:
+    answer = ask(lab, Range=asked)
+
+    assert (answer.status, answer.body) == (200, PDF)
+    assert answer.headers["accept-ranges"] == "bytes"
+
+
+@pytest.mark.parametrize("asked", [f"bytes={SIZE}-", "bytes=999999-", "bytes=-0"])
+def test_a_part_that_is_not_there_is_a_416(lab: Integrator, asked: str) -> None:
+    answer = ask(lab, Range=asked)
+
+    assert (answer.status, answer.headers["content-range"]) == (416, f"bytes */{SIZE}")
+    assert answer.json["resourceType"] == "OperationOutcome"
+
+
+def test_a_part_of_other_bytes_is_not_sent(lab: Integrator) -> None:
+    same = ask(lab, Range="bytes=0-3", If_Range=f'"{SHA256}"')
+    other = ask(lab, Range="bytes=0-3", If_Range='"another"')
+
+    assert (same.status, other.status) == (206, 200)
+
+
+def test_head_tells_the_size_of_the_whole(lab: Integrator) -> None:
+    answer = lab.request("HEAD", PATH, headers={"Range": "bytes=0-3"})
+
+    assert (answer.status, answer.headers["content-length"]) == (200, str(SIZE))

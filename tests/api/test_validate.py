@@ -1,0 +1,143 @@
+"""$validate: what a registration would say, with nothing stored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fhirpub.testing.service import Answer, Integrator
+from tests.bodies import SYSTEM, organization, patient, register_body, report
+
+V2_0074 = "http://terminology.hl7.org/CodeSystem/v2-0074"
+PATH = "/fhir/r4/DiagnosticReport/$validate"
+
+
+def validate(lab: Integrator, body: Any) -> Answer:
+    return lab.request("POST", PATH, body)
+
+
+def severities(answer: Answer) -> list[str]:
+    return [each["severity"] for each in answer.issues]
+
+
+def contained(value: str, **changes: Any) -> dict[str, Any]:
+    return report(
+        value,
+        contained=[patient(), organization()],
+        subject={"reference": "#p1"},
+        performer=[{"reference": "#o1"}],
+        **changes,
+    )
+
+
+def wrapped(resource: Any, **others: Any) -> dict[str, Any]:
+    beside = [{"name": name, **value} for name, value in others.items()]
+    return {
+        "resourceType": "Parameters",
+        "parameter": [{"name": "resource", "resource": resource}, *beside],
+    }
+
+
+def test_what_would_be_registered_is_told_so(lab: Integrator) -> None:
+    answer = validate(lab, register_body("V-1"))
+
+    assert (answer.status, severities(answer)) == (200, ["information"])
+    assert "would be registered" in answer.issues[0]["diagnostics"]
+
+
+def test_nothing_is_stored(lab: Integrator) -> None:
+    validate(lab, register_body("V-2"))
+
+    found = lab.get(f"/fhir/r4/DiagnosticReport?identifier={SYSTEM}|V-2")
+    assert found.json["total"] == 0
+
+
+def test_a_taken_identifier_is_told(lab: Integrator) -> None:
+    location = lab.register(register_body("V-3")).headers["location"]
+
+    answer = validate(lab, register_body("V-3"))
+
+    assert location.split("/")[-3] in answer.issues[0]["diagnostics"]
+
+
+def test_errors_of_both_kinds_and_warnings_are_told_at_once(lab: Integrator) -> None:
+    answer = validate(
+        lab,
+        register_body(
+            "V-4",
+            status="amended",
+            subject={"reference": "Patient/another"},
+            category=[
+                {
+                    "coding": [
+                        {"system": "http://terminology.hl7.org/CodeSystem/v2-0074", "code": "?"}
+                    ]
+                }
+            ],
+        ),
+    )
+
+    kinds = {(each["severity"], each["code"]) for each in answer.issues}
+    assert answer.status == 200
+    assert {("error", "exception"), ("error", "business-rule"), ("warning", "invalid")} <= kinds
+
+
+def test_all_that_is_wrong_with_the_structure_is_told(lab: Integrator) -> None:
+    answer = validate(lab, register_body("V-5", issued="yesterday", conclusion=7))
+
+    at = "Parameters.parameter[2].resource"
+    assert answer.blamed == {f"{at}.issued", f"{at}.conclusion"}
+
+
+def test_a_resource_is_judged_as_create_judges_it(lab: Integrator) -> None:
+    good = validate(lab, contained("V-6"))
+    bad = validate(lab, contained("V-6", status="amended"))
+
+    assert severities(good) == ["information"]
+    assert bad.blamed == {"DiagnosticReport.status"}
+
+
+def test_a_resource_can_come_as_fhir_wraps_it(lab: Integrator) -> None:
+    answer = validate(lab, wrapped(contained("V-7"), mode={"valueCode": "create"}))
+
+    assert severities(answer) == ["information"]
+
+
+def test_what_cannot_be_tried_is_a_400(lab: Integrator) -> None:
+    answer = validate(
+        lab,
+        wrapped(
+            contained("V-8"),
+            mode={"valueCode": "delete"},
+            profile={"valueUri": "https://elsewhere.example/profile"},
+        ),
+    )
+
+    assert (answer.status, len(answer.issues)) == (400, 2)
+
+
+def test_a_body_that_is_no_json_is_a_400(lab: Integrator) -> None:
+    assert validate(lab, b"{").status == 400
+
+
+def test_a_stray_value_is_told_and_no_fault(lab: Integrator) -> None:
+    strays = [[], "x", {"resourceType": "Parameters", "parameter": 1}, wrapped(None), {}]
+
+    answers = [validate(lab, each) for each in strays]
+
+    assert [each.status for each in answers] == [200] * len(strays)
+    assert all("error" in severities(each) for each in answers)
+
+
+def test_the_operation_is_declared_and_defined(lab: Integrator) -> None:
+    statement = lab.get("/fhir/r4/metadata").json
+    (operation,) = [
+        each
+        for resource in statement["rest"][0]["resource"]
+        if resource["type"] == "DiagnosticReport"
+        for each in resource["operation"]
+        if each["name"] == "validate"
+    ]
+
+    definition = lab.get(operation["definition"].removeprefix(lab.service.base_url))
+
+    assert (definition.status, definition.json["code"]) == (200, "validate")

@@ -1,0 +1,25 @@
+"""One service with every type of the shelf, for all tests of plugins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from fhirpub.config import Config, PluginsConfig
+from fhirpub.testing.service import RunningService
+
+SHELF = (
+    "diagnosticreport encounter medicationrequest servicerequest devicerequest observation".split()
+)
+
+
+@pytest.fixture(scope="session")
+def service(
+    store_url: Callable[[str], str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[RunningService]:
+    """The service with all six types."""
+    config = Config(plugins=PluginsConfig(enabled=SHELF))
+    folder = tmp_path_factory.mktemp("shelf")
+    with RunningService(folder, config=config, store_url=store_url("shelf")) as running:
+        yield running

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from fhirpub.testing.service import Integrator
+from fhirpub_encounter import ENCOUNTER
+from tests.compositions import UCUM, encounter, register_body
+from tests.plugins.composition_contract import CompositionContract
+
+
+class TestEncounter(CompositionContract):
+    resource_type = ENCOUNTER
+    referring_to_others = ("participant", "serviceProvider")
+    new_values: ClassVar[Mapping[str, Any]] = {
+        "status": "finished",
+        "statusHistory": [{"status": "in-progress", "period": {"start": "2026-11-20T12:00:00Z"}}],
+        "period": {"start": "2026-11-20T12:00:00Z", "end": "2026-11-20T12:40:00Z"},
+        "length": {"value": 40, "unit": "min", "system": UCUM, "code": "min"},
+        "reasonCode": [{"text": "Chest pain"}],
+        "diagnosis": [{"condition": {"display": "Costochondritis"}}],
+    }
+
+    def composition(self, value: str, **changes: Any) -> dict[str, Any]:
+        return encounter(value, **changes)
+
+    def test_the_class_is_looked_up_although_it_is_no_concept(self, lab: Integrator) -> None:
+        answer = self.register(lab, self.body(self.fresh_value()))
+
+        issues = answer.json["parameter"][1]["resource"]["issue"]
+        places = {place for issue in issues for place in issue.get("expression", ())}
+        assert "Parameters.parameter[3].resource.class.system" in places
+
+    def test_the_author_may_be_any_participant(self, lab: Integrator) -> None:
+        participants = [
+            {"individual": {"display": "Somebody else"}},
+            {"individual": {"reference": "Practitioner/d1"}},
+        ]
+        body = register_body(encounter(self.fresh_value(), participant=participants))
+
+        resource = self.resource_of(self.register(lab, body))
+
+        assert resource["participant"][1]["individual"]["display"] == "Marta Sol Ferreyra"

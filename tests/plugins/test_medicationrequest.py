@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from fhirpub.testing.service import Integrator, RunningService
+from fhirpub_medicationrequest import MEDICATION_REQUEST
+from tests.compositions import encounter, medication_request, register_body
+from tests.plugins.composition_contract import CompositionContract
+
+
+class TestMedicationRequest(CompositionContract):
+    resource_type = MEDICATION_REQUEST
+    referring_to_others = ("requester", "dispenseRequest")
+    new_values: ClassVar[Mapping[str, Any]] = {
+        "status": "stopped",
+        "statusReason": {"text": "Cough"},
+        "note": [{"text": "Replaced by another"}],
+    }
+
+    def composition(self, value: str, **changes: Any) -> dict[str, Any]:
+        return medication_request(value, **changes)
+
+    def test_what_must_not_be_given_is_told_so(
+        self, service: RunningService, lab: Integrator
+    ) -> None:
+        body = register_body(medication_request(self.fresh_value(), doNotPerform=True))
+        registered = self.register(lab, body)
+
+        told = self.told(service, lab, self.path_of(registered), 1)
+
+        assert self.resource_of(registered)["doNotPerform"] is True
+        assert told["data"]["doNotPerform"] is True
+
+    def test_it_may_refer_to_an_encounter_that_was_registered_before(
+        self, lab: Integrator
+    ) -> None:
+        written_in = lab.register(register_body(encounter("before")), type_name="Encounter")
+        own = {"reference": "Encounter/" + written_in.json["parameter"][0]["resource"]["id"]}
+        body = register_body(medication_request(self.fresh_value(), encounter=own))
+
+        registered = self.register(lab, body)
+
+        issues = registered.json["parameter"][1]["resource"]["issue"]
+        (said,) = (
+            each for each in issues if "encounter" in str(each.get("expression", "")).lower()
+        )
+        assert said["severity"] == "information"
+        assert lab.get(self.path_of(registered)).json["encounter"] == own

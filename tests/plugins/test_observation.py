@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import pytest
+
+from fhirpub.testing.service import Integrator, RunningService
+from fhirpub_observation import OBSERVATION
+from tests.compositions import UCUM, observation, register_body
+from tests.plugins.composition_contract import CompositionContract
+
+CODE = {"coding": [{"system": "http://loinc.org", "code": "85354-9"}]}
+
+
+class TestObservation(CompositionContract):
+    resource_type = OBSERVATION
+    referring_to_others = ("performer",)
+    new_values: ClassVar[Mapping[str, Any]] = {
+        "status": "corrected",
+        "interpretation": [{"text": "Normal"}],
+        "component": [{"code": {"text": "Systolic"}, "valueInteger": 118}],
+        "issued": "2026-11-20T13:00:00Z",
+        "note": [{"text": "Measured again"}],
+        "dataAbsentReason": {"text": "See the components"},
+    }
+
+    def composition(self, value: str, **changes: Any) -> dict[str, Any]:
+        return observation(value, **changes)
+
+    def test_its_value_is_not_told(self, service: RunningService, lab: Integrator) -> None:
+        weight = {"value": 81.5, "unit": "kg", "system": UCUM, "code": "kg"}
+        body = register_body(observation(self.fresh_value(), component=None, valueQuantity=weight))
+
+        told = self.told(service, lab, self.path_of(self.register(lab, body)), 1)
+
+        assert "81.5" not in str(told)
+
+    def test_a_value_may_take_the_place_of_the_reason_for_its_absence(
+        self, lab: Integrator
+    ) -> None:
+        absent: dict[str, Any] = {
+            "component": None,
+            "dataAbsentReason": {"text": "Not measured yet"},
+        }
+        path = self.path_of(
+            self.register(lab, register_body(observation(self.fresh_value(), **absent)))
+        )
+
+        answer = lab.request(
+            "PATCH",
+            path,
+            {"dataAbsentReason": None, "valueInteger": 3},
+            {"Content-Type": "application/merge-patch+json"},
+        )
+
+        assert answer.status == 204, answer.body
+        assert "dataAbsentReason" not in lab.get(path).json
+
+    def test_a_category_that_its_system_does_not_have_is_warned_of(self, lab: Integrator) -> None:
+        system = "http://terminology.hl7.org/CodeSystem/observation-category"
+        category = [{"coding": [{"system": system, "code": "vital-sings"}]}]
+        body = register_body(observation(self.fresh_value(), category=category))
+
+        issues = self.register(lab, body).json["parameter"][1]["resource"]["issue"]
+
+        place = "Parameters.parameter[3].resource.category[0].coding[0].code"
+        (said,) = (each for each in issues if each.get("expression") == [place])
+        assert said["severity"] == "warning"
+
+    def test_a_value_of_another_type_replaces_the_one_before(self, lab: Integrator) -> None:
+        body = register_body(observation(self.fresh_value(), component=None, valueString="low"))
+        path = self.path_of(self.register(lab, body))
+
+        answer = lab.patch(path, {"resourceType": "Observation", "valueInteger": 3})
+
+        assert answer.status == 204, answer.body
+        read = lab.get(path).json
+        assert (read["valueInteger"], "valueString" in read) == (3, False)
+
+    @pytest.mark.parametrize(
+        ("changes", "place"),
+        [
+            ({"referenceRange": [{"type": {"text": "normal"}}]}, "referenceRange[0]"),
+            (
+                {"component": [{"code": {"text": "x"}, "referenceRange": [{"id": "r"}]}]},
+                "component[0].referenceRange[0]",
+            ),
+            ({"valueString": "x", "dataAbsentReason": {"text": "y"}}, "dataAbsentReason"),
+            ({"valueString": "x", "component": [{"code": CODE}]}, "value"),
+        ],
+    )
+    def test_what_fhir_rules_out_is_refused_at_its_place(
+        self, lab: Integrator, changes: dict[str, Any], place: str
+    ) -> None:
+        answer = self.register(lab, register_body(observation("obs", **changes)))
+
+        assert answer.status == 400
+        assert answer.blamed == {f"Parameters.parameter[3].resource.{place}"}

@@ -1,0 +1,482 @@
+"""Resources in XML: there and back, by HL7's own schema, and what is refused."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import time
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from lxml import etree
+
+from fhirpub.config import variable
+from fhirpub.errors import InvalidContent, NotExpressible
+from fhirpub.fhir.narrative import narrative_problem, parsed
+from fhirpub.fhir.schema import Schemas
+from fhirpub.fhir.strict_json import dumps, loads
+from fhirpub.fhir.xml_reader import read_xml
+from fhirpub.fhir.xml_tables import tables
+from fhirpub.fhir.xml_writer import write_xml
+from tests.bodies import register_body
+from tests.r4_xml_schema import faults
+from tests.strategies import RESOURCE_TYPES, resource_of
+
+REPORTS = Path(__file__).parents[2] / "corpus" / "reports.jsonl.gz"
+LONG = variable("HYPOTHESIS") == "long"
+some = settings(
+    max_examples=5000 if LONG else 250,
+    derandomize=not LONG,
+    deadline=None,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
+anything = st.sampled_from(RESOURCE_TYPES).flatmap(resource_of)
+
+
+def xml(inside: str, *, name: str = "Patient", head: str = "") -> bytes:
+    return f'{head}<{name} xmlns="http://hl7.org/fhir">{inside}</{name}>'.encode()
+
+
+def refused(raw: bytes) -> list[tuple[str, str]]:
+    """Return what is said against a body, each with its place."""
+    with pytest.raises(InvalidContent) as caught:
+        read_xml(raw)
+    return [(each.expression, each.diagnostics) for each in caught.value.issues]
+
+
+def comparable(value: Any) -> Any:
+    """Return JSON in which numbers differ by their digits, and narratives by their XHTML alone."""
+    if isinstance(value, (float, Decimal)):
+        return dumps(value)
+    if isinstance(value, dict):
+        items = ((key, comparable(each)) for key, each in value.items())
+        return {key: _canonical(each) if key == "div" else each for key, each in items}
+    return list(map(comparable, value)) if isinstance(value, list) else value
+
+
+def _canonical(div: str) -> bytes:
+    written: bytes = etree.tostring(parsed(div), method="c14n")
+    return written
+
+
+def narratives(value: Any) -> list[str]:
+    if isinstance(value, dict):
+        own = [value["div"]] if isinstance(value.get("div"), str) else []
+        return own + [each for member in value.values() for each in narratives(member)]
+    return [each for member in value for each in narratives(member)] if type(value) is list else []
+
+
+@some
+@given(anything)
+def test_any_resource_comes_back_from_xml_unchanged_to_the_digit(resource: Any) -> None:
+    assume(not any(map(narrative_problem, narratives(resource))))
+
+    back = read_xml(write_xml(resource))
+
+    assert comparable(back) == comparable(resource)
+
+
+@some
+@given(anything, st.booleans())
+def test_what_is_written_is_valid_by_the_schema_of_hl7(resource: Any, pretty: bool) -> None:  # noqa: FBT001
+    assume(not any(map(narrative_problem, narratives(resource))))
+
+    assert faults(write_xml(resource, pretty=pretty)) == []
+
+
+def test_the_reports_of_others_come_back_unchanged_and_are_valid() -> None:
+    schemas = Schemas()
+    with gzip.open(REPORTS) as lines:
+        reports = [loads(line)["report"] for line in lines]
+    accepted = [each for each in reports if schemas.accepts("DiagnosticReport", each)]
+
+    for report in accepted:
+        written = write_xml(report)
+        assert comparable(read_xml(written)) == comparable(report)
+        assert [each for each in faults(written) if "xhtml" not in each] == []
+    assert len(accepted) > 250
+
+
+def test_indented_xml_says_the_same() -> None:
+    body = register_body("A-1")
+
+    assert read_xml(write_xml(body, pretty=True)) == read_xml(write_xml(body)) == body
+
+
+def test_every_type_of_r4_has_its_table() -> None:
+    known = tables()
+
+    assert len(known.resources) == 146
+    kinds = {each.type for members in known.objects.values() for each in members.values()}
+    undefined = {each for each in kinds - known.objects.keys() if each[0].isupper()}
+    assert undefined == {"Resource"}
+
+
+def test_white_space_in_a_text_survives() -> None:
+    resource = {"resourceType": "Patient", "language": " \ta\r\nb & <c> \"d\" 'e' \u2028 "}
+
+    assert read_xml(write_xml(resource)) == resource
+
+
+@pytest.mark.parametrize(
+    "text", ["1.50", "0.10", "-0.0", "1E-7", "100000000000000000000.0", "1e16", "5", "1.0E+2"]
+)
+def test_a_number_keeps_its_digits(text: str) -> None:
+    raw = f'{{"resourceType":"Observation","valueQuantity":{{"value":{text}}}}}'.encode()
+    resource = loads(raw)
+
+    back = read_xml(write_xml(resource))
+
+    assert dumps(back) == dumps(resource)
+    assert Decimal(text) == Decimal(str(back["valueQuantity"]["value"]))
+
+
+def test_an_integer_may_have_a_sign_in_xml() -> None:
+    body = xml('<multipleBirthInteger value="+2"/>')
+
+    assert read_xml(body) == {"resourceType": "Patient", "multipleBirthInteger": 2}
+
+
+def test_gaps_between_values_and_their_extensions_come_back() -> None:
+    why = {"extension": [{"url": "u:why", "valueCode": "masked"}]}
+    name = {"given": ["A", None, "B"], "_given": [None, why, {"id": "b"}], "_family": why}
+    resource = {"resourceType": "Patient", "name": [name]}
+
+    assert read_xml(write_xml(resource)) == resource
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<x:div xmlns:x="http://www.w3.org/1999/xhtml">a<x:b>b</x:b></x:div>',
+        '<div xmlns="http://www.w3.org/1999/xhtml" title="&lt;&amp;&#xA0;">a<br/>&#169;</div>',
+        '<div xmlns="http://www.w3.org/1999/xhtml">a<!-- note --> b\n</div>',
+    ],
+)
+def test_a_narrative_is_read_by_itself_as_it_stands(text: str) -> None:
+    xsi = 'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"'
+    body = xml(f'<text {xsi}><status value="generated"/>{text}</text>')
+
+    div = read_xml(body)["text"]["div"]
+
+    assert _canonical(div) == _canonical(text)
+    assert narrative_problem(div) == ""
+    assert "hl7.org" not in div
+    assert "xsi" not in div
+
+
+def test_entities_of_html_become_characters() -> None:
+    div = '<div xmlns="http://www.w3.org/1999/xhtml">a&nbsp;b</div>'
+    resource = {"resourceType": "Patient", "text": {"status": "generated", "div": div}}
+
+    written = write_xml(resource)
+
+    assert faults(written) == []
+    assert read_xml(written)["text"]["div"] == div.replace("&nbsp;", "\u00a0")
+
+
+def test_comments_and_where_schemas_are_say_nothing() -> None:
+    where = (
+        'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"'
+        ' xsi:schemaLocation="http://hl7.org/fhir ../patient.xsd"'
+    )
+    body = (
+        f'<?xml version="1.0" encoding="utf-8"?><!-- a --><Patient xmlns="http://hl7.org/fhir"'
+        f' {where}><!-- b --><?c d?>\n<active value="true"/></Patient>'
+    ).encode()
+
+    assert read_xml(body) == {"resourceType": "Patient", "active": True}
+
+
+@pytest.mark.parametrize("head", ["", "\ufeff"])
+def test_a_byte_order_mark_is_skipped(head: str) -> None:
+    assert read_xml(xml("", head=head)) == {"resourceType": "Patient"}
+
+
+ORDER = "the order is fixed in XML"
+REFUSED = {
+    "an element that R4 does not have": (
+        '<nickname value="a"/>',
+        [("Patient", "has elements that FHIR R4 does not have here: nickname")],
+    ),
+    "an element with a name of no FHIR": (
+        "<ñ/>",
+        [("Patient", "has unknown elements")],
+    ),
+    "the wrong order": (
+        '<gender value="male"/><active value="true"/>',
+        [("Patient.active", f"must stand before gender: {ORDER}")],
+    ),
+    "a list that is interrupted": (
+        '<name><given value="a"/></name><gender value="male"/><name><text value="b"/></name>',
+        [("Patient.name[1]", f"must stand before gender: {ORDER}")],
+    ),
+    "an extension after the value's own": (
+        '<maritalStatus><text value="a"/><extension url="u:a"/></maritalStatus>',
+        [("Patient.maritalStatus.extension[0]", f"must stand before text: {ORDER}")],
+    ),
+    "a repetition": (
+        '<birthDate value="1980"/><birthDate value="1980"/>',
+        [("Patient.birthDate", "must not repeat")],
+    ),
+    "a primitive without a value": (
+        "<active/>",
+        [("Patient.active", "needs a value or an extension")],
+    ),
+    "an attribute that R4 does not have": (
+        '<active value="true" xml:lang="es"/>',
+        [("Patient.active", "has unknown attributes")],
+    ),
+    "an attribute that calls for another type": (
+        '<active value="true" type="x"/>',
+        [("Patient.active", "has attributes that FHIR R4 does not have here: type")],
+    ),
+    "an id of a resource as an attribute": (
+        "<contained><Patient id='a'/></contained>",
+        [("Patient.contained[0]", "has attributes that FHIR R4 does not have here: id")],
+    ),
+    "text": (
+        "<name>Ana</name>",
+        [("Patient.name[0]", "must not hold text: FHIR's XML has values in attributes")],
+    ),
+    "text between elements": (
+        '<active value="true"/>a',
+        [("Patient", "must not hold text: FHIR's XML has values in attributes")],
+    ),
+    "text in a section": (
+        "<active value='true'><![CDATA[a]]></active>",
+        [("Patient.active", "must not hold text: FHIR's XML has values in attributes")],
+    ),
+    "another namespace": (
+        '<active xmlns="urn:x" value="true"/>',
+        [("Patient.active", "must be in the namespace http://hl7.org/fhir")],
+    ),
+    "a narrative in no namespace of its own": (
+        '<text><status value="generated"/><div>a</div></text>',
+        [("Patient.text.div", "must be a div in the namespace http://www.w3.org/1999/xhtml")],
+    ),
+    "an empty wrapper": (
+        "<contained/>",
+        [("Patient.contained[0]", "must hold one resource of FHIR R4")],
+    ),
+    "two in a wrapper": (
+        "<contained><Patient/><Patient/></contained>",
+        [("Patient.contained[0]", "must hold one resource of FHIR R4")],
+    ),
+    "no resource in a wrapper": (
+        "<contained><HumanName/></contained>",
+        [("Patient.contained[0]", "must hold one resource of FHIR R4")],
+    ),
+    "several problems, in one of several forms": (
+        '<deceasedBoolean value="true"><a/></deceasedBoolean><b/><link><other/>c</link>',
+        [
+            ("Patient.deceased", "has elements that FHIR R4 does not have here: a"),
+            ("Patient.link[0]", "must not hold text: FHIR's XML has values in attributes"),
+            ("Patient", "has elements that FHIR R4 does not have here: b"),
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_json_could_not_say_is_refused_with_its_place(case: str) -> None:
+    inside, said = REFUSED[case]
+
+    assert refused(xml(inside)) == said
+
+
+def test_a_wrong_value_is_left_to_the_schema() -> None:
+    body = xml('<active value="yes"/><multipleBirthInteger value="1.0"/><photo/>')
+
+    problems = Schemas().problems("Patient", read_xml(body))
+
+    places = {"active", "multipleBirth", "photo[0]"}
+    assert {each.expression for each in problems} == places
+
+
+def test_no_more_than_a_hundred_problems_are_told() -> None:
+    assert len(refused(xml("<name><a/></name>" * 150))) == 100
+
+
+NOT_WELL_FORMED = "the body is not well-formed XML"
+WHOLE = {
+    "nothing": (b"", NOT_WELL_FORMED),
+    "JSON": (b'{"resourceType":"Patient"}', NOT_WELL_FORMED),
+    "an end that is missing": (b'<Patient xmlns="http://hl7.org/fhir">', NOT_WELL_FORMED),
+    "two roots": (xml("") * 2, NOT_WELL_FORMED),
+    "an attribute twice": (xml('<active value="true" value="true"/>'), NOT_WELL_FORMED),
+    "a prefix of nobody": (xml("<x:active/>"), NOT_WELL_FORMED),
+    "a control character": (xml('<language value="&#1;"/>'), NOT_WELL_FORMED),
+    "bytes that are no UTF-8": (xml("").replace(b"><", b">\xff<"), NOT_WELL_FORMED),
+    "UTF-16": (xml("").decode().encode("utf-16"), NOT_WELL_FORMED),
+    "another encoding": (
+        xml("", head='<?xml version="1.0" encoding="ISO-8859-1"?>'),
+        "the body must be UTF-8",
+    ),
+    "a document type": (
+        xml("", head="<!DOCTYPE Patient>"),
+        "the body must not have a document type (DTD)",
+    ),
+    "an entity that is a file": (
+        xml(
+            '<language value="&e;"/>',
+            head='<!DOCTYPE Patient [<!ENTITY e SYSTEM "file:///etc/hostname">]>',
+        ),
+        "the body must not have a document type (DTD)",
+    ),
+    "an entity that grows": (
+        xml('<language value="&e;"/>', head='<!DOCTYPE a [<!ENTITY e "&f;&f;"><!ENTITY f "f">]>'),
+        "the body must not have a document type (DTD)",
+    ),
+    "an entity of HTML": (
+        xml('<language value="&nbsp;"/>'),
+        "the body uses an entity that XML does not have",
+    ),
+    "no namespace": (b"<Patient/>", "the body must be a resource of FHIR R4"),
+    "another namespace": (
+        xml("").replace(b"hl7.org/fhir", b"hl7.org/v3"),
+        "the body must be a resource of FHIR R4",
+    ),
+    "no resource": (xml("", name="HumanName"), "the body must be a resource of FHIR R4"),
+    "an abstract type": (xml("", name="DomainResource"), "the body must be a resource of FHIR R4"),
+}
+
+
+@pytest.mark.parametrize("case", WHOLE)
+def test_a_body_that_is_no_resource_in_xml_is_refused_without_its_text(case: str) -> None:
+    raw, said = WHOLE[case]
+
+    [(place, told)] = refused(raw)
+
+    assert place == ""
+    assert told.startswith(said)
+
+
+def nested(levels: int) -> bytes:
+    head, tail = '<extension url="u:a">' * levels, "</extension>" * levels
+    return xml(f"{head}{tail}")
+
+
+def narrative(inside: str) -> bytes:
+    div = f'<div xmlns="http://www.w3.org/1999/xhtml">{inside}</div>'
+    return xml(f'<text><status value="generated"/>{div}</text><a/>')
+
+
+HOSTILE = {
+    "deep": nested(40),
+    "deeper than a stack": nested(90_000),
+    "a deep narrative": narrative("<b>" * 90_000 + "</b>" * 90_000),
+    "a narrative with many attributes": narrative(
+        "<b " + " ".join(f'a{number}="a"' for number in range(100_000)) + "/>"
+    ),
+    "a narrative with many namespaces": narrative(
+        "<b " + " ".join(f'xmlns:a{number}="u:a"' for number in range(100_000)) + "/>"
+    ),
+    "a narrative with namespaces in namespaces": narrative(
+        "".join(f'<a{number}:b xmlns:a{number}="u:{number}">' for number in range(60))
+        + "".join(f'<c xmlns:d{number}="u:d"/>' for number in range(40_000))
+        + "".join(f"</a{59 - number}:b>" for number in range(60))
+    ),
+    "many elements": xml('<active value="1"/>' * 250_000),
+    "many values": xml('<communication><a value="a"/></communication>' * 60_000),
+    "many attributes": xml(
+        "<name " + " ".join(f'a{number}="a"' for number in range(100_000)) + "/>"
+    ),
+    "many namespaces": xml(
+        "<name " + " ".join(f'xmlns:a{number}="u:a"' for number in range(100_000)) + "/>a"
+    ),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_a_hostile_body_is_refused_at_once(case: str) -> None:
+    began = time.process_time()
+
+    refused(HOSTILE[case])
+
+    assert time.process_time() - began < 3
+
+
+def test_xml_may_be_nested_as_deep_as_json() -> None:
+    deepest = read_xml(nested(31))
+
+    assert loads(dumps(deepest)) == deepest
+    [(_place, told)] = refused(nested(32))
+    assert told == "the body is nested deeper than 64 levels"
+
+
+def test_a_document_of_five_megabytes_passes_within_a_second() -> None:
+    data = "QUJD" * (5 * 1024 * 1024 // 3)
+    body = register_body("A-1", presentedForm=[{"contentType": "application/pdf", "data": data}])
+    began = time.process_time()
+
+    back = read_xml(write_xml(body))
+
+    assert time.process_time() - began < 1
+    assert back == body
+
+
+def test_a_document_may_be_larger_than_the_parser_likes() -> None:
+    resource = {"resourceType": "Binary", "contentType": "a/b", "data": "QUJD" * 3_000_000}
+
+    assert read_xml(write_xml(resource)) == resource
+
+
+SPECIMEN = {"resourceType": "Specimen", "id": "s"}
+INEXPRESSIBLE: dict[str, tuple[dict[str, Any], str]] = {
+    "a name that R4 does not have": ({"nickname": "a"}, ""),
+    "a type that R4 does not have": ({"contained": [{"resourceType": "Thing"}]}, "contained[0]"),
+    "one where many may be": ({"note": {"text": "a"}}, "note"),
+    "many where one may be": ({"status": ["available"]}, "status"),
+    "a text where an object is": ({"type": "blood"}, "type"),
+    "an object where a text is": ({"status": {"a": "b"}}, "status"),
+    "a text where a number is": (
+        {"collection": {"quantity": {"value": "1"}}},
+        "collection.quantity.value",
+    ),
+    "a number where a text is": ({"receivedTime": 2026}, "receivedTime"),
+    "a truth where a number is": (
+        {"collection": {"quantity": {"value": True}}},
+        "collection.quantity.value",
+    ),
+    "what stands beside an object": ({"type": {"text": "a"}, "_type": {"id": "a"}}, "type"),
+    "a narrative that is no XML": (
+        {"text": {"status": "generated", "div": "<div>"}},
+        "text.div",
+    ),
+    "a narrative that breaks out": (
+        {"text": {"status": "generated", "div": '<div/></text><active value="true"/><text>'}},
+        "text.div",
+    ),
+    "a character that XML does not have": ({"receivedTime": "\uffff"}, ""),
+}
+
+
+@pytest.mark.parametrize("case", INEXPRESSIBLE)
+def test_what_xml_cannot_say_is_not_written(case: str) -> None:
+    change, place = INEXPRESSIBLE[case]
+
+    with pytest.raises(NotExpressible) as caught:
+        write_xml({**SPECIMEN, **change})
+
+    assert caught.value.place == place
+
+
+def test_what_is_written_is_utf8_and_says_so() -> None:
+    resource = {"resourceType": "Patient", "language": "ñ💉"}
+
+    written = write_xml(resource)
+
+    assert written.startswith(b'<?xml version="1.0" encoding="UTF-8"?><Patient ')
+    assert "ñ💉".encode() in written
+    assert json.loads(dumps(read_xml(written))) == resource
+
+
+def test_the_schema_of_hl7_is_not_blind() -> None:
+    assert faults(xml('<gender value="x"/>'))
+    assert faults(xml('<gender value="male"/><active value="true"/>'))
