@@ -12,7 +12,6 @@ from contextlib import (
     AbstractAsyncContextManager,
     AsyncExitStack,
     asynccontextmanager,
-    nullcontext,
     suppress,
 )
 from dataclasses import dataclass, replace
@@ -31,7 +30,7 @@ from fhirpub.interactions.context import Context, fhir_url
 from fhirpub.interactions.retaking import take_anew_if_needed
 from fhirpub.interactions.search_parameters import Searched
 from fhirpub.logs import configure, logger, where
-from fhirpub.plugin_loader import load_with_owners
+from fhirpub.plugin_loader import load, load_with_owners
 from fhirpub.plugin_schemas import compiled
 from fhirpub.storage import mongodb, sqlite
 from fhirpub.storage.store import Store
@@ -240,17 +239,19 @@ async def serving(
     )
     server.add_sockets(list(sockets))
     beside = [asyncio.create_task(work) for work in (_sweep(services), services.bodies.run())]
-    try:
-        async with services.sending.running() if services.sending else nullcontext():
+    async with AsyncExitStack() as sending:
+        if services.sending:
+            await sending.enter_async_context(services.sending.running())
+        try:
             yield
-    finally:
-        server.stop()
-        server.conn_params.no_keep_alive = True
-        await _drained(services)
-        await server.close_all_connections()
-        for task in beside:
-            task.cancel()
-        await asyncio.gather(*beside, return_exceptions=True)
+        finally:
+            server.stop()
+            server.conn_params.no_keep_alive = True
+            await asyncio.gather(_drained(services), sending.aclose())
+            await server.close_all_connections()
+            for task in beside:
+                task.cancel()
+            await asyncio.gather(*beside, return_exceptions=True)
 
 
 def bind(config: Config, *, reuse_port: bool = False) -> tuple[Config, list[socket.socket]]:
