@@ -12,7 +12,6 @@ from contextlib import (
     AbstractAsyncContextManager,
     AsyncExitStack,
     asynccontextmanager,
-    nullcontext,
     suppress,
 )
 from dataclasses import dataclass, replace
@@ -27,9 +26,11 @@ from fhirpub.config import Config
 from fhirpub.errors import ConfigurationError, StoreUnavailable
 from fhirpub.fhir.terminology import Terminology
 from fhirpub.interactions.capabilities import own_resources, statement
-from fhirpub.interactions.context import Context
+from fhirpub.interactions.context import Context, fhir_url
+from fhirpub.interactions.retaking import take_anew_if_needed
+from fhirpub.interactions.search_parameters import Searched
 from fhirpub.logs import configure, logger, where
-from fhirpub.plugin_loader import load
+from fhirpub.plugin_loader import load, load_with_owners
 from fhirpub.plugin_schemas import compiled
 from fhirpub.storage import mongodb, sqlite
 from fhirpub.storage.store import Store
@@ -93,8 +94,9 @@ async def opened(
     ``open_store`` opens the store that it works on, by itself that of the configuration.
     Raises ConfigurationError, PluginError, StoreUnavailable.
     """
-    types = load(config.plugins.enabled)
-    schemas = compiled(types)
+    plugins = load_with_owners(config.plugins.enabled)
+    types = dict(plugins.types)
+    schemas = compiled(types, plugins.owners)
     for each in types.values():
         if config.of_type(each.name).state_flow == "clinical" and not each.state_flow:
             raise ConfigurationError(f"[{each.name.lower()}] state_flow: the type declares none")
@@ -110,6 +112,19 @@ async def opened(
         )
         await tokens.start()
         stack.push_async_callback(tokens.stop)
+        zone = _zone(config.fhir.default_timezone)
+        terminology = Terminology.load(directories)
+        searched = {
+            name: Searched(
+                each,
+                schemas=schemas,
+                terminology=terminology,
+                fhir_url=fhir_url(config),
+                zone=zone,
+            )
+            for name, each in types.items()
+        }
+        await take_anew_if_needed(store, searched)
         sender = await stack.enter_async_context(Sender(config.webhooks, clock=clock))
         seal = await opened_seal(config, store)
         sending = _sending(config, store, seal, sender, clock)
@@ -118,10 +133,11 @@ async def opened(
             config=config,
             resources=store,
             types=types,
+            searched=searched,
             schemas=schemas,
-            terminology=Terminology.load(directories),
+            terminology=terminology,
             clock=clock,
-            default_zone=_zone(config.fhir.default_timezone),
+            default_zone=zone,
         )
         services = Services(
             config=config,
@@ -225,17 +241,19 @@ async def serving(
     )
     server.add_sockets(list(sockets))
     beside = [asyncio.create_task(work) for work in (_sweep(services), services.bodies.run())]
-    try:
-        async with services.sending.running() if services.sending else nullcontext():
+    async with AsyncExitStack() as sending:
+        if services.sending:
+            await sending.enter_async_context(services.sending.running())
+        try:
             yield
-    finally:
-        server.stop()
-        server.conn_params.no_keep_alive = True
-        await _drained(services)
-        await server.close_all_connections()
-        for task in beside:
-            task.cancel()
-        await asyncio.gather(*beside, return_exceptions=True)
+        finally:
+            server.stop()
+            server.conn_params.no_keep_alive = True
+            await asyncio.gather(_drained(services), sending.aclose())
+            await server.close_all_connections()
+            for task in beside:
+                task.cancel()
+            await asyncio.gather(*beside, return_exceptions=True)
 
 
 def bind(config: Config, *, reuse_port: bool = False) -> tuple[Config, list[socket.socket]]:

@@ -35,6 +35,7 @@ _LARGEST_STRING = 1_048_576
 _MOST_NAMES = 10
 _NAME = re.compile("[A-Za-z]+")
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+_DEFINED = "#/$defs/"
 _STOCK = jsonschema.Draft202012Validator
 
 Errors = Iterator[ValidationError]
@@ -49,7 +50,7 @@ class Schemas:
     """
 
     def __init__(self, extra: Mapping[str, Mapping[str, object]] | None = None) -> None:
-        self._known = known = documents(extra or {})
+        self.by_id = known = documents(extra or {})
         try:
             self._accepting = _accepting(known)
         except (ValueError, jsonschema_rs.ReferencingError) as wrong:
@@ -73,13 +74,30 @@ class Schemas:
         """Return the schema document of a type that is known."""
         return self._documents[type_name]
 
+    def type_at(self, type_name: str, path: str) -> tuple[str, str]:
+        """Return the type of the element at a dotted path of JSON's names, and its values' name.
+
+        Both are empty if there is no such element. The second differs from the first for a
+        ``code`` that is bound to a value set, such as ``diagnostic-report-status``.
+        """
+        document = node = self._documents[type_name]
+        name = ""
+        for step in path.split("."):
+            element = node.get("properties", {}).get(step)
+            if not isinstance(element, dict):
+                return "", ""
+            holder, _, name = element.get("items", element).get("$ref", "").partition(_DEFINED)
+            document = self.by_id[holder] if holder else document
+            node = document.get("$defs", {}).get(name, {})
+        return str(node.get("title", name)), name
+
     def knows(self, type_name: str) -> bool:
         """Return whether there is a schema for the type."""
         return type_name in self._explaining
 
     def element(self, type_name: str, path: str) -> Element | None:
         """Return what an element of a type is, dots go deeper; None if there is none."""
-        return element_at(self._known, self.document(type_name), path)
+        return element_at(self.by_id, self.document(type_name), path)
 
     def problems(self, type_name: str, resource: JsonObject) -> list[Issue]:
         """Return everything that is wrong with the resource, or nothing when it is valid.

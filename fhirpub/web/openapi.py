@@ -14,7 +14,7 @@ from fhirpub.web.body_handler import BodyHandler
 from fhirpub.web.media import FHIR_JSON, FHIR_XML
 from fhirpub.web.openapi_bodies import body_of, own_schemas
 from fhirpub.web.openapi_operations import OPERATIONS, Operation, Success
-from fhirpub.web.openapi_parameters import HEADERS, PARAMETERS, search_parameters
+from fhirpub.web.openapi_parameters import HEADERS, PARAMETERS, conditions, search_parameters
 from fhirpub.web.openapi_webhooks import WEBHOOK_OPERATIONS
 from fhirpub.web.routes import Route, routes
 from fhirpub.web.services import Services
@@ -172,14 +172,14 @@ def _blank(name: str) -> JsonObject:
 
 
 def _parameters(operation: Operation, route: Route, services: Services) -> list[JsonObject]:
-    told = [
-        {"$ref": f"#/components/parameters/{each}"}
-        for each in operation.parameters
-        if each != "searched"
-    ]
-    if "searched" not in operation.parameters:
-        return told
-    return [*told, *search_parameters(services, route.type_name)]
+    made = {"searched": search_parameters, "conditions": conditions}
+    told: list[JsonObject] = []
+    for name in operation.parameters:
+        if name in made:
+            told += made[name](services, route.type_name)
+        else:
+            told.append({"$ref": f"#/components/parameters/{name}"})
+    return told
 
 
 # Answers.

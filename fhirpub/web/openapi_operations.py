@@ -9,10 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from fhirpub.interactions.history import BELOW
+from fhirpub.interactions.links import CURSOR
 from fhirpub.web.base import BaseHandler
 from fhirpub.web.binary import BinaryHandler
 from fhirpub.web.health import LiveHandler, ReadyHandler
-from fhirpub.web.history import HistoryHandler
+from fhirpub.web.history import HistoryHandler, TypeHistoryHandler
 from fhirpub.web.metadata import MetadataHandler, OpenApiHandler, PublicMetadataHandler
 from fhirpub.web.read import OwnHandler, PartHandler, ReadHandler, VersionHandler
 from fhirpub.web.register import CreateHandler, RegisterHandler
@@ -23,7 +25,7 @@ from fhirpub.web.token import (
     SmartConfigurationHandler,
     TokenHandler,
 )
-from fhirpub.web.update import UpdateHandler
+from fhirpub.web.update import ConditionalUpdateHandler, UpdateHandler
 from fhirpub.web.validate import ValidateHandler
 
 Form = Literal["fhir", "json", "document", "empty"]
@@ -73,6 +75,7 @@ _NOT_MODIFIED = Success(text="The client has it.", form="empty")
 _SEARCHED = {
     200: Success(text="A page of what was found. Its link `next` leads on.", schemas=("Bundle",))
 }
+_REPLACED = "Each named field is replaced; with `If-Match` only in the version that it names."
 _STATEMENT = Operation(
     name="capabilities",
     summary="Read what the service can do, as a CapabilityStatement",
@@ -100,6 +103,25 @@ def _read(name: str, summary: str, blanks: tuple[str, ...] = ("id",)) -> Operati
     )
 
 
+def _update(name: str, summary: str, *parameters: str, text: str) -> Operation:
+    return Operation(
+        name=name,
+        summary=summary,
+        text=text,
+        successes={
+            200: Success(
+                text="The new version, for `Prefer: return=representation`.",
+                schemas=("{type}",),
+                headers=_WRITTEN,
+            ),
+            204: Success(text="There is a new version.", form="empty", headers=_WRITTEN),
+        },
+        refusals=(404, 406, 412, 422),
+        parameters=(*_FORMAT, *parameters),
+        body="update",
+    )
+
+
 def _discovery(name: str, summary: str) -> Operation:
     return Operation(
         name=name,
@@ -123,21 +145,16 @@ OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
     (ReadHandler, "GET"): _read("read", "Read the latest version of a {type}"),
     (VersionHandler, "GET"): _read("vread", "Read one version of a {type}", ("id", "version")),
     (PartHandler, "GET"): _read("read", "Read a {type} that came with a registration"),
-    (UpdateHandler, "PATCH"): Operation(
-        name="update",
-        summary="Update fields of a {type}",
-        text="Each named field is replaced, with `If-Match` only in the version that it names.",
-        successes={
-            200: Success(
-                text="The new version, for `Prefer: return=representation`.",
-                schemas=("{type}",),
-                headers=_WRITTEN,
-            ),
-            204: Success(text="There is a new version.", form="empty", headers=_WRITTEN),
-        },
-        refusals=(404, 406, 412, 422),
-        parameters=(*_FORMAT, "If-Match", "Prefer"),
-        body="update",
+    (UpdateHandler, "PATCH"): _update(
+        "update", "Update fields of a {type}", "If-Match", "Prefer", text=_REPLACED
+    ),
+    (ConditionalUpdateHandler, "PATCH"): _update(
+        "updateMatching",
+        "Update fields of the one {type} that a search finds",
+        "If-Match",
+        "Prefer",
+        "conditions",
+        text=f"{_REPLACED} 412 if the search finds several, 404 if none.",
     ),
     (RegisterHandler, "POST"): Operation(
         name="register",
@@ -164,16 +181,21 @@ OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
         summary="Register a {type} that contains what belongs to it",
         text="The same registration as `$register`, in the form of FHIR's create.",
         successes={
+            200: Success(
+                text="The one that `If-None-Exist` finds.",
+                schemas=("{type}", "OperationOutcome"),
+                headers=_WRITTEN,
+            ),
             201: Success(
                 text="Registered, now or by an earlier call: the resource as it was registered; "
                 "see `$register` for what `Prefer` changes.",
                 schemas=("{type}", "OperationOutcome"),
                 headers=_WRITTEN,
                 id_at="/id",
-            )
+            ),
         },
-        refusals=(406, 422),
-        parameters=(*_FORMAT, "Prefer"),
+        refusals=(406, 412, 422),
+        parameters=(*_FORMAT, "Prefer", "If-None-Exist"),
         body="create",
     ),
     (ValidateHandler, "POST"): Operation(
@@ -211,7 +233,14 @@ OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
         summary="List the versions of a {type}, newest first",
         successes={200: Success(text="A page of versions.", schemas=("Bundle",))},
         refusals=(404, 406),
-        parameters=(*_FORMAT, "_count", "_below"),
+        parameters=(*_FORMAT, "_count", "_since", "_at", BELOW),
+    ),
+    (TypeHistoryHandler, "GET"): Operation(
+        name="historyOfAll",
+        summary="List the versions of every {type}, newest first",
+        successes={200: Success(text="A page of versions.", schemas=("Bundle",))},
+        refusals=(406,),
+        parameters=(*_FORMAT, "_count", "_since", CURSOR),
     ),
     (BinaryHandler, "GET"): Operation(
         name="read",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fhirpub.fhir.strict_json import JsonObject, loads
 from fhirpub.interactions.history import BELOW
-from fhirpub.interactions.search import CURSOR
+from fhirpub.interactions.links import CURSOR
 from fhirpub.web.media import FHIR_JSON, FHIR_XML
 from fhirpub.web.services import Services
 from fhirpub.webhooks.delivery_log import SHOWN_STATES
@@ -45,6 +45,8 @@ PARAMETERS: dict[str, JsonObject] = {
         ),
         _query("_elements", "The elements that are wanted, separated by commas.", _TEXT),
         _query("_count", "The most entries of a page.", _COUNT),
+        _query("_since", "From this moment on.", _TEXT),
+        _query("_at", "What was the latest version at this moment, or in this time.", _TEXT),
         _query(BELOW, "Where a page begins; taken from the link to it.", _COUNT),
         _query(CURSOR, "Where a page begins; taken from the link to it.", _TEXT),
         _query("status", "What became of a delivery.", {"enum": [*SHOWN_STATES]}),
@@ -55,6 +57,11 @@ PARAMETERS: dict[str, JsonObject] = {
         _query("before", "Where a page begins; taken from `next`.", _SEQUENCE),
         _query("after_seq", "The sequence of the last event that the client has.", _SEQUENCE),
         _header("If-Match", "The version that is to be updated; else 412.", 'W/"1"'),
+        _header(
+            "If-None-Exist",
+            "A search: if it finds one resource, nothing is created.",
+            "identifier=https://north-quay.example/reports|NQ-2026-000417",
+        ),
         _header("If-None-Match", "The version that the client has; then 304.", 'W/"1"'),
         _header(
             "If-Modified-Since",
@@ -88,7 +95,31 @@ HEADERS: dict[str, JsonObject] = {
 }
 
 
+_ABOUT_THE_PAGE = (
+    PARAMETERS["_count"],
+    PARAMETERS[CURSOR],
+    PARAMETERS["_elements"],
+    _query("_include", "Parts to send along, such as `*`.", _TEXT),
+    _query("_sort", "Parameters to sort by, separated by commas; `-` for the reverse.", _TEXT),
+    _query(
+        "_summary",
+        "A part of each resource, or how many there are.",
+        {"type": "string", "enum": ["true", "text", "data", "count", "false"]},
+    ),
+    _query(
+        "_total",
+        "Whether the number of all is wanted.",
+        {"type": "string", "enum": ["none", "estimate", "accurate"]},
+    ),
+)
+
+
 def search_parameters(services: Services, type_name: str) -> list[JsonObject]:
+    """Return the parameters of a search: what is searched by, and what is said of the page."""
+    return [*conditions(services, type_name), *_ABOUT_THE_PAGE]
+
+
+def conditions(services: Services, type_name: str) -> list[JsonObject]:
     """Return what a type can be searched by, as the CapabilityStatement declares it."""
     statement = loads(services.statement[1], trusted=True)
     declared: list[dict[str, str]] = next(
@@ -96,8 +127,4 @@ def search_parameters(services: Services, type_name: str) -> list[JsonObject]:
         for each in statement["rest"][0]["resource"]
         if each["type"] == type_name
     )
-    return [
-        *(_query(each["name"], each["documentation"], _TEXT) for each in declared),
-        PARAMETERS["_count"],
-        PARAMETERS[CURSOR],
-    ]
+    return [_query(each["name"], each["documentation"], _TEXT) for each in declared]
