@@ -50,7 +50,9 @@ class Schemas:
     """
 
     def __init__(self, extra: Mapping[str, Mapping[str, object]] | None = None) -> None:
-        self.by_id = known = documents(extra or {})
+        known = documents(extra or {})
+        self.by_id: Mapping[str, JsonObject] = known
+        """Every document by its ``$id``, those of plugins among them."""
         try:
             self._accepting = _accepting(known)
         except (ValueError, jsonschema_rs.ReferencingError) as wrong:
@@ -63,8 +65,6 @@ class Schemas:
             type_name: _Explaining(known[key], registry=registry)
             for type_name, key in types_of(known).items()
         }
-        self.by_id: Mapping[str, Mapping[str, Any]] = known
-        """Every document by its ``$id``, those of plugins among them."""
         self._documents = {name: known[key] for name, key in types_of(known).items()}
         self._stems = dict(forms_of_choices(list(known.values())))
         self.fhirpath = lru_cache(maxsize=4096)(self._fhirpath)

@@ -20,9 +20,7 @@ _LEFT_OUT = frozenset({"contained", "extension", "modifierExtension"})
 _PLAIN = ("title", "description", "type", "const", "enum", "minimum", "maximum", "minLength")
 
 
-def components(
-    known: Mapping[str, Mapping[str, Any]], roots: Iterable[str]
-) -> dict[str, JsonObject]:
+def components(known: Mapping[str, JsonObject], roots: Iterable[str]) -> dict[str, JsonObject]:
     """Return schemas by name: those of the resource types ``roots``, and all that they lead to.
 
     ``known`` are the documents by their ``$id``, as the service checks against them.
@@ -53,7 +51,7 @@ def _any_resource() -> JsonObject:
     }
 
 
-def _sources(known: Mapping[str, Mapping[str, Any]]) -> dict[str, JsonObject]:
+def _sources(known: Mapping[str, JsonObject]) -> dict[str, JsonObject]:
     own = {key.removeprefix(URN): document for key, document in known.items()}
     inner = (document.get("$defs", {}) for document in known.values())
     return {**own, **{name: schema for each in inner for name, schema in each.items()}}

@@ -60,7 +60,7 @@ PARAMETERS: dict[str, JsonObject] = {
         _header(
             "If-None-Exist",
             "A search: if it finds one resource, nothing is created.",
-            "identifier=https://north-quay.example/reports|NQ-2026-000417",
+            "identifier=https://north-quay.example/reports|NQ-2026-000418",
         ),
         _header("If-None-Match", "The version that the client has; then 304.", 'W/"1"'),
         _header(
