@@ -185,6 +185,7 @@ def test_what_it_says_holds_whatever_is_sent(tried: RunningService, tmp_path: Pa
     (tmp_path / "users.json").write_text(json.dumps({"auth": users}))
     given = {
         "HYPOTHESIS": variable("HYPOTHESIS"),
+        "PYTHONHASHSEED": "0",
         "PYTHONUTF8": "1",
         "HOOKS": str(_HERE / "schemathesis_hooks.py"),
         "USERS": str(tmp_path / "users.json"),
