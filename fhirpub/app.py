@@ -27,9 +27,11 @@ from fhirpub.config import Config
 from fhirpub.errors import ConfigurationError, StoreUnavailable
 from fhirpub.fhir.terminology import Terminology
 from fhirpub.interactions.capabilities import own_resources, statement
-from fhirpub.interactions.context import Context
+from fhirpub.interactions.context import Context, fhir_url
+from fhirpub.interactions.retaking import take_anew_if_needed
+from fhirpub.interactions.search_parameters import Searched
 from fhirpub.logs import configure, logger, where
-from fhirpub.plugin_loader import load
+from fhirpub.plugin_loader import load_with_owners
 from fhirpub.plugin_schemas import compiled
 from fhirpub.storage import mongodb, sqlite
 from fhirpub.storage.store import Store
@@ -92,8 +94,9 @@ async def opened(
     ``open_store`` opens the store that it works on, by itself that of the configuration.
     Raises ConfigurationError, PluginError, StoreUnavailable.
     """
-    types = load(config.plugins.enabled)
-    schemas = compiled(types)
+    plugins = load_with_owners(config.plugins.enabled)
+    types = dict(plugins.types)
+    schemas = compiled(types, plugins.owners)
     for each in types.values():
         if config.of_type(each.name).state_flow == "clinical" and not each.state_flow:
             raise ConfigurationError(f"[{each.name.lower()}] state_flow: the type declares none")
@@ -109,6 +112,19 @@ async def opened(
         )
         await tokens.start()
         stack.push_async_callback(tokens.stop)
+        zone = _zone(config.fhir.default_timezone)
+        terminology = Terminology.load(directories)
+        searched = {
+            name: Searched(
+                each,
+                schemas=schemas,
+                terminology=terminology,
+                fhir_url=fhir_url(config),
+                zone=zone,
+            )
+            for name, each in types.items()
+        }
+        await take_anew_if_needed(store, searched)
         sender = await stack.enter_async_context(Sender(config.webhooks, clock=clock))
         seal = await opened_seal(config, store)
         sending = _sending(config, store, seal, sender, clock)
@@ -117,10 +133,11 @@ async def opened(
             config=config,
             resources=store,
             types=types,
+            searched=searched,
             schemas=schemas,
-            terminology=Terminology.load(directories),
+            terminology=terminology,
             clock=clock,
-            default_zone=_zone(config.fhir.default_timezone),
+            default_zone=zone,
         )
         yield Services(
             config=config,

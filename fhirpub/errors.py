@@ -128,6 +128,14 @@ class VersionConflict(FhirpubError):
         super().__init__(f"target version {target}, current version {current}")
 
 
+class SeveralMatch(FhirpubError):
+    """A condition that must mean one resource means several (R4 http)."""
+
+
+class NoneMatches(FhirpubError):
+    """A condition means no resource of this tenant."""
+
+
 class NotAuthenticated(FhirpubError):
     """The request proves nobody. ``reason`` is for the log only (D-18)."""
 

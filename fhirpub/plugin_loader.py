@@ -18,17 +18,20 @@ from typing import Any, cast
 import pluggy
 
 from fhirpub.errors import PluginError
-from fhirpub.plugin_api import Part, ResourceType, hookspecs
+from fhirpub.plugin_api import Part, ResourceType, SearchParameter, hookspecs
 from fhirpub.plugin_api.hookspecs import API_VERSION
+from fhirpub.plugin_api.search import SEARCH_TYPES
 
 _GROUP = re.compile(r"fhirpub\.plugins(\.v(?P<version>[1-9][0-9]*))?")
 _HOOKS = [name for name in vars(hookspecs) if name.startswith("fhirpub_")]
 _TYPE = re.compile(r"[A-Z][A-Za-z]*")
 _ELEMENT = re.compile(r"[a-z][A-Za-z0-9]*")
 _PATH = re.compile(r"[a-z][A-Za-z0-9]*(\.[a-z][A-Za-z0-9]*)*")
+_PARAMETER = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _ELEMENT_OR_CHOICE = re.compile(r"[a-z][A-Za-z0-9]*(\[x\])?")
 _CODE = re.compile(r"[^\s]+( [^\s]+)*")
 _NEVER_UPDATED = frozenset({"resourceType", "id", "meta", "identifier"})
+_SEARCHED_ANYWAY = frozenset({"identifier", "status", "patient"})
 _RESERVED_NAMES = frozenset({"issues"})
 
 
@@ -82,10 +85,18 @@ def load(enabled: Sequence[str]) -> dict[str, ResourceType]:
 
     Raises PluginError with everything that is wrong, one problem a line.
     """
+    return dict(load_with_owners(enabled).types)
+
+
+def load_with_owners(enabled: Sequence[str]) -> Examination:
+    """Return what the enabled plugins add, without any problem.
+
+    Raises PluginError with everything that is wrong, one problem a line.
+    """
     found = examine(enabled)
     if found.problems:
         raise PluginError("\n".join(chain.from_iterable(found.problems.values())))
-    return dict(found.types)
+    return found
 
 
 def examine(enabled: Sequence[str]) -> Examination:
@@ -101,8 +112,8 @@ def examine(enabled: Sequence[str]) -> Examination:
         try:
             for declared in _declared_by(_source_of(name, points)):
                 found += _problems_of(declared, name, owners)
-                types.setdefault(declared.name, declared)
-                owners.setdefault(declared.name, name)
+                types.setdefault(str(declared.name), declared)
+                owners.setdefault(str(declared.name), name)
         except PluginError as problem:
             found += str(problem).splitlines()
         if found:
@@ -213,7 +224,7 @@ def _resource_types(answers: Sequence[Any], where: str) -> Sequence[ResourceType
 
 
 def _problems_of(declared: ResourceType, plugin: str, owners: Mapping[str, str]) -> Iterator[str]:
-    other = owners.get(declared.name)
+    other = owners.get(str(declared.name))
     if other is not None:
         yield f"plugin {plugin}: {declared.name} is already added by plugin {other}"
     for problem in _malformed(declared) or _contradictions(declared):
@@ -257,19 +268,68 @@ def _malformed(declared: ResourceType) -> list[str]:
             found += [f"{field} holds {each!r}, which cannot be a name" for each in strange]
         else:
             found.append(f"{field} must be a {kind.__name__}, not {type(value).__name__}")
+    return [*found, *_malformed_others(declared), *_malformed_parts(declared.parts)]
+
+
+def _malformed_others(declared: Any) -> Iterator[str]:
     for field in ("rules", "events"):
         if not callable(getattr(declared, field)):
-            found.append(f"{field} must be a function")
-    flow: Any = declared.state_flow
+            yield f"{field} must be a function"
+    yield from _malformed_search(declared)
+    flow, schemas = declared.state_flow, declared.schemas
     if not isinstance(flow, Mapping) or not all(isinstance(e, frozenset) for e in flow.values()):
-        found.append("state_flow must be a dict of a frozenset for each status")
-    schemas: Any = declared.schemas
+        yield "state_flow must be a dict of a frozenset for each status"
     if not isinstance(schemas, Mapping):
-        found.append(f"schemas must be a dict by type name, not {type(schemas).__name__}")
-    parts: Any = declared.parts
+        yield f"schemas must be a dict by type name, not {type(schemas).__name__}"
+    elif not all(_matches(_TYPE, each) for each in schemas):
+        yield "schemas must have the names of FHIR types as keys"
+    if not isinstance(declared.profile, str):
+        yield "profile must be a string"
+
+
+def _malformed_parts(parts: Any) -> Iterator[str]:
     if not isinstance(parts, tuple) or not all(isinstance(each, Part) for each in parts):
-        found.append("parts must be a tuple of Part")
+        yield "parts must be a tuple of Part"
+        return
+    for part in parts:
+        for field in ("name", "type", "referred_by"):
+            if not isinstance(getattr(part, field), str):
+                yield f"part {part.name}: {field} must be a string"
+        if not callable(part.rules):
+            yield f"part {part.name}: rules must be a function"
+
+
+def _malformed_search(declared: ResourceType) -> list[str]:
+    search: Any = declared.search
+    if not isinstance(search, tuple) or not all(isinstance(e, SearchParameter) for e in search):
+        return ["search must be a tuple of SearchParameter"]
+    found = []
+    for each in declared.search:
+        said = f"search parameter {each.name!r}"
+        if not _matches(_PARAMETER, each.name):
+            found.append(f"{said}: the name must be that of a search parameter of FHIR")
+        if each.type not in SEARCH_TYPES:
+            found.append(f"{said}: the type must be one of {', '.join(SEARCH_TYPES)}")
+        paths: Any = each.paths
+        if not isinstance(paths, tuple) or not paths:
+            found.append(f"{said}: paths must be a tuple of element paths, at least one")
+        else:
+            strange = [one for one in paths if not _matches(_PATH, one)]
+            found += [f"{said}: {one!r} cannot be the path of an element" for one in strange]
     return found
+
+
+def _search_problems(declared: ResourceType) -> list[str]:
+    found = []
+    types: dict[tuple[str, ...], str] = {}
+    names = [each.name for each in declared.search]
+    for each in declared.search:
+        if each.name in _SEARCHED_ANYWAY:
+            found.append(f"search parameter {each.name}: every type has it, do not declare it")
+        if types.setdefault(each.paths, each.type) != each.type:
+            found.append(f"search parameter {each.name}: the same elements have another type")
+    twice = sorted({each for each in names if names.count(each) > 1})
+    return [*found, *(f"search parameter {each} is declared twice" for each in twice)]
 
 
 def _contradictions(declared: ResourceType) -> list[str]:
@@ -285,7 +345,7 @@ def _contradictions(declared: ResourceType) -> list[str]:
         found.append("attachments_required is set, but there are no attachments")
     twice = sorted(set(declared.attachments) & set(declared.summary))
     found += [f"{each} is an attachment and cannot be in the summary" for each in twice]
-    return [*found, *_part_problems(declared)]
+    return [*found, *_part_problems(declared), *_search_problems(declared)]
 
 
 def _part_problems(declared: ResourceType) -> list[str]:

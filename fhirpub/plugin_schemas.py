@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 
 from fhirpub.errors import ConfigurationError, PluginError
 from fhirpub.fhir.schema import Schemas, schema_problems
@@ -16,8 +17,10 @@ _TIMES = frozenset({"dateTime", "instant"})
 _CONCEPTS = frozenset({"CodeableConcept", "Coding"})
 
 
-def compiled(types: Mapping[str, ResourceType]) -> Schemas:
+def compiled(types: Mapping[str, ResourceType], owners: Mapping[str, str]) -> Schemas:
     """Return the schemas of the types, ours and those that they bring.
+
+    ``owners`` are the plugins that add the types, by type name.
 
     Raises PluginError with everything that is wrong, one problem a line.
     """
@@ -25,12 +28,22 @@ def compiled(types: Mapping[str, ResourceType]) -> Schemas:
     try:
         schemas = Schemas(brought)
     except ConfigurationError as problem:
-        found = [line for each in types.values() for line in schema_and_element_problems(each)]
+        found = _told(types, owners, schema_and_element_problems)
         raise PluginError("\n".join(found) or str(problem)) from None
-    found = [line for each in types.values() for line in _against(schemas, each)]
+    found = _told(types, owners, partial(_against, schemas))
     if found:
         raise PluginError("\n".join(found))
     return schemas
+
+
+def _told(
+    types: Mapping[str, ResourceType],
+    owners: Mapping[str, str],
+    judge: Callable[[ResourceType], list[str]],
+) -> list[str]:
+    return [
+        f"plugin {owners[name]}: {line}" for name, each in types.items() for line in judge(each)
+    ]
 
 
 def schema_and_element_problems(declared: ResourceType) -> list[str]:
@@ -59,6 +72,9 @@ def _named(declared: ResourceType) -> Iterator[tuple[str, str, frozenset[str]]]:
     for part in declared.parts:
         if part.referred_by:
             yield f"part {part.name}: referred_by", part.referred_by, _REFERENCE
+    for each in declared.search:
+        types = _REFERENCE if each.type == "reference" else _ANY
+        yield from ((f"search parameter {each.name}", path, types) for path in each.paths)
     for field, names, types in (
         ("updatable", sorted(declared.updatable), _ANY),
         ("attachments", declared.attachments, _ATTACHMENT),

@@ -35,6 +35,7 @@ class Document:
 
     sha256: str
     content_type: str
+    title: str
     data: bytes
     at: str
 
@@ -59,9 +60,13 @@ def detach(
             data = b""
         sha256 = hashlib.sha256(data).hexdigest()
         attachment["data"] = _MARKER.format(sha256=sha256, size=len(data))
-        kind = attachment.get("contentType")
-        documents.append(Document(sha256, kind if isinstance(kind, str) else "", data, at))
+        kind, title = (_text(attachment.get(name)) for name in ("contentType", "title"))
+        documents.append(Document(sha256, kind, title, data, at))
     return tuple(documents), tuple(issues)
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
 
 
 def is_marker(value: Any) -> bool:

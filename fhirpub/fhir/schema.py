@@ -35,6 +35,7 @@ _LARGEST_STRING = 1_048_576
 _MOST_NAMES = 10
 _NAME = re.compile("[A-Za-z]+")
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+_DEFINED = "#/$defs/"
 _STOCK = jsonschema.Draft202012Validator
 
 Errors = Iterator[ValidationError]
@@ -62,6 +63,7 @@ class Schemas:
             type_name: _Explaining(known[key], registry=registry)
             for type_name, key in types_of(known).items()
         }
+        self._known = known
         self._documents = {name: known[key] for name, key in types_of(known).items()}
         self._stems = dict(forms_of_choices(list(known.values())))
         self.fhirpath = lru_cache(maxsize=4096)(self._fhirpath)
@@ -70,6 +72,23 @@ class Schemas:
     def document(self, type_name: str) -> Mapping[str, Any]:
         """Return the schema document of a type that is known."""
         return self._documents[type_name]
+
+    def type_at(self, type_name: str, path: str) -> tuple[str, str]:
+        """Return the type of the element at a dotted path of JSON's names, and its values' name.
+
+        Both are empty if there is no such element. The second differs from the first for a
+        ``code`` that is bound to a value set, such as ``diagnostic-report-status``.
+        """
+        document = node = self._documents[type_name]
+        name = ""
+        for step in path.split("."):
+            element = node.get("properties", {}).get(step)
+            if not isinstance(element, dict):
+                return "", ""
+            holder, _, name = element.get("items", element).get("$ref", "").partition(_DEFINED)
+            document = self._known[holder] if holder else document
+            node = document.get("$defs", {}).get(name, {})
+        return str(node.get("title", name)), name
 
     def knows(self, type_name: str) -> bool:
         """Return whether there is a schema for the type."""

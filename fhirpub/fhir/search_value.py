@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 _PIECE = re.compile(r"(?:[^\\,]|\\.)+", re.DOTALL)
 _BAR = re.compile(r"((?:[^\\|]|\\.)*)\|(.*)", re.DOTALL)
+_TYPED = re.compile(r"((?:[^\\|]|\\.)*)\|((?:[^\\|]|\\.)*)\|((?:[^\\|]|\\.)*)", re.DOTALL)
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _LONE_BACKSLASH = re.compile(r"(?:[^\\]|\\[,|$\\])*\\(?![,|$\\])", re.DOTALL)
 
@@ -33,12 +34,21 @@ def token_of(text: str) -> Token | None:
     """Read one token: ``value``, ``system|value``, ``system|`` or ``|value``; else None."""
     match = _BAR.fullmatch(text)
     if match is None:
-        return Token(None, _plain(text)) if text else None
-    system, value = _plain(match[1]), _plain(match[2])
+        return Token(None, plain(text)) if text else None
+    system, value = plain(match[1]), plain(match[2])
     if not system and not value:
         return None
     return Token(system, value or None)
 
 
-def _plain(text: str) -> str:
+def typed_of(text: str) -> tuple[str, str, str] | None:
+    """Read ``system|code|value`` of ``:of-type``, all three of which are needed; else None."""
+    match = _TYPED.fullmatch(text)
+    if match is None or not all(match.groups()):
+        return None
+    return plain(match[1]), plain(match[2]), plain(match[3])
+
+
+def plain(text: str) -> str:
+    """Return a text without its escapes."""
     return _ESCAPE.sub(r"\1", text)

@@ -60,6 +60,11 @@ class Terminology:
         """Return whether the code is known to be in the value set."""
         return code in self.value_sets.get(url, {}).get(system, ())
 
+    def system_of(self, url: str) -> str:
+        """Return the code system of all codes of a value set, empty if there is not just one."""
+        systems = [*self.value_sets.get(url, ())]
+        return systems[0] if len(systems) == 1 else ""
+
     def coding_issues(self, coding: Mapping[str, Any], expression: str) -> list[Issue]:
         """Return what there is to say about a Coding; never an error (D-41)."""
         system, code = coding.get("system"), coding.get("code")

@@ -8,19 +8,38 @@ import fhirpub
 from fhirpub.fhir.strict_json import JsonObject, dumps
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.patch_forms import FORMS
+from fhirpub.interactions.search_parameters import Known
 from fhirpub.plugin_api import ResourceType
 
 ID = "fhirpub"
 _BASE_PROFILE = "http://hl7.org/fhir/StructureDefinition"
-_SEARCHABLE = (
-    (
-        "identifier",
-        "token",
-        "http://hl7.org/fhir/SearchParameter/clinical-identifier",
-        "The business identifier: system|value, value, or system|",
-    ),
-    ("_id", "token", "http://hl7.org/fhir/SearchParameter/Resource-id", "The logical id"),
+_DEFINITIONS = "http://hl7.org/fhir/SearchParameter"
+_OF_EVERY_TYPE = (
+    {
+        "name": "_id",
+        "definition": f"{_DEFINITIONS}/Resource-id",
+        "type": "token",
+        "documentation": "The logical id; :not and :missing",
+    },
+    {
+        "name": "_lastUpdated",
+        "definition": f"{_DEFINITIONS}/Resource-lastUpdated",
+        "type": "date",
+        "documentation": "When the version was made; all prefixes",
+    },
+    {
+        "name": "identifier",
+        "definition": f"{_DEFINITIONS}/clinical-identifier",
+        "type": "token",
+        "documentation": "The business identifier: system|value, value, or system|; "
+        ":not, :missing and :of-type",
+    },
 )
+_DOCUMENTATION = {
+    "token": "system|code, code, system| or |code; :not and :missing",
+    "date": "All prefixes; :missing",
+    "reference": "An id, Type/id or a URL; :missing and :[type]",
+}
 
 
 def statement(context: Context) -> tuple[str, bytes]:
@@ -96,7 +115,16 @@ def _statement(context: Context) -> JsonObject:
 
 def _resource(resource_type: ResourceType, context: Context) -> JsonObject:
     definitions = f"{context.fhir_url}/OperationDefinition/{resource_type.name}"
-    interactions = ("read", "vread", "patch", "history-instance", "create", "search-type")
+    searched = context.searched[resource_type.name]
+    interactions = (
+        "read",
+        "vread",
+        "patch",
+        "history-instance",
+        "history-type",
+        "create",
+        "search-type",
+    )
     return {
         "type": resource_type.name,
         "profile": resource_type.canonical,
@@ -104,19 +132,24 @@ def _resource(resource_type: ResourceType, context: Context) -> JsonObject:
         "versioning": "versioned",
         "readHistory": True,
         "updateCreate": False,
-        "conditionalCreate": False,
+        "conditionalCreate": True,
         "conditionalRead": "full-support",
         "conditionalUpdate": False,
         "conditionalDelete": "not-supported",
-        "searchParam": [
-            {"name": name, "definition": url, "type": kind, "documentation": text}
-            for name, kind, url, text in _SEARCHABLE
-        ],
+        "searchInclude": [f"{resource_type.name}:{each}" for each in searched.included()],
+        "searchParam": [*_OF_EVERY_TYPE, *map(_parameter, searched.parameters.values())],
         "operation": [
             {"name": code, "definition": f"{definitions}-{code}"}
             for code in ("register", "validate")
         ],
     }
+
+
+def _parameter(known: Known) -> JsonObject:
+    declared = known.parameter
+    said = {"name": declared.name, "definition": declared.definition, "type": declared.type}
+    named = {name: value for name, value in said.items() if value}
+    return named | {"documentation": _DOCUMENTATION[declared.type]}
 
 
 def _readable(type_name: str) -> JsonObject:

@@ -12,6 +12,7 @@ from fhirpub.config import Config
 from fhirpub.fhir.schema import Schemas
 from fhirpub.fhir.terminology import Terminology
 from fhirpub.fhir.times import instant
+from fhirpub.interactions.search_parameters import Searched
 from fhirpub.plugin_api import ResourceType, RuleContext
 from fhirpub.storage.contract import Resources
 
@@ -25,6 +26,8 @@ class Context:
     config: Config
     resources: Resources
     types: Mapping[str, ResourceType]
+    searched: Mapping[str, Searched]
+    """How each of the types is searched."""
     schemas: Schemas
     terminology: Terminology
     clock: Clock
@@ -35,7 +38,7 @@ class Context:
     @property
     def fhir_url(self) -> str:
         """The FHIR base, without a slash at its end."""
-        return f"{self.config.base_url}/fhir/r4"
+        return fhir_url(self.config)
 
     def rules_for(self, tenant_id: str) -> RuleContext:
         """Return what the rules of a plugin may look at."""
@@ -46,6 +49,11 @@ class Context:
             allow_gender_unknown=self.config.fhir.allow_gender_unknown,
             organization_namespaces=tuple(self.config.fhir.organization_namespaces),
         )
+
+
+def fhir_url(config: Config) -> str:
+    """Return the FHIR base, without a slash at its end."""
+    return f"{config.base_url}/fhir/r4"
 
 
 @lru_cache(maxsize=2)

@@ -1,72 +1,191 @@
-"""History of one resource: every version, newest first (R4 http, history; D-7)."""
+"""History of one resource or of all of a type: versions, newest first (R4 http, history; D-7)."""
 
 from __future__ import annotations
 
-from fhirpub.errors import InvalidSearch
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import tzinfo
+
+from fhirpub.errors import InvalidSearch, Issue
+from fhirpub.fhir.date_value import Stretch, stretch_of
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.fhir.times import instant
 from fhirpub.interactions.context import Context
+from fhirpub.interactions.links import CURSOR, link_to, seal, unseal
 from fhirpub.interactions.read import read
 from fhirpub.interactions.records import Listing, shown
 from fhirpub.plugin_api import ResourceType
-from fhirpub.storage.contract import Version
+from fhirpub.storage.contract import SearchQuery, Version
+from fhirpub.storage.criteria import LAST_UPDATED, Criterion, TimeMatch, sort_key
 from fhirpub.tenant import Tenant
 
 BELOW = "_below"
 """Our own paging parameter: only versions lower than this one."""
+_BOTH = ("_count", "_since", "_at")
+PARAMETERS = (*_BOTH, BELOW, CURSOR)
+_TYPES = "history:"
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The parameters as they were understood. ``given`` are those that the caller wrote."""
+
+    given: tuple[tuple[str, str], ...]
+    limit: int
+    since: int | None
+    at: Stretch | None
+    below: int | None
+    cursor: str
 
 
 async def history(
     resource_id: str,
+    parameters: Mapping[str, str],
     *,
-    count: str,
-    below: str,
     resource_type: ResourceType,
     tenant: Tenant,
     context: Context,
 ) -> Listing:
     """Return a history Bundle, to be made; documents are shown by their address (D-93).
 
-    ``count`` and ``below`` are as in the URL, empty if absent. Raises NoSuchResource,
+    ``parameters`` are those of ``PARAMETERS``, empty if absent. Raises NoSuchResource,
     InvalidSearch.
     """
     latest = await read(resource_type.name, resource_id, tenant=tenant, context=context)
-    limit = _whole(count, "_count", default=context.config.fhir.page_size)
-    limit = min(limit, context.config.fhir.page_size_max)
-    highest = _whole(below, BELOW, default=latest.version + 1)
-    versions = await context.resources.history(
-        tenant.id, resource_id, below=highest, limit=limit + 1
-    )
-    address = f"{context.fhir_url}/{resource_type.name}/{resource_id}"
-    links = [{"relation": "self", "url": _link(address, count, below)}]
-    if limit and len(versions) > limit:
-        following = _link(address, count, str(versions[limit - 1].version))
+    asked = _read(parameters, (*_BOTH, BELOW), context)
+    versions = await _matching(asked, latest, tenant=tenant, context=context)
+    page = versions[: asked.limit]
+    address = f"{context.fhir_url}/{resource_type.name}/{resource_id}/_history"
+    links = [{"relation": "self", "url": link_to(address, asked.given)}]
+    if asked.limit and len(versions) > asked.limit:
+        kept = [each for each in asked.given if each[0] != BELOW]
+        following = link_to(address, [*kept, (BELOW, str(page[-1].version))])
         links.append({"relation": "next", "url": following})
-    bundle: JsonObject = {
-        "resourceType": "Bundle",
-        "type": "history",
-        "total": latest.version,
-        "link": links,
-    }
-    page = versions[:limit]
+    # How many there are of a time would have to be counted.
+    total = latest.version if asked.since is None and asked.at is None else None
+    return _listing(page, links, total, context)
+
+
+async def history_of_type(
+    parameters: Mapping[str, str],
+    *,
+    resource_type: ResourceType,
+    tenant: Tenant,
+    context: Context,
+) -> Listing:
+    """Return a history Bundle of all resources of a type, to be made; raises InvalidSearch."""
+    asked = _read(parameters, (*_BOTH, CURSOR), context)
+    if asked.at is not None:
+        raise InvalidSearch.because("goes with the history of one resource", expression="_at")
+    kind = _TYPES + resource_type.name
+    kept = [each for each in asked.given if each[0] != CURSOR]
+    after = unseal(asked.cursor, tenant, kind, kept) if asked.cursor else None
+    if asked.cursor and after is None:
+        raise InvalidSearch.because("is not a link of this history", expression=CURSOR)
+    since = () if asked.since is None else (TimeMatch(from_=asked.since),)
+    query = SearchQuery(
+        type=resource_type.name,
+        criteria=(Criterion(LAST_UPDATED, since),) if since else (),
+        after=after,
+        limit=asked.limit,
+        every_version=True,
+    )
+    page = await context.resources.search(tenant.id, query)
+    address = f"{context.fhir_url}/{resource_type.name}/_history"
+    links = [{"relation": "self", "url": link_to(address, asked.given)}]
+    if page.more:
+        cursor = seal(sort_key(query.order, page.versions[-1]), tenant, kind, kept)
+        links.append({"relation": "next", "url": link_to(address, [*kept, (CURSOR, cursor)])})
+    return _listing(page.versions, links, page.total, context)
+
+
+def _read(parameters: Mapping[str, str], names: Sequence[str], context: Context) -> _Asked:
+    """Read the parameters; raises InvalidSearch with everything that is wrong with them."""
+    issues: list[Issue] = []
+    count = _whole(parameters, "_count", issues)
+    since = _stretch(parameters, "_since", issues, context.default_zone)
+    at = _stretch(parameters, "_at", issues, context.default_zone)
+    below = _whole(parameters, BELOW, issues)
+    if issues:
+        raise InvalidSearch(issues)
+    limit = context.config.fhir.page_size if count is None else count
+    return _Asked(
+        given=tuple((name, parameters[name]) for name in names if parameters[name]),
+        limit=min(limit, context.config.fhir.page_size_max),
+        since=None if since is None else since[0],
+        at=at,
+        below=below,
+        cursor=parameters[CURSOR],
+    )
+
+
+async def _matching(
+    asked: _Asked, latest: Version, *, tenant: Tenant, context: Context
+) -> Sequence[Version]:
+    """Return the versions of a page, and one more if there is one."""
+    resources, resource_id = context.resources, latest.id
+    below = latest.version + 1 if asked.below is None else asked.below
+    above = await resources.version(tenant.id, resource_id, below)
+    until = above.updated if above is not None else None
+    found: list[Version] = []
+    while len(found) <= asked.limit:
+        versions = await resources.history(
+            tenant.id, resource_id, below=below, limit=asked.limit + 1
+        )
+        found += _of_time(versions, asked, until)
+        if len(versions) <= asked.limit or _is_before(versions[-1], asked):
+            break
+        below, until = versions[-1].version, versions[-1].updated
+    return found
+
+
+def _of_time(versions: Sequence[Version], asked: _Asked, until: int | None) -> Iterator[Version]:
+    """Return those that were made since a moment, and were current at some point of a time.
+
+    ``until`` is when the first of them, which is the newest, was followed by another.
+    """
+    for each in versions:
+        current = asked.at is None or (
+            each.updated < asked.at[1] and (until is None or until > asked.at[0])
+        )
+        if current and (asked.since is None or each.updated >= asked.since):
+            yield each
+        until = each.updated
+
+
+def _is_before(version: Version, asked: _Asked) -> bool:
+    """Tell whether nothing older than a version can match."""
+    earliest = [each for each in (asked.since, asked.at[0] if asked.at else None) if each]
+    return any(version.updated <= each for each in earliest)
+
+
+def _listing(
+    versions: Sequence[Version],
+    links: Sequence[JsonObject],
+    total: int | None,
+    context: Context,
+) -> Listing:
+    bundle: JsonObject = {"resourceType": "Bundle", "type": "history"}
+    if total is not None:
+        bundle["total"] = total
+    bundle["link"] = links
 
     def made() -> JsonObject:
-        entries = [_entry(each, resource_type, address, context) for each in page]
+        entries = [_entry(each, context) for each in versions]
         return bundle | {"entry": entries} if entries else bundle
 
-    return Listing(sum(len(each.body) for each in page), made)
+    return Listing(sum(len(each.body) for each in versions), made)
 
 
-def _entry(
-    version: Version, resource_type: ResourceType, address: str, context: Context
-) -> JsonObject:
+def _entry(version: Version, context: Context) -> JsonObject:
     first = version.version == 1
+    address = f"{version.type}/{version.id}"
     return {
-        "fullUrl": address,
+        "fullUrl": f"{context.fhir_url}/{address}",
         "resource": shown(version, context=context),
         "request": {
             "method": "POST" if first else "PATCH",
-            "url": resource_type.name if first else f"{resource_type.name}/{version.id}",
+            "url": version.type if first else address,
         },
         "response": {
             "status": "201" if first else "204",
@@ -76,14 +195,22 @@ def _entry(
     }
 
 
-def _whole(text: str, name: str, *, default: int) -> int:
+def _whole(parameters: Mapping[str, str], name: str, issues: list[Issue]) -> int | None:
+    text = parameters[name]
     if not text:
-        return default
+        return None
     if text.isascii() and text.isdecimal() and len(text) < 10:
         return int(text)
-    raise InvalidSearch.because("must be a whole number of at least 0", expression=name)
+    issues.append(Issue("error", "invalid", "must be a whole number of at least 0", name))
+    return None
 
 
-def _link(address: str, count: str, below: str) -> str:
-    query = "&".join(f"{n}={v}" for n, v in (("_count", count), (BELOW, below)) if v)
-    return f"{address}/_history?{query}" if query else f"{address}/_history"
+def _stretch(
+    parameters: Mapping[str, str], name: str, issues: list[Issue], zone: tzinfo
+) -> Stretch | None:
+    text = parameters[name]
+    # A plus that nobody escaped has become a blank on its way through a URL.
+    found = stretch_of(text.replace(" ", "+"), default_zone=zone) if text else None
+    if text and found is None:
+        issues.append(Issue("error", "invalid", "must be a date or time of FHIR", name))
+    return found

@@ -18,6 +18,7 @@ _SUBSETTED = {
     "system": "http://terminology.hl7.org/CodeSystem/v3-ObservationValue",
     "code": "SUBSETTED",
 }
+_LONGEST_TITLE = 255
 _OURS = ("versionId", "lastUpdated")
 _HEAD = frozenset({"resourceType", "id", "_id", "meta"})
 
@@ -43,7 +44,10 @@ def subsetted(meta: Mapping[str, Any]) -> JsonObject:
 def blobs_of(documents: Iterable[Document]) -> tuple[Blob, ...]:
     """Return the documents as they are kept, each once."""
     unique = {each.sha256: each for each in documents}
-    return tuple(Blob(each.sha256, each.content_type, each.data) for each in unique.values())
+    return tuple(
+        Blob(each.sha256, each.content_type, each.data, each.title[:_LONGEST_TITLE])
+        for each in unique.values()
+    )
 
 
 def events_of(change: Change, resource_type: ResourceType) -> bytes:

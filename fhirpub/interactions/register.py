@@ -127,6 +127,7 @@ def candidate_of(submission: Submission, tenant: Tenant, context: Context) -> Ca
         response=dumps(_response(submission, stored)),
         parts=dumps(parts),
         events=events_of(change, resource_type),
+        search=context.searched[resource_type.name].values(stored, parts),
     )
     rules.resource_within_limits(len(version.body) + len(version.parts), context)
     return Candidate(version, blobs_of(submission.documents))

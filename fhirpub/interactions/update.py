@@ -95,7 +95,8 @@ def prepare(
     )
     found += _narrative(before, resource_type)
     rules.refuse(found, context)
-    return Update(_next(latest, before, after, resource_type, context), blobs_of(documents))
+    next_one = _next(latest, before, after, resource_type, context, tenant)
+    return Update(next_one, blobs_of(documents))
 
 
 async def update(
@@ -147,6 +148,7 @@ def _next(
     after: JsonObject,
     resource_type: ResourceType,
     context: Context,
+    tenant: Tenant,
 ) -> Version:
     number, now = latest.version + 1, max(context.clock(), latest.updated + 1)
     if after.get("text", {}).get("status") in ("generated", "extensions"):
@@ -168,4 +170,5 @@ def _next(
         body=body,
         documents=documents_in(body),
         events=events_of(change, resource_type),
+        search=context.searched[resource_type.name].next_values(stored, latest.search, tenant),
     )

@@ -16,6 +16,7 @@ from fhirpub.plugin_api.resource_type import (
     RuleContext,
     Rules,
 )
+from fhirpub.plugin_api.search import SearchParameter
 
 __all__ = [
     "Change",
@@ -28,6 +29,7 @@ __all__ = [
     "ResourceType",
     "RuleContext",
     "Rules",
+    "SearchParameter",
     "hookimpl",
     "items_of",
     "organization",

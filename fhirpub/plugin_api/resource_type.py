@@ -11,6 +11,7 @@ from fhirpub.fhir.elements import places_in, telling_objects
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.fhir.terminology import Terminology
 from fhirpub.plugin_api.event import Change, Event
+from fhirpub.plugin_api.search import SearchParameter
 
 
 class Entry:
@@ -123,6 +124,8 @@ class ResourceType:
 
     ``effective[x]`` stands for every form of a choice.
     """
+    search: tuple[SearchParameter, ...] = ()
+    """What it can be searched by beside identifier, status, patient, _id and _lastUpdated."""
     profile: str = ""
     """Canonical in the CapabilityStatement; empty: the base profile of the type (D-9)."""
     rules: Rules = no_rules

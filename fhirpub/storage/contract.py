@@ -18,6 +18,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from fhirpub.storage.criteria import NEWEST_FIRST, Criterion, Order, SortKey, TokenMatch
 from fhirpub.tenant import Tenant
 
 
@@ -29,7 +30,8 @@ class Version:
     references to blobs (``fhir/document.py``). ``documents`` lists the blobs, by SHA-256 in hex.
     ``response`` is the first answer to a registration, replayed byte for byte (D-78), and
     ``parts`` the patient and organization that came with it; later versions have neither.
-    ``events`` are what the outside world must be told of this version.
+    ``events`` are what the outside world must be told of this version. ``search`` are the values
+    that it is found by, as ``criteria.encoded`` writes them.
     """
 
     id: str
@@ -45,23 +47,20 @@ class Version:
     response: bytes = b""
     parts: bytes = b""
     events: bytes = b"[]"
+    search: bytes = b"[]"
 
 
 @dataclass(frozen=True, slots=True)
 class Blob:
-    """A document's bytes. ``sha256`` is of ``data``, in lower-case hex, and is its name."""
+    """A document's bytes. ``sha256`` is of ``data``, in lower-case hex, and is its name.
+
+    ``title`` is what its sender calls it, or empty.
+    """
 
     sha256: str
     content_type: str
     data: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class IdentifierMatch:
-    """One form of the token search: None matches anything (D-128)."""
-
-    system: str | None
-    value: str | None
+    title: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,26 +68,35 @@ class SearchQuery:
     """What to look for. Alternatives stand together, what must hold at once stands apart.
 
     ``ids`` None: any; a set: one of these. Each member of ``identifiers`` is a set of
-    alternatives, of which one must match. ``after`` is the (updated, id) of the last entry of
-    the page before. ``limit`` 0 asks for the total alone.
+    alternatives, of which one must match. All ``criteria`` must hold of the newest version.
+    Resources come in ``order``, those of the same place by id. ``after`` is the sort key
+    (``criteria.sort_key``) of the last entry of the page before. ``limit`` 0 asks for the total
+    alone.
     """
 
     type: str
     ids: frozenset[str] | None = None
-    identifiers: tuple[tuple[IdentifierMatch, ...], ...] = ()
-    after: tuple[int, str] | None = None
+    identifiers: tuple[tuple[TokenMatch, ...], ...] = ()
+    criteria: tuple[Criterion, ...] = ()
+    order: tuple[Order, ...] = NEWEST_FIRST
+    after: SortKey | None = None
     limit: int = 20
+    total: bool = True
+    """Whether the matches of all pages are to be counted."""
+    every_version: bool = False
+    """Whether each version is a match by itself, and not the newest of its resource alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Latest versions in the order of ``updated`` (newest first), then ``id``.
+    """Latest versions in the order that was asked for.
 
-    ``total`` counts the matches of all pages. ``more`` says whether another page follows.
+    ``total`` counts the matches of all pages, None if that was not asked for. ``more`` says
+    whether another page follows.
     """
 
     versions: tuple[Version, ...]
-    total: int
+    total: int | None
     more: bool
 
 
@@ -139,8 +147,8 @@ class Resources(ABC):
 
         ``blobs`` are the documents that it names and that may not be kept yet: they are durable
         before the version can be read. Bytes that are kept already change nothing, but count as
-        fresh for :meth:`sweep_blobs`; the content type that came first stays. Those of a refused
-        version may or may not be kept.
+        fresh for :meth:`sweep_blobs`; content type and title that came first stay. Those of a
+        refused version may or may not be kept.
 
         False: the key (id, version) is taken, whoever took it. Of any number of racing calls
         for one key exactly one gets True. When True is returned the version, its response,
@@ -248,3 +256,17 @@ class Inventory(ABC):
 
         Ids in the order of their characters. Fewer than ``limit`` are the last.
         """
+
+    @abstractmethod
+    async def replace_search(
+        self, tenant: str, resource_id: str, version: int, search: bytes
+    ) -> None:
+        """Replace the values that a version is found by, in one step, and nothing else of it."""
+
+    @abstractmethod
+    async def search_rules(self) -> str:
+        """Return the rules that were said to be those of all values, empty if none ever were."""
+
+    @abstractmethod
+    async def put_search_rules(self, rules: str) -> None:
+        """Say by which rules all values have been taken."""

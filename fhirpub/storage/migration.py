@@ -89,6 +89,7 @@ async def migrate(
         await _mark_relayed([version for _tenant, version in page], source, target)
         after = (page[-1][1].id, page[-1][1].version)
         tell(progress)
+    await _say_search_rules(source, target)
     # Again: those who came meanwhile have brought reports, and a refusal must not be missed.
     progress.kept = await _copy_access(source, target) + await _copy_endpoints(source, target)
     await _copy_deliveries(source, target, progress)
@@ -111,12 +112,19 @@ async def _copy_version(tenant: str, version: Version, source: Store, target: St
                 + "; ".join(each.diagnostics for each in refusal.issues)
             ) from None
         known = await target.version(tenant, version.id, version.version)
-    if known != version:
+    if known is None or replace(known, search=version.search) != version:
         raise ConfigurationError(
             f"the target holds another {version.type}/{version.id} version {version.version}: "
             "it is not a copy of this store"
         )
     return False
+
+
+async def _say_search_rules(source: Store, target: Store) -> None:
+    """Say by which rules the target's values were taken; if there are two, by none."""
+    rules, there = await source.search_rules(), await target.search_rules()
+    if rules != there:
+        await target.put_search_rules("" if there else rules)
 
 
 async def _mark_relayed(versions: Sequence[Version], source: Store, target: Store) -> None:

@@ -275,6 +275,21 @@ class MongoStore(MongoWebhooks, Store):
     ) -> Sequence[tuple[str, Version]]:
         return await self._open.reads.walk(after, limit)
 
+    async def replace_search(
+        self, tenant: str, resource_id: str, version: int, search: bytes
+    ) -> None:
+        wanted = {"id": resource_id, "version": version, "tenant": tenant}
+        values = documents.found_by(search)
+        async with within(self._deadline):
+            await self._collection(schema.VERSION).update_one(wanted, {"$set": {"search": values}})
+
+    async def search_rules(self) -> str:
+        found = await self._list(schema.STORE, {"_id": schema.SEARCH_RULES})
+        return str(found[0]["rules"]) if found else ""
+
+    async def put_search_rules(self, rules: str) -> None:
+        await self._put(schema.STORE, {"_id": schema.SEARCH_RULES, "rules": rules})
+
     @property
     def _open(self) -> _Opened:
         if self._opened is None:

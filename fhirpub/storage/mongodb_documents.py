@@ -14,6 +14,7 @@ from pymongo import UpdateOne
 
 from fhirpub.errors import InvalidContent, TooLarge
 from fhirpub.storage.contract import Blob, Client, ClientSecret, SigningKey, Version
+from fhirpub.storage.criteria import SearchValue, decoded, encoded
 from fhirpub.storage.mongodb_schema import NO_EVENTS
 from fhirpub.tenant import Tenant
 
@@ -74,6 +75,7 @@ def _version_document(nonce: ObjectId, tenant: str, version: Version) -> dict[st
         "body": v.body,
         "response": v.response,
         "parts": v.parts,
+        "search": found_by(v.search),
     }
     if v.documents:  # absent otherwise: the index over it has entries for those that name some
         document["documents"] = v.documents
@@ -99,7 +101,23 @@ def version_of(document: Document) -> Version:
         response=d["response"],
         parts=d["parts"],
         events=d["events"],
+        search=encoded(map(_search_value, d.get("search", ()))),
     )
+
+
+def found_by(search: bytes) -> list[dict[str, str | int]]:
+    """Return values as they are stored: the index has each ``key``, a code or a time's end."""
+    return [
+        {"name": name, "key": first, "rest": second}
+        if isinstance(first, str)
+        else {"name": name, "key": second, "rest": first}
+        for name, first, second in decoded(search)
+    ]
+
+
+def _search_value(stored: Mapping[str, Any]) -> SearchValue:
+    key, rest = stored["key"], stored["rest"]
+    return (stored["name"], key, rest) if isinstance(key, str) else (stored["name"], rest, key)
 
 
 def blob_id(tenant: str, sha256: str) -> str:
@@ -114,6 +132,7 @@ def _blob_document(tenant: str, blob: Blob, *, now: int) -> dict[str, Any]:
         "tenant": tenant,
         "sha256": blob.sha256,
         "content_type": blob.content_type,
+        "title": blob.title,
         "loose": True,
         "added": now,
     }
@@ -131,7 +150,8 @@ def blob_refreshed(blob: Document) -> UpdateOne:
 
 def blob_of(document: Document) -> Blob:
     """Return the blob of a document."""
-    return Blob(document["sha256"], document["content_type"], document["data"])
+    d = document
+    return Blob(d["sha256"], d["content_type"], d["data"], d.get("title", ""))
 
 
 def tenant_document(tenant: Tenant) -> dict[str, Any]:

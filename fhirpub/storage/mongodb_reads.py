@@ -20,13 +20,8 @@ from fhirpub.storage.mongodb_documents import (
     version_of,
 )
 from fhirpub.storage.mongodb_outcomes import answer, within
-from fhirpub.storage.mongodb_schema import (
-    VERSION_KEY,
-    Pipeline,
-    Records,
-    by_keys,
-    page_and_total,
-)
+from fhirpub.storage.mongodb_schema import VERSION_KEY, Pipeline, Records, by_keys
+from fhirpub.storage.mongodb_search import page_and_total
 from fhirpub.storage.paging import FEW, page_without_search
 
 Cursor = AsyncIOMotorCursor[dict[str, Any]] | AsyncIOMotorCommandCursor[dict[str, Any]]
@@ -102,12 +97,14 @@ class Reads:
             return without
         pipeline, index = page_and_total(tenant, query)
         async with within(self._seconds):
-            found = await self._answer(lambda: self._of_one_moment.aggregate(pipeline, hint=index))
-            total = found.pop()["total"] if found and "total" in found[-1] else 0
+            hint = {} if index is None else {"hint": index}
+            found = await self._answer(lambda: self._of_one_moment.aggregate(pipeline, **hint))
+            counted = found.pop()["total"] if found and "total" in found[-1] else 0
             keys = [(each["id"], each["version"]) for each in found[: query.limit]]
             # Versions never change: what the page consists of is settled already.
             kept = await self._fetch_exact(keys)
         versions = tuple(version_of(kept[each]) for each in keys)
+        total = counted if query.total else None
         return Page(versions, total, more=len(found) > len(versions))
 
     async def blobs(self, tenant: str, names: Collection[str]) -> Mapping[str, Blob]:

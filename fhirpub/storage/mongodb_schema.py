@@ -1,4 +1,4 @@
-"""The collections and indexes of a MongoDB store, how they come to be, and how they are searched.
+"""The collections and indexes of a MongoDB store, and how they come to be.
 
 Shards by `id` (versions, hashed), `_id` (blobs) and `endpoint` (deliveries): every unique index
 begins with the field that its collection is sharded by, so that it holds on a cluster, and every
@@ -9,7 +9,7 @@ them for what is still to be told. All other collections are small.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from motor.motor_asyncio import AsyncIOMotorCollection, AsyncIOMotorDatabase
@@ -17,7 +17,6 @@ from pymongo import IndexModel
 from pymongo.errors import OperationFailure
 
 from fhirpub.errors import ConfigurationError
-from fhirpub.storage.contract import IdentifierMatch, SearchQuery
 
 NO_EVENTS = b"[]"
 
@@ -32,13 +31,13 @@ STORE, VERSION, BLOB, TENANT, CLIENT = "store", "version", "blob", "tenant", "cl
 ENDPOINT, DELIVERY, LEASE = "endpoint", "delivery", "lease"
 """Names of collections; `store` has the documents of which there is one."""
 COLLECTIONS = (STORE, VERSION, BLOB, TENANT, CLIENT, ENDPOINT, DELIVERY, LEASE)
-SCHEMA, KEYS, PROBE = "schema", "signing_keys", "probe"
+SCHEMA, KEYS, PROBE, SEARCH_RULES = "schema", "signing_keys", "probe", "search_rules"
 """Ids in the collection `store`."""
 
 VERSION_KEY, UNRELAYED = "version_key", "version_unrelayed"
 BY_SEQUENCE, BY_STATE, ENDED = "delivery_by_sequence", "delivery_by_state", "delivery_ended"
-_BY_VALUE, _BY_SYSTEM, _BY_TIME = "version_by_value", "version_by_system", "version_by_time"
-_BEST_FIRST = (VERSION_KEY, _BY_VALUE, _BY_SYSTEM, _BY_TIME)
+BY_VALUE, BY_SYSTEM, BY_TIME = "version_by_value", "version_by_system", "version_by_time"
+BY_SEARCH_VALUE = "version_by_search_value"
 
 
 def _index(name: str, *fields: str, **options: Any) -> dict[str, Any]:
@@ -47,13 +46,14 @@ def _index(name: str, *fields: str, **options: Any) -> dict[str, Any]:
     return {"name": name, "key": keys, **options}
 
 
-# The three by tenant hold all that a search and its total ask for.
+# The three by tenant and type alone hold all that a search and its total ask for.
 _INDEXES: dict[str, list[dict[str, Any]]] = {
     VERSION: [
         _index(VERSION_KEY, "id", "version", unique=True),
-        _index(_BY_VALUE, "tenant", "type", "value", "system", "version", "updated", "id"),
-        _index(_BY_SYSTEM, "tenant", "type", "system", "-updated", "id", "version"),
-        _index(_BY_TIME, "tenant", "type", "-updated", "id", "version"),
+        _index(BY_VALUE, "tenant", "type", "value", "system", "version", "updated", "id"),
+        _index(BY_SYSTEM, "tenant", "type", "system", "-updated", "id", "version"),
+        _index(BY_TIME, "tenant", "type", "-updated", "id", "version"),
+        _index(BY_SEARCH_VALUE, "tenant", "type", "search.name", "search.key"),
         _index(
             "version_documents",
             "documents",
@@ -71,23 +71,6 @@ _INDEXES: dict[str, list[dict[str, Any]]] = {
         _index(ENDED, "state", "ended", partialFilterExpression={"ended": {"$exists": True}}),
     ],
 }
-
-
-_LATER = {
-    "from": VERSION,
-    "let": {"id": "$id", "next": "$next"},
-    # The tenant is compared afterwards: it would let the planner consider all other indexes.
-    "pipeline": [
-        {
-            "$match": {
-                "$expr": {"$and": [{"$eq": ["$id", "$$id"]}, {"$eq": ["$version", "$$next"]}]}
-            }
-        },
-        {"$project": {"_id": 0, "tenant": 1}},
-    ],
-    "as": "later",
-}
-"""What finds the version that took over from a candidate."""
 
 
 async def prepare(database: Database) -> None:
@@ -176,87 +159,6 @@ def by_keys(keys: Iterable[tuple[str, int]]) -> Filter:
     for resource_id, version in keys:
         ids[version].append(resource_id)
     return {"$or": [{"version": each, "id": {"$in": of_it}} for each, of_it in ids.items()]}
-
-
-def page_and_total(tenant: str, query: SearchQuery) -> tuple[Pipeline, str]:
-    """Return a pipeline and the index that finds its candidates.
-
-    It gives the id and version of each entry of the page and of one entry more, in their
-    order, and then one document with the total, or none if that is 0.
-    """
-    index = _BY_TIME
-    conditions: list[Filter] = [{"tenant": tenant, "type": query.type}]
-    for group in query.identifiers:
-        needed = _identified(group)
-        conditions += needed.values()
-        index = min([index, *needed], key=_BEST_FIRST.index)
-    if query.ids is not None:
-        index = VERSION_KEY
-        conditions.append(_one_of("id", query.ids))
-    # Identifiers never change, so that each match has one version 1.
-    total: Pipeline = [{"$match": {"$and": [*conditions, {"version": 1}]}}, {"$count": "total"}]
-    if not query.limit:
-        return total, index
-    shown: dict[str, Any] = {"id": 1, "version": 1, "next": {"$add": ["$version", 1]}}
-    if query.after is not None:
-        conditions.append({"updated": {"$lte": query.after[0]}})
-        shown["follows"] = _follows(*query.after)
-    page: Pipeline = [
-        {"$match": {"$and": conditions}},
-        {"$sort": {"updated": -1, "id": 1}},
-        {"$project": {"_id": 0, **shown}},
-        *([{"$match": {"follows": True}}] if query.after is not None else ()),
-        {"$lookup": _LATER},
-        {"$match": {"later.tenant": {"$ne": tenant}}},
-        {"$limit": query.limit + 1},
-        {"$unionWith": {"coll": VERSION, "pipeline": total}},
-    ]
-    return page, index
-
-
-def _follows(updated: int, resource_id: str) -> dict[str, Any]:
-    """Return whether an entry stands behind another, as a value.
-
-    As a condition it would have every candidate fetched, for the sake of those of one moment.
-    """
-    return {"$or": [{"$lt": ["$updated", updated]}, {"$gt": ["$id", {"$literal": resource_id}]}]}
-
-
-def _identified(group: Sequence[IdentifierMatch]) -> dict[str, Filter]:
-    """Return what must hold for one of the alternatives to match, by the index that serves it."""
-    systems = [each.system for each in group if each.system is not None]
-    values = [each.value for each in group if each.value is not None]
-    needed: dict[str, Filter] = {}
-    if IdentifierMatch(None, None) in group:
-        return needed
-    if len(systems) == len(group):
-        needed[_BY_SYSTEM] = _one_of("system", systems)
-    if len(values) == len(group):
-        needed[_BY_VALUE] = _one_of("value", values)
-    if systems and values and len(group) > 1:
-        needed[_BY_TIME] = _mixed(group)
-    return needed
-
-
-def _mixed(group: Sequence[IdentifierMatch]) -> Filter:
-    """Return the condition for alternatives of several forms, or of several pairs."""
-    alone: dict[str, list[str]] = {"system": [], "value": []}
-    pairs: defaultdict[str, list[str]] = defaultdict(list)
-    for each in group:
-        if each.system is not None and each.value is not None:
-            pairs[each.system].append(each.value)
-        elif each.system is not None:
-            alone["system"].append(each.system)
-        elif each.value is not None:
-            alone["value"].append(each.value)
-    either = [_one_of(field, texts) for field, texts in alone.items() if texts]
-    either += [{"system": each, **_one_of("value", values)} for each, values in pairs.items()]
-    return {"$or": either}
-
-
-def _one_of(field: str, texts: Collection[str]) -> Filter:
-    """Return a condition; a single text is compared as such, so that the index keeps its order."""
-    return {field: next(iter(texts)) if len(texts) == 1 else {"$in": list(texts)}}
 
 
 def loose_blobs(tenant: str, *, before: int, limit: int) -> Pipeline:

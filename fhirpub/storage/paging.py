@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from functools import cmp_to_key
 
 from fhirpub.storage.contract import Page, SearchQuery, Version
+from fhirpub.storage.criteria import (
+    IDENTIFIER,
+    Criterion,
+    SortKey,
+    comes_after,
+    holds,
+    sort_key,
+)
 
 FEW = 4
 """So many resources are looked up by their ids, without a search."""
@@ -17,19 +26,28 @@ async def page_without_search(
 
     ``latest`` returns the newest version of each id.
     """
-    if not all(query.identifiers):  # a choice between no alternatives
-        return Page((), 0, more=False)
-    if query.ids is None or len(query.ids) > FEW or query.identifiers:
+    if not all(query.identifiers) or not all(
+        each.any_of or each.negated for each in query.criteria
+    ):
+        return Page((), 0, more=False)  # a choice between no alternatives
+    if query.ids is None or len(query.ids) > FEW or query.every_version:
         return None
-    found = await latest(query.ids)
-    return _page_of([each for each in found if each and each.type == query.type], query)
+    found = [each for each in await latest(query.ids) if each and each.type == query.type]
+    wanted = [*(Criterion(IDENTIFIER, each) for each in query.identifiers), *query.criteria]
+    return _page_of([each for each in found if all(holds(one, each) for one in wanted)], query)
 
 
 def _page_of(found: Sequence[Version], query: SearchQuery) -> Page:
     """Return the page of all matches of a query, each in its newest version."""
-    keyed = sorted((-each.updated, each.id, each) for each in found)
+    keyed = [(sort_key(query.order, each), each) for each in found]
     if query.after is not None:
-        start = (-query.after[0], query.after[1])
-        keyed = [each for each in keyed if each[:2] > start]
-    shown = tuple(each for *_key, each in keyed[: query.limit])
-    return Page(shown, len(found), more=bool(query.limit) and len(keyed) > query.limit)
+        after = query.after
+        keyed = [each for each in keyed if comes_after(each[0], after, query.order)]
+
+    def compared(one: tuple[SortKey, Version], other: tuple[SortKey, Version]) -> int:
+        return 1 if comes_after(one[0], other[0], query.order) else -1
+
+    keyed.sort(key=cmp_to_key(compared))
+    shown = tuple(each for _key, each in keyed[: query.limit])
+    total = len(found) if query.total else None
+    return Page(shown, total, more=bool(query.limit) and len(keyed) > query.limit)

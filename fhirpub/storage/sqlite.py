@@ -6,6 +6,7 @@ import asyncio
 import json
 import sqlite3
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from fhirpub.clock import Clock, now_ms
@@ -30,6 +31,13 @@ from fhirpub.storage.sqlite_file import (
     version_of,
 )
 from fhirpub.storage.sqlite_parameters import json_list
+from fhirpub.storage.sqlite_search import (
+    MOST_COUNTED,
+    Source,
+    index_entries,
+    search_statements,
+    sources_of,
+)
 from fhirpub.storage.sqlite_webhooks import SqliteWebhooks
 from fhirpub.storage.store import Store
 from fhirpub.tenant import Tenant
@@ -112,16 +120,10 @@ class SqliteStore(SqliteWebhooks, Store):
         without = await page_without_search(query, latest)
         if without is not None:
             return without
-        statements = sql.search_statements(tenant, query)
 
         def look(connection: sqlite3.Connection) -> Page:
-            found: list[Row] = []
             with transaction(connection, "BEGIN"):
-                if query.limit:
-                    found = connection.execute(statements.page, statements.parameters).fetchall()
-                ((total,),) = connection.execute(statements.total, statements.parameters)
-            versions = tuple(version_of(row) for row in found[: query.limit])
-            return Page(versions, total, more=len(found) > len(versions))
+                return _page(connection, tenant, query)
 
         return await self._open.read(look)
 
@@ -205,6 +207,67 @@ class SqliteStore(SqliteWebhooks, Store):
     ) -> Sequence[tuple[str, Version]]:
         rows = await self._many(sql.WALK, (*after, limit))
         return [(row[2], version_of(row)) for row in rows]
+
+    async def replace_search(
+        self, tenant: str, resource_id: str, version: int, search: bytes
+    ) -> None:
+        def work(connection: sqlite3.Connection) -> None:
+            key = (resource_id, tenant, version)
+            for row in connection.execute(sql.EXACT, key).fetchall():
+                before = version_of(row)
+                ((number,),) = connection.execute(
+                    sql.REPLACE_SEARCH, (resource_id, version, tenant, search.decode())
+                ).fetchall()
+                old = [(*each, number) for each in index_entries(tenant, before)]
+                connection.executemany(sql.FORGET_SEARCH_VALUE, old)
+                after = replace(before, search=search)
+                new = [(*each, number) for each in index_entries(tenant, after)]
+                connection.executemany(sql.add_search_values(1), new)
+
+        await self._open.write(work)
+
+    async def search_rules(self) -> str:
+        rows = await self._few(sql.SEARCH_RULES, ())
+        return str(rows[0][0]) if rows else ""
+
+    async def put_search_rules(self, rules: str) -> None:
+        await self._execute(sql.PUT_SEARCH_RULES, (rules,))
+
+
+def _page(connection: sqlite3.Connection, tenant: str, query: SearchQuery) -> Page:
+    found: list[Row] = []
+    total = None
+    source, candidates = best_source(connection, tenant, query)
+    statements = search_statements(tenant, query, source)
+    if query.limit:
+        page = statements
+        if source and source.newest and candidates == MOST_COUNTED:
+            # Most of them would be sorted in vain: going from the newest on meets some at once.
+            page = search_statements(tenant, query)
+        found = connection.execute(page.page, page.parameters).fetchall()
+    if query.total:
+        ((total,),) = connection.execute(statements.total, statements.parameters)
+    versions = tuple(version_of(row) for row in found[: query.limit])
+    return Page(versions, total, more=len(found) > len(versions))
+
+
+def best_source(
+    connection: sqlite3.Connection, tenant: str, query: SearchQuery
+) -> tuple[Source | None, int]:
+    """Return the source with the fewest candidates, and their number up to a limit.
+
+    SQLite itself has no statistics to choose by.
+    """
+
+    def candidates(source: Source) -> int:
+        ((count,),) = connection.execute(source.count, source.parameters)
+        return int(count)
+
+    counted = [(candidates(each), each) for each in sources_of(tenant, query)]
+    if not counted:
+        return None, 0
+    count, source = min(counted, key=lambda each: each[0])
+    return source, count
 
 
 def _tenant(row: Row) -> Tenant:

@@ -23,6 +23,7 @@ from fhirpub.errors import ConfigurationError, StoreUnavailable
 from fhirpub.storage import sqlite_schema as sql
 from fhirpub.storage.batching import GroupCommit
 from fhirpub.storage.contract import Blob, Version
+from fhirpub.storage.sqlite_search import index_entries
 
 R = TypeVar("R")
 Row = tuple[Any, ...]
@@ -35,6 +36,8 @@ _TABLES_SECONDS = 600.0
 """So long a start waits for another that brings a large file up to date."""
 _BLOBS_AT_ONCE = 128
 """A submission may bring thousands, a statement takes 32,766 parameters."""
+_VALUES_AT_ONCE = 1_024
+_VALUES_STEP = 8
 
 
 class File:
@@ -180,7 +183,7 @@ class OnFile:
 class Addition:
     """A version on its way in with its documents, already as rows."""
 
-    __slots__ = ("blobs", "data", "key", "row", "size")
+    __slots__ = ("blobs", "data", "found_by", "key", "row", "size")
 
     def __init__(
         self, tenant: str, version: Version, blobs: Collection[Blob], *, now: int
@@ -190,9 +193,13 @@ class Addition:
         size = len(v.events) + len(v.body) + len(v.response) + len(v.parts)
         identity = (v.id, v.version, tenant, v.type, v.system, v.value)
         state = (v.status, v.created, v.updated, " ".join(v.documents), size)
-        self.row = (*identity, *state, v.events, v.body, v.response, v.parts)
+        search = v.search.decode()
+        self.row = (*identity, *state, search, v.events, v.body, v.response, v.parts)
+        self.found_by = index_entries(tenant, version)
         self.blobs = {
-            (tenant, each.sha256): (tenant, each.sha256, each.content_type, len(each.data), now)
+            (tenant, each.sha256): (
+                *(tenant, each.sha256, each.content_type, len(each.data), now, each.title),
+            )
             for each in blobs
         }
         self.data = {(tenant, each.sha256): each.data for each in blobs}
@@ -211,10 +218,11 @@ def version_of(row: Row) -> Version:
         created=row[7],
         updated=row[8],
         documents=tuple(row[9].split()),
-        events=row[11],
-        body=row[12],
-        response=row[13],
-        parts=row[14],
+        search=row[11].encode(),
+        events=row[12],
+        body=row[13],
+        response=row[14],
+        parts=row[15],
     )
 
 
@@ -231,8 +239,19 @@ def _add(connection: sqlite3.Connection, additions: Sequence[Addition]) -> set[A
         return set()
     _keep_blobs(connection, additions)
     values = list(chain.from_iterable(each.row for each in first.values()))
-    keys = connection.execute(sql.add_versions(len(first)), values).fetchall()
-    return {first[key] for key in keys}
+    rows = connection.execute(sql.add_versions(len(first)), values).fetchall()
+    added = {first[row[:2]]: row[2] for row in rows}
+    _make_findable(connection, added)
+    return set(added)
+
+
+def _make_findable(connection: sqlite3.Connection, added: Mapping[Addition, int]) -> None:
+    rows = [(*entry, number) for each, number in added.items() for entry in each.found_by]
+    for start in range(0, len(rows), _VALUES_AT_ONCE):
+        part = rows[start : start + _VALUES_AT_ONCE]
+        # Repeating the last one changes nothing, and spares statements for every number of rows.
+        part += part[-1:] * (-len(part) % _VALUES_STEP)
+        connection.execute(sql.add_search_values(len(part)), list(chain.from_iterable(part)))
 
 
 def _keep_blobs(connection: sqlite3.Connection, additions: Sequence[Addition]) -> None:

@@ -4,16 +4,11 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from functools import cache
 
 from fhirpub.errors import ConfigurationError
 from fhirpub.storage import sqlite_webhook_schema as webhooks
-from fhirpub.storage.contract import IdentifierMatch, SearchQuery
-from fhirpub.storage.sqlite_parameters import json_list
 
 SCHEMA_VERSION = 2
 APPLICATION_ID = 0x66687062
@@ -22,6 +17,21 @@ APPLICATION_ID = 0x66687062
 LEAST_SQLITE = (3, 37, 0)
 SMALL_BYTES = 64 * 1024
 """What is read on the event loop's thread; more than that would hold up everybody else."""
+
+# Short rows, for there are several of each version: `field` is a number made of tenant, type and
+# name, `number` the version's rowid. They find candidates; the version itself decides.
+_SEARCH = (
+    """
+    CREATE TABLE search_value (
+        field INTEGER NOT NULL,
+        value ANY NOT NULL,
+        updated INTEGER NOT NULL,
+        number INTEGER NOT NULL,
+        PRIMARY KEY (field, value, updated DESC, number)
+    ) STRICT, WITHOUT ROWID
+    """,
+    "CREATE TABLE search_rules (number INTEGER PRIMARY KEY, rules TEXT NOT NULL) STRICT",
+)
 
 # The large columns stand last: SQLite reads a row only as far as it must. A resource's id is
 # derived from its tenant's secret, so that (id, version) is a key without the tenant.
@@ -39,6 +49,7 @@ _TABLES = (
         updated INTEGER NOT NULL,
         documents TEXT NOT NULL,
         size INTEGER NOT NULL,
+        search TEXT NOT NULL,
         events BLOB NOT NULL,
         body BLOB NOT NULL,
         response BLOB NOT NULL,
@@ -66,6 +77,7 @@ _TABLES = (
         tenant TEXT NOT NULL,
         sha256 TEXT NOT NULL,
         content_type TEXT NOT NULL,
+        title TEXT NOT NULL,
         size INTEGER NOT NULL,
         added INTEGER NOT NULL,
         named INTEGER NOT NULL,
@@ -118,17 +130,25 @@ _TABLES = (
     ) STRICT
     """,
     "CREATE TABLE probe (number INTEGER PRIMARY KEY, moment INTEGER NOT NULL) STRICT",
+    *_SEARCH,
     *webhooks.TABLES,
 )
+_ADD_SEARCH = "ALTER TABLE version ADD COLUMN search TEXT NOT NULL DEFAULT '[]'"
 
 _STEPS = {
     0: (*_TABLES, f"PRAGMA application_id = {APPLICATION_ID}"),
-    1: (*webhooks.TABLES, webhooks.FILL),
+    1: (
+        "ALTER TABLE blob ADD COLUMN title TEXT NOT NULL DEFAULT ''",
+        *(_ADD_SEARCH, *_SEARCH),
+        *(*webhooks.TABLES, webhooks.FILL),
+    ),
     SCHEMA_VERSION: (),
 }
 """What makes a file of this release of one without tables, and of each older one."""
 
-_FACTS = "id, version, tenant, type, system, value, status, created, updated, documents, size"
+_FACTS = (
+    "id, version, tenant, type, system, value, status, created, updated, documents, size, search"
+)
 _BYTES = ("events", "body", "response", "parts")
 VERSION_COLUMNS = f"{_FACTS}, {', '.join(_BYTES)}"
 _SMALL_COLUMNS = ", ".join(
@@ -153,9 +173,11 @@ WALK = (
     "WHERE (id, version) > (?, ?) ORDER BY id, version LIMIT ?"
 )
 _NAMED = "WHERE tenant = ? AND sha256 IN (SELECT value FROM json_each(?))"
-BLOBS = f"SELECT sha256, content_type, data FROM blob JOIN blob_bytes USING (number) {_NAMED}"
+BLOBS = (
+    f"SELECT sha256, content_type, data, title FROM blob JOIN blob_bytes USING (number) {_NAMED}"
+)
 BLOB_IF_SMALL = f"""
-    SELECT sha256, content_type, iif(size <= {SMALL_BYTES}, data, NULL)
+    SELECT sha256, content_type, iif(size <= {SMALL_BYTES}, data, NULL), title
     FROM blob JOIN blob_bytes USING (number) WHERE tenant = ? AND sha256 = ?
 """
 SWEEP = """
@@ -181,19 +203,17 @@ KEYS = f"SELECT {_KEY} FROM signing_key WHERE environment = ? ORDER BY created, 
 UNRETIRED = "SELECT kid FROM signing_key WHERE environment = ? AND retired IS NULL"
 RETIRE = "UPDATE signing_key SET retired = ? WHERE environment = ? AND retired IS NULL"
 
+REPLACE_SEARCH = (
+    "UPDATE version SET search = ?4 WHERE id = ?1 AND version = ?2 AND tenant = ?3 RETURNING rowid"
+)
+FORGET_SEARCH_VALUE = (
+    "DELETE FROM search_value WHERE field = ? AND value = ? AND updated = ? AND number = ?"
+)
+PUT_SEARCH_RULES = "INSERT OR REPLACE INTO search_rules (number, rules) VALUES (1, ?)"
+SEARCH_RULES = "SELECT rules FROM search_rules"
+
 PUT_PROBE = "INSERT OR REPLACE INTO probe (number, moment) VALUES (1, ?)"
 PROBE = "SELECT moment FROM probe"
-
-Parameters = dict[str, str | int]
-
-_BEST_FIRST = ("version_key", "version_by_value", "version_by_system", "version_by_time")
-_PAIRS = "SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(:{name})"
-_LATER = """
-    SELECT 1 FROM version AS n INDEXED BY version_key
-    WHERE n.id = v.id AND n.version = v.version + 1 AND n.tenant = v.tenant
-"""
-_ORDER = "ORDER BY updated DESC, id"
-_AFTER = "v.updated <= :updated AND (v.updated < :updated OR v.id > :id)"
 
 
 def make_tables(connection: sqlite3.Connection) -> None:
@@ -243,7 +263,7 @@ def add_versions(count: int) -> str:
     row = f"({', '.join('?' * len(VERSION_COLUMNS.split(',')))})"
     return (
         f"INSERT INTO version ({VERSION_COLUMNS}) VALUES {', '.join([row] * count)} "
-        "ON CONFLICT (id, version) DO NOTHING RETURNING id, version"
+        "ON CONFLICT (id, version) DO NOTHING RETURNING id, version, rowid"
     )
 
 
@@ -251,9 +271,9 @@ def add_versions(count: int) -> str:
 def add_blobs(count: int) -> str:
     """Return the statement that keeps so many blobs and returns their numbers, old or new."""
     return (
-        "INSERT INTO blob (tenant, sha256, content_type, size, added, named) "
+        "INSERT INTO blob (tenant, sha256, content_type, size, added, title, named) "
         "SELECT *, EXISTS (SELECT 1 FROM document WHERE tenant = column1 AND sha256 = column2) "
-        f"FROM (VALUES {', '.join(['(?, ?, ?, ?, ?)'] * count)}) WHERE true "
+        f"FROM (VALUES {', '.join(['(?, ?, ?, ?, ?, ?)'] * count)}) WHERE true "
         "ON CONFLICT (tenant, sha256) DO UPDATE SET added = max(added, excluded.added) "
         "RETURNING tenant, sha256, number"
     )
@@ -268,84 +288,10 @@ def add_bytes(count: int) -> str:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class SearchStatements:
-    """The statement for a page and one entry more, that for the total, and their parameters."""
-
-    page: str
-    total: str
-    parameters: Parameters
-
-
-def search_statements(tenant: str, query: SearchQuery) -> SearchStatements:
-    """Return what to ask for a search.
-
-    Each statement names the index that finds its candidates, since SQLite has no statistics
-    here to choose by; the conditions that the index does not cover sort out some of them.
-    """
-    conditions = ["v.tenant = :tenant", "v.type = :type"]
-    parameters: Parameters = {"tenant": tenant, "type": query.type}
-    index = "version_by_time"
-    for number, group in enumerate(query.identifiers):
-        needed = _identified(group, str(number), parameters)
-        conditions += needed.values()
-        index = min([index, *needed], key=_BEST_FIRST.index)
-    if query.ids is not None:
-        index = "version_key"
-        conditions.append(_one_of("id", query.ids, "ids", parameters))
-    found = f"FROM version AS v INDEXED BY {index} WHERE {' AND '.join(conditions)}"
-    total = f"SELECT count(*) {found} AND v.version = 1"
-    if query.after is not None:
-        found += f" AND {_AFTER}"
-        parameters |= {"updated": query.after[0], "id": query.after[1]}
-    keys = f"SELECT v.rowid {found} AND NOT EXISTS ({_LATER}) {_ORDER} LIMIT {query.limit + 1}"
-    page = f"SELECT {VERSION_COLUMNS} FROM version WHERE rowid IN ({keys}) {_ORDER}"
-    return SearchStatements(page, total, parameters)
-
-
-def _identified(
-    group: Sequence[IdentifierMatch], number: str, parameters: Parameters
-) -> dict[str, str]:
-    """Return what must hold for one of the alternatives to match, by the index that serves it."""
-    systems = [each.system for each in group if each.system is not None]
-    values = [each.value for each in group if each.value is not None]
-    needed: dict[str, str] = {}
-    if IdentifierMatch(None, None) in group:
-        return needed
-    if len(systems) == len(group):
-        name = f"systems{number}"
-        needed["version_by_system"] = _one_of("system", systems, name, parameters)
-    if len(values) == len(group):
-        name = f"values{number}"
-        needed["version_by_value"] = _one_of("value", values, name, parameters)
-    if systems and values and len(group) > 1:
-        needed["version_by_time"] = _mixed(group, number, parameters)
-    return needed
-
-
-def _mixed(group: Sequence[IdentifierMatch], number: str, parameters: Parameters) -> str:
-    """Return the condition for alternatives of several forms, or of several pairs."""
-    alone = [each.system for each in group if each.system is not None and each.value is None]
-    values = [each.value for each in group if each.system is None and each.value is not None]
-    pairs = [
-        [each.system, each.value]
-        for each in group
-        if each.system is not None and each.value is not None
-        if "\0" not in each.system + each.value
-    ]
-    parameters[f"pairs{number}"] = json.dumps(pairs, ensure_ascii=False)
-    either = (
-        _one_of("system", alone, f"lone_systems{number}", parameters),
-        _one_of("value", values, f"lone_values{number}", parameters),
-        f"(v.system, v.value) IN ({_PAIRS.format(name=f'pairs{number}')})",
+@cache
+def add_search_values(count: int) -> str:
+    """Return the statement that makes so many versions' values findable, each once."""
+    return (
+        "INSERT OR IGNORE INTO search_value (field, value, updated, number) "
+        f"VALUES {', '.join(['(?, ?, ?, ?)'] * count)}"
     )
-    return f"({' OR '.join(either)})"
-
-
-def _one_of(column: str, texts: Collection[str], name: str, parameters: Parameters) -> str:
-    """Return a condition; a single text is compared as such, so that the index keeps its order."""
-    if len(texts) == 1:
-        parameters[name] = next(iter(texts))
-        return f"v.{column} = :{name}"
-    parameters[name] = json_list(texts)
-    return f"v.{column} IN (SELECT value FROM json_each(:{name}))"

@@ -330,8 +330,9 @@ class ResourceTypeContract:
 
         declared = {each["type"]: each for each in statement["rest"][0]["resource"]}
         mine = declared[self.resource_type.name]
-        assert {"read", "vread", "patch", "create", "search-type", "history-instance"} == {
-            each["code"] for each in mine["interaction"]
+        assert {each["code"] for each in mine["interaction"]} == {
+            *("read", "vread", "patch", "create"),
+            *("search-type", "history-instance", "history-type"),
         }
         assert {part.type for part in self.resource_type.parts} <= set(declared)
 

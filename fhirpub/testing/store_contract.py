@@ -38,6 +38,8 @@ from collections.abc import (
 )
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import fields, replace
+from itertools import pairwise
+from random import Random
 from typing import Any
 
 import pytest
@@ -48,11 +50,27 @@ from fhirpub.storage.contract import (
     Blob,
     Client,
     ClientSecret,
-    IdentifierMatch,
     Page,
     SearchQuery,
     SigningKey,
     Version,
+)
+from fhirpub.storage.criteria import (
+    ANYTHING,
+    EARLIEST,
+    ID,
+    IDENTIFIER,
+    LAST_UPDATED,
+    LATEST,
+    Criterion,
+    Order,
+    SearchValue,
+    TimeMatch,
+    TokenMatch,
+    comes_after,
+    encoded,
+    holds,
+    sort_key,
 )
 from fhirpub.storage.store import Store
 from fhirpub.tenant import Tenant
@@ -111,7 +129,7 @@ async def reopening(make: Callable[[], Store]) -> AsyncGenerator[Reopen]:
 def a_blob(data: bytes | None = None, content_type: str = "application/pdf") -> Blob:
     """Return a document of these or of random bytes."""
     data = os.urandom(100) if data is None else data
-    return Blob(hashlib.sha256(data).hexdigest(), content_type, data)
+    return Blob(hashlib.sha256(data).hexdigest(), content_type, data, "Blood count")
 
 
 def a_client(**changes: Any) -> Client:
@@ -130,13 +148,13 @@ def a_key(kid: str, **changes: Any) -> SigningKey:
     return replace(usual, **changes)
 
 
-def match(system: str | None = None, value: str | None = None) -> tuple[IdentifierMatch, ...]:
+def match(system: str | None = None, value: str | None = None) -> tuple[TokenMatch, ...]:
     """Return a group of one alternative."""
-    return (IdentifierMatch(system, value),)
+    return (TokenMatch(system, value),)
 
 
 def query(
-    *identifiers: tuple[IdentifierMatch, ...],
+    *identifiers: tuple[TokenMatch, ...],
     ids: Sequence[str] | None = None,
     after: tuple[int, str] | None = None,
     limit: int = 20,
@@ -144,6 +162,82 @@ def query(
     """Return a query for reports."""
     wanted = None if ids is None else frozenset(ids)
     return SearchQuery(type=REPORT, ids=wanted, identifiers=identifiers, after=after, limit=limit)
+
+
+def found_by(*values: SearchValue, **changes: Any) -> Version:
+    """Return version 1 of a new resource that is found by these values."""
+    return a_version(search=encoded(values), **changes)
+
+
+def wanting(*criteria: Criterion, **changes: Any) -> SearchQuery:
+    """Return a query for reports that fulfil all of these."""
+    return replace(SearchQuery(type=REPORT, criteria=criteria), **changes)
+
+
+def has(name: str, *any_of: TokenMatch | TimeMatch, negated: bool = False) -> Criterion:
+    """Return the criterion that one of these alternatives matches, or none of them."""
+    return Criterion(name, any_of, negated)
+
+
+def token(value: str | None = None, system: str | None = None) -> TokenMatch:
+    """Return one form of a token search."""
+    return TokenMatch(system, value)
+
+
+def criteria_of_every_form(ids: Sequence[str]) -> list[tuple[Criterion, str]]:
+    """Return criteria, and which of the four reports of their test fulfil them."""
+    return [
+        (has("code", token("a")), "13"),
+        (has("code", token("a", "s")), "1"),
+        (has("code", token("a", "")), "3"),
+        (has("code", token(None, "s")), "12"),
+        (has("code", token(None, "")), "3"),
+        (has("code", token("a"), token("b")), "123"),
+        (has("code", token("b", "s"), token("a", "")), "23"),
+        (has("code", token("c"), token(None, "t")), "2"),
+        (has("code", ANYTHING), "123"),
+        (has("code", ANYTHING, negated=True), "4"),
+        (has("code", token("a"), negated=True), "24"),
+        (has("code", token("a", "s"), token("b"), negated=True), "34"),
+        (has("code", token("status")), ""),
+        (has("cod", token("a")), ""),
+        (has("code"), ""),
+        (has("code", negated=True), "1234"),
+        (has("date", TimeMatch(from_=100, until=200)), "1"),
+        (has("date", TimeMatch(from_=101)), "23"),
+        (has("date", TimeMatch(before=250)), "12"),
+        (has("date", TimeMatch(after=200)), "23"),
+        (has("date", TimeMatch(until=200)), "1"),
+        (has("date", TimeMatch(from_=100, before=101), TimeMatch(after=900)), "13"),
+        (has("date", TimeMatch()), "123"),
+        (has("date", TimeMatch(from_=100), negated=True), "4"),
+        (has("date", ANYTHING, negated=True), "4"),
+        (has(IDENTIFIER, token("v1")), "1"),
+        (has(IDENTIFIER, token("v1", "x")), ""),
+        (has(IDENTIFIER, token("v1", SYSTEM), token("v2"), negated=True), "34"),
+        (has(IDENTIFIER, token(None, SYSTEM), negated=True), ""),
+        (has(IDENTIFIER, ANYTHING), "1234"),
+        (has(IDENTIFIER, ANYTHING, negated=True), ""),
+        (has(LAST_UPDATED, TimeMatch(from_=1_002)), "234"),
+        (has(LAST_UPDATED, TimeMatch(after=1_002)), "234"),
+        (has(LAST_UPDATED, TimeMatch(before=1_003)), "12"),
+        (has(LAST_UPDATED, TimeMatch(until=1_003)), "12"),
+        (has(LAST_UPDATED, TimeMatch(from_=1_002, until=1_003), negated=True), "134"),
+        (has(LAST_UPDATED, TimeMatch(before=1_002), TimeMatch(from_=1_004)), "14"),
+        (has(ID, token(ids[1]), token(ids[2], "")), "12"),
+        (has(ID, token(ids[1], "x")), ""),
+        (has(ID, token(ids[1]), negated=True), "234"),
+        (has("subject", TokenMatch("P", "", ids[1])), "1"),
+        (has("subject", TokenMatch("P", "", ids[4])), ""),
+        (has("subject", TokenMatch("Q", "", ids[1])), ""),
+        (has("subject", TokenMatch("P", ids[1]), TokenMatch("P", "", ids[1])), "14"),
+        (
+            has("subject", token("x"), TokenMatch("P", "", ids[3]), TokenMatch("P", "", ids[1])),
+            "123",
+        ),
+        (has("subject", TokenMatch("P", "", ids[1]), negated=True), "234"),
+        (has("subject", TokenMatch("P", None)), "1234"),
+    ]
 
 
 async def add_all(store: Store, versions: Sequence[Version], tenant: str = LAB) -> None:
@@ -165,7 +259,8 @@ async def all_pages(store: Store, wanted: SearchQuery) -> list[Page]:
     pages = [await store.search(LAB, wanted)]
     while pages[-1].more:
         last = pages[-1].versions[-1]
-        pages.append(await store.search(LAB, replace(wanted, after=(last.updated, last.id))))
+        place = sort_key(wanted.order, last)
+        pages.append(await store.search(LAB, replace(wanted, after=place)))
     return pages
 
 
@@ -244,6 +339,9 @@ class _AddingContract:
             {"value": "Größe 測試 🩺 e\u0301"},
             {"system": "urn:oid:1.2.3 \t'\"|%_\\"},
             {"status": "amended"},
+            {"search": encoded([("code", "1-8", "http://loinc.org")])},
+            {"search": encoded([("date", EARLIEST, 5), ("date", 7, LATEST)])},
+            {"search": encoded([("code", '"[\\,\u0001é', "")])},
             {"type": "Observation"},
             {"created": 1, "updated": 2**52},
             {"version": 2**31},
@@ -450,7 +548,7 @@ class _SearchingContract:
         ],
     )
     async def test_alternatives_and_conjunctions_of_identifiers(
-        self, store: Store, groups: list[tuple[IdentifierMatch, ...]], expected: str
+        self, store: Store, groups: list[tuple[TokenMatch, ...]], expected: str
     ) -> None:
         tokens = {"a": ("s1", "v1"), "b": ("s1", "v2"), "c": ("s2", "v1"), "d": ("s2", "v3")}
         stored = {
@@ -463,8 +561,8 @@ class _SearchingContract:
     async def test_many_alternatives_are_as_good_as_few(self, store: Store) -> None:
         versions = [a_version() for _ in range(3)]
         await add_all(store, versions)
-        others = [IdentifierMatch(None, f"none-{number}") for number in range(40_000)]
-        wanted = [IdentifierMatch(each.system, each.value) for each in versions[:2]]
+        others = [TokenMatch(None, f"none-{number}") for number in range(40_000)]
+        wanted = [TokenMatch(each.system, each.value) for each in versions[:2]]
 
         assert await found(store, query((*others, *wanted))) == {each.id for each in versions[:2]}
 
@@ -499,7 +597,7 @@ class _SearchingContract:
         ids=["alone", "with-pairs", "with-halves"],
     )
     async def test_texts_match_exactly_or_not_at_all(
-        self, store: Store, stored: str, asked: str, others: tuple[IdentifierMatch, ...]
+        self, store: Store, stored: str, asked: str, others: tuple[TokenMatch, ...]
     ) -> None:
         version = a_version(system=stored, value=stored)
         await store.add(LAB, version)
@@ -627,6 +725,325 @@ class _SearchingContract:
         await writing
 
         assert all(page.total == len(page.versions) for page in pages)
+
+
+class _FindingContract:
+    """By what is stored with the newest version, and by nothing else."""
+
+    async def test_criteria_of_every_form(self, store: Store) -> None:
+        ids = [new_id() for _ in range(5)]
+        stored = [
+            a_version(id=ids[0], type="Observation"),
+            found_by(("code", "a", "s"), ("date", 100, 200), ("subject", "", "P"), id=ids[1]),
+            found_by(
+                ("code", "b", "s"),
+                ("code", "c", "t"),
+                ("date", 101, 300),
+                ("subject", "x", "P"),
+                id=ids[2],
+            ),
+            found_by(("code", "a", ""), ("date", 500, 1_000), ("subject", "", "P"), id=ids[3]),
+            found_by(("status", "a", "s"), ("subject", ids[1], "P"), id=ids[4]),
+        ]
+        stored = [
+            replace(each, value=f"v{number}", updated=1_000 + number)
+            for number, each in enumerate(stored)
+        ]
+        await add_all(store, stored)
+        names = {each: str(number) for number, each in enumerate(ids)}
+
+        for criterion, expected in criteria_of_every_form(ids):
+            wanted = wanting(criterion)
+
+            by_search = {names[each] for each in await found(store, wanted)}
+            among = replace(wanted, ids=frozenset(ids))
+            by_look_up = {names[each] for each in await found(store, among)}
+
+            assert "".join(sorted(by_search)) == expected, criterion
+            assert by_look_up == by_search, criterion
+
+    async def test_all_criteria_must_hold(self, store: Store) -> None:
+        both = found_by(("code", "a", ""), ("status", "final", ""))
+        one = found_by(("code", "a", ""), ("status", "partial", ""))
+        other = found_by(("code", "b", ""), ("status", "final", ""))
+        await add_all(store, [both, one, other])
+        code, status = has("code", token("a")), has("status", token("final"))
+
+        assert await found(store, wanting(code, status)) == {both.id}
+        assert await found(store, wanting(code, code, status)) == {both.id}
+        assert await found(store, wanting(code, replace(status, negated=True))) == {one.id}
+
+    async def test_only_the_newest_version_is_found_by_its_values(self, store: Store) -> None:
+        first = found_by(("status", "partial", ""), ("date", 1, 2))
+        newer = encoded([("status", "final", ""), ("date", 5, 6)])
+        second = successor(first, search=newer)
+        await add_all(store, [first, second, found_by(("status", "x", ""))])
+
+        for old in (has("status", token("partial")), has("date", TimeMatch(after=0, until=2))):
+            assert await store.search(LAB, wanting(old)) == Page((), 0, more=False)
+        for new in (has("status", token("final")), has("date", TimeMatch(after=5))):
+            assert await store.search(LAB, wanting(new)) == Page((second,), 1, more=False)
+        assert second.id in await found(
+            store, wanting(has("status", token("partial"), negated=True))
+        )
+
+    async def test_values_are_the_tenants_own_and_the_types(self, store: Store) -> None:
+        mine = found_by(("code", "a", ""))
+        await store.add(LAB, mine)
+        await store.add(OTHER, found_by(("code", "a", "")))
+        await store.add(LAB, found_by(("code", "a", ""), type="Observation"))
+
+        assert await found(store, wanting(has("code", token("a")))) == {mine.id}
+
+    @pytest.mark.parametrize(
+        "text", ['a"b', '["code","x","y"]', "a\\b", "ä", "a,b", "a b", "%", "\x1f"]
+    )
+    async def test_values_match_exactly_or_not_at_all(self, store: Store, text: str) -> None:
+        # What JSON or a query of the engine could take for something else.
+        exact = found_by(("code", text, text))
+        await add_all(
+            store, [exact, found_by(("code", f"{text}x", "")), found_by(("code", "A", "A"))]
+        )
+
+        for right in (token(text), token(text, text), token(None, text)):
+            assert await found(store, wanting(has("code", right))) == {exact.id}
+            both = has("code", right, token("y", "y"))
+            assert await found(store, wanting(both)) == {exact.id}
+        for wrong in ("x", "y", "a", "b", "B"):
+            assert await found(store, wanting(has("code", token(wrong)))) == set()
+
+    async def test_a_version_that_matches_twice_is_found_once(self, store: Store) -> None:
+        version = found_by(("code", "a", "s"), ("code", "a", "t"), ("code", "b", "s"))
+        await store.add(LAB, version)
+
+        for criterion in (has("code", token("a")), has("code", token("a"), token("b"))):
+            page = await store.search(LAB, wanting(criterion))
+            assert page == Page((version,), 1, more=False)
+
+    async def test_a_version_may_have_thousands_of_values(self, store: Store) -> None:
+        version = found_by(*(("code", f"c{number}", "s") for number in range(5_000)))
+        await store.add(LAB, version)
+
+        assert await store.latest(LAB, version.id) == version
+        assert await found(store, wanting(has("code", token("c4999")))) == {version.id}
+
+    async def test_whatever_is_asked_the_answer_is_that_of_a_look_at_everything(
+        self, store: Store
+    ) -> None:
+        random = Random(2026)
+        stored: dict[str, Version] = {}
+        for number in range(50):
+            values = _random_values(random)
+            version = found_by(*values, value=f"v{number % 7}", updated=1_000 + number % 40)
+            await store.add(LAB, version)
+            if random.random() < 0.3:
+                values = _random_values(random)
+                version = successor(version, search=encoded(values))
+                await store.add(LAB, version)
+            stored[version.id] = version
+
+        for _ in range(60):
+            wanted = _random_query(random, list(stored))
+            matches = [
+                each
+                for each in stored.values()
+                if all(holds(one, each) for one in wanted.criteria)
+                and (wanted.ids is None or each.id in wanted.ids)
+            ]
+            pages = await all_pages(store, wanted)
+
+            seen = [each for page in pages for each in page.versions]
+            assert sorted(each.id for each in seen) == sorted(each.id for each in matches), wanted
+            assert all(stored[each.id] == each for each in seen)
+            assert {page.total for page in pages} == {len(matches)}
+            places = [sort_key(wanted.order, each) for each in seen]
+            for one, next_one in pairwise(places):
+                assert comes_after(next_one, one, wanted.order), wanted
+
+    async def test_pages_come_in_the_order_that_is_asked_for(self, store: Store) -> None:
+        versions = {
+            # By the lowest value, or from the highest one down; what has none comes last.
+            "a": found_by(("code", "1", ""), ("date", 10, 20), updated=1_004, value="2"),
+            "b": found_by(
+                ("code", "1", ""), ("date", 20, 30), ("date", 70, 80), updated=1_003, value="1"
+            ),
+            "c": found_by(("code", "2", ""), ("date", 30, 40), updated=1_002, value="4"),
+            "d": found_by(updated=1_001, value="3"),
+        }
+        await add_all(store, list(versions.values()))
+        names = {each.id: name for name, each in versions.items()}
+        newest_first = Order(LAST_UPDATED, descending=True)
+
+        for order, expected in (
+            ((Order("date"),), "abcd"),
+            ((Order("date", descending=True),), "bcad"),
+            ((Order("code"), Order("date", descending=True)), "bacd"),
+            ((Order("code", descending=True), Order("date")), "cabd"),
+            ((Order("code"), newest_first), "abcd"),
+            ((Order(LAST_UPDATED),), "dcba"),
+            ((newest_first,), "abcd"),
+            ((Order(IDENTIFIER),), "badc"),
+        ):
+            pages = await all_pages(store, wanting(order=order, limit=1))
+
+            seen = "".join(names[each.id] for page in pages for each in page.versions)
+            assert seen == expected, order
+
+    async def test_a_total_that_is_not_asked_for_is_not_given(self, store: Store) -> None:
+        version = found_by(("code", "a", ""))
+        await store.add(LAB, version)
+
+        for wanted in (wanting(), wanting(has("code", token("a"))), wanting(ids={version.id})):
+            page = await store.search(LAB, replace(wanted, total=False))
+            assert page == Page((version,), None, more=False)
+
+    async def test_pages_by_values_are_not_disturbed_by_writes_in_between(
+        self, store: Store
+    ) -> None:
+        versions = [found_by(("code", "a", ""), updated=1_000 + number) for number in range(12)]
+        await add_all(store, versions)
+        newest_first = versions[::-1]
+        wanted = wanting(has("code", token("a")), limit=4)
+
+        first = await store.search(LAB, wanted)
+        await store.add(LAB, found_by(("code", "a", ""), updated=5_000))
+        await store.add(LAB, successor(newest_first[1], updated=5_001))
+        await store.add(LAB, successor(newest_first[10], updated=5_002, search=b"[]"))
+        place = sort_key(wanted.order, first.versions[-1])
+        rest = await all_pages(store, replace(wanted, after=place))
+
+        seen = [*first.versions, *(each for page in rest for each in page.versions)]
+        assert seen == [each for each in newest_first if each is not newest_first[10]]
+
+    async def test_a_changed_value_is_seen_at_once(self, store: Store, other_store: Store) -> None:
+        current = found_by(("status", "s0", ""))
+        await store.add(LAB, current)
+        for number in range(1, 10):
+            before = f"s{number - 1}"
+            values = encoded([("status", f"s{number}", "")])
+            current = successor(current, search=values)
+            await (store, other_store)[number % 2].add(LAB, current)
+
+            assert await found(store, wanting(has("status", token(f"s{number}")))) == {current.id}
+            assert await found(other_store, wanting(has("status", token(before)))) == set()
+
+
+def _random_values(random: Random) -> list[SearchValue]:
+    values: list[SearchValue] = [
+        (name, random.choice("abc"), random.choice(["", "s", "t"]))
+        for name in ("code", "status", "category")
+        for _ in range(random.choice([0, 1, 1, 2]))
+    ]
+    for _ in range(random.choice([0, 1, 1, 2])):
+        start = random.randrange(50)
+        values.append(("date", start, start + random.choice([1, 5, 30, LATEST])))
+    return values
+
+
+def _random_query(random: Random, ids: Sequence[str]) -> SearchQuery:
+    criteria = [_random_criterion(random) for _ in range(random.choice([0, 1, 1, 2, 3]))]
+    names = random.sample(["code", "date", "status", LAST_UPDATED, ID], k=random.choice([1, 1, 2]))
+    order = tuple(Order(name, random.choice([True, False])) for name in names)
+    some = frozenset(random.sample(ids, k=random.choice([2, 30])))
+    return wanting(
+        *criteria,
+        ids=random.choice([None, None, some]),
+        limit=random.choice([3, 7, 50]),
+        **random.choice([{}, {"order": order}]),
+    )
+
+
+def _random_criterion(random: Random) -> Criterion:
+    name = random.choice(["code", "status", "category", "date", "date", LAST_UPDATED, IDENTIFIER])
+    negated = random.random() < 0.25
+    count = random.choice([1, 1, 2, 3])
+    if name not in ("date", LAST_UPDATED):
+        values = [None, *("abc" if name != IDENTIFIER else ("v1", "v2", "v3"))]
+        systems = [None, None, "", "s", SYSTEM]
+        some = [TokenMatch(random.choice(systems), random.choice(values)) for _ in range(count)]
+        return Criterion(name, tuple(some), negated)
+    base = 1_000 if name == LAST_UPDATED else 0
+
+    def bound() -> int | None:
+        return random.choice([None, base + random.randrange(60)])
+
+    times = [
+        TimeMatch(from_=bound(), before=bound(), after=bound(), until=bound())
+        for _ in range(count)
+    ]
+    return Criterion(name, tuple(times), negated)
+
+
+class _ListingContract:
+    """Every version of a type, newest first."""
+
+    async def test_every_version_is_listed_once_and_in_order(self, store: Store) -> None:
+        first = [found_by(("code", "a", ""), updated=1_000 + number % 3) for number in range(5)]
+        later = [successor(each, updated=2_000 + n, search=b"[]") for n, each in enumerate(first)]
+        await add_all(store, [*first, *later[:3], a_version(type="Observation")])
+        await store.add(OTHER, a_version())
+        wanted = wanting(every_version=True, limit=3)
+
+        pages = await all_pages(store, wanted)
+
+        expected = sorted([*first, *later[:3]], key=lambda each: (-each.updated, each.id))
+        assert [each for page in pages for each in page.versions] == expected
+        assert {page.total for page in pages} == {8}
+        for criterion, matches in (
+            (
+                has(LAST_UPDATED, TimeMatch(from_=1_002)),
+                [e for e in expected if e.updated > 1_001],
+            ),
+            (has("code", token("a")), [each for each in expected if each in first]),
+        ):
+            page = await store.search(LAB, wanting(criterion, every_version=True))
+            assert page == Page(tuple(matches), len(matches), more=False)
+        own = frozenset({first[0].id})
+        page = await store.search(LAB, wanting(ids=own, every_version=True))
+        assert page == Page((later[0], first[0]), 2, more=False)
+
+
+class _RetakingContract:
+    """The values that versions are found by can be taken anew; nothing else changes."""
+
+    async def test_values_are_replaced_and_nothing_else(
+        self, store: Store, other_store: Store
+    ) -> None:
+        first = found_by(("code", "a", ""), ("code", "b", ""), documents=("00" * 32,))
+        second = successor(first)
+        theirs = found_by(("code", "a", ""))
+        await add_all(store, [first, second])
+        await store.add(OTHER, theirs)
+        changed = encoded([("code", "b", ""), ("code", "c", "s"), ("date", 5, 6)])
+
+        await store.replace_search(LAB, second.id, 2, changed)
+
+        assert await store.latest(LAB, first.id) == replace(second, search=changed)
+        assert await other_store.version(LAB, first.id, 1) == first
+        for code, expected in (("a", set()), ("b", {first.id}), ("c", {first.id})):
+            assert await found(other_store, wanting(has("code", token(code)))) == expected
+        assert await found(store, wanting(has("date", TimeMatch(after=5)))) == {first.id}
+        assert await found(store, wanting(has("code", token("a"))), OTHER) == {theirs.id}
+
+    async def test_what_is_not_there_is_not_made_by_a_replacement(self, store: Store) -> None:
+        version = found_by(("code", "a", ""))
+        await store.add(LAB, version)
+
+        await store.replace_search(LAB, version.id, 2, b"[]")
+        await store.replace_search(OTHER, version.id, 1, b"[]")
+
+        assert await store.history(LAB, version.id) == [version]
+        assert await found(store, wanting(has("code", token("a")))) == {version.id}
+
+    async def test_the_rules_of_the_values_are_kept(
+        self, store: Store, other_store: Store
+    ) -> None:
+        assert await store.search_rules() == ""
+
+        for rules in ("one", "another"):
+            await store.put_search_rules(rules)
+
+            assert await other_store.search_rules() == rules
 
 
 class _TenancyContract:
@@ -764,7 +1181,7 @@ class _BlobContract:
         blob = a_blob()
         await keep(store, LAB, [blob])
 
-        await keep(store, LAB, [replace(blob, content_type="text/plain")])
+        await keep(store, LAB, [replace(blob, content_type="text/plain", title="Another")])
 
         assert await store.blobs(LAB, [blob.sha256]) == {blob.sha256: blob}
 
@@ -1065,6 +1482,9 @@ class StoreContract(
     _AddingContract,
     _ReadingContract,
     _SearchingContract,
+    _FindingContract,
+    _ListingContract,
+    _RetakingContract,
     _TenancyContract,
     _BlobContract,
     _AccessContract,

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import cached_property
 from http import HTTPStatus
 from typing import ClassVar, TypeVar
+from urllib.parse import urlencode
 
 from tornado.httputil import ResponseStartLine
 
@@ -29,7 +30,7 @@ from fhirpub.fhir.strict_json import JsonObject, dumps, loads, pretty
 from fhirpub.fhir.times import http_date, instant
 from fhirpub.fhir.xml_writer import write_xml
 from fhirpub.interactions.patch_forms import FORMS
-from fhirpub.interactions.records import documents_of
+from fhirpub.interactions.records import Listing, documents_of
 from fhirpub.logs import logger, where
 from fhirpub.storage.contract import Version
 from fhirpub.web import media
@@ -281,6 +282,15 @@ class BaseHandler:
         if in_lines:
             return pretty(loads(body, trusted=True) if isinstance(body, bytes) else body)
         return body if isinstance(body, bytes) else dumps(body)
+
+    def listed(self, listing: Listing) -> bytes:
+        """Return a Bundle whose links ask for the format that this request asks for."""
+        bundle = listing.bundle()
+        wishes = {each: self.request.parameter(each) for each in ("_format", "_pretty")}
+        asked = urlencode({name: value for name, value in wishes.items() if value})
+        for link in bundle["link"] if asked else ():
+            link["url"] += f"{'&' if '?' in link['url'] else '?'}{asked}"
+        return self.written(bundle)
 
     async def computed(self, size: int, work: Callable[[], T]) -> T:
         """Run a pure function here, or in a thread if what it works on is large."""

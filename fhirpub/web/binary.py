@@ -13,6 +13,7 @@ from fhirpub.storage.contract import Blob
 from fhirpub.web import media
 from fhirpub.web.base import BaseHandler
 from fhirpub.web.byte_range import part_of
+from fhirpub.web.file_name import disposition
 
 _SHA256 = re.compile("[0-9a-f]{64}")
 
@@ -43,6 +44,7 @@ class BinaryHandler(BaseHandler):
             await self.answer_made(len(blob.data), lambda: self.written(_resource(blob)))
             return
         self.headers["Content-Type"] = blob.content_type
+        self.headers["Content-Disposition"] = disposition(blob.title, blob.content_type)
         self.headers["Content-Security-Policy"] = "sandbox; default-src 'none'"
         self.headers["Cache-Control"] = "private, no-cache"
         self.headers["Vary"] = "Accept"

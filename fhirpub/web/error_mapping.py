@@ -43,6 +43,8 @@ _REFUSALS: dict[type[BaseException], tuple[HTTPStatus, str]] = {
     MethodNotAllowed: (HTTPStatus.METHOD_NOT_ALLOWED, "not-supported"),
     errors.NotExpressible: (HTTPStatus.NOT_ACCEPTABLE, "not-supported"),
     NotAcceptable: (HTTPStatus.NOT_ACCEPTABLE, "not-supported"),
+    errors.NoneMatches: (HTTPStatus.NOT_FOUND, "not-found"),
+    errors.SeveralMatch: (HTTPStatus.PRECONDITION_FAILED, "multiple-matches"),
     errors.VersionConflict: (HTTPStatus.PRECONDITION_FAILED, "conflict"),
     errors.TooLarge: (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too-costly"),
     RangeNotSatisfiable: (HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, "invalid"),

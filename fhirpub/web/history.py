@@ -1,8 +1,9 @@
-"""GET /fhir/r4/{Type}/{id}/_history."""
+"""GET /fhir/r4/{Type}/{id}/_history and GET /fhir/r4/{Type}/_history."""
 
 from __future__ import annotations
 
-from fhirpub.interactions.history import BELOW, history
+from fhirpub.interactions.history import PARAMETERS, history, history_of_type
+from fhirpub.interactions.records import Listing
 from fhirpub.web.base import BaseHandler
 
 
@@ -16,10 +17,33 @@ class HistoryHandler(BaseHandler):
         """List versions, newest first."""
         versions = await history(
             resource_id,
-            count=self.request.parameter("_count"),
-            below=self.request.parameter(BELOW),
+            self.parameters(),
             resource_type=self.services.types[self.type_name],
             tenant=self.caller.tenant,
             context=self.services.context,
         )
-        await self.answer_made(versions.size, lambda: self.written(versions.bundle()))
+        await self.answer_list(versions)
+
+    def parameters(self) -> dict[str, str]:
+        """Return the parameters of a history, empty where they are absent."""
+        return {name: self.request.parameter(name) for name in PARAMETERS}
+
+    async def answer_list(self, versions: Listing) -> None:
+        """Write a list of versions."""
+        await self.answer_made(versions.size, lambda: self.listed(versions))
+
+
+class TypeHistoryHandler(HistoryHandler):
+    """List the versions of all resources of a type."""
+
+    scope = "s"
+
+    async def get(self) -> None:  # type: ignore[override]
+        """List versions, newest first."""
+        versions = await history_of_type(
+            self.parameters(),
+            resource_type=self.services.types[self.type_name],
+            tenant=self.caller.tenant,
+            context=self.services.context,
+        )
+        await self.answer_list(versions)

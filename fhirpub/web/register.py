@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from urllib.parse import parse_qsl
+
 from fhirpub.fhir.strict_json import JsonObject, loads
+from fhirpub.interactions.conditional import the_match
 from fhirpub.interactions.register import ReadBody, Registration, prepare, register
 from fhirpub.interactions.submission import from_contained, from_parameters
 from fhirpub.web.body_handler import BodyHandler
@@ -45,14 +48,18 @@ class RegisterHandler(BodyHandler):
             self.headers["Preference-Applied"] = f"return={wanted}"
         if wanted == "minimal":
             self.headers["Cache-Control"] = "private, no-cache"
-            self.answer_empty(status=201)
+            self.answer_empty(status=self.status_of(registration))
             return
         only_issues = wanted == "OperationOutcome"
         await self.answer_made(
             len(response),
             lambda: self.written(_issues(response) if only_issues else response),
-            status=201,
+            status=self.status_of(registration),
         )
+
+    def status_of(self, _registration: Registration) -> int:
+        """Return the status of an answer: a repetition gets that of the first (D-78)."""
+        return 201
 
 
 class CreateHandler(RegisterHandler):
@@ -60,13 +67,46 @@ class CreateHandler(RegisterHandler):
 
     read_body: ReadBody = staticmethod(from_contained)
 
+    async def post(self) -> None:
+        """Register, unless the client describes one that is there (D-73)."""
+        if not await self._answered_with_the_match():
+            await super().post()
+
+    async def _answered_with_the_match(self) -> bool:
+        condition = self._condition
+        if not condition:
+            return False
+        match = await the_match(
+            parse_qsl(condition.rpartition("?")[2], keep_blank_values=True),
+            resource_type=self.services.types[self.type_name],
+            tenant=self.caller.tenant,
+            context=self.services.context,
+        )
+        if match is None:
+            return False
+        self.locate(match)
+        self.describe(match)
+        if preference(self.request.headers.get("Prefer", ""), "return") == "minimal":
+            self.answer_empty(status=200)
+        else:
+            await self.answer_whole(match)
+        return True
+
+    @property
+    def _condition(self) -> str:
+        return ",".join(self.request.headers.get_list("If-None-Exist"))
+
+    def status_of(self, registration: Registration) -> int:
+        """Return 200 to who asked for a condition and was too late, else as for any other."""
+        return 200 if self._condition and not registration.created else 201
+
     async def answer_registration(self, registration: Registration) -> None:
         """Write the resource as it was registered."""
         wanted = preference(self.request.headers.get("Prefer", ""), "return")
         if wanted in ("minimal", "OperationOutcome"):
             await super().answer_registration(registration)
             return
-        await self.answer_whole(registration.first, status=201)
+        await self.answer_whole(registration.first, status=self.status_of(registration))
 
 
 def _issues(response: bytes) -> JsonObject:

@@ -18,7 +18,7 @@ from fhirpub.web.base import BaseHandler
 from fhirpub.web.binary import BinaryHandler
 from fhirpub.web.error_mapping import MalformedRequest, MethodNotAllowed, NoSuchAddress
 from fhirpub.web.health import LiveHandler, ReadyHandler
-from fhirpub.web.history import HistoryHandler
+from fhirpub.web.history import HistoryHandler, TypeHistoryHandler
 from fhirpub.web.metadata import MetadataHandler, PublicMetadataHandler
 from fhirpub.web.read import OwnHandler, PartHandler, ReadHandler, VersionHandler
 from fhirpub.web.register import CreateHandler, RegisterHandler
@@ -32,7 +32,7 @@ from fhirpub.web.token import (
     TokenHandler,
     write_oauth,
 )
-from fhirpub.web.update import UpdateHandler
+from fhirpub.web.update import ConditionalUpdateHandler, UpdateHandler
 from fhirpub.web.validate import ValidateHandler
 
 
@@ -75,11 +75,13 @@ def _of_type(name: str) -> list[Route]:
     return [
         Route("GET", f"{base}/{{}}", ReadHandler, name),
         Route("PATCH", f"{base}/{{}}", UpdateHandler, name),
+        Route("PATCH", base, ConditionalUpdateHandler, name),
         Route("POST", f"{base}/$register", RegisterHandler, name),
         Route("POST", f"{base}/$validate", ValidateHandler, name),
         Route("GET", base, SearchHandler, name),
         Route("POST", base, CreateHandler, name),
         Route("POST", f"{base}/_search", SearchFormHandler, name),
+        Route("GET", f"{base}/_history", TypeHistoryHandler, name),
         Route("GET", f"{base}/{{}}/_history", HistoryHandler, name),
         Route("GET", f"{base}/{{}}/_history/{{}}", VersionHandler, name),
     ]

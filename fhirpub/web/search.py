@@ -22,7 +22,7 @@ async def _answer(handler: BaseHandler, parameters: list[tuple[str, str]]) -> No
         context=handler.services.context,
         strict=preference(handler.request.headers.get("Prefer", ""), "handling") == "strict",
     )
-    await handler.answer_made(found.size, lambda: handler.written(found.bundle()))
+    await handler.answer_made(found.size, lambda: handler.listed(found))
 
 
 class SearchHandler(BaseHandler):

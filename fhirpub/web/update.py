@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fhirpub.errors import NoneMatches
+from fhirpub.interactions.conditional import the_match
 from fhirpub.interactions.patch_forms import FORMS
 from fhirpub.interactions.update import Update, prepare, update
 from fhirpub.storage.contract import Version
@@ -18,6 +20,10 @@ class UpdateHandler(BodyHandler):
 
     async def patch(self, resource_id: str) -> None:
         """Update."""
+        await self.update(resource_id)
+
+    async def update(self, resource_id: str) -> None:
+        """Update the resource of this id."""
         body = self.take_body()
         tenant, context = self.caller.tenant, self.services.context
         resource_type = self.services.types[self.type_name]
@@ -50,3 +56,19 @@ class UpdateHandler(BodyHandler):
             await self.answer_whole(updated)
             return
         self.answer_empty()
+
+
+class ConditionalUpdateHandler(UpdateHandler):
+    """Update the one resource that the parameters of the URL mean."""
+
+    async def patch(self) -> None:  # type: ignore[override] # the path has no blank
+        """Update."""
+        matching = await the_match(
+            self.request.parameters,
+            resource_type=self.services.types[self.type_name],
+            tenant=self.caller.tenant,
+            context=self.services.context,
+        )
+        if matching is None:
+            raise NoneMatches(f"no {self.type_name} matches the condition")
+        await self.update(matching.id)

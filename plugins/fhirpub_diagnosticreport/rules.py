@@ -11,9 +11,12 @@ from fhirpub.plugin_api import (
     Issue,
     ResourceType,
     RuleContext,
+    SearchParameter,
     organization,
     patient,
 )
+
+_DEFINITIONS = "http://hl7.org/fhir/SearchParameter"
 
 
 def report_rules(entry: Entry, _context: RuleContext) -> Iterator[Issue]:
@@ -93,6 +96,41 @@ DIAGNOSTIC_REPORT = ResourceType(
         "effectivePeriod",
         "issued",
         "conclusion",
+    ),
+    search=(
+        SearchParameter(
+            name="category",
+            type="token",
+            paths=("category",),
+            definition=f"{_DEFINITIONS}/DiagnosticReport-category",
+        ),
+        SearchParameter(
+            name="code", type="token", paths=("code",), definition=f"{_DEFINITIONS}/clinical-code"
+        ),
+        SearchParameter(
+            name="date",
+            type="date",
+            paths=("effectiveDateTime", "effectivePeriod"),
+            definition=f"{_DEFINITIONS}/clinical-date",
+        ),
+        SearchParameter(
+            name="issued",
+            type="date",
+            paths=("issued",),
+            definition=f"{_DEFINITIONS}/DiagnosticReport-issued",
+        ),
+        SearchParameter(
+            name="subject",
+            type="reference",
+            paths=("subject",),
+            definition=f"{_DEFINITIONS}/DiagnosticReport-subject",
+        ),
+        SearchParameter(
+            name="performer",
+            type="reference",
+            paths=("performer",),
+            definition=f"{_DEFINITIONS}/DiagnosticReport-performer",
+        ),
     ),
     rules=report_rules,
     events=CompositionEvents("diagnostic_report"),

@@ -38,6 +38,10 @@ def test_a_document_comes_as_fhir_when_fhir_is_asked_for(lab: Integrator) -> Non
     assert base64.b64decode(answer.json["data"]) == PDF
 
 
+def test_a_document_is_saved_under_its_title(lab: Integrator) -> None:
+    assert ask(lab).headers["content-disposition"] == 'inline; filename="Blood count.pdf"'
+
+
 def test_a_browser_must_not_guess_what_it_is_or_run_it(lab: Integrator) -> None:
     headers = ask(lab).headers
 

@@ -129,8 +129,8 @@ def test_whatever_can_be_read_is_valid_in_xml_and_says_what_json_says(
     assert faults(in_xml.body) == []
     assert read_xml(in_xml.body) == in_json.json
     assert b"\n  <" in pretty.body
-    if "?" not in address:
-        assert read_xml(pretty.body) == in_json.json
+    again = lab.get(with_pretty(address), Accept="application/fhir+json")
+    assert read_xml(pretty.body) == again.json
 
 
 def with_pretty(address: str) -> str:
@@ -184,6 +184,21 @@ def test_preferences_are_honoured_in_xml(lab: Integrator, registered: Answer) ->
     assert said(issues)[0] == ("informational", "")
     assert (nothing.status, nothing.body) == (201, b"")
     assert read_xml(whole.body)["status"] == "amended"
+
+
+@pytest.mark.parametrize("path", [f"{BASE}?_count=1", "{report}/_history?_count=1"])
+def test_the_next_page_comes_in_the_format_of_the_first(
+    lab: Integrator, registered: Answer, path: str
+) -> None:
+    assert lab.register(rich("another page")).status == 201
+    first = lab.get(f"{path.format(report=path_of(registered))}&_format=xml&_pretty=true")
+    links = {each["relation"]: each["url"] for each in read_xml(first.body)["link"]}
+
+    following = lab.get(links["next"])
+
+    assert links["self"].endswith("?_count=1&_format=xml&_pretty=true")
+    assert (following.status, following.headers["content-type"]) == (200, XML)
+    assert (faults(following.body), b"\n  <" in following.body) == ([], True)
 
 
 def test_head_tells_the_length_of_the_xml(lab: Integrator) -> None:

@@ -27,6 +27,11 @@ def block(word: str) -> str:
 
 APART = ("amended.xml", "prescription.json")
 FIRST = [each for each in BLOCKS if not any(word in each for word in APART)]
+_SECTION = TEXT.partition("\n## 5. ")[2].partition("\n## ")[0]
+SEARCHES = [
+    each.replace(r"\|", "|") for each in re.findall(r"^\| `(.*?=.*?)` \|", _SECTION, re.MULTILINE)
+]
+"""The searches of the guide's table; each finds the report that the guide has published."""
 
 pytestmark = pytest.mark.skipif(shutil.which("curl") is None, reason="the guide needs curl")
 
@@ -77,6 +82,12 @@ def test_the_guide_publishes_reads_updates_and_finds_a_report(
     assert published.startswith("HTTP/1.1 201")
     assert re.findall(r"HTTP/1.1 (\d+)", rest) == ["200", "204", "204"]
     assert json.loads(rest.splitlines()[-1])["total"] == 1
+    assert len(SEARCHES) > 20
+    for search in SEARCHES:
+        path = f"/fhir/r4/DiagnosticReport?{search.replace('|', '%7C')}"
+        answer = lab.get(path, Prefer="handling=strict")
+        assert answer.status == 200, search
+        assert answer.json.get("total", 1) == 1, search
     amended = followed([settings, keep, read, block("amended.xml")], tmp_path, known)
     assert re.findall(r"HTTP/1.1 (\d+)", amended) == ["200", "204"]
     assert '<conclusion value="Hemoglobin 13.2 g/dL, confirmed"/>' in amended

@@ -90,6 +90,17 @@ class StoreAround(WebhooksAround, Store):
     ) -> Sequence[tuple[str, Version]]:
         return await self.inner.walk(after=after, limit=limit)
 
+    async def replace_search(
+        self, tenant: str, resource_id: str, version: int, search: bytes
+    ) -> None:
+        await self.inner.replace_search(tenant, resource_id, version, search)
+
+    async def search_rules(self) -> str:
+        return await self.inner.search_rules()
+
+    async def put_search_rules(self, rules: str) -> None:
+        await self.inner.put_search_rules(rules)
+
     async def start(self) -> None:
         await self.inner.start()
 

@@ -61,8 +61,9 @@ def proxy(proxied_set: ProxiedSet) -> Proxy:
 
 @pytest.fixture
 def body() -> dict[str, Any]:
-    """A report that nobody has registered."""
-    return register_body(f"outcome-{next(_values)}")
+    """A report that nobody has registered, with a document elsewhere: one insert, of itself."""
+    elsewhere = {"contentType": "application/pdf", "url": "https://lab.example/reports/1.pdf"}
+    return register_body(f"outcome-{next(_values)}", presentedForm=[elsewhere])
 
 
 def value_of(body: dict[str, Any]) -> str:

@@ -22,9 +22,11 @@ from pymongo.synchronous.database import Database as PymongoDatabase
 from fhirpub.errors import ConfigurationError, InvalidContent, StoreUnavailable, TooLarge
 from fhirpub.storage import mongodb, mongodb_server
 from fhirpub.storage import mongodb_schema as schema
-from fhirpub.storage.contract import IdentifierMatch, SearchQuery, Version
+from fhirpub.storage.contract import SearchQuery, Version
+from fhirpub.storage.criteria import LAST_UPDATED, Criterion, TimeMatch, TokenMatch
 from fhirpub.storage.mongodb import MongoStore, from_url
 from fhirpub.storage.mongodb_documents import MOST_BYTES
+from fhirpub.storage.mongodb_search import page_and_total
 from fhirpub.storage.store import Store
 from fhirpub.tenant import Tenant
 from fhirpub.testing.store_contract import (
@@ -37,11 +39,15 @@ from fhirpub.testing.store_contract import (
     a_version,
     add_all,
     found,
+    found_by,
+    has,
     match,
     new_id,
     query,
     reopening,
     successor,
+    token,
+    wanting,
 )
 from fhirpub.testing.webhook_contract import EVENTS
 from tests.mongod.executable import executable
@@ -923,7 +929,7 @@ async def test_a_named_document_is_looked_at_by_one_sweep(store: Store) -> None:
 
 
 ID = new_id()
-MIXED = (IdentifierMatch("s", None), IdentifierMatch(None, "v"))
+MIXED = (TokenMatch("s", None), TokenMatch(None, "v"))
 
 
 @pytest.mark.parametrize(
@@ -951,7 +957,7 @@ async def test_searches_go_through_an_index(
     after: tuple[int, str] | None,
 ) -> None:
     await add_all(store, [a_version(system="s", value="v") for _ in range(3)])
-    pipeline, hint = schema.page_and_total(LAB, replace(wanted, after=after))
+    pipeline, hint = page_and_total(LAB, replace(wanted, after=after))
 
     stages = stages_of(database, pipeline, hint)
 
@@ -960,20 +966,50 @@ async def test_searches_go_through_an_index(
     assert ("FETCH" not in stages) == covered
 
 
+@pytest.mark.parametrize(
+    ("criteria", "indexes"),
+    [
+        ([has("code", token("a"))], {"version_by_search_value"}),
+        ([has("code", token("a"), token("b", "s"))], {"version_by_search_value"}),
+        ([has("date", TimeMatch(from_=1, until=9))], {"version_by_search_value"}),
+        ([has("date", TimeMatch(after=9), TimeMatch(from_=1))], {"version_by_search_value"}),
+        (
+            [has("subject", TokenMatch("P", "x"), TokenMatch("P", "", ID))],
+            {"version_by_search_value", "version_key"},
+        ),
+        ([has("code", token(None, "s"))], {"version_by_time"}),
+        ([has("code", token("a"), negated=True)], {"version_by_time"}),
+        ([has(LAST_UPDATED, TimeMatch(from_=1))], {"version_by_time"}),
+    ],
+)
+async def test_criteria_are_answered_from_an_index(
+    database: Database, store: Store, criteria: list[Criterion], indexes: set[str]
+) -> None:
+    # As many as it takes until the server's choice is no matter of chance.
+    own = [found_by(("code", "a", "s"), ("subject", "", "P")) for _ in range(40)]
+    await add_all(store, [*own, found_by(("subject", "x", "P")), replace(own[0], id=ID)])
+
+    stages = stages_of(database, *page_and_total(LAB, wanting(*criteria)))
+
+    assert stages["IXSCAN"] == indexes
+    assert "COLLSCAN" not in stages
+
+
 @pytest.mark.parametrize("wanted", [query(), query(match("s")), query(match("s"), after=(1, ID))])
 async def test_lists_of_everything_are_not_sorted(
     database: Database, store: Store, wanted: SearchQuery
 ) -> None:
-    stages = stages_of(database, *schema.page_and_total(LAB, wanted))
+    stages = stages_of(database, *page_and_total(LAB, wanted))
 
     assert "SORT" not in stages
 
 
 def stages_of(
-    database: Database, pipeline: list[dict[str, Any]], hint: str
+    database: Database, pipeline: list[dict[str, Any]], hint: str | None
 ) -> dict[str, set[str]]:
     """Return the stages of the plan that finds the candidates, with the indexes they use."""
-    command = {"aggregate": schema.VERSION, "pipeline": pipeline, "cursor": {}, "hint": hint}
+    command = {"aggregate": schema.VERSION, "pipeline": pipeline, "cursor": {}}
+    command |= {"hint": hint} if hint else {}
     explained = database.command({"explain": command})
     stages: dict[str, set[str]] = {}
     waiting = [explained["stages"][0]["$cursor"]["queryPlanner"]["winningPlan"]]

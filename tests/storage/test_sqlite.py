@@ -24,8 +24,23 @@ import pytest
 
 from fhirpub.errors import ConfigurationError, StoreUnavailable
 from fhirpub.storage import sqlite_schema as sql
-from fhirpub.storage.contract import IdentifierMatch, SearchQuery
-from fhirpub.storage.sqlite import SqliteStore, from_url
+from fhirpub.storage.contract import SearchQuery
+from fhirpub.storage.criteria import (
+    LAST_UPDATED,
+    NEWEST_FIRST,
+    Criterion,
+    Order,
+    TimeMatch,
+    TokenMatch,
+)
+from fhirpub.storage.sqlite import SqliteStore, best_source, from_url
+from fhirpub.storage.sqlite_search import (
+    MOST_COUNTED,
+    SearchStatements,
+    Source,
+    search_statements,
+    sources_of,
+)
 from fhirpub.storage.store import Store
 from fhirpub.testing.store_contract import (
     LAB,
@@ -34,10 +49,15 @@ from fhirpub.testing.store_contract import (
     a_blob,
     a_key,
     a_version,
+    add_all,
+    found_by,
+    has,
     match,
     new_id,
     query,
     reopening,
+    token,
+    wanting,
 )
 
 ROOT = Path(__file__).parents[2]
@@ -542,7 +562,7 @@ async def test_megabytes_are_read_away_from_the_event_loop(store: SqliteStore) -
 # How it finds things
 
 ID = new_id()
-MIXED = (IdentifierMatch("s", None), IdentifierMatch(None, "v"))
+MIXED = (TokenMatch("s", None), TokenMatch(None, "v"))
 
 
 @pytest.mark.parametrize(
@@ -568,7 +588,7 @@ MIXED = (IdentifierMatch("s", None), IdentifierMatch(None, "v"))
 async def test_searches_go_through_an_index(
     path: Path, store: Store, wanted: SearchQuery, index: str, after: tuple[int, str] | None
 ) -> None:
-    statements = sql.search_statements(LAB, replace(wanted, after=after))
+    statements = search_statements(LAB, replace(wanted, after=after))
     for statement in (statements.page, statements.total):
         plan = plan_of(path, statement, statements.parameters)
 
@@ -578,11 +598,93 @@ async def test_searches_go_through_an_index(
             assert any("n USING INDEX version_key (id=? AND version=?)" in step for step in plan)
 
 
+CODE, OTHER_CODE = has("code", token("a")), has("code", token("a"), token("b", "s"))
+PERSON = has("subject", TokenMatch("Patient", "x"), TokenMatch("Patient", "", ID))
+BY_VALUE = "PRIMARY KEY (field=? AND value"
+
+
+@pytest.mark.parametrize(
+    ("criteria", "index"),
+    [
+        ([CODE], BY_VALUE),
+        ([OTHER_CODE], BY_VALUE),
+        ([CODE, has("status", token("x"), negated=True)], BY_VALUE),
+        ([has("date", TimeMatch(from_=1, until=9))], "PRIMARY KEY (field=? AND value>"),
+        ([has("date", TimeMatch(after=9), TimeMatch(from_=1))], "PRIMARY KEY (field=? AND value>"),
+        ([PERSON], BY_VALUE),
+        ([PERSON], "w USING COVERING INDEX version_key (id=?"),
+        ([has("date", TimeMatch(before=9))], "version_by_time (tenant=? AND type=?"),
+        ([has("code", token(None, "s"))], "version_by_time (tenant=? AND type=?"),
+        ([has("code", token("a"), negated=True)], "version_by_time (tenant=? AND type=?"),
+        ([has(LAST_UPDATED, TimeMatch(from_=1))], "version_by_time (tenant=? AND type=?"),
+    ],
+)
+@pytest.mark.parametrize("order", [NEWEST_FIRST, (Order("date"),)])
+async def test_criteria_are_answered_from_an_index(
+    path: Path, store: Store, criteria: list[Criterion], index: str, order: tuple[Order, ...]
+) -> None:
+    wanted = wanting(*criteria, order=order)
+    source = next(iter(sources_of(LAB, wanted)), None)
+    statements = search_statements(LAB, wanted, source)
+
+    for statement in (statements.page, statements.total):
+        plan = plan_of(path, statement, statements.parameters)
+
+        assert any(index in step for step in plan), plan
+        scanned = [step for step in plan if step.startswith("SCAN")]
+        assert all("VIRTUAL TABLE" in step for step in scanned), plan
+
+
+async def test_the_newest_of_one_value_are_found_without_sorting_all_of_them(
+    path: Path, store: Store
+) -> None:
+    wanted = wanting(CODE)
+    (source,) = sources_of(LAB, wanted)
+
+    plan = plan_of(path, *_page_of(search_statements(LAB, wanted, source)))
+
+    sorting = [step for step in plan if "TEMP B-TREE" in step]
+    assert sorting[0] == "USE TEMP B-TREE FOR RIGHT PART OF ORDER BY"
+    assert len(sorting) == 2  # the other is that of the rows of one page
+
+
+def _page_of(statements: SearchStatements) -> tuple[str, object]:
+    return statements.page, statements.parameters
+
+
+async def test_the_newest_since_a_moment_are_met_by_going_back_in_time(store: SqliteStore) -> None:
+    versions = [found_by(("date", n, n + 1), updated=10_000 + n) for n in range(MOST_COUNTED + 5)]
+    await add_all(store, versions)
+
+    for since in (0, 3, MOST_COUNTED):
+        page = await store.search(LAB, wanting(has("date", TimeMatch(after=since)), limit=10))
+
+        assert list(page.versions) == versions[since:][::-1][:10]
+        assert page.total == len(versions) - since
+
+
+async def test_of_several_criteria_the_rarest_leads(store: SqliteStore) -> None:
+    await add_all(store, [found_by(("code", "a", ""), ("status", "x", "")) for _ in range(20)])
+    rare = found_by(("code", "a", ""), ("status", "y", ""))
+    await store.add(LAB, rare)
+    wanted = wanting(CODE, has("status", token("y")))
+
+    def chosen(connection: sqlite3.Connection) -> Source | None:
+        return best_source(connection, LAB, wanted)[0]
+
+    assert store._file is not None
+    source = await store._file.read(chosen)
+
+    assert source is not None
+    assert source.parameters["sought"] == "y"
+    assert (await store.search(LAB, wanted)).versions == (rare,)
+
+
 @pytest.mark.parametrize("wanted", [query(), query(match("s"))])
 async def test_lists_of_everything_are_not_sorted(
     path: Path, store: Store, wanted: SearchQuery
 ) -> None:
-    statements = sql.search_statements(LAB, wanted)
+    statements = search_statements(LAB, wanted)
 
     plan = plan_of(path, statements.page, statements.parameters)
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
+import importlib
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from fhirpub.errors import PluginError
+from fhirpub.plugin_api import Part, ResourceType
 from fhirpub.plugin_loader import PluginSource, available, load
 
 GOOD_TYPE = """ResourceType(
@@ -359,3 +364,76 @@ def test_a_plugin_for_another_version_is_not_available(install: Install) -> None
     install("flags", declaring(), group="fhirpub.plugins.v2")
 
     assert "flags" not in {each.name for each in available()}
+
+
+STRANGE: tuple[Any, ...] = (None, 7, "x", ["x"], {7: 7}, frozenset({7}), ("x", 7))
+
+
+@pytest.mark.parametrize("declared", [ResourceType, Part])
+def test_whatever_a_field_holds_is_told_in_a_sentence_or_does_no_harm(
+    install: Install, declared: type[Any]
+) -> None:
+    fields = [each.name for each in dataclasses.fields(declared)]
+    good = GOOD_TYPE % ""
+    part = 'Part(name="patient", type="Patient", referred_by="subject")'
+    whole, a_part = f"replace({good}, **X)", good.replace(part, f"replace({part}, **X)")
+    mine = whole if declared is ResourceType else a_part
+    source = "from dataclasses import replace\nX = {}\n" + MODULE % mine
+    module = importlib.import_module(install("flags", source))
+
+    for field in fields:
+        for value in STRANGE:
+            module.X = {field: value}  # type: ignore[attr-defined]
+            with contextlib.suppress(PluginError):
+                load(["flags"])
+
+
+@pytest.mark.parametrize(
+    ("search", "words"),
+    [
+        ('SearchParameter(name="x", type="token", paths=("code",))', "must be a tuple of Search"),
+        ('("code",)', "must be a tuple of SearchParameter"),
+        (
+            '(SearchParameter(name="code", type="strng", paths=("code",)),)',
+            "search parameter 'code': the type must be one of token, date, reference",
+        ),
+        (
+            '(SearchParameter(name="Code", type="token", paths=("code",)),)',
+            "search parameter 'Code': the name must be that of a search parameter of FHIR",
+        ),
+        (
+            '(SearchParameter(name="code", type="token", paths="code"),)',
+            "search parameter 'code': paths must be a tuple of element paths, at least one",
+        ),
+        (
+            '(SearchParameter(name="code", type="token", paths=("code[0]",)),)',
+            "search parameter 'code': 'code[0]' cannot be the path of an element",
+        ),
+        (
+            '(SearchParameter(name="patient", type="reference", paths=("subject",)),)',
+            "search parameter patient: every type has it, do not declare it",
+        ),
+        (
+            '(SearchParameter(name="code", type="token", paths=("code",)),) * 2',
+            "search parameter code is declared twice",
+        ),
+        (
+            (
+                '(SearchParameter(name="a", type="token", paths=("code",)),'
+                'SearchParameter(name="b", type="date", paths=("code",)))'
+            ),
+            "search parameter b: the same elements have another type",
+        ),
+    ],
+)
+def test_a_search_parameter_that_cannot_be_is_refused(
+    install: Install, search: str, words: str
+) -> None:
+    source = declaring(f"search={search},").replace("Part,", "Part, SearchParameter,")
+    install("flags", source)
+
+    with pytest.raises(PluginError) as refusal:
+        load(["flags"])
+
+    assert "plugin flags: Flag: " in str(refusal.value)
+    assert words in str(refusal.value)

@@ -165,11 +165,13 @@ def test_a_type_without_a_status_is_refused() -> None:
 def test_the_service_starts_with_every_problem_of_every_type_told() -> None:
     wrong = replace(REPORT, updatable=frozenset({"one", "two"}), summary=("three",))
     broken = with_schema({**FLAG, "type": "objekt"})
+    owners = {"DiagnosticReport": "reports", "Flag": "flags"}
 
     with pytest.raises(PluginError) as elements:
-        compiled({"DiagnosticReport": wrong})
+        compiled({"DiagnosticReport": wrong}, owners)
     with pytest.raises(PluginError) as both:
-        compiled({"DiagnosticReport": wrong, "Flag": broken})
+        compiled({"DiagnosticReport": wrong, "Flag": broken}, owners)
 
     assert len(str(elements.value).splitlines()) == 3
-    assert len(str(both.value).splitlines()) == 4
+    told = [each.split(": ")[0] for each in str(both.value).splitlines()]
+    assert told == ["plugin reports"] * 3 + ["plugin flags"]

@@ -18,6 +18,7 @@ from fhirpub.clock import now_ms
 from fhirpub.config import Config, StorageConfig
 from fhirpub.errors import ConfigurationError
 from fhirpub.storage.contract import Version
+from fhirpub.storage.criteria import TimeMatch
 from fhirpub.storage.migration import Progress, migrate
 from fhirpub.storage.sqlite import SqliteStore
 from fhirpub.storage.store import Store
@@ -30,7 +31,11 @@ from fhirpub.testing.store_contract import (
     a_client,
     a_key,
     a_version,
+    found_by,
+    has,
     successor,
+    token,
+    wanting,
 )
 from fhirpub.testing.webhook_contract import (
     NOW,
@@ -513,3 +518,21 @@ async def test_what_went_into_mongodb_and_back_is_what_it_was(
 
             assert progress == Progress(total=801, copied=801)
             assert await everything(target) == await everything(source)
+
+
+async def test_what_resources_are_found_by_comes_along(source: Store, target: Store) -> None:
+    await source.put_tenant(replace(Tenant.new("Lab", created=1), id=LAB))
+    version = found_by(("status", "final", "urn:s"), ("date", 5, 9), ("subject", "", "Patient"))
+    await source.add(LAB, version)
+    await source.put_search_rules("ours")
+
+    await migrate(source, target)
+
+    for criterion in (has("status", token("final")), has("date", TimeMatch(after=5))):
+        assert (await target.search(LAB, wanting(criterion))).versions == (version,)
+    assert await target.search_rules() == "ours"
+    # Another release has taken other values from the same versions: those of neither count.
+    await target.replace_search(LAB, version.id, 1, b"[]")
+    await source.put_search_rules("new")
+    await migrate(source, target)
+    assert await target.search_rules() == ""

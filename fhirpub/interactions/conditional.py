@@ -1,0 +1,41 @@
+"""Conditions that are a search: which one resource a caller means (R4 http; D-391)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from fhirpub.errors import InvalidSearch, Issue, SeveralMatch
+from fhirpub.interactions.context import Context
+from fhirpub.interactions.search import understood
+from fhirpub.plugin_api import ResourceType
+from fhirpub.storage.contract import Version
+from fhirpub.tenant import Tenant
+
+_ABOUT_THE_ANSWER = frozenset(
+    {"_count", "_elements", "_format", "_include", "_pretty", "_sort", "_summary", "_total"}
+)
+
+
+async def the_match(
+    criteria: Sequence[tuple[str, str]],
+    *,
+    resource_type: ResourceType,
+    tenant: Tenant,
+    context: Context,
+) -> Version | None:
+    """Return the newest version of the one resource that matches, or None if there is none.
+
+    Raises SeveralMatch; InvalidSearch for criteria that are wrong or not known: what is not
+    understood must not widen what is changed.
+    """
+    wanted = understood(criteria, resource_type=resource_type, tenant=tenant, context=context)
+    if wanted.unknown:
+        rule = "cannot be searched by, and a condition must be understood as a whole"
+        raise InvalidSearch(Issue("error", "not-supported", rule, each) for each in wanted.unknown)
+    if all(name.partition(":")[0] in _ABOUT_THE_ANSWER for name, _value in wanted.understood):
+        raise InvalidSearch.because("a condition needs a search parameter")
+    page = await context.resources.search(tenant.id, replace(wanted.query, limit=2, after=None))
+    if len(page.versions) > 1:
+        raise SeveralMatch(f"more than one {resource_type.name} matches the condition")
+    return page.versions[0] if page.versions else None

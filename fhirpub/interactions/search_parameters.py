@@ -1,0 +1,265 @@
+"""What a resource type is searched by, and the values for it, taken when a version is made."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import tzinfo
+from typing import Any
+
+from fhirpub.errors import ConfigurationError
+from fhirpub.fhir.date_value import Stretch, stretch_of
+from fhirpub.fhir.schema import Schemas
+from fhirpub.fhir.strict_json import JsonObject, dumps
+from fhirpub.fhir.terminology import Terminology
+from fhirpub.plugin_api import ResourceType, SearchParameter
+from fhirpub.storage.criteria import (
+    EARLIEST,
+    IDENTIFIER,
+    LATEST,
+    SearchValue,
+    TokenMatch,
+    decoded,
+    encoded,
+)
+from fhirpub.tenant import Tenant, is_resource_id
+
+_DEFINITIONS = "http://hl7.org/fhir/SearchParameter"
+_FORM = 1
+"""Changes when values are taken otherwise than before."""
+_PATIENT = "Patient"
+_HISTORY = "/_history/"
+_VALUE_SETS = "http://hl7.org/fhir/ValueSet"
+_ELEMENTS = {
+    "token": frozenset({"CodeableConcept", "Coding", "Identifier", "code", "boolean"}),
+    "date": frozenset({"date", "dateTime", "instant", "Period", "Timing"}),
+    "reference": frozenset({"Reference"}),
+}
+
+_NOTHING: JsonObject = {}
+
+Take = Callable[[list[SearchValue], str, Any, "Searched"], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A parameter of a type. ``target`` is the type that its references must have, if any."""
+
+    parameter: SearchParameter
+    target: str = ""
+
+    @property
+    def stored(self) -> str:
+        """The name that values are stored under: parameters over the same elements share it."""
+        return "|".join(self.parameter.paths)
+
+
+class Searched:
+    """A resource type as searches see it; one for the life of the service."""
+
+    def __init__(
+        self,
+        resource_type: ResourceType,
+        *,
+        schemas: Schemas,
+        terminology: Terminology,
+        fhir_url: str,
+        zone: tzinfo,
+    ) -> None:
+        """Take a declaration; raises ConfigurationError for elements that it cannot compare."""
+        self.type = resource_type
+        self.zone = zone
+        self.relative_to = f"{_without_scheme(fhir_url)}/"
+        known = [*_of_every_type(resource_type), *map(Known, resource_type.search)]
+        self.parameters = {each.parameter.name: each for each in known}
+        stored = {each.stored: each.parameter for each in known}
+        self._taken = [
+            (name, _TAKE[each.type], *path.partition(".")[::2])
+            for name, each in stored.items()
+            for path in each.paths
+        ]
+        self.systems: dict[str, str] = {}
+        identifiers = {IDENTIFIER: IDENTIFIER}
+        for name, each in stored.items():
+            for path in each.paths:
+                values = _checked(each, path, resource_type, schemas)
+                self.systems[name] = terminology.system_of(f"{_VALUE_SETS}/{values}")
+                if values == "Identifier":
+                    identifiers[name] = path
+        self.typed = {name: f"{name}:of-type" for name in identifiers}
+        """Under which names identifiers are stored together with their types."""
+        self._taken += [
+            (self.typed[name], _typed, *path.partition(".")[::2])
+            for name, path in identifiers.items()
+        ]
+        self._chained = {
+            f"{part.referred_by}:{part.type}.identifier": part
+            for part in resource_type.parts
+            if part.type == _PATIENT
+        }
+        types = [part.type for part in resource_type.parts]
+        self._only = [part for part in resource_type.parts if types.count(part.type) == 1]
+
+    @property
+    def rules(self) -> str:
+        """What the values that are taken depend on, as a short text to compare."""
+        taken = [(name, take.__name__, head, rest) for name, take, head, rest in self._taken]
+        told = [_FORM, taken, list(self._chained), self.systems, str(self.zone)]
+        return hashlib.sha256(dumps(told)).hexdigest()[:16]
+
+    def chains_of(self, known: Known, target: str) -> list[str]:
+        """Return under which names the identifiers of what is referred to are stored."""
+        return [
+            name
+            for name, part in self._chained.items()
+            if part.referred_by in known.parameter.paths
+            and {target, known.target} <= {"", part.type}
+        ]
+
+    def included(self) -> list[str]:
+        """Return the parameters that lead to something that can be included."""
+        led_to = {part.referred_by for part in self.type.parts}
+        return [
+            name
+            for name, known in self.parameters.items()
+            if known.parameter.type == "reference" and led_to & {*known.parameter.paths}
+        ]
+
+    def owners(self, type_name: str | None, part_id: str, tenant: Tenant) -> Iterator[TokenMatch]:
+        """Return how resources match that refer to a part of their own: its id leads to theirs."""
+        for part in self._only:
+            if type_name in (None, part.type) and is_resource_id(part_id):
+                yield TokenMatch(part.type, "", tenant.part_id(part_id, part.name))
+
+    def values(self, resource: JsonObject, parts: Mapping[str, Any]) -> bytes:
+        """Return what the first version of a resource is found by, which these parts came with."""
+        ids = {name: part["id"] for name, part in parts.items()}
+        values = self._of_resource(resource, ids)
+        for name, part in self._chained.items():
+            for one in parts.get(part.name, _NOTHING).get("identifier", ()):
+                _tokens(values, name, one, self)
+        return encoded(values)
+
+    def next_values(self, resource: JsonObject, before: bytes, tenant: Tenant) -> bytes:
+        """Return what a later version is found by: its parts are those of the first."""
+        inherited = [each for each in decoded(before) if each[0] in self._chained]
+        ids = {part.name: tenant.part_id(resource["id"], part.name) for part in self._only}
+        return encoded([*self._of_resource(resource, ids), *inherited])
+
+    def _of_resource(self, resource: JsonObject, ids: Mapping[str, str]) -> list[SearchValue]:
+        values: list[SearchValue] = []
+        for name, take, head, rest in self._taken:
+            for item in _at(resource, head, rest) if head in resource else ():
+                take(values, name, item, self)
+        own = {(part.type, ids.get(part.name)) for part in self._only}
+        return [
+            (name, "", second) if (second, first) in own else (name, first, second)
+            for name, first, second in values
+        ]
+
+
+def _checked(
+    parameter: SearchParameter, path: str, resource_type: ResourceType, schemas: Schemas
+) -> str:
+    """Return the name of the values of an element that a parameter can compare."""
+    found, values = schemas.type_at(resource_type.name, path)
+    if found not in _ELEMENTS[parameter.type]:
+        what = f"an element of type {found}" if found else "no element of it"
+        takes = ", ".join(sorted(_ELEMENTS[parameter.type]))
+        raise ConfigurationError(
+            f"{resource_type.name}: search parameter {parameter.name}: {path} is {what}; "
+            f"a {parameter.type} is one of type {takes}"
+        )
+    return values
+
+
+def _of_every_type(resource_type: ResourceType) -> Iterator[Known]:
+    yield Known(SearchParameter(name="status", type="token", paths=("status",)))
+    for part in resource_type.parts:
+        if part.type == _PATIENT:
+            patient = SearchParameter(
+                name="patient",
+                type="reference",
+                paths=(part.referred_by,),
+                definition=f"{_DEFINITIONS}/clinical-patient",
+            )
+            yield Known(patient, target=_PATIENT)
+
+
+def _at(holder: JsonObject, head: str, rest: str) -> Sequence[Any]:
+    """Return what stands at an element, and below it, through lists."""
+    member = holder[head]
+    items = member if type(member) is list else (member,)
+    if not rest:
+        return items
+    further, _, last = rest.partition(".")
+    return [one for each in items if further in each for one in _at(each, further, last)]
+
+
+def _tokens(values: list[SearchValue], name: str, item: Any, searched: Searched) -> None:
+    if isinstance(item, str):
+        values.append((name, item, searched.systems.get(name, "")))
+    elif isinstance(item, bool):
+        values.append((name, "true" if item else "false", ""))
+    else:  # a Coding has a code, an Identifier a value
+        for each in item.get("coding", (item,)):
+            code = each.get("code", each.get("value"))
+            if code is not None:
+                values.append((name, code, each.get("system", "")))
+
+
+def _typed(values: list[SearchValue], name: str, item: Any, _searched: Searched) -> None:
+    for coding in item.get("type", _NOTHING).get("coding", ()):
+        if "code" in coding and "value" in item:
+            code = typed_code(coding["code"], item["value"])
+            values.append((name, code, coding.get("system", "")))
+
+
+def typed_code(code: str, value: str) -> str:
+    """Return the code of an identifier's type, and its value, as one text without doubt."""
+    escaped = code.replace("\\", "\\\\").replace("|", "\\|")
+    return f"{escaped}|{value}"
+
+
+def _times(values: list[SearchValue], name: str, item: Any, searched: Searched) -> None:
+    def stretch(text: str) -> Stretch | None:
+        return stretch_of(text, default_zone=searched.zone)
+
+    if isinstance(item, str):
+        one = stretch(item)
+        known = [] if one is None else [one]
+    else:
+        known = [each for each in map(stretch, item.get("event", ())) if each is not None]
+        first, last = stretch(item.get("start", "")), stretch(item.get("end", ""))
+        if first or last:
+            known.append((first[0] if first else EARLIEST, last[1] if last else LATEST))
+    if known:  # of a Timing the outer limits count
+        values.append((name, min(each[0] for each in known), max(each[1] for each in known)))
+
+
+def _references(values: list[SearchValue], name: str, item: Any, searched: Searched) -> None:
+    literal = item.get("reference", "#")
+    if not literal.startswith("#"):
+        type_name, resource_id = split_reference(literal, searched)
+        values.append((name, resource_id, type_name))
+
+
+def split_reference(literal: str, searched: Searched) -> tuple[str, str]:
+    """Return type and id of a reference to what could be here; else no type, and all of it."""
+    if ":" in literal:
+        plain = _without_scheme(literal)
+        relative = plain.removeprefix(searched.relative_to)
+        if relative == plain:
+            return "", literal
+        literal = relative
+    type_name, _, resource_id = literal.partition(_HISTORY)[0].rpartition("/")
+    return type_name, resource_id
+
+
+def _without_scheme(url: str) -> str:
+    """Return a URL without http or https, between which FHIR makes no difference."""
+    return url.removeprefix("http://").removeprefix("https://")
+
+
+_TAKE: dict[str, Take] = {"token": _tokens, "date": _times, "reference": _references}

@@ -1,0 +1,27 @@
+"""What a resource type can be searched by, as a declaration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+SEARCH_TYPES = ("token", "date", "reference")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchParameter:
+    """A search parameter of FHIR R4, and the elements whose values it compares.
+
+    ``paths`` are names as they stand in JSON (``effectiveDateTime``); dots go deeper, through
+    lists. A token is an element of type CodeableConcept, Coding, Identifier, code or boolean, a
+    date one of type date, dateTime, instant, Period or Timing, a reference a Reference.
+    ``identifier``, ``status``, ``patient``, ``_id`` and ``_lastUpdated`` are there for every
+    type and are not declared.
+    """
+
+    name: str
+    """As it stands in a URL, such as ``based-on``."""
+    type: Literal["token", "date", "reference"]
+    paths: tuple[str, ...]
+    definition: str = ""
+    """The canonical URL of the SearchParameter, for the CapabilityStatement."""

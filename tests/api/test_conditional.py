@@ -1,0 +1,147 @@
+"""Conditions that are a search: create unless it is there, update the one that matches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fhirpub.testing.service import Answer, Integrator, RunningService
+from tests.bodies import SYSTEM, organization, patient, register_body, report
+
+BASE = "/fhir/r4/DiagnosticReport"
+
+
+def create(lab: Integrator, value: str, condition: str = "", **headers: str) -> Answer:
+    body = report(
+        value,
+        contained=[patient(), organization()],
+        subject={"reference": "#p1"},
+        performer=[{"reference": "#o1"}],
+    )
+    given = {"If-None-Exist": condition} if condition else {}
+    return lab.request("POST", BASE, body, {**given, **headers})
+
+
+def update(lab: Integrator, query: str, **headers: str) -> Answer:
+    body = {"resourceType": "DiagnosticReport", "status": "amended"}
+    return lab.request("PATCH", f"{BASE}?{query}", body, headers)
+
+
+def id_of(answer: Answer) -> str:
+    return answer.headers["location"].split("/")[-3]
+
+
+def test_create_makes_what_is_not_there(lab: Integrator) -> None:
+    answer = create(lab, "C-1", f"identifier={SYSTEM}|C-1")
+
+    assert answer.status == 201
+
+
+@pytest.mark.parametrize("form", ["{}", "?{}", "DiagnosticReport?{}"])
+def test_create_answers_with_what_is_there(lab: Integrator, form: str) -> None:
+    first = create(lab, "C-2")
+    update(lab, f"identifier={SYSTEM}|C-2")
+
+    answer = create(lab, "C-3", form.format(f"identifier={SYSTEM}|C-2"))
+
+    assert (answer.status, id_of(answer)) == (200, id_of(first))
+    assert (answer.json["status"], answer.headers["etag"]) == ("amended", 'W/"2"')
+    assert lab.get(f"{BASE}?identifier={SYSTEM}|C-3").json["total"] == 0
+
+
+def test_create_does_not_judge_a_body_that_it_does_not_need(lab: Integrator) -> None:
+    create(lab, "C-4")
+
+    answer = lab.request("POST", BASE, b"{", {"If-None-Exist": f"identifier={SYSTEM}|C-4"})
+
+    assert answer.status == 200
+
+
+def test_create_under_a_taken_identifier_is_a_200_if_there_was_a_condition(
+    lab: Integrator,
+) -> None:
+    create(lab, "C-5")
+
+    answer = create(lab, "C-5", f"identifier={SYSTEM}|C-no-such")
+
+    assert answer.status == 200
+
+
+@pytest.mark.parametrize(
+    ("condition", "status"),
+    [
+        (f"identifier={SYSTEM}|", 412),
+        ("identifier=", 400),
+        ("nonsense=1", 400),
+        ("nonsense", 400),
+        ("_count=3", 400),
+    ],
+)
+def test_a_condition_must_mean_one_or_none(lab: Integrator, condition: str, status: int) -> None:
+    create(lab, "C-6")
+    create(lab, "C-7")
+
+    assert create(lab, "C-8", condition).status == status
+    assert lab.get(f"{BASE}?identifier={SYSTEM}|C-8").json["total"] == 0
+
+
+def test_a_condition_has_no_effect_on_a_registration(lab: Integrator) -> None:
+    lab.register(register_body("C-9"))
+
+    answer = lab.register(register_body("C-10"), If_None_Exist=f"identifier={SYSTEM}|C-9")
+
+    assert answer.status == 201
+    assert lab.get(f"{BASE}?identifier={SYSTEM}|C-10").json["total"] == 1
+
+
+def test_the_one_that_matches_is_updated(lab: Integrator) -> None:
+    first = create(lab, "U-1")
+
+    answer = update(lab, f"identifier={SYSTEM}|U-1")
+
+    assert (answer.status, id_of(answer), answer.headers["etag"]) == (204, id_of(first), 'W/"2"')
+
+
+def test_an_update_under_a_condition_heeds_the_version_too(lab: Integrator) -> None:
+    create(lab, "U-2")
+
+    answer = update(lab, f"identifier={SYSTEM}|U-2", **{"If-Match": 'W/"7"'})
+
+    assert answer.status == 412
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "code"),
+    [
+        (f"identifier={SYSTEM}|U-no-such", 404, "not-found"),
+        (f"identifier={SYSTEM}|", 412, "multiple-matches"),
+        ("nonsense=1", 400, "not-supported"),
+        ("", 400, "invalid"),
+    ],
+)
+def test_an_update_needs_one_match(lab: Integrator, query: str, status: int, code: str) -> None:
+    create(lab, "U-3")
+    create(lab, "U-4")
+
+    answer = update(lab, query)
+
+    assert (answer.status, answer.issues[0]["code"]) == (status, code)
+
+
+def test_another_tenants_resource_matches_nothing(
+    service: RunningService, lab: Integrator
+) -> None:
+    create(service.integrator(), "U-5")
+
+    assert update(lab, f"identifier={SYSTEM}|U-5").status == 404
+    assert create(lab, "U-5", f"identifier={SYSTEM}|U-5").status == 201
+
+
+def test_what_is_declared_is_so(lab: Integrator) -> None:
+    statement: dict[str, Any] = lab.get("/fhir/r4/metadata").json
+    (declared,) = [
+        each for each in statement["rest"][0]["resource"] if each["type"] == "DiagnosticReport"
+    ]
+
+    assert declared["conditionalCreate"] is True
