@@ -31,7 +31,7 @@ from fhirpub.interactions.context import Context, fhir_url
 from fhirpub.interactions.retaking import take_anew_if_needed
 from fhirpub.interactions.search_parameters import Searched
 from fhirpub.logs import configure, logger, where
-from fhirpub.plugin_loader import load_with_owners
+from fhirpub.plugin_loader import load, load_with_owners
 from fhirpub.plugin_schemas import compiled
 from fhirpub.storage import mongodb, sqlite
 from fhirpub.storage.store import Store
