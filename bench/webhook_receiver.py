@@ -61,15 +61,15 @@ def _header(head: bytes, name: bytes) -> bytes:
     return head.partition(b"\r\n" + name + b": ")[2].partition(b"\r\n")[0]
 
 
-async def receive(file: Path) -> None:
+async def receive() -> None:
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGTERM, stopped.set)
     server = await loop.create_server(Connection, "127.0.0.1", 0, backlog=1024)
     print(server.sockets[0].getsockname()[1], flush=True)
     await stopped.wait()
-    file.write_text("".join(f"{name} {path} {at}\n" for name, path, at in _noted))
 
 
 if __name__ == "__main__":
-    asyncio.run(receive(Path(sys.argv[1])))
+    asyncio.run(receive())
+    Path(sys.argv[1]).write_text("".join(f"{name} {path} {at}\n" for name, path, at in _noted))

@@ -14,9 +14,9 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from collections.abc import AsyncGenerator, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from fhirpub.app import opened_store
@@ -92,22 +92,29 @@ class Bench:
         await asyncio.gather(*tasks)
 
 
-@asynccontextmanager
-async def bench(url: str, file: Path, **settings: float) -> AsyncGenerator[Bench, None]:
-    config = Config(webhooks=replace(SETTINGS, **settings), storage=StorageConfig(url=url))  # type: ignore[arg-type]
+@contextmanager
+def receiving(file: Path) -> Generator[int, None, None]:
+    """Start a receiver and return its port; in the end it writes to the file."""
     command = [sys.executable, "-m", "bench.webhook_receiver", str(file)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as receiver:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as receiver:
         assert receiver.stdout is not None
-        port = int(receiver.stdout.readline())
+        try:
+            yield int(receiver.stdout.readline())
+        finally:
+            receiver.terminate()
+            receiver.wait()
+
+
+@asynccontextmanager
+async def bench(url: str, file: Path) -> AsyncGenerator[Bench, None]:
+    config = Config(webhooks=SETTINGS, storage=StorageConfig(url=url))
+    with receiving(file) as port:
         async with (
             opened_store(config) as store,
             Sender(config.webhooks, clock=now_ms) as sender,
         ):
             sending = Sending(store, config=config, seal=SEAL, clock=now_ms, sender=sender)
-            one = Bench(store, sending, port, {})
-            yield one
-        receiver.terminate()
-        receiver.wait()
+            yield Bench(store, sending, port, {})
 
 
 def received(file: Path, *, path: str = "/") -> dict[str, int]:
@@ -133,14 +140,16 @@ def tell_latency(name: str, one: Bench, answered: dict[str, int]) -> None:
 
 async def latency(url: str, folder: Path, rate: float) -> None:
     file = folder / f"latency-{rate}"
+    tenants = [str(uuid.uuid4()) for _ in range(round(rate / 25))]
     async with bench(url, file) as one:
-        await one.endpoint("/")
+        for tenant in tenants:
+            await one.endpoint("/", tenant=tenant)
         async with one.sending.running():
             await asyncio.sleep(1.0)
             one.committed.clear()
-            await one.commits(rate, 10.0, [TENANT])
+            await one.commits(rate, 10.0, tenants)
             await asyncio.sleep(1.0)
-    tell_latency(f"commit to 204 at {rate:.0f}/s", one, received(file))
+    tell_latency(f"commit to 204 at {rate:.0f}/s, {len(tenants)} tenants", one, received(file))
 
 
 async def sustained(url: str, folder: Path, endpoints: int, events: int) -> None:

@@ -12,7 +12,6 @@ from contextlib import (
     AbstractAsyncContextManager,
     AsyncExitStack,
     asynccontextmanager,
-    nullcontext,
     suppress,
 )
 from dataclasses import dataclass, replace
@@ -240,17 +239,19 @@ async def serving(
     )
     server.add_sockets(list(sockets))
     beside = [asyncio.create_task(work) for work in (_sweep(services), services.bodies.run())]
-    try:
-        async with services.sending.running() if services.sending else nullcontext():
+    async with AsyncExitStack() as sending:
+        if services.sending:
+            await sending.enter_async_context(services.sending.running())
+        try:
             yield
-    finally:
-        server.stop()
-        server.conn_params.no_keep_alive = True
-        await _drained(services)
-        await server.close_all_connections()
-        for task in beside:
-            task.cancel()
-        await asyncio.gather(*beside, return_exceptions=True)
+        finally:
+            server.stop()
+            server.conn_params.no_keep_alive = True
+            await asyncio.gather(_drained(services), sending.aclose())
+            await server.close_all_connections()
+            for task in beside:
+                task.cancel()
+            await asyncio.gather(*beside, return_exceptions=True)
 
 
 def bind(config: Config, *, reuse_port: bool = False) -> tuple[Config, list[socket.socket]]:

@@ -96,7 +96,7 @@ class Searched:
         self._chained = {
             f"{part.referred_by}:{part.type}.identifier": part
             for part in resource_type.parts
-            if part.type == _PATIENT
+            if part.type == _PATIENT and part.referred_by
         }
         types = [part.type for part in resource_type.parts]
         self._only = [part for part in resource_type.parts if types.count(part.type) == 1]
@@ -177,7 +177,7 @@ def _checked(
 def _of_every_type(resource_type: ResourceType) -> Iterator[Known]:
     yield Known(SearchParameter(name="status", type="token", paths=("status",)))
     for part in resource_type.parts:
-        if part.type == _PATIENT:
+        if part.type == _PATIENT and part.referred_by:
             patient = SearchParameter(
                 name="patient",
                 type="reference",

@@ -45,7 +45,8 @@ _FOREVER_SECONDS = 86_400.0
 class Reply:
     """What to answer: after ``delay`` seconds an HTTP answer, or something worse.
 
-    With ``echo`` the body is that of the request, which verifies an endpoint.
+    With ``echo`` the body is that of the request, which verifies an endpoint. ``keep_open``: the
+    next request may come over the same connection.
     """
 
     status: int = 204
@@ -53,18 +54,23 @@ class Reply:
     body: bytes = b""
     delay: float = 0.0
     echo: bool = False
+    keep_open: bool = False
     misbehaviour: Misbehaviour | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Received:
-    """One request as it came, at a monotonic time in seconds. Header names are in lower case."""
+    """One request as it came, at a monotonic time in seconds. Header names are in lower case.
+
+    ``port`` is the caller's, the same for all that came over one connection.
+    """
 
     method: str
     path: str
     headers: Mapping[str, str]
     body: bytes
     at: float
+    port: int
 
     @property
     def json(self) -> Any:
@@ -190,12 +196,15 @@ class Receiver:
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            received = await _read(reader)
-            reply = self._taken(received)
-            if reply.echo:
-                reply = replace(reply, body=received.body)
-            await asyncio.sleep(reply.delay)
-            await _write(writer, reply)
+            open_ = True
+            while open_:
+                received = await _read(reader, writer)
+                reply = self._taken(received)
+                if reply.echo:
+                    reply = replace(reply, body=received.body)
+                await asyncio.sleep(reply.delay)
+                await _write(writer, reply)
+                open_ = reply.keep_open
         except (OSError, EOFError, ValueError):
             writer.transport.abort()  # whoever called has gone, or does not speak HTTP
         except asyncio.CancelledError:
@@ -212,7 +221,7 @@ class Receiver:
             return self._replies.pop(0) if len(self._replies) > 1 else self._replies[0]
 
 
-async def _read(reader: asyncio.StreamReader) -> Received:
+async def _read(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Received:
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
     first, *lines = head.removesuffix("\r\n\r\n").split("\r\n")
     method, path, _version = first.split(" ")
@@ -221,7 +230,14 @@ async def _read(reader: asyncio.StreamReader) -> Received:
         name, _, value = line.partition(":")
         headers[name.lower()] = value.strip()
     body = await reader.readexactly(int(headers.get("content-length", "0")))
-    return Received(method=method, path=path, headers=headers, body=body, at=time.monotonic())
+    return Received(
+        method=method,
+        path=path,
+        headers=headers,
+        body=body,
+        at=time.monotonic(),
+        port=writer.get_extra_info("peername")[1],
+    )
 
 
 async def _write(writer: asyncio.StreamWriter, reply: Reply) -> None:
@@ -231,7 +247,9 @@ async def _write(writer: asyncio.StreamWriter, reply: Reply) -> None:
     lines = [f"HTTP/1.1 {reply.status} -", *(f"{k}: {v}" for k, v in reply.headers.items())]
     if reply.status != 204:
         lines.append(f"Content-Length: {len(reply.body)}")
-    writer.write("\r\n".join([*lines, "Connection: close", "", ""]).encode() + reply.body)
+    if not reply.keep_open:
+        lines.append("Connection: close")
+    writer.write("\r\n".join([*lines, "", ""]).encode() + reply.body)
     await writer.drain()
 
 

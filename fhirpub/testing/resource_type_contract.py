@@ -311,6 +311,30 @@ class ResourceTypeContract:
 
         assert [each["resource"]["id"] for each in bundle["entry"]] == [resource["id"]]
 
+    def test_it_is_found_by_what_every_type_is_searched_by(self, lab: Integrator) -> None:
+        answer = self.register(lab, self.body(self.fresh_value()))
+        path = self.path_of(answer)
+        resource = lab.get(path).json
+        resource_id, status = resource["id"], resource["status"]
+        queries = [f"_id={resource_id}", f"status={status}", "_lastUpdated=gt2020"]
+        for part in self.resource_type.parts:
+            if part.type == "Patient" and part.referred_by in resource:
+                literal = resource[part.referred_by]["reference"]
+                queries.append(f"patient={literal}")
+                identifier = lab.get(f"/fhir/r4/{literal}").json["identifier"][0]["value"]
+                queries.append(f"patient.identifier={identifier}")
+
+        for query in queries:
+            bundle = lab.get(f"/fhir/r4/{self.resource_type.name}?{query}").json
+            assert [each["resource"]["id"] for each in bundle["entry"]] == [resource_id], query
+            assert bundle["total"] == 1, query
+
+        changed = max(self.resource_type.update_statuses - {status})
+        self.update_status(lab, path, status=changed)
+        for wanted, total in ((status, 0), (changed, 1)):
+            bundle = lab.get(f"/fhir/r4/{self.resource_type.name}?status={wanted}").json
+            assert bundle["total"] == total, wanted
+
     def test_another_tenant_does_not_find_it(
         self, service: RunningService, lab: Integrator
     ) -> None:

@@ -83,7 +83,8 @@ class Attempts:
             now=now,
             chance=self._random.random(),
         )
-        line.condition = line.condition.after(outcome, then, now, self._rules.patience)
+        if outcome.reason != "E_INTERNAL":
+            line.condition = line.condition.after(outcome, then, now, self._rules.patience)
         await self._have_consequences(line, delivery, outcome, then)
         state = _STATES[then.state]
         attempt = replace(

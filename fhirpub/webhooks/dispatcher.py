@@ -156,7 +156,7 @@ class Dispatcher:
     async def _load(self) -> float:
         now = asyncio.get_running_loop().time()
         pause = self._pause(now)
-        if now >= self._polled + pause:
+        if self._lines and now >= self._polled + pause:
             self._polled = now
             ends = await self._store.ends(list(self._lines))
             for name, end in ends.items():

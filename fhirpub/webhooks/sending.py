@@ -79,8 +79,12 @@ class Sending:
         self._busy_until = 0.0
 
     def ring(self) -> None:
-        """Say that a version was committed: its events are relayed at once."""
-        self._relaying.ring()
+        """Say that a version was committed: its events are relayed at once.
+
+        A relay elsewhere looks for itself.
+        """
+        if self._relay.leading:
+            self._relaying.ring()
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None, None]:

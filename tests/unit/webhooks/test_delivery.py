@@ -281,6 +281,97 @@ async def test_a_secret_that_cannot_sign_is_no_fault_of_the_receiver(sender: Sen
         await sender.attempt(replace(MESSAGE, url="https://a.example/", secrets=("whsec_",)))
 
 
+# Connections
+
+
+KEPT = Reply(keep_open=True)
+
+
+async def ports_of(sender: Sender, receiver: Receiver, *endpoints: str) -> list[int]:
+    """Send a message for each endpoint, one after the other; return by which ports they came."""
+    receiver.answer(KEPT)
+    for each in endpoints:
+        outcome = await sender.attempt(replace(MESSAGE, url=receiver.url, endpoint=each))
+        assert outcome.delivered
+    return [each.port for each in receiver.received]
+
+
+async def test_messages_of_one_endpoint_share_a_connection(
+    sender: Sender, receiver: Receiver
+) -> None:
+    assert len(set(await ports_of(sender, receiver, "a", "a", "a"))) == 1
+
+
+async def test_no_two_endpoints_share_a_connection_although_their_url_is_one(
+    sender: Sender, receiver: Receiver
+) -> None:
+    first, second, third = await ports_of(sender, receiver, "a", "b", "a")
+
+    assert first == third != second
+
+
+async def test_a_message_of_no_endpoint_has_a_connection_of_its_own(
+    sender: Sender, receiver: Receiver
+) -> None:
+    assert len(set(await ports_of(sender, receiver, "", "", ""))) == 3
+
+
+async def test_the_log_names_no_address_where_a_connection_was_open_already(
+    sender: Sender, receiver: Receiver
+) -> None:
+    receiver.answer(KEPT)
+    message = replace(MESSAGE, url=receiver.url, endpoint="a")
+
+    dialled = [(await sender.attempt(message)).dialled for _ in range(2)]
+
+    assert dialled == [("127.0.0.1",), ()]
+
+
+async def test_a_kept_connection_that_breaks_is_a_failure_and_nothing_is_sent_twice(
+    sender: Sender, receiver: Receiver
+) -> None:
+    receiver.answer(KEPT, Reply(misbehaviour="reset"), KEPT)
+    message = replace(MESSAGE, url=receiver.url, endpoint="a")
+
+    reasons = [(await sender.attempt(message)).reason for _ in range(3)]
+
+    assert reasons == [None, "E_RESET", None]
+    assert len(receiver.received) == 3
+
+
+async def test_a_kept_connection_waits_for_a_second_only(
+    sender: Sender, receiver: Receiver
+) -> None:
+    await ports_of(sender, receiver, "a")
+    await asyncio.sleep(1.1)
+
+    first, second = await ports_of(sender, receiver, "a")
+
+    assert first != second
+
+
+async def test_a_name_is_looked_up_once_for_all_who_wait_for_it() -> None:
+    searches: list[str] = []
+    answer = threading.Event()
+
+    def look_up(host: str, *_more: Any) -> list[AddrInfoType]:
+        searches.append(host)
+        answer.wait(5)
+        raise socket.gaierror("unknown")
+
+    async with Sender(SETTINGS, clock=HandClock(), look_up=look_up) as sender:
+        messages = [
+            replace(MESSAGE, url="https://slow.example/", endpoint=each) for each in "abcd"
+        ]
+        attempts = [asyncio.create_task(sender.attempt(each)) for each in messages]
+        await asyncio.sleep(0.05)
+        answer.set()
+        reasons = {(await each).reason for each in attempts}
+
+    assert reasons == {"E_DNS"}
+    assert searches == ["slow.example"]
+
+
 # TLS
 
 
