@@ -1,4 +1,4 @@
-"""How fast webhooks are: ``python -m bench.webhooks [sqlite|mongodb URL]``.
+"""How fast webhooks are: ``python -m bench.webhooks [URL with {name}] [parts]``.
 
 Commits are inserts into the store, in the process that relays and sends; the receiver is a process
 of its own. Three questions: how long from a commit to the receiver's 204, how many deliveries a

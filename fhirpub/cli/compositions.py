@@ -19,6 +19,13 @@ _SENTENCES = {
     "deviceRequest": "Publish the prescription of a device.",
     "observation": "Publish a vital sign.",
 }
+_EVENTS = {
+    "encounter": "encounter_outpatient.created",
+    "medicationRequest": "medication_request.created",
+    "serviceRequest": "service_request.created",
+    "deviceRequest": "device_request.created",
+    "observation": "observation.created",
+}
 _COMING_ALONG = ("patient", "organization")
 
 
@@ -33,11 +40,11 @@ def bodies(report: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     return {_file(each["name"]): {**sample, "parameter": [*parts, author, each]} for each in own}
 
 
-def steps() -> Iterator[Step]:
-    """Return the step that publishes each; the answer is asked for without a body."""
+def steps() -> Iterator[tuple[Step, str]]:
+    """Return the step that publishes each, and the event that it leads to."""
     for name, sentence in _SENTENCES.items():
         type_name = name[0].upper() + name[1:]
-        yield Step(
+        step = Step(
             sentence=sentence,
             method="POST",
             path=f"/fhir/r4/{type_name}/$register",
@@ -45,6 +52,7 @@ def steps() -> Iterator[Step]:
             prefer="return=minimal",
             expected=201,
         )
+        yield step, _EVENTS[name]
 
 
 def _file(name: str) -> str:

@@ -23,7 +23,7 @@ from fhirpub.webhooks import NotVerified, verify
 _REPORTS = "/fhir/r4/DiagnosticReport"
 _REGISTER = f"{_REPORTS}/$register"
 _ENDPOINTS = "/webhooks/v1/endpoints"
-_EVENTS, _CREATED = "diagnostic_report.*", "diagnostic_report.created"
+_CREATED = "diagnostic_report.created"
 _LONGEST_WAIT = 15.0
 _TOKEN_COMMAND = r"""TOKEN=$(curl -sS "$BASE/oauth/token" -d grant_type=client_credentials \
   -d "client_id=$CLIENT_ID" -d "client_secret=$CLIENT_SECRET" -d "audience=$AUDIENCE" |
@@ -46,7 +46,8 @@ class Tour:
         token = await self._token()
         secret = await self._subscribe(token)
         first = await self._take(_register("Publish a report with its PDF."), token)
-        await self._show_webhook(secret)
+        self.transcript.sentence("The receiver has been told: this webhook came.")
+        await self._show_webhook(_CREATED, secret)
         await self._resubmit(first, token)
         path = f"{_REPORTS}/{_id_in(first)}"
         read = await self._take(_read(path), token)
@@ -56,8 +57,9 @@ class Tour:
         await self._take(_search(_identifier(self.folder)), token)
         await self._take(_history(path), token)
         await self._take(_refused(), token)
-        for step in compositions.steps():
+        for step, event in compositions.steps():
             await self._take(step, token)
+            await self._show_webhook(event, secret)
 
     async def _token(self) -> str:
         self.transcript.sentence("Trade the credentials for an access token; it lives 24 hours.")
@@ -70,21 +72,20 @@ class Tour:
 
     async def _subscribe(self, token: str) -> str:
         """Add an endpoint at the demo's own receiver; return the secret that signs."""
-        _write(self.folder / "endpoint.json", {"url": self.mailbox.url, "event_types": [_EVENTS]})
+        _write(self.folder / "endpoint.json", {"url": self.mailbox.url, "event_types": ["*"]})
         answer = json_of(await self._take(_add_endpoint(), token))
         await self._take(_verify(answer["id"]), token)
         self.transcript.note("the receiver beside this demo has repeated the challenge")
         return str(answer["signing_secret"])
 
-    async def _show_webhook(self, secret: str) -> None:
-        self.transcript.sentence("The receiver has been told: this webhook came.")
+    async def _show_webhook(self, event: str, secret: str) -> None:
         try:
-            letter = await self.mailbox.wait_for(_CREATED, seconds=_LONGEST_WAIT)
+            letter = await self.mailbox.wait_for(event, seconds=_LONGEST_WAIT)
             verify(letter.headers, letter.body, secret, now=now_ms() / 1000)
         except (TimeoutError, NotVerified):
             raise click.ClickException("the demo expected a webhook that verifies here") from None
         self.transcript.webhook(letter.headers, letter.body)
-        self.transcript.note("its signature verifies with the secret of the endpoint")
+        self.transcript.note("the webhook came; its signature verifies with the endpoint's secret")
 
     async def _resubmit(self, first: HTTPResponse, token: str) -> None:
         again = await self._take(
@@ -127,7 +128,7 @@ def write_files(folder: Path, *, now: int) -> None:
 
 def _add_endpoint() -> Step:
     return Step(
-        sentence="Ask to be told of reports: add an endpoint. Its secret is shown this once.",
+        sentence="Ask to be told of everything: add an endpoint. Its secret is shown this once.",
         method="POST",
         path=_ENDPOINTS,
         file="endpoint.json",

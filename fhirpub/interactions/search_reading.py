@@ -222,6 +222,8 @@ class Reading:
         for text in texts:
             literal = plain(text)
             type_name, resource_id = split_reference(literal, self._searched)
+            if not resource_id:
+                self._wrong(asked.name, "must be an id, Type/id or a URL")
             if not type_name:
                 wanted = "" if ":" in literal else target
             elif target in (None, type_name):

@@ -6,8 +6,10 @@ Engines may index them as they like; :func:`holds` says what each criterion mean
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 
 import orjson
@@ -99,6 +101,16 @@ class Findable(Protocol):
     def updated(self) -> int: ...
     @property
     def search(self) -> bytes: ...
+
+
+@lru_cache(maxsize=4096)
+def field_number(tenant: str, type_name: str, name: str) -> int:
+    """Return a short number for the values under a name, to begin an index with.
+
+    Should two names have one number, an index leads to some candidates too many.
+    """
+    digest = hashlib.blake2b(orjson.dumps([tenant, type_name, name]), digest_size=6).digest()
+    return int.from_bytes(digest)
 
 
 def encoded(values: Iterable[SearchValue]) -> bytes:

@@ -279,9 +279,12 @@ class MongoStore(MongoWebhooks, Store):
         self, tenant: str, resource_id: str, version: int, search: bytes
     ) -> None:
         wanted = {"id": resource_id, "version": version, "tenant": tenant}
-        values = documents.found_by(search)
+        versions = self._collection(schema.VERSION)
         async with within(self._deadline):
-            await self._collection(schema.VERSION).update_one(wanted, {"$set": {"search": values}})
+            found = await versions.find_one(wanted, {"type": True}, hint=schema.VERSION_KEY)
+            if found is not None:
+                values = documents.found_by(tenant, found["type"], search)
+                await versions.update_one(wanted, {"$set": {"search": values}})
 
     async def search_rules(self) -> str:
         found = await self._list(schema.STORE, {"_id": schema.SEARCH_RULES})

@@ -14,7 +14,7 @@ from pymongo import UpdateOne
 
 from fhirpub.errors import InvalidContent, TooLarge
 from fhirpub.storage.contract import Blob, Client, ClientSecret, SigningKey, Version
-from fhirpub.storage.criteria import SearchValue, decoded, encoded
+from fhirpub.storage.criteria import SearchValue, decoded, encoded, field_number
 from fhirpub.storage.mongodb_schema import NO_EVENTS
 from fhirpub.tenant import Tenant
 
@@ -75,7 +75,7 @@ def _version_document(nonce: ObjectId, tenant: str, version: Version) -> dict[st
         "body": v.body,
         "response": v.response,
         "parts": v.parts,
-        "search": found_by(v.search),
+        "search": found_by(tenant, v.type, v.search),
     }
     if v.documents:  # absent otherwise: the index over it has entries for those that name some
         document["documents"] = v.documents
@@ -105,18 +105,26 @@ def version_of(document: Document) -> Version:
     )
 
 
-def found_by(search: bytes) -> list[dict[str, str | int]]:
-    """Return values as they are stored: the index has each ``key``, a code or a time's end."""
+def found_by(tenant: str, type_name: str, search: bytes) -> list[dict[str, str | int]]:
+    """Return values as they are stored; what has a ``key``, a code or a time's end, is indexed."""
     return [
-        {"name": name, "key": first, "rest": second}
-        if isinstance(first, str)
-        else {"name": name, "key": second, "rest": first}
+        _stored_value(field_number(tenant, type_name, name), name, first, second)
         for name, first, second in decoded(search)
     ]
 
 
+def _stored_value(
+    field: int, name: str, first: str | int, second: str | int
+) -> dict[str, str | int]:
+    if isinstance(first, int):
+        return {"name": name, "field": field, "key": second, "rest": first}
+    if first:
+        return {"name": name, "field": field, "key": first, "rest": second}
+    return {"name": name, "rest": second}
+
+
 def _search_value(stored: Mapping[str, Any]) -> SearchValue:
-    key, rest = stored["key"], stored["rest"]
+    key, rest = stored.get("key", ""), stored["rest"]
     return (stored["name"], key, rest) if isinstance(key, str) else (stored["name"], rest, key)
 
 

@@ -53,7 +53,7 @@ _INDEXES: dict[str, list[dict[str, Any]]] = {
         _index(BY_VALUE, "tenant", "type", "value", "system", "version", "updated", "id"),
         _index(BY_SYSTEM, "tenant", "type", "system", "-updated", "id", "version"),
         _index(BY_TIME, "tenant", "type", "-updated", "id", "version"),
-        _index(BY_SEARCH_VALUE, "tenant", "type", "search.name", "search.key"),
+        _index(BY_SEARCH_VALUE, "search.field", "search.key"),
         _index(
             "version_documents",
             "documents",

@@ -19,6 +19,7 @@ from fhirpub.storage.criteria import (
     SortKey,
     TimeMatch,
     TokenMatch,
+    field_number,
 )
 from fhirpub.storage.mongodb_schema import (
     BY_SEARCH_VALUE,
@@ -34,6 +35,8 @@ from fhirpub.storage.mongodb_schema import (
 _BEST_FIRST = (VERSION_KEY, BY_VALUE, BY_SEARCH_VALUE, BY_SYSTEM, BY_TIME)
 _COLUMNS = {ID: "id", IDENTIFIER: "value", LAST_UPDATED: "updated"}
 """Fields that every version has, and by which it is sorted."""
+_NO_KEY = {"$exists": False}
+"""What has no code has no key either, and is in no index."""
 _KEY: dict[str, Any] = {"id": 1, "version": 1, "next": {"$add": ["$version", 1]}}
 
 _LATER = {
@@ -89,9 +92,9 @@ def _conditions(tenant: str, query: SearchQuery) -> tuple[str | None, list[Filte
         conditions.append(_one_of("id", query.ids))
     for criterion in query.criteria:
         if _may_be_owned(criterion) and index == BY_TIME and not alternatives:
-            alternatives += _alternatives(criterion.name, criterion.any_of)
+            alternatives += _led(criterion, tenant, query.type)
             continue
-        conditions.append(_condition(criterion))
+        conditions.append(_condition(criterion, tenant, query.type))
         if _has_range(criterion):
             index = min(index, BY_SEARCH_VALUE, key=_BEST_FIRST.index)
     if not alternatives:
@@ -159,7 +162,8 @@ def _place(order: Order) -> dict[str, Any]:
             "cond": {"$eq": ["$$this.name", order.name]},
         }
     }
-    is_time, token, start = {"$isNumber": "$$this.key"}, "$$this.key", "$$this.rest"
+    is_time, start = {"$isNumber": "$$this.key"}, "$$this.rest"
+    token = {"$ifNull": ["$$this.key", ""]}
     values = {"$map": {"input": named, "in": {"$cond": [is_time, start, token]}}}
     extreme = {"$max" if order.descending else "$min": values}
     return {"none": {"$cond": [{"$eq": [named, []]}, 1, 0]}, "value": extreme}
@@ -184,16 +188,26 @@ def _comes_after(after: SortKey, order: Sequence[Order]) -> dict[str, Any]:
     return behind
 
 
-def _condition(criterion: Criterion) -> Filter:
-    either = list(_alternatives(criterion.name, criterion.any_of))
+def _condition(criterion: Criterion, tenant: str, type_name: str) -> Filter:
+    either = list(_led(criterion, tenant, type_name))
     if criterion.negated:
         return {"$nor": either} if either else {}
     return either[0] if len(either) == 1 else {"$or": either}
 
 
+def _led(criterion: Criterion, tenant: str, type_name: str) -> Iterator[Filter]:
+    """Return the alternatives, those with a key with what the index over keys begins with."""
+    field = field_number(tenant, type_name, criterion.name)
+    for each in _alternatives(criterion.name, criterion.any_of):
+        wanted = each.get("search", {}).get("$elemMatch", {})
+        if wanted.get("key", _NO_KEY) != _NO_KEY:
+            wanted["field"] = field
+        yield each
+
+
 def _alternatives(name: str, any_of: Sequence[TokenMatch | TimeMatch]) -> Iterator[Filter]:
     """Return the conditions of which one must hold; tokens of one form stand in one."""
-    values: defaultdict[str | None, list[str]] = defaultdict(list)
+    values: defaultdict[tuple[str | None, bool], list[str]] = defaultdict(list)
     owners: defaultdict[TokenMatch, list[str]] = defaultdict(list)
     for each in any_of:
         if isinstance(each, TimeMatch):
@@ -201,12 +215,12 @@ def _alternatives(name: str, any_of: Sequence[TokenMatch | TimeMatch]) -> Iterat
         elif each.of is not None:
             owners[replace(each, of=None)].append(each.of)
         elif each.value is not None:
-            values[each.system].append(each.value)
+            values[each.system, bool(each.value)].append(each.value)
     for match, ids in owners.items():
         parts = {"key": match.value, "rest": match.system}
         stored = {field: each for field, each in parts.items() if each is not None}
         yield {**_one_of("id", ids), **_stored(name, stored)}
-    for system, texts in values.items():
+    for (system, _with_code), texts in values.items():
         yield _token(name, {} if system is None else {"rest": system}, _one_of("key", texts))
     yield from _without_code(name, any_of)
 
@@ -250,7 +264,8 @@ def _known(bounds: Mapping[str, int | None]) -> dict[str, int]:
 
 def _stored(name: str, wanted: Filter) -> Filter:
     """Return the condition that one of the values under a name is as wanted."""
-    return {"search": {"$elemMatch": {"name": name, **wanted}}}
+    known = {**wanted, "key": _NO_KEY} if wanted.get("key") == "" else wanted
+    return {"search": {"$elemMatch": {"name": name, **known}}}
 
 
 def _may_be_owned(criterion: Criterion) -> bool:

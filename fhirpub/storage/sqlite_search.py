@@ -9,12 +9,10 @@ bracket can only be the beginning of a value.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import orjson
 
@@ -30,6 +28,7 @@ from fhirpub.storage.criteria import (
     TimeMatch,
     TokenMatch,
     decoded,
+    field_number,
 )
 from fhirpub.storage.sqlite_parameters import json_list
 from fhirpub.storage.sqlite_schema import VERSION_COLUMNS
@@ -47,19 +46,12 @@ _COLUMNS = {ID: ("''", "v.id"), IDENTIFIER: ("v.system", "v.value"), LAST_UPDATE
 _SORT_COLUMNS = {ID: "v.id", IDENTIFIER: "v.value", LAST_UPDATED: "v.updated"}
 
 
-@lru_cache(maxsize=4096)
-def _field(tenant: str, type_name: str, name: str) -> int:
-    """Return the number of a field; should two have one, there are some candidates too many."""
-    digest = hashlib.blake2b(orjson.dumps([tenant, type_name, name]), digest_size=6).digest()
-    return int.from_bytes(digest)
-
-
 def index_entries(tenant: str, version: Version) -> list[tuple[int, str | int, int]]:
     """Return what a version is to be found by: field, value and time of the version."""
     type_name, updated = version.type, version.updated
     return [
         (
-            _field(tenant, type_name, name),
+            field_number(tenant, type_name, name),
             second if isinstance(first, int) else first,
             updated,
         )
@@ -96,7 +88,7 @@ def sources_of(tenant: str, query: SearchQuery) -> list[Source]:
     found: list[Source] = []
     for criterion in query.criteria:
         if not criterion.negated and criterion.name not in _COLUMNS:
-            field = _field(tenant, query.type, criterion.name)
+            field = field_number(tenant, query.type, criterion.name)
             found += _sources_in(field, criterion.any_of)
     return found
 

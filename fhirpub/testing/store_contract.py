@@ -237,6 +237,8 @@ def criteria_of_every_form(ids: Sequence[str]) -> list[tuple[Criterion, str]]:
         ),
         (has("subject", TokenMatch("P", "", ids[1]), negated=True), "234"),
         (has("subject", TokenMatch("P", None)), "1234"),
+        (has("subject", TokenMatch("P", ""), TokenMatch("P", "x")), "123"),
+        (has("subject", token("")), "13"),
     ]
 
 

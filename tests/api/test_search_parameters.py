@@ -246,6 +246,7 @@ def test_another_tenants_reports_are_found_by_nothing(
         "status:missing=perhaps",
         "patient:missing=2",
         "patient:identifier=x",
+        "patient=Patient/",
         r"patient=a\b",
         "_total=some",
         "_summary=all",

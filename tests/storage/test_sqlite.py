@@ -32,6 +32,7 @@ from fhirpub.storage.criteria import (
     Order,
     TimeMatch,
     TokenMatch,
+    encoded,
 )
 from fhirpub.storage.sqlite import SqliteStore, best_source, from_url
 from fhirpub.storage.sqlite_search import (
@@ -661,6 +662,16 @@ async def test_the_newest_since_a_moment_are_met_by_going_back_in_time(store: Sq
 
         assert list(page.versions) == versions[since:][::-1][:10]
         assert page.total == len(versions) - since
+
+
+async def test_replaced_values_leave_nothing_behind(path: Path, store: Store) -> None:
+    version = found_by(("code", "a", ""), ("date", 1, 2))
+    await store.add(LAB, version)
+
+    await store.replace_search(LAB, version.id, 1, encoded([("code", "b", "")]))
+
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT value FROM search_value").fetchall() == [("b",)]
 
 
 async def test_of_several_criteria_the_rarest_leads(store: SqliteStore) -> None:

@@ -89,7 +89,7 @@ def test_every_question_goes_through_an_index(
         ({"event_ids": {"a", "b"}}, "delivery_key (endpoint=? AND event_id=?)"),
         ({"event_ids": {"a"}, "states": {"dead"}}, "delivery_key (endpoint=? AND event_id=?)"),
     ],
-    ids=str,
+    ids=lambda each: " ".join(each) if isinstance(each, dict) else "",
 )
 def test_lists_go_through_an_index(
     connection: sqlite3.Connection, changes: dict[str, Any], index: str

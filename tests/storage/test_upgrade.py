@@ -10,22 +10,13 @@ from pathlib import Path
 import pytest
 
 from fhirpub.storage.sqlite import SqliteStore
+from fhirpub.storage.sqlite_schema import APPLICATION_ID
 from fhirpub.testing.service import Answer, Integrator, RunningService
 from fhirpub.testing.store_contract import LAB, a_version
 from tests.bodies import register_body
+from tests.storage.test_sqlite_upgrade import TABLES_OF_1
 
 BASE = "/fhir/r4/DiagnosticReport"
-TO_VERSION_1 = """
-    DROP TRIGGER version_has_events;
-    DROP TABLE unrelayed;
-    DROP TABLE lease;
-    DROP TABLE delivery;
-    DROP TABLE endpoint;
-    DROP TABLE search_value;
-    DROP TABLE search_rules;
-    ALTER TABLE version DROP COLUMN search;
-    PRAGMA user_version = 1;
-"""
 QUERIES = (
     "status=final",
     "status=amended",
@@ -40,8 +31,23 @@ QUERIES = (
 
 
 def to_version_1(path: Path) -> None:
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        connection.executescript(TO_VERSION_1)
+    """Put what is in a file into one as release 0.1.0 makes it."""
+    newer = path.with_suffix(".newer")
+    path.rename(newer)
+    with contextlib.closing(sqlite3.connect(path)) as old:
+        for statement in TABLES_OF_1:
+            old.execute(statement)
+        old.execute("ATTACH ? AS newer", (str(newer),))
+        tables = old.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        for (table,) in tables:
+            rows = old.execute("SELECT name FROM pragma_table_info(?)", (table,))
+            columns = ", ".join(name for (name,) in rows)
+            # What a trigger has filled already is there.
+            values = f"SELECT {columns} FROM newer.{table}"
+            old.execute(f"INSERT OR IGNORE INTO main.{table} ({columns}) {values}")
+        old.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        old.execute("PRAGMA user_version = 1")
+        old.commit()
 
 
 def answers(lab: Integrator) -> dict[str, list[object]]:

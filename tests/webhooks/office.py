@@ -11,7 +11,7 @@ from typing import Any
 
 from fhirpub.app import opened_store
 from fhirpub.clock import Clock
-from fhirpub.config import Config, StorageConfig, WebhooksConfig
+from fhirpub.config import Config, ServerConfig, StorageConfig, WebhooksConfig
 from fhirpub.fhir.strict_json import dumps
 from fhirpub.plugin_loader import load
 from fhirpub.storage.contract import Version
@@ -137,7 +137,11 @@ async def opened_office(
     url: str, *, clock: Clock, settings: WebhooksConfig = SETTINGS, sends: bool = True
 ) -> AsyncGenerator[Office, None]:
     """Open one over a store; unless it ``sends``, nothing is relayed by itself."""
-    config = Config(webhooks=settings, storage=StorageConfig(url=url))
+    config = Config(
+        webhooks=settings,
+        storage=StorageConfig(url=url),
+        server=ServerConfig(drain_seconds=1.0),
+    )
     async with AsyncExitStack() as stack:
         store = await stack.enter_async_context(opened_store(config))
         sender = await stack.enter_async_context(Sender(settings, clock=clock))

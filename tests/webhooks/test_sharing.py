@@ -8,6 +8,7 @@ import inspect
 import signal
 import sys
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -17,6 +18,7 @@ import pytest
 from fhirpub.clock import Clock, now_ms
 from fhirpub.errors import StoreUnavailable
 from fhirpub.storage.store import Store
+from fhirpub.storage.webhook_contract import Ended
 from fhirpub.testing.clock import HandClock
 from fhirpub.testing.receiver import Receiver, Reply
 from fhirpub.webhooks.appending import Appender
@@ -85,6 +87,29 @@ async def test_who_stops_finishes_what_is_under_way(
     async with opened_office(each_store_url, clock=now_ms, sends=False) as office:
         (delivery,) = await office.deliveries(endpoint)
         assert (delivery.state, delivery.number) == ("delivered", 1)
+
+
+async def test_nothing_waits_for_what_another_process_has_delivered(
+    each_store_url: str, clock: HandClock, receiver: Receiver
+) -> None:
+    receiver.answer(Reply(status=500))
+    async with opened_office(each_store_url, clock=clock) as office:
+        endpoint = await office.endpoint(receiver.url)
+        first = await office.commit()
+        await office.until_states(endpoint, retrying=1)
+        (delivery,) = await office.deliveries(endpoint)
+        now = clock() + 1_000
+        (begun,) = await office.store.begin([delivery.key], now=now, until=now + 1_000)
+        attempt = replace(begun.attempts[-1], ended=now, status=204)
+        await office.store.finish([Ended(key=delivery.key, attempt=attempt, state="delivered")])
+        receiver.answer(Reply())
+
+        await office.commit(first.id)
+        for _seconds in range(3):
+            clock.forward(seconds=1)
+            await asyncio.sleep(0.2)
+
+        await office.until_states(endpoint, delivered=2)
 
 
 class Unreliable:

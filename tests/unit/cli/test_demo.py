@@ -52,6 +52,13 @@ def test_every_step_goes_as_told_and_fits_the_terminal(run: Any) -> None:
     assert done.stderr == ""
 
 
+def test_one_event_of_each_kind_arrives(shown: str) -> None:
+    arrived = re.findall(r"X-Webhook-Event: (\S+)", shown)
+
+    kinds = ("diagnostic_report", "encounter_outpatient", "medication_request", "service_request")
+    assert arrived == [f"{each}.created" for each in (*kinds, "device_request", "observation")]
+
+
 def test_the_commands_work_when_pasted(shown: str) -> None:
     commands = [
         block.replace("\n    ", "\n").strip()
