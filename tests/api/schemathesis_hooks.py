@@ -9,14 +9,14 @@ import schemathesis
 
 from fhirpub.config import variable
 
-_ALL = 60
-_EVERY = 1 if variable("HYPOTHESIS") == "long" else 50
+_ALL = 40
+_EVERY = 1 if variable("HYPOTHESIS") == "long" else 100
 _seen: Counter[str] = Counter()
 
 
 @schemathesis.hook
 def filter_case(_context: Any, case: Any) -> bool:
-    """Keep the first cases of an operation, then every fiftieth."""
+    """Keep the first cases of an operation, then every hundredth."""
     _seen[case.operation.label] += 1
     number = _seen[case.operation.label]
     return number <= _ALL or number % _EVERY == 0

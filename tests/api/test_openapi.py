@@ -150,6 +150,29 @@ def tried(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
         yield running
 
 
+@pytest.fixture(scope="module")
+def given(tried: RunningService, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """What schemathesis has to know: two tenants, and what one of them has."""
+    people = {name: tried.integrator(name) for name in ("lab", "other")}
+    users = [
+        {
+            "name": name,
+            "fixedHeaders": [{"name": "Authorization", "value": f"Bearer {each.token}"}],
+        }
+        for name, each in people.items()
+    ]
+    file = tmp_path_factory.mktemp("users") / "users.json"
+    file.write_text(json.dumps({"auth": users}))
+    return {
+        "HOOKS": str(_HERE / "schemathesis_hooks.py"),
+        "HYPOTHESIS": variable("HYPOTHESIS"),
+        "PYTHONHASHSEED": "0",
+        "PYTHONUTF8": "1",
+        "USERS": str(file),
+        **known_to(people["lab"], tried),
+    }
+
+
 def known_to(lab: Integrator, service: RunningService) -> dict[str, str]:
     """Return the ids of what a tenant has: a report, its parts, webhooks and a delivery."""
     endpoint, doomed = (
@@ -173,31 +196,17 @@ def known_to(lab: Integrator, service: RunningService) -> dict[str, str]:
     }
 
 
-def test_what_it_says_holds_whatever_is_sent(tried: RunningService, tmp_path: Path) -> None:
-    people = {name: tried.integrator(name) for name in ("lab", "other")}
-    users = [
-        {
-            "name": name,
-            "fixedHeaders": [{"name": "Authorization", "value": f"Bearer {each.token}"}],
-        }
-        for name, each in people.items()
-    ]
-    (tmp_path / "users.json").write_text(json.dumps({"auth": users}))
-    given = {
-        "HYPOTHESIS": variable("HYPOTHESIS"),
-        "PYTHONHASHSEED": "0",
-        "PYTHONUTF8": "1",
-        "HOOKS": str(_HERE / "schemathesis_hooks.py"),
-        "USERS": str(tmp_path / "users.json"),
-        **known_to(people["lab"], tried),
-    }
-
+# One run for all of them takes three times as long: it makes bodies of what was answered before.
+@pytest.mark.parametrize("phase", ["examples", "coverage", "fuzzing", "stateful"])
+def test_what_it_says_holds_whatever_is_sent(
+    tried: RunningService, given: dict[str, str], tmp_path: Path, phase: str
+) -> None:
     run = subprocess.run(
         [
             *(sys.executable, "-m", "schemathesis.cli"),
             *("--config-file", str(_HERE / "schemathesis.toml")),
-            *("run", f"{tried.base_url}/openapi.json", "--no-color"),
-            *("--max-examples", "200" if _LONG else "3"),
+            *("run", f"{tried.base_url}/openapi.json", "--no-color", "--phases", phase),
+            *("--max-examples", "200" if _LONG else "2"),
         ],
         cwd=tmp_path,
         env=given,
