@@ -8,23 +8,11 @@ from typing import Any
 import pytest
 
 from fhirpub.testing.service import Integrator, RunningService
-from tests.bodies import SYSTEM, document, organization, patient, register_body, report
-from tests.node.packages import NoNode, NoPackages, Scripts, must_be_there, scripts_in
+from tests.bodies import SYSTEM, document, patient, register_body, self_contained
+from tests.node.packages import Scripts
 
 REPORTS = 12
 FIRST = f"{SYSTEM}|node-0"
-
-
-@pytest.fixture(scope="module")
-def scripts(tmp_path_factory: pytest.TempPathFactory) -> Scripts:
-    try:
-        return scripts_in(tmp_path_factory.mktemp("node"))
-    except NoNode as reason:
-        pytest.skip(str(reason))
-    except NoPackages as reason:
-        if must_be_there():
-            raise
-        pytest.skip(f"npm cannot fetch the clients: {reason}")
 
 
 def given(lab: Integrator) -> dict[str, Any]:
@@ -35,29 +23,23 @@ def given(lab: Integrator) -> dict[str, Any]:
         "clientId": lab.client_id,
         "clientSecret": lab.client_secret,
         "toRegister": [register_body(f"node-{number}") for number in range(REPORTS)],
-        "toCreate": report(
-            "node-created",
-            id=None,
-            contained=[patient(), organization()],
-            subject={"reference": "#p1"},
-            performer=[{"reference": "#o1"}],
-        ),
+        "toCreate": self_contained("node-created"),
         "toRefuse": register_body("node-refused", status="amended", category=None),
         "first": FIRST,
     }
 
 
 @pytest.fixture(scope="module")
-def kit(scripts: Scripts, service: RunningService) -> dict[str, Any]:
+def kit(node: Scripts, service: RunningService) -> dict[str, Any]:
     """The facts that fhir-kit-client found."""
-    facts: dict[str, Any] = json.loads(scripts.run("fhir_kit.mjs", given(service.integrator())))
+    facts: dict[str, Any] = json.loads(node.run("fhir_kit.mjs", given=given(service.integrator())))
     return facts
 
 
 @pytest.fixture(scope="module")
-def medplum(scripts: Scripts, service: RunningService) -> dict[str, Any]:
+def medplum(node: Scripts, service: RunningService) -> dict[str, Any]:
     """The facts that @medplum/core found."""
-    facts: dict[str, Any] = json.loads(scripts.run("medplum.mjs", given(service.integrator())))
+    facts: dict[str, Any] = json.loads(node.run("medplum.mjs", given=given(service.integrator())))
     return facts
 
 
