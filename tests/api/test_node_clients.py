@@ -9,7 +9,7 @@ import pytest
 
 from fhirpub.testing.service import Integrator, RunningService
 from tests.bodies import SYSTEM, document, patient, register_body, self_contained
-from tests.node.packages import Scripts
+from tests.node.packages import LOCK, Scripts
 
 REPORTS = 12
 FIRST = f"{SYSTEM}|node-0"
@@ -54,6 +54,15 @@ def places(outcome: dict[str, Any]) -> list[str]:
     """Return where an OperationOutcome points at."""
     assert outcome["resourceType"] == "OperationOutcome"
     return [place for issue in outcome["issue"] for place in issue.get("expression", ())]
+
+
+def test_the_lock_file_has_a_sum_for_each_package_and_no_address() -> None:
+    packages = json.loads(LOCK.read_text(encoding="utf-8"))["packages"]
+    fetched = [each for name, each in packages.items() if name]
+
+    assert fetched
+    assert all(each["integrity"].startswith("sha512-") for each in fetched)
+    assert "://" not in LOCK.read_text(encoding="utf-8")
 
 
 def test_fhir_kit_finds_the_statements_interactions(kit: dict[str, Any]) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 from tests.mongod.executable import cache_folder
 
 HERE = Path(__file__).parent
-_NAMES = ("package.json", "package-lock.json")
+LOCK = HERE / "package-lock.json"
 
 
 class NoNode(Exception):
@@ -79,7 +79,7 @@ def _numbers(version: str) -> list[int]:
 
 def _packages() -> Path:
     """Return the folder of the packages, which appears whole or not at all."""
-    locked = hashlib.sha256((HERE / "package-lock.json").read_bytes()).hexdigest()
+    locked = hashlib.sha256(LOCK.read_bytes()).hexdigest()
     home = cache_folder() / f"node-{locked[:16]}"
     if home.exists():
         return home
@@ -87,8 +87,8 @@ def _packages() -> Path:
     with TemporaryDirectory(dir=home.parent, prefix=".fetching-") as name:
         fetched = Path(name, "packages")
         fetched.mkdir()
-        for each in _NAMES:
-            shutil.copy(HERE / each, fetched)
+        for each in (HERE / "package.json", LOCK):
+            shutil.copy(each, fetched)
         npm = ["npm", "ci", "--prefer-offline", "--ignore-scripts", "--no-audit", "--no-fund"]
         done = subprocess.run(npm, cwd=fetched, capture_output=True, text=True, check=False)
         if done.returncode:
