@@ -18,7 +18,7 @@ const refusal = async (call) => {
   return "not refused";
 };
 
-// Before it has a token: the statement, which it asks for as well, does not tell the address.
+// Before it has a token: the statement, which does not hold the address, must not arrive first.
 const { tokenUrl } = await client.smartAuthMetadata();
 const granted = await fetch(tokenUrl, {
   method: "POST",
