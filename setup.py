@@ -84,6 +84,8 @@ setup(
             "joserfc>=1.0",  # forges tokens that python-jose would not write
             "requests-oauthlib>=2.0",  # another OAuth client
             "requests>=2.32",
+            "schemathesis>=4.32",  # tries all that our OpenAPI says; two tenants, checks of links
+            "openapi-spec-validator>=0.7.2",  # OpenAPI 3.1 is held to draft 2020-12
             "standardwebhooks>=1.1",  # verifies our signatures, and makes some for us to verify
         ],
     },

@@ -37,6 +37,7 @@ from fhirpub.storage.store import Store
 from fhirpub.web.body_room import BodyRoom
 from fhirpub.web.body_watch import BodyWatch
 from fhirpub.web.front import Front
+from fhirpub.web.openapi import openapi
 from fhirpub.web.rate_limit import RateLimit
 from fhirpub.web.readiness import Readiness
 from fhirpub.web.services import Services
@@ -138,7 +139,7 @@ async def opened(
             clock=clock,
             default_zone=zone,
         )
-        yield Services(
+        services = Services(
             config=config,
             store=store,
             types=types,
@@ -164,6 +165,7 @@ async def opened(
             statement=statement(context),
             own_resources=own_resources(context),
         )
+        yield replace(services, openapi=openapi(services))
 
 
 def _sending(

@@ -50,7 +50,9 @@ class Schemas:
     """
 
     def __init__(self, extra: Mapping[str, Mapping[str, object]] | None = None) -> None:
-        self._known = known = documents(extra or {})
+        known = documents(extra or {})
+        self.by_id: Mapping[str, JsonObject] = known
+        """Every document by its ``$id``, those of plugins among them."""
         try:
             self._accepting = _accepting(known)
         except (ValueError, jsonschema_rs.ReferencingError) as wrong:
@@ -63,7 +65,6 @@ class Schemas:
             type_name: _Explaining(known[key], registry=registry)
             for type_name, key in types_of(known).items()
         }
-        self._known = known
         self._documents = {name: known[key] for name, key in types_of(known).items()}
         self._stems = dict(forms_of_choices(list(known.values())))
         self.fhirpath = lru_cache(maxsize=4096)(self._fhirpath)
@@ -86,7 +87,7 @@ class Schemas:
             if not isinstance(element, dict):
                 return "", ""
             holder, _, name = element.get("items", element).get("$ref", "").partition(_DEFINED)
-            document = self._known[holder] if holder else document
+            document = self.by_id[holder] if holder else document
             node = document.get("$defs", {}).get(name, {})
         return str(node.get("title", name)), name
 
@@ -96,7 +97,7 @@ class Schemas:
 
     def element(self, type_name: str, path: str) -> Element | None:
         """Return what an element of a type is, dots go deeper; None if there is none."""
-        return element_at(self._known, self.document(type_name), path)
+        return element_at(self.by_id, self.document(type_name), path)
 
     def problems(self, type_name: str, resource: JsonObject) -> list[Issue]:
         """Return everything that is wrong with the resource, or nothing when it is valid.

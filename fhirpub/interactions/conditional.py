@@ -12,9 +12,10 @@ from fhirpub.plugin_api import ResourceType
 from fhirpub.storage.contract import Version
 from fhirpub.tenant import Tenant
 
-_ABOUT_THE_ANSWER = frozenset(
+ABOUT_THE_ANSWER = frozenset(
     {"_count", "_elements", "_format", "_include", "_pretty", "_sort", "_summary", "_total"}
 )
+"""Parameters of a search that say nothing of what is meant."""
 
 
 async def the_match(
@@ -33,7 +34,7 @@ async def the_match(
     if wanted.unknown:
         rule = "cannot be searched by, and a condition must be understood as a whole"
         raise InvalidSearch(Issue("error", "not-supported", rule, each) for each in wanted.unknown)
-    if all(name.partition(":")[0] in _ABOUT_THE_ANSWER for name, _value in wanted.understood):
+    if all(name.partition(":")[0] in ABOUT_THE_ANSWER for name, _value in wanted.understood):
         raise InvalidSearch.because("a condition needs a search parameter")
     page = await context.resources.search(tenant.id, replace(wanted.query, limit=2, after=None))
     if len(page.versions) > 1:

@@ -37,7 +37,7 @@ FORMS: Mapping[str, Form] = {
 
 _MOST_OPERATIONS = 1_000
 _BYTES_OF_A_VALUE = 64
-_OPERATIONS = ("add", "remove", "replace", "move", "copy", "test")
+OPERATIONS = ("add", "remove", "replace", "move", "copy", "test")
 _MEMBERS = {
     **dict.fromkeys(("add", "replace", "test"), ("value",)),
     **dict.fromkeys(("move", "copy"), ("from",)),
@@ -161,8 +161,8 @@ def _malformed(operations: Iterable[Any], name: str) -> Iterator[Issue]:
 
 
 def _what_is_wrong(operation: Any) -> str:
-    if not isinstance(operation, dict) or operation.get("op") not in _OPERATIONS:
-        return f"must be an object whose op is one of {', '.join(_OPERATIONS)}"
+    if not isinstance(operation, dict) or operation.get("op") not in OPERATIONS:
+        return f"must be an object whose op is one of {', '.join(OPERATIONS)}"
     members = ("path", *_MEMBERS.get(operation["op"], ()))
     missing = [each for each in members if each not in operation]
     if missing:

@@ -11,11 +11,20 @@ from fhirpub.interactions.records import subsetted
 
 _ALWAYS = frozenset({"resourceType", "id", "meta"})
 _WHOLE = ("", "false")
+_PARTS = ("true", "text", "data")
 
 
 def is_subset(summary: str, elements: str) -> bool:
     """Tell whether less than the whole is asked for."""
     return summary not in _WHOLE or bool(elements)
+
+
+def check_subset(summary: str, elements: str) -> None:
+    """Raise InvalidSearch for a summary that there is not, and for both parameters at once."""
+    if summary not in (*_WHOLE, *_PARTS):
+        raise InvalidSearch.because("must be true, text, data or false", expression="_summary")
+    if elements and summary not in _WHOLE:
+        raise InvalidSearch.because("cannot go with _elements", expression="_summary")
 
 
 def subset(
@@ -25,10 +34,9 @@ def subset(
 
     ``summary`` is true, text, data or false; ``elements`` names elements of the top level. What
     is mandatory stays. ``schema`` is the document of the type, which knows what is a summary.
-    Raises InvalidSearch for another value, and for both parameters at once.
+    Raises InvalidSearch as :func:`check_subset` does.
     """
-    if elements and summary not in _WHOLE:
-        raise InvalidSearch.because("cannot go with _elements", expression="_summary")
+    check_subset(summary, elements)
     kept = _ALWAYS | frozenset(schema.get("x-mandatory", ()))
     if elements:
         return _only(resource, kept | frozenset(each.strip() for each in elements.split(",")))
@@ -36,10 +44,8 @@ def subset(
         return _only(resource, kept | {"text"})
     if summary == "data":
         return _only(resource, resource.keys() - {"text"})
-    if summary == "true":
-        short = _only(resource, kept | frozenset(schema.get("x-summary", ())))
-        return {name: _summarized(value, name, schema) for name, value in short.items()}
-    raise InvalidSearch.because("must be true, text, data or false", expression="_summary")
+    short = _only(resource, kept | frozenset(schema.get("x-summary", ())))
+    return {name: _summarized(value, name, schema) for name, value in short.items()}
 
 
 def _only(resource: JsonObject, names: frozenset[str] | set[str]) -> JsonObject:

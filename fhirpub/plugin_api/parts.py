@@ -25,6 +25,28 @@ _COUNTRIES = frozenset(
 )
 _FULL_DATE = 10
 
+# What could come along, for the description of the interface.
+_PATIENT = {
+    "resourceType": "Patient",
+    "id": "patient-1",
+    "identifier": [{"system": "https://registry.example/persons", "value": "30111222"}],
+    "name": [{"family": "Ashdown", "given": ["Juniper"]}],
+    "gender": "female",
+    "birthDate": "1984-03-09",
+}
+_ORGANIZATION = {
+    "resourceType": "Organization",
+    "id": "organization-1",
+    "identifier": [{"system": "https://registry.example/laboratories", "value": "0042"}],
+    "name": "North Quay Laboratory",
+}
+_PRACTITIONER = {
+    "resourceType": "Practitioner",
+    "id": "practitioner-1",
+    "identifier": [{"system": "https://registry.example/practitioners", "value": "5177"}],
+    "name": [{"family": "Tillery", "given": ["Rowan"]}],
+}
+
 
 def patient(*, referred_by: str, required: bool = True) -> Part:
     """Return the part ``patient``, referred to by an element (D-49 to D-54)."""
@@ -34,6 +56,7 @@ def patient(*, referred_by: str, required: bool = True) -> Part:
         referred_by=referred_by,
         required=required,
         rules=patient_rules,
+        example=_PATIENT,
     )
 
 
@@ -45,6 +68,7 @@ def organization(*, referred_by: str, required: bool = True) -> Part:
         referred_by=referred_by,
         required=required,
         rules=organization_rules,
+        example=_ORGANIZATION,
     )
 
 
@@ -57,6 +81,7 @@ def practitioner(*, referred_by: str) -> Part:
         required=False,
         rules=practitioner_rules,
         told=True,
+        example=_PRACTITIONER,
     )
 
 

@@ -90,6 +90,8 @@ class Part:
     rules: Rules = no_rules
     told: bool = False
     """Whether events tell of it: an update then looks up for them what came at registration."""
+    example: Mapping[str, Any] = field(default_factory=dict)
+    """Such a resource, as it could come along."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,6 +134,11 @@ class ResourceType:
     events: Events = no_events
     schemas: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """JSON Schemas by type name that the service does not ship."""
+    example: Mapping[str, Any] = field(default_factory=dict)
+    """Such a resource, for the description of the interface.
+
+    With the examples of its parts, to which it refers, it can be registered.
+    """
 
     @property
     def canonical(self) -> str:

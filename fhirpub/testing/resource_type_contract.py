@@ -75,6 +75,20 @@ class ResourceTypeContract:
         location = f"/fhir/r4/{self.resource_type.name}/{resource['id']}/_history/1"
         assert registered.headers["location"].endswith(location)
 
+    def test_its_example_can_be_registered_without_a_word_of_complaint(
+        self, lab: Integrator
+    ) -> None:
+        named = [(part.name, part.example) for part in self.resource_type.parts]
+        named.append((self.resource_type.entry_name, self.resource_type.example))
+        entries = [{"name": name, "resource": each} for name, each in named if each]
+        if not self.resource_type.example:
+            pytest.skip("the type declares no example")
+
+        answer = self.register(lab, {"resourceType": "Parameters", "parameter": entries})
+
+        issues = answer.json["parameter"][1]["resource"]["issue"]
+        assert {each["severity"] for each in issues} == {"information"}
+
     def test_the_location_of_a_registration_can_be_read(
         self, lab: Integrator, registered: Answer
     ) -> None:

@@ -1,4 +1,4 @@
-"""GET /metadata and GET /fhir/r4/metadata, one statement at both (D-1)."""
+"""What the service says of itself: the CapabilityStatement (D-1) and OpenAPI (D-450)."""
 
 from __future__ import annotations
 
@@ -20,6 +20,26 @@ class MetadataHandler(BaseHandler):
             self.not_modified()
             return
         self.answer(body)
+
+
+class OpenApiHandler(BaseHandler):
+    """Describe the whole HTTP interface, to everybody: who has no token yet reads here how."""
+
+    requires_token = False
+
+    def check_format(self) -> None:
+        """Answer in JSON whatever is accepted."""
+
+    def get(self) -> None:
+        """Return the OpenAPI document."""
+        tag, body = self.services.openapi
+        self.headers["ETag"] = tag
+        self.headers["Cache-Control"] = "no-cache"
+        if self.is_known(tag.strip('"')):
+            self.answer_empty(status=304)
+            return
+        self.headers["Content-Type"] = "application/json"
+        self.finish(body)
 
 
 class PublicMetadataHandler(MetadataHandler):

@@ -6,7 +6,7 @@ from fhirpub.errors import NoSuchResource
 from fhirpub.fhir.times import from_http
 from fhirpub.interactions.read import read, read_part, vread
 from fhirpub.interactions.records import shown
-from fhirpub.interactions.subset import is_subset, subset
+from fhirpub.interactions.subset import check_subset, is_subset, subset
 from fhirpub.storage.contract import Version
 from fhirpub.web.base import BaseHandler
 
@@ -24,13 +24,17 @@ class ReadHandler(BaseHandler):
         await self.answer_version(found)
 
     async def answer_version(self, found: Version) -> None:
-        """Write a version, or 304 if the client has it (D-99)."""
+        """Write a version, or 304 if the client has it (D-99).
+
+        What would be refused is refused before: a condition changes no error (RFC 9110, 13.2.1).
+        """
+        summary, elements = self.request.parameter("_summary"), self.request.parameter("_elements")
+        check_subset(summary, elements)
         self.describe(found)
         if self._is_known(found):
             self.not_modified()
             return
         context = self.services.context
-        summary, elements = self.request.parameter("_summary"), self.request.parameter("_elements")
         if is_subset(summary, elements):
 
             def part() -> bytes:

@@ -19,7 +19,7 @@ from fhirpub.web.binary import BinaryHandler
 from fhirpub.web.error_mapping import MalformedRequest, MethodNotAllowed, NoSuchAddress
 from fhirpub.web.health import LiveHandler, ReadyHandler
 from fhirpub.web.history import HistoryHandler, TypeHistoryHandler
-from fhirpub.web.metadata import MetadataHandler, PublicMetadataHandler
+from fhirpub.web.metadata import MetadataHandler, OpenApiHandler, PublicMetadataHandler
 from fhirpub.web.read import OwnHandler, PartHandler, ReadHandler, VersionHandler
 from fhirpub.web.register import CreateHandler, RegisterHandler
 from fhirpub.web.request import Request
@@ -59,6 +59,7 @@ def routes(services: Services) -> list[Route]:
         Route("GET", "/fhir/r4/OperationDefinition/{}", OwnHandler, "OperationDefinition"),
         Route("GET", "/fhir/r4/metadata", about),
         Route("GET", "/metadata", about),
+        Route("GET", "/openapi.json", OpenApiHandler),
         Route("POST", "/oauth/token", TokenHandler),
         Route("GET", "/.well-known/jwks.json", KeysHandler),
         Route("GET", "/.well-known/oauth-authorization-server", ServerMetadataHandler),

@@ -45,6 +45,8 @@ class Services:
     """The CapabilityStatement with its ETag."""
     own_resources: Mapping[tuple[str, str], bytes]
     """What the service itself publishes, by type and id."""
+    openapi: tuple[str, bytes] = ("", b"")
+    """The OpenAPI document with its ETag."""
     under_way: set[Any] = field(default_factory=set)
     """The handlers that have not answered yet."""
     request_ids: Iterator[str] = field(

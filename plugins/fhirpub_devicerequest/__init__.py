@@ -40,6 +40,16 @@ DEVICE_REQUEST = ResourceType(
     events=CompositionEvents(
         "device_request", elements=("intent", "priority", "code[x]", "authoredOn")
     ),
+    example={
+        "resourceType": "DeviceRequest",
+        "identifier": [{"system": "https://north-quay.example/prescriptions", "value": "V-7004"}],
+        "status": "active",
+        "intent": "order",
+        "codeCodeableConcept": {"text": "Blood pressure monitor for the upper arm"},
+        "subject": {"reference": "Patient/patient-1"},
+        "authoredOn": "2026-03-02T14:17:00Z",
+        "requester": {"reference": "Practitioner/practitioner-1"},
+    },
 )
 
 

@@ -134,4 +134,42 @@ DIAGNOSTIC_REPORT = ResourceType(
     ),
     rules=report_rules,
     events=CompositionEvents("diagnostic_report"),
+    example={
+        "resourceType": "DiagnosticReport",
+        "identifier": [
+            {"system": "https://north-quay.example/reports", "value": "NQ-2026-000417"}
+        ],
+        "status": "final",
+        "category": [
+            {
+                "coding": [
+                    {
+                        "system": "http://terminology.hl7.org/CodeSystem/v2-0074",
+                        "code": "HM",
+                        "display": "Hematology",
+                    }
+                ]
+            }
+        ],
+        "code": {
+            "text": "Complete blood count",
+            "coding": [{"system": "http://loinc.org", "code": "58410-2"}],
+        },
+        "subject": {"reference": "Patient/patient-1"},
+        "performer": [{"reference": "Organization/organization-1"}],
+        "effectiveDateTime": "2026-03-02T08:15:00Z",
+        "issued": "2026-03-02T10:40:00Z",
+        "conclusion": "All values lie within the reference ranges.",
+        "presentedForm": [
+            {
+                "contentType": "application/pdf",
+                "title": "Complete blood count",
+                "data": "JVBERi0xLjQKMSAwIG9iajw8L1R5cGUvQ2F0YWxvZy9QYWdlcyAyIDAgUj4+ZW5kb2Jq"
+                "IDIgMCBvYmo8PC9UeXBlL1BhZ2VzL0tpZHNbXS9Db3VudCAwPj5lbmRvYmoKdHJhaWxl"
+                "cjw8L1Jvb3QgMSAwIFI+PgolJUVPRgo=",
+                "hash": "d5e20c175d0649dd3ed2f8fff6322119d5d18c6ad603adce1cdb5025028ae382",
+                "creation": "2026-03-02T10:40:00Z",
+            }
+        ],
+    },
 )

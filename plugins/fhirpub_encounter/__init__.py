@@ -42,6 +42,21 @@ ENCOUNTER = ResourceType(
     events=CompositionEvents(
         "encounter_outpatient", elements=("class", "type", "serviceType", "period")
     ),
+    example={
+        "resourceType": "Encounter",
+        "identifier": [{"system": "https://north-quay.example/encounters", "value": "E-5001"}],
+        "status": "finished",
+        "class": {
+            "system": "http://terminology.hl7.org/CodeSystem/v3-ActCode",
+            "code": "AMB",
+            "display": "ambulatory",
+        },
+        "serviceType": {"text": "Internal medicine"},
+        "subject": {"reference": "Patient/patient-1"},
+        "participant": [{"individual": {"reference": "Practitioner/practitioner-1"}}],
+        "period": {"start": "2026-03-02T14:00:00Z", "end": "2026-03-02T14:20:00Z"},
+        "serviceProvider": {"reference": "Organization/organization-1"},
+    },
 )
 
 

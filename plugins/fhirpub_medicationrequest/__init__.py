@@ -44,6 +44,22 @@ MEDICATION_REQUEST = ResourceType(
         "medication_request",
         elements=("intent", "priority", "doNotPerform", "medication[x]", "authoredOn"),
     ),
+    example={
+        "resourceType": "MedicationRequest",
+        "identifier": [{"system": "https://north-quay.example/prescriptions", "value": "P-7002"}],
+        "status": "active",
+        "intent": "order",
+        "medicationCodeableConcept": {"text": "Losartan 50 mg tablet"},
+        "subject": {"reference": "Patient/patient-1"},
+        "authoredOn": "2026-03-02T14:15:00Z",
+        "requester": {"reference": "Practitioner/practitioner-1"},
+        "dosageInstruction": [
+            {
+                "text": "One tablet every morning",
+                "timing": {"repeat": {"frequency": 1, "period": 1, "periodUnit": "d"}},
+            }
+        ],
+    },
 )
 
 

@@ -43,6 +43,37 @@ OBSERVATION = ResourceType(
     events=CompositionEvents(
         "observation", elements=("category", "code", "effective[x]", "issued")
     ),
+    example={
+        "resourceType": "Observation",
+        "identifier": [{"system": "https://north-quay.example/observations", "value": "O-9005"}],
+        "status": "final",
+        "category": [
+            {
+                "coding": [
+                    {
+                        "system": "http://terminology.hl7.org/CodeSystem/observation-category",
+                        "code": "vital-signs",
+                    }
+                ]
+            }
+        ],
+        "code": {
+            "text": "Body weight",
+            "coding": [{"system": "http://loinc.org", "code": "29463-7"}],
+        },
+        "subject": {"reference": "Patient/patient-1"},
+        "effectiveDateTime": "2026-03-02T14:05:00Z",
+        "performer": [
+            {"reference": "Practitioner/practitioner-1"},
+            {"reference": "Organization/organization-1"},
+        ],
+        "valueQuantity": {
+            "value": 71.5,
+            "unit": "kg",
+            "system": "http://unitsofmeasure.org",
+            "code": "kg",
+        },
+    },
 )
 
 

@@ -43,6 +43,19 @@ SERVICE_REQUEST = ResourceType(
         "service_request",
         elements=("intent", "priority", "doNotPerform", "category", "code", "authoredOn"),
     ),
+    example={
+        "resourceType": "ServiceRequest",
+        "identifier": [{"system": "https://north-quay.example/orders", "value": "S-7003"}],
+        "status": "active",
+        "intent": "order",
+        "priority": "routine",
+        "category": [{"text": "Imaging"}],
+        "code": {"text": "Chest radiograph, two views"},
+        "subject": {"reference": "Patient/patient-1"},
+        "authoredOn": "2026-03-02T14:16:00Z",
+        "requester": {"reference": "Practitioner/practitioner-1"},
+        "performer": [{"reference": "Organization/organization-1"}],
+    },
 )
 
 

@@ -161,6 +161,12 @@ def test_a_summary_that_is_none_is_a_400(lab: Integrator, path: str, query: str)
     assert lab.get(f"{path}?{query}").status == 400
 
 
+def test_who_has_the_version_is_refused_as_others_are(lab: Integrator, path: str) -> None:
+    tag = lab.get(path).headers["etag"]
+
+    assert lab.get(f"{path}?_summary=x", If_None_Match=tag).status == 400
+
+
 def test_a_patient_can_be_read_in_short(lab: Integrator, path: str) -> None:
     literal = lab.get(path).json["subject"]["reference"]
 

@@ -1,0 +1,209 @@
+"""The OpenAPI document says of the interface what is so, and all of it.
+
+``HYPOTHESIS=long`` in the environment has schemathesis try far more, with every resource type.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from openapi_spec_validator import OpenAPIV31SpecValidator
+
+from fhirpub.config import Config, FhirConfig, PluginsConfig, WebhooksConfig, variable
+from fhirpub.interactions.conditional import ABOUT_THE_ANSWER
+from fhirpub.interactions.links import CURSOR
+from fhirpub.testing.service import Integrator, RunningService
+from fhirpub.web.openapi import TABLE
+from fhirpub.web.routes import Route, routes
+from tests.bodies import PDF, register_body
+from tests.waiting import wait_until
+
+_HERE = Path(__file__).parent
+_ROOT = _HERE.parents[1]
+_LONG = variable("HYPOTHESIS") == "long"
+_NOBODY = "http://127.0.0.1:1/"
+_SHELF = sorted(each.name.removeprefix("fhirpub_") for each in (_ROOT / "plugins").iterdir())
+
+
+@pytest.fixture
+def document(service: RunningService) -> Any:
+    return service.request("GET", "/openapi.json").json
+
+
+@pytest.fixture
+def table(service: RunningService) -> list[Route]:
+    return routes(service.services)
+
+
+def documented(document: Any) -> set[tuple[str, str]]:
+    return {
+        (method.upper(), path)
+        for path, operations in document["paths"].items()
+        for method in operations
+    }
+
+
+def test_the_document_is_valid_openapi_for_everybody(service: RunningService) -> None:
+    answer = service.request("GET", "/openapi.json")
+
+    assert (answer.status, answer.headers["content-type"]) == (200, "application/json")
+    assert answer.json["openapi"].startswith("3.1.")
+    assert not [*OpenAPIV31SpecValidator(answer.json).iter_errors()]
+
+
+def test_who_has_the_document_gets_304(service: RunningService) -> None:
+    tag = service.request("GET", "/openapi.json").headers["etag"]
+
+    answer = service.request("GET", "/openapi.json", headers={"If-None-Match": tag})
+
+    assert (answer.status, answer.body) == (304, b"")
+
+
+def test_every_documented_path_is_a_route_and_every_route_documented(
+    document: Any, table: list[Route]
+) -> None:
+    def plain(path: str) -> str:
+        return "/".join("{}" if "{" in part else part for part in path.split("/"))
+
+    found = {(method, plain(path)) for method, path in documented(document)}
+
+    assert found == {(route.method, route.path) for route in table}
+
+
+def test_the_table_has_an_entry_for_every_handler_and_no_other(service: RunningService) -> None:
+    public = replace(Config(), fhir=FhirConfig(metadata_public=True))
+    tables = [
+        routes(services)
+        for services in (service.services, replace(service.services, config=public))
+    ]
+
+    assert {(each.handler, each.method) for table in tables for each in table} == set(TABLE)
+
+
+def test_who_needs_no_token_is_told_so(document: Any, table: list[Route]) -> None:
+    without = {
+        path.split("{")[0]
+        for path, operations in document["paths"].items()
+        for operation in operations.values()
+        if not operation["security"]
+    }
+
+    assert without == {
+        each.path.split("{")[0] for each in table if not each.handler.requires_token
+    }
+
+
+def test_a_search_has_the_parameters_that_are_read_and_no_other(
+    lab: Integrator, document: Any
+) -> None:
+    declared = {
+        each["name"]
+        for resource in lab.get("/metadata").json["rest"][0]["resource"]
+        if resource["type"] == "DiagnosticReport"
+        for each in resource["searchParam"]
+    }
+
+    search = document["paths"]["/fhir/r4/DiagnosticReport"]["get"]
+    named = {
+        each["name"] if "name" in each else each["$ref"].rpartition("/")[2]
+        for each in search["parameters"]
+    }
+
+    assert declared
+    assert named == declared | ABOUT_THE_ANSWER | {CURSOR, "Prefer"}
+
+
+@pytest.mark.parametrize("form", ["application/fhir+json", "application/fhir+xml"])
+@pytest.mark.parametrize("operation", ["/$register", "", "/$validate"])
+def test_an_example_works_in_both_forms(
+    lab: Integrator, document: Any, operation: str, form: str
+) -> None:
+    path = f"/fhir/r4/DiagnosticReport{operation}"
+    example = document["paths"][path]["post"]["requestBody"]["content"][form]["example"]
+    body = example.encode() if isinstance(example, str) else example
+
+    answer = lab.request("POST", path, body, {"Content-Type": form})
+
+    assert answer.status < 300, answer.body
+    assert b'"error"' not in answer.body
+
+
+# Everything that it says, tried.
+
+
+@pytest.fixture(scope="module")
+def tried(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+    """A service that may call where nobody answers."""
+    config = Config(
+        plugins=PluginsConfig(enabled=_SHELF if _LONG else ["diagnosticreport"]),
+        webhooks=WebhooksConfig(allow_networks=["127.0.0.1/32"]),
+    )
+    with RunningService(tmp_path_factory.mktemp("tried"), config=config) as running:
+        yield running
+
+
+def known_to(lab: Integrator, service: RunningService) -> dict[str, str]:
+    """Return the ids of what a tenant has: a report, its parts, webhooks and a delivery."""
+    endpoint, doomed = (
+        service.call(
+            service.services.endpoints.add(lab.tenant.id, {"url": _NOBODY}, trusted=True)
+        ).endpoint.id
+        for _ in range(2)
+    )
+    registered = lab.register(register_body("tried")).json["parameter"][0]["resource"]
+    report = lab.get(f"/fhir/r4/DiagnosticReport/{registered['id']}").json
+    log = f"/webhooks/v1/endpoints/{endpoint}/deliveries"
+    assert wait_until(lambda: bool(lab.get(log).json["deliveries"]))
+    return {
+        "BINARY": hashlib.sha256(PDF).hexdigest(),
+        "DOOMED": doomed,
+        "ENDPOINT": endpoint,
+        "EVENT": lab.get(log).json["deliveries"][0]["event_id"],
+        "ORGANIZATION": report["performer"][0]["reference"].rpartition("/")[2],
+        "PATIENT": report["subject"]["reference"].rpartition("/")[2],
+        "REPORT": report["id"],
+    }
+
+
+def test_what_it_says_holds_whatever_is_sent(tried: RunningService, tmp_path: Path) -> None:
+    people = {name: tried.integrator(name) for name in ("lab", "other")}
+    users = [
+        {
+            "name": name,
+            "fixedHeaders": [{"name": "Authorization", "value": f"Bearer {each.token}"}],
+        }
+        for name, each in people.items()
+    ]
+    (tmp_path / "users.json").write_text(json.dumps({"auth": users}))
+    given = {
+        "HYPOTHESIS": variable("HYPOTHESIS"),
+        "PYTHONHASHSEED": "0",
+        "PYTHONUTF8": "1",
+        "HOOKS": str(_HERE / "schemathesis_hooks.py"),
+        "USERS": str(tmp_path / "users.json"),
+        **known_to(people["lab"], tried),
+    }
+
+    run = subprocess.run(
+        [
+            *(sys.executable, "-m", "schemathesis.cli"),
+            *("--config-file", str(_HERE / "schemathesis.toml")),
+            *("run", f"{tried.base_url}/openapi.json", "--no-color"),
+            *("--max-examples", "200" if _LONG else "3"),
+        ],
+        cwd=tmp_path,
+        env=given,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert run.returncode == 0, run.stdout + run.stderr
