@@ -31,6 +31,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes longest, so that no process is left with it alone at the end."""
+    items.sort(key=lambda each: not each.nodeid.startswith(_LONGEST))
+
+
+_LONGEST = ("tests/faults/", "tests/kit/", "tests/webhooks/")
+
+
 @pytest.fixture(autouse=True, scope="session")
 def quiet() -> Iterator[None]:
     """Keep log lines out of the output, whatever thread they come from."""
