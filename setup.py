@@ -79,6 +79,7 @@ setup(
             "import-linter>=2.2",
             "build>=1.2",
             "fhirpy>=2.0",  # a FHIR client we did not write
+            "fhirclient>=4.3",  # another, which judges by models of its own what it gets
             "authlib>=1.3",  # an OAuth client we did not write
             "joserfc>=1.0",  # forges tokens that python-jose would not write
             "requests-oauthlib>=2.0",  # another OAuth client

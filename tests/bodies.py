@@ -93,6 +93,17 @@ def report(value: str, *, system: str = SYSTEM, **changes: Any) -> dict[str, Any
     return {name: item for name, item in (resource | changes).items() if item is not None}
 
 
+def self_contained(value: str, **changes: Any) -> dict[str, Any]:
+    """Return a report for create, which contains its parts."""
+    parts: dict[str, Any] = {
+        "id": None,
+        "contained": [patient(), organization()],
+        "subject": {"reference": "#p1"},
+        "performer": [{"reference": "#o1"}],
+    }
+    return report(value, **parts | changes)
+
+
 def register_body(value: str, **changes: Any) -> dict[str, Any]:
     """Return a body of ``$register``; changes go to the report."""
     return parameters(

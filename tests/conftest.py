@@ -18,6 +18,7 @@ from fhirpub.config import variable
 from fhirpub.logs import configure
 from fhirpub.testing.service import Integrator, RunningService
 from tests.mongod.replica_set import ProxiedSet, ReplicaSet
+from tests.node.packages import NoNode, NoPackages, Scripts, scripts_in
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -28,6 +29,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="sqlite",
         help="what the service keeps everything in that the tests over HTTP share",
     )
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes longest, so that no process is left with it alone at the end."""
+    items.sort(key=lambda each: not each.nodeid.startswith(_LONGEST))
+
+
+_LONGEST = ("tests/faults/", "tests/kit/", "tests/webhooks/")
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -112,3 +122,16 @@ def proxied_set(member_behind_proxy: ProxiedSet) -> Iterator[ProxiedSet]:
     """A set of one member behind a proxy; a test may break its connections, and stop it."""
     yield member_behind_proxy
     member_behind_proxy.restore()
+
+
+@pytest.fixture(scope="session")
+def node(tmp_path_factory: pytest.TempPathFactory) -> Scripts:
+    """FHIR clients in JavaScript; where node is, continuous integration must have them."""
+    try:
+        return scripts_in(tmp_path_factory.mktemp("node"))
+    except NoNode as reason:
+        pytest.skip(str(reason))
+    except NoPackages:
+        if variable("CI") == "true":
+            raise
+        pytest.skip("npm cannot fetch the clients; `npm ci` in tests/node says why")

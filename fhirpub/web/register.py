@@ -12,6 +12,7 @@ from fhirpub.web.body_handler import BodyHandler
 from fhirpub.web.media import preference
 
 _HONOURED = ("minimal", "representation", "OperationOutcome")
+_OF_THE_ANSWER = ("_format", "_pretty")
 
 
 class RegisterHandler(BodyHandler):
@@ -74,10 +75,10 @@ class CreateHandler(RegisterHandler):
 
     async def _answered_with_the_match(self) -> bool:
         condition = self._condition
-        if not condition:
+        if condition is None:
             return False
         match = await the_match(
-            parse_qsl(condition.rpartition("?")[2], keep_blank_values=True),
+            condition,
             resource_type=self.services.types[self.type_name],
             tenant=self.caller.tenant,
             context=self.services.context,
@@ -93,12 +94,18 @@ class CreateHandler(RegisterHandler):
         return True
 
     @property
-    def _condition(self) -> str:
-        return ",".join(self.request.headers.get_list("If-None-Exist"))
+    def _condition(self) -> list[tuple[str, str]] | None:
+        """What must not be there, by If-None-Exist and by the URL (D-460)."""
+        header = ",".join(self.request.headers.get_list("If-None-Exist"))
+        of_url = [each for each in self.request.parameters if each[0] not in _OF_THE_ANSWER]
+        if not header and not of_url:
+            return None
+        return [*parse_qsl(header.rpartition("?")[2], keep_blank_values=True), *of_url]
 
     def status_of(self, registration: Registration) -> int:
         """Return 200 to who asked for a condition and was too late, else as for any other."""
-        return 200 if self._condition and not registration.created else 201
+        conditional = self._condition is not None
+        return 200 if conditional and not registration.created else 201
 
     async def answer_registration(self, registration: Registration) -> None:
         """Write the resource as it was registered."""

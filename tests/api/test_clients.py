@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,7 +22,7 @@ from requests_oauthlib import (  # type: ignore[import-untyped]
 )
 
 from fhirpub.testing.service import Integrator, RunningService
-from tests.bodies import SYSTEM, document, organization, patient, register_body, report
+from tests.bodies import SYSTEM, document, register_body, report, self_contained
 
 TYPE = "DiagnosticReport"
 
@@ -37,6 +38,19 @@ def fhir(service: RunningService, lab: Integrator) -> SyncFHIRClient:
 
 
 @pytest.fixture
+def patching(service: RunningService, lab: Integrator) -> SyncFHIRClient:
+    """A client for fhirpy's own PATCH, whose body does not name its type (docs/integrators.md)."""
+    return SyncFHIRClient(
+        f"{service.base_url}/fhir/r4",
+        authorization=f"Bearer {lab.token}",
+        extra_headers={
+            "Content-Type": "application/merge-patch+json",
+            "Prefer": "return=representation",
+        },
+    )
+
+
+@pytest.fixture
 def twenty_five(fhir: SyncFHIRClient) -> list[str]:
     """Return the ids of twenty-five reports."""
     return [register(fhir, f"page-{number}") for number in range(25)]
@@ -46,6 +60,12 @@ def register(fhir: SyncFHIRClient, value: str, **changes: Any) -> str:
     """Register with fhirpy and return the report's id."""
     answer = fhir.resources(TYPE).execute("$register", data=register_body(value, **changes))
     return str(answer["parameter"][0]["resource"]["id"])
+
+
+def to_create(fhir: SyncFHIRClient, value: str, **changes: Any) -> Any:
+    """Return a resource of fhirpy's that contains its parts."""
+    body = self_contained(value, **changes)
+    return fhir.resource(body.pop("resourceType"), **body)
 
 
 @pytest.fixture(params=[None, "client_secret_basic", "client_secret_post"])
@@ -128,20 +148,40 @@ def test_fhirpy_registers_and_reads(fhir: SyncFHIRClient) -> None:
 
 
 def test_fhirpy_creates_a_report_that_contains_its_parts(fhir: SyncFHIRClient) -> None:
-    body = report(
-        "created",
-        id=None,
-        contained=[patient(), organization()],
-        subject={"reference": "#p1"},
-        performer=[{"reference": "#o1"}],
-    )
-
-    created = fhir.resource(
-        **{"resource_type" if n == "resourceType" else n: v for n, v in body.items()}
-    )
-    created.create()
+    created = to_create(fhir, "created").create()
 
     assert created.id == fhir.resources(TYPE).search(identifier=f"{SYSTEM}|created").get().id
+
+
+def test_fhirpy_gets_what_is_there_instead_of_creating(fhir: SyncFHIRClient) -> None:
+    wanted = fhir.resources(TYPE).search(identifier=f"{SYSTEM}|once")
+
+    first, made = wanted.get_or_create(to_create(fhir, "once"))
+    second, made_again = wanted.get_or_create(to_create(fhir, "other"))
+    third = to_create(fhir, "other").create(identifier=f"{SYSTEM}|once")
+
+    assert (made, made_again) == (True, False)
+    assert first.id == second.id == third.id
+
+
+def test_fhirpy_validates(fhir: SyncFHIRClient) -> None:
+    good, bad = to_create(fhir, "valid"), to_create(fhir, "valid", category=None)
+
+    assert good.is_valid()
+    assert not bad.is_valid()
+    assert fhir.resources(TYPE).count() == 0
+
+
+def test_fhirpy_reads_versions_and_their_history(fhir: SyncFHIRClient) -> None:
+    resource = fhir.reference(TYPE, register(fhir, "versions")).to_resource()
+    resource["conclusion"] = "otherwise"
+    resource.save(fields=["resourceType", "conclusion"])
+
+    first = resource.execute("_history/1", method="get")
+    history = resource.execute("_history", method="get")
+
+    assert first["conclusion"] == report("versions")["conclusion"]
+    assert [each["resource"]["meta"]["versionId"] for each in history["entry"]] == ["2", "1"]
 
 
 def test_fhirpy_finds_by_identifier(fhir: SyncFHIRClient) -> None:
@@ -154,6 +194,45 @@ def test_fhirpy_finds_by_identifier(fhir: SyncFHIRClient) -> None:
     assert [each.id for each in found.fetch()] == [report_id]
     assert found.get().id == report_id
     assert [each.id for each in found.limit(1).fetch()] == [report_id]
+
+
+@pytest.mark.parametrize(
+    "criteria",
+    [
+        {"status": "amended,final", "category": "HM"},
+        {"patient__identifier": "AAB123456", "status__not": "unknown"},
+        {"patient__Patient__identifier": "AAB123456"},
+        {"date__ge": dt.date(2026, 11, 20), "date__lt": dt.date(2026, 11, 21)},
+        {"issued__lt": dt.datetime(2026, 11, 21, tzinfo=dt.UTC)},
+        {"performer__missing": False},
+    ],
+)
+def test_fhirpy_finds_by_several_parameters(
+    fhir: SyncFHIRClient, criteria: dict[str, Any]
+) -> None:
+    report_id = register(fhir, "several")
+    register(fhir, "older", effectiveDateTime="2025-11-20T10:00:00Z", status="unknown")
+
+    found = fhir.resources(TYPE).search(**criteria).sort("-date").limit(1).fetch()
+
+    assert [each.id for each in found] == [report_id]
+
+
+def test_fhirpy_gets_the_patients_with_the_reports(fhir: SyncFHIRClient) -> None:
+    register(fhir, "included")
+
+    bundle = fhir.resources(TYPE).include(TYPE, "patient").fetch_raw()
+
+    assert [each["resource"]["resourceType"] for each in bundle["entry"]] == [TYPE, "Patient"]
+
+
+def test_fhirpy_gets_the_elements_it_names(fhir: SyncFHIRClient) -> None:
+    register(fhir, "elements")
+
+    (found,) = fhir.resources(TYPE).elements("conclusion").fetch()
+
+    assert found["conclusion"] == report("elements")["conclusion"]
+    assert "presentedForm" not in found
 
 
 def test_fhirpy_follows_the_pages(fhir: SyncFHIRClient, twenty_five: list[str]) -> None:
@@ -207,6 +286,29 @@ def test_fhirpys_own_patch_without_the_type_is_refused_with_the_reason(
 
     assert TYPE in str(refused.value)
     assert fhir.get(TYPE, resource.id)["meta"]["versionId"] == "1"
+
+
+def test_fhirpy_patches_by_merge_patch(fhir: SyncFHIRClient, patching: SyncFHIRClient) -> None:
+    resource = patching.reference(TYPE, register(fhir, "merged")).to_resource()
+
+    resource.patch(status="amended", conclusion="otherwise")
+    patching.patch(TYPE, resource.id, conclusion=None)
+
+    read = fhir.get(TYPE, resource.id)
+    assert (resource["status"], resource["conclusion"]) == ("amended", "otherwise")
+    assert (read["status"], "conclusion" in read) == ("amended", False)
+
+
+def test_fhirpy_patches_the_one_that_a_search_finds(
+    fhir: SyncFHIRClient, patching: SyncFHIRClient
+) -> None:
+    report_id = register(fhir, "found-and-patched")
+    register(fhir, "not-patched")
+
+    wanted = patching.resources(TYPE).search(identifier=f"{SYSTEM}|found-and-patched")
+    patched = wanted.patch(conclusion="otherwise")
+
+    assert (patched.id, patched["conclusion"]) == (report_id, "otherwise")
 
 
 def test_fhirpy_refreshes(fhir: SyncFHIRClient) -> None:

@@ -7,20 +7,16 @@ from typing import Any
 import pytest
 
 from fhirpub.testing.service import Answer, Integrator, RunningService
-from tests.bodies import SYSTEM, organization, patient, register_body, report
+from tests.bodies import SYSTEM, register_body, self_contained
 
 BASE = "/fhir/r4/DiagnosticReport"
 
 
-def create(lab: Integrator, value: str, condition: str = "", **headers: str) -> Answer:
-    body = report(
-        value,
-        contained=[patient(), organization()],
-        subject={"reference": "#p1"},
-        performer=[{"reference": "#o1"}],
-    )
+def create(
+    lab: Integrator, value: str, condition: str = "", *, query: str = "", **headers: str
+) -> Answer:
     given = {"If-None-Exist": condition} if condition else {}
-    return lab.request("POST", BASE, body, {**given, **headers})
+    return lab.request("POST", f"{BASE}{query}", self_contained(value), {**given, **headers})
 
 
 def update(lab: Integrator, query: str, **headers: str) -> Answer:
@@ -48,6 +44,32 @@ def test_create_answers_with_what_is_there(lab: Integrator, form: str) -> None:
     assert (answer.status, id_of(answer)) == (200, id_of(first))
     assert (answer.json["status"], answer.headers["etag"]) == ("amended", 'W/"2"')
     assert lab.get(f"{BASE}?identifier={SYSTEM}|C-3").json["total"] == 0
+
+
+def test_create_takes_the_condition_in_the_url_as_well(lab: Integrator) -> None:
+    first = create(lab, "C-11")
+
+    answer = create(lab, "C-12", query=f"?identifier={SYSTEM}%7CC-11&_format=json")
+
+    assert (answer.status, id_of(answer)) == (200, id_of(first))
+
+
+def test_conditions_in_both_places_must_both_hold(lab: Integrator) -> None:
+    create(lab, "C-13")
+
+    answer = create(lab, "C-14", f"identifier={SYSTEM}|C-13", query="?status=amended")
+
+    assert answer.status == 201
+
+
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [("?_format=json&_pretty=true", 201), ("?nonsense=1", 400), ("?_count=1", 400)],
+)
+def test_what_only_shapes_the_answer_is_no_condition(
+    lab: Integrator, query: str, status: int
+) -> None:
+    assert create(lab, "C-15", query=query).status == status
 
 
 def test_create_does_not_judge_a_body_that_it_does_not_need(lab: Integrator) -> None:

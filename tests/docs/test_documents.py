@@ -12,7 +12,7 @@ import pytest
 import fhirpub
 
 ROOT = Path(__file__).parents[2]
-TEXTS = {".cfg", ".in", ".json", ".md", ".py", ".sh", ".toml", ".typed", ".txt", ""}
+TEXTS = {".cfg", ".in", ".json", ".md", ".mjs", ".py", ".sh", ".toml", ".typed", ".txt", ""}
 ELSEWHERE = {"build", "dist", "fhirpub-data", "fhirpub-demo", "__pycache__"}
 QUOTED_PATH = re.compile(
     r"`((?:\.ci|bench|conf|docs|fhirpub|schemas|scripts|tests)/[\w./-]*)`",

@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from fhirpub.config import Config, PluginsConfig
 from fhirpub.plugin_api.composition import author_of
 from fhirpub.plugin_loader import load
 from fhirpub.testing.service import Integrator, RunningService
+from tests.node.packages import Scripts
 
 TEXT = (Path(__file__).parents[2] / "docs" / "integrators.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```sh\n(.*?)^```$", TEXT, re.DOTALL | re.MULTILINE)
@@ -103,6 +105,62 @@ def test_the_guides_report_causes_no_remark(service: RunningService, tmp_path: P
     assert [each["severity"] for each in issues] == ["information"]
 
 
+def example(language: str) -> str:
+    """Return the guide's one example in a language."""
+    (found,) = re.findall(rf"^```{language}\n(.*?)^```$", TEXT, re.DOTALL | re.MULTILINE)
+    return str(found)
+
+
+def updated_once(lab: Integrator) -> list[tuple[str, str, str]]:
+    """Return what there is of a tenant: identifier, version and status of each report."""
+    bundle = lab.get("/fhir/r4/DiagnosticReport").json
+    found = [each["resource"] for each in bundle["entry"]]
+    return [(r["identifier"][0]["value"], r["meta"]["versionId"], r["status"]) for r in found]
+
+
+def body_of(name: str) -> str:
+    """Return the JSON that the guide writes into a file."""
+    return block(name).partition("<<'JSON'\n")[2].partition("\nJSON\n")[0]
+
+
+def exported(lab: Integrator) -> list[str]:
+    """Return the variables that the guide tells to export."""
+    (names,) = re.findall(r"`export ([A-Z_ ]+)`", TEXT)
+    return [f"{name}={given(lab)[name]}" for name in names.split()]
+
+
+CONCLUSION = "All values lie within the reference ranges."
+
+
+def test_the_guides_example_in_python_works(service: RunningService, tmp_path: Path) -> None:
+    lab = service.integrator()
+    (tmp_path / "register.json").write_text(body_of("register.json"), encoding="utf-8")
+
+    run = subprocess.run(
+        ["env", *exported(lab), sys.executable, "-W", "error", "-c", example("python")],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.startswith("version 2\n")
+    assert run.stdout.endswith(f" {CONCLUSION}\n")
+    assert updated_once(lab) == [("NQ-1001", "2", "corrected")]
+
+
+def test_the_guides_example_in_javascript_works(service: RunningService, node: Scripts) -> None:
+    lab = service.integrator()
+    (node.folder / "register.json").write_text(body_of("register.json"), encoding="utf-8")
+    (node.folder / "guide.mjs").write_text(example("js"), encoding="utf-8")
+
+    printed = node.run("guide.mjs", variables=exported(lab))
+
+    assert printed.endswith(f" {CONCLUSION}\n")
+    assert updated_once(lab) == [("NQ-1001", "2", "corrected")]
+
+
 def test_the_guides_other_types_are_served_when_they_are_turned_on(tmp_path: Path) -> None:
     (turned_on,) = re.findall(r"^```toml\n(.*?)^```$", TEXT, re.DOTALL | re.MULTILINE)
     enabled = tomllib.loads(turned_on)["plugins"]["enabled"]
@@ -132,8 +190,6 @@ def test_the_guides_table_of_other_types_is_what_their_plugins_declare() -> None
 
 def test_the_guides_author_is_what_its_prescription_tells() -> None:
     (author,) = re.findall(r'^```json\n(\{"author_type".*?)^```$', TEXT, re.DOTALL | re.MULTILINE)
-    body = json.loads(
-        block("prescription.json").partition("<<'JSON'\n")[2].partition("\nJSON\n")[0]
-    )
+    body = json.loads(body_of("prescription.json"))
 
     assert author_of(body["parameter"][1]["resource"]) == json.loads(author)
