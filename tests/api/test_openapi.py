@@ -29,6 +29,7 @@ from tests.waiting import wait_until
 _HERE = Path(__file__).parent
 _ROOT = _HERE.parents[1]
 _LONG = variable("HYPOTHESIS") == "long"
+_EXAMPLES = {"stateful": 20}
 _NOBODY = "http://127.0.0.1:1/"
 _SHELF = sorted(each.name.removeprefix("fhirpub_") for each in (_ROOT / "plugins").iterdir())
 
@@ -206,7 +207,7 @@ def test_what_it_says_holds_whatever_is_sent(
             *(sys.executable, "-m", "schemathesis.cli"),
             *("--config-file", str(_HERE / "schemathesis.toml")),
             *("run", f"{tried.base_url}/openapi.json", "--no-color", "--phases", phase),
-            *("--max-examples", "200" if _LONG else "2"),
+            *("--max-examples", "200" if _LONG else str(_EXAMPLES.get(phase, 2))),
         ],
         cwd=tmp_path,
         env=given,
