@@ -29,9 +29,11 @@ from tests.waiting import wait_until
 _HERE = Path(__file__).parent
 _ROOT = _HERE.parents[1]
 _LONG = variable("HYPOTHESIS") == "long"
-_EXAMPLES = {"stateful": 20}
+_EXAMPLES = {"stateful": 10}
 _NOBODY = "http://127.0.0.1:1/"
-_SHELF = sorted(each.name.removeprefix("fhirpub_") for each in (_ROOT / "plugins").iterdir())
+_SHELF = sorted(
+    each.name.removeprefix("fhirpub_") for each in (_ROOT / "plugins").glob("fhirpub_*")
+)
 
 
 @pytest.fixture
