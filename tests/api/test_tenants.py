@@ -47,12 +47,15 @@ def theirs(service: RunningService) -> Holdings:
 
 
 def with_ids(service: RunningService) -> list[Route]:
-    """Return the routes that lead to what a tenant holds."""
+    """Return the routes that lead to the resources and documents of a tenant.
+
+    Those to its endpoints are in test_webhook_endpoints.py.
+    """
     own = {"CapabilityStatement", "OperationDefinition"}
     return [
         each
         for each in routes(service.services)
-        if "{}" in each.path and each.type_name not in own
+        if "{}" in each.path and each.type_name and each.type_name not in own
     ]
 
 
@@ -329,6 +332,7 @@ OPEN = {
     ("GET", "/fhir/r4/.well-known/smart-configuration"),
     ("GET", "/health/live"),
     ("GET", "/health/ready"),
+    ("GET", "/openapi.json"),
 }
 
 

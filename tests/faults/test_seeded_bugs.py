@@ -57,6 +57,10 @@ async def test_a_broken_promise_is_found_out(
     assert _BUGS[bug] in wrong
 
 
+_BEFORE_THE_KILL = 200
+"""Calls that were answered, so that some must have been acknowledged shortly before."""
+
+
 async def test_what_was_acknowledged_too_early_is_missed_after_a_kill(
     seed: int, tmp_path: Path
 ) -> None:
@@ -65,7 +69,8 @@ async def test_what_was_acknowledged_too_early_is_missed_after_a_kill(
         histories = await of_lab(lab, seed=seed)
 
         async def nemesis() -> None:
-            await asyncio.sleep(0.5)
+            while len(histories) < _BEFORE_THE_KILL:
+                await asyncio.sleep(0.01)
             await asyncio.to_thread(process.kill)
             await asyncio.to_thread(process.start)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from fhirpub.app import bind, opened, serving
 from fhirpub.config import load
+from fhirpub.logs import configure
 from tests.faults.seeded import AcknowledgesTooEarly, opening
 
 
@@ -16,6 +17,7 @@ async def serve(file: Path, port: int) -> None:
     """Serve until somebody kills it."""
     config = load(file, environment={})
     config = replace(config, server=replace(config.server, port=port))
+    configure(level="error", form="text")
     config, sockets = bind(config)
     open_store = opening(AcknowledgesTooEarly)
     async with opened(config, open_store=open_store) as services, serving(services, sockets):
