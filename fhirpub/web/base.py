@@ -11,6 +11,7 @@ from typing import ClassVar, TypeVar
 from urllib.parse import urlencode
 
 from tornado.httputil import ResponseStartLine
+from tornado.iostream import StreamClosedError
 
 from fhirpub.auth.caller import Caller
 from fhirpub.auth.scopes import permits
@@ -42,6 +43,7 @@ from fhirpub.web.services import Services
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _TAG = re.compile(r'(?:W/)?"([^"]*)"')
 _REASONS = {each.value: each.phrase for each in HTTPStatus}
+_PIECE = 256 * 1024
 LARGE = 64 * 1024
 """What is larger than this is read, judged and written in a thread, so that the loop goes on."""
 
@@ -184,17 +186,31 @@ class BaseHandler:
         start_line = ResponseStartLine("HTTP/1.1", self.status, _REASONS[self.status])
         if self.request.method == "HEAD":
             body = b""
-        if len(body) <= LARGE:
-            sent = connection.write_headers(start_line, headers, body)
-        else:  # by itself, which spares a copy of it
+        if len(body) > LARGE:
             connection.write_headers(start_line, headers)
-            sent = connection.write(body)
+            self._sending = asyncio.create_task(self._send_in_pieces(body))
+            self._log_answer()
+            return
+        sent = connection.write_headers(start_line, headers, body)
         connection.finish()
         if sent.done():
             self.services.under_way.discard(self)
         else:
             sent.add_done_callback(lambda _sent: self.services.under_way.discard(self))
         self._log_answer()
+
+    async def _send_in_pieces(self, body: bytes) -> None:
+        """Send a large answer as fast as the client takes it; hang up if it takes nothing."""
+        connection, whole = self.request.connection, memoryview(body)
+        try:
+            for start in range(0, len(body), _PIECE):
+                async with asyncio.timeout(self.services.config.limits.body_seconds):
+                    await connection.write(whole[start : start + _PIECE])
+            connection.finish()
+        except (StreamClosedError, TimeoutError):
+            connection.close()
+        finally:
+            self.services.under_way.discard(self)
 
     def fail(self, problem: Exception) -> None:
         """Answer with a refusal or a fault, whatever was written until now."""

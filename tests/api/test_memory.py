@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import os
+import socket
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -123,3 +125,27 @@ def test_many_large_requests_at_once_take_no_more_than_their_room(
     taken = memory_of(process, "VmHWM") - idle
     assert statuses == [201] * 32
     assert taken < _MOST_ABOVE_IDLE_AT_ONCE, f"{taken / MIB:.0f} MiB"
+
+
+def asking(lab: Integrator, path: str) -> socket.socket:
+    """Ask for something, and take nothing of the answer yet."""
+    wire = socket.create_connection(("127.0.0.1", lab.service.port), timeout=60)
+    wire.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    lines = (f"GET {path} HTTP/1.1", "Host: x", f"Authorization: Bearer {lab.token}", "", "")
+    wire.sendall("\r\n".join(lines).encode())
+    return wire
+
+
+def test_who_takes_nothing_of_a_large_answer_is_hung_up_on(tmp_path: Path) -> None:
+    settings = {"limits": {"body_seconds": 0.5}}
+    with ServiceProcess(tmp_path, settings=settings) as process:
+        lab = process.integrator()
+        large = document(b"%PDF-" + os.urandom(5_000_000))
+        answer = lab.register(register_body("stalled", presentedForm=[large]))
+        path = answer.headers["location"].removeprefix(process.base_url)
+
+        with asking(lab, path) as wire:
+            time.sleep(1.5)
+            received = sum(iter(lambda: len(wire.recv(65_536)), 0))
+
+    assert 0 < received < 5_000_000
