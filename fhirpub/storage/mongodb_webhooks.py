@@ -208,7 +208,7 @@ class MongoWebhooks(OnDatabase, Endpoints, Dispatching):
     ) -> Sequence[Delivery]:
         deliveries, token = self._collection(DELIVERY), ObjectId()
         wanted = documents.chosen(keys)
-        free = {**wanted, "state": OPEN, "leased": {"$lte": now}}
+        free = {**wanted, "state": OPEN, "leased": {"$lte": now}, "due": {"$lte": now}}
         async with within(self._deadline):
             beginning = documents.beginning(token, now=now, until=until)
             taken = await deliveries.update_many(free, beginning, hint=_BY_ID)

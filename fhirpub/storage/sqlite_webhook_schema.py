@@ -161,7 +161,8 @@ BEGIN = f"""
         '$[#]',
         json_array(number + 1, ?1, NULL, 0, '', 0, json_array(), '')
     )
-    WHERE (endpoint, event_id) IN ({_PAIRS.replace("?", "?3")}) AND {_OPEN} AND leased <= ?1
+    WHERE (endpoint, event_id) IN ({_PAIRS.replace("?", "?3")}) AND {_OPEN}
+        AND leased <= ?1 AND due <= ?1
     RETURNING {_DELIVERY}
 """
 FINISH = f"""

@@ -288,9 +288,10 @@ class Dispatching(ABC):
     ) -> Sequence[Delivery]:
         """Take deliveries for one attempt each, until a moment; return those that were taken.
 
-        Taken is what is open and leased to nobody at ``now``. ``number`` is that of the attempt,
-        which stands at the end of the log from now on, not ended. Of racing calls one takes it.
-        After StoreUnavailable they may be taken, and become free when their leases run out.
+        Taken is what is open, due and leased to nobody at ``now``. ``number`` is that of the
+        attempt, which stands at the end of the log from now on, not ended. Of racing calls one
+        takes it. After StoreUnavailable they may be taken, and become free when their leases
+        run out.
         """
 
     @abstractmethod

@@ -376,7 +376,7 @@ class _SendingContract:
 
     async def test_who_waits_is_shown_with_all_that_decides_its_turn(self, store: Store) -> None:
         (delivery,) = await queue(store, 1, due=NOW + 5, resource="DiagnosticReport/x")
-        await store.begin([delivery.key], now=NOW, until=UNTIL)
+        await store.begin([delivery.key], now=NOW + 5, until=UNTIL)
 
         (shown,) = await store.waiting(delivery.endpoint)
 
@@ -416,6 +416,14 @@ class _SendingContract:
         await store.begin([delivery.key], now=NOW, until=UNTIL)
 
         assert await store.begin([delivery.key], now=UNTIL - 1, until=UNTIL + 9) == []
+
+    async def test_a_delivery_is_not_begun_before_it_is_due(self, store: Store) -> None:
+        (delivery,) = await queue(store, 1, due=NOW + 5)
+
+        early = await store.begin([delivery.key], now=NOW + 4, until=UNTIL)
+        in_time = await store.begin([delivery.key], now=NOW + 5, until=UNTIL)
+
+        assert (early, [each.key for each in in_time]) == ([], [delivery.key])
 
     async def test_a_delivery_is_begun_again_once_its_lease_has_run_out(
         self, store: Store

@@ -281,7 +281,7 @@ class Dispatcher:
                 if delivery is not None:
                     self._start(line, delivery)
                     continue
-                # Somebody else has it, or it is begun although the answer was lost.
+                # Somebody else has it or has had it, or it is begun although the answer was lost.
                 due = now + _REFUSED_MS
                 line.queue.back(waiting.event_id, due=due, number=waiting.number)
                 line.stale = True
