@@ -7,8 +7,6 @@ begins. Each attempt is a task of its own (D-410 to D-415).
 from __future__ import annotations
 
 import asyncio
-import heapq
-import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
@@ -18,6 +16,7 @@ from fhirpub.errors import StoreUnavailable
 from fhirpub.logs import logger, where
 from fhirpub.storage.store import Store
 from fhirpub.storage.webhook_contract import Delivery, Waiting
+from fhirpub.webhooks.alarms import Alarms
 from fhirpub.webhooks.attempts import Attempts
 from fhirpub.webhooks.leases import Shares
 from fhirpub.webhooks.line import Line
@@ -61,7 +60,7 @@ class Dispatcher:
         self._lease_ms = round((settings.timeout_seconds + settings.lease_seconds) * 1000)
         self._lines: dict[str, Line] = {}
         self._awake: dict[str, None] = {}
-        self._alarms: list[tuple[int, str]] = []
+        self._alarms = Alarms()
         self._under_way: set[asyncio.Task[None]] = set()
         self._busy_until = 0.0
         self._polled = 0.0
@@ -227,17 +226,14 @@ class Dispatcher:
         if chosen:
             await self._begin_these(chosen, now)
             return 0.0
-        if not self._alarms and not self._awake:
-            return _LOOK_SECONDS
-        return min(_LONGEST_NAP, max(0.001, (self._next_alarm() - self._clock()) / 1000))
-
-    def _next_alarm(self) -> float:
-        return self._alarms[0][0] if self._alarms else math.inf
+        earliest = self._alarms.earliest
+        if earliest is None:
+            return _LONGEST_NAP if self._awake else _LOOK_SECONDS
+        return min(_LONGEST_NAP, max(0.001, (earliest - self._clock()) / 1000))
 
     def _choose(self, now: int) -> list[tuple[Line, Waiting]]:
         """Take from the endpoints in turn, from each at most its part of what is free."""
-        while self._alarms and self._alarms[0][0] <= now:
-            _, name = heapq.heappop(self._alarms)
+        for name in self._alarms.rung(now):
             if name in self._lines:
                 self._wake(self._lines[name])
                 self._lines[name].alarm = None
@@ -263,7 +259,7 @@ class Dispatcher:
             self._awake[name] = None
         elif line.alarm is None or moment < line.alarm:
             line.alarm = moment
-            heapq.heappush(self._alarms, (moment, name))
+            self._alarms.add(moment, name)
 
     def _wake(self, line: Line) -> None:
         self._awake[line.endpoint.id] = None
