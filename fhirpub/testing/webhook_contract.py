@@ -703,6 +703,12 @@ class _LeaseContract:
 
         assert await store.lease(["a"], owner="we", now=UNTIL, until=UNTIL + 9) == {"a"}
 
+    async def test_a_lease_by_a_clock_that_was_wrong_can_be_taken(self, store: Store) -> None:
+        await store.lease(["far", "near"], owner="they", now=NOW + 90, until=NOW + 100)
+        await store.lease(["far"], owner="they", now=NOW + 91, until=NOW + 101)
+
+        assert await store.lease(["far", "near"], owner="we", now=NOW, until=NOW + 10) == {"far"}
+
     async def test_a_lease_that_was_released_can_be_taken(self, store: Store) -> None:
         await store.lease(["a"], owner="they", now=NOW, until=UNTIL)
         await store.release(["a", "unknown"], owner="they")

@@ -402,6 +402,17 @@ def test_what_is_named_is_sent_again(
     assert told(deliveries, "replay", *words) == {"reopened": reopened}
 
 
+def test_what_a_paused_endpoint_gets_again_is_said_to_be_held(
+    ran: Callable[..., Result], added: dict[str, Any], config: Config, tenant: str
+) -> None:
+    sent(config, added["id"], tenant)
+    ran(endpoint, "pause", added["id"])
+
+    done = ran(deliveries, "replay", "--dead")
+
+    assert f"Held until it is active: {added['id']}, paused" in done.stdout
+
+
 def test_how_an_endpoint_does_is_told(
     told: Told, ran: Callable[..., Result], added: dict[str, Any], config: Config, tenant: str
 ) -> None:
