@@ -229,7 +229,7 @@ class WebhooksConfig:
     in_flight: int = _setting(
         200,
         "Attempts that one process makes at the same time. An endpoint takes at most a quarter of "
-        "what is still free, so that slow ones leave room for the others.",
+        "what is still free, and a tenant three quarters of all, so that slow ones leave room.",
     )
     in_flight_per_endpoint: int = _setting(8, "Attempts for one endpoint at the same time.")
     rate_per_endpoint: float = _setting(

@@ -140,12 +140,19 @@ def replay(  # noqa: PLR0913 - the options of a command
         states=frozenset({"dead"}) if dead else frozenset(),
     )
 
-    async def replayed() -> int:
+    async def replayed() -> list[tuple[Endpoint, int]]:
         async with administering(config) as open_:
             chosen = await _endpoints(open_, endpoint_id, tenant_id)
-            return sum([await _replay(open_, each, wanted) for each in chosen])
+            return [(each, await _replay(open_, each, wanted)) for each in chosen]
 
-    print_record("To be sent again.", {"reopened": asyncio.run(replayed())}, as_json=as_json)
+    numbers = asyncio.run(replayed())
+    held = [each for each, number in numbers if number and each.state != "active"]
+    print_record(
+        "To be sent again.",
+        {"reopened": sum(number for _, number in numbers)},
+        as_json=as_json,
+        then="\n".join(f"Held until it is active: {each.id}, {each.state}" for each in held),
+    )
 
 
 async def _replay(open_: Administering, endpoint: Endpoint, wanted: Wanted) -> int:
@@ -183,6 +190,7 @@ def _row(record: Record) -> Record:
         "sequence": record["sequence"],
         "status": record["status"],
         "created": record["created"],
+        "next_attempt": record["next_attempt"],
         "attempts": attempts[-1]["number"] if attempts else 0,
         "why": attempts[-1]["why"] if attempts else "",
     }

@@ -240,7 +240,8 @@ def rotate(
         return await open_.endpoints.rotate_secret(each.tenant, each.id, fields)
 
     disclosed = _run(config, endpoint_id, rotated)
-    then = f"The secret is shown this once. The old one signs for another {grace} seconds."
+    end = f"signs for another {grace} seconds" if grace else "does not sign any more"
+    then = f"The secret is shown this once. The old one {end}."
     print_record("Secret rotated.", _with_secrets(disclosed), as_json=as_json, then=then)
 
 

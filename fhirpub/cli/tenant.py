@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import click
 
-from fhirpub.app import opened_store
+from fhirpub.app import administering, opened_store
 from fhirpub.auth import tenants
 from fhirpub.cli.options import with_config, with_json
 from fhirpub.cli.printing import Record, print_record, print_table
@@ -58,7 +58,7 @@ def list_(config: Config, *, as_json: bool) -> None:
 @with_config
 @with_json
 def disable(tenant_id: str, config: Config, *, as_json: bool) -> None:
-    """Refuse an organization's requests from now on; its reports stay where they are."""
+    """Refuse an organization's requests, and send it no webhooks; its reports stay as they are."""
     disabled = asyncio.run(_disable(config, tenant_id))
     print_record("Tenant disabled.", _record(disabled), as_json=as_json)
 
@@ -75,7 +75,11 @@ async def _all(config: Config) -> Sequence[Tenant]:
 
 async def _disable(config: Config, tenant_id: str) -> Tenant:
     async with opened_store(config) as store:
-        return await tenants.disable_tenant(store, tenant_id)
+        disabled = await tenants.disable_tenant(store, tenant_id)
+    async with administering(config) as open_:
+        for each in await open_.endpoints.endpoints(tenant_id):
+            await open_.endpoints.disable(tenant_id, each.id)
+    return disabled
 
 
 def _record(each: Tenant) -> Record:

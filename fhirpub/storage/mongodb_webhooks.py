@@ -34,6 +34,7 @@ from fhirpub.storage.mongodb_schema import (
 )
 from fhirpub.storage.mongodb_webhook_documents import OPEN
 from fhirpub.storage.webhook_contract import (
+    LONGEST_LEASES,
     Delivery,
     DeliveryKey,
     DeliveryQuery,
@@ -131,7 +132,8 @@ class MongoWebhooks(OnDatabase, Endpoints, Dispatching):
     ) -> frozenset[str]:
         wanted = list(names)
         ours = {"$set": {"owner": owner, "until": until}}
-        free = [{"owner": owner}, {"until": {"$lte": now}}]
+        too_far = now + LONGEST_LEASES * (until - now)
+        free = [{"owner": owner}, {"until": {"$lte": now}}, {"until": {"$gt": too_far}}]
         # Where it is not free, what is inserted instead meets the one that is there.
         taking = [UpdateOne({"_id": each, "$or": free}, ours, upsert=True) for each in wanted]
         refused = await self._refused(LEASE, taking)
@@ -208,7 +210,7 @@ class MongoWebhooks(OnDatabase, Endpoints, Dispatching):
     ) -> Sequence[Delivery]:
         deliveries, token = self._collection(DELIVERY), ObjectId()
         wanted = documents.chosen(keys)
-        free = {**wanted, "state": OPEN, "leased": {"$lte": now}}
+        free = {**wanted, "state": OPEN, "leased": {"$lte": now}, "due": {"$lte": now}}
         async with within(self._deadline):
             beginning = documents.beginning(token, now=now, until=until)
             taken = await deliveries.update_many(free, beginning, hint=_BY_ID)

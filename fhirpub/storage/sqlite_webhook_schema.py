@@ -8,7 +8,11 @@ from collections.abc import Sequence
 from functools import cache
 
 from fhirpub.storage.sqlite_parameters import json_list
-from fhirpub.storage.webhook_contract import MOST_ATTEMPTS_KEPT, DeliveryQuery
+from fhirpub.storage.webhook_contract import (
+    LONGEST_LEASES,
+    MOST_ATTEMPTS_KEPT,
+    DeliveryQuery,
+)
 
 Parameters = dict[str, str | int]
 
@@ -102,10 +106,11 @@ ENDPOINTS_OF = f"SELECT {ENDPOINT} FROM endpoint WHERE tenant = ? ORDER BY creat
 ALL_ENDPOINTS = f"SELECT {ENDPOINT} FROM endpoint WHERE state <> 'deleted' ORDER BY created, id"
 PUT_CONDITION = "UPDATE endpoint SET condition = ? WHERE id = ?"
 
-LEASE = """
+LEASE = f"""
     INSERT INTO lease (name, owner, until) SELECT value, ?1, ?2 FROM json_each(?3) WHERE true
     ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, until = excluded.until
         WHERE owner = excluded.owner OR until <= ?4
+            OR until > ?4 + {LONGEST_LEASES} * (?2 - ?4)
     RETURNING name
 """
 RELEASE = "DELETE FROM lease WHERE name IN (SELECT value FROM json_each(?)) AND owner = ?"
@@ -161,7 +166,8 @@ BEGIN = f"""
         '$[#]',
         json_array(number + 1, ?1, NULL, 0, '', 0, json_array(), '')
     )
-    WHERE (endpoint, event_id) IN ({_PAIRS.replace("?", "?3")}) AND {_OPEN} AND leased <= ?1
+    WHERE (endpoint, event_id) IN ({_PAIRS.replace("?", "?3")}) AND {_OPEN}
+        AND leased <= ?1 AND due <= ?1
     RETURNING {_DELIVERY}
 """
 FINISH = f"""

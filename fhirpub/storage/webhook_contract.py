@@ -90,6 +90,9 @@ class Attempt:
 MOST_ATTEMPTS_KEPT = 30
 """The log of a delivery holds its latest attempts, at most so many."""
 
+LONGEST_LEASES = 10
+"""A lease that is so many times as long as another has not its end by a clock that is right."""
+
 DeliveryKey = tuple[str, str]
 """The ids of the endpoint and of the event."""
 
@@ -235,8 +238,9 @@ class Dispatching(ABC):
     ) -> frozenset[str]:
         """Take or prolong leases to ``until``; return those of the names that are now ours.
 
-        A lease of another owner can be taken once its end is at or before ``now``. Of racing
-        calls for one name one succeeds.
+        A lease of another owner can be taken once its end is at or before ``now``, or if it is
+        more than ``LONGEST_LEASES`` times as far ahead as ``until``: it was taken by a clock
+        that was wrong. Of racing calls for one name one succeeds.
         """
 
     @abstractmethod
@@ -288,9 +292,10 @@ class Dispatching(ABC):
     ) -> Sequence[Delivery]:
         """Take deliveries for one attempt each, until a moment; return those that were taken.
 
-        Taken is what is open and leased to nobody at ``now``. ``number`` is that of the attempt,
-        which stands at the end of the log from now on, not ended. Of racing calls one takes it.
-        After StoreUnavailable they may be taken, and become free when their leases run out.
+        Taken is what is open, due and leased to nobody at ``now``. ``number`` is that of the
+        attempt, which stands at the end of the log from now on, not ended. Of racing calls one
+        takes it. After StoreUnavailable they may be taken, and become free when their leases
+        run out.
         """
 
     @abstractmethod

@@ -376,7 +376,7 @@ class _SendingContract:
 
     async def test_who_waits_is_shown_with_all_that_decides_its_turn(self, store: Store) -> None:
         (delivery,) = await queue(store, 1, due=NOW + 5, resource="DiagnosticReport/x")
-        await store.begin([delivery.key], now=NOW, until=UNTIL)
+        await store.begin([delivery.key], now=NOW + 5, until=UNTIL)
 
         (shown,) = await store.waiting(delivery.endpoint)
 
@@ -416,6 +416,14 @@ class _SendingContract:
         await store.begin([delivery.key], now=NOW, until=UNTIL)
 
         assert await store.begin([delivery.key], now=UNTIL - 1, until=UNTIL + 9) == []
+
+    async def test_a_delivery_is_not_begun_before_it_is_due(self, store: Store) -> None:
+        (delivery,) = await queue(store, 1, due=NOW + 5)
+
+        early = await store.begin([delivery.key], now=NOW + 4, until=UNTIL)
+        in_time = await store.begin([delivery.key], now=NOW + 5, until=UNTIL)
+
+        assert (early, [each.key for each in in_time]) == ([], [delivery.key])
 
     async def test_a_delivery_is_begun_again_once_its_lease_has_run_out(
         self, store: Store
@@ -694,6 +702,12 @@ class _LeaseContract:
         await store.lease(["a"], owner="they", now=NOW, until=UNTIL)
 
         assert await store.lease(["a"], owner="we", now=UNTIL, until=UNTIL + 9) == {"a"}
+
+    async def test_a_lease_by_a_clock_that_was_wrong_can_be_taken(self, store: Store) -> None:
+        await store.lease(["far", "near"], owner="they", now=NOW + 90, until=NOW + 100)
+        await store.lease(["far"], owner="they", now=NOW + 91, until=NOW + 101)
+
+        assert await store.lease(["far", "near"], owner="we", now=NOW, until=NOW + 10) == {"far"}
 
     async def test_a_lease_that_was_released_can_be_taken(self, store: Store) -> None:
         await store.lease(["a"], owner="they", now=NOW, until=UNTIL)

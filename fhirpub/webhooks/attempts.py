@@ -40,8 +40,9 @@ _log = logger()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """What failures lead to."""
+    """How long an attempt may take, in seconds, and what failures lead to."""
 
+    timeout_seconds: float
     schedule: Schedule
     patience: Patience
 
@@ -73,7 +74,15 @@ class Attempts:
         """Is handed the deliveries that this makes: the service's own events."""
 
     async def deliver(self, line: Line, delivery: Delivery) -> None:
-        """Make the attempt that was begun, and return when the store knows what came of it."""
+        """Make the attempt that was begun, and return when the store knows what came of it.
+
+        It is not made if it could outlast its lease, since the store, or the machine, was slow:
+        others may have sent this one and the next by then. It is begun once more.
+        """
+        latest = delivery.leased - round(self._rules.timeout_seconds * 1000)
+        if self._clock() > latest:
+            line.queue.back(delivery.event_id, due=delivery.leased, number=delivery.number)
+            return
         outcome = await self._sent(line, delivery)
         now = self._clock()
         then = after(

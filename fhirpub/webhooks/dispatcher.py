@@ -7,8 +7,7 @@ begins. Each attempt is a task of its own (D-410 to D-415).
 from __future__ import annotations
 
 import asyncio
-import heapq
-import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
@@ -18,6 +17,7 @@ from fhirpub.errors import StoreUnavailable
 from fhirpub.logs import logger, where
 from fhirpub.storage.store import Store
 from fhirpub.storage.webhook_contract import Delivery, Waiting
+from fhirpub.webhooks.alarms import Alarms
 from fhirpub.webhooks.attempts import Attempts
 from fhirpub.webhooks.leases import Shares
 from fhirpub.webhooks.line import Line
@@ -33,6 +33,8 @@ _LONGEST_NAP = 0.1
 _AT_ONCE = 128
 _REFUSED_MS = 1_000
 _SHARE_OF_FREE = 0.25
+_TENANTS_TO_FREE = 3
+"""A tenant has at most so many times as much under way as is then still free."""
 
 _log = logger()
 
@@ -61,8 +63,9 @@ class Dispatcher:
         self._lease_ms = round((settings.timeout_seconds + settings.lease_seconds) * 1000)
         self._lines: dict[str, Line] = {}
         self._awake: dict[str, None] = {}
-        self._alarms: list[tuple[int, str]] = []
+        self._alarms = Alarms()
         self._under_way: set[asyncio.Task[None]] = set()
+        self._tenants: Counter[str] = Counter()
         self._busy_until = 0.0
         self._polled = 0.0
         self._looking = Rounds("look after endpoints", self._look)
@@ -227,21 +230,19 @@ class Dispatcher:
         if chosen:
             await self._begin_these(chosen, now)
             return 0.0
-        if not self._alarms and not self._awake:
-            return _LOOK_SECONDS
-        return min(_LONGEST_NAP, max(0.001, (self._next_alarm() - self._clock()) / 1000))
-
-    def _next_alarm(self) -> float:
-        return self._alarms[0][0] if self._alarms else math.inf
+        earliest = self._alarms.earliest
+        if earliest is None:
+            return _LONGEST_NAP if self._awake else _LOOK_SECONDS
+        return min(_LONGEST_NAP, max(0.001, (earliest - self._clock()) / 1000))
 
     def _choose(self, now: int) -> list[tuple[Line, Waiting]]:
         """Take from the endpoints in turn, from each at most its part of what is free."""
-        while self._alarms and self._alarms[0][0] <= now:
-            _, name = heapq.heappop(self._alarms)
+        for name in self._alarms.rung(now):
             if name in self._lines:
                 self._wake(self._lines[name])
                 self._lines[name].alarm = None
         chosen: list[tuple[Line, Waiting]] = []
+        tenants = self._tenants.copy()
         for name in list(self._awake):
             free = self._settings.in_flight - len(self._under_way) - len(chosen)
             if free <= 0 or len(chosen) >= _AT_ONCE:
@@ -249,8 +250,10 @@ class Dispatcher:
             del self._awake[name]
             line = self._lines.get(name)
             if line is not None and self._shares.holds(name):
-                part = max(1, int(free * _SHARE_OF_FREE))
-                chosen += [(line, each) for each in line.take(now, part - line.queue.taken)]
+                tenant = line.endpoint.tenant
+                taken = line.take(now, _part(free, line.queue.taken, tenants[tenant]))
+                tenants[tenant] += len(taken)
+                chosen += [(line, each) for each in taken]
                 self._expect(line, now)
         return chosen
 
@@ -263,7 +266,7 @@ class Dispatcher:
             self._awake[name] = None
         elif line.alarm is None or moment < line.alarm:
             line.alarm = moment
-            heapq.heappush(self._alarms, (moment, name))
+            self._alarms.add(moment, name)
 
     def _wake(self, line: Line) -> None:
         self._awake[line.endpoint.id] = None
@@ -281,7 +284,7 @@ class Dispatcher:
                 if delivery is not None:
                     self._start(line, delivery)
                     continue
-                # Somebody else has it, or it is begun although the answer was lost.
+                # Somebody else has it or has had it, or it is begun although the answer was lost.
                 due = now + _REFUSED_MS
                 line.queue.back(waiting.event_id, due=due, number=waiting.number)
                 line.stale = True
@@ -290,16 +293,25 @@ class Dispatcher:
     def _start(self, line: Line, delivery: Delivery) -> None:
         task = asyncio.create_task(self._attempts.deliver(line, delivery))
         self._under_way.add(task)
+        self._tenants[delivery.tenant] += 1
         task.add_done_callback(lambda done: self._has_ended(line, delivery, done))
 
     def _has_ended(self, line: Line, delivery: Delivery, task: asyncio.Task[None]) -> None:
         self._under_way.discard(task)
+        self._tenants -= Counter([delivery.tenant])
         if not task.cancelled() and (problem := task.exception()) is not None:
             _log.error("outcome of a webhook lost", event=delivery.event_id, **where(problem))
             due = self._clock() + self._lease_ms
             line.queue.back(delivery.event_id, due=due, number=delivery.number)
         if self._lines.get(line.endpoint.id) is line:
             self._wake(line)
+
+
+def _part(free: int, of_endpoint: int, of_tenant: int) -> int:
+    """Return how many more may be begun for an endpoint, so that others find something free."""
+    part = max(1, int(free * _SHARE_OF_FREE)) - of_endpoint
+    most = (_TENANTS_TO_FREE * free - of_tenant) // (_TENANTS_TO_FREE + 1)
+    return min(part, most if of_tenant else max(1, most))
 
 
 def _is_hungry(line: Line) -> bool:

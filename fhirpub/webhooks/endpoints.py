@@ -193,9 +193,11 @@ class Administration:
         if endpoint.state == "unverified":
             raise BrokenRule.because("is unverified; verify it first")
         if endpoint.state == "disabled":
-            await self._expect_health(endpoint, operator=operator)
+            _expect_permission(endpoint, operator=operator)
+            await self._expect_health(endpoint)
 
         def enabled(found: Endpoint) -> Endpoint:
+            _expect_permission(found, operator=operator)
             if found.state not in ("active", "paused", endpoint.state):
                 raise BrokenRule.because(f"has become {found.state} meanwhile")
             return replace(found, state="active", why="")
@@ -296,9 +298,7 @@ class Administration:
                 return after
         raise StoreUnavailable(f"lost {_RACES} races for the next revision of an endpoint")
 
-    async def _expect_health(self, endpoint: Endpoint, *, operator: bool) -> None:
-        if endpoint.why == OPERATOR and not operator:
-            raise BrokenRule.because("was disabled by the operator, who alone can enable it")
+    async def _expect_health(self, endpoint: Endpoint) -> None:
         trial = await self._try(endpoint, TEST, {})
         if not trial.passed:
             what = trial.outcome.reason or f"status {trial.outcome.status}"
@@ -357,6 +357,11 @@ def _settings(values: Mapping[str, Any]) -> dict[str, Any]:
     if "event_types" in settings:
         settings["events"] = tuple(dict.fromkeys(settings.pop("event_types")))
     return settings
+
+
+def _expect_permission(endpoint: Endpoint, *, operator: bool) -> None:
+    if endpoint.why == OPERATOR and not operator:
+        raise BrokenRule.because("was disabled by the operator, who alone can enable it")
 
 
 def _ending(secret: EndpointSecret, end: int) -> EndpointSecret:

@@ -20,6 +20,7 @@ _REASONS: Mapping[str, str] = {
     "E_BLOCKED_ADDRESS": "the host leads to no address to which webhooks are sent",
     "E_CONNECT": "no connection could be made",
     "E_DNS": "the name of the host cannot be resolved",
+    "E_INTERNAL": "the service could not send it, and has not asked; its log says more",
     "E_MALFORMED": "the answer is not HTTP as it should be",
     "E_RESET": "the connection was closed before there was an answer",
     "E_TIMEOUT": "there was no answer in time",

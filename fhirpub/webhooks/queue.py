@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -30,7 +29,7 @@ class Queue:
         self.ordering = ordering
         self.last = 0
         """Up to here in the endpoint's sequence everything open is known."""
-        self._lanes: dict[str, deque[Waiting]] = {}
+        self._lanes: dict[str, list[Waiting]] = {}
         self._size = 0
         # Every head that is not taken is in one of these, once.
         self._later: list[tuple[int, int, str]] = []
@@ -122,7 +121,7 @@ class Queue:
 
     def _push(self, new: Waiting) -> None:
         lane = self._lane_of(new)
-        waiting = self._lanes.setdefault(lane, deque())
+        waiting = self._lanes.setdefault(lane, [])
         waiting.append(new)
         self._size += 1
         if new.event_id in self._taken:

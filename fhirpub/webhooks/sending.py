@@ -128,6 +128,7 @@ class Sending:
 
 def _rules(settings: WebhooksConfig) -> Rules:
     return Rules(
+        timeout_seconds=settings.timeout_seconds,
         schedule=Schedule(waits=settings.retry_seconds, forever=settings.retry_forever),
         patience=Patience(
             in_a_row=settings.breaker_failures,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import json
 import re
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from fhirpub.config import AuthConfig, Config, WebhooksConfig
+from fhirpub.errors import BrokenRule
 from fhirpub.storage.webhook_contract import Delivery, Ended
 from fhirpub.testing.receiver import Receiver, Reply
 from fhirpub.testing.service import Answer, Integrator, RunningService
@@ -499,6 +501,24 @@ def test_what_the_operator_has_disabled_he_alone_enables(
     assert act(lab, added, "enable").status == 422
     enabled = service.call(administration.enable(tenant, added["id"], operator=True))
     assert enabled.state == "active"
+
+
+def test_what_the_operator_disables_during_the_test_event_stays_disabled(
+    service: RunningService, lab: Integrator, added: dict[str, Any], receiver: Receiver
+) -> None:
+    disabled(service, lab, added, why="gone")
+    receiver.answer(Reply(delay=0.3))
+    tenant, administration = lab.tenant.id, service.services.endpoints
+
+    async def both() -> str:
+        enabling = asyncio.create_task(administration.enable(tenant, added["id"]))
+        await asyncio.to_thread(receiver.wait, 1)
+        await administration.disable(tenant, added["id"])
+        with pytest.raises(BrokenRule):
+            await enabling
+        return (await administration.endpoint(tenant, added["id"])).state
+
+    assert service.call(both()) == "disabled"
 
 
 def disabled(

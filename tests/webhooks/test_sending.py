@@ -129,6 +129,33 @@ async def test_a_slow_endpoint_does_not_delay_another(
         assert 0 < len(receiver.received) < 4
 
 
+async def test_many_silent_endpoints_of_a_tenant_do_not_delay_another_tenant(
+    store_url: str, receiver: Receiver, another: Receiver
+) -> None:
+    settings = replace(SETTINGS, in_flight=8, timeout_seconds=60.0)
+    receiver.answer(Reply(misbehaviour="silent"))
+    async with opened_office(store_url, clock=now_ms, settings=settings) as office:
+        for number in range(9):
+            await office.endpoint(f"{receiver.url}/{number}")
+        fast = await office.endpoint(another.url, tenant="somebody else")
+        await office.commits(2)
+        await asyncio.to_thread(receiver.wait, 6)
+
+        await office.commits(20, tenant="somebody else")
+
+        await office.until_states(fast, delivered=20, seconds=5.0)
+
+
+async def test_one_attempt_at_a_time_is_enough(store_url: str, receiver: Receiver) -> None:
+    settings = replace(SETTINGS, in_flight=1)
+    async with opened_office(store_url, clock=now_ms, settings=settings) as office:
+        endpoints = [await office.endpoint(f"{receiver.url}/{number}") for number in range(2)]
+        await office.commits(2)
+
+        for each in endpoints:
+            await office.until_states(each, delivered=2)
+
+
 @pytest.mark.parametrize("misbehaviour", ["silent", "dripping-headers", "header-flood"])
 async def test_a_hostile_receiver_costs_its_own_attempts_only(
     store_url: str, receiver: Receiver, another: Receiver, misbehaviour: str

@@ -25,7 +25,7 @@ from fhirpub.webhooks.appending import Appender
 from fhirpub.webhooks.envelope import events_of
 from fhirpub.webhooks.leases import Leases, Shares
 from fhirpub.webhooks.relay import Relay
-from tests.webhooks.office import KEY, Office, opened_office
+from tests.webhooks.office import KEY, SETTINGS, Office, opened_office
 
 
 def shares_of(store: Store, owner: str, clock: Clock) -> Shares:
@@ -110,6 +110,61 @@ async def test_nothing_waits_for_what_another_process_has_delivered(
             await asyncio.sleep(0.2)
 
         await office.until_states(endpoint, delivered=2)
+
+
+async def test_a_later_attempt_waits_its_time_also_after_a_pause_while_one_is_under_way(
+    store_url: str, clock: HandClock, receiver: Receiver
+) -> None:
+    receiver.answer(Reply(status=500, delay=0.6))
+    settings = replace(SETTINGS, retry_seconds=[3600.0])
+    async with opened_office(store_url, clock=clock, settings=settings) as office:
+        endpoint = await office.endpoint(receiver.url)
+        one = endpoint.endpoint
+        await office.commit()
+        await asyncio.to_thread(receiver.wait, 1)
+        await office.administration.pause(one.tenant, one.id)
+        await asyncio.sleep(0.3)
+        await office.administration.enable(one.tenant, one.id)
+        await office.until_states(endpoint, retrying=1)
+
+        for _seconds in range(5):
+            clock.forward(seconds=1)
+            await asyncio.sleep(0.1)
+
+        assert len(receiver.received) == 1
+
+
+class Late:
+    """A store whose answer that an attempt has begun comes long after, the first time."""
+
+    def __init__(self, store: Store, clock: HandClock, *, seconds: float) -> None:
+        self._store = store
+        self._clock = clock
+        self._seconds = seconds
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def begin(self, keys: Any, *, now: int, until: int) -> Any:
+        begun = await self._store.begin(keys, now=now, until=until)
+        self._clock.forward(seconds=self._seconds)
+        self._seconds = 0.0
+        return begun
+
+
+@pytest.mark.parametrize("seconds", [1.5, 100.0])
+async def test_an_attempt_that_could_outlast_its_lease_is_not_made(
+    store_url: str, clock: HandClock, receiver: Receiver, seconds: float
+) -> None:
+    async with opened_office(store_url, clock=clock, sends=False) as office:
+        endpoint = await office.endpoint(receiver.url)
+        async with office.another(Late(office.store, clock, seconds=seconds)):  # type: ignore[arg-type]
+            await office.commit()
+            await asyncio.sleep(0.2)
+            clock.forward(seconds=2)
+            await office.until_states(endpoint, delivered=1)
+
+        assert [each.headers["x-webhook-attempt"] for each in receiver.received] == ["2"]
 
 
 class Unreliable:

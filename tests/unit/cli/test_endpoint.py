@@ -19,6 +19,7 @@ from fhirpub.auth.tenants import add_tenant
 from fhirpub.cli.check import check
 from fhirpub.cli.deliveries import deliveries
 from fhirpub.cli.endpoint import endpoint
+from fhirpub.cli.tenant import tenant as tenant_commands
 from fhirpub.clock import now_ms
 from fhirpub.config import Config, load
 from fhirpub.errors import FhirpubError, InvalidContent, NoSuchRecord, SecretsUnavailable
@@ -402,6 +403,17 @@ def test_what_is_named_is_sent_again(
     assert told(deliveries, "replay", *words) == {"reopened": reopened}
 
 
+def test_what_a_paused_endpoint_gets_again_is_said_to_be_held(
+    ran: Callable[..., Result], added: dict[str, Any], config: Config, tenant: str
+) -> None:
+    sent(config, added["id"], tenant)
+    ran(endpoint, "pause", added["id"])
+
+    done = ran(deliveries, "replay", "--dead")
+
+    assert f"Held until it is active: {added['id']}, paused" in done.stdout
+
+
 def test_how_an_endpoint_does_is_told(
     told: Told, ran: Callable[..., Result], added: dict[str, Any], config: Config, tenant: str
 ) -> None:
@@ -409,6 +421,18 @@ def test_how_an_endpoint_does_is_told(
 
     assert told(endpoint, "stats", added["id"])["deliveries"] == {"pending": 2, "dead": 1}
     assert "2 pending" in ran(endpoint, "stats", added["id"]).stdout
+
+
+def test_nothing_more_is_sent_to_a_tenant_that_is_disabled(
+    told: Told, added: dict[str, Any], config: Config, tenant: str
+) -> None:
+    sent(config, added["id"], tenant)
+
+    told(tenant_commands, "disable", tenant)
+
+    shown = told(endpoint, "show", added["id"])
+    assert (shown["state"], shown["why"]) == ("disabled", "operator")
+    assert {each["status"] for each in told(deliveries, "list")} == {"held", "dead"}
 
 
 def test_what_was_sent_to_a_removed_endpoint_is_cancelled(

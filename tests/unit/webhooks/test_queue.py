@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from itertools import pairwise
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fhirpub.storage.webhook_contract import Ordering, Waiting
-from fhirpub.webhooks.queue import Bucket, Queue
+from fhirpub.webhooks.queue import WINDOW, Bucket, Queue
 
 NOW = 1_795_000_000_000
 ORDERINGS: tuple[Ordering, ...] = ("none", "per_resource", "strict")
@@ -204,3 +205,15 @@ def test_a_slow_bucket_has_one_at_least() -> None:
 
     assert bucket.available(NOW + 9_999) == 0
     assert bucket.available(NOW + 10_000) == 1
+
+
+def test_ten_thousand_reports_that_wait_take_less_than_five_megabytes_of_order() -> None:
+    found = [waiting(number, f"DiagnosticReport/{number}") for number in range(1, WINDOW + 1)]
+    tracemalloc.start()
+    queue = Queue("per_resource")
+
+    queue.add(found)
+
+    taken_bytes, _peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert taken_bytes < 500 * WINDOW
