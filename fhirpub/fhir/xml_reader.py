@@ -1,8 +1,8 @@
-"""XML in, as strictly as JSON: read along the element tables into the form of JSON (D-350).
+"""XML in, as strictly as JSON: read along the element tables into the form of JSON (D-245).
 
 What comes out is judged like a body of JSON. Refused here is what JSON could not say: the wrong
-namespace, order or repetition, text, attributes, and whatever the tables do not have (D-351,
-D-352).
+namespace, order or repetition, text, attributes, and whatever the tables do not have (D-246,
+D-247).
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def read_xml(raw: bytes) -> JsonObject:
 
 
 def _parsed(raw: bytes) -> etree._Element:
-    """Return the root of what is XML in UTF-8, of bearable size, and nothing else (D-353)."""
+    """Return the root of what is XML in UTF-8, of bearable size, and nothing else (D-248)."""
     declared = _HEAD.search(raw[:_HEAD_BYTES])
     if declared and declared[1].lower() not in (b"utf-8", b"utf8"):
         raise InvalidContent.because("the body must be UTF-8, and say so if it says anything")

@@ -1,4 +1,4 @@
-"""Conditions that are a search: which one resource a caller means (R4 http; D-391)."""
+"""Conditions that are a search: which one resource a caller means (R4 http; D-183)."""
 
 from __future__ import annotations
 

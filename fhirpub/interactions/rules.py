@@ -116,7 +116,7 @@ def of_structure(
 
 
 def contained(resource: JsonObject, context: Context) -> Iterator[Issue]:
-    """What is wrong with contained resources of types that have no schema here (D-356).
+    """What is wrong with contained resources of types that have no schema here (D-251).
 
     What can be written as XML has the elements that R4 has, each with its type.
     """

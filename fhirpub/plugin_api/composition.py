@@ -1,4 +1,4 @@
-"""The events of an EHR composition, and its author as they name him (D-313 to D-317)."""
+"""The events of an EHR composition, and its author as they name him (D-240 to D-244)."""
 
 from __future__ import annotations
 

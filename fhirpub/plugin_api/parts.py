@@ -73,7 +73,7 @@ def organization(*, referred_by: str, required: bool = True) -> Part:
 
 
 def practitioner(*, referred_by: str) -> Part:
-    """Return the part ``practitioner``, the author, whom an element refers to (D-301, D-302)."""
+    """Return the part ``practitioner``, the author, whom an element refers to (D-228, D-229)."""
     return Part(
         name="practitioner",
         type="Practitioner",
@@ -127,7 +127,7 @@ def organization_rules(entry: Entry, context: RuleContext) -> Iterator[Issue]:
 
 
 def practitioner_rules(entry: Entry, context: RuleContext) -> Iterator[Issue]:
-    """Remark on what the author in events will lack, and on types of identifiers (D-303)."""
+    """Remark on what the author in events will lack, and on types of identifiers (D-230)."""
     yield from _missing(entry, "identifier", "name")
     for place, identifier in items_of(entry.resource, "identifier"):
         yield from _identifier_type(identifier, context, f"{entry.at}.{place}")

@@ -4,9 +4,9 @@ A version never changes, and adding one that is there changes nothing: so a copy
 is simply made again, and what is there already is compared instead of written. Tenants, clients
 and signing keys do change. A later copy brings them up to date, but undoes no refusal: what either
 store has disabled or retired stays so (D-165). So with endpoints: a change of the target's own
-stays (D-401).
+stays (D-224).
 
-Deliveries come last: by then all versions that were found relayed have theirs (D-402). Whatever is
+Deliveries come last: by then all versions that were found relayed have theirs (D-225). Whatever is
 relayed between these two looks is unrelayed in the target and has its deliveries all the same,
 from which those who send there see that it was told.
 """

@@ -1,4 +1,4 @@
-"""Which formats are spoken: Accept, Content-Type, _format and Prefer (D-69, D-71, D-74, D-358)."""
+"""Which formats are spoken: Accept, Content-Type, _format and Prefer (D-69, D-71, D-74, D-253)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the service says of itself: the CapabilityStatement (D-1) and OpenAPI (D-450)."""
+"""What the service says of itself: the CapabilityStatement (D-1) and OpenAPI (D-260)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OpenAPI 3.1 of the whole HTTP interface, made from the routes and the enabled types (D-450)."""
+"""OpenAPI 3.1 of the whole HTTP interface, made from the routes and the enabled types (D-260)."""
 
 from __future__ import annotations
 

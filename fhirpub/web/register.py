@@ -95,7 +95,7 @@ class CreateHandler(RegisterHandler):
 
     @property
     def _condition(self) -> list[tuple[str, str]] | None:
-        """What must not be there, by If-None-Exist and by the URL (D-460)."""
+        """What must not be there, by If-None-Exist and by the URL (D-181)."""
         header = ",".join(self.request.headers.get_list("If-None-Exist"))
         of_url = [each for each in self.request.parameters if each[0] not in _OF_THE_ANSWER]
         if not header and not of_url:

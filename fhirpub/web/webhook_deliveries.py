@@ -1,4 +1,4 @@
-"""Deliveries of a tenant's endpoints: the log, reconciliation, sending again (D-435 to D-440)."""
+"""Deliveries of a tenant's endpoints: the log, reconciliation, sending again (D-211 to D-216)."""
 
 from __future__ import annotations
 

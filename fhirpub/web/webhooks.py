@@ -1,4 +1,4 @@
-"""/webhooks/v1: a tenant's own endpoints, and what was sent to them (D-432 to D-440)."""
+"""/webhooks/v1: a tenant's own endpoints, and what was sent to them (D-208 to D-216)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class WebhooksHandler(BaseHandler):
         return self.caller.tenant.id
 
     def is_permitted(self) -> bool:
-        """Demand a scope for reading, and another for everything else (D-433)."""
+        """Demand a scope for reading, and another for everything else (D-209)."""
         reading = self.request.method in ("GET", "HEAD")
         return (_READ if reading else _WRITE) in self.caller.scopes
 

@@ -1,7 +1,7 @@
 """Sends deliveries: which endpoints are this process's, what waits for them, what is begun now.
 
 Three rounds work side by side: one looks after endpoints and leases, one reads what waits, one
-begins. Each attempt is a task of its own (D-410 to D-415).
+begins. Each attempt is a task of its own (D-194 to D-199).
 """
 
 from __future__ import annotations

@@ -109,7 +109,7 @@ class Administration:
         """Add an endpoint with its secrets.
 
         ``fields`` are those of :data:`registration.NEW`, ``url`` at least. Unless ``trusted`` it
-        has to be verified before anything else is sent there (D-434). Raises InvalidContent,
+        has to be verified before anything else is sent there (D-210). Raises InvalidContent,
         BrokenRule, SecretsUnavailable.
         """
         if isinstance(fields, Mapping):

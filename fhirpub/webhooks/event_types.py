@@ -49,7 +49,7 @@ class EventTypes:
         """Return the events of these resource types, and the service's own.
 
         A type whose events have no published schema is taken to tell of what it says is
-        created and updated, under its own name (D-431).
+        created and updated, under its own name (D-207).
         """
         schemas = _published()
         known = [

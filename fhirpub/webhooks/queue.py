@@ -1,4 +1,4 @@
-"""What waits for one endpoint, and what of it may be sent now; pure (D-412)."""
+"""What waits for one endpoint, and what of it may be sent now; pure (D-196)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From committed versions to deliveries: nothing that was committed is left untold (D-410).
+"""From committed versions to deliveries: nothing that was committed is left untold (D-194).
 
 One relay works at a time in an installation. It may be killed anywhere: what it does is safe to
 repeat, and a version is marked only after all its deliveries are durable, in the next round.

@@ -1,7 +1,7 @@
 """The secrets of endpoints at rest: encrypted under a key that the store does not hold.
 
 What is stored is a version, the name of the key, a nonce of its own, and the text by AES-256-GCM.
-It is bound to its endpoint and its purpose, so that it is of no use in another place (D-430).
+It is bound to its endpoint and its purpose, so that it is of no use in another place (D-206).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""XML over HTTP: what JSON can do, XML can, and both say the same (D-350 and on)."""
+"""XML over HTTP: what JSON can do, XML can, and both say the same (D-245 and on)."""
 
 from __future__ import annotations
 
