@@ -6,6 +6,7 @@ import asyncio
 import http.client
 import threading
 from collections.abc import Coroutine, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -157,12 +158,13 @@ class RunningService(Service):
     async def _serve(self) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         self.config, sockets = bind(self.config)
-        async with (
-            opened(self.config, clock=self._clock, open_store=self._open_store) as self.services,
-            serving(self.services, sockets),
-        ):
-            self._ready.set()
-            await self._stop.wait()
+        opening = opened(self.config, clock=self._clock, open_store=self._open_store)
+        with ExitStack() as listening:
+            for each in sockets:  # also if nothing comes of the service
+                listening.enter_context(each)
+            async with opening as self.services, serving(self.services, sockets):
+                self._ready.set()
+                await self._stop.wait()
 
 
 @dataclass(slots=True)

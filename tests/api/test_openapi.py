@@ -20,6 +20,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from fhirpub.config import Config, FhirConfig, PluginsConfig, WebhooksConfig, variable
 from fhirpub.interactions.conditional import ABOUT_THE_ANSWER
 from fhirpub.interactions.links import CURSOR
+from fhirpub.plugin_loader import available
 from fhirpub.testing.service import Integrator, RunningService
 from fhirpub.web.openapi import TABLE
 from fhirpub.web.routes import Route, routes
@@ -27,13 +28,10 @@ from tests.bodies import PDF, register_body
 from tests.waiting import wait_until
 
 _HERE = Path(__file__).parent
-_ROOT = _HERE.parents[1]
 _LONG = variable("HYPOTHESIS") == "long"
 _EXAMPLES = {"stateful": 10}
 _NOBODY = "http://127.0.0.1:1/"
-_SHELF = sorted(
-    each.name.removeprefix("fhirpub_") for each in (_ROOT / "plugins").glob("fhirpub_*")
-)
+_SHELF = sorted(each.name for each in available())
 
 
 @pytest.fixture
