@@ -130,7 +130,7 @@ def test_many_large_requests_at_once_take_no_more_than_their_room(
 def asking(lab: Integrator, path: str) -> socket.socket:
     """Ask for something, and take nothing of the answer yet."""
     wire = socket.create_connection(("127.0.0.1", lab.service.port), timeout=60)
-    wire.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    wire.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
     lines = (f"GET {path} HTTP/1.1", "Host: x", f"Authorization: Bearer {lab.token}", "", "")
     wire.sendall("\r\n".join(lines).encode())
     return wire
