@@ -57,7 +57,11 @@ class ServiceProcess(Service):
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
-        self.start()
+        try:
+            self.start()
+        except BaseException:
+            self.__exit__()  # nobody else will
+            raise
         return self
 
     def __exit__(self, *_exception: object) -> None:

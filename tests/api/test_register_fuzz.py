@@ -518,7 +518,7 @@ def moment(text: str) -> tuple[datetime, str]:
 
 
 @given(body=bodies())
-@tried(350)
+@tried(200)
 def test_a_valid_body_reads_back_as_it_was_sent(wire: Wire, body: Any) -> None:
     sent = dumps(body)
 
@@ -530,7 +530,7 @@ def test_a_valid_body_reads_back_as_it_was_sent(wire: Wire, body: Any) -> None:
 
 
 @given(body=broken(bodies() | st.builds(lambda: register_body(f"fuzz-{next(_numbers)}"))))
-@tried(500)
+@tried(250)
 def test_a_broken_body_is_refused_or_reads_back(wire: Wire, body: Any) -> None:
     sent = dumps(body)
 
