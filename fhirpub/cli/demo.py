@@ -94,8 +94,10 @@ async def _shown(config: Config, folder: Path, port: int | None, *, leave: bool)
         ).walk()
         click.echo()
         if not leave:
+            stopped = _interruption()
             _invite(base, folder, credentials)
-            await _interrupted()
+            await stopped.wait()
+            click.echo()
     click.echo(f"Done; {folder} is deleted.")
 
 
@@ -180,10 +182,10 @@ def _bound(config: Config, port: int | None) -> tuple[Config, list[socket.socket
         return _bound(config, 0)
 
 
-async def _interrupted() -> None:
+def _interruption() -> asyncio.Event:
+    """Return what is set by Ctrl-C, from now on."""
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for each in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(each, stopped.set)
-    await stopped.wait()
-    click.echo()
+    return stopped

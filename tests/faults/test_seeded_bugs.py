@@ -12,7 +12,6 @@ from fhirpub.testing.process import ServiceProcess
 from fhirpub.testing.service import Integrator, RunningService
 from tests.faults import seeded
 from tests.faults.histories import everything_wrong, of_lab, record
-from tests.faults.nemesis import nothing
 
 pytestmark = pytest.mark.slow
 
@@ -32,7 +31,12 @@ _BUGS = {
 async def wrong_after_a_while(lab: Integrator, *, seed: int, config: Config) -> str:
     """Return all complaints, in one text."""
     histories = await of_lab(lab, seed=seed)
-    await record([lab.service.base_url], lab, histories, nemesis=nothing(1.0), calls_each=20)
+
+    async def enough() -> None:
+        while len(histories) < _ENOUGH:
+            await asyncio.sleep(0.01)
+
+    await record([lab.service.base_url], lab, histories, nemesis=enough, calls_each=20)
     wrong = await everything_wrong(histories, config)
     return "\n".join(each for every in wrong.values() for each in every)
 
@@ -57,6 +61,7 @@ async def test_a_broken_promise_is_found_out(
     assert _BUGS[bug] in wrong
 
 
+_ENOUGH = 600
 _BEFORE_THE_KILL = 200
 """Calls that were answered, so that some must have been acknowledged shortly before."""
 
