@@ -7,7 +7,7 @@ import gc
 import signal
 import socket
 import zoneinfo
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import (
     AbstractAsyncContextManager,
     AsyncExitStack,
@@ -30,6 +30,7 @@ from fhirpub.interactions.context import Context, fhir_url
 from fhirpub.interactions.retaking import take_anew_if_needed
 from fhirpub.interactions.search_parameters import Searched
 from fhirpub.logs import configure, logger, where
+from fhirpub.plugin_api import ResourceType
 from fhirpub.plugin_loader import load, load_with_owners
 from fhirpub.plugin_schemas import compiled
 from fhirpub.storage import mongodb, sqlite
@@ -139,6 +140,7 @@ async def opened(
             clock=clock,
             default_zone=zone,
         )
+        said = statement(context)
         services = Services(
             config=config,
             store=store,
@@ -152,18 +154,11 @@ async def opened(
                 config.limits.large_bodies_bytes, patience_seconds=config.limits.body_seconds
             ),
             readiness=Readiness(store.check),
-            endpoints=Administration(
-                store=store,
-                sender=sender,
-                seal=seal,
-                event_types=EventTypes.of(types.values()),
-                config=config,
-                clock=clock,
-            ),
+            endpoints=_administration(config, store, seal, sender, types, clock),
             deliveries=DeliveryLog(store, clock=clock),
             sending=sending,
-            statement=statement(context),
-            own_resources=own_resources(context),
+            statement=said,
+            own_resources=own_resources(context, said[1]),
         )
         yield replace(services, openapi=openapi(services))
 
@@ -176,6 +171,24 @@ def _sending(
     if not (settings.enabled and settings.dispatch_in_server):
         return None
     return Sending(store, config=config, seal=seal, clock=clock, sender=sender)
+
+
+def _administration(
+    config: Config,
+    store: Store,
+    seal: Seal,
+    sender: Sender,
+    types: Mapping[str, ResourceType],
+    clock: Clock,
+) -> Administration:
+    return Administration(
+        store=store,
+        sender=sender,
+        seal=seal,
+        event_types=EventTypes.of(types.values()),
+        config=config,
+        clock=clock,
+    )
 
 
 def _nobody() -> None:
@@ -213,13 +226,8 @@ async def administering(config: Config) -> AsyncGenerator[Administering, None]:
     async with opened_store(config) as store, Sender(config.webhooks, clock=now_ms) as sender:
         yield Administering(
             store=store,
-            endpoints=Administration(
-                store=store,
-                sender=sender,
-                seal=await opened_seal(config, store),
-                event_types=EventTypes.of(types.values()),
-                config=config,
-                clock=now_ms,
+            endpoints=_administration(
+                config, store, await opened_seal(config, store), sender, types, now_ms
             ),
             deliveries=DeliveryLog(store, clock=now_ms),
         )
@@ -301,7 +309,7 @@ def dispatch(config: Config, *, announce: Callable[[], None]) -> int:
 
 
 async def _dispatch(config: Config, announce: Callable[[], None]) -> None:
-    told = _told_to_stop()
+    told = told_to_stop()
     async with (
         opened_store(config) as store,
         Sender(config.webhooks, clock=now_ms) as sender,
@@ -318,7 +326,7 @@ async def _dispatch(config: Config, announce: Callable[[], None]) -> None:
         _log.info("stopping", drain_seconds=config.server.drain_seconds)
 
 
-def _told_to_stop() -> asyncio.Event:
+def told_to_stop() -> asyncio.Event:
     """Return what is set by SIGTERM or SIGINT."""
     told = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -330,7 +338,7 @@ async def _serve_one(
     config: Config, announce: Callable[[str], None], *, reuse_port: bool = False
 ) -> None:
     config, sockets = bind(config, reuse_port=reuse_port)
-    told = _told_to_stop()
+    told = told_to_stop()
     async with opened(config) as services, serving(services, sockets):
         gc.collect()
         gc.freeze()  # what was built at start stays: the collector need not look at it again

@@ -7,7 +7,6 @@ everything can be told at once.
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import math
 import tomllib
 import types
@@ -17,7 +16,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any, Literal
 
-from fhirpub.errors import ConfigurationError
+from fhirpub.errors import ConfigurationError, did_you_mean
 
 _PREFIX = "FHIRPUB_"
 _WIDTH = 97
@@ -160,10 +159,7 @@ def _choices(hint: Any) -> tuple[str, ...]:
 
 
 def _nearest(word: str, known: Mapping[str, Any]) -> str:
-    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
-    if near:
-        return f"; did you mean {near[0]}?"
-    return f"; known are {', '.join(sorted(known))}"
+    return "; " + (did_you_mean(word, known) or f"known are {', '.join(sorted(known))}")
 
 
 def _wrapped(text: str) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import importlib.metadata
 import inspect
@@ -17,7 +16,7 @@ from typing import Any, cast
 
 import pluggy
 
-from fhirpub.errors import PluginError
+from fhirpub.errors import PluginError, did_you_mean
 from fhirpub.plugin_api import Part, ResourceType, SearchParameter, hookspecs
 from fhirpub.plugin_api.hookspecs import API_VERSION
 from fhirpub.plugin_api.search import SEARCH_TYPES
@@ -148,12 +147,8 @@ def _made_for_another_version(source: PluginSource) -> str:
 
 def _nearest(word: str, known: Iterable[str]) -> str:
     names = sorted(set(known))
-    near = difflib.get_close_matches(word, names, n=1, cutoff=0.5)
-    if near:
-        return f"; did you mean {near[0]}?"
-    if not names:
-        return "; none is installed"
-    return f"; installed are {', '.join(names)}"
+    others = f"installed are {', '.join(names)}" if names else "none is installed"
+    return f"; {did_you_mean(word, names) or others}"
 
 
 def _declared_by(source: PluginSource) -> Sequence[ResourceType]:
@@ -205,8 +200,7 @@ def _hook_problems(manager: pluggy.PluginManager, module: ModuleType) -> Iterato
 
 
 def _nearest_hook(word: str) -> str:
-    near = difflib.get_close_matches(word, _HOOKS, n=1, cutoff=0.5)
-    return f"; did you mean {near[0]}?" if near else f"; hooks are {', '.join(_HOOKS)}"
+    return "; " + (did_you_mean(word, _HOOKS) or f"hooks are {', '.join(_HOOKS)}")
 
 
 def _resource_types(answers: Sequence[Any], where: str) -> Sequence[ResourceType]:

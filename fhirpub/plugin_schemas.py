@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 
-from fhirpub.errors import ConfigurationError, PluginError
+from fhirpub.errors import ConfigurationError, PluginError, did_you_mean
 from fhirpub.fhir.schema import Schemas, schema_problems
 from fhirpub.plugin_api import ResourceType
 
@@ -117,5 +116,5 @@ def _wrong_statuses(schemas: Schemas, declared: ResourceType) -> Iterator[str]:
 
 
 def _nearest(word: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
-    return f"; did you mean {near[0]}?" if near else ""
+    question = did_you_mean(word, known)
+    return question and f"; {question}"

@@ -6,7 +6,6 @@ import asyncio
 import dataclasses
 import shlex
 import shutil
-import signal
 import socket
 import sys
 import tempfile
@@ -15,7 +14,7 @@ from pathlib import Path
 
 import click
 
-from fhirpub.app import bind, opened, serving
+from fhirpub.app import bind, opened, serving, told_to_stop
 from fhirpub.auth import clients, tenants
 from fhirpub.cli.calls import http_client
 from fhirpub.cli.compositions import PLUGINS
@@ -94,7 +93,7 @@ async def _shown(config: Config, folder: Path, port: int | None, *, leave: bool)
         ).walk()
         click.echo()
         if not leave:
-            stopped = _interruption()
+            stopped = told_to_stop()
             _invite(base, folder, credentials)
             await stopped.wait()
             click.echo()
@@ -180,12 +179,3 @@ def _bound(config: Config, port: int | None) -> tuple[Config, list[socket.socket
         if port is not None:
             raise
         return _bound(config, 0)
-
-
-def _interruption() -> asyncio.Event:
-    """Return what is set by Ctrl-C, from now on."""
-    stopped = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for each in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(each, stopped.set)
-    return stopped

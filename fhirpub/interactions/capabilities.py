@@ -8,28 +8,27 @@ import fhirpub
 from fhirpub.fhir.strict_json import JsonObject, dumps
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.patch_forms import FORMS
-from fhirpub.interactions.search_parameters import Known
+from fhirpub.interactions.search_parameters import DEFINITIONS, Known
 from fhirpub.plugin_api import ResourceType
 
 ID = "fhirpub"
 _BASE_PROFILE = "http://hl7.org/fhir/StructureDefinition"
-_DEFINITIONS = "http://hl7.org/fhir/SearchParameter"
 _OF_EVERY_TYPE = (
     {
         "name": "_id",
-        "definition": f"{_DEFINITIONS}/Resource-id",
+        "definition": f"{DEFINITIONS}/Resource-id",
         "type": "token",
         "documentation": "The logical id; :not and :missing",
     },
     {
         "name": "_lastUpdated",
-        "definition": f"{_DEFINITIONS}/Resource-lastUpdated",
+        "definition": f"{DEFINITIONS}/Resource-lastUpdated",
         "type": "date",
         "documentation": "When the version was made; all prefixes",
     },
     {
         "name": "identifier",
-        "definition": f"{_DEFINITIONS}/clinical-identifier",
+        "definition": f"{DEFINITIONS}/clinical-identifier",
         "type": "token",
         "documentation": "The business identifier: system|value, value, or system|; "
         ":not, :missing and :of-type",
@@ -48,9 +47,9 @@ def statement(context: Context) -> tuple[str, bytes]:
     return f'W/"{hashlib.sha256(body).hexdigest()[:16]}"', body
 
 
-def own_resources(context: Context) -> dict[tuple[str, str], bytes]:
+def own_resources(context: Context, statement_body: bytes) -> dict[tuple[str, str], bytes]:
     """Return our own readable resources by type and id (D-3, D-6)."""
-    own = {("CapabilityStatement", ID): statement(context)[1]}
+    own = {("CapabilityStatement", ID): statement_body}
     for each in context.types.values():
         for definition in (
             _register_definition(each, context),
@@ -62,7 +61,6 @@ def own_resources(context: Context) -> dict[tuple[str, str], bytes]:
 
 def _statement(context: Context) -> JsonObject:
     types = list(context.types.values())
-    parts = sorted({part.type for each in types for part in each.parts})
     return {
         "resourceType": "CapabilityStatement",
         "id": ID,
@@ -102,7 +100,7 @@ def _statement(context: Context) -> JsonObject:
                 },
                 "resource": [
                     *(_resource(each, context) for each in types),
-                    *(_readable(name) for name in parts),
+                    *(_readable(name) for name in context.part_types),
                     *(
                         _readable(name)
                         for name in ("Binary", "CapabilityStatement", "OperationDefinition")

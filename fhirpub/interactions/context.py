@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
 from functools import lru_cache
@@ -39,6 +39,11 @@ class Context:
     def fhir_url(self) -> str:
         """The FHIR base, without a slash at its end."""
         return fhir_url(self.config)
+
+    @property
+    def part_types(self) -> Sequence[str]:
+        """The types of the parts, in their order."""
+        return sorted({part.type for each in self.types.values() for part in each.parts})
 
     def rules_for(self, tenant_id: str) -> RuleContext:
         """Return what the rules of a plugin may look at."""

@@ -288,9 +288,8 @@ def other_references(submission: Submission, context: Context) -> Iterator[Issue
 def _may_be_held(literal: str, context: Context) -> bool:
     """Tell whether a relative reference has the form of those that we give."""
     type_name, resource_id, *_version = literal.split("/")
-    types = context.types
-    parts = {part.type for each in types.values() for part in each.parts}
-    return is_resource_id(resource_id) and (type_name in types or type_name in parts)
+    known = type_name in context.types or type_name in context.part_types
+    return known and is_resource_id(resource_id)
 
 
 def point_references_at(submission: Submission, part_ids: Mapping[str, str]) -> None:

@@ -25,7 +25,7 @@ from fhirpub.storage.criteria import (
 )
 from fhirpub.tenant import Tenant, is_resource_id
 
-_DEFINITIONS = "http://hl7.org/fhir/SearchParameter"
+DEFINITIONS = "http://hl7.org/fhir/SearchParameter"
 _FORM = 1
 """Changes when values are taken otherwise than before."""
 _PATIENT = "Patient"
@@ -182,7 +182,7 @@ def _of_every_type(resource_type: ResourceType) -> Iterator[Known]:
                 name="patient",
                 type="reference",
                 paths=(part.referred_by,),
-                definition=f"{_DEFINITIONS}/clinical-patient",
+                definition=f"{DEFINITIONS}/clinical-patient",
             )
             yield Known(patient, target=_PATIENT)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from fhirpub.errors import FhirpubError
@@ -54,9 +54,7 @@ def answer_type(accept: str, form: str) -> str:
 
 def check_json(content_type: str, encoding: str) -> None:
     """Raise UnsupportedMediaType unless a body is JSON, not compressed."""
-    if content_type.partition(";")[0].strip().lower() not in _JSON:
-        raise UnsupportedMediaType("the body must be application/json")
-    check_encoding(encoding)
+    _check_body(content_type, encoding, among=_JSON, usual="application/json")
 
 
 @lru_cache(maxsize=256)
@@ -90,8 +88,12 @@ def check_encoding(encoding: str) -> None:
 
 def check_form(content_type: str, encoding: str) -> None:
     """Raise UnsupportedMediaType unless a body is a form (D-135)."""
-    if content_type.partition(";")[0].strip().lower() != FORM:
-        raise UnsupportedMediaType(f"the body must be {FORM}")
+    _check_body(content_type, encoding, among=(FORM,), usual=FORM)
+
+
+def _check_body(content_type: str, encoding: str, *, among: Sequence[str], usual: str) -> None:
+    if _parsed(content_type)[0] not in among:
+        raise UnsupportedMediaType(f"the body must be {usual}")
     check_encoding(encoding)
 
 

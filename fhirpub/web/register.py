@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from urllib.parse import parse_qsl
 
 from fhirpub.fhir.strict_json import JsonObject, loads
@@ -93,7 +94,7 @@ class CreateHandler(RegisterHandler):
             await self.answer_whole(match)
         return True
 
-    @property
+    @cached_property
     def _condition(self) -> list[tuple[str, str]] | None:
         """What must not be there, by If-None-Exist and by the URL (D-181)."""
         header = ",".join(self.request.headers.get_list("If-None-Exist"))

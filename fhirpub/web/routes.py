@@ -48,12 +48,11 @@ class Route:
 
 def routes(services: Services) -> list[Route]:
     """Return every URL of the service, those asked for most first."""
-    parts = {part.type for each in services.types.values() for part in each.parts}
-    config = services.config.fhir
+    parts, config = services.context.part_types, services.config.fhir
     about = PublicMetadataHandler if config.metadata_public else MetadataHandler
     return [
         *(route for name in services.types for route in _of_type(name)),
-        *(Route("GET", f"/fhir/r4/{name}/{{}}", PartHandler, name) for name in sorted(parts)),
+        *(Route("GET", f"/fhir/r4/{name}/{{}}", PartHandler, name) for name in parts),
         Route("GET", "/fhir/r4/Binary/{}", BinaryHandler, "Binary"),
         Route("GET", "/fhir/r4/CapabilityStatement/{}", OwnHandler, "CapabilityStatement"),
         Route("GET", "/fhir/r4/OperationDefinition/{}", OwnHandler, "OperationDefinition"),

@@ -14,7 +14,7 @@ from fhirpub.web.request import Request
 from fhirpub.web.webhooks import WebhooksBodyHandler, WebhooksHandler
 from fhirpub.webhooks import presenting
 from fhirpub.webhooks.delivery_log import SHOWN_STATES, ShownState, Wanted
-from fhirpub.webhooks.registration import unknown_fields
+from fhirpub.webhooks.registration import unknown_fields, wrong
 
 _MOST_IDS = 1_000
 _MOST_OF_A_PAGE = 100
@@ -33,7 +33,7 @@ class Parameters:
         """Take a query that may have these parameters; ``_format`` and the like may be there."""
         self._request = request
         self._issues = [
-            _wrong(f"is not a parameter here; known are {', '.join(known)}", name)
+            wrong(f"is not a parameter here; known are {', '.join(known)}", name)
             for name, _value in request.parameters
             if name not in known and not name.startswith("_")
         ]
@@ -47,7 +47,7 @@ class Parameters:
         text = self.text(name)
         good = _WHOLE.fullmatch(text) and int(text) <= most
         if text and not good:
-            self._issues.append(_wrong(f"must be a whole number, at most {most}", name))
+            self._issues.append(wrong(f"must be a whole number, at most {most}", name))
         return int(text) if good else usual
 
     def moment(self, name: str) -> int | None:
@@ -55,7 +55,7 @@ class Parameters:
         text = self.text(name)
         moment = moment_of(text)
         if text and moment is None:
-            self._issues.append(_wrong(_TIME_RULE, name))
+            self._issues.append(wrong(_TIME_RULE, name))
         return moment
 
     def state(self, name: str) -> ShownState | None:
@@ -63,7 +63,7 @@ class Parameters:
         text = self.text(name)
         state = next((each for each in SHOWN_STATES if each == text), None)
         if text and state is None:
-            self._issues.append(_wrong(f"must be one of {', '.join(SHOWN_STATES)}", name))
+            self._issues.append(wrong(f"must be one of {', '.join(SHOWN_STATES)}", name))
         return state
 
     def check(self) -> None:
@@ -194,7 +194,7 @@ def _wanted(fields: JsonObject) -> Wanted:
     """Read which deliveries are to be sent again. Raises InvalidContent."""
     unknown_fields(fields, _FIELDS_OF_REPLAY)
     issues = [
-        _wrong(rule, name)
+        wrong(rule, name)
         for name, value in fields.items()
         if (rule := _replay_problem(name, value))
     ]
@@ -227,7 +227,3 @@ def _replay_problem(name: str, value: Any) -> str:
         isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _HIGHEST_SEQUENCE
     )
     return "" if whole else "must be a whole number from 1"
-
-
-def _wrong(rule: str, place: str) -> Issue:
-    return Issue("error", "value", rule, place)

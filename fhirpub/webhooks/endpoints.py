@@ -20,7 +20,7 @@ from fhirpub.storage.store import Store
 from fhirpub.storage.webhook_contract import Endpoint, EndpointSecret
 from fhirpub.webhooks import registration
 from fhirpub.webhooks.delivery import Message, Sender
-from fhirpub.webhooks.envelope import WebhookEvent
+from fhirpub.webhooks.envelope import event_of_endpoint
 from fhirpub.webhooks.event_types import TEST, VERIFICATION, EventTypes
 from fhirpub.webhooks.outcome import Outcome
 from fhirpub.webhooks.sealing import Seal, live_secrets, token_of
@@ -308,15 +308,14 @@ class Administration:
     async def _try(self, endpoint: Endpoint, event_type: str, told: Mapping[str, Any]) -> Trial:
         if self._trials[endpoint.tenant] >= _MOST_TRIALS:
             raise Throttled(retry_after=round(self._config.webhooks.timeout_seconds))
-        now, name = self._clock(), uuid.uuid4().hex
-        own = f"{self._config.base_url}/webhooks/v1/endpoints/{endpoint.id}"
-        event = WebhookEvent(
-            id=f"evt_{name}",
-            transaction_id=f"req_{name}",
-            type=event_type,
-            time=now,
-            ids={"endpoint_id": endpoint.id, "self": own},
-            details=told,
+        now = self._clock()
+        event = event_of_endpoint(
+            event_type,
+            endpoint.id,
+            name=uuid.uuid4().hex,
+            now=now,
+            base_url=self._config.base_url,
+            more=told,
         )
         message = Message(
             url=endpoint.url,

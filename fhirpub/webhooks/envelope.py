@@ -19,8 +19,6 @@ API_VERSION = "1"
 LARGEST_BODY = 20_000
 """Bytes of a body; what would be larger is told with ids only (D-170)."""
 
-_STORED_NAMES = frozenset({"id", "version"})
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookEvent:
@@ -83,10 +81,35 @@ def events_of(version: Version, *, fhir_url: str) -> tuple[WebhookEvent, ...]:
             details={
                 name: value
                 for name, value in stored["data"].items()
-                if name not in ids and name not in _STORED_NAMES
+                if name not in ids and name != "version"
             },
         )
         for stored in loads(version.events, trusted=True)
+    )
+
+
+def event_of_endpoint(
+    event_type: str,
+    endpoint_id: str,
+    *,
+    name: str,
+    now: int,
+    base_url: str,
+    more: Mapping[str, Any],
+) -> WebhookEvent:
+    """Return an event that tells of an endpoint itself, and of no resource.
+
+    ``name`` is of 32 hex digits, ``base_url`` the service's address without a slash at its end,
+    ``more`` what is told beside the endpoint's id and address.
+    """
+    address = f"{base_url}/webhooks/v1/endpoints/{endpoint_id}"
+    return WebhookEvent(
+        id=f"evt_{name}",
+        transaction_id=f"req_{name}",
+        type=event_type,
+        time=now,
+        ids={"endpoint_id": endpoint_id, **more, "self": address},
+        details={},
     )
 
 

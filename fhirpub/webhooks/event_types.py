@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from collections.abc import Collection, Iterable, Mapping
@@ -11,6 +10,7 @@ from functools import cached_property
 from importlib import resources
 from typing import Any
 
+from fhirpub.errors import did_you_mean
 from fhirpub.plugin_api import ResourceType
 from fhirpub.plugin_api.resource_type import no_events
 
@@ -81,8 +81,8 @@ class EventTypes:
         if any(matches([pattern], name) for name in self.names):
             return ""
         halves = {f"{name.partition('.')[0]}.*" for name in self.names}
-        near = difflib.get_close_matches(pattern, [*self.names, *sorted(halves)], n=1, cutoff=0.5)
-        advice = f"did you mean {near[0]}?" if near else f"known are {', '.join(self.names)}"
+        question = did_you_mean(pattern, [*self.names, *sorted(halves)])
+        advice = question or f"known are {', '.join(self.names)}"
         return f"is no event that is told here; {advice}"
 
 

@@ -12,7 +12,7 @@ from fhirpub.webhooks.condition import Condition
 from fhirpub.webhooks.delivery import Message
 from fhirpub.webhooks.queue import Bucket, Queue
 from fhirpub.webhooks.retry import Patience
-from fhirpub.webhooks.sealing import Seal
+from fhirpub.webhooks.sealing import Seal, token_of
 
 _log = logger()
 
@@ -117,7 +117,7 @@ class Line:
                 )
                 for each in self.endpoint.secrets
             ]
-            self._token = self._seal.open(self.endpoint.token, endpoint=name, purpose="token")
+            self._token = token_of(self.endpoint, self._seal)
             self._usable = True
         except SecretsUnavailable as problem:
             self._usable = False

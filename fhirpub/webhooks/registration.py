@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import typing
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
-from fhirpub.errors import InvalidContent, Issue
+from fhirpub.errors import InvalidContent, Issue, did_you_mean
 from fhirpub.storage.webhook_contract import Ordering, Payload
 from fhirpub.webhooks.delivery import Sender
 from fhirpub.webhooks.event_types import EventTypes
@@ -59,9 +58,8 @@ def unknown_fields(fields: Mapping[str, Any], known: Collection[str]) -> None:
 def _unknown(fields: Mapping[str, Any], known: Collection[str]) -> Iterator[Issue]:
     for name in fields:
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-            advice = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
-            yield _wrong(f"is not a field here; {advice}", name)
+            advice = did_you_mean(name, known) or f"known are {', '.join(known)}"
+            yield wrong(f"is not a field here; {advice}", name)
 
 
 def _problems(fields: Mapping[str, Any], event_types: EventTypes) -> Iterator[Issue]:
@@ -69,14 +67,14 @@ def _problems(fields: Mapping[str, Any], event_types: EventTypes) -> Iterator[Is
         yield from _pattern_problems(fields["event_types"], event_types)
     for name, choices in _CHOICES.items():
         if name in fields and fields[name] not in choices:
-            yield _wrong(f"must be one of {', '.join(choices)}", name)
+            yield wrong(f"must be one of {', '.join(choices)}", name)
     if "grace_seconds" in fields and not _is_grace(fields["grace_seconds"]):
-        yield _wrong(f"must be a whole number from 0 to {LONGEST_GRACE_SECONDS}", "grace_seconds")
+        yield wrong(f"must be a whole number from 0 to {LONGEST_GRACE_SECONDS}", "grace_seconds")
     for name in _TEXTS.keys() & fields.keys():
         value = fields[name]
         rule = _TEXTS[name](value) if isinstance(value, str) else "must be a string"
         if rule:
-            yield _wrong(rule, name)
+            yield wrong(rule, name)
 
 
 def _is_grace(value: Any) -> bool:
@@ -86,14 +84,14 @@ def _is_grace(value: Any) -> bool:
 
 def _pattern_problems(patterns: Any, event_types: EventTypes) -> Iterator[Issue]:
     if not isinstance(patterns, list) or not 1 <= len(patterns) <= MOST_PATTERNS:
-        yield _wrong(f"must be a list of 1 to {MOST_PATTERNS} names or patterns", "event_types")
+        yield wrong(f"must be a list of 1 to {MOST_PATTERNS} names or patterns", "event_types")
         return
     for number, pattern in enumerate(patterns):
         place = f"event_types[{number}]"
         if not isinstance(pattern, str):
-            yield _wrong("must be a string", place)
+            yield wrong("must be a string", place)
         elif rule := event_types.problem(pattern):
-            yield _wrong(rule, place)
+            yield wrong(rule, place)
 
 
 def _description_problem(text: str) -> str:
@@ -125,5 +123,6 @@ _TEXTS: Mapping[str, Callable[[str], str]] = {
 }
 
 
-def _wrong(rule: str, place: str) -> Issue:
+def wrong(rule: str, place: str) -> Issue:
+    """Return what is told of a value that cannot be."""
     return Issue("error", "value", rule, place)

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from fhirpub.storage.webhook_contract import Delivery, Endpoint
-from fhirpub.webhooks.envelope import WebhookEvent
+from fhirpub.webhooks.envelope import WebhookEvent, event_of_endpoint
 from fhirpub.webhooks.event_types import EVERYTHING, matches
 
 EXHAUSTED = "message.exhausted"
@@ -52,14 +52,8 @@ class ServiceEvents:
     ) -> WebhookEvent:
         words = "|".join(map(str, (name, endpoint.id, *what)))
         digest = hashlib.sha256(words.encode()).hexdigest()[:32]
-        address = f"{self._base_url}/webhooks/v1/endpoints/{endpoint.id}"
-        return WebhookEvent(
-            id=f"evt_{digest}",
-            transaction_id=f"req_{digest}",
-            type=name,
-            time=now,
-            ids={"endpoint_id": endpoint.id, **more, "self": address},
-            details={},
+        return event_of_endpoint(
+            name, endpoint.id, name=digest, now=now, base_url=self._base_url, more=more
         )
 
 
