@@ -59,7 +59,7 @@ def detach(
             issues.append(Issue("error", "exception", rule, f"{at}.data"))
             data = b""
         sha256 = hashlib.sha256(data).hexdigest()
-        attachment["data"] = _MARKER.format(sha256=sha256, size=len(data))
+        attachment["data"] = marker(sha256, len(data))
         kind, title = (_text(attachment.get(name)) for name in ("contentType", "title"))
         documents.append(Document(sha256, kind, title, data, at))
     return tuple(documents), tuple(issues)
@@ -74,13 +74,17 @@ def is_marker(value: Any) -> bool:
     return isinstance(value, str) and value.startswith(_MARKER_BEGINS)
 
 
-def attach(body: bytes, blobs: Mapping[str, bytes]) -> bytes:
-    """Return a stored resource, as JSON or as XML, with the documents' data put back in."""
-    marker = _MARKER_IN_XML if body.startswith(b"<") else _MARKER_IN_JSON
-    parts = marker.split(body)
-    for index in range(1, len(parts), 2):
-        parts[index] = b'"%b"' % pybase64.b64encode(blobs[parts[index].decode()])
-    return b"".join(parts)
+def marker(sha256: str, size: int) -> str:
+    """Return what stands for a document that is kept."""
+    return _MARKER.format(sha256=sha256, size=size)
+
+
+def cut_at_documents(body: bytes) -> list[bytes]:
+    """Return a stored resource, JSON or XML, cut where documents' data belong.
+
+    The SHA-256 of each document stands between what comes before and after it.
+    """
+    return (_MARKER_IN_XML if body.startswith(b"<") else _MARKER_IN_JSON).split(body)
 
 
 def documents_in(body: bytes) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from fhirpub.fhir.strict_json import JsonObject, dumps, loads
 from fhirpub.fhir.times import instant
 from fhirpub.interactions.context import Context
 from fhirpub.plugin_api import Change, ResourceType
-from fhirpub.storage.contract import Blob, Version
+from fhirpub.storage.contract import Blob, KeptBlob, Version
 
 _SUBSETTED = {
     "system": "http://terminology.hl7.org/CodeSystem/v3-ObservationValue",
@@ -69,14 +69,16 @@ class Listing:
     bundle: Callable[[], JsonObject]
 
 
-async def documents_of(version: Version, *, tenant_id: str, context: Context) -> dict[str, bytes]:
+async def documents_of(
+    version: Version, *, tenant_id: str, context: Context
+) -> Mapping[str, KeptBlob]:
     """Return a version's documents by their SHA-256, to be put back into its JSON (D-93)."""
     if not version.documents:
         return {}
     blobs = await context.resources.blobs(tenant_id, version.documents)
     if len(blobs) < len(version.documents):
         raise StoreUnavailable("a document is missing")
-    return {name: blob.data for name, blob in blobs.items()}
+    return blobs
 
 
 def shown(version: Version, *, context: Context) -> JsonObject:

@@ -15,11 +15,16 @@ for each promise below.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fhirpub.storage.criteria import NEWEST_FIRST, Criterion, Order, SortKey, TokenMatch
 from fhirpub.tenant import Tenant
+
+SMALL_BYTES = 64 * 1024
+"""A document of up to so many bytes comes along with what is known of it."""
+MOST_OF_A_PIECE = 512 * 1024
+"""Larger ones come in pieces of at most so many bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +66,20 @@ class Blob:
     content_type: str
     data: bytes
     title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptBlob:
+    """What is known of a document that is kept; ``size`` is in bytes.
+
+    ``data`` is None if it is larger than ``SMALL_BYTES``: its bytes are read in pieces then.
+    """
+
+    sha256: str
+    content_type: str
+    title: str
+    size: int
+    data: bytes | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,8 +197,29 @@ class Resources(ABC):
         """
 
     @abstractmethod
-    async def blobs(self, tenant: str, names: Collection[str]) -> Mapping[str, Blob]:
-        """Return the blobs of these SHA-256 names; unknown ones are left out."""
+    async def blobs(self, tenant: str, names: Collection[str]) -> Mapping[str, KeptBlob]:
+        """Return what is kept under these SHA-256 names; unknown ones are left out."""
+
+    @abstractmethod
+    def blob_pieces(self, tenant: str, blob: KeptBlob, part: slice) -> AsyncGenerator[bytes, None]:
+        """Yield a part of a blob, ``part.start`` up to ``part.stop``, in pieces.
+
+        A piece has at most ``MOST_OF_A_PIECE`` bytes, however large the blob is. Those of a part
+        from 0 on are multiples of three bytes, but for the last: each can be written in base64
+        by itself. Raises StoreUnavailable, also for a blob that is not kept.
+        """
+
+    async def whole_blobs(self, tenant: str, names: Collection[str]) -> Mapping[str, Blob]:
+        """Return blobs with all their bytes; unknown ones are left out."""
+        kept = await self.blobs(tenant, names)
+        return {name: await self._whole(tenant, each) for name, each in kept.items()}
+
+    async def _whole(self, tenant: str, blob: KeptBlob) -> Blob:
+        data = blob.data
+        if data is None:
+            pieces = self.blob_pieces(tenant, blob, slice(0, blob.size))
+            data = b"".join([each async for each in pieces])
+        return Blob(blob.sha256, blob.content_type, data, blob.title)
 
     @abstractmethod
     async def sweep_blobs(self, tenant: str, *, before: int) -> int:

@@ -100,7 +100,7 @@ async def _copy_version(tenant: str, version: Version, source: Store, target: St
     """Return whether the version had to be copied."""
     known = await target.version(tenant, version.id, version.version)
     if known is None:
-        blobs = await source.blobs(tenant, version.documents)
+        blobs = await source.whole_blobs(tenant, version.documents)
         if len(blobs) < len(version.documents):
             raise StoreUnavailable(f"a document of {version.type}/{version.id} is missing")
         try:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import warnings
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qsl
@@ -31,7 +31,7 @@ from fhirpub.logs import logger
 from fhirpub.storage import mongodb_documents as documents
 from fhirpub.storage import mongodb_schema as schema
 from fhirpub.storage.batching import GroupCommit
-from fhirpub.storage.contract import Blob, Client, Page, SearchQuery, SigningKey, Version
+from fhirpub.storage.contract import Blob, Client, KeptBlob, Page, SearchQuery, SigningKey, Version
 from fhirpub.storage.mongodb_documents import Addition
 from fhirpub.storage.mongodb_outcomes import misconfigured, within
 from fhirpub.storage.mongodb_reads import Reads
@@ -168,8 +168,11 @@ class MongoStore(MongoWebhooks, Store):
     async def search(self, tenant: str, query: SearchQuery) -> Page:
         return await self._open.reads.search(tenant, query)
 
-    async def blobs(self, tenant: str, names: Collection[str]) -> Mapping[str, Blob]:
+    async def blobs(self, tenant: str, names: Collection[str]) -> Mapping[str, KeptBlob]:
         return await self._open.reads.blobs(tenant, names)
+
+    def blob_pieces(self, tenant: str, blob: KeptBlob, part: slice) -> AsyncGenerator[bytes, None]:
+        return self._open.reads.blob_pieces(tenant, blob, part)
 
     async def sweep_blobs(self, tenant: str, *, before: int) -> int:
         # A blob is `loose` until a sweep finds a version that names it; versions stay for ever,
@@ -190,7 +193,25 @@ class MongoStore(MongoWebhooks, Store):
                 old = {"_id": {"$in": unnamed}, "added": {"$lt": before}}
                 swept += (await blobs.delete_many(old)).deleted_count
             if len(found) < _SWEPT_AT_ONCE:
-                return swept
+                break
+        await self._sweep_pieces(tenant, before=before)
+        return swept
+
+    async def _sweep_pieces(self, tenant: str, *, before: int) -> None:
+        # As blobs, by the same argument: a piece becomes fresh before the blob that it is of. It
+        # is `loose` until its blob is known to be named, for such a blob stays for ever.
+        looking = schema.loose_pieces(tenant, before=before, limit=_SWEPT_AT_ONCE)
+        pieces = self._collection(schema.PIECE)
+        handled = _SWEPT_AT_ONCE
+        while handled == _SWEPT_AT_ONCE:
+            async with within(self._deadline):
+                found = await pieces.aggregate(looking).to_list(None)
+                named = [each["_id"] for each in found if _is_named(each["of"])]
+                alone = [each["_id"] for each in found if not each["of"]]
+                await pieces.update_many({"_id": {"$in": named}}, {"$unset": {"loose": True}})
+                old = {"_id": {"$in": alone}, "added": {"$lt": before}}
+                await pieces.delete_many(old)
+                handled = len(named) + len(alone)
 
     async def put_tenant(self, tenant: Tenant) -> None:
         await self._put(schema.TENANT, documents.tenant_document(tenant))
@@ -303,6 +324,10 @@ class MongoStore(MongoWebhooks, Store):
         return self._open.collections[name]
 
 
+def _is_named(blobs: Sequence[documents.Document]) -> bool:
+    return any(not each.get("loose") for each in blobs)
+
+
 class _Opened:
     """What a store has from its start to its stop."""
 
@@ -310,14 +335,19 @@ class _Opened:
         self.collections: dict[str, Records] = {
             each: database[each] for each in schema.COLLECTIONS
         }
-        versions, blobs = self.collections[schema.VERSION], self.collections[schema.BLOB]
+        versions, blobs, pieces = (
+            self.collections[each] for each in (schema.VERSION, schema.BLOB, schema.PIECE)
+        )
         additions = Additions(
             versions,
             certain=versions.with_options(read_concern=concerns.certain),
             blobs=blobs,
+            pieces=pieces,
             seconds=seconds,
         )
         self.additions: GroupCommit[Addition, bool] = GroupCommit(
             additions.commit, deadline_seconds=seconds
         )
-        self.reads = Reads(versions, blobs, one_moment=concerns.one_moment, seconds=seconds)
+        self.reads = Reads(
+            versions, blobs, pieces, one_moment=concerns.one_moment, seconds=seconds
+        )

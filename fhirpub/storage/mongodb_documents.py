@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,15 @@ from bson.raw_bson import RawBSONDocument
 from pymongo import UpdateOne
 
 from fhirpub.errors import InvalidContent, TooLarge
-from fhirpub.storage.contract import Blob, Client, ClientSecret, SigningKey, Version
+from fhirpub.storage.contract import (
+    SMALL_BYTES,
+    Blob,
+    Client,
+    ClientSecret,
+    KeptBlob,
+    SigningKey,
+    Version,
+)
 from fhirpub.storage.criteria import SearchValue, decoded, encoded, field_number
 from fhirpub.storage.mongodb_schema import NO_EVENTS
 from fhirpub.tenant import Tenant
@@ -23,12 +31,14 @@ Key = tuple[str, int]
 
 MOST_BYTES = 16 * 1024 * 1024 - 16 * 1024
 """MongoDB takes 16 MiB; the rest is for what stands around a document on its way."""
+PIECE_BYTES = 255 * 1024
+"""As they are stored: with another number, pieces that are there would not fit together."""
 LARGEST_INTEGER = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Addition:
-    """A version on its way in, encoded, and its documents.
+    """A version on its way in, encoded, and its documents, the large ones in pieces.
 
     ``nonce`` is fresh for each call and the ``_id`` of what it inserts: who wrote a key can be
     told from it when the answer to the insert was lost. ``size`` is in bytes.
@@ -38,6 +48,7 @@ class Addition:
     nonce: ObjectId
     document: RawBSONDocument
     blobs: tuple[dict[str, Any], ...]
+    pieces: tuple[dict[str, Any], ...]
     size: int
 
 
@@ -50,12 +61,14 @@ def addition_of(tenant: str, version: Version, blobs: Collection[Blob], *, now: 
     try:
         document = bson.encode(_version_document(nonce, tenant, version))
         keeping = tuple(_blob_document(tenant, each, now=now) for each in blobs)
+        pieces = tuple(piece for each in blobs for piece in _pieces_of(tenant, each, now=now))
     except (BSONError, OverflowError, UnicodeEncodeError):
         raise InvalidContent.because("the resource cannot be stored as it is") from None
     if len(document) > MOST_BYTES:
         raise TooLarge.because("the resource is larger than the store can keep")
     size = len(document) + sum(len(each.data) for each in blobs)
-    return Addition((version.id, version.version), nonce, RawBSONDocument(document), keeping, size)
+    key, raw = (version.id, version.version), RawBSONDocument(document)
+    return Addition(key, nonce, raw, keeping, pieces, size)
 
 
 def _version_document(nonce: ObjectId, tenant: str, version: Version) -> dict[str, Any]:
@@ -135,31 +148,51 @@ def blob_id(tenant: str, sha256: str) -> str:
 
 def _blob_document(tenant: str, blob: Blob, *, now: int) -> dict[str, Any]:
     """Return the document of a blob that no version is known to name yet."""
-    around = {
+    document = {
         "_id": blob_id(tenant, blob.sha256),
         "tenant": tenant,
         "sha256": blob.sha256,
         "content_type": blob.content_type,
         "title": blob.title,
+        "size": len(blob.data),
         "loose": True,
         "added": now,
     }
-    if len(blob.data) + len(bson.encode(around)) > MOST_BYTES:
-        raise TooLarge.because("a document is larger than the store can keep")
-    return {**around, "data": blob.data}
+    bson.encode(document)  # what it refuses is seen here, and not in the batch
+    return document | ({"data": blob.data} if len(blob.data) <= SMALL_BYTES else {})
 
 
-def blob_refreshed(blob: Document) -> UpdateOne:
-    """Return what marks a blob as fresh, and keeps it if it is not there any more."""
+def piece_id(tenant: str, sha256: str, number: int) -> str:
+    """Return the key of a piece, ``number`` counted from 0."""
+    return f"{blob_id(tenant, sha256)}/{number}"
+
+
+def _pieces_of(tenant: str, blob: Blob, *, now: int) -> Iterator[dict[str, Any]]:
+    """Return the bytes of a large blob, in documents of which none is known to be needed yet."""
+    if len(blob.data) <= SMALL_BYTES:
+        return
+    for number, start in enumerate(range(0, len(blob.data), PIECE_BYTES)):
+        yield {
+            "_id": piece_id(tenant, blob.sha256, number),
+            "tenant": tenant,
+            "blob": blob_id(tenant, blob.sha256),
+            "loose": True,
+            "added": now,
+            "data": blob.data[start : start + PIECE_BYTES],
+        }
+
+
+def refreshed(blob: Document) -> UpdateOne:
+    """Return what marks a blob, or a piece, as fresh, and keeps it if it is not there any more."""
     kept = {name: value for name, value in blob.items() if name not in ("_id", "added")}
     fresh = {"$setOnInsert": kept, "$max": {"added": blob["added"]}}
     return UpdateOne({"_id": blob["_id"]}, fresh, upsert=True)
 
 
-def blob_of(document: Document) -> Blob:
-    """Return the blob of a document."""
+def blob_of(document: Document) -> KeptBlob:
+    """Return what is known of a blob."""
     d = document
-    return Blob(d["sha256"], d["content_type"], d["data"], d.get("title", ""))
+    return KeptBlob(d["sha256"], d["content_type"], d.get("title", ""), d["size"], d.get("data"))
 
 
 def tenant_document(tenant: Tenant) -> dict[str, Any]:

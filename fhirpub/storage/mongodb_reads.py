@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from motor.motor_asyncio import AsyncIOMotorCommandCursor, AsyncIOMotorCursor
 from pymongo.read_concern import ReadConcern
 
+from fhirpub.errors import StoreUnavailable
 from fhirpub.storage.batching import GroupedReads
-from fhirpub.storage.contract import Blob, Page, SearchQuery, Version
+from fhirpub.storage.contract import SMALL_BYTES, KeptBlob, Page, SearchQuery, Version
 from fhirpub.storage.mongodb_documents import (
     LARGEST_INTEGER,
+    PIECE_BYTES,
     Document,
     Key,
     blob_id,
     blob_of,
+    piece_id,
     version_of,
 )
 from fhirpub.storage.mongodb_outcomes import answer, within
@@ -26,8 +29,15 @@ from fhirpub.storage.paging import FEW, page_without_search
 
 Cursor = AsyncIOMotorCursor[dict[str, Any]] | AsyncIOMotorCommandCursor[dict[str, Any]]
 
-_SMALL = 64 * 1024
-"""So many bytes may wait for what others read at the same time, and make them wait."""
+_HAS_FEW = {"$lte": [{"$binarySize": {"$ifNull": ["$data", b""]}}, SMALL_BYTES]}
+_SHOWN_OF_A_BLOB = {
+    "sha256": 1,
+    "content_type": 1,
+    "title": 1,
+    # Version 2 of the schema had no size, and had the bytes of large blobs here as well.
+    "size": {"$ifNull": ["$size", {"$binarySize": {"$ifNull": ["$data", b""]}}]},
+    "data": {"$cond": [_HAS_FEW, "$data", "$$REMOVE"]},
+}
 
 
 class Reads:
@@ -38,17 +48,24 @@ class Reads:
     """
 
     def __init__(
-        self, versions: Records, blobs: Records, *, one_moment: ReadConcern, seconds: float
+        self,
+        versions: Records,
+        blobs: Records,
+        pieces: Records,
+        *,
+        one_moment: ReadConcern,
+        seconds: float,
     ) -> None:
         self._versions = versions
         self._blobs = blobs
+        self._pieces = pieces
         self._of_one_moment = versions.with_options(read_concern=one_moment)
         self._seconds = seconds
         self._latest: GroupedReads[str, Document] = GroupedReads(
             self._fetch_latest, deadline_seconds=seconds
         )
-        self._small_blobs: GroupedReads[tuple[str, ...], Sequence[Document]] = GroupedReads(
-            self._fetch_small_blobs, deadline_seconds=seconds
+        self._few_blobs: GroupedReads[tuple[str, ...], Sequence[Document]] = GroupedReads(
+            self._fetch_few_blobs, deadline_seconds=seconds
         )
         self._exact: GroupedReads[Key, Document] = GroupedReads(
             self._fetch_exact, deadline_seconds=seconds
@@ -107,27 +124,56 @@ class Reads:
         total = counted if query.total else None
         return Page(versions, total, more=len(found) > len(versions))
 
-    async def blobs(self, tenant: str, names: Collection[str]) -> Mapping[str, Blob]:
-        """Return blobs: small ones together with what others ask for, large ones by themselves."""
+    async def blobs(self, tenant: str, names: Collection[str]) -> Mapping[str, KeptBlob]:
+        """Return blobs; who asks for a few is answered together with others."""
         ids = tuple({blob_id(tenant, each) for each in names})
-        found: list[Document] = []
-        if 0 < len(ids) <= FEW:
-            found += await self._small_blobs.get(ids) or ()
-        left = set(ids) - {each["_id"] for each in found}
-        if left:
-            wanted = {"_id": {"$in": list(left)}}
-            found += await self._answer(lambda: self._blobs.find(wanted))
+        if not ids:
+            return {}
+        if len(ids) <= FEW:
+            found = await self._few_blobs.get(ids) or ()
+        else:
+            found = list((await self._blobs_by_id(ids)).values())
         return {each["sha256"]: blob_of(each) for each in found}
 
-    async def _fetch_small_blobs(
+    async def _fetch_few_blobs(
         self, groups: Collection[tuple[str, ...]]
     ) -> Mapping[tuple[str, ...], Sequence[Document]]:
-        ids = {each for group in groups for each in group}
-        small = {"$expr": {"$lte": [{"$binarySize": "$data"}, _SMALL]}}
-        wanted = {"_id": {"$in": list(ids)}, **small}
-        found = await self._answer(lambda: self._blobs.find(wanted))
-        by_id = {each["_id"]: each for each in found}
+        by_id = await self._blobs_by_id({each for group in groups for each in group})
         return {group: [by_id[each] for each in group if each in by_id] for group in groups}
+
+    async def _blobs_by_id(self, ids: Iterable[str]) -> Mapping[str, Document]:
+        wanted = {"_id": {"$in": list(ids)}}
+        found = await self._answer(lambda: self._blobs.find(wanted, _SHOWN_OF_A_BLOB))
+        return {each["_id"]: each for each in found}
+
+    async def blob_pieces(
+        self, tenant: str, blob: KeptBlob, part: slice
+    ) -> AsyncGenerator[bytes, None]:
+        """Yield a part of a blob, piece by piece as they are stored."""
+        start = part.start
+        while start < part.stop:
+            number, offset = divmod(start, PIECE_BYTES)
+            data = await self._data(self._pieces, piece_id(tenant, blob.sha256, number))
+            if data is None:
+                async for piece in self._undivided(tenant, blob, slice(start, part.stop)):
+                    yield piece
+                return
+            yield data[offset : offset + part.stop - start]
+            start += PIECE_BYTES - offset
+
+    async def _undivided(
+        self, tenant: str, blob: KeptBlob, part: slice
+    ) -> AsyncGenerator[bytes, None]:
+        """Yield a part of a blob that is small, or was kept when none was divided."""
+        data = await self._data(self._blobs, blob_id(tenant, blob.sha256))
+        if data is None:
+            raise StoreUnavailable("a document is missing")
+        for start in range(part.start, part.stop, PIECE_BYTES):
+            yield data[start : min(start + PIECE_BYTES, part.stop)]
+
+    async def _data(self, records: Records, record_id: str) -> bytes | None:
+        found = await self._answer(lambda: records.find({"_id": record_id}, {"data": True}))
+        return found[0].get("data") if found else None
 
     async def walk(self, after: Key, limit: int) -> Sequence[tuple[str, Version]]:
         """Return versions of all tenants by the index of their keys."""

@@ -1,9 +1,9 @@
 """The collections and indexes of a MongoDB store, and how they come to be.
 
-Shards by `id` (versions, hashed), `_id` (blobs) and `endpoint` (deliveries): every unique index
-begins with the field that its collection is sharded by, so that it holds on a cluster, and every
-frequent question names it, so that one shard answers; but for the relay, which looks on all of
-them for what is still to be told. All other collections are small.
+Shards by `id` (versions, hashed), `_id` (blobs and their pieces) and `endpoint` (deliveries):
+every unique index begins with the field that its collection is sharded by, so that it holds on
+a cluster, and every frequent question names it, so that one shard answers; but for the relay,
+which looks on all of them for what is still to be told. All other collections are small.
 """
 
 from __future__ import annotations
@@ -25,12 +25,13 @@ Pipeline = list[dict[str, Any]]
 Database = AsyncIOMotorDatabase[dict[str, Any]]
 Records = AsyncIOMotorCollection[dict[str, Any]]
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
-STORE, VERSION, BLOB, TENANT, CLIENT = "store", "version", "blob", "tenant", "client"
+STORE, VERSION, TENANT, CLIENT = "store", "version", "tenant", "client"
+BLOB, PIECE = "blob", "blob_piece"
 ENDPOINT, DELIVERY, LEASE = "endpoint", "delivery", "lease"
 """Names of collections; `store` has the documents of which there is one."""
-COLLECTIONS = (STORE, VERSION, BLOB, TENANT, CLIENT, ENDPOINT, DELIVERY, LEASE)
+COLLECTIONS = (STORE, VERSION, BLOB, PIECE, TENANT, CLIENT, ENDPOINT, DELIVERY, LEASE)
 SCHEMA, KEYS, PROBE, SEARCH_RULES = "schema", "signing_keys", "probe", "search_rules"
 """Ids in the collection `store`."""
 
@@ -63,6 +64,7 @@ _INDEXES: dict[str, list[dict[str, Any]]] = {
         _index(UNRELAYED, "updated", "id", "version", partialFilterExpression={"unrelayed": True}),
     ],
     BLOB: [_index("blob_loose", "tenant", "added", partialFilterExpression={"loose": True})],
+    PIECE: [_index("piece_loose", "tenant", "added", partialFilterExpression={"loose": True})],
     CLIENT: [_index("client_tenant", "tenant", "created")],
     ENDPOINT: [_index("endpoint_tenant", "tenant", "created")],
     DELIVERY: [
@@ -100,17 +102,19 @@ async def prepare(database: Database) -> None:
 
 
 async def _upgrade(database: Database) -> None:
-    """Bring a database of version 1 up to date; safe to interrupt, to repeat, and side by side.
+    """Bring an older database up to date; safe to interrupt, to repeat, and side by side.
 
-    Nothing in it was ever told to anybody. What has been told since stays marked as such, even
-    if another process is still at this.
+    Nothing in one of version 1 was ever told to anybody. What has been told since stays marked as
+    such, even if another process is still at this. Large blobs of version 2 stay in one piece.
     """
-    old = {"_id": SCHEMA, "version": 1}
-    if await database[STORE].find_one(old) is None:
+    old = {"_id": SCHEMA, "version": {"$in": [1, 2]}}
+    found = await database[STORE].find_one(old)
+    if found is None:
         return
-    untold = {"events": {"$ne": NO_EVENTS}, "unrelayed": {"$exists": False}}
-    await database[VERSION].update_many(untold, {"$set": {"unrelayed": True}})
-    await database[STORE].update_one(old, {"$set": {"version": 2}})
+    if found["version"] == 1:
+        untold = {"events": {"$ne": NO_EVENTS}, "unrelayed": {"$exists": False}}
+        await database[VERSION].update_many(untold, {"$set": {"unrelayed": True}})
+    await database[STORE].update_one(old, {"$set": {"version": SCHEMA_VERSION}})
 
 
 async def _make_indexes(collection: Records, wanted: Sequence[dict[str, Any]]) -> None:
@@ -161,11 +165,34 @@ def by_keys(keys: Iterable[tuple[str, int]]) -> Filter:
     return {"$or": [{"version": each, "id": {"$in": of_it}} for each, of_it in ids.items()]}
 
 
-def loose_blobs(tenant: str, *, before: int, limit: int) -> Pipeline:
-    """Return what finds blobs that no version was known to name, and whether one does now."""
+def _loose(tenant: str, *, before: int, limit: int) -> Pipeline:
     return [
         {"$match": {"tenant": tenant, "added": {"$lt": before}, "loose": True}},
         {"$limit": limit},
+    ]
+
+
+def loose_pieces(tenant: str, *, before: int, limit: int) -> Pipeline:
+    """Return what finds pieces of blobs that were not known to be named, and these blobs."""
+    return [
+        *_loose(tenant, before=before, limit=limit),
+        {
+            "$lookup": {
+                "from": BLOB,
+                "localField": "blob",
+                "foreignField": "_id",
+                "pipeline": [{"$project": {"loose": 1}}],
+                "as": "of",
+            }
+        },
+        {"$project": {"of": 1}},
+    ]
+
+
+def loose_blobs(tenant: str, *, before: int, limit: int) -> Pipeline:
+    """Return what finds blobs that no version was known to name, and whether one does now."""
+    return [
+        *_loose(tenant, before=before, limit=limit),
         {"$project": {"sha256": 1}},
         {
             "$lookup": {

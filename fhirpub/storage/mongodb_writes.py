@@ -14,7 +14,7 @@ from pymongo.errors import BulkWriteError, PyMongoError
 
 from fhirpub.errors import StoreUnavailable
 from fhirpub.logs import logger
-from fhirpub.storage.mongodb_documents import Addition, Key, blob_refreshed
+from fhirpub.storage.mongodb_documents import Addition, Key, refreshed
 from fhirpub.storage.mongodb_outcomes import DUPLICATE_KEY, reason, was_not_executed
 from fhirpub.storage.mongodb_schema import VERSION_KEY, Records
 
@@ -36,11 +36,18 @@ class Additions:
     """
 
     def __init__(
-        self, versions: Records, certain: Records, blobs: Records, *, seconds: float
+        self,
+        versions: Records,
+        certain: Records,
+        *,
+        blobs: Records,
+        pieces: Records,
+        seconds: float,
     ) -> None:
         self._versions = versions
         self._certain = certain
         self._blobs = blobs
+        self._pieces = pieces
         self._seconds = seconds
 
     async def commit(self, batch: Sequence[Addition]) -> Sequence[bool | Exception]:
@@ -50,7 +57,12 @@ class Additions:
         why = "outcome unknown"
         ready = batch
         try:
-            await self._keep([each for addition in batch for each in addition.blobs], time)
+            # In this order: what is named is there before anything names it.
+            for records, documents in (
+                (self._pieces, [each for one in batch for each in one.pieces]),
+                (self._blobs, [each for one in batch for each in one.blobs]),
+            ):
+                await self._keep(records, documents, time)
         except StoreUnavailable as problem:
             ready, why = [each for each in batch if not each.blobs], problem.reason
         try:
@@ -62,20 +74,22 @@ class Additions:
             for each in batch
         ]
 
-    async def _keep(self, blobs: Sequence[dict[str, Any]], time: _Time) -> None:
-        """Write documents, before the versions that name them; each write may be repeated.
+    async def _keep(
+        self, records: Records, documents: Sequence[dict[str, Any]], time: _Time
+    ) -> None:
+        """Write blobs, or pieces of them; each write may be repeated.
 
         Most are new: to insert them all costs less than to ask for each whether it is there.
         Those that are, or may be, are marked as fresh.
         """
-        known = await self._insert(self._blobs, blobs, time) if blobs else ()
-        writes = [blob_refreshed(blobs[index]) for index in known]
+        known = await self._insert(records, documents, time) if documents else ()
+        writes = [refreshed(documents[index]) for index in known]
         for last in (False, True):
             if not writes:
                 return
             try:
                 with time.half():
-                    await self._blobs.bulk_write(writes, ordered=False)
+                    await records.bulk_write(writes, ordered=False)
             except PyMongoError as error:
                 if last or was_not_executed(error):
                     raise StoreUnavailable(reason(error)) from None

@@ -5,17 +5,20 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from fhirpub.clock import Clock, now_ms
-from fhirpub.errors import ConfigurationError
+from fhirpub.errors import ConfigurationError, StoreUnavailable
 from fhirpub.storage import sqlite_schema as sql
 from fhirpub.storage.contract import (
+    MOST_OF_A_PIECE,
     Blob,
     Client,
     ClientSecret,
+    KeptBlob,
     Page,
     SearchQuery,
     SigningKey,
@@ -46,6 +49,8 @@ SCHEME = "sqlite:///"
 _SWEPT_AT_ONCE = 16
 """Few, since each may have megabytes and every other write waits meanwhile."""
 _LARGEST_INTEGER = 2**63 - 1
+_PIECE = MOST_OF_A_PIECE // 3 * 3
+"""As large as may be: SQLite goes through all that is in front of a piece to find it."""
 
 
 def from_url(url: str, *, deadline_seconds: float) -> SqliteStore:
@@ -127,20 +132,18 @@ class SqliteStore(SqliteWebhooks, Store):
 
         return await self._open.read(look)
 
-    async def blobs(self, tenant: str, names: Collection[str]) -> Mapping[str, Blob]:
-        found = self._small_blobs(tenant, names) if len(names) <= FEW else None
-        if found is None:
-            found = await self._many(sql.BLOBS, (tenant, json_list(names)))
-        return {row[0]: Blob(*row) for row in found}
+    async def blobs(self, tenant: str, names: Collection[str]) -> Mapping[str, KeptBlob]:
+        ask = self._few if len(names) <= FEW else self._many
+        found = await ask(sql.BLOBS, (tenant, json_list(names)))
+        return {row[0]: KeptBlob(*row) for row in found}
 
-    def _small_blobs(self, tenant: str, names: Collection[str]) -> list[Row] | None:
-        found: list[Row] = []
-        for name in names:
-            rows = self._open.at_once(sql.BLOB_IF_SMALL, (tenant, name))
-            if rows is None or (rows and rows[0][2] is None):
-                return None
-            found += rows
-        return found
+    async def blob_pieces(
+        self, tenant: str, blob: KeptBlob, part: slice
+    ) -> AsyncGenerator[bytes, None]:
+        for start in range(part.start, part.stop, _PIECE):
+            stop = min(start + _PIECE, part.stop)
+            piece = partial(_piece, tenant=tenant, sha256=blob.sha256, part=slice(start, stop))
+            yield await self._open.read(piece)
 
     async def sweep_blobs(self, tenant: str, *, before: int) -> int:
         def work(connection: sqlite3.Connection) -> int:
@@ -232,6 +235,15 @@ class SqliteStore(SqliteWebhooks, Store):
 
     async def put_search_rules(self, rules: str) -> None:
         await self._execute(sql.PUT_SEARCH_RULES, (rules,))
+
+
+def _piece(connection: sqlite3.Connection, *, tenant: str, sha256: str, part: slice) -> bytes:
+    with transaction(connection, "BEGIN"):  # a number that is swept may be given to another blob
+        for (number,) in connection.execute(sql.BLOB_NUMBER, (tenant, sha256)):
+            with connection.blobopen(*sql.BLOB_BYTES, number, readonly=True) as data:
+                data.seek(part.start)
+                return data.read(part.stop - part.start)
+    raise StoreUnavailable("a document is missing")
 
 
 def _page(connection: sqlite3.Connection, tenant: str, query: SearchQuery) -> Page:

@@ -9,14 +9,13 @@ from functools import cache
 
 from fhirpub.errors import ConfigurationError
 from fhirpub.storage import sqlite_webhook_schema as webhooks
+from fhirpub.storage.contract import SMALL_BYTES
 
 SCHEMA_VERSION = 2
 APPLICATION_ID = 0x66687062
 """Marks the file as ours ("fhpb"), so that no other program's database is written to."""
 
 LEAST_SQLITE = (3, 37, 0)
-SMALL_BYTES = 64 * 1024
-"""What is read on the event loop's thread; more than that would hold up everybody else."""
 
 # Short rows, for there are several of each version: `field` is a number made of tenant, type and
 # name, `number` the version's rowid. They find candidates; the version itself decides.
@@ -151,6 +150,7 @@ _FACTS = (
 )
 _BYTES = ("events", "body", "response", "parts")
 VERSION_COLUMNS = f"{_FACTS}, {', '.join(_BYTES)}"
+# What is read on the event loop's thread; more than that would hold up everybody else.
 _SMALL_COLUMNS = ", ".join(
     (_FACTS, *(f"iif(size <= {SMALL_BYTES}, {name}, NULL)" for name in _BYTES))
 )
@@ -172,14 +172,13 @@ WALK = (
     f"SELECT {VERSION_COLUMNS} FROM version INDEXED BY version_key "
     "WHERE (id, version) > (?, ?) ORDER BY id, version LIMIT ?"
 )
-_NAMED = "WHERE tenant = ? AND sha256 IN (SELECT value FROM json_each(?))"
-BLOBS = (
-    f"SELECT sha256, content_type, data, title FROM blob JOIN blob_bytes USING (number) {_NAMED}"
-)
-BLOB_IF_SMALL = f"""
-    SELECT sha256, content_type, iif(size <= {SMALL_BYTES}, data, NULL), title
-    FROM blob JOIN blob_bytes USING (number) WHERE tenant = ? AND sha256 = ?
+BLOBS = f"""
+    SELECT sha256, content_type, title, size, iif(size <= {SMALL_BYTES}, data, NULL)
+    FROM blob JOIN blob_bytes USING (number)
+    WHERE tenant = ? AND sha256 IN (SELECT value FROM json_each(?))
 """
+BLOB_NUMBER = "SELECT number FROM blob WHERE tenant = ? AND sha256 = ?"
+BLOB_BYTES = ("blob_bytes", "data")
 SWEEP = """
     DELETE FROM blob WHERE number IN (
         SELECT number FROM blob WHERE tenant = ? AND named = 0 AND added < ? LIMIT ?

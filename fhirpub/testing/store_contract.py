@@ -47,9 +47,12 @@ import pytest
 from fhirpub.clock import now_ms
 from fhirpub.errors import StoreUnavailable
 from fhirpub.storage.contract import (
+    MOST_OF_A_PIECE,
+    SMALL_BYTES,
     Blob,
     Client,
     ClientSecret,
+    KeptBlob,
     Page,
     SearchQuery,
     SigningKey,
@@ -398,7 +401,7 @@ class _AddingContract:
         again = await reopen()
 
         assert await again.latest(LAB, version.id) == version
-        assert await again.blobs(LAB, [blob.sha256]) == {blob.sha256: blob}
+        assert await again.whole_blobs(LAB, [blob.sha256]) == {blob.sha256: blob}
 
     async def test_stop_finishes_what_was_handed_in(self, store: Store, reopen: Reopen) -> None:
         versions = [a_version() for _ in range(50)]
@@ -1113,7 +1116,7 @@ class _TenancyContract:
         await keep(store, LAB, [blob])
         await keep(store, OTHER, [replace(blob, content_type="text/plain")])
 
-        assert await store.blobs(LAB, [blob.sha256]) == {blob.sha256: blob}
+        assert await store.whole_blobs(LAB, [blob.sha256]) == {blob.sha256: blob}
         assert (await store.blobs(OTHER, [blob.sha256]))[blob.sha256].content_type == "text/plain"
 
     async def test_a_sweep_stays_within_the_tenant(self, store: Store) -> None:
@@ -1121,7 +1124,7 @@ class _TenancyContract:
         await keep(store, LAB, [blob])
 
         assert await store.sweep_blobs(OTHER, before=FOREVER) == 0
-        assert await store.blobs(LAB, [blob.sha256])
+        assert await store.whole_blobs(LAB, [blob.sha256])
 
     @pytest.mark.parametrize("added", ["before", "after"])
     async def test_another_tenants_version_does_not_keep_a_blob(
@@ -1138,17 +1141,89 @@ class _TenancyContract:
         assert await store.sweep_blobs(LAB, before=FOREVER) == 1
 
 
+_SIZES = [0, 1, 1_000, 65_536, 65_537, 261_119, 261_120, 261_121, 1_044_481, 5 * 1024 * 1024]
+"""Around what is small, and around the ends of the stores' pieces."""
+_OF_ANY_SIZE = pytest.mark.parametrize("size", [1_000, 300_000])
+
+
+async def kept(store: Store, blob: Blob) -> KeptBlob:
+    """Keep a blob of the lab's; return what is known of it."""
+    await keep(store, LAB, [blob])
+    return (await store.blobs(LAB, [blob.sha256]))[blob.sha256]
+
+
+async def pieces_of(
+    store: Store, blob: KeptBlob, part: slice, *, tenant: str = LAB
+) -> list[bytes]:
+    """Return the pieces of a part."""
+    return [each async for each in store.blob_pieces(tenant, blob, part)]
+
+
 class _BlobContract:
     """Documents are kept until nobody can name them any more."""
 
-    @pytest.mark.parametrize("size", [0, 1, 1_000, 65_536, 65_537, 5 * 1024 * 1024])
+    @pytest.mark.parametrize("size", _SIZES)
     async def test_a_blob_comes_back_as_it_was_added(
         self, store: Store, reader: Store, size: int
     ) -> None:
         blob = a_blob(os.urandom(size), "image/jpeg")
         await keep(store, LAB, [blob])
 
-        assert await reader.blobs(LAB, [blob.sha256]) == {blob.sha256: blob}
+        assert await reader.whole_blobs(LAB, [blob.sha256]) == {blob.sha256: blob}
+
+    @pytest.mark.parametrize("size", _SIZES)
+    async def test_what_is_known_of_a_blob_has_its_bytes_only_if_they_are_few(
+        self, store: Store, size: int
+    ) -> None:
+        blob = a_blob(os.urandom(size))
+        known = await kept(store, blob)
+
+        assert known.size == size
+        assert known.data == (blob.data if size <= SMALL_BYTES else None)
+
+    @pytest.mark.parametrize("size", _SIZES)
+    async def test_a_blob_is_read_in_pieces_that_base64_can_put_together(
+        self, store: Store, size: int
+    ) -> None:
+        blob = a_blob(os.urandom(size))
+        known = await kept(store, blob)
+
+        pieces = await pieces_of(store, known, slice(0, size))
+
+        assert b"".join(pieces) == blob.data
+        assert all(len(each) <= MOST_OF_A_PIECE for each in pieces)
+        assert all(len(each) % 3 == 0 for each in pieces[:-1])
+
+    @pytest.mark.parametrize(
+        ("start", "stop"),
+        [
+            *((0, 1), (5_000_000, 5_000_001), (0, 5_000_001), (7, 7), (100, 4_999_000)),
+            *((261_119, 261_121), (261_120, 522_240), (1_044_480, 1_044_481), (1, 2_088_961)),
+        ],
+    )
+    async def test_a_part_of_a_blob_is_read_by_itself(
+        self, store: Store, start: int, stop: int
+    ) -> None:
+        blob = a_blob(bytes(range(256)) * 19_531 + os.urandom(65))
+        known = await kept(store, blob)
+        assert known.size == 5_000_001
+
+        pieces = await pieces_of(store, known, slice(start, stop))
+
+        assert b"".join(pieces) == blob.data[start:stop]
+
+    async def test_nobody_reads_pieces_of_another_tenants_blob(self, store: Store) -> None:
+        known = await kept(store, a_blob(os.urandom(100_000)))
+
+        with pytest.raises(StoreUnavailable):
+            await pieces_of(store, known, slice(0, 100_000), tenant=OTHER)
+
+    async def test_a_blob_that_is_swept_has_no_pieces_any_more(self, store: Store) -> None:
+        known = await kept(store, a_blob(os.urandom(100_000)))
+        await store.sweep_blobs(LAB, before=FOREVER)
+
+        with pytest.raises(StoreUnavailable):
+            await pieces_of(store, known, slice(0, 100_000))
 
     async def test_several_blobs_are_read_at_once_and_unknown_ones_left_out(
         self, store: Store
@@ -1157,7 +1232,7 @@ class _BlobContract:
         await keep(store, LAB, blobs)
         names = [each.sha256 for each in blobs]
 
-        read = await store.blobs(LAB, [*names[:4], a_blob().sha256])
+        read = await store.whole_blobs(LAB, [*names[:4], a_blob().sha256])
 
         assert read == {each.sha256: each for each in blobs[:4]}
 
@@ -1179,24 +1254,26 @@ class _BlobContract:
     async def test_adding_no_blobs_is_no_trouble(self, store: Store) -> None:
         await keep(store, LAB, [])
 
-    async def test_the_same_bytes_again_change_nothing(self, store: Store) -> None:
-        blob = a_blob()
+    @_OF_ANY_SIZE
+    async def test_the_same_bytes_again_change_nothing(self, store: Store, size: int) -> None:
+        blob = a_blob(os.urandom(size))
         await keep(store, LAB, [blob])
 
         await keep(store, LAB, [replace(blob, content_type="text/plain", title="Another")])
 
-        assert await store.blobs(LAB, [blob.sha256]) == {blob.sha256: blob}
+        assert await store.whole_blobs(LAB, [blob.sha256]) == {blob.sha256: blob}
 
+    @_OF_ANY_SIZE
     async def test_racing_adds_of_the_same_bytes_all_succeed(
-        self, store: Store, other_store: Store
+        self, store: Store, other_store: Store, size: int
     ) -> None:
-        blob = a_blob()
+        blob = a_blob(os.urandom(size))
 
         await asyncio.gather(
             *(keep(each, LAB, [blob]) for each in (store, other_store) for _ in range(10))
         )
 
-        assert await store.blobs(LAB, [blob.sha256]) == {blob.sha256: blob}
+        assert await store.whole_blobs(LAB, [blob.sha256]) == {blob.sha256: blob}
 
     async def test_a_blob_that_no_version_names_is_swept(self, store: Store) -> None:
         blobs = [a_blob() for _ in range(40)]
@@ -1251,10 +1328,11 @@ class _BlobContract:
 
         assert await store.sweep_blobs(LAB, before=moment) == 0
 
+    @_OF_ANY_SIZE
     async def test_a_blob_added_again_counts_as_fresh(
-        self, store: Store, other_store: Store
+        self, store: Store, other_store: Store, size: int
     ) -> None:
-        blob = a_blob()
+        blob = a_blob(os.urandom(size))
         await keep(store, LAB, [blob])
         await asyncio.sleep(0.005)
         moment = now_ms()
@@ -1263,19 +1341,21 @@ class _BlobContract:
         assert await store.sweep_blobs(LAB, before=moment) == 0
         assert await store.sweep_blobs(LAB, before=FOREVER) == 1
 
-    async def test_a_swept_blob_can_be_added_again(self, store: Store) -> None:
-        blob = a_blob()
+    @_OF_ANY_SIZE
+    async def test_a_swept_blob_can_be_added_again(self, store: Store, size: int) -> None:
+        blob = a_blob(os.urandom(size))
         await keep(store, LAB, [blob])
         await store.sweep_blobs(LAB, before=FOREVER)
 
         await keep(store, LAB, [blob])
 
-        assert await store.blobs(LAB, [blob.sha256]) == {blob.sha256: blob}
+        assert await store.whole_blobs(LAB, [blob.sha256]) == {blob.sha256: blob}
 
+    @_OF_ANY_SIZE
     async def test_no_sweep_takes_a_document_from_a_report(
-        self, store: Store, other_store: Store
+        self, store: Store, other_store: Store, size: int
     ) -> None:
-        blob = a_blob()
+        blob = a_blob(os.urandom(size))
         await keep(store, LAB, [blob])  # long ago, by a request that went no further
         await asyncio.sleep(0.005)
         grace = now_ms()
@@ -1290,7 +1370,7 @@ class _BlobContract:
 
         await asyncio.gather(sweep(), publish(), sweep())
 
-        assert await store.blobs(LAB, [blob.sha256]) == {blob.sha256: blob}
+        assert await store.whole_blobs(LAB, [blob.sha256]) == {blob.sha256: blob}
 
 
 class _AccessContract:

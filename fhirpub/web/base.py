@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import aclosing
 from functools import cached_property
 from http import HTTPStatus
 from typing import ClassVar, TypeVar
@@ -25,7 +26,6 @@ from fhirpub.errors import (
     StoreUnavailable,
     Throttled,
 )
-from fhirpub.fhir.document import attach
 from fhirpub.fhir.outcome import outcome_of
 from fhirpub.fhir.strict_json import JsonObject, dumps, loads, pretty
 from fhirpub.fhir.times import http_date, instant
@@ -33,17 +33,18 @@ from fhirpub.fhir.xml_writer import write_xml
 from fhirpub.interactions.patch_forms import FORMS
 from fhirpub.interactions.records import Listing, documents_of
 from fhirpub.logs import logger, where
-from fhirpub.storage.contract import Version
+from fhirpub.storage.contract import KeptBlob, Version
 from fhirpub.web import media
 from fhirpub.web.byte_range import RangeNotSatisfiable
 from fhirpub.web.error_mapping import answer_to, is_expected
+from fhirpub.web.outgoing import Outgoing
 from fhirpub.web.request import Request
 from fhirpub.web.services import Services
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _TAG = re.compile(r'(?:W/)?"([^"]*)"')
 _REASONS = {each.value: each.phrase for each in HTTPStatus}
-_PIECE = 256 * 1024
+_AT_ONCE = 256 * 1024
 LARGE = 64 * 1024
 """What is larger than this is read, judged and written in a thread, so that the loop goes on."""
 
@@ -177,21 +178,13 @@ class BaseHandler:
 
     def finish(self, body: bytes = b"") -> None:
         """Send the answer; a stopping service waits until all of it has left."""
-        self._answered = True
-        self.services.bodies.end(self.request)
-        self.services.body_room.leave(self.request)
-        headers, connection = self.headers, self.request.connection
-        if self.status not in (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED):
-            headers["Content-Length"] = str(len(body))
-        start_line = ResponseStartLine("HTTP/1.1", self.status, _REASONS[self.status])
-        if self.request.method == "HEAD":
-            body = b""
         if len(body) > LARGE:
-            connection.write_headers(start_line, headers)
-            self._sending = asyncio.create_task(self._send_in_pieces(body))
-            self._log_answer()
+            self.finish_with(Outgoing([body], self.read_pieces))
             return
-        sent = connection.write_headers(start_line, headers, body)
+        start_line = self._begin_answer(len(body))
+        body = b"" if self.request.method == "HEAD" else body
+        connection = self.request.connection
+        sent = connection.write_headers(start_line, self.headers, body)
         connection.finish()
         if sent.done():
             self.services.under_way.discard(self)
@@ -199,18 +192,44 @@ class BaseHandler:
             sent.add_done_callback(lambda _sent: self.services.under_way.discard(self))
         self._log_answer()
 
-    async def _send_in_pieces(self, body: bytes) -> None:
-        """Send a large answer as fast as the client takes it; hang up if it takes nothing."""
-        connection, whole = self.request.connection, memoryview(body)
+    def finish_with(self, body: Outgoing) -> None:
+        """Send an answer of any size, as fast as the client takes it."""
+        if body.length <= LARGE:
+            self.finish(body.at_once())
+            return
+        start_line = self._begin_answer(body.length)
+        self.request.connection.write_headers(start_line, self.headers)
+        self._sending = asyncio.create_task(self._send_in_pieces(body))
+        self._log_answer()
+
+    def _begin_answer(self, length: int) -> ResponseStartLine:
+        self._answered = True
+        self.services.bodies.end(self.request)
+        self.services.body_room.leave(self.request)
+        if self.status not in (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED):
+            self.headers["Content-Length"] = str(length)
+        return ResponseStartLine("HTTP/1.1", self.status, _REASONS[self.status])
+
+    async def _send_in_pieces(self, body: Outgoing) -> None:
+        """Send a large answer; hang up on who takes nothing, or if a document cannot be read."""
+        connection = self.request.connection
         try:
-            for start in range(0, len(body), _PIECE):
-                async with asyncio.timeout(self.services.config.limits.body_seconds):
-                    await connection.write(whole[start : start + _PIECE])
+            if self.request.method != "HEAD":
+                async with aclosing(body.pieces()) as pieces:
+                    async for piece in pieces:
+                        await self._send_piece(memoryview(piece))
             connection.finish()
         except (StreamClosedError, TimeoutError):
             connection.close()
+        except Exception as problem:  # noqa: BLE001 - a fault is logged, too
+            self.fail(problem)
         finally:
             self.services.under_way.discard(self)
+
+    async def _send_piece(self, piece: memoryview) -> None:
+        for start in range(0, len(piece), _AT_ONCE):
+            async with asyncio.timeout(self.services.config.limits.body_seconds):
+                await self.request.connection.write(piece[start : start + _AT_ONCE])
 
     def fail(self, problem: Exception) -> None:
         """Answer with a refusal or a fault, whatever was written until now."""
@@ -278,10 +297,19 @@ class BaseHandler:
         """Write a version with its documents in it (D-93)."""
         tenant_id, context = self.caller.tenant.id, self.services.context
         documents = await documents_of(version, tenant_id=tenant_id, context=context)
-        size = len(version.body) + sum(map(len, documents.values()))
-        await self.answer_made(
-            size, lambda: attach(self.written(version.body), documents), status=status
-        )
+        text = await self.computed(len(version.body), lambda: self.written(version.body))
+        self.answer_with_documents(text, documents, status=status)
+
+    def answer_with_documents(
+        self, text: bytes, documents: Mapping[str, KeptBlob], *, status: int = 200
+    ) -> None:
+        """Write a resource, encoded already, with the data of its documents put in (D-93)."""
+        self._describe_body(status)
+        self.finish_with(Outgoing.with_documents(text, documents, self.read_pieces))
+
+    def read_pieces(self, blob: KeptBlob, part: slice) -> AsyncGenerator[bytes, None]:
+        """Yield a part of a document of the tenant that calls."""
+        return self.services.store.blob_pieces(self.caller.tenant.id, blob, part)
 
     async def answer_made(
         self, size: int, make: Callable[[], bytes], *, status: int = 200
@@ -315,11 +343,14 @@ class BaseHandler:
         return await asyncio.get_running_loop().run_in_executor(None, work)
 
     def _send(self, body: bytes, status: int) -> None:
+        self._describe_body(status)
+        self.finish(body)
+
+    def _describe_body(self, status: int) -> None:
         self.status = status
         self.headers["Content-Type"] = self.answer_type
         self.headers["Cache-Control"] = "private, no-cache"
         self.headers["Vary"] = "Accept"
-        self.finish(body)
 
     def answer_empty(self, *, status: int = 204) -> None:
         """Write an answer that has no body, such as 204 or 304."""

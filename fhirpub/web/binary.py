@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from http import HTTPStatus
 
-import pybase64
-
 from fhirpub.errors import NoSuchResource
+from fhirpub.fhir.document import marker
 from fhirpub.fhir.strict_json import JsonObject
-from fhirpub.storage.contract import Blob
+from fhirpub.storage.contract import KeptBlob
 from fhirpub.web import media
 from fhirpub.web.base import BaseHandler
 from fhirpub.web.byte_range import part_of
 from fhirpub.web.file_name import disposition
+from fhirpub.web.outgoing import Outgoing, Stretch
 
 _SHA256 = re.compile("[0-9a-f]{64}")
 
@@ -41,7 +41,7 @@ class BinaryHandler(BaseHandler):
             self.not_modified()
             return
         if self._as_fhir:
-            await self.answer_made(len(blob.data), lambda: self.written(_resource(blob)))
+            self.answer_with_documents(self.written(_resource(blob)), {blob.sha256: blob})
             return
         self.headers["Content-Type"] = blob.content_type
         self.headers["Content-Disposition"] = disposition(blob.title, blob.content_type)
@@ -49,13 +49,13 @@ class BinaryHandler(BaseHandler):
         self.headers["Cache-Control"] = "private, no-cache"
         self.headers["Vary"] = "Accept"
         self.headers["Accept-Ranges"] = "bytes"
-        part = part_of(len(blob.data), self._asked_range())
+        part = part_of(blob.size, self._asked_range())
         if part is None:
-            self.finish(blob.data)
-            return
-        self.status = HTTPStatus.PARTIAL_CONTENT
-        self.headers["Content-Range"] = f"bytes {part.start}-{part.stop - 1}/{len(blob.data)}"
-        self.finish(blob.data[part])
+            part = slice(0, blob.size)
+        else:
+            self.status = HTTPStatus.PARTIAL_CONTENT
+            self.headers["Content-Range"] = f"bytes {part.start}-{part.stop - 1}/{blob.size}"
+        self.finish_with(Outgoing([Stretch(blob, part)], self.read_pieces))
 
     def _asked_range(self) -> str:
         """Return the Range header, unless it is meant for other bytes (If-Range)."""
@@ -64,7 +64,7 @@ class BinaryHandler(BaseHandler):
         same = self.request.method == "GET" and meant_for == self.headers["ETag"]
         return headers.get("Range", "") if same else ""
 
-    async def _blob(self, document_id: str) -> Blob:
+    async def _blob(self, document_id: str) -> KeptBlob:
         names = [document_id] if _SHA256.fullmatch(document_id) else []
         blobs = await self.services.context.resources.blobs(self.caller.tenant.id, names)
         if document_id not in blobs:
@@ -72,10 +72,10 @@ class BinaryHandler(BaseHandler):
         return blobs[document_id]
 
 
-def _resource(blob: Blob) -> JsonObject:
+def _resource(blob: KeptBlob) -> JsonObject:
     return {
         "resourceType": "Binary",
         "id": blob.sha256,
         "contentType": blob.content_type,
-        "data": pybase64.b64encode(blob.data).decode(),
+        "data": marker(blob.sha256, blob.size),
     }

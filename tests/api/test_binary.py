@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import AsyncGenerator
+from http.client import IncompleteRead
+from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
-from fhirpub.testing.service import Answer, Integrator
-from tests.bodies import PDF, register_body
+from fhirpub.errors import StoreUnavailable
+from fhirpub.storage.contract import KeptBlob
+from fhirpub.testing.service import Answer, Integrator, RunningService
+from tests.bodies import PDF, document, register_body
+from tests.faults.seeded import StoreAround, opening
 
 SHA256 = hashlib.sha256(PDF).hexdigest()
 PATH = f"/fhir/r4/Binary/{SHA256}"
@@ -100,3 +107,31 @@ def test_head_tells_the_size_of_the_whole(lab: Integrator) -> None:
     answer = lab.request("HEAD", PATH, headers={"Range": "bytes=0-3"})
 
     assert (answer.status, answer.headers["content-length"]) == (200, str(SIZE))
+
+
+class _LosesTheRest(StoreAround):
+    """A store that fails in the middle of a document."""
+
+    async def blob_pieces(
+        self, tenant: str, blob: KeptBlob, part: slice
+    ) -> AsyncGenerator[bytes, None]:
+        yield await anext(self.inner.blob_pieces(tenant, blob, part))
+        raise StoreUnavailable("gone")
+
+
+@pytest.mark.parametrize("accept", ["*/*", "application/fhir+json"])
+def test_a_document_that_cannot_be_read_to_its_end_is_cut_off_and_told_of(
+    tmp_path: Path, accept: str
+) -> None:
+    data = b"%PDF-" + bytes(2_000_000)
+    with RunningService(tmp_path, open_store=opening(_LosesTheRest)) as service:
+        lab = service.integrator()
+        lab.register(register_body("cut", presentedForm=[document(data)]))
+        path = f"/fhir/r4/Binary/{hashlib.sha256(data).hexdigest()}"
+        with capture_logs() as told, pytest.raises(IncompleteRead):
+            lab.get(path, accept=accept)
+        assert lab.get(path, range="bytes=0-9").status == 206
+
+    assert [(each["event"], each["reason"]) for each in told if "reason" in each] == [
+        ("store unavailable", "gone")
+    ]

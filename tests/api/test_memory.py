@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import os
 import socket
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -23,6 +25,7 @@ pytestmark = pytest.mark.slow
 MIB = 1024 * 1024
 _MOST_ABOVE_IDLE = 200 * MIB
 _MOST_ABOVE_IDLE_AT_ONCE = 320 * MIB
+_READERS = 30
 _numbers = itertools.count()
 
 
@@ -127,13 +130,40 @@ def test_many_large_requests_at_once_take_no_more_than_their_room(
     assert taken < _MOST_ABOVE_IDLE_AT_ONCE, f"{taken / MIB:.0f} MiB"
 
 
-def asking(lab: Integrator, path: str) -> socket.socket:
+def asking(lab: Integrator, path: str, *more: str) -> socket.socket:
     """Ask for something, and take nothing of the answer yet."""
     wire = socket.create_connection(("127.0.0.1", lab.service.port), timeout=60)
     wire.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
-    lines = (f"GET {path} HTTP/1.1", "Host: x", f"Authorization: Bearer {lab.token}", "", "")
+    lines = (
+        f"GET {path} HTTP/1.1",
+        "Host: x",
+        f"Authorization: Bearer {lab.token}",
+        *more,
+        "",
+        "",
+    )
     wire.sendall("\r\n".join(lines).encode())
     return wire
+
+
+@pytest.mark.parametrize("accept", ["*/*", "application/fhir+json", "application/fhir+xml"])
+def test_documents_that_are_read_slowly_are_not_held(
+    process: ServiceProcess, lab: Integrator, accept: str
+) -> None:
+    data = b"%PDF-" + os.urandom(5_000_000)
+    lab.register(register_body("slow", presentedForm=[document(data)]))
+    path = f"/fhir/r4/Binary/{hashlib.sha256(data).hexdigest()}"
+    assert lab.get(path, accept=accept).status == 200
+    idle = memory_of(process, "VmRSS")
+
+    with ExitStack() as readers:
+        for _ in range(_READERS):
+            wire = readers.enter_context(asking(lab, path, f"Accept: {accept}"))
+            assert wire.recv(65_536).startswith(b"HTTP/1.1 200")
+        time.sleep(0.5)
+        taken = memory_of(process, "VmRSS") - idle
+
+    assert taken < _READERS * 2 * MIB, f"{taken / MIB:.0f} MiB"
 
 
 def test_who_takes_nothing_of_a_large_answer_is_hung_up_on(tmp_path: Path) -> None:

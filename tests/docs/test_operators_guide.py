@@ -34,7 +34,7 @@ def opened(url: str) -> AbstractAsyncContextManager[Store]:
 async def everything(url: str) -> tuple[object, ...]:
     async with opened(url) as store:
         versions = await store.walk(limit=100)
-        blobs = [await store.blobs(tenant, each.documents) for tenant, each in versions]
+        blobs = [await store.whole_blobs(tenant, each.documents) for tenant, each in versions]
         return versions, blobs, await store.tenants(), await store.signing_keys("sandbox")
 
 

@@ -12,9 +12,9 @@ from pymongo import WriteConcern
 from fhirpub.app import OpenStore, opened_store
 from fhirpub.config import Config
 from fhirpub.storage.batching import GroupCommit
-from fhirpub.storage.contract import Blob, Client, Page, SearchQuery, SigningKey, Version
+from fhirpub.storage.contract import Blob, Client, KeptBlob, Page, SearchQuery, SigningKey, Version
 from fhirpub.storage.mongodb import MongoStore
-from fhirpub.storage.mongodb_schema import BLOB, VERSION
+from fhirpub.storage.mongodb_schema import BLOB, PIECE, VERSION
 from fhirpub.storage.mongodb_writes import Additions
 from fhirpub.storage.store import Store
 from fhirpub.tenant import Tenant
@@ -49,8 +49,11 @@ class StoreAround(WebhooksAround, Store):
     async def search(self, tenant: str, query: SearchQuery) -> Page:
         return await self.inner.search(tenant, query)
 
-    async def blobs(self, tenant: str, names: Collection[str]) -> Mapping[str, Blob]:
+    async def blobs(self, tenant: str, names: Collection[str]) -> Mapping[str, KeptBlob]:
         return await self.inner.blobs(tenant, names)
+
+    def blob_pieces(self, tenant: str, blob: KeptBlob, part: slice) -> AsyncGenerator[bytes, None]:
+        return self.inner.blob_pieces(tenant, blob, part)
 
     async def sweep_blobs(self, tenant: str, *, before: int) -> int:
         return await self.inner.sweep_blobs(tenant, before=before)
@@ -150,7 +153,7 @@ class AcknowledgesTooEarly(StoreAround):
         promised = self._promised.get((resource_id, version))
         return promised or await self.inner.version(tenant, resource_id, version)
 
-    async def blobs(self, tenant: str, names: Collection[str]) -> Mapping[str, Blob]:
+    async def blobs(self, tenant: str, names: Collection[str]) -> Mapping[str, KeptBlob]:
         while len(found := await self.inner.blobs(tenant, names)) < len(set(names)):
             await asyncio.sleep(0.02)
         return found
@@ -172,6 +175,7 @@ class AcknowledgesBeforeAMajority(StoreAround):
             collections[VERSION].with_options(write_concern=weak),
             certain=collections[VERSION],
             blobs=collections[BLOB].with_options(write_concern=weak),
+            pieces=collections[PIECE].with_options(write_concern=weak),
             seconds=_WEAK_SECONDS,
         )
         inner._open.additions = GroupCommit(additions.commit, deadline_seconds=_WEAK_SECONDS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import subprocess
 import sys
@@ -19,6 +20,7 @@ import pymongo.monitoring
 import pytest
 from pymongo.synchronous.database import Database as PymongoDatabase
 
+from fhirpub.clock import now_ms
 from fhirpub.errors import ConfigurationError, InvalidContent, StoreUnavailable, TooLarge
 from fhirpub.storage import mongodb, mongodb_server
 from fhirpub.storage import mongodb_schema as schema
@@ -41,6 +43,7 @@ from fhirpub.testing.store_contract import (
     found,
     found_by,
     has,
+    keep,
     match,
     new_id,
     query,
@@ -650,7 +653,7 @@ async def test_documents_are_written_again_until_they_are_kept(
     with failing(admin, "insert", "update", times=2, errorCode=8000, namespace=of_blobs):
         assert await tried.add(LAB, version, [blob])
 
-    assert await tried.blobs(LAB, [blob.sha256]) == {blob.sha256: blob}
+    assert await tried.whole_blobs(LAB, [blob.sha256]) == {blob.sha256: blob}
 
 
 async def test_without_its_documents_no_version_is_added_and_others_are(
@@ -815,7 +818,6 @@ async def test_what_cannot_be_stored_is_refused_and_harms_no_other(store: Store)
         (a_version(value="\ud800"), [], InvalidContent),
         (a_version(), [replace(a_blob(), content_type="\ud800")], InvalidContent),
         (a_version(body=bytes(16 * 1024 * 1024)), [], TooLarge),
-        (a_version(), [a_blob(bytes(16 * 1024 * 1024))], TooLarge),
     ]
 
     results = await asyncio.gather(
@@ -878,14 +880,14 @@ async def test_documents_that_arrive_together_are_one_command(store: Store) -> N
             *(store.add(LAB, a_version(documents=(each.sha256,)), [each]) for each in blobs)
         )
     with COMMANDS.recorded() as sent:
-        read = await asyncio.gather(*(store.blobs(LAB, [each.sha256]) for each in blobs))
+        read = await asyncio.gather(*(store.whole_blobs(LAB, [each.sha256]) for each in blobs))
 
     assert [len(each["documents"]) for each in written] == [20, 20]
     assert list(read) == [{each.sha256: each} for each in blobs]
     assert len(sent) == 1
 
 
-async def test_a_large_document_is_read_by_itself(store: Store) -> None:
+async def test_a_large_document_holds_up_nobody_who_reads_a_small_one(store: Store) -> None:
     large, small = a_blob(bytes(64 * 1024 + 1)), a_blob(bytes(64 * 1024))
     for each in (large, small):
         await store.add(LAB, a_version(documents=(each.sha256,)), [each])
@@ -895,12 +897,82 @@ async def test_a_large_document_is_read_by_itself(store: Store) -> None:
             store.blobs(LAB, [large.sha256]), store.blobs(LAB, [small.sha256])
         )
 
-    assert list(read) == [{large.sha256: large}, {small.sha256: small}]
-    asked = [each["filter"]["_id"]["$in"] for each in sent]
-    assert [sorted(each) for each in asked] == [
-        sorted([f"{LAB}/{large.sha256}", f"{LAB}/{small.sha256}"]),
-        [f"{LAB}/{large.sha256}"],
-    ]
+    assert [each.data for one in read for each in one.values()] == [None, small.data]
+    assert len(sent) == 1
+
+
+async def test_a_large_document_is_fetched_piece_by_piece(store: Store) -> None:
+    blob = a_blob(os.urandom(600_000))
+    await store.add(LAB, a_version(documents=(blob.sha256,)), [blob])
+    (known,) = (await store.blobs(LAB, [blob.sha256])).values()
+
+    with COMMANDS.recorded() as sent:
+        pieces = store.blob_pieces(LAB, known, slice(0, known.size))
+        first = await anext(pieces)
+        await pieces.aclose()
+
+    assert first == blob.data[: len(first)]
+    assert len(first) < 300_000
+    assert len(sent) == 1
+
+
+async def test_pieces_that_a_crash_left_without_their_blob_are_swept(
+    store: Store, database: Database
+) -> None:
+    blob = a_blob(os.urandom(600_000))
+    await keep(store, LAB, [blob])
+    database[schema.BLOB].delete_many({})
+
+    await store.sweep_blobs(LAB, before=FOREVER)
+
+    assert database[schema.PIECE].count_documents({}) == 0
+
+
+async def test_pieces_without_their_blob_are_completed_by_whoever_brings_it_again(
+    store: Store, database: Database
+) -> None:
+    blob = a_blob(os.urandom(600_000))
+    await keep(store, LAB, [blob])
+    database[schema.BLOB].delete_many({})
+    database[schema.PIECE].delete_one({})
+
+    await keep(store, LAB, [blob])
+
+    assert await store.whole_blobs(LAB, [blob.sha256]) == {blob.sha256: blob}
+
+
+async def test_pieces_of_a_document_that_is_named_are_looked_at_once(
+    store: Store, database: Database
+) -> None:
+    blob = a_blob(os.urandom(600_000))
+    await store.add(LAB, a_version(documents=(blob.sha256,)), [blob])
+
+    await store.sweep_blobs(LAB, before=FOREVER)
+
+    assert database[schema.PIECE].count_documents({}) == 3
+    assert database[schema.PIECE].count_documents({"loose": True}) == 0
+
+
+async def test_pieces_of_a_fresh_document_stay(store: Store, database: Database) -> None:
+    blob = a_blob(os.urandom(600_000))
+    await keep(store, LAB, [blob])
+
+    assert await store.sweep_blobs(LAB, before=now_ms() - 60_000) == 0
+    assert database[schema.PIECE].count_documents({"loose": True}) == 3
+
+
+async def test_a_large_document_that_was_kept_undivided_is_read(
+    store: Store, database: Database
+) -> None:
+    blob = a_blob(os.urandom(600_000))
+    await keep(store, LAB, [blob])
+    database[schema.PIECE].delete_many({})
+    database[schema.BLOB].update_one({}, {"$set": {"data": blob.data}, "$unset": {"size": ""}})
+
+    assert await store.whole_blobs(LAB, [blob.sha256]) == {blob.sha256: blob}
+    (known,) = (await store.blobs(LAB, [blob.sha256])).values()
+    pieces = store.blob_pieces(LAB, known, slice(262_000, 530_000))
+    assert b"".join([each async for each in pieces]) == blob.data[262_000:530_000]
 
 
 async def test_a_check_fails_while_no_majority_takes_a_write(

@@ -36,7 +36,12 @@ from fhirpub.testing.store_contract import (
 from fhirpub.testing.webhook_contract import EVENTS, NOW, an_endpoint, end, queue
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "operators.md").read_text(encoding="utf-8")
-SHARD_KEYS = {schema.VERSION: "id", schema.BLOB: "_id", schema.DELIVERY: "endpoint"}
+SHARD_KEYS = {
+    schema.VERSION: "id",
+    schema.BLOB: "_id",
+    schema.PIECE: "_id",
+    schema.DELIVERY: "endpoint",
+}
 
 Command = Mapping[str, Any]
 Filter = Mapping[str, Any]
@@ -155,7 +160,7 @@ async def test_every_unique_index_begins_with_the_field_of_its_shard_key(
 
 
 async def test_what_requests_ask_is_asked_of_one_shard(store: Store) -> None:
-    version, blobs = a_version(), [a_blob(), a_blob()]
+    version, blobs = a_version(), [a_blob(), a_blob(bytes(300_000))]
     later = successor(version)
     ids = [version.id, later.id, "none"]
 
@@ -167,7 +172,7 @@ async def test_what_requests_ask_is_asked_of_one_shard(store: Store) -> None:
         assert await store.latest(LAB, version.id) == later
         assert await store.version(LAB, version.id, 1) == version
         assert len(await store.history(LAB, version.id)) == 2
-        assert len(await store.blobs(LAB, [each.sha256 for each in blobs])) == 2
+        assert len(await store.whole_blobs(LAB, [each.sha256 for each in blobs])) == 2
         for more in (0, 20):
             wanted = query(ids=[*ids, *map(str, range(more))])
             assert (await store.search(LAB, wanted)).total == 1
@@ -177,6 +182,9 @@ async def test_what_requests_ask_is_asked_of_one_shard(store: Store) -> None:
         ("insert", schema.VERSION),
         ("insert", schema.BLOB),
         ("update", schema.BLOB),
+        ("insert", schema.PIECE),
+        ("update", schema.PIECE),
+        ("find", schema.PIECE),
         ("find", schema.VERSION),
         ("aggregate", schema.VERSION),
         ("find", schema.BLOB),
@@ -232,7 +240,7 @@ async def test_what_is_sent_is_asked_of_one_shard(store: Store) -> None:
 
 
 async def _sweep(store: Store) -> None:
-    await store.add(LAB, a_version(), [a_blob()])
+    await store.add(LAB, a_version(), [a_blob(bytes(300_000))])
     await store.sweep_blobs(LAB, before=FOREVER)
 
 
@@ -272,7 +280,7 @@ async def test_a_sweep_deletes_on_the_shards_that_it_names(store: Store) -> None
         await _sweep(store)
 
     changing = [each for each in sent if each["command"] in ("update", "delete")]
-    assert len(changing) == 2
+    assert {each[each["command"]] for each in changing} == {schema.BLOB, schema.PIECE}
     assert all(asks_one_shard(each) for each in changing)
 
 

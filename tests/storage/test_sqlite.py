@@ -24,7 +24,7 @@ import pytest
 
 from fhirpub.errors import ConfigurationError, StoreUnavailable
 from fhirpub.storage import sqlite_schema as sql
-from fhirpub.storage.contract import SearchQuery
+from fhirpub.storage.contract import SMALL_BYTES, SearchQuery
 from fhirpub.storage.criteria import (
     LAST_UPDATED,
     NEWEST_FIRST,
@@ -550,7 +550,7 @@ async def test_no_statement_takes_more_parameters_than_any_sqlite_allows(
 
 
 async def test_megabytes_are_read_away_from_the_event_loop(store: SqliteStore) -> None:
-    large = a_version(body=bytes(sql.SMALL_BYTES + 1))
+    large = a_version(body=bytes(SMALL_BYTES + 1))
     await store.add(LAB, large)
 
     assert store._file is not None
@@ -712,7 +712,7 @@ async def test_lists_of_everything_are_not_sorted(
         (sql.EXACT_IF_SMALL, "version_key (id=? AND version=?)"),
         (sql.HISTORY, "version_key (id=? AND version<?)"),
         (sql.BLOBS, "(tenant=? AND sha256=?)"),
-        (sql.BLOB_IF_SMALL, "(tenant=? AND sha256=?)"),
+        (sql.BLOB_NUMBER, "(tenant=? AND sha256=?)"),
         (sql.SWEEP, "blob_unnamed (tenant=? AND added<?)"),
         (sql.TENANT, "(id=?)"),
         (sql.CLIENT, "(id=?)"),

@@ -186,7 +186,7 @@ async def test_an_older_file_keeps_everything(reopen: Reopen) -> None:
 
     assert await store.history(LAB, TOLD.id) == [AGAIN, TOLD]
     assert await store.latest(LAB, SILENT.id) == SILENT
-    assert await store.blobs(LAB, [BLOB.sha256]) == {BLOB.sha256: BLOB}
+    assert await store.whole_blobs(LAB, [BLOB.sha256]) == {BLOB.sha256: BLOB}
     assert [each.name for each in await store.tenants()] == ["Lab"]
 
 

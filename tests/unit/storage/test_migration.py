@@ -95,7 +95,7 @@ async def target(
 async def everything(store: Store) -> tuple[object, ...]:
     versions = await store.walk(limit=10_000)
     names = {(tenant, name) for tenant, each in versions for name in each.documents}
-    blobs = [await store.blobs(tenant, [name]) for tenant, name in sorted(names)]
+    blobs = [await store.whole_blobs(tenant, [name]) for tenant, name in sorted(names)]
     keys = [await store.signing_keys(each) for each in ("sandbox", "production")]
     endpoints = await store.endpoints(LAB), await store.walk_deliveries()
     untold = await store.unrelayed(limit=10_000)

@@ -1,0 +1,96 @@
+"""The body of an answer, of which the documents are read only as the client takes them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+
+import pybase64
+
+from fhirpub.fhir.document import cut_at_documents
+from fhirpub.storage.contract import KeptBlob
+
+ReadPieces = Callable[[KeptBlob, slice], AsyncGenerator[bytes, None]]
+"""Yields a part of a document in pieces that can each be encoded by itself."""
+
+_ENOUGH = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A part of a document, as it is; or, if it is the whole of it, in base64 and quotes."""
+
+    blob: KeptBlob
+    part: slice
+    encoded: bool = False
+
+    @property
+    def length(self) -> int:
+        """How many bytes it becomes."""
+        size: int = self.part.stop - self.part.start
+        return (size + 2) // 3 * 4 + 2 if self.encoded else size
+
+
+class Outgoing:
+    """Bytes and parts of documents in their order; ``read`` gives what is not at hand."""
+
+    def __init__(self, parts: Sequence[bytes | Stretch], read: ReadPieces) -> None:
+        self._parts = parts
+        self._read = read
+        self.length = sum(len(p) if isinstance(p, bytes) else p.length for p in parts)
+
+    @classmethod
+    def with_documents(
+        cls, body: bytes, blobs: Mapping[str, KeptBlob], read: ReadPieces
+    ) -> Outgoing:
+        """Return a stored resource, as JSON or as XML, with its documents' data back in it."""
+        parts: list[bytes | Stretch] = []
+        for index, each in enumerate(cut_at_documents(body)):
+            if index % 2:
+                blob = blobs[each.decode()]
+                parts.append(Stretch(blob, slice(0, blob.size), encoded=True))
+            else:
+                parts.append(each)
+        return cls(parts, read)
+
+    def at_once(self) -> bytes:
+        """Return all of it, where all documents are small."""
+        return b"".join(p if isinstance(p, bytes) else _small(p) for p in self._parts)
+
+    async def pieces(self) -> AsyncGenerator[bytes, None]:
+        """Yield all of it, what is short together. Raises StoreUnavailable."""
+        gathered: list[bytes] = []
+        size = 0
+        async with aclosing(self._every_piece()) as pieces:
+            async for piece in pieces:
+                gathered.append(piece)
+                size += len(piece)
+                if size > _ENOUGH:
+                    together, gathered, size = b"".join(gathered), [], 0
+                    yield together
+        yield b"".join(gathered)
+
+    async def _every_piece(self) -> AsyncGenerator[bytes, None]:
+        for part in self._parts:
+            if isinstance(part, bytes):
+                yield part
+            elif part.blob.data is not None:
+                yield _small(part)
+            else:
+                async with aclosing(self._large(part)) as pieces:
+                    async for piece in pieces:
+                        yield piece
+
+    async def _large(self, stretch: Stretch) -> AsyncGenerator[bytes, None]:
+        quote = b'"' if stretch.encoded else b""
+        yield quote
+        async with aclosing(self._read(stretch.blob, stretch.part)) as pieces:
+            async for piece in pieces:
+                yield pybase64.b64encode(piece) if stretch.encoded else piece
+        yield quote
+
+
+def _small(stretch: Stretch) -> bytes:
+    data = (stretch.blob.data or b"")[stretch.part]
+    return b'"%b"' % pybase64.b64encode(data) if stretch.encoded else data
