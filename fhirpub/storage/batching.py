@@ -130,10 +130,11 @@ class GroupedReads(Generic[K, R]):
         fetch: Callable[[Collection[K]], Awaitable[Mapping[K, R]]],
         *,
         deadline_seconds: float,
+        bounds: Bounds | None = None,
     ) -> None:
         self._fetch = fetch
         self._group: GroupCommit[K, R | None] = GroupCommit(
-            self._read, deadline_seconds=deadline_seconds
+            self._read, deadline_seconds=deadline_seconds, bounds=bounds
         )
 
     def get(self, key: K) -> asyncio.Future[R | None]:

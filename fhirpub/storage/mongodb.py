@@ -34,7 +34,7 @@ from fhirpub.storage.batching import GroupCommit
 from fhirpub.storage.contract import Blob, Client, KeptBlob, Page, SearchQuery, SigningKey, Version
 from fhirpub.storage.mongodb_documents import Addition
 from fhirpub.storage.mongodb_outcomes import misconfigured, within
-from fhirpub.storage.mongodb_reads import Reads
+from fhirpub.storage.mongodb_reads import SEVERAL, Reads
 from fhirpub.storage.mongodb_schema import Database, Records
 from fhirpub.storage.mongodb_server import Concerns, examine
 from fhirpub.storage.mongodb_webhooks import MongoWebhooks
@@ -346,7 +346,7 @@ class _Opened:
             seconds=seconds,
         )
         self.additions: GroupCommit[Addition, bool] = GroupCommit(
-            additions.commit, deadline_seconds=seconds
+            additions.commit, deadline_seconds=seconds, bounds=SEVERAL
         )
         self.reads = Reads(
             versions, blobs, pieces, one_moment=concerns.one_moment, seconds=seconds

@@ -10,7 +10,7 @@ from motor.motor_asyncio import AsyncIOMotorCommandCursor, AsyncIOMotorCursor
 from pymongo.read_concern import ReadConcern
 
 from fhirpub.errors import StoreUnavailable
-from fhirpub.storage.batching import GroupedReads
+from fhirpub.storage.batching import Bounds, GroupedReads
 from fhirpub.storage.contract import SMALL_BYTES, KeptBlob, Page, SearchQuery, Version
 from fhirpub.storage.mongodb_documents import (
     LARGEST_INTEGER,
@@ -28,6 +28,9 @@ from fhirpub.storage.mongodb_search import page_and_total
 from fhirpub.storage.paging import FEW, page_without_search
 
 Cursor = AsyncIOMotorCursor[dict[str, Any]] | AsyncIOMotorCommandCursor[dict[str, Any]]
+
+SEVERAL = Bounds(in_flight=3)
+"""The driver works in threads and the server beside us: while one batch is away, others can be."""
 
 _HAS_FEW = {"$lte": [{"$binarySize": {"$ifNull": ["$data", b""]}}, SMALL_BYTES]}
 _SHOWN_OF_A_BLOB = {
@@ -62,13 +65,13 @@ class Reads:
         self._of_one_moment = versions.with_options(read_concern=one_moment)
         self._seconds = seconds
         self._latest: GroupedReads[str, Document] = GroupedReads(
-            self._fetch_latest, deadline_seconds=seconds
+            self._fetch_latest, deadline_seconds=seconds, bounds=SEVERAL
         )
         self._few_blobs: GroupedReads[tuple[str, ...], Sequence[Document]] = GroupedReads(
-            self._fetch_few_blobs, deadline_seconds=seconds
+            self._fetch_few_blobs, deadline_seconds=seconds, bounds=SEVERAL
         )
         self._exact: GroupedReads[Key, Document] = GroupedReads(
-            self._fetch_exact, deadline_seconds=seconds
+            self._fetch_exact, deadline_seconds=seconds, bounds=SEVERAL
         )
 
     async def latest(self, tenant: str, resource_id: str) -> Version | None:

@@ -6,6 +6,7 @@ Nothing here needs to know what became of a write whose answer was lost: its cal
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 from bson.objectid import ObjectId
@@ -14,9 +15,7 @@ from pymongo.errors import BulkWriteError, DuplicateKeyError
 
 from fhirpub.errors import StoreUnavailable
 from fhirpub.storage import mongodb_webhook_documents as documents
-from fhirpub.storage.contract import Version
 from fhirpub.storage.mongodb_collections import OnDatabase
-from fhirpub.storage.mongodb_documents import version_of
 from fhirpub.storage.mongodb_outcomes import DUPLICATE_KEY, answer, reason, within
 from fhirpub.storage.mongodb_schema import (
     BY_SEQUENCE,
@@ -43,11 +42,14 @@ from fhirpub.storage.webhook_contract import (
     Ended,
     Endpoint,
     Endpoints,
+    Untold,
     Waiting,
 )
 
 _BY_ID = "_id_"
 _SWEPT_AT_ONCE = 500
+
+_OF_UNTOLD = tuple(each.name for each in fields(Untold))
 
 
 class MongoWebhooks(OnDatabase, Endpoints, Dispatching):
@@ -144,13 +146,15 @@ class MongoWebhooks(OnDatabase, Endpoints, Dispatching):
         async with within(self._deadline):
             await leases.delete_many({"_id": {"$in": list(names)}, "owner": owner})
 
-    async def unrelayed(self, *, limit: int) -> Sequence[tuple[str, Version]]:
+    async def unrelayed(self, *, limit: int) -> Sequence[tuple[str, Untold]]:
         if not limit:
             return []
         in_order = [("updated", 1), ("id", 1), ("version", 1)]
-        wanted = {"unrelayed": True}
-        found = await self._list(VERSION, wanted, sort=in_order, limit=limit, hint=UNRELAYED)
-        return [(each["tenant"], version_of(each)) for each in found]
+        shown = {"_id": False} | dict.fromkeys(("tenant", *_OF_UNTOLD), True)
+        found = await self._list(
+            VERSION, {"unrelayed": True}, shown, sort=in_order, limit=limit, hint=UNRELAYED
+        )
+        return [(each.pop("tenant"), Untold(**each)) for each in found]
 
     async def mark_relayed(self, keys: Collection[tuple[str, int]]) -> None:
         versions = self._collection(VERSION)

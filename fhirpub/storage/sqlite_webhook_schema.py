@@ -120,6 +120,11 @@ _KEPT = """
     FROM json_each(?) AS k CROSS JOIN version AS v INDEXED BY version_key
     ON v.id = json_extract(k.value, '$[0]') AND v.version = json_extract(k.value, '$[1]')
 """
+UNRELAYED = """
+    SELECT v.tenant, v.id, v.version, v.type, v.updated, v.events
+    FROM unrelayed AS u CROSS JOIN version AS v INDEXED BY version_key
+    ON v.id = u.id AND v.version = u.version ORDER BY u.updated, u.id, u.version LIMIT ?
+"""
 RELAYED = f"""
     DELETE FROM unrelayed
     WHERE (updated, id, version) IN (SELECT v.updated, v.id, v.version {_KEPT})
@@ -206,16 +211,6 @@ LEFT_OPEN = (
     f"endpoint IN (SELECT id FROM endpoint WHERE state <> 'active') AND {_OPEN} AND created < ? "
     f"AND {_NOT_NEWEST}"
 )
-
-
-@cache
-def unrelayed(columns: str) -> str:
-    """Return the statement for the first versions of the relay's list, in its order."""
-    named = ", ".join(f"v.{name.strip()}" for name in columns.split(","))
-    return (
-        f"SELECT {named} FROM unrelayed AS u CROSS JOIN version AS v INDEXED BY version_key "
-        "ON v.id = u.id AND v.version = u.version ORDER BY u.updated, u.id, u.version LIMIT ?"
-    )
 
 
 @cache

@@ -14,10 +14,8 @@ from itertools import chain
 from typing import Any
 
 from fhirpub.storage import sqlite_webhook_schema as sql
-from fhirpub.storage.contract import Version
-from fhirpub.storage.sqlite_file import OnFile, Row, version_of
+from fhirpub.storage.sqlite_file import OnFile, Row
 from fhirpub.storage.sqlite_parameters import json_list, json_pairs
-from fhirpub.storage.sqlite_schema import VERSION_COLUMNS
 from fhirpub.storage.webhook_contract import (
     Attempt,
     Delivery,
@@ -29,6 +27,7 @@ from fhirpub.storage.webhook_contract import (
     Endpoint,
     Endpoints,
     EndpointSecret,
+    Untold,
     Waiting,
 )
 
@@ -93,9 +92,12 @@ class SqliteWebhooks(OnFile, Endpoints, Dispatching):
     async def release(self, names: Collection[str], *, owner: str) -> None:
         await self._execute(sql.RELEASE, (json_list(names), owner))
 
-    async def unrelayed(self, *, limit: int) -> Sequence[tuple[str, Version]]:
-        rows = await self._many(sql.unrelayed(VERSION_COLUMNS), (limit,))
-        return [(row[2], version_of(row)) for row in rows]
+    async def unrelayed(self, *, limit: int) -> Sequence[tuple[str, Untold]]:
+        rows = await self._many(sql.UNRELAYED, (limit,))
+        return [
+            (tenant, Untold(id=id_, version=version, type=type_, updated=updated, events=events))
+            for tenant, id_, version, type_, updated, events in rows
+        ]
 
     async def mark_relayed(self, keys: Collection[tuple[str, int]]) -> None:
         await self._execute(sql.RELAYED, (json_pairs(keys),))

@@ -18,6 +18,24 @@ from typing import Literal
 
 from fhirpub.storage.contract import Version
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Untold:
+    """What is to be told of a version: its name and time, and the events as they came with it."""
+
+    id: str
+    version: int
+    type: str
+    updated: int
+    events: bytes
+
+    @classmethod
+    def of(cls, version: Version) -> Untold:
+        """Return that part of a version."""
+        v = version
+        return cls(id=v.id, version=v.version, type=v.type, updated=v.updated, events=v.events)
+
+
 EndpointState = Literal["unverified", "active", "paused", "disabled", "deleted"]
 """Only to an active endpoint anything is sent. All but a deleted one gather deliveries."""
 
@@ -248,8 +266,8 @@ class Dispatching(ABC):
         """Let go of leases; those of others stay."""
 
     @abstractmethod
-    async def unrelayed(self, *, limit: int) -> Sequence[tuple[str, Version]]:
-        """Return versions with events that are not marked as relayed, each with its tenant.
+    async def unrelayed(self, *, limit: int) -> Sequence[tuple[str, Untold]]:
+        """Return what is to be told of versions that are not relayed, each with its tenant.
 
         The earlier version of a resource stands before the later. None is passed over: with
         fewer than ``limit`` these are all that were added before the call.

@@ -12,8 +12,7 @@ from typing import Any
 
 from fhirpub.fhir.strict_json import dumps, loads
 from fhirpub.fhir.times import instant
-from fhirpub.storage.contract import Version
-from fhirpub.storage.webhook_contract import Payload
+from fhirpub.storage.webhook_contract import Payload, Untold
 
 API_VERSION = "1"
 LARGEST_BODY = 20_000
@@ -59,7 +58,7 @@ class WebhookEvent:
         )
 
 
-def events_of(version: Version, *, fhir_url: str) -> tuple[WebhookEvent, ...]:
+def events_of(version: Untold, *, fhir_url: str) -> tuple[WebhookEvent, ...]:
     """Return the events that were stored with a version, in their order.
 
     ``fhir_url`` is the base of the service's FHIR addresses, without a slash at its end.
@@ -121,6 +120,6 @@ def event_id(stored_id: str) -> str:
     return "evt_" + stored_id.replace("-", "").replace(".", "_")
 
 
-def transaction_id(version: Version) -> str:
+def transaction_id(version: Untold) -> str:
     """Return the name of the commit that made a version; all its events share it (D-169)."""
     return f"req_{version.id.replace('-', '')}_{version.version}"

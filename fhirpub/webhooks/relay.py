@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from fhirpub.logs import logger, where
-from fhirpub.storage.contract import Version
-from fhirpub.storage.webhook_contract import Delivery, Dispatching, Endpoint
+from fhirpub.storage.webhook_contract import Delivery, Dispatching, Endpoint, Untold
 from fhirpub.webhooks.appending import Appender
 from fhirpub.webhooks.envelope import WebhookEvent, events_of
 from fhirpub.webhooks.event_types import matches
@@ -21,7 +20,8 @@ from fhirpub.webhooks.leases import Leases
 
 _LEASE = "relay"
 _AT_ONCE = 100
-"""Versions of one pass; each may be large."""
+_AT_ONCE_UNHEARD = 1_000
+"""Versions of one pass; to tell of them takes longer than to pass them over."""
 
 _log = logger()
 
@@ -31,9 +31,8 @@ Told = Callable[[Sequence[Delivery]], None]
 
 @dataclass(frozen=True, slots=True)
 class _Telling:
-    """A version, its tenant, and what is to be told of it."""
+    """What a tenant is to be told of a version."""
 
-    key: _Key
     tenant: str
     events: tuple[WebhookEvent, ...]
 
@@ -57,6 +56,8 @@ class Relay:
         self._told = told
         self._faulty: set[_Key] = set()
         self._unmarked: set[_Key] = set()
+        self.heard = True
+        """Whether there was any endpoint when this looked last."""
 
     @property
     def leading(self) -> bool:
@@ -71,15 +72,22 @@ class Relay:
         if not await self._leads():
             return None
         known = self._faulty | self._unmarked
-        unrelayed = await self._store.unrelayed(limit=_AT_ONCE + len(known))
-        tellings = list(self._read(unrelayed, known))
+        most = _AT_ONCE if self.heard else _AT_ONCE_UNHEARD
+        unrelayed = await self._store.unrelayed(limit=most + len(known))
+        new = {
+            key: (tenant, version)
+            for tenant, version in unrelayed
+            if (key := (version.id, version.version)) not in known
+        }
         work: list[Awaitable[None]] = []
-        if tellings:
+        if new:
             # Read after the versions: whoever registered before them must be told of them.
-            work = self._tellings(tellings, await self._store.all_endpoints())
+            endpoints = await self._store.all_endpoints()
+            self.heard = bool(endpoints)
+            work = self._tellings(list(self._read(new.values(), endpoints)), endpoints)
         await _all(*work, self._mark())
-        self._unmarked = {each.key for each in tellings}
-        return len(tellings)
+        self._unmarked = new.keys() - self._faulty
+        return len(self._unmarked)
 
     async def finish(self) -> None:
         """Mark what was relayed last. Raises StoreUnavailable; then it is relayed once more."""
@@ -99,18 +107,20 @@ class Relay:
         return self.leading
 
     def _read(
-        self, unrelayed: Iterable[tuple[str, Version]], known: Collection[_Key]
+        self, unrelayed: Iterable[tuple[str, Untold]], endpoints: Iterable[Endpoint]
     ) -> Iterable[_Telling]:
+        listening = {each.tenant for each in endpoints}
         for tenant, version in unrelayed:
-            key = (version.id, version.version)
-            if key in known:
+            if tenant not in listening:
                 continue
             try:
-                yield _Telling(key, tenant, events_of(version, fhir_url=self._fhir_url))
+                yield _Telling(tenant, events_of(version, fhir_url=self._fhir_url))
             except Exception as problem:  # noqa: BLE001 - one version must not stop the others
                 # It stays unrelayed: a later release may be able to read it.
-                self._faulty.add(key)
-                _log.error("events not relayed", id=key[0], version=key[1], **where(problem))
+                self._faulty.add((version.id, version.version))
+                _log.error(
+                    "events not relayed", id=version.id, version=version.version, **where(problem)
+                )
 
     def _tellings(
         self, tellings: Sequence[_Telling], endpoints: Iterable[Endpoint]

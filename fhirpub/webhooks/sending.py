@@ -29,6 +29,8 @@ from fhirpub.webhooks.service_events import ServiceEvents
 _SWEEP_SECONDS = 600.0
 _BUSY_SECONDS, _IDLE_SECONDS = 0.025, 0.1
 _BUSY_FOR_SECONDS = 2.0
+_UNHEARD_SECONDS = 0.25
+"""Between rounds while there is no endpoint at all: so late the first one may hear at first."""
 _DAY_MS = 86_400_000
 
 _log = logger()
@@ -83,7 +85,7 @@ class Sending:
 
         A relay elsewhere looks for itself.
         """
-        if self._relay.leading:
+        if self._relay.leading and self._relay.heard:
             self._relaying.ring()
 
     @asynccontextmanager
@@ -107,6 +109,8 @@ class Sending:
         self._dispatcher.informed = relayed is not None
         if relayed is None:
             return self._settings.lease_seconds / 5
+        if not self._relay.heard:
+            return _UNHEARD_SECONDS
         if relayed:
             self._busy_until = now + _BUSY_FOR_SECONDS
             return 0.0

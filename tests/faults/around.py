@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from fhirpub.storage.contract import Version
 from fhirpub.storage.store import Store
 from fhirpub.storage.webhook_contract import (
     Delivery,
@@ -15,6 +14,7 @@ from fhirpub.storage.webhook_contract import (
     Ended,
     Endpoint,
     Endpoints,
+    Untold,
     Waiting,
 )
 
@@ -61,7 +61,7 @@ class WebhooksAround(Endpoints, Dispatching):
     async def release(self, names: Collection[str], *, owner: str) -> None:
         await self.inner.release(names, owner=owner)
 
-    async def unrelayed(self, *, limit: int) -> Sequence[tuple[str, Version]]:
+    async def unrelayed(self, *, limit: int) -> Sequence[tuple[str, Untold]]:
         return await self.inner.unrelayed(limit=limit)
 
     async def mark_relayed(self, keys: Collection[tuple[str, int]]) -> None:

@@ -25,7 +25,7 @@ import pytest
 from fhirpub.app import opened_store
 from fhirpub.config import Config, StorageConfig, variable
 from fhirpub.fhir.strict_json import dumps
-from fhirpub.storage.webhook_contract import Delivery
+from fhirpub.storage.webhook_contract import Delivery, Untold
 from fhirpub.testing.process import ServiceProcess
 from fhirpub.testing.receiver import Received, Receiver, Reply
 from fhirpub.testing.service import Integrator
@@ -170,7 +170,7 @@ async def _truth_of(url: str) -> Truth:
         place = ("", 0)
         while versions := await store.walk(after=place, limit=500):
             for _, version in versions:
-                events |= {each.id for each in events_of(version, fhir_url="")}
+                events |= {each.id for each in events_of(Untold.of(version), fhir_url="")}
             place = (versions[-1][1].id, versions[-1][1].version)
         deliveries: dict[str, list[Delivery]] = defaultdict(list)
         place = ("", 0)

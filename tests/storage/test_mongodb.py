@@ -30,6 +30,7 @@ from fhirpub.storage.mongodb import MongoStore, from_url
 from fhirpub.storage.mongodb_documents import MOST_BYTES
 from fhirpub.storage.mongodb_search import page_and_total
 from fhirpub.storage.store import Store
+from fhirpub.storage.webhook_contract import Untold
 from fhirpub.tenant import Tenant
 from fhirpub.testing.store_contract import (
     FOREVER,
@@ -454,7 +455,7 @@ async def test_an_older_database_keeps_everything_and_all_events_are_still_to_be
 ) -> None:
     store = await reopen()
 
-    assert await store.unrelayed(limit=10) == [(LAB, each) for each in old[:2]]
+    assert await store.unrelayed(limit=10) == [(LAB, Untold.of(each)) for each in old[:2]]
     assert await store.latest(LAB, old[2].id) == old[2]
     assert await store.waiting(new_id()) == []
     found = database[schema.STORE].find_one({"_id": schema.SCHEMA})
@@ -471,7 +472,7 @@ async def test_what_was_told_stays_told_however_often_a_database_is_brought_up_t
 
     again = await reopen()
 
-    assert await again.unrelayed(limit=10) == [(LAB, old[1])]
+    assert await again.unrelayed(limit=10) == [(LAB, Untold.of(old[1]))]
 
 
 async def test_stores_that_start_at_once_on_an_older_database_all_start(

@@ -16,6 +16,7 @@ from fhirpub.storage import sqlite_schema as sql
 from fhirpub.storage.contract import Version
 from fhirpub.storage.sqlite import SqliteStore
 from fhirpub.storage.sqlite_file import Addition
+from fhirpub.storage.webhook_contract import Untold
 from fhirpub.testing.samples import LAB, OTHER, a_version, successor
 from fhirpub.testing.store_contract import Reopen, a_blob, reopening
 from fhirpub.testing.webhook_contract import EVENTS
@@ -208,7 +209,7 @@ async def test_a_file_is_brought_up_to_date_once(reopen: Reopen) -> None:
 
     again = await reopen()
 
-    assert [version for _tenant, version in await again.unrelayed(limit=10)] == [THEIRS]
+    assert [version for _tenant, version in await again.unrelayed(limit=10)] == [Untold.of(THEIRS)]
 
 
 async def test_stores_that_start_at_once_on_an_older_file_all_start(reopen: Reopen) -> None:
@@ -239,7 +240,7 @@ async def test_what_an_older_release_still_adds_afterwards_is_told(
         add(old, LAB, version)
         old.commit()
 
-        assert (LAB, version) in await store.unrelayed(limit=10)
+        assert (LAB, Untold.of(version)) in await store.unrelayed(limit=10)
 
 
 async def test_a_file_that_cannot_be_brought_up_to_date_stays_as_it_is(path: Path) -> None:

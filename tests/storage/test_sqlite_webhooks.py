@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from fhirpub.storage import sqlite_webhook_schema as sql
-from fhirpub.storage.sqlite_schema import VERSION_COLUMNS, make_tables
+from fhirpub.storage.sqlite_schema import make_tables
 from fhirpub.storage.webhook_contract import DeliveryQuery
 from fhirpub.testing.samples import LAB
 
@@ -46,7 +46,7 @@ def read_whole(plan: list[str]) -> list[str]:
     [
         (sql.ENDPOINT_BY_ID, "(id=?)"),
         (sql.ENDPOINTS_OF, "endpoint_by_tenant (tenant=?)"),
-        (sql.unrelayed(VERSION_COLUMNS), "version_key (id=? AND version=?)"),
+        (sql.UNRELAYED, "version_key (id=? AND version=?)"),
         (sql.RELAYED, "version_key (id=? AND version=?)"),
         (sql.RELAYED, "unrelayed USING PRIMARY KEY (updated=?)"),
         (sql.UNRELAYED_OF, "version_key (id=? AND version=?)"),
@@ -111,6 +111,6 @@ def test_a_list_of_everything_is_not_sorted(
     assert not [step for step in plan_of(connection, statement) if "TEMP B-TREE" in step]
 
 
-@pytest.mark.parametrize("statement", [sql.unrelayed(VERSION_COLUMNS), sql.WALK_DELIVERIES])
+@pytest.mark.parametrize("statement", [sql.UNRELAYED, sql.WALK_DELIVERIES])
 def test_a_walk_is_not_sorted(connection: sqlite3.Connection, statement: str) -> None:
     assert not [step for step in plan_of(connection, statement) if "TEMP B-TREE" in step]

@@ -414,15 +414,30 @@ async def test_an_endpoint_without_one_success_in_five_days_is_given_up(
         endpoint = await office.endpoint(receiver.url)
         await office.commits(30)
         await asyncio.to_thread(receiver.wait, 10)
-        for _hours in range(12):
+        for _hours in range(60):  # in most of which there is one probe
             clock.forward(seconds=11 * 3600)
             await asyncio.sleep(0.1)
-
-        await until(lambda: office.state(endpoint), lambda state: state == "disabled")
+            if await office.state(endpoint) == "disabled":
+                break
 
         found = await office.store.endpoint(endpoint.endpoint.tenant, endpoint.endpoint.id)
         assert found is not None
         assert found.why == "given-up"
+
+
+async def test_the_first_endpoint_is_told_of_what_is_committed_after_it(
+    office: Office, receiver: Receiver
+) -> None:
+    async def unrelayed() -> int:
+        return len(await office.store.unrelayed(limit=10))
+
+    await office.commits(5)
+    await until(unrelayed, lambda found: found == 0)
+    endpoint = await office.endpoint(receiver.url)
+
+    await office.commits(3)
+
+    await office.until_states(endpoint, delivered=3)
 
 
 async def test_what_was_delivered_long_ago_is_swept_and_the_sequence_goes_on(

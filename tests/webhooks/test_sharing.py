@@ -18,7 +18,7 @@ import pytest
 from fhirpub.clock import Clock, now_ms
 from fhirpub.errors import StoreUnavailable
 from fhirpub.storage.store import Store
-from fhirpub.storage.webhook_contract import Ended
+from fhirpub.storage.webhook_contract import Ended, Untold
 from fhirpub.testing.clock import HandClock
 from fhirpub.testing.receiver import Receiver, Reply
 from fhirpub.webhooks.appending import Appender
@@ -282,7 +282,9 @@ async def test_a_relay_that_was_killed_before_it_marked_adds_nothing_when_repeat
     await office.until_states(endpoint, delivered=1)
 
     again = Appender(office.store, clock=office.clock)
-    made = await again.append(endpoint.endpoint, events_of(version, fhir_url="http://x"))
+    made = await again.append(
+        endpoint.endpoint, events_of(Untold.of(version), fhir_url="http://x")
+    )
 
     assert made == []
     assert len(await office.deliveries(endpoint)) == 1
