@@ -27,6 +27,7 @@ class Request:
         self.path, _, self.query = target.partition("?")
         self.headers = headers
         self.connection = connection
+        self._asks_nothing = not self.query
         self._began = time.monotonic()
 
     @cached_property
@@ -45,9 +46,14 @@ class Request:
 
     def parameter(self, name: str) -> str:
         """Return a parameter of the query, the last if it repeats, or nothing."""
-        if not self.query:
+        if self._asks_nothing:
             return ""
         return next((value for each, value in reversed(self.parameters) if each == name), "")
+
+    def add_form(self, pairs: Sequence[tuple[str, str]]) -> None:
+        """Count what a form says as if the query said it (R4, search by POST)."""
+        self.parameters = [*self.parameters, *pairs]
+        self._asks_nothing = not self.parameters
 
     def has_body(self) -> bool:
         """Tell whether a body follows, or should."""

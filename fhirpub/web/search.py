@@ -14,9 +14,9 @@ _MOST_PARAMETERS = 200
 _MOST_FORM_BYTES = 64 * 1024
 
 
-async def _answer(handler: BaseHandler, parameters: list[tuple[str, str]]) -> None:
+async def _answer(handler: BaseHandler) -> None:
     found = await search(
-        parameters,
+        handler.request.parameters,
         resource_type=handler.services.types[handler.type_name],
         tenant=handler.caller.tenant,
         context=handler.services.context,
@@ -33,7 +33,7 @@ class SearchHandler(BaseHandler):
 
     async def get(self) -> None:
         """Search."""
-        await _answer(self, self.request.parameters)
+        await _answer(self)
 
 
 class SearchFormHandler(BodyHandler):
@@ -62,4 +62,6 @@ class SearchFormHandler(BodyHandler):
             )
         except ValueError:
             raise InvalidSearch.because("the form cannot be read") from None
-        await _answer(self, self.request.parameters + form)
+        self.request.add_form(form)
+        self.check_format()
+        await _answer(self)

@@ -7,6 +7,7 @@ import pytest
 from fhirpub.testing.service import Answer, Integrator, RunningService
 from tests.bodies import SYSTEM, register_body
 
+FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 BASE = "/fhir/r4/DiagnosticReport"
 OTHER = "urn:oid:1.2.3"
 
@@ -82,15 +83,27 @@ def test_ids_are_searched_for(lab: Integrator, reports: dict[str, str]) -> None:
 
 
 def test_the_form_finds_what_the_url_finds(lab: Integrator, reports: dict[str, str]) -> None:
-    form = {"Content-Type": "application/x-www-form-urlencoded"}
-
-    answer = lab.request("POST", f"{BASE}/_search?_count=5", b"identifier=A", form)
+    answer = lab.request("POST", f"{BASE}/_search?_count=5", b"identifier=A", FORM)
 
     assert sorted(found(answer)) == sorted(found(lab.get(f"{BASE}?identifier=A")))
 
 
 def test_a_form_of_another_type_is_a_415(lab: Integrator) -> None:
     assert lab.request("POST", f"{BASE}/_search", {}).status == 415
+
+
+def test_a_form_says_in_which_format_it_wants_its_answer(
+    lab: Integrator, reports: dict[str, str]
+) -> None:
+    answer = lab.request("POST", f"{BASE}/_search", b"identifier=A&_format=xml", FORM)
+
+    assert answer.status == 200
+    assert answer.headers["content-type"] == "application/fhir+xml"
+    assert b"_format=xml" in answer.body
+
+
+def test_a_format_in_a_form_that_is_not_spoken_is_refused(lab: Integrator) -> None:
+    assert lab.request("POST", f"{BASE}/_search", b"_format=turtle", FORM).status == 406
 
 
 def test_the_newest_come_first(lab: Integrator, reports: dict[str, str]) -> None:
