@@ -13,7 +13,7 @@ from fhirpub.fhir.times import instant
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.links import CURSOR, link_to, seal, unseal
 from fhirpub.interactions.read import read
-from fhirpub.interactions.records import Listing, shown
+from fhirpub.interactions.records import MOST_COUNTED, Listing, shown
 from fhirpub.plugin_api import ResourceType
 from fhirpub.storage.contract import SearchQuery, Version
 from fhirpub.storage.criteria import LAST_UPDATED, Criterion, TimeMatch, sort_key
@@ -88,6 +88,7 @@ async def history_of_type(
         criteria=(Criterion(LAST_UPDATED, since),) if since else (),
         after=after,
         limit=asked.limit,
+        count_up_to=MOST_COUNTED,
         every_version=True,
     )
     page = await context.resources.search(tenant.id, query)

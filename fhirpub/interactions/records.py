@@ -18,6 +18,9 @@ _SUBSETTED = {
     "system": "http://terminology.hl7.org/CodeSystem/v3-ObservationValue",
     "code": "SUBSETTED",
 }
+MOST_COUNTED = 1_000
+"""So many matches are counted for the total of a list, unless the client wants all (D-266)."""
+
 _LONGEST_TITLE = 255
 _OURS = ("versionId", "lastUpdated")
 _HEAD = frozenset({"resourceType", "id", "_id", "meta"})

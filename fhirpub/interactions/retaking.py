@@ -43,7 +43,7 @@ async def take_anew_if_needed(store: Store, searched: Mapping[str, Searched]) ->
 
 
 async def _is_there(type_name: str, tenants: Collection[str], store: Store) -> bool:
-    query = SearchQuery(type=type_name, limit=1, total=False)
+    query = SearchQuery(type=type_name, limit=1, count_up_to=0)
     for tenant in tenants:
         if (await store.search(tenant, query)).versions:
             return True

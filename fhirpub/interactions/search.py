@@ -83,7 +83,7 @@ def understood(
         order=reading.order,
         after=after,
         limit=min(limit, context.config.fhir.page_size_max),
-        total=reading.total or limit == 0,
+        count_up_to=None if limit == 0 else reading.count_up_to,
     )
     return Search(
         query,

@@ -11,6 +11,7 @@ from fhirpub.fhir.date_value import prefixed
 from fhirpub.fhir.search_value import plain, token_of, typed_of, values_of
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.links import CURSOR
+from fhirpub.interactions.records import MOST_COUNTED
 from fhirpub.interactions.search_parameters import Known, Searched, split_reference, typed_code
 from fhirpub.storage.criteria import (
     ANYTHING,
@@ -57,7 +58,7 @@ class Reading:
         self.identifiers: list[tuple[TokenMatch, ...]] = []
         self.criteria: list[Criterion] = []
         self.order: tuple[Order, ...] = NEWEST_FIRST
-        self.total = True
+        self.count_up_to: int | None = MOST_COUNTED
         self.summary = ""
         self.elements = ""
         self.included: set[str] = set()
@@ -277,7 +278,7 @@ class Reading:
     def _total(self, asked: _Asked) -> bool:
         if asked.value not in _TOTALS:
             self._wrong("_total", "must be none, estimate or accurate")
-        self.total = asked.value != "none"
+        self.count_up_to = 0 if asked.value == "none" else None
         return self._unmodified(asked)
 
     def _summary(self, asked: _Asked) -> bool:

@@ -100,8 +100,8 @@ class SearchQuery:
     order: tuple[Order, ...] = NEWEST_FIRST
     after: SortKey | None = None
     limit: int = 20
-    total: bool = True
-    """Whether the matches of all pages are to be counted."""
+    count_up_to: int | None = None
+    """So many matches of all pages are counted, all of them if None, for the total."""
     every_version: bool = False
     """Whether each version is a match by itself, and not the newest of its resource alone."""
 
@@ -110,8 +110,8 @@ class SearchQuery:
 class Page:
     """Latest versions in the order that was asked for.
 
-    ``total`` counts the matches of all pages, None if that was not asked for. ``more`` says
-    whether another page follows.
+    ``total`` is the number of the matches of all pages; None if they are more than were to be
+    counted, or if none was. ``more`` says whether another page follows.
     """
 
     versions: tuple[Version, ...]

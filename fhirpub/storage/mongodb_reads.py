@@ -25,7 +25,7 @@ from fhirpub.storage.mongodb_documents import (
 from fhirpub.storage.mongodb_outcomes import answer, within
 from fhirpub.storage.mongodb_schema import VERSION_KEY, Pipeline, Records, by_keys
 from fhirpub.storage.mongodb_search import page_and_total
-from fhirpub.storage.paging import FEW, page_without_search
+from fhirpub.storage.paging import FEW, known_total, page_without_search
 
 Cursor = AsyncIOMotorCursor[dict[str, Any]] | AsyncIOMotorCommandCursor[dict[str, Any]]
 
@@ -124,8 +124,7 @@ class Reads:
             # Versions never change: what the page consists of is settled already.
             kept = await self._fetch_exact(keys)
         versions = tuple(version_of(kept[each]) for each in keys)
-        total = counted if query.total else None
-        return Page(versions, total, more=len(found) > len(versions))
+        return Page(versions, known_total(counted, query), more=len(found) > len(versions))
 
     async def blobs(self, tenant: str, names: Collection[str]) -> Mapping[str, KeptBlob]:
         """Return blobs; who asks for a few is answered together with others."""

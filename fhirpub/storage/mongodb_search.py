@@ -66,14 +66,19 @@ def page_and_total(tenant: str, query: SearchQuery) -> tuple[Pipeline, str | Non
     latest: Pipeline = [{"$lookup": _LATER}, {"$match": {"later.tenant": {"$ne": tenant}}}]
     if query.every_version:
         latest = []
-    total = _total(conditions, latest if query.criteria or query.every_version else None)
+    by_first = not (query.criteria or query.every_version)
+    total = _total(conditions, None if by_first else latest, most=query.count_up_to)
     if not query.limit:
         return total, index
     page: Pipeline = [
         *_in_order(conditions, query, by_index=index not in (None, BY_SEARCH_VALUE)),
         *latest,
         {"$limit": query.limit + 1},
-        *([{"$unionWith": {"coll": VERSION, "pipeline": total}}] if query.total else ()),
+        *(
+            [{"$unionWith": {"coll": VERSION, "pipeline": total}}]
+            if query.count_up_to != 0
+            else ()
+        ),
     ]
     return page, index
 
@@ -103,12 +108,14 @@ def _conditions(tenant: str, query: SearchQuery) -> tuple[str | None, list[Filte
     return None, [{"$or": [{"$and": [everywhere, each, *conditions]} for each in alternatives]}]
 
 
-def _total(conditions: Sequence[Filter], latest: Pipeline | None) -> Pipeline:
+def _total(conditions: Sequence[Filter], latest: Pipeline | None, *, most: int | None) -> Pipeline:
     """Return what counts; identifiers never change, so that each match has one version 1."""
+    counting: Pipeline = [] if most is None else [{"$limit": most + 1}]
+    counting.append({"$count": "total"})
     if latest is None:
-        return [{"$match": {"$and": [*conditions, {"version": 1}]}}, {"$count": "total"}]
+        return [{"$match": {"$and": [*conditions, {"version": 1}]}}, *counting]
     found: Pipeline = [{"$match": {"$and": [*conditions]}}, {"$project": {"_id": 0, **_KEY}}]
-    return [*found, *latest, {"$count": "total"}]
+    return [*found, *latest, *counting]
 
 
 def _in_order(conditions: Sequence[Filter], query: SearchQuery, *, by_index: bool) -> Pipeline:

@@ -49,5 +49,11 @@ def _page_of(found: Sequence[Version], query: SearchQuery) -> Page:
 
     keyed.sort(key=cmp_to_key(compared))
     shown = tuple(each for _key, each in keyed[: query.limit])
-    total = len(found) if query.total else None
+    total = known_total(len(found), query)
     return Page(shown, total, more=bool(query.limit) and len(keyed) > query.limit)
+
+
+def known_total(counted: int, query: SearchQuery) -> int | None:
+    """Return the total if it could be counted, at most one match more than the query says."""
+    most = query.count_up_to
+    return counted if most is None or 0 < most >= counted else None

@@ -24,7 +24,7 @@ from fhirpub.storage.contract import (
     SigningKey,
     Version,
 )
-from fhirpub.storage.paging import FEW, page_without_search
+from fhirpub.storage.paging import FEW, known_total, page_without_search
 from fhirpub.storage.sqlite_file import (
     Addition,
     File,
@@ -248,7 +248,7 @@ def _piece(connection: sqlite3.Connection, *, tenant: str, sha256: str, part: sl
 
 def _page(connection: sqlite3.Connection, tenant: str, query: SearchQuery) -> Page:
     found: list[Row] = []
-    total = None
+    counted = 0
     source, candidates = best_source(connection, tenant, query)
     statements = search_statements(tenant, query, source)
     if query.limit:
@@ -257,10 +257,10 @@ def _page(connection: sqlite3.Connection, tenant: str, query: SearchQuery) -> Pa
             # Most of them would be sorted in vain: going from the newest on meets some at once.
             page = search_statements(tenant, query)
         found = connection.execute(page.page, page.parameters).fetchall()
-    if query.total:
-        ((total,),) = connection.execute(statements.total, statements.parameters)
+    if query.count_up_to != 0:
+        ((counted,),) = connection.execute(statements.total, statements.parameters)
     versions = tuple(version_of(row) for row in found[: query.limit])
-    return Page(versions, total, more=len(found) > len(versions))
+    return Page(versions, known_total(counted, query), more=len(found) > len(versions))
 
 
 def best_source(

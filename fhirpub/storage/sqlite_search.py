@@ -164,7 +164,9 @@ def search_statements(
     latest = "1" if query.every_version else f"NOT EXISTS ({_LATER})"
     # Identifiers never change, so that each match has one version 1.
     by_first = not (query.criteria or query.every_version)
-    total = f"SELECT count(*) {found} AND {'v.version = 1' if by_first else latest}"
+    matches = f"SELECT 1 {found} AND {'v.version = 1' if by_first else latest}"
+    parameters["counted"] = -1 if query.count_up_to is None else query.count_up_to + 1
+    total = f"SELECT count(*) FROM ({matches} LIMIT :counted)"
     updated = "s.updated" if source and source.condition else "v.updated"
     order = _Order(query.order, updated=updated)
     parameters |= order.parameters

@@ -899,8 +899,22 @@ class _FindingContract:
         await store.add(LAB, version)
 
         for wanted in (wanting(), wanting(has("code", token("a"))), wanting(ids={version.id})):
-            page = await store.search(LAB, replace(wanted, total=False))
+            page = await store.search(LAB, replace(wanted, count_up_to=0))
             assert page == Page((version,), None, more=False)
+
+    @pytest.mark.parametrize("most", [1, 4, 5, 6])
+    async def test_a_total_is_given_if_it_is_within_what_is_to_be_counted(
+        self, store: Store, most: int
+    ) -> None:
+        versions = [found_by(("code", "a", "")) for _ in range(5)]
+        await add_all(store, versions)
+        ids = [each.id for each in versions]
+
+        queries = [wanting(), wanting(has("code", token("a"))), query(), query(match(SYSTEM))]
+        for wanted in (*queries, query(ids=ids[:5]), query(ids=[*ids, new_id()])):
+            page = await store.search(LAB, replace(wanted, count_up_to=most))
+            assert page.total == (5 if most >= 5 else None)
+            assert len(page.versions) == 5
 
     async def test_pages_by_values_are_not_disturbed_by_writes_in_between(
         self, store: Store

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 
+from fhirpub.interactions.records import MOST_COUNTED
+from fhirpub.testing.samples import a_version
 from fhirpub.testing.service import Answer, Integrator, RunningService
+from fhirpub.testing.store_contract import add_all
 from tests.bodies import organization, parameters, patient, register_body, report
 
 BASE = "/fhir/r4/DiagnosticReport"
@@ -349,6 +353,23 @@ def test_the_total_can_be_done_without(lab: Integrator, ids: dict[str, str]) -> 
         assert len(bundle["entry"]) == 2
         assert bundle.get("total") == (2 if given else None)
     assert lab.get(f"{BASE}?_total=none&_summary=count").json["total"] == 4
+
+
+def test_a_long_list_has_a_total_only_for_who_asks_for_it(tmp_path: Path) -> None:
+    with RunningService(tmp_path) as service:
+        lab = service.integrator()
+        versions = [a_version(status="final") for _ in range(MOST_COUNTED + 1)]
+        service.call(add_all(service.services.store, versions, lab.tenant.id))
+
+        def total(query: str) -> Any:
+            bundle = lab.get(f"{BASE}{query}").json
+            assert len(bundle.get("entry", ())) in (0, 5)
+            return bundle.get("total")
+
+        assert total("?_count=5") is None
+        assert total("/_history?_count=5") is None
+        assert total("?_count=5&_total=accurate") == MOST_COUNTED + 1
+        assert total("?_summary=count") == MOST_COUNTED + 1
 
 
 def test_entries_can_be_shown_in_part(lab: Integrator, ids: dict[str, str]) -> None:

@@ -16,7 +16,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -594,7 +594,7 @@ async def test_searches_go_through_an_index(
         plan = plan_of(path, statement, statements.parameters)
 
         assert any(index in step for step in plan)
-        assert not [step for step in plan if step.startswith("SCAN") and "json_each" not in step]
+        assert not scans_in(plan)
         if statement is statements.page:
             assert any("n USING INDEX version_key (id=? AND version=?)" in step for step in plan)
 
@@ -632,8 +632,7 @@ async def test_criteria_are_answered_from_an_index(
         plan = plan_of(path, statement, statements.parameters)
 
         assert any(index in step for step in plan), plan
-        scanned = [step for step in plan if step.startswith("SCAN")]
-        assert all("VIRTUAL TABLE" in step for step in scanned), plan
+        assert not scans_in(plan), plan
 
 
 async def test_the_newest_of_one_value_are_found_without_sorting_all_of_them(
@@ -724,7 +723,7 @@ async def test_every_other_question_goes_through_an_index(
     plan = plan_of(path, statement, ["1"] * statement.count("?"))
 
     assert any(index in step for step in plan)
-    assert not [step for step in plan if step.startswith("SCAN") and "json_each" not in step]
+    assert not scans_in(plan)
     assert not [step for step in plan if "TEMP B-TREE" in step]
 
 
@@ -732,3 +731,10 @@ def plan_of(path: Path, statement: str, parameters: object) -> list[str]:
     with contextlib.closing(sqlite3.connect(path)) as connection:
         rows = connection.execute(f"EXPLAIN QUERY PLAN {statement}", parameters)  # type: ignore[arg-type]
         return [row[3] for row in rows]
+
+
+def scans_in(plan: Sequence[str]) -> list[str]:
+    """Return the steps that read a whole table, not a list or what another step has found."""
+    harmless = ("VIRTUAL TABLE", "(subquery")
+    scans = [each for each in plan if each.startswith("SCAN")]
+    return [each for each in scans if not any(one in each for one in harmless)]
