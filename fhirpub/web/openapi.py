@@ -13,6 +13,7 @@ from fhirpub.fhir.strict_json import JsonObject, dumps
 from fhirpub.web.body_handler import BodyHandler
 from fhirpub.web.media import FHIR_JSON, FHIR_XML
 from fhirpub.web.openapi_bodies import body_of, own_schemas
+from fhirpub.web.openapi_events import event_schemas, sent
 from fhirpub.web.openapi_operations import OPERATIONS, Operation, Success
 from fhirpub.web.openapi_parameters import HEADERS, PARAMETERS, conditions, search_parameters
 from fhirpub.web.openapi_webhooks import WEBHOOK_OPERATIONS
@@ -65,8 +66,13 @@ def document(services: Services) -> JsonObject:
         },
         "servers": [{"url": services.config.base_url}],
         "paths": _paths(table, services),
+        "webhooks": sent(services.endpoints.event_types),
         "components": {
-            "schemas": {**r4, **own_schemas(types, r4)},
+            "schemas": {
+                **r4,
+                **own_schemas(types, r4),
+                **event_schemas(services.endpoints.event_types),
+            },
             "parameters": PARAMETERS,
             "headers": HEADERS,
             "responses": {_named(each): _refusal(each, "OperationOutcome") for each in _REFUSALS},

@@ -14,7 +14,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
+from jsonschema import Draft202012Validator, ValidationError
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from fhirpub.config import Config, FhirConfig, PluginsConfig, WebhooksConfig, variable
@@ -24,6 +26,7 @@ from fhirpub.plugin_loader import available
 from fhirpub.testing.service import Integrator, RunningService
 from fhirpub.web.openapi import TABLE
 from fhirpub.web.routes import Route, routes
+from fhirpub.webhooks.envelope import events_of
 from tests.bodies import PDF, register_body
 from tests.waiting import wait_until
 
@@ -58,6 +61,44 @@ def test_the_document_is_valid_openapi_for_everybody(service: RunningService) ->
     assert (answer.status, answer.headers["content-type"]) == (200, "application/json")
     assert answer.json["openapi"].startswith("3.1.")
     assert not [*OpenAPIV31SpecValidator(answer.json).iter_errors()]
+
+
+def references_in(node: Any) -> Iterator[str]:
+    if isinstance(node, dict):
+        for name, each in node.items():
+            if name == "$ref":
+                yield each
+            yield from references_in(each)
+    elif isinstance(node, list):
+        for each in node:
+            yield from references_in(each)
+
+
+def test_every_reference_leads_to_a_place_in_the_document(document: Any) -> None:
+    for reference in {*references_in(document)}:
+        place = document
+        for step in reference.removeprefix("#/").split("/"):
+            place = place[step]
+
+
+def test_what_a_receiver_gets_is_described(
+    service: RunningService, lab: Integrator, document: Any
+) -> None:
+    lab.register(register_body("event"))
+    (_tenant, untold), *_ = service.call(service.services.store.unrelayed(limit=1))
+    (event,) = events_of(untold, fhir_url="https://fhir.example")
+    about = document["webhooks"][event.type]["post"]["requestBody"]["content"]
+    schema = {**document, **about["application/json"]["schema"]}
+
+    Draft202012Validator(schema).validate(orjson.loads(event.body(sequence=1)))
+    with pytest.raises(ValidationError):
+        Draft202012Validator(schema).validate({"event_type": event.type})
+
+
+def test_every_event_that_is_told_is_described(document: Any, lab: Integrator) -> None:
+    told = lab.get("/webhooks/v1/event-types").json["event_types"]
+
+    assert {*document["webhooks"]} == {each["name"] for each in told}
 
 
 def test_who_has_the_document_gets_304(service: RunningService) -> None:
