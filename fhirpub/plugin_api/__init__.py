@@ -16,7 +16,7 @@ from fhirpub.plugin_api.resource_type import (
     RuleContext,
     Rules,
 )
-from fhirpub.plugin_api.search import SearchParameter
+from fhirpub.plugin_api.search import SearchParameter, r4_parameter
 
 __all__ = [
     "Change",
@@ -35,4 +35,5 @@ __all__ = [
     "organization",
     "patient",
     "practitioner",
+    "r4_parameter",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+_DEFINITIONS = "http://hl7.org/fhir/SearchParameter"
 SEARCH_TYPES = ("token", "date", "reference")
 
 
@@ -25,3 +26,19 @@ class SearchParameter:
     paths: tuple[str, ...]
     definition: str = ""
     """The canonical URL of the SearchParameter, for the CapabilityStatement."""
+
+
+def r4_parameter(
+    definition: str, type_: Literal["token", "date", "reference"], *paths: str
+) -> SearchParameter:
+    """Return a parameter as R4 defines it, by the id of its definition.
+
+    What stands behind the first hyphen is its name: ``Encounter-service-provider`` is
+    ``service-provider``, ``clinical-code`` is ``code``.
+    """
+    return SearchParameter(
+        name=definition.partition("-")[2],
+        type=type_,
+        paths=paths,
+        definition=f"{_DEFINITIONS}/{definition}",
+    )

@@ -12,7 +12,7 @@ import pytest
 from fhirpub.fhir.elements import objects_in
 from fhirpub.fhir.xml_reader import read_xml
 from fhirpub.fhir.xml_writer import write_xml
-from fhirpub.plugin_api import ResourceType
+from fhirpub.plugin_api import ResourceType, items_of
 from fhirpub.testing.service import Answer, Integrator, RunningService
 from fhirpub.web.media import FHIR_XML
 
@@ -348,6 +348,18 @@ class ResourceTypeContract:
         for wanted, total in ((status, 0), (changed, 1)):
             bundle = lab.get(f"/fhir/r4/{self.resource_type.name}?status={wanted}").json
             assert bundle["total"] == total, wanted
+
+    def test_it_is_found_by_what_it_says_of_what_its_type_declares(self, lab: Integrator) -> None:
+        answer = self.register(lab, self.body(self.fresh_value()))
+        resource = lab.get(self.path_of(answer)).json
+
+        for each in self.resource_type.search:
+            query = f"_id={resource['id']}&{each.name}:missing"
+            values = [one for path in each.paths for _at, one in items_of(resource, path)]
+            said = any(not isinstance(one, dict) or {"text"} != {*one} for one in values)
+            found = lab.get(f"/fhir/r4/{self.resource_type.name}?{query}=false").json
+            lacking = lab.get(f"/fhir/r4/{self.resource_type.name}?{query}=true").json
+            assert (found["total"], lacking["total"]) == (int(said), int(not said)), query
 
     def test_another_tenant_does_not_find_it(
         self, service: RunningService, lab: Integrator

@@ -11,6 +11,7 @@ from fhirpub.plugin_api import (
     organization,
     patient,
     practitioner,
+    r4_parameter,
 )
 
 _STATUSES = frozenset("draft active on-hold revoked completed entered-in-error unknown".split())
@@ -39,6 +40,14 @@ DEVICE_REQUEST = ResourceType(
     ),
     events=CompositionEvents(
         "device_request", elements=("intent", "priority", "code[x]", "authoredOn")
+    ),
+    search=(
+        r4_parameter("DeviceRequest-intent", "token", "intent"),
+        r4_parameter("clinical-code", "token", "codeCodeableConcept"),
+        r4_parameter("DeviceRequest-authored-on", "date", "authoredOn"),
+        r4_parameter("DeviceRequest-event-date", "date", "occurrenceDateTime", "occurrencePeriod"),
+        r4_parameter("DeviceRequest-subject", "reference", "subject"),
+        r4_parameter("DeviceRequest-requester", "reference", "requester"),
     ),
     example={
         "resourceType": "DeviceRequest",

@@ -11,12 +11,10 @@ from fhirpub.plugin_api import (
     Issue,
     ResourceType,
     RuleContext,
-    SearchParameter,
     organization,
     patient,
+    r4_parameter,
 )
-
-_DEFINITIONS = "http://hl7.org/fhir/SearchParameter"
 
 
 def report_rules(entry: Entry, _context: RuleContext) -> Iterator[Issue]:
@@ -98,39 +96,12 @@ DIAGNOSTIC_REPORT = ResourceType(
         "conclusion",
     ),
     search=(
-        SearchParameter(
-            name="category",
-            type="token",
-            paths=("category",),
-            definition=f"{_DEFINITIONS}/DiagnosticReport-category",
-        ),
-        SearchParameter(
-            name="code", type="token", paths=("code",), definition=f"{_DEFINITIONS}/clinical-code"
-        ),
-        SearchParameter(
-            name="date",
-            type="date",
-            paths=("effectiveDateTime", "effectivePeriod"),
-            definition=f"{_DEFINITIONS}/clinical-date",
-        ),
-        SearchParameter(
-            name="issued",
-            type="date",
-            paths=("issued",),
-            definition=f"{_DEFINITIONS}/DiagnosticReport-issued",
-        ),
-        SearchParameter(
-            name="subject",
-            type="reference",
-            paths=("subject",),
-            definition=f"{_DEFINITIONS}/DiagnosticReport-subject",
-        ),
-        SearchParameter(
-            name="performer",
-            type="reference",
-            paths=("performer",),
-            definition=f"{_DEFINITIONS}/DiagnosticReport-performer",
-        ),
+        r4_parameter("DiagnosticReport-category", "token", "category"),
+        r4_parameter("clinical-code", "token", "code"),
+        r4_parameter("clinical-date", "date", "effectiveDateTime", "effectivePeriod"),
+        r4_parameter("DiagnosticReport-issued", "date", "issued"),
+        r4_parameter("DiagnosticReport-subject", "reference", "subject"),
+        r4_parameter("DiagnosticReport-performer", "reference", "performer"),
     ),
     rules=report_rules,
     events=CompositionEvents("diagnostic_report"),

@@ -11,6 +11,7 @@ from fhirpub.plugin_api import (
     organization,
     patient,
     practitioner,
+    r4_parameter,
 )
 
 _STATUSES = frozenset(
@@ -41,6 +42,14 @@ ENCOUNTER = ResourceType(
     ),
     events=CompositionEvents(
         "encounter_outpatient", elements=("class", "type", "serviceType", "period")
+    ),
+    search=(
+        r4_parameter("Encounter-class", "token", "class"),
+        r4_parameter("clinical-type", "token", "type"),
+        r4_parameter("clinical-date", "date", "period"),
+        r4_parameter("Encounter-subject", "reference", "subject"),
+        r4_parameter("Encounter-participant", "reference", "participant.individual"),
+        r4_parameter("Encounter-service-provider", "reference", "serviceProvider"),
     ),
     example={
         "resourceType": "Encounter",

@@ -11,6 +11,7 @@ from fhirpub.plugin_api import (
     organization,
     patient,
     practitioner,
+    r4_parameter,
 )
 
 _STATUSES = frozenset(
@@ -43,6 +44,14 @@ MEDICATION_REQUEST = ResourceType(
     events=CompositionEvents(
         "medication_request",
         elements=("intent", "priority", "doNotPerform", "medication[x]", "authoredOn"),
+    ),
+    search=(
+        r4_parameter("MedicationRequest-intent", "token", "intent"),
+        r4_parameter("MedicationRequest-category", "token", "category"),
+        r4_parameter("clinical-code", "token", "medicationCodeableConcept"),
+        r4_parameter("MedicationRequest-authoredon", "date", "authoredOn"),
+        r4_parameter("MedicationRequest-subject", "reference", "subject"),
+        r4_parameter("MedicationRequest-requester", "reference", "requester"),
     ),
     example={
         "resourceType": "MedicationRequest",

@@ -11,6 +11,7 @@ from fhirpub.plugin_api import (
     organization,
     patient,
     practitioner,
+    r4_parameter,
 )
 from fhirpub_observation.rules import observation_rules
 
@@ -42,6 +43,20 @@ OBSERVATION = ResourceType(
     rules=observation_rules,
     events=CompositionEvents(
         "observation", elements=("category", "code", "effective[x]", "issued")
+    ),
+    search=(
+        r4_parameter("Observation-category", "token", "category"),
+        r4_parameter("clinical-code", "token", "code"),
+        r4_parameter(
+            "clinical-date",
+            "date",
+            "effectiveDateTime",
+            "effectiveInstant",
+            "effectivePeriod",
+            "effectiveTiming",
+        ),
+        r4_parameter("Observation-subject", "reference", "subject"),
+        r4_parameter("Observation-performer", "reference", "performer"),
     ),
     example={
         "resourceType": "Observation",

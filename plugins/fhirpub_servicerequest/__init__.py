@@ -11,6 +11,7 @@ from fhirpub.plugin_api import (
     organization,
     patient,
     practitioner,
+    r4_parameter,
 )
 
 _STATUSES = frozenset("draft active on-hold revoked completed entered-in-error unknown".split())
@@ -42,6 +43,23 @@ SERVICE_REQUEST = ResourceType(
     events=CompositionEvents(
         "service_request",
         elements=("intent", "priority", "doNotPerform", "category", "code", "authoredOn"),
+    ),
+    search=(
+        r4_parameter("ServiceRequest-intent", "token", "intent"),
+        r4_parameter("ServiceRequest-priority", "token", "priority"),
+        r4_parameter("ServiceRequest-category", "token", "category"),
+        r4_parameter("clinical-code", "token", "code"),
+        r4_parameter("ServiceRequest-authored", "date", "authoredOn"),
+        r4_parameter(
+            "ServiceRequest-occurrence",
+            "date",
+            "occurrenceDateTime",
+            "occurrencePeriod",
+            "occurrenceTiming",
+        ),
+        r4_parameter("ServiceRequest-subject", "reference", "subject"),
+        r4_parameter("ServiceRequest-requester", "reference", "requester"),
+        r4_parameter("ServiceRequest-performer", "reference", "performer"),
     ),
     example={
         "resourceType": "ServiceRequest",
