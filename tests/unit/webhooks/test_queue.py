@@ -22,6 +22,7 @@ def waiting(sequence: int, resource: str = "", *, due: int = 0, leased: int = 0)
         sequence=sequence,
         event_id=f"evt_{sequence}",
         resource=resource,
+        created=NOW + sequence,
         due=due,
         number=0,
         leased=leased,
