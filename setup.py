@@ -55,7 +55,7 @@ setup(
         "jsonpatch>=1.47",  # typed; its test operation tells 1 from true
         "pybase64>=1.4",  # strict decoding without the GIL
         "click>=8.1.8",  # command line
-        "prometheus-client>=0.21",  # OpenMetrics 1.0, types, Python 3.13
+        "prometheus-client>=0.21",  # the text formats of Prometheus; older ones were not tried
         "structlog>=25.1",  # one line of JSON an event
         "motor>=3.7",  # MongoDB without blocking; the first that works with PyMongo 4.9 and up
         "pymongo>=4.9",  # one deadline for an operation and all its retries

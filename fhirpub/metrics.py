@@ -31,6 +31,7 @@ NO_ROUTE = "none"
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _OTHER_METHOD = "other"
 _OPENMETRICS = "application/openmetrics-text"
+_PLAIN = "text/plain; version=0.0.4; charset=utf-8"
 
 # The upper ends of the histograms' buckets, in seconds.
 _OF_REQUESTS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
@@ -149,4 +150,4 @@ class Metrics(Collector):
         if _OPENMETRICS in accept.lower():
             body: bytes = openmetrics.generate_latest(self)  # type: ignore[no-untyped-call]
             return body, openmetrics.CONTENT_TYPE_LATEST
-        return exposition.generate_latest(self), exposition.CONTENT_TYPE_PLAIN_0_0_4
+        return exposition.generate_latest(self), _PLAIN

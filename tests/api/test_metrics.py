@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -33,12 +33,10 @@ SETTINGS = WebhooksConfig(
 
 
 @pytest.fixture(scope="module")
-def service(
-    store_url: Callable[[str], str], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[RunningService]:
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
     """A service that sends to receivers on this machine."""
     folder, config = tmp_path_factory.mktemp("metrics"), Config(webhooks=SETTINGS)
-    with RunningService(folder, config=config, store_url=store_url("metrics")) as running:
+    with RunningService(folder, config=config) as running:
         yield running
 
 
