@@ -55,6 +55,7 @@ setup(
         "jsonpatch>=1.47",  # typed; its test operation tells 1 from true
         "pybase64>=1.4",  # strict decoding without the GIL
         "click>=8.1.8",  # command line
+        "prometheus-client>=0.21",  # the text formats of Prometheus; older ones were not tried
         "structlog>=25.1",  # one line of JSON an event
         "motor>=3.7",  # MongoDB without blocking; the first that works with PyMongo 4.9 and up
         "pymongo>=4.9",  # one deadline for an operation and all its retries
@@ -86,6 +87,7 @@ setup(
             "requests>=2.32",
             "schemathesis>=4.32",  # tries all that our OpenAPI says; two tenants, checks of links
             "openapi-spec-validator>=0.7.2",  # OpenAPI 3.1 is held to draft 2020-12
+            "pyyaml>=6.0",  # reads the examples of a guide
             "standardwebhooks>=1.1",  # verifies our signatures, and makes some for us to verify
         ],
     },

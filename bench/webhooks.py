@@ -24,6 +24,7 @@ from fhirpub.clock import now_ms
 from fhirpub.config import Config, StorageConfig, WebhooksConfig
 from fhirpub.fhir.strict_json import dumps
 from fhirpub.logs import configure
+from fhirpub.metrics import Metrics
 from fhirpub.storage.contract import Version
 from fhirpub.storage.store import Store
 from fhirpub.storage.webhook_contract import Endpoint, EndpointSecret
@@ -113,7 +114,14 @@ async def bench(url: str, file: Path) -> AsyncGenerator[Bench, None]:
             opened_store(config) as store,
             Sender(config.webhooks, clock=now_ms) as sender,
         ):
-            sending = Sending(store, config=config, seal=SEAL, clock=now_ms, sender=sender)
+            sending = Sending(
+                store,
+                config=config,
+                seal=SEAL,
+                metrics=Metrics(serves=False, sends=True),
+                clock=now_ms,
+                sender=sender,
+            )
             yield Bench(store, sending, port, {})
 
 

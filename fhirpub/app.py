@@ -22,7 +22,7 @@ from tornado.netutil import bind_sockets
 
 from fhirpub.auth.tokens import Tokens
 from fhirpub.clock import Clock, now_ms
-from fhirpub.config import Config
+from fhirpub.config import Config, metrics_contradictions
 from fhirpub.errors import ConfigurationError, StoreUnavailable
 from fhirpub.fhir.terminology import Terminology
 from fhirpub.interactions.capabilities import own_resources, statement
@@ -30,6 +30,7 @@ from fhirpub.interactions.context import Context, fhir_url
 from fhirpub.interactions.retaking import take_anew_if_needed
 from fhirpub.interactions.search_parameters import Searched
 from fhirpub.logs import configure, logger, where
+from fhirpub.metrics import Metrics
 from fhirpub.plugin_api import ResourceType
 from fhirpub.plugin_loader import load, load_with_owners
 from fhirpub.plugin_schemas import compiled
@@ -38,6 +39,7 @@ from fhirpub.storage.store import Store
 from fhirpub.web.body_room import BodyRoom
 from fhirpub.web.body_watch import BodyWatch
 from fhirpub.web.front import Front
+from fhirpub.web.metrics_page import bind_page, published
 from fhirpub.web.openapi import openapi
 from fhirpub.web.rate_limit import RateLimit
 from fhirpub.web.readiness import Readiness
@@ -126,9 +128,10 @@ async def opened(
             for name, each in types.items()
         }
         await take_anew_if_needed(store, searched)
-        sender = await stack.enter_async_context(Sender(config.webhooks, clock=clock))
+        metrics = Metrics(serves=True, sends=_sends(config))
+        sender = await stack.enter_async_context(_sender(config, metrics, clock))
         seal = await opened_seal(config, store)
-        sending = _sending(config, store, seal, sender, clock)
+        sending = _sending(config, store, seal, sender, metrics, clock)
         context = Context(
             added=sending.ring if sending else _nobody,
             config=config,
@@ -149,6 +152,7 @@ async def opened(
             context=context,
             clock=clock,
             rate_limit=RateLimit(config.limits.requests_per_client, clock),
+            metrics=metrics,
             bodies=BodyWatch(config.limits.body_seconds),
             body_room=BodyRoom(
                 config.limits.large_bodies_bytes, patience_seconds=config.limits.body_seconds
@@ -160,17 +164,26 @@ async def opened(
             statement=said,
             own_resources=own_resources(context, said[1]),
         )
+        metrics.under_way.set_function(lambda: len(services.under_way))
         yield replace(services, openapi=openapi(services))
 
 
+def _sends(config: Config) -> bool:
+    """Tell whether a process that serves relays and sends as well."""
+    return config.webhooks.enabled and config.webhooks.dispatch_in_server
+
+
+def _sender(config: Config, metrics: Metrics, clock: Clock) -> Sender:
+    return Sender(config.webhooks, clock=clock, blocked=metrics.blocked_addresses.inc)
+
+
 def _sending(
-    config: Config, store: Store, seal: Seal, sender: Sender, clock: Clock
+    config: Config, store: Store, seal: Seal, sender: Sender, metrics: Metrics, clock: Clock
 ) -> Sending | None:
     """Return what relays and sends in this process, if it is to."""
-    settings = config.webhooks
-    if not (settings.enabled and settings.dispatch_in_server):
+    if not _sends(config):
         return None
-    return Sending(store, config=config, seal=seal, clock=clock, sender=sender)
+    return Sending(store, config=config, seal=seal, metrics=metrics, clock=clock, sender=sender)
 
 
 def _administration(
@@ -282,6 +295,9 @@ def serve(config: Config, *, announce: Callable[[str], None]) -> int:
     Raises ConfigurationError, StoreUnavailable.
     """
     configure(level=config.logs.level, form=config.logs.format)
+    problems = metrics_contradictions(config.metrics, config.server)
+    if problems:  # the command line may have named other ports and workers than the file
+        raise ConfigurationError("\n".join(problems))
     if config.server.workers > 1:
         reserved = _reserved(config)
         port = reserved.getsockname()[1]
@@ -289,11 +305,19 @@ def serve(config: Config, *, announce: Callable[[str], None]) -> int:
         with reserved:
             return supervise(
                 config.server.workers,
-                lambda ready: asyncio.run(_serve_one(config, ready, reuse_port=True)),
+                lambda number, ready: asyncio.run(
+                    _serve_one(_of_worker(config, number), ready, reuse_port=True)
+                ),
                 announce=lambda: announce(config.base_url),
             )
     asyncio.run(_serve_one(config, announce))
     return 0
+
+
+def _of_worker(config: Config, number: int) -> Config:
+    """Return the settings of one worker: its metrics have a port of their own."""
+    port = config.metrics.port and config.metrics.port + number
+    return replace(config, metrics=replace(config.metrics, port=port))
 
 
 def dispatch(config: Config, *, announce: Callable[[], None]) -> int:
@@ -310,13 +334,16 @@ def dispatch(config: Config, *, announce: Callable[[], None]) -> int:
 
 async def _dispatch(config: Config, announce: Callable[[], None]) -> None:
     told = told_to_stop()
+    page, metrics = bind_page(config.metrics), Metrics(serves=False, sends=True)
     async with (
         opened_store(config) as store,
-        Sender(config.webhooks, clock=now_ms) as sender,
+        published(metrics, page),
+        _sender(config, metrics, now_ms) as sender,
         Sending(
             store,
             config=config,
             seal=await opened_seal(config, store),
+            metrics=metrics,
             clock=now_ms,
             sender=sender,
         ).running(),
@@ -337,9 +364,14 @@ def told_to_stop() -> asyncio.Event:
 async def _serve_one(
     config: Config, announce: Callable[[str], None], *, reuse_port: bool = False
 ) -> None:
+    page = bind_page(config.metrics)
     config, sockets = bind(config, reuse_port=reuse_port)
     told = told_to_stop()
-    async with opened(config) as services, serving(services, sockets):
+    async with (
+        opened(config) as services,
+        published(services.metrics, page),
+        serving(services, sockets),
+    ):
         gc.collect()
         gc.freeze()  # what was built at start stays: the collector need not look at it again
         announce(config.base_url)

@@ -281,6 +281,20 @@ class LogsConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MetricsConfig:
+    """What is counted and timed, at GET /metrics in the text format of Prometheus."""
+
+    host: str = _setting(
+        "127.0.0.1", "Address to listen on. Nobody is asked for a token: keep it internal."
+    )
+    port: int = _setting(
+        0,
+        "Port to listen on, another than that of [server]; 0: they are not served. Of several "
+        "workers the first listens here, the second on the next port, and so on.",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     """All settings, in groups. Immutable; made by :func:`load`."""
 
@@ -293,6 +307,7 @@ class Config:
     terminology: TerminologyConfig = field(default_factory=TerminologyConfig)
     webhooks: WebhooksConfig = field(default_factory=WebhooksConfig)
     logs: LogsConfig = field(default_factory=LogsConfig)
+    metrics: MetricsConfig = field(default_factory=MetricsConfig)
     by_type: Mapping[str, TypeConfig] = field(default_factory=dict)
     """By the name of an enabled plugin, which is that of its type in lower case."""
 
@@ -354,24 +369,6 @@ def reference() -> str:
     return "\n".join([*_HEAD, *described(_groups(PluginsConfig().enabled))]) + "\n"
 
 
-def without_password(url: str) -> str:
-    """Return a store's URL as it may be shown.
-
-    A password that should have been escaped may hold any character: it ends at the last ``@``.
-    """
-    before, at, after = _SECRET_OPTION.sub(r"\1***", url).rpartition("@")
-    user = _USER.match(before)
-    if not at or (user and user.end() == len(before)):
-        return before + at + after
-    return f"{user[0] if user else ''}:***@{after}"
-
-
-_USER = re.compile("[a-z+]+://[^:]*")
-_SECRET_OPTION = re.compile(
-    "([?&](?:tlsCertificateKeyFilePassword|authMechanismProperties)=)[^&]*", re.IGNORECASE
-)
-
-
 def variable(name: str) -> str:
     """Return a variable that is not a setting, such as a client's secret; empty if unset."""
     return os.environ.get(name, "")
@@ -388,16 +385,25 @@ def _contradictions(values: Mapping[str, Mapping[str, Any]]) -> list[str]:
         found.append("[server] workers must be at least 1")
     if server.port > _LAST_PORT:
         found.append(f"[server] port must be at most {_LAST_PORT}")
-    for each in server.trusted_proxies:
-        try:
-            ipaddress.ip_network(each, strict=False)
-        except ValueError:
-            found.append(f"[server] trusted_proxies: {each} is neither an address nor a network")
+    found += _wrong_networks("[server] trusted_proxies", server.trusted_proxies)
     if server.base_url and not server.base_url.startswith(("http://", "https://")):
         found.append("[server] base_url must start with http:// or https://")
     if not 1 <= fhir.page_size <= fhir.page_size_max:
         found.append("[fhir] page_size must be between 1 and page_size_max")
+    found += metrics_contradictions(MetricsConfig(**values["metrics"]), server)
     return found + _webhook_contradictions(WebhooksConfig(**values["webhooks"]))
+
+
+def metrics_contradictions(metrics: MetricsConfig, server: ServerConfig) -> list[str]:
+    """Return what is wrong with the ports on which metrics are served."""
+    if not metrics.port:
+        return []
+    last = metrics.port + max(0, server.workers - 1)
+    if last > _LAST_PORT:
+        return [f"[metrics] port: the last worker's would be {last}, above {_LAST_PORT}"]
+    if metrics.host == server.host and metrics.port <= server.port <= last:
+        return ["[metrics] port: must not be that of [server]; each worker takes the next one"]
+    return []
 
 
 _ABOVE_NOTHING = (
@@ -418,16 +424,17 @@ def _webhook_contradictions(webhooks: WebhooksConfig) -> list[str]:
         found.append("[webhooks] retry_seconds must not be empty")
     if not all(1 <= each <= _LAST_PORT for each in webhooks.ports):
         found.append(f"[webhooks] ports must be between 1 and {_LAST_PORT}")
-    return found + _wrong_networks(webhooks) + _wrong_limits(webhooks)
+    found += _wrong_networks("[webhooks] allow_networks", webhooks.allow_networks)
+    return found + _wrong_limits(webhooks)
 
 
-def _wrong_networks(webhooks: WebhooksConfig) -> list[str]:
+def _wrong_networks(key: str, networks: Sequence[str]) -> list[str]:
     found = []
-    for each in webhooks.allow_networks:
+    for each in networks:
         try:
             ipaddress.ip_network(each, strict=False)
         except ValueError:
-            found.append(f"[webhooks] allow_networks: {each} is neither an address nor a network")
+            found.append(f"{key}: {each} is neither an address nor a network")
     return found
 
 

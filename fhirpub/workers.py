@@ -24,27 +24,28 @@ _STOPS = (signal.SIGTERM, signal.SIGINT)
 
 _log = logger()
 
-Work = Callable[[Callable[[str], None]], None]
+Work = Callable[[int, Callable[[str], None]], None]
 
 
 def supervise(count: int, work: Work, *, announce: Callable[[], None]) -> int:
     """Run ``work`` in ``count`` processes until SIGTERM or SIGINT; return the exit status.
 
-    ``work`` gets a function to call when it is ready. ``announce`` is called when all are.
+    ``work`` gets its number, from 0, which one that replaces it takes over, and a function to call
+    when it is ready. ``announce`` is called when all are.
     Workers stop by themselves when the supervisor is gone, even if it was killed.
     """
     workers = _Workers(work)
-    for number in _STOPS:
-        signal.signal(number, workers.stop)
-    for _ in range(count):
-        workers.start()
+    for each in _STOPS:
+        signal.signal(each, workers.stop)
+    for number in range(count):
+        workers.start(number)
     started = workers.all_started(count)
     if started and not workers.stopping:
         announce()
     deaths: deque[float] = deque(maxlen=_MOST_DEATHS)
-    while workers.pids:
+    while workers.numbers:
         pid, status = os.wait()
-        workers.pids.discard(pid)
+        number = workers.numbers.pop(pid)
         if workers.stopping or not started:
             continue
         deaths.append(time.monotonic())
@@ -53,7 +54,7 @@ def supervise(count: int, work: Work, *, announce: Callable[[], None]) -> int:
             workers.stop()
             started = False
             continue
-        workers.start()
+        workers.start(number)
     return 0 if started else 1
 
 
@@ -61,27 +62,28 @@ class _Workers:
     """The processes, and the pipes through which they and the supervisor know of each other."""
 
     def __init__(self, work: Work) -> None:
-        self.pids: set[int] = set()
+        self.numbers: dict[int, int] = {}
+        """The number of each, by its process id."""
         self.stopping = False
         self._work = work
         self._reading, self._writing = os.pipe()
         self._lifeline = os.pipe()
 
-    def start(self) -> None:
-        """Start one more, unless they are told to stop."""
+    def start(self, number: int) -> None:
+        """Start the one of this number, unless they are told to stop."""
         # Python forgets a signal that meets a child before its fork is done: let it wait.
         signal.pthread_sigmask(signal.SIG_BLOCK, _STOPS)
         if not self.stopping:
             pid = os.fork()
             if not pid:
-                self._run()
-            self.pids.add(pid)
+                self._run(number)
+            self.numbers[pid] = number
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPS)
 
     def stop(self, _number: int = 0, _frame: FrameType | None = None) -> None:
         """Stop them all; also the handler of signals."""
         self.stopping = True
-        for pid in self.pids:
+        for pid in self.numbers:
             _terminate(pid)
 
     def all_started(self, count: int) -> bool:
@@ -96,15 +98,15 @@ class _Workers:
                 said += len(os.read(self._reading, count))
             except BlockingIOError:
                 pid, _status = os.waitpid(-1, os.WNOHANG)
-                self.pids.discard(pid)
+                self.numbers.pop(pid, None)
                 if pid and not self.stopping:
-                    for other in self.pids:
+                    for other in self.numbers:
                         _terminate(other)
                     return False
                 signal.sigtimedwait([], 0.02)
         return True
 
-    def _run(self) -> None:
+    def _run(self, number: int) -> None:
         """Work in a forked child, and end it."""
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -113,7 +115,7 @@ class _Workers:
         threading.Thread(target=self._end_with_supervisor, daemon=True).start()
         status = 1
         try:
-            self._work(lambda _address: self._say_ready())
+            self._work(number, lambda _address: self._say_ready())
             status = 0
         except FhirpubError as problem:
             print(f"fhirpub: {problem}", file=sys.stderr)  # noqa: T201

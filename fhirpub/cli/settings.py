@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 
 import click
 
 from fhirpub.cli.options import with_config, with_json
 from fhirpub.cli.printing import print_json, print_table
-from fhirpub.config import Config, reference, without_password
+from fhirpub.config import Config, reference
 from fhirpub.plugin_loader import available, load
 
 
@@ -57,3 +58,21 @@ def plugins(config: Config, *, as_json: bool) -> None:
         off = [each.name for each in sources if each.name not in enabled]
         if off:
             click.echo(f"Off: {', '.join(off)}. Turn on with `enabled` of [plugins].")
+
+
+def without_password(url: str) -> str:
+    """Return a store's URL as it may be shown.
+
+    A password that should have been escaped may hold any character: it ends at the last ``@``.
+    """
+    before, at, after = _SECRET_OPTION.sub(r"\1***", url).rpartition("@")
+    user = _USER.match(before)
+    if not at or (user and user.end() == len(before)):
+        return before + at + after
+    return f"{user[0] if user else ''}:***@{after}"
+
+
+_USER = re.compile("[a-z+]+://[^:]*")
+_SECRET_OPTION = re.compile(
+    "([?&](?:tlsCertificateKeyFilePassword|authMechanismProperties)=)[^&]*", re.IGNORECASE
+)

@@ -26,7 +26,7 @@ Filter = dict[str, Any]
 
 OPEN: Filter = {"$in": ["pending", "retrying"]}
 WAITING_FIELDS = dict.fromkeys(
-    ("endpoint", "sequence", "event_id", "resource", "due", "number", "leased"), True
+    ("endpoint", "sequence", "event_id", "resource", "created", "due", "number", "leased"), True
 ) | {"_id": False}
 _NOT_THE_TENANTS = ("condition", "reopened")
 

@@ -139,7 +139,7 @@ _DELIVERY = (
     "event_type, created, ended, attempts, body"
 )
 _COLUMNS = _DELIVERY.split(", ")
-_WAITING = "endpoint, sequence, event_id, resource, due, number, leased"
+_WAITING = "endpoint, sequence, event_id, resource, created, due, number, leased"
 _OPEN = "state IN ('pending', 'retrying')"
 
 # SQLite takes the shortest way to a maximum only where nothing else is asked for.

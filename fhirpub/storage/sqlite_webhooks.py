@@ -282,9 +282,10 @@ def _waiting(row: Row) -> Waiting:
         sequence=row[1],
         event_id=row[2],
         resource=row[3],
-        due=row[4],
-        number=row[5],
-        leased=row[6],
+        created=row[4],
+        due=row[5],
+        number=row[6],
+        leased=row[7],
     )
 
 

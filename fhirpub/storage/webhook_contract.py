@@ -148,12 +148,13 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
-    """As much of an open delivery as it takes to decide when its turn is."""
+    """As much of an open delivery as it takes to decide when its turn is, and to tell its age."""
 
     endpoint: str
     sequence: int
     event_id: str
     resource: str
+    created: int
     due: int
     number: int
     leased: int

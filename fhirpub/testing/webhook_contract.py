@@ -383,6 +383,7 @@ class _SendingContract:
 
         assert (shown.endpoint, shown.event_id) == delivery.key
         assert (shown.resource, shown.due) == ("DiagnosticReport/x", NOW + 5)
+        assert shown.created == delivery.created
         assert (shown.number, shown.leased) == (1, UNTIL)
 
     async def test_those_who_wait_are_shown_behind_a_place_and_up_to_a_limit(

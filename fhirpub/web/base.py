@@ -33,6 +33,7 @@ from fhirpub.fhir.xml_writer import write_xml
 from fhirpub.interactions.patch_forms import FORMS
 from fhirpub.interactions.records import Listing, documents_of
 from fhirpub.logs import logger, where
+from fhirpub.metrics import NO_ROUTE
 from fhirpub.storage.contract import KeptBlob, Version
 from fhirpub.web import media
 from fhirpub.web.byte_range import RangeNotSatisfiable
@@ -74,6 +75,8 @@ class BaseHandler:
     belongs_to_others: ClassVar[bool] = False
     """What is read came with a resource: the right to read that one is enough."""
     caller: Caller
+    route = NO_ROUTE
+    """The path of its row in the table of URLs."""
     answer_type = media.FHIR_JSON
     status = 200
 
@@ -206,6 +209,10 @@ class BaseHandler:
         self._answered = True
         self.services.bodies.end(self.request)
         self.services.body_room.leave(self.request)
+        request = self.request
+        self.services.metrics.answered(
+            request.method, self.route, self.status, request.milliseconds() / 1000
+        )
         if self.status not in (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED):
             self.headers["Content-Length"] = str(length)
         return ResponseStartLine("HTTP/1.1", self.status, _REASONS[self.status])
@@ -414,6 +421,7 @@ class BaseHandler:
         if isinstance(problem, NotAuthenticated):
             _log.info("not authenticated", reason=problem.reason, request_id=self.request_id)
         elif isinstance(problem, StoreUnavailable):
+            self.services.metrics.store_unavailable.inc()
             _log.warning("store unavailable", reason=problem.reason, request_id=self.request_id)
         elif isinstance(problem, SecretsUnavailable):
             _log.error("secrets unavailable", reason=problem.reason, request_id=self.request_id)

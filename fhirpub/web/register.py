@@ -38,6 +38,7 @@ class RegisterHandler(BodyHandler):
             ),
         )
         registration = await register(candidate, tenant=tenant, context=context)
+        self.services.metrics.registered(self.type_name, created=registration.created)
         self.locate(registration.first)
         self.describe(registration.first, registration=True)
         await self.answer_registration(registration)

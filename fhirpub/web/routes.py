@@ -175,6 +175,7 @@ class MalformedHandler(NotFoundHandler):
 
 @dataclass(slots=True)
 class _Path:
+    template: str
     pattern: re.Pattern[str]
     methods: dict[str, Route] = field(default_factory=dict)
 
@@ -196,7 +197,7 @@ class Router:
             if not hasattr(route.handler, "requires_token"):
                 raise ConfigurationError(f"{route.path} does not state whether it needs a token")
             pattern = re.escape(route.path).replace(re.escape("{}"), "([^/]+)")
-            path = paths.setdefault(route.path, _Path(re.compile(pattern)))
+            path = paths.setdefault(route.path, _Path(route.path, re.compile(pattern)))
             path.methods[route.method] = route
         # A path without a blank to fill is looked up first: /$register is no id.
         self._plain = {name: path for name, path in paths.items() if "{}" not in name}
@@ -222,11 +223,14 @@ class Router:
     def _of(self, path: _Path, request: Request, blanks: tuple[str, ...]) -> BaseHandler:
         method = "GET" if request.method == "HEAD" else request.method
         route = path.methods.get(method)
+        handler: BaseHandler
         if route is not None:
-            return route.handler(request, self._services, route.type_name, blanks)
-        refusing = path.refusing(request, self._services)
-        refusing.allow = _allow(path.methods)
-        return refusing
+            handler = route.handler(request, self._services, route.type_name, blanks)
+        else:
+            handler = refusing = path.refusing(request, self._services)
+            refusing.allow = _allow(path.methods)
+        handler.route = path.template
+        return handler
 
 
 def _allow(methods: Mapping[str, Route]) -> str:

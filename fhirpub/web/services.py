@@ -12,6 +12,7 @@ from fhirpub.auth.tokens import Tokens
 from fhirpub.clock import Clock
 from fhirpub.config import Config
 from fhirpub.interactions.context import Context
+from fhirpub.metrics import Metrics
 from fhirpub.plugin_api import ResourceType
 from fhirpub.storage.store import Store
 from fhirpub.web.body_room import BodyRoom
@@ -34,6 +35,7 @@ class Services:
     context: Context
     clock: Clock
     rate_limit: RateLimit
+    metrics: Metrics
     bodies: BodyWatch
     body_room: BodyRoom
     readiness: Readiness

@@ -168,6 +168,7 @@ class ReplayHandler(WebhooksBodyHandler):
         endpoint = await self.endpoint(endpoint_id)
         fields = self.fields()
         replayed = await self.log.replay(endpoint, _wanted(fields))
+        self.services.metrics.replays.inc(replayed.reopened)
         following = replayed.following
         self.tell(
             {

@@ -9,6 +9,7 @@ from random import Random
 
 from fhirpub.clock import Clock
 from fhirpub.logs import logger, where
+from fhirpub.metrics import Metrics
 from fhirpub.storage.batching import GroupCommit
 from fhirpub.storage.store import Store
 from fhirpub.storage.webhook_contract import (
@@ -20,7 +21,7 @@ from fhirpub.storage.webhook_contract import (
 from fhirpub.webhooks.appending import Appender
 from fhirpub.webhooks.condition import Condition
 from fhirpub.webhooks.delivery import Sender
-from fhirpub.webhooks.envelope import WebhookEvent
+from fhirpub.webhooks.envelope import WebhookEvent, time_of
 from fhirpub.webhooks.line import Line
 from fhirpub.webhooks.outcome import Outcome
 from fhirpub.webhooks.retry import Next, Patience, Schedule, State, after
@@ -50,7 +51,7 @@ class Rules:
 class Attempts:
     """Makes attempts. ``told`` is handed the deliveries of the service's own events."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what it works with, all of it by name
         self,
         store: Store,
         sender: Sender,
@@ -58,6 +59,7 @@ class Attempts:
         rules: Rules,
         appender: Appender,
         service_events: ServiceEvents,
+        metrics: Metrics,
         clock: Clock,
     ) -> None:
         self._store = store
@@ -65,6 +67,7 @@ class Attempts:
         self._rules = rules
         self._appender = appender
         self._service_events = service_events
+        self._metrics = metrics
         self._clock = clock
         self._random = Random()  # noqa: S311 - spreads attempts, keeps no secret
         self._finishing: GroupCommit[Ended, None] = GroupCommit(
@@ -84,6 +87,7 @@ class Attempts:
             line.queue.back(delivery.event_id, due=delivery.leased, number=delivery.number)
             return
         outcome = await self._sent(line, delivery)
+        self._metrics.attempts.labels(outcome.word).inc()
         now = self._clock()
         then = after(
             outcome,
@@ -93,6 +97,7 @@ class Attempts:
             chance=self._random.random(),
         )
         if outcome.reason != "E_INTERNAL":
+            self._metrics.attempt_seconds.observe(outcome.duration / 1000)
             line.condition = line.condition.after(outcome, then, now, self._rules.patience)
         await self._have_consequences(line, delivery, outcome, then)
         state = _STATES[then.state]
@@ -112,6 +117,15 @@ class Attempts:
             line.queue.back(delivery.event_id, due=due, number=delivery.number)
         else:
             line.queue.ended(delivery.event_id)
+            self._count_ended(delivery, outcome, now)
+
+    def _count_ended(self, delivery: Delivery, outcome: Outcome, now: int) -> None:
+        state = "delivered" if outcome.delivered else "dead"
+        self._metrics.deliveries.labels(state, outcome.word).inc()
+        replayed = len(delivery.attempts) > delivery.number
+        if outcome.delivered and not replayed:
+            seconds = max(0, now - time_of(delivery.body)) / 1000
+            self._metrics.delivery_seconds.observe(seconds)
 
     async def drain(self) -> None:
         """Return when what was handed to the store is there."""
@@ -176,6 +190,7 @@ class Attempts:
             await insist("disable", partial(self._store.put_condition, name, fresh))
             disabled = replace(current, state="disabled", why=why, revision=current.revision + 1)
             if await insist("disable", partial(self._store.put_endpoint, tenant, disabled)):
+                self._metrics.endpoints_disabled.inc()
                 _log.warning("endpoint disabled", endpoint=name, why=why)
                 return
 

@@ -81,7 +81,8 @@ class Sender:
 
     Connections are kept for the next message of the same endpoint, for a second (D-195). No two
     endpoints share one, so that nothing is shared between tenants. ``tls`` is for receivers whose
-    authority the machine does not know, ``look_up`` for names that it does not know.
+    authority the machine does not know, ``look_up`` for names that it does not know. ``blocked``
+    is called when a host led to no address but those that are refused.
     """
 
     def __init__(
@@ -91,6 +92,7 @@ class Sender:
         clock: Clock,
         tls: ssl.SSLContext | None = None,
         look_up: LookUp = socket.getaddrinfo,
+        blocked: Callable[[], None] = lambda: None,
     ) -> None:
         self._rules = TargetRules(allow_networks=settings.allow_networks, ports=settings.ports)
         self._seconds = settings.timeout_seconds
@@ -99,6 +101,7 @@ class Sender:
         self._clock = clock
         self._tls = tls or ssl.create_default_context()
         self._resolver = _Resolver(look_up)
+        self._blocked = blocked
         self._lines: dict[tuple[str, str], _Line] = {}
 
     async def close(self) -> None:
@@ -126,6 +129,8 @@ class Sender:
         except (OSError, TimeoutError):
             found = []
         if not any(self._rules.permits(each["host"], target) for each in found):
+            if found:
+                self._blocked()
             raise InvalidContent.because(
                 "has a host that leads to no address to which webhooks are sent",
                 expression="url",
@@ -152,6 +157,8 @@ class Sender:
                 await self._send(message, headers, exchange)
         except (InvalidContent, ClientError, OSError) as problem:
             reason = None if exchange.status else exchange.reason_of(problem)
+        if reason == "E_BLOCKED_ADDRESS":
+            self._blocked()
         return Outcome(
             reason=reason,
             status=exchange.status,

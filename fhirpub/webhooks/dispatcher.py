@@ -22,6 +22,7 @@ from fhirpub.webhooks.attempts import Attempts
 from fhirpub.webhooks.leases import Shares
 from fhirpub.webhooks.line import Line
 from fhirpub.webhooks.queue import WINDOW
+from fhirpub.webhooks.retry import BreakerState
 from fhirpub.webhooks.rounds import Rounds
 
 _PAGE = 1_000
@@ -109,6 +110,21 @@ class Dispatcher:
         else:
             line.behind = True
             self._loading.ring()
+
+    # What is known of the endpoints that are this process's.
+
+    def depth(self) -> int:
+        """Return how many deliveries wait or are under way."""
+        return sum(len(each.queue) for each in self._lines.values())
+
+    def oldest(self) -> int | None:
+        """Return when the oldest of them was made, if there is any."""
+        firsts = (each.queue.oldest for each in self._lines.values())
+        return min((each for each in firsts if each is not None), default=None)
+
+    def breakers(self, state: BreakerState) -> int:
+        """Return how many have a breaker in this state."""
+        return sum(each.condition.breaker.state == state for each in self._lines.values())
 
     # Endpoints and leases.
 
@@ -324,6 +340,7 @@ def _waiting(delivery: Delivery) -> Waiting:
         sequence=delivery.sequence,
         event_id=delivery.event_id,
         resource=delivery.resource,
+        created=delivery.created,
         due=delivery.due,
         number=delivery.number,
         leased=delivery.leased,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fhirpub.fhir.strict_json import dumps, loads
-from fhirpub.fhir.times import instant
+from fhirpub.fhir.times import instant, moment_of
 from fhirpub.storage.webhook_contract import Payload, Untold
 
 API_VERSION = "1"
@@ -56,6 +56,12 @@ class WebhookEvent:
                 "data": {**self.ids, **details} | address,
             }
         )
+
+
+def time_of(body: bytes) -> int:
+    """Return the time of the event that a body of ours tells of, in milliseconds UTC."""
+    moment = moment_of(loads(body, trusted=True)["timestamp"])
+    return moment or 0
 
 
 def events_of(version: Untold, *, fhir_url: str) -> tuple[WebhookEvent, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import typing
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,6 +20,9 @@ Reason = Literal[
 
 ``E_INTERNAL``: we could not send it; the receiver was not asked.
 """
+
+FAILURES = (*typing.get_args(Reason), "3xx", "4xx", "5xx")
+"""The usual values of :attr:`Outcome.word` when an attempt has failed."""
 
 Wish = Literal["disable", "abort-message"]
 """What a receiver asks for in the header ``webhook-delivery``."""
@@ -42,6 +46,11 @@ class Outcome:
     duration: int = 0
     dialled: tuple[str, ...] = ()
     answer: bytes = b""
+
+    @property
+    def word(self) -> str:
+        """It in a word of a small set: the reason, or the class of the status, such as ``5xx``."""
+        return self.reason or f"{self.status // 100}xx"
 
     @property
     def delivered(self) -> bool:

@@ -30,13 +30,19 @@ class Queue:
         self.last = 0
         """Up to here in the endpoint's sequence everything open is known."""
         self._lanes: dict[str, list[Waiting]] = {}
-        self._size = 0
+        self._created: dict[str, int] = {}
+        """When each was made, in the order of the sequence."""
         # Every head that is not taken is in one of these, once.
         self._later: list[tuple[int, int, str]] = []
         self._ready: list[tuple[int, str]] = []
 
     def __len__(self) -> int:
-        return self._size
+        return len(self._created)
+
+    @property
+    def oldest(self) -> int | None:
+        """When the first in the sequence was made, if there is any."""
+        return next(iter(self._created.values()), None)
 
     @property
     def taken(self) -> int:
@@ -95,7 +101,7 @@ class Queue:
             return
         waiting = self._lanes[lane]
         del waiting[place]
-        self._size -= 1
+        del self._created[event_id]
         if not waiting:
             del self._lanes[lane]
         elif place == 0 and waiting[0].event_id not in self._taken:
@@ -123,7 +129,7 @@ class Queue:
         lane = self._lane_of(new)
         waiting = self._lanes.setdefault(lane, [])
         waiting.append(new)
-        self._size += 1
+        self._created[new.event_id] = new.created
         if new.event_id in self._taken:
             self._taken[new.event_id] = lane
         elif len(waiting) == 1:

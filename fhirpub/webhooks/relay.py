@@ -58,6 +58,8 @@ class Relay:
         self._unmarked: set[_Key] = set()
         self.heard = True
         """Whether there was any endpoint when this looked last."""
+        self.oldest: int | None = None
+        """When the oldest version of the last round was committed, if it found any."""
 
     @property
     def leading(self) -> bool:
@@ -70,6 +72,7 @@ class Relay:
         Raises StoreUnavailable; then it is to be called again.
         """
         if not await self._leads():
+            self.oldest = None
             return None
         known = self._faulty | self._unmarked
         most = _AT_ONCE if self.heard else _AT_ONCE_UNHEARD
@@ -79,6 +82,7 @@ class Relay:
             for tenant, version in unrelayed
             if (key := (version.id, version.version)) not in known
         }
+        self.oldest = min((version.updated for _, version in new.values()), default=None)
         work: list[Awaitable[None]] = []
         if new:
             # Read after the versions: whoever registered before them must be told of them.

@@ -5,6 +5,7 @@ Times are milliseconds UTC, waits are in seconds (D-177 to D-180).
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -107,6 +108,7 @@ class Patience:
 USUAL = Patience()
 
 BreakerState = Literal["closed", "open", "half-open"]
+BREAKER_STATES: tuple[BreakerState, ...] = typing.get_args(BreakerState)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from fhirpub.clock import Clock
 from fhirpub.config import Config, WebhooksConfig
 from fhirpub.errors import StoreUnavailable
 from fhirpub.logs import logger
+from fhirpub.metrics import Metrics
 from fhirpub.storage.store import Store
 from fhirpub.webhooks.appending import Appender
 from fhirpub.webhooks.attempts import Attempts, Rules
@@ -20,8 +21,9 @@ from fhirpub.webhooks.delivery import Sender
 from fhirpub.webhooks.dispatcher import Dispatcher
 from fhirpub.webhooks.leases import Leases, Shares
 from fhirpub.webhooks.line import Line
+from fhirpub.webhooks.outcome import FAILURES
 from fhirpub.webhooks.relay import Relay
-from fhirpub.webhooks.retry import Patience, Schedule
+from fhirpub.webhooks.retry import BREAKER_STATES, Patience, Schedule
 from fhirpub.webhooks.rounds import Rounds
 from fhirpub.webhooks.sealing import Seal
 from fhirpub.webhooks.service_events import ServiceEvents
@@ -40,7 +42,14 @@ class Sending:
     """Relays and sends as long as :meth:`running`; any number of processes may do so."""
 
     def __init__(
-        self, store: Store, *, config: Config, seal: Seal, clock: Clock, sender: Sender
+        self,
+        store: Store,
+        *,
+        config: Config,
+        seal: Seal,
+        metrics: Metrics,
+        clock: Clock,
+        sender: Sender,
     ) -> None:
         settings = config.webhooks
         self._store = store
@@ -58,6 +67,7 @@ class Sending:
             rules=rules,
             appender=appender,
             service_events=ServiceEvents(config.base_url),
+            metrics=metrics,
             clock=clock,
         )
         self._dispatcher = Dispatcher(
@@ -79,6 +89,7 @@ class Sending:
         self._relaying = Rounds("relay", self._relay_some)
         self._sweeping = Rounds("sweep", self._sweep)
         self._busy_until = 0.0
+        self._show(metrics)
 
     def ring(self) -> None:
         """Say that a version was committed: its events are relayed at once.
@@ -102,6 +113,22 @@ class Sending:
             with suppress(StoreUnavailable):
                 await self._relay.finish()
                 await self._leases.release_all()
+
+    def _show(self, metrics: Metrics) -> None:
+        """Have the gauges read what is in memory, when they are asked for."""
+        dispatcher, relay = self._dispatcher, self._relay
+        metrics.queue_depth.set_function(dispatcher.depth)
+        metrics.oldest_pending.set_function(lambda: self._age(dispatcher.oldest()))
+        metrics.relay_lag.set_function(lambda: self._age(relay.oldest))
+        metrics.relay_leading.set_function(lambda: relay.leading)
+        for reason in FAILURES:
+            metrics.deliveries.labels("dead", reason)  # 0: else an alarm misses the first of them
+        for state in BREAKER_STATES:
+            metrics.breakers.labels(state).set_function(partial(dispatcher.breakers, state))
+
+    def _age(self, moment: int | None) -> float:
+        """Return how many seconds ago a moment was, 0 for none."""
+        return 0.0 if moment is None else max(0, self._clock() - moment) / 1000
 
     async def _relay_some(self) -> float:
         now = asyncio.get_running_loop().time()

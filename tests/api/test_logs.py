@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
+from urllib.request import urlopen
 
 import pytest
 
@@ -18,6 +19,7 @@ from fhirpub.testing.process import ServiceProcess
 from fhirpub.testing.service import Answer, Integrator
 from tests import raw
 from tests.bodies import document, organization, parameters, patient, report
+from tests.ports import free_port
 
 BASE = "/fhir/r4/DiagnosticReport"
 REGISTER = f"{BASE}/$register"
@@ -90,6 +92,8 @@ class Written:
 
     answers: list[tuple[str, Answer]] = field(default_factory=list)
     secrets: list[str] = field(default_factory=list)
+    ids: list[str] = field(default_factory=list)
+    metrics: str = ""
     output: str = ""
 
     @property
@@ -109,6 +113,7 @@ def written_by(service: ServiceProcess) -> str:
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Written:
     settings: dict[str, Mapping[str, Any]] = {
+        "metrics": {"port": free_port()},
         "logs": {"level": "debug", "format": "json"},
         "limits": {"request_bytes": 100_000, "attachment_bytes": 10_000},
         "fhir": {"hash_check": "strict"},
@@ -122,8 +127,16 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Written:
             for each in (SECRET, lab.client_secret)
         ]
         told.answers = list(_conversation(service, lab))
+        told.metrics = _metrics_of(service)
+        told.ids = [lab.tenant.id, lab.client_id, _only_path(lab).rpartition("/")[2]]
         told.output = written_by(service)
     return told
+
+
+def _metrics_of(service: ServiceProcess) -> str:
+    with urlopen(f"http://127.0.0.1:{service.config.metrics.port}/metrics") as page:
+        text: str = page.read().decode()
+    return text
 
 
 def _conversation(service: ServiceProcess, lab: Integrator) -> Iterator[tuple[str, Answer]]:
@@ -287,6 +300,12 @@ def test_no_line_of_the_log_holds_a_secret_or_a_token(written: Written) -> None:
         assert secret not in written.output
         assert secret[:20] not in written.output or secret.startswith("eyJ")
     assert "eyJ" not in written.output
+
+
+def test_no_metric_holds_anything_of_a_patient_a_client_or_a_tenant(written: Written) -> None:
+    assert 'fhirpub_registrations_total{outcome="created"' in written.metrics
+    for each in (CANARY, BIRTH, quote(CANARY), *written.ids, *written.secrets):
+        assert each.casefold() not in written.metrics.casefold()
 
 
 def test_no_refusal_holds_a_value_of_the_request(written: Written) -> None:

@@ -7,7 +7,6 @@ import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import sysconfig
@@ -21,6 +20,7 @@ import pytest
 from fhirpub.config import variable
 from fhirpub.testing.process import ServiceProcess
 from fhirpub.testing.service import Integrator
+from tests.ports import free_port
 
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^```(sh|python|diff)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -113,13 +113,6 @@ class Author:
 
 
 PRINT_PURELIB = 'print(s.get_path("purelib"), end="")'
-
-
-def free_port() -> int:
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        port: int = listening.getsockname()[1]
-        return port
 
 
 @pytest.fixture(scope="module")

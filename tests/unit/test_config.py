@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fhirpub.config import Config, TypeConfig, load, reference, variable, without_password
+from fhirpub.config import Config, TypeConfig, load, reference, variable
 from fhirpub.errors import ConfigurationError
 
 
@@ -98,6 +98,16 @@ def test_an_enabled_plugin_has_a_group_of_its_own(tmp_path: Path) -> None:
         ("[server]\nport = 65536", "[server] port must be at most 65535"),
         ("[server]\nhost = 1", "host in [server]: must be a string"),
         ("[server]\nworkers = 0", "[server] workers must be at least 1"),
+        ("[metrics]\nport = 65536", "[metrics] port: the last worker's would be 65536, above"),
+        (
+            "[server]\nworkers = 3\n[metrics]\nport = 65534",
+            "[metrics] port: the last worker's would be 65536, above 65535",
+        ),
+        ("[metrics]\nport = 8080", "[metrics] port: must not be that of [server]"),
+        (
+            "[server]\nworkers = 3\n[metrics]\nport = 8078",
+            "[metrics] port: must not be that of [server]",
+        ),
         ("[server]\ndrain_seconds = 'x'", "drain_seconds in [server]: must be a number"),
         ("[server]\ndrain_seconds = nan", "drain_seconds in [server]: must be a finite number"),
         ("[server]\ndrain_seconds = inf", "drain_seconds in [server]: must be a finite number"),
@@ -223,27 +233,3 @@ def test_every_group_and_key_has_a_meaning() -> None:
     for group in (*groups.values(), TypeConfig):
         assert group.__doc__
         assert all(member.metadata["meaning"] for member in dataclasses.fields(group))
-
-
-@pytest.mark.parametrize(
-    ("url", "shown"),
-    [
-        ("sqlite:////var/lib/me@here/x.db", "sqlite:////var/lib/me@here/x.db"),
-        ("mongodb://a:1,b:2/x?replicaSet=rs0", "mongodb://a:1,b:2/x?replicaSet=rs0"),
-        ("mongodb://user@a/x", "mongodb://user@a/x"),
-        ("mongodb://user:word@a:1,b/x?w=1", "mongodb://user:***@a:1,b/x?w=1"),
-        ("mongodb+srv://user:word@a/x", "mongodb+srv://user:***@a/x"),
-        ("mongodb://user:wo@rd:wo/rd?wo@a/x", "mongodb://user:***@a/x"),
-        ("mongodb:user:word@a/x", ":***@a/x"),
-        (
-            "mongodb://a/x?tlscertificatekeyfilepassword=word&w=1",
-            "mongodb://a/x?tlscertificatekeyfilepassword=***&w=1",
-        ),
-        (
-            "mongodb://a/x?authMechanismProperties=AWS_SESSION_TOKEN:word",
-            "mongodb://a/x?authMechanismProperties=***",
-        ),
-    ],
-)
-def test_the_url_of_a_store_is_shown_without_its_password(url: str, shown: str) -> None:
-    assert without_password(url) == shown

@@ -13,6 +13,7 @@ from fhirpub.app import opened_store
 from fhirpub.clock import Clock
 from fhirpub.config import Config, ServerConfig, StorageConfig, WebhooksConfig
 from fhirpub.fhir.strict_json import dumps
+from fhirpub.metrics import Metrics
 from fhirpub.plugin_loader import load
 from fhirpub.storage.contract import Version
 from fhirpub.storage.store import Store
@@ -45,6 +46,7 @@ class Office:
     clock: Clock
     administration: Administration
     sending: Sending
+    metrics: Metrics
     versions: dict[str, int] = field(default_factory=dict)
 
     async def endpoint(self, url: str, *, tenant: str = TENANT, **fields: Any) -> Disclosed:
@@ -117,7 +119,12 @@ class Office:
         async with (
             Sender(config.webhooks, clock=self.clock) as sender,
             Sending(
-                store or self.store, config=config, seal=SEAL, clock=self.clock, sender=sender
+                store or self.store,
+                config=config,
+                seal=SEAL,
+                metrics=Metrics(serves=False, sends=True),
+                clock=self.clock,
+                sender=sender,
             ).running(),
         ):
             yield
@@ -145,7 +152,10 @@ async def opened_office(
     async with AsyncExitStack() as stack:
         store = await stack.enter_async_context(opened_store(config))
         sender = await stack.enter_async_context(Sender(settings, clock=clock))
-        sending = Sending(store, config=config, seal=SEAL, clock=clock, sender=sender)
+        metrics = Metrics(serves=False, sends=True)
+        sending = Sending(
+            store, config=config, seal=SEAL, metrics=metrics, clock=clock, sender=sender
+        )
         administration = Administration(
             store=store,
             sender=sender,
@@ -156,4 +166,4 @@ async def opened_office(
         )
         if sends:
             await stack.enter_async_context(sending.running())
-        yield Office(store, config, clock, administration, sending)
+        yield Office(store, config, clock, administration, sending, metrics)

@@ -455,3 +455,22 @@ async def test_what_was_delivered_long_ago_is_swept_and_the_sequence_goes_on(
         await office.until_states(endpoint, delivered=2)
 
         assert [each.sequence for each in await office.deliveries(endpoint)] == [5, 6]
+
+
+async def test_how_far_the_relay_is_behind_is_told_until_it_has_caught_up(
+    store_url: str, clock: HandClock
+) -> None:
+    def lag() -> bytes:
+        text, _ = office.metrics.text("")
+        return text.partition(b"\nfhirpub_webhook_relay_lag_seconds ")[2].partition(b"\n")[0]
+
+    async with opened_office(store_url, clock=clock, sends=False) as office:
+        await office.commit()
+        clock.forward(seconds=5)
+
+        before = lag()
+        await office.sending._relay_some()
+        behind = lag()
+        await office.sending._relay_some()
+
+        assert (before, behind, lag()) == (b"0.0", b"5.0", b"0.0")

@@ -36,6 +36,11 @@ def test_people_get_one_line_for_each_finding(run: Any) -> None:
     ("settings", "subject", "text"),
     [
         ("[sever]", "configuration", "did you mean server?"),
+        (
+            "[metrics]\nport = 8080",
+            "configuration",
+            "[metrics] port: must not be that of [server]",
+        ),
         ("[plugins]\nenabled = ['nothing-such']", "plugins", "there is no plugin nothing-such"),
         ("[storage]\nurl = 'sqlite:////proc/none/f.db'", "store", ""),
         ("[storage]\nurl = 'oracle://x'", "store", "must be sqlite:///"),

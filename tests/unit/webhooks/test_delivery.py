@@ -493,6 +493,25 @@ async def test_a_name_that_leads_elsewhere_after_registration_is_refused(
     assert outcome.reason == "E_BLOCKED_ADDRESS"
 
 
+async def test_it_is_told_when_a_name_leads_to_refused_addresses_only(
+    clock: HandClock, names: Names
+) -> None:
+    settings, told = replace(SETTINGS, allow_networks=[]), list[str]()
+    names.answers = [["127.0.0.1"]]
+
+    async with Sender(
+        settings, clock=clock, look_up=names, blocked=lambda: told.append("blocked")
+    ) as sender:
+        with pytest.raises(InvalidContent):
+            await sender.target("https://hooks.test/")
+        await sender.attempt(replace(MESSAGE, url="https://hooks.test/"))
+        names.answers = [[]]
+        with pytest.raises(InvalidContent):
+            await sender.target("https://hooks.test/")
+
+    assert told == ["blocked", "blocked"]
+
+
 async def test_refused_addresses_are_skipped(names: Names, receiver: Receiver) -> None:
     names.answers = [["10.0.0.1", "127.0.0.1"]]
     delivery = replace(MESSAGE, url=f"http://hooks.test:{receiver.port}/")

@@ -22,6 +22,7 @@ def waiting(sequence: int, resource: str = "", *, due: int = 0, leased: int = 0)
         sequence=sequence,
         event_id=f"evt_{sequence}",
         resource=resource,
+        created=NOW + sequence,
         due=due,
         number=0,
         leased=leased,
@@ -217,3 +218,19 @@ def test_ten_thousand_reports_that_wait_take_less_than_five_megabytes_of_order()
     taken_bytes, _peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert taken_bytes < 500 * WINDOW
+
+
+@pytest.mark.parametrize("ordering", ORDERINGS)
+def test_the_oldest_is_the_first_in_the_sequence_that_has_not_ended(ordering: Ordering) -> None:
+    queue = queue_of(ordering, *(waiting(number, "r") for number in (1, 2, 3)))
+
+    (first, *_) = queue.take(NOW, 1)
+    queue.back(first.event_id, due=NOW, number=1)
+    tried_again = queue.oldest
+    (first, *_) = queue.take(NOW, 1)
+    queue.ended(first.event_id)
+    ended = queue.oldest
+    queue.watch()
+    queue.renew([], ordering=ordering, last=3)
+
+    assert (tried_again, ended, queue.oldest) == (NOW + 1, NOW + 2, None)

@@ -1,0 +1,75 @@
+"""What the guide for operators says of metrics is what there is."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import yaml
+from prometheus_client import Metric
+
+from fhirpub.config import load
+from fhirpub.metrics import Metrics
+
+GUIDE = (Path(__file__).parents[2] / "docs" / "operators.md").read_text(encoding="utf-8")
+SECTION = GUIDE.partition("\n## Metrics\n")[2].partition("\n## ")[0]
+ROW = re.compile(r"^\| `(fhirpub_\w+)` \|([^|]*)\|", re.MULTILINE)
+SUFFIXES = {"counter": ["_total"], "info": ["_info"], "gauge": [""]}
+OF_HISTOGRAMS = ["_bucket", "_count", "_sum"]
+
+
+def ours() -> list[Metric]:
+    found = Metrics(serves=True, sends=True).collect()
+    return [each for each in found if each.name.startswith("fhirpub")]
+
+
+def shown_as(metric: Metric) -> str:
+    return metric.name + SUFFIXES.get(metric.type, [""])[0]
+
+
+def test_the_tables_name_the_metrics_that_there_are() -> None:
+    rows = [name for name, _labels in ROW.findall(SECTION)]
+
+    assert sorted(rows) == sorted(map(shown_as, ours()))
+
+
+def test_the_tables_name_their_labels() -> None:
+    made = Metrics(serves=True, sends=True)
+    families = made._registry._names_to_collectors
+    told = {
+        name: [each.strip("` ") for each in labels.split(",") if each.strip()]
+        for name, labels in ROW.findall(SECTION)
+    }
+
+    for name, labels in told.items():
+        if name != "fhirpub_info":
+            assert list(vars(families[name])["_labelnames"]) == labels, name
+
+
+def test_alarms_and_examples_ask_for_metrics_that_there_are() -> None:
+    series = {
+        metric.name + suffix
+        for metric in ours()
+        for suffix in SUFFIXES.get(metric.type, OF_HISTOGRAMS)
+    }
+    alarms = SECTION.partition("### What to be woken for")[2]
+    asked = set(re.findall(r"\bfhirpub_\w+", alarms))
+    assert len(asked) > 5
+    assert asked <= series
+
+
+def test_the_blocks_are_what_they_say_they_are(tmp_path: Path) -> None:
+    blocks = re.findall(r"^```(\w+)\n(.*?)^```$", SECTION, re.DOTALL | re.MULTILINE)
+    (toml,) = [text for language, text in blocks if language == "toml"]
+    one, several, alarms = [
+        yaml.safe_load(text) for language, text in blocks if language == "yaml"
+    ]
+
+    file = tmp_path / "fhirpub.toml"
+    file.write_text(f"{toml}\n[server]\nworkers = 4\n")
+    config = load(file, environment={})
+    ports = [f"127.0.0.1:{config.metrics.port + n}" for n in range(config.server.workers)]
+    of_several = several["scrape_configs"][0]["static_configs"]
+    assert one["scrape_configs"][0]["static_configs"] == [{"targets": ports[:1]}]
+    assert of_several[0]["targets"] == ports
+    assert {each.keys() >= {"alert", "expr"} for each in alarms["groups"][0]["rules"]} == {True}
