@@ -8,6 +8,7 @@ from dataclasses import replace
 from fhirpub.errors import InvalidSearch, Issue, SeveralMatch
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.search import understood
+from fhirpub.interactions.search_reading import IGNORED
 from fhirpub.plugin_api import ResourceType
 from fhirpub.storage.contract import Version
 from fhirpub.tenant import Tenant
@@ -27,9 +28,13 @@ async def the_match(
 ) -> Version | None:
     """Return the newest version of the one resource that matches, or None if there is none.
 
-    Raises SeveralMatch; InvalidSearch for criteria that are wrong or not known: what is not
-    understood must not widen what is changed.
+    Raises SeveralMatch; InvalidSearch for criteria that are wrong, not known or empty: what is
+    not understood must not widen what is changed.
     """
+    empty = [name for name, value in criteria if not value and name not in IGNORED]
+    if empty:  # a search would leave them out
+        rule = "has no value, and a condition must be understood as a whole"
+        raise InvalidSearch(Issue("error", "invalid", rule, each) for each in empty)
     wanted = understood(criteria, resource_type=resource_type, tenant=tenant, context=context)
     if wanted.unknown:
         rule = "cannot be searched by, and a condition must be understood as a whole"
