@@ -144,6 +144,8 @@ def test_an_answer_is_indented_for_who_asks(lab: Integrator, path: str) -> None:
         ("_summary=data", {"status", "conclusion", "presentedForm"}, {"text"}),
         ("_summary=text", {"status", "code"}, {"conclusion", "subject"}),
         ("_elements=conclusion", {"status", "code", "conclusion"}, {"subject", "presentedForm"}),
+        ("_elements=effective", {"status", "code", "effectiveDateTime"}, {"subject", "issued"}),
+        ("_elements=effective[x]", {"effectiveDateTime"}, {"subject", "issued"}),
     ],
 )
 def test_less_than_the_whole_is_given_and_tagged(
