@@ -15,7 +15,6 @@ from fhirpub.plugin_api import ResourceType
 from fhirpub.storage.contract import Version
 from fhirpub.tenant import Tenant
 
-
 TRIED = ("mode", "profile")
 """Parameters of the operation that may stand in the URL as well."""
 

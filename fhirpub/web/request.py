@@ -59,6 +59,10 @@ class Request:
         """Tell whether a body follows, or should."""
         return "Content-Length" in self.headers or "Transfer-Encoding" in self.headers
 
+    def has_content(self) -> bool:
+        """Tell whether a body follows that has anything in it, as far as the headers say."""
+        return self.has_body() and self.headers.get("Content-Length") != "0"
+
     def milliseconds(self) -> float:
         """Return for how long it has been under way."""
         return (time.monotonic() - self._began) * 1000
