@@ -161,6 +161,13 @@ def test_an_update_needs_one_match(lab: Integrator, query: str, status: int, cod
     assert (answer.status, answer.issues[0]["code"]) == (status, code)
 
 
+def test_what_is_no_name_of_a_parameter_is_not_shown(lab: Integrator) -> None:
+    answer = update(lab, "Ana%20L=1&foo:exact=1&status:not=")
+
+    assert answer.blamed == {"status"}
+    assert update(lab, "Ana%20L=1&foo:exact=1").blamed == {"foo"}
+
+
 def test_another_tenants_resource_matches_nothing(
     service: RunningService, lab: Integrator
 ) -> None:

@@ -108,6 +108,20 @@ def test_fields_that_cannot_change_are_listed_before_wrong_values(
     }
 
 
+def test_a_choice_is_pointed_at_as_fhirpath_has_it(lab: Integrator, path: str) -> None:
+    answer = update(lab, path, effectiveDateTime="2026", _effectiveDateTime={"id": "x"})
+
+    assert (answer.status, answer.blamed) == (422, {"DiagnosticReport.effective"})
+
+
+def test_a_name_that_no_element_has_is_pointed_at_by_the_resource(
+    lab: Integrator, path: str
+) -> None:
+    answer = lab.patch(path, {"resourceType": "DiagnosticReport", "no name": 1})
+
+    assert (answer.status, answer.blamed) == (422, {"DiagnosticReport"})
+
+
 WRONG_VALUES: dict[str, tuple[dict[str, Any], set[str]]] = {
     "registered": ({"status": "registered"}, {"DiagnosticReport.status"}),
     "no status of FHIR": ({"status": "done"}, {"DiagnosticReport.status"}),
