@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from fhirpub.testing.service import Answer, Integrator
+from fhirpub.testing.service import Answer, Integrator, RunningService
 from tests.bodies import organization, patient, register_body
 
 
@@ -184,3 +186,17 @@ def test_who_has_the_first_of_two_versions_of_one_second_gets_the_second(
     lab.patch(path, {"resourceType": "DiagnosticReport", "status": "amended"})
 
     assert lab.get(path, If_Modified_Since=since).status == 200
+
+
+def test_a_date_that_two_versions_share_is_no_sign_of_the_second(tmp_path: Path) -> None:
+    now = 1_795_000_000_100
+    with RunningService(tmp_path, clock=lambda: now) as service:
+        lab = service.integrator()
+        path = lab.register(register_body("S")).headers["location"].removesuffix("/_history/1")
+        since = lab.get(path).headers["last-modified"]
+
+        alone = lab.get(path, If_Modified_Since=since)
+        lab.patch(path, {"resourceType": "DiagnosticReport", "status": "amended"})
+        followed = lab.get(path, If_Modified_Since=since)
+
+    assert (alone.status, followed.status, followed.json["status"]) == (304, 200, "amended")
