@@ -70,12 +70,12 @@ class FhirpubError(Exception):
 
 
 class Refused(FhirpubError):
-    """A refusal with its issues: everything that is wrong in one stage, at once (D-72)."""
+    """A refusal with its issues: everything that is wrong in one stage, each once (D-72)."""
 
     usual_code = "exception"
 
     def __init__(self, issues: Iterable[Issue]) -> None:
-        self.issues = tuple(issues)
+        self.issues = tuple(dict.fromkeys(issues))
         super().__init__("; ".join(f"{i.expression}: {i.diagnostics}" for i in self.issues))
 
     @classmethod

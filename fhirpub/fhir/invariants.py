@@ -37,6 +37,19 @@ def broken_invariants(
             yield Issue("error", "exception", problem, at)
 
 
+def repeated_ids(resource: JsonObject) -> Iterator[Issue]:
+    """Return the contained resources whose id another one has, so that no reference is clear.
+
+    Asked of what is new alone: what was stored before must stay open to updates.
+    """
+    known: set[str] = set()
+    for index, one in _objects(resource.get("contained")):
+        if one.get("id") in known:
+            rule = "must not be the id of another contained resource"
+            yield Issue("error", "exception", rule, f"contained[{index}].id")
+        known.add(str(one.get("id")))
+
+
 def _problems(
     each: JsonObject, resource: JsonObject, leading: Collection[str]
 ) -> Iterator[tuple[str, str]]:

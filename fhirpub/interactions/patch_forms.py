@@ -36,6 +36,7 @@ FORMS: Mapping[str, Form] = {
 """The form of a body by its media type."""
 
 _MOST_OPERATIONS = 1_000
+_UNKNOWN = "(unknown)"
 _BYTES_OF_A_VALUE = 64
 OPERATIONS = ("add", "remove", "replace", "move", "copy", "test")
 _MEMBERS = {
@@ -269,7 +270,7 @@ def _refuse_others(names: Iterable[str], resource_type: ResourceType) -> None:
                 "error",
                 "business-rule",
                 f"{each} cannot be updated; fields that can: {fields}",
-                f"{name}.{each}",
+                name if each == _UNKNOWN else f"{name}.{each.removeprefix('_')}",
             )
             for each in map(_speakable, others[: rules.MOST_ISSUES])
         )
@@ -279,4 +280,4 @@ def _refuse_others(names: Iterable[str], resource_type: ResourceType) -> None:
 
 def _speakable(name: str) -> str:
     """Return the name of a property if it can be shown, which a name of FHIR always can."""
-    return name if name.isidentifier() and name.isascii() and len(name) <= 64 else "(unknown)"
+    return name if name.isidentifier() and name.isascii() and len(name) <= 64 else _UNKNOWN

@@ -13,7 +13,7 @@ from typing import Any
 from fhirpub.errors import InvalidContent, Issue, StoreUnavailable
 from fhirpub.fhir.document import detach
 from fhirpub.fhir.elements import reduced
-from fhirpub.fhir.invariants import broken_invariants
+from fhirpub.fhir.invariants import broken_invariants, repeated_ids
 from fhirpub.fhir.outcome import outcome_of
 from fhirpub.fhir.strict_json import JsonObject, dumps
 from fhirpub.interactions import rules
@@ -94,12 +94,13 @@ def judge(submission: Submission, context: Context, tenant_id: str) -> list[Issu
     found = [each.below(entry.at) for each in zones]
     for piece in (entry, *submission.parts.values()):
         broken = broken_invariants(piece.resource, piece.telling, piece.place_of, submission.local)
-        found += [each.below(piece.at) for each in broken]
+        found += [each.below(piece.at) for each in (*broken, *repeated_ids(piece.resource))]
     return [*found, *rules.of_submission(submission, context, tenant_id)]
 
 
 def candidate_of(submission: Submission, tenant: Tenant, context: Context) -> Candidate:
     """Make of a submission what will be stored. Raises TooLarge."""
+    submission.take_out_stand_ins()
     resource, resource_type = submission.entry.resource, submission.type
     identifier = resource["identifier"][0]
     key = (resource_type.name, identifier["system"], identifier["value"])

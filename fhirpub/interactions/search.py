@@ -20,7 +20,8 @@ from fhirpub.storage.contract import Page, SearchQuery, Version
 from fhirpub.storage.criteria import sort_key
 from fhirpub.tenant import Tenant
 
-_PARAMETER_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,63}")
+PARAMETER_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,63}")
+"""What can be the name of a search parameter, with its modifier, and can be shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +164,7 @@ def _listed(version: Version, wanted: Search, context: Context) -> JsonObject:
 
 
 def _unknown(names: Iterable[str], severity: Severity) -> list[Issue]:
-    said = [each if _PARAMETER_NAME.fullmatch(each) else "(unknown)" for each in names]
+    said = [each if PARAMETER_NAME.fullmatch(each) else "(unknown)" for each in names]
     return [
         Issue(
             severity,

@@ -26,7 +26,7 @@ from fhirpub.storage.criteria import (
 from fhirpub.tenant import Tenant, is_resource_id
 
 DEFINITIONS = "http://hl7.org/fhir/SearchParameter"
-_FORM = 1
+_FORM = 2
 """Changes when values are taken otherwise than before."""
 _PATIENT = "Patient"
 _HISTORY = "/_history/"
@@ -231,7 +231,8 @@ def _times(values: list[SearchValue], name: str, item: Any, searched: Searched) 
         known = [] if one is None else [one]
     else:
         known = [each for each in map(stretch, item.get("event", ())) if each is not None]
-        first, last = stretch(item.get("start", "")), stretch(item.get("end", ""))
+        bounds = item.get("repeat", _NOTHING).get("boundsPeriod", item)
+        first, last = stretch(bounds.get("start", "")), stretch(bounds.get("end", ""))
         if first or last:
             known.append((first[0] if first else EARLIEST, last[1] if last else LATEST))
     if known:  # of a Timing the outer limits count

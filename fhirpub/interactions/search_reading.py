@@ -238,9 +238,13 @@ class Reading:
     def _chain(self, known: Known, asked: _Asked) -> bool:
         """Read ``patient.identifier`` and ``subject:Patient.identifier``."""
         names = self._searched.chains_of(known, asked.modifier)
-        if asked.further != IDENTIFIER or len(names) != 1:
+        further, modified, _modifier = asked.further.partition(":")
+        if further != IDENTIFIER or len(names) != 1:
             return False
-        self._demand(names[0], self._tokens(asked))
+        if modified:
+            self._no_modifier(asked)
+        else:
+            self._demand(names[0], self._tokens(asked))
         return True
 
     def _missing(self, name: str, asked: _Asked, anything: TokenMatch) -> None:
@@ -292,14 +296,14 @@ class Reading:
         return self._unmodified(asked)
 
     def _include(self, asked: _Asked) -> bool:
-        """Read ``DiagnosticReport:patient``, also with ``:Patient`` behind it, or ``*``."""
+        """Read ``DiagnosticReport:patient``, also with ``:Patient`` behind it, or with ``*``."""
         every = self._searched.type
         source, _, rest = asked.value.partition(":")
         name, _, target = rest.partition(":")
         known = self._searched.parameters.get(name)
         if asked.modifier or asked.further:
             return False
-        if asked.value == "*":
+        if asked.value in ("*", f"{every.name}:*"):
             self.included |= {part.name for part in every.parts}
             return True
         if source != every.name or known is None or known.parameter.type != "reference":

@@ -29,6 +29,19 @@ class Submission:
     remarks: list[Issue]
     envelope: Entry | None = None
     """What stood around the entries, if there was more than names and resources."""
+    stand_ins: tuple[JsonObject, ...] = ()
+    """What keeps the places of the parts among the contained resources until all is judged."""
+
+    def take_out_stand_ins(self) -> None:
+        """Leave in the resource what it contains beside its parts."""
+        if not self.stand_ins:
+            return
+        resource, taken = self.entry.resource, {id(each) for each in self.stand_ins}
+        rest = [each for each in resource["contained"] if id(each) not in taken]
+        if rest:
+            resource["contained"] = rest
+        else:
+            del resource["contained"]
 
 
 def from_parameters(body: Any, resource_type: ResourceType) -> Submission:
@@ -97,14 +110,18 @@ def from_contained(body: Any, resource_type: ResourceType) -> Submission:
     ]
     if issues:
         raise InvalidContent(issues)
-    taken = [id(each.resource) for each in parts.values()]
-    rest = [each for each in contained if id(each) not in taken]
-    if rest:
-        body["contained"] = rest
-    else:
-        body.pop("contained", None)
+    stand_ins = {
+        id(each.resource): {**_ANY_RESOURCE, "id": each.resource["id"]} for each in parts.values()
+    }
+    if stand_ins:
+        body["contained"] = [stand_ins.get(id(each), each) for each in contained]
     return Submission(
-        type=resource_type, entry=Entry(body, name), parts=parts, local=local, remarks=[]
+        type=resource_type,
+        entry=Entry(body, name),
+        parts=parts,
+        local=local,
+        remarks=[],
+        stand_ins=tuple(stand_ins.values()),
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fhirpub.errors import InvalidSearch
+from fhirpub.fhir.schema_documents import forms_of_choices
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.interactions.records import subsetted
 
@@ -39,13 +40,20 @@ def subset(
     check_subset(summary, elements)
     kept = _ALWAYS | frozenset(schema.get("x-mandatory", ()))
     if elements:
-        return _only(resource, kept | frozenset(each.strip() for each in elements.split(",")))
+        return _only(resource, kept | _named(elements, schema))
     if summary == "text":
         return _only(resource, kept | {"text"})
     if summary == "data":
         return _only(resource, resource.keys() - {"text"})
     short = _only(resource, kept | frozenset(schema.get("x-summary", ())))
     return {name: _summarized(value, name, schema) for name, value in short.items()}
+
+
+def _named(elements: str, schema: Mapping[str, Any]) -> set[str]:
+    """Return the properties of the elements: ``value`` and ``value[x]`` are all forms of it."""
+    names = {each.strip().removesuffix("[x]") for each in elements.split(",")}
+    forms = forms_of_choices(schema.get("allOf", []))
+    return names | {form for form, stem in forms if stem in names}
 
 
 def _only(resource: JsonObject, names: frozenset[str] | set[str]) -> JsonObject:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -36,20 +36,20 @@ class Update:
     blobs: tuple[Blob, ...]
 
 
-def check_precondition(if_match: str, current: int) -> None:
+def check_precondition(if_match: Sequence[str], current: int) -> None:
     """Raise VersionConflict unless the current version is among those named (D-116, D-117).
 
-    ``if_match`` is the header's value: ``W/"3"``, ``"3"``, a list of them, ``*``, or empty.
+    ``if_match`` is what each such header says: ``W/"3"``, ``"3"``, a list of them, or ``*``.
     """
-    if not if_match or if_match.strip() == "*":
+    named = ",".join(if_match)
+    if not if_match or named.strip() == "*":
         return
-    tags = _TAG.findall(if_match)
-    leftover = _TAG.sub("", if_match).strip(" \t,")
-    if str(current) in tags and not leftover:
+    tags = [] if _TAG.sub("", named).strip(" \t,") else _TAG.findall(named)
+    if str(current) in tags:
         return
-    target = tags[0] if tags and not leftover else if_match
-    plain = target if target.isascii() and target.isdecimal() else repr(target[:64])
-    raise VersionConflict(target=plain, current=current)
+    first = tags[0] if tags else ""
+    target = first if first.isascii() and first.isdecimal() else repr((first or named)[:64])
+    raise VersionConflict(target=target, current=current)
 
 
 def prepare(
@@ -102,7 +102,7 @@ def prepare(
 async def update(
     resource_id: str,
     *,
-    if_match: str,
+    if_match: Sequence[str],
     resource_type: ResourceType,
     tenant: Tenant,
     context: Context,

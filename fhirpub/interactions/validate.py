@@ -15,17 +15,28 @@ from fhirpub.plugin_api import ResourceType
 from fhirpub.storage.contract import Version
 from fhirpub.tenant import Tenant
 
+TRIED = ("mode", "profile")
+"""Parameters of the operation that may stand in the URL as well."""
+
 
 def findings(
-    content: Any, *, resource_type: ResourceType, tenant: Tenant, context: Context
+    content: Any,
+    *,
+    asked: Mapping[str, str],
+    resource_type: ResourceType,
+    tenant: Tenant,
+    context: Context,
 ) -> tuple[list[Issue], Version | None]:
     """Return all that would be refused or remarked, and what would be stored if nothing was.
 
     ``content`` is a body of ``$register``, a resource as for ``create``, or FHIR's Parameters
-    with one in ``resource``. Pure, for any thread. Raises InvalidContent for another mode than
-    create, and for a profile that the type is not held to.
+    with one in ``resource``. ``asked`` are those of ``TRIED`` in the URL, empty if absent. Pure,
+    for any thread. Raises InvalidContent for another mode than create, and for a profile that
+    the type is not held to.
     """
-    read_body, content = _form(content, resource_type)
+    named = _entries(content)
+    _refuse_other_tries(asked, named, resource_type)
+    read_body, content = _form(content, named)
     try:
         submission = read_body(content, resource_type)
         found = [*submission.remarks, *judge(submission, context, tenant.id)]
@@ -50,33 +61,47 @@ async def validate(
     return [Issue("information", "informational", verdict), *found]
 
 
-def _form(content: Any, resource_type: ResourceType) -> tuple[ReadBody, Any]:
-    """Return how a body is to be read, and what of it."""
+def _entries(content: Any) -> Mapping[str, JsonObject]:
+    """Return the entries of Parameters by their names, nothing of another body."""
     if not isinstance(content, dict) or content.get("resourceType") != "Parameters":
-        return from_contained, content
+        return {}
     entries = content.get("parameter")
-    named: dict[str, JsonObject] = {
+    return {
         each["name"]: each
         for each in (entries if isinstance(entries, list) else ())
         if isinstance(each, dict) and isinstance(each.get("name"), str)
     }
-    if "resource" not in named:
+
+
+def _form(content: Any, named: Mapping[str, JsonObject]) -> tuple[ReadBody, Any]:
+    """Return how a body is to be read, and what of it."""
+    if "resource" in named:
+        return from_contained, named["resource"].get("resource")
+    if isinstance(content, dict) and content.get("resourceType") == "Parameters":
         return from_parameters, content
-    _refuse_other_tries(named, resource_type)
-    return from_contained, named["resource"].get("resource")
+    return from_contained, content
 
 
-def _refuse_other_tries(named: Mapping[str, JsonObject], resource_type: ResourceType) -> None:
+def _refuse_other_tries(
+    asked: Mapping[str, str], named: Mapping[str, JsonObject], resource_type: ResourceType
+) -> None:
     """A registration is what can be tried, against the profile that the type is held to."""
-    mode = named.get("mode", {}).get("valueCode", "create")
-    profile = named.get("profile", {}).get("valueUri", resource_type.canonical)
     issues = [
-        Issue("error", "not-supported", rule, f"Parameters.parameter.where(name='{name}')")
+        Issue("error", "not-supported", rule, place)
         for name, fits, rule in (
-            ("mode", mode == "create", "only create can be tried"),
-            ("profile", profile == resource_type.canonical, "the type is held to another"),
+            ("mode", "create", "only create can be tried"),
+            ("profile", resource_type.canonical, "the type is held to another"),
         )
-        if not fits
+        for place, value in (
+            (name, asked[name]),
+            (f"Parameters.parameter.where(name='{name}')", _value(named.get(name, {}))),
+        )
+        if value and value != fits
     ]
     if issues:
         raise InvalidContent(issues)
+
+
+def _value(entry: JsonObject) -> Any:
+    """Return the value of an entry, of whatever type it is."""
+    return next((value for name, value in entry.items() if name.startswith("value")), None)

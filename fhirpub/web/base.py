@@ -401,7 +401,8 @@ class BaseHandler:
             self.answer_type = media.FHIR_JSON
         self.headers["Content-Type"] = self.answer_type
         self.headers["Cache-Control"] = "no-store"
-        outcome = outcome_of(answer.issues)
+        fhirpath = self.services.context.schemas.fhirpath
+        outcome = outcome_of([each.at(fhirpath(each.expression)) for each in answer.issues])
         self.finish(write_xml(outcome) if media.is_xml(self.answer_type) else dumps(outcome))
 
     def _oblige(self, problem: Exception) -> None:

@@ -28,7 +28,7 @@ class BinaryHandler(BaseHandler):
     def check_format(self) -> None:
         """Take any Accept: who does not ask for FHIR gets the document as it is."""
         accept = ",".join(self.request.headers.get_list("Accept"))
-        self._as_fhir = bool(self.request.parameter("_format")) or media.names_fhir(accept)
+        self._as_fhir = bool(self.request.parameter("_format")) or media.prefers_fhir(accept)
         if self._as_fhir:
             super().check_format()
 

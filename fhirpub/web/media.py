@@ -75,9 +75,13 @@ def body_type(content_type: str, encoding: str, *, also: tuple[str, ...] = ()) -
     return name
 
 
-def names_fhir(accept: str) -> bool:
+def prefers_fhir(accept: str) -> bool:
     """Tell whether a client asks for a resource, where a document is to be had as well."""
-    return any(_parsed(each)[0] in (FHIR_JSON, FHIR_XML) for each in accept.split(","))
+    ranges = [
+        (name, _weight_in(parameters)) for name, parameters in map(_parsed, accept.split(","))
+    ]
+    asked = max((weight for name, weight in ranges if name in (FHIR_JSON, FHIR_XML)), default=0.0)
+    return asked > 0 and all(asked >= weight or name in (*_JSON, *_XML) for name, weight in ranges)
 
 
 def check_encoding(encoding: str) -> None:
@@ -120,13 +124,16 @@ def _named(form: str) -> str:
 def _range(each: str) -> tuple[str, float] | None:
     """Return a media range with its weight, or nothing if it is of another version of FHIR."""
     name, parameters = _parsed(each)
-    weight = 1.0
-    for key, value in parameters:
-        if key == "fhirversion" and value not in _OF_R4:
-            return None
-        if key == "q":
-            weight = float(value) if _WEIGHT.fullmatch(value) else 0.0
-    return name, weight
+    if any(key == "fhirversion" and value not in _OF_R4 for key, value in parameters):
+        return None
+    return name, _weight_in(parameters)
+
+
+def _weight_in(parameters: Sequence[tuple[str, str]]) -> float:
+    weights = [value for key, value in parameters if key == "q"]
+    if not weights:
+        return 1.0
+    return float(weights[-1]) if _WEIGHT.fullmatch(weights[-1]) else 0.0
 
 
 def _weight(name: str, ranges: Mapping[str, float]) -> float:

@@ -31,7 +31,7 @@ class ReadHandler(BaseHandler):
         summary, elements = self.request.parameter("_summary"), self.request.parameter("_elements")
         check_subset(summary, elements)
         self.describe(found)
-        if self._is_known(found):
+        if await self._is_known(found):
             self.not_modified()
             return
         context = self.services.context
@@ -46,14 +46,20 @@ class ReadHandler(BaseHandler):
             return
         await self.answer_whole(found)
 
-    def _is_known(self, found: Version) -> bool:
+    async def _is_known(self, found: Version) -> bool:
         if self.request.headers.get("If-None-Match"):
             return self.is_known(str(found.version))
         since = from_http(self.request.headers.get("If-Modified-Since", ""))
         if since is None:
             return False
-        unit = 1000 if since % 1000 == 0 else 1  # an HTTP-date knows seconds alone
-        return found.updated // unit <= since // unit
+        second = since // 1000
+        if since % 1000 or found.updated // 1000 != second:
+            return found.updated <= since
+        # An HTTP-date knows seconds alone: it may be that of the version before.
+        before = await self.services.context.resources.version(
+            self.caller.tenant.id, found.id, found.version - 1
+        )
+        return before is None or before.updated // 1000 < second
 
 
 class VersionHandler(ReadHandler):

@@ -102,7 +102,7 @@ class CreateHandler(RegisterHandler):
         of_url = [each for each in self.request.parameters if each[0] not in _OF_THE_ANSWER]
         if not header and not of_url:
             return None
-        return [*parse_qsl(header.rpartition("?")[2], keep_blank_values=True), *of_url]
+        return [*parse_qsl(_query_of(header), keep_blank_values=True), *of_url]
 
     def status_of(self, registration: Registration) -> int:
         """Return 200 to who asked for a condition and was too late, else as for any other."""
@@ -116,6 +116,12 @@ class CreateHandler(RegisterHandler):
             await super().answer_registration(registration)
             return
         await self.answer_whole(registration.first, status=self.status_of(registration))
+
+
+def _query_of(condition: str) -> str:
+    """Return the parameters of a condition, before which clients may write an address."""
+    address, _, query = condition.partition("?")
+    return query if query and "=" not in address else condition
 
 
 def _issues(response: bytes) -> JsonObject:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 import time
 from collections.abc import Sequence
 from functools import cached_property
@@ -14,6 +15,7 @@ from tornado.httputil import HTTPHeaders, RequestStartLine
 from fhirpub.errors import InvalidSearch
 
 _MOST_PARAMETERS = 1_000
+_ORIGIN = re.compile(r"\Ahttps?://[^/?#]*", re.IGNORECASE)
 
 
 class Request:
@@ -24,6 +26,8 @@ class Request:
     ) -> None:
         """Take what Tornado has read. ``connection`` is its HTTP1Connection."""
         self.method, target, self.version = start_line
+        if not target.startswith("/"):  # the absolute form: RFC 9112, 3.2.2
+            target = _ORIGIN.sub("", target)
         self.path, _, self.query = target.partition("?")
         self.headers = headers
         self.connection = connection
@@ -58,6 +62,10 @@ class Request:
     def has_body(self) -> bool:
         """Tell whether a body follows, or should."""
         return "Content-Length" in self.headers or "Transfer-Encoding" in self.headers
+
+    def has_content(self) -> bool:
+        """Tell whether a body follows that has anything in it, as far as the headers say."""
+        return self.has_body() and self.headers.get("Content-Length") != "0"
 
     def milliseconds(self) -> float:
         """Return for how long it has been under way."""

@@ -43,9 +43,10 @@ class SearchFormHandler(BodyHandler):
     scope = "s"
 
     def check_content_type(self) -> None:
-        """Refuse a body that is not a form."""
+        """Refuse a body that is not a form; who puts all into the URL may send none."""
         headers = self.request.headers
-        check_form(headers.get("Content-Type", ""), headers.get("Content-Encoding", ""))
+        if self.request.has_content() or "Content-Type" in headers:
+            check_form(headers.get("Content-Type", ""), headers.get("Content-Encoding", ""))
 
     def most_bytes(self) -> int:
         """Return how large a form may be."""

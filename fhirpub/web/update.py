@@ -43,7 +43,7 @@ class UpdateHandler(BodyHandler):
 
         updated = await update(
             resource_id,
-            if_match=",".join(self.request.headers.get_list("If-Match")),
+            if_match=self.request.headers.get_list("If-Match"),
             resource_type=resource_type,
             tenant=tenant,
             context=context,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fhirpub.fhir.outcome import outcome_of
 from fhirpub.fhir.strict_json import dumps
-from fhirpub.interactions.validate import findings, validate
+from fhirpub.interactions.validate import TRIED, findings, validate
 from fhirpub.web.body_handler import BodyHandler
 
 
@@ -19,10 +19,15 @@ class ValidateHandler(BodyHandler):
         body = self.take_body()
         tenant, context = self.caller.tenant, self.services.context
         resource_type = self.services.types[self.type_name]
+        asked = {name: self.request.parameter(name) for name in TRIED}
         found, version = await self.judged(
             len(body),
             lambda: findings(
-                self.content(body), resource_type=resource_type, tenant=tenant, context=context
+                self.content(body),
+                asked=asked,
+                resource_type=resource_type,
+                tenant=tenant,
+                context=context,
             ),
         )
         issues = await validate(found, version, tenant=tenant, context=context)

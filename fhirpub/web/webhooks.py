@@ -60,7 +60,7 @@ class WebhooksHandler(BaseHandler):
     @property
     def if_match(self) -> Check:
         """The caller's precondition, if there is one."""
-        named = ",".join(self.request.headers.get_list("If-Match"))
+        named = self.request.headers.get_list("If-Match")
         return lambda revision: check_precondition(named, revision)
 
     def tell(self, value: Any, *, status: int = 200) -> None:

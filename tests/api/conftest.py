@@ -39,9 +39,7 @@ def answers_are_valid_r4() -> Iterator[None]:
         yield
     judges = [Validator(each) for each in _JUDGES]
     try:
-        refused = [
-            told for body, test in gathered.items() if (told := _judged(body, test, judges))
-        ]
+        told = [_judged(body, test, judges) for body, test in gathered.items()]
     finally:
         for each in judges:
             each.close()

@@ -45,6 +45,22 @@ def test_a_document_comes_as_fhir_when_fhir_is_asked_for(lab: Integrator) -> Non
     assert base64.b64decode(answer.json["data"]) == PDF
 
 
+@pytest.mark.parametrize(
+    ("accept", "kind"),
+    [
+        ("application/pdf, application/fhir+json;q=0.1", "application/pdf"),
+        ("application/fhir+json;q=0, */*", "application/pdf"),
+        ("application/fhir+json;q=0.1, application/pdf;q=0", "application/fhir+json"),
+        ("application/fhir+json;q=0.8, application/json", "application/fhir+json"),
+        ("*/*;q=0.9, application/fhir+xml", "application/fhir+xml"),
+    ],
+)
+def test_a_document_comes_as_what_is_asked_for_most(
+    lab: Integrator, accept: str, kind: str
+) -> None:
+    assert ask(lab, Accept=accept).headers["content-type"] == kind
+
+
 def test_a_document_is_saved_under_its_title(lab: Integrator) -> None:
     assert ask(lab).headers["content-disposition"] == 'inline; filename="Blood count.pdf"'
 

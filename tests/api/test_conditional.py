@@ -54,6 +54,14 @@ def test_create_takes_the_condition_in_the_url_as_well(lab: Integrator) -> None:
     assert (answer.status, id_of(answer)) == (200, id_of(first))
 
 
+def test_a_question_mark_in_a_value_begins_no_condition(lab: Integrator) -> None:
+    create(lab, "C-16")
+
+    answer = create(lab, "C-17", f"identifier=https://lab.example/?identifier={SYSTEM}|C-16")
+
+    assert answer.status == 201
+
+
 def test_conditions_in_both_places_must_both_hold(lab: Integrator) -> None:
     create(lab, "C-13")
 
@@ -98,6 +106,7 @@ def test_create_under_a_taken_identifier_is_a_200_if_there_was_a_condition(
         ("nonsense=1", 400),
         ("nonsense", 400),
         ("_count=3", 400),
+        ("identifier=&status=final", 400),
     ],
 )
 def test_a_condition_must_mean_one_or_none(lab: Integrator, condition: str, status: int) -> None:
@@ -140,6 +149,7 @@ def test_an_update_under_a_condition_heeds_the_version_too(lab: Integrator) -> N
         (f"identifier={SYSTEM}|", 412, "multiple-matches"),
         ("nonsense=1", 400, "not-supported"),
         ("", 400, "invalid"),
+        ("identifier=&status=registered", 400, "invalid"),
     ],
 )
 def test_an_update_needs_one_match(lab: Integrator, query: str, status: int, code: str) -> None:
@@ -149,6 +159,13 @@ def test_an_update_needs_one_match(lab: Integrator, query: str, status: int, cod
     answer = update(lab, query)
 
     assert (answer.status, answer.issues[0]["code"]) == (status, code)
+
+
+def test_what_is_no_name_of_a_parameter_is_not_shown(lab: Integrator) -> None:
+    answer = update(lab, "Ana%20L=1&foo:exact=1&status:not=")
+
+    assert answer.blamed == {"status"}
+    assert update(lab, "Ana%20L=1&foo:exact=1").blamed == {"foo"}
 
 
 def test_another_tenants_resource_matches_nothing(

@@ -684,6 +684,8 @@ ODD_PATHS = {
     "/": 404,
     "//": 404,
     "*": 404,
+    "http://127.0.0.1": 404,
+    "gopher://127.0.0.1/metadata": 404,
     "/nowhere": 404,
     "/fhir": 404,
     "/fhir/r4": 404,
@@ -741,6 +743,13 @@ def test_an_odd_path_leads_nowhere(lab: Integrator, path: str) -> None:
     assert said.status == ODD_PATHS[path]
     assert "x-evil" not in said.answer.headers
     assert b"Traceback" not in said.received
+
+
+@pytest.mark.parametrize("origin", ["http://127.0.0.1:8080", "HTTPS://fhir.example.org"])
+def test_an_address_may_be_asked_for_as_a_whole(lab: Integrator, origin: str) -> None:
+    said = raw.request(lab.service, f"GET {origin}{BASE}?_count=0", token(lab))
+
+    assert (said.status, said.answer.json["total"]) == (200, 0)
 
 
 def test_every_path_refuses_the_methods_that_it_does_not_have(service: RunningService) -> None:

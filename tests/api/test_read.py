@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from fhirpub.testing.service import Answer, Integrator
+from fhirpub.testing.service import Answer, Integrator, RunningService
 from tests.bodies import organization, patient, register_body
 
 
@@ -144,6 +146,8 @@ def test_an_answer_is_indented_for_who_asks(lab: Integrator, path: str) -> None:
         ("_summary=data", {"status", "conclusion", "presentedForm"}, {"text"}),
         ("_summary=text", {"status", "code"}, {"conclusion", "subject"}),
         ("_elements=conclusion", {"status", "code", "conclusion"}, {"subject", "presentedForm"}),
+        ("_elements=effective", {"status", "code", "effectiveDateTime"}, {"subject", "issued"}),
+        ("_elements=effective[x]", {"effectiveDateTime"}, {"subject", "issued"}),
     ],
 )
 def test_less_than_the_whole_is_given_and_tagged(
@@ -182,3 +186,17 @@ def test_who_has_the_first_of_two_versions_of_one_second_gets_the_second(
     lab.patch(path, {"resourceType": "DiagnosticReport", "status": "amended"})
 
     assert lab.get(path, If_Modified_Since=since).status == 200
+
+
+def test_a_date_that_two_versions_share_is_no_sign_of_the_second(tmp_path: Path) -> None:
+    now = 1_795_000_000_100
+    with RunningService(tmp_path, clock=lambda: now) as service:
+        lab = service.integrator()
+        path = lab.register(register_body("S")).headers["location"].removesuffix("/_history/1")
+        since = lab.get(path).headers["last-modified"]
+
+        alone = lab.get(path, If_Modified_Since=since)
+        lab.patch(path, {"resourceType": "DiagnosticReport", "status": "amended"})
+        followed = lab.get(path, If_Modified_Since=since)
+
+    assert (alone.status, followed.status, followed.json["status"]) == (304, 200, "amended")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fhirpub.testing.service import Integrator, RunningService
+from fhirpub.testing.service import Answer, Integrator, RunningService
 from tests.bodies import (
     PDF,
     document,
@@ -19,6 +19,7 @@ from tests.bodies import (
     patient,
     register_body,
     report,
+    self_contained,
 )
 
 REPORT = "Parameters.parameter[2].resource"
@@ -524,6 +525,55 @@ def test_create_and_register_share_their_identifiers(lab: Integrator) -> None:
     created = lab.request("POST", "/fhir/r4/DiagnosticReport", sent)
 
     assert created.headers["location"] == registered.headers["location"]
+
+
+def observation(**changes: Any) -> dict[str, Any]:
+    sound = {"resourceType": "Observation", "id": "v1", "status": "final", "code": {"text": "Na"}}
+    return sound | changes
+
+
+def create(lab: Integrator, value: str, *contained: Any) -> Answer:
+    sent = self_contained(value, contained=[*contained], result=[{"reference": "#v1"}])
+    return lab.request("POST", "/fhir/r4/DiagnosticReport", sent)
+
+
+def test_create_keeps_what_a_report_contains_beside_its_parts(lab: Integrator) -> None:
+    created = create(lab, "C-4", patient(), observation(), organization())
+
+    assert created.json["contained"] == [observation()]
+    assert lab.get(created.headers["location"]).json["result"] == [{"reference": "#v1"}]
+
+
+def test_create_points_at_what_is_contained_where_it_stood(lab: Integrator) -> None:
+    wrong = (
+        patient(gender="x"),
+        organization(name=1),
+        observation(status="x"),
+        observation(id="v2"),
+    )
+
+    structural = create(lab, "C-5", *wrong)
+    unreferred = create(lab, "C-5", patient(), organization(), observation(), *wrong[3:])
+
+    at = "DiagnosticReport.contained"
+    assert structural.blamed == {f"{at}[0].gender", f"{at}[1].name", f"{at}[2].status"}
+    assert unreferred.blamed == {f"{at}[3]"}
+
+
+def test_a_wrong_id_of_a_part_is_told_once(lab: Integrator) -> None:
+    sent = self_contained("C-7", contained=[patient(id="p 1"), organization()])
+    sent["subject"] = {"reference": "#p 1"}
+
+    answer = lab.request("POST", "/fhir/r4/DiagnosticReport", sent)
+
+    assert [each["expression"] for each in answer.issues] == [["DiagnosticReport.contained[0].id"]]
+
+
+@pytest.mark.parametrize("again", [patient(birthDate="1999-01-01"), observation()])
+def test_ids_of_contained_resources_are_unique(lab: Integrator, again: dict[str, Any]) -> None:
+    answer = create(lab, "C-6", patient(), organization(), observation(), again)
+
+    assert (answer.status, answer.blamed) == (400, {"DiagnosticReport.contained[3].id"})
 
 
 def test_create_without_its_parts_is_refused(lab: Integrator) -> None:

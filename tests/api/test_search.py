@@ -74,6 +74,14 @@ def test_a_modifier_that_is_not_there_is_a_400(lab: Integrator, modifier: str) -
     assert lab.get(f"{BASE}?identifier:{modifier}=x").status == 400
 
 
+def test_a_search_by_post_needs_no_form_for_what_the_url_says(
+    lab: Integrator, reports: dict[str, str]
+) -> None:
+    answer = lab.request("POST", f"{BASE}/_search?identifier=A")
+
+    assert (answer.status, answer.json["total"]) == (200, 2)
+
+
 def test_ids_are_searched_for(lab: Integrator, reports: dict[str, str]) -> None:
     first, second, *_ = reports.values()
 

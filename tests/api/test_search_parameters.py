@@ -268,6 +268,13 @@ def test_what_cannot_be_honoured_is_a_400_that_names_the_parameter(
     assert answer.blamed == {name}
 
 
+@pytest.mark.parametrize("modifier", ["not", "missing", "of-type"])
+def test_a_modifier_behind_a_chain_is_a_400(lab: Integrator, modifier: str) -> None:
+    answer = lab.get(f"{BASE}?subject:Patient.identifier:{modifier}=true")
+
+    assert (answer.status, answer.blamed) == (400, {"subject"})
+
+
 def test_everything_that_is_wrong_is_told_at_once(lab: Integrator) -> None:
     answer = lab.get(f"{BASE}?date=x&status:text=y&_count=z&_total=w")
 
@@ -398,6 +405,7 @@ def test_entries_can_be_shown_in_part(lab: Integrator, ids: dict[str, str]) -> N
         ("DiagnosticReport:subject:Group", set()),
         ("DiagnosticReport:performer", {"Organization"}),
         ("*", {"Patient", "Organization"}),
+        ("DiagnosticReport:*", {"Patient", "Organization"}),
     ],
 )
 def test_what_came_with_a_report_is_included(

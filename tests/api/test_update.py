@@ -64,12 +64,20 @@ def test_every_form_of_a_matching_tag_is_taken(lab: Integrator, path: str, tag: 
     assert update(lab, path, {"If-Match": tag}, status="amended").status == 204
 
 
-@pytest.mark.parametrize("tag", ['W/"2"', "1", "W/1", 'W/"01"', '"1', "x", 'W/"1" W/"1"x'])
+@pytest.mark.parametrize(
+    "tag", ['W/"2"', "1", "W/1", 'W/"01"', '"1', "x", 'W/"1" W/"1"x', "", ","]
+)
 def test_any_other_tag_is_a_412(lab: Integrator, path: str, tag: str) -> None:
     answer = update(lab, path, {"If-Match": tag}, status="amended")
 
     assert (answer.status, answer.issues[0]["code"]) == (412, "conflict")
     assert answer.issues[0]["diagnostics"].endswith("current version 1")
+
+
+def test_a_number_without_quotes_is_shown_to_be_no_tag(lab: Integrator, path: str) -> None:
+    answer = update(lab, path, {"If-Match": "1"}, status="amended")
+
+    assert answer.issues[0]["diagnostics"] == "target version '1', current version 1"
 
 
 def test_the_version_is_checked_before_the_body(lab: Integrator, path: str) -> None:
@@ -98,6 +106,20 @@ def test_fields_that_cannot_change_are_listed_before_wrong_values(
         "DiagnosticReport.id",
         "DiagnosticReport.meta",
     }
+
+
+def test_a_choice_is_pointed_at_as_fhirpath_has_it(lab: Integrator, path: str) -> None:
+    answer = update(lab, path, effectiveDateTime="2026", _effectiveDateTime={"id": "x"})
+
+    assert (answer.status, answer.blamed) == (422, {"DiagnosticReport.effective"})
+
+
+def test_a_name_that_no_element_has_is_pointed_at_by_the_resource(
+    lab: Integrator, path: str
+) -> None:
+    answer = lab.patch(path, {"resourceType": "DiagnosticReport", "no name": 1})
+
+    assert (answer.status, answer.blamed) == (422, {"DiagnosticReport"})
 
 
 WRONG_VALUES: dict[str, tuple[dict[str, Any], set[str]]] = {

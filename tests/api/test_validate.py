@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from fhirpub.testing.service import Answer, Integrator
 from tests.bodies import SYSTEM, organization, patient, register_body, report
 
@@ -113,6 +115,34 @@ def test_what_cannot_be_tried_is_a_400(lab: Integrator) -> None:
     )
 
     assert (answer.status, len(answer.issues)) == (400, 2)
+
+
+@pytest.mark.parametrize("query", ["mode=update", "profile=https://elsewhere.example/profile"])
+def test_what_the_url_asks_to_be_tried_is_heeded_too(lab: Integrator, query: str) -> None:
+    answer = lab.request("POST", f"{PATH}?{query}", contained("V-9"))
+
+    assert (answer.status, answer.blamed) == (400, {query.partition("=")[0]})
+
+
+def test_a_resource_may_come_with_a_mode_in_the_url(lab: Integrator) -> None:
+    answer = lab.request("POST", f"{PATH}?mode=create", contained("V-10"))
+
+    assert (answer.status, severities(answer)) == (200, ["information"])
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"name": "mode", "valueCode": "delete"},
+        {"name": "profile", "valueCanonical": "https://elsewhere.example/profile"},
+    ],
+)
+def test_another_try_is_a_400_without_a_resource_too(
+    lab: Integrator, entry: dict[str, Any]
+) -> None:
+    answer = validate(lab, {"resourceType": "Parameters", "parameter": [entry]})
+
+    assert answer.status == 400
 
 
 def test_a_body_that_is_no_json_is_a_400(lab: Integrator) -> None:

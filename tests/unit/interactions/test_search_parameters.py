@@ -89,6 +89,16 @@ def test_tokens_are_taken_of_every_type_of_element() -> None:
         ({"effectivePeriod": {"start": "1970-01-02"}}, (DAY, LATEST)),
         ({"effectivePeriod": {"end": "1970-01-02"}}, (EARLIEST, 2 * DAY)),
         ({"effectiveTiming": {"event": ["1970-01-03", "1970-01-02"]}}, (DAY, 3 * DAY)),
+        (
+            {
+                "effectiveTiming": {
+                    "event": ["1970-01-03"],
+                    "repeat": {"boundsPeriod": {"start": "1970-01-02", "end": "1970-01-04"}},
+                }
+            },
+            (DAY, 4 * DAY),
+        ),
+        ({"effectiveTiming": {"repeat": {"frequency": 1}}}, None),
         ({"effectiveInstant": "1970-01-01T00:00:00.005Z"}, (5, 6)),
         ({"effectivePeriod": {"extension": [{"url": "urn:x"}]}}, None),
         ({"_effectiveDateTime": {"extension": [{"url": "urn:x"}]}}, None),
