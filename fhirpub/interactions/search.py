@@ -31,6 +31,7 @@ class Search:
     query: SearchQuery
     understood: tuple[tuple[str, str], ...]
     unknown: tuple[str, ...]
+    empty: tuple[str, ...]
     cursor: str
     summary: str
     elements: str
@@ -90,6 +91,7 @@ def understood(
         query,
         tuple(reading.understood),
         tuple(reading.unknown),
+        tuple(reading.empty),
         cursor,
         reading.summary,
         reading.elements,
@@ -145,8 +147,8 @@ def _bundle(
         }
         for part in included
     ]
-    if wanted.unknown:
-        outcome = outcome_of(_unknown(wanted.unknown, "warning"))
+    if unused := [*_unknown(wanted.unknown, "warning"), *_empty(wanted.empty)]:
+        outcome = outcome_of(unused)
         entries.append({"resource": outcome, "search": {"mode": "outcome"}})
     bundle: JsonObject = {"resourceType": "Bundle", "type": "searchset"}
     if page.total is not None:
@@ -163,13 +165,23 @@ def _listed(version: Version, wanted: Search, context: Context) -> JsonObject:
     return subset(resource, schema, summary=wanted.summary, elements=wanted.elements)
 
 
-def _unknown(names: Iterable[str], severity: Severity) -> list[Issue]:
+def _empty(names: Iterable[str]) -> list[Issue]:
+    """A filter that is left empty by mistake must not go unnoticed (D-268)."""
+    rule = "the search parameter {} has no value and was not used"
+    return [Issue("warning", "invalid", rule.format(name)) for name in _shown(names)]
+
+
+def _shown(names: Iterable[str]) -> Iterable[str]:
     said = [each if PARAMETER_NAME.fullmatch(each) else "(unknown)" for each in names]
+    return dict.fromkeys(said)
+
+
+def _unknown(names: Iterable[str], severity: Severity) -> list[Issue]:
     return [
         Issue(
             severity,
             "not-supported",
             f"the search parameter {name} is not supported and was not used",
         )
-        for name in dict.fromkeys(said)
+        for name in _shown(names)
     ]

@@ -64,6 +64,7 @@ class Reading:
         self.included: set[str] = set()
         self.understood: list[tuple[str, str]] = []
         self.unknown: list[str] = []
+        self.empty: list[str] = []
         self.issues: list[Issue] = []
         self._searched = searched
         self._tenant = tenant
@@ -82,7 +83,10 @@ class Reading:
 
     def take(self, name: str, value: str) -> None:
         """Take one parameter: known, ignored, or unknown."""
-        if name in IGNORED or not value:
+        if name in IGNORED:
+            return
+        if not value:
+            self.empty.append(name)
             return
         if name == CURSOR:
             self.cursor = value
@@ -102,6 +106,8 @@ class Reading:
         """Look at what parameters mean together."""
         if self.elements and self.summary not in ("", "false"):
             self._wrong("_summary", "cannot go with _elements")
+        if self.included and self.summary == "text":
+            self._wrong("_summary", "cannot be text together with _include")
 
     # Parameters that every resource has.
 
@@ -301,8 +307,11 @@ class Reading:
         source, _, rest = asked.value.partition(":")
         name, _, target = rest.partition(":")
         known = self._searched.parameters.get(name)
-        if asked.modifier or asked.further:
+        if asked.further:
             return False
+        if asked.modifier:
+            self._no_modifier(asked)
+            return True
         if asked.value in ("*", f"{every.name}:*"):
             self.included |= {part.name for part in every.parts}
             return True

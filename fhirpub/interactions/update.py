@@ -11,6 +11,7 @@ from fhirpub.errors import InvalidContent, Issue, StoreUnavailable, VersionConfl
 from fhirpub.fhir.document import detach, documents_in
 from fhirpub.fhir.invariants import broken_invariants
 from fhirpub.fhir.strict_json import JsonObject, dumps
+from fhirpub.fhir.times import from_http, http_date
 from fhirpub.interactions import rules
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.patch_forms import Form, fields_of
@@ -50,6 +51,28 @@ def check_precondition(if_match: Sequence[str], current: int) -> None:
     first = tags[0] if tags else ""
     target = first if first.isascii() and first.isdecimal() else repr((first or named)[:64])
     raise VersionConflict(target=target, current=current)
+
+
+@dataclass(frozen=True, slots=True)
+class Precondition:
+    """What must hold of the latest version, as headers say it; If-Match goes first (D-267)."""
+
+    if_match: Sequence[str] = ()
+    unmodified_since: str = ""
+
+    def check(self, latest: Version) -> None:
+        """Raise VersionConflict unless it holds.
+
+        A moment that cannot be read is none (RFC 9110, 13.1.4). An HTTP-date knows seconds
+        alone: what came within that second is not newer.
+        """
+        if self.if_match:
+            check_precondition(self.if_match, latest.version)
+            return
+        moment = from_http(self.unmodified_since)
+        unit = 1 if moment is None or moment % 1000 else 1000
+        if moment is not None and latest.updated // unit > moment // unit:
+            raise VersionConflict(target=f"of {http_date(moment)}", current=latest.version)
 
 
 def prepare(
@@ -102,7 +125,7 @@ def prepare(
 async def update(
     resource_id: str,
     *,
-    if_match: Sequence[str],
+    precondition: Precondition,
     resource_type: ResourceType,
     tenant: Tenant,
     context: Context,
@@ -111,12 +134,12 @@ async def update(
     """Insert the next version and return it.
 
     ``prepared`` runs :func:`prepare` against the latest version, in a thread if the body is
-    large. Without If-Match the last writer wins: whoever was overtaken starts again (D-118).
+    large. Without a precondition the last writer wins: whoever was overtaken starts again (D-118).
     Raises NoSuchResource before VersionConflict before whatever is wrong with the body (D-119).
     """
     for _race in range(_RACES):
         latest = await read(resource_type.name, resource_id, tenant=tenant, context=context)
-        check_precondition(if_match, latest.version)
+        precondition.check(latest)
         candidate = await prepared(await _with_parts(latest, resource_type, tenant, context))
         if await context.resources.add(tenant.id, candidate.version, candidate.blobs):
             context.added()

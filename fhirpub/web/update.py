@@ -5,7 +5,7 @@ from __future__ import annotations
 from fhirpub.errors import NoneMatches
 from fhirpub.interactions.conditional import the_match
 from fhirpub.interactions.patch_forms import FORMS
-from fhirpub.interactions.update import Update, prepare, update
+from fhirpub.interactions.update import Precondition, Update, prepare, update
 from fhirpub.storage.contract import Version
 from fhirpub.web import media
 from fhirpub.web.body_handler import BodyHandler
@@ -43,7 +43,10 @@ class UpdateHandler(BodyHandler):
 
         updated = await update(
             resource_id,
-            if_match=self.request.headers.get_list("If-Match"),
+            precondition=Precondition(
+                self.request.headers.get_list("If-Match"),
+                self.request.headers.get("If-Unmodified-Since", ""),
+            ),
             resource_type=resource_type,
             tenant=tenant,
             context=context,

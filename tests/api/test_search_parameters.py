@@ -293,7 +293,6 @@ def test_everything_that_is_wrong_is_told_at_once(lab: Integrator) -> None:
         "date.x=2026",
         "_include=Observation:patient",
         "_include=DiagnosticReport:code",
-        "_include:iterate=DiagnosticReport:patient",
         "_revinclude=Provenance:target",
         "_sort=-date,nothing",
         "_sort=patient",
@@ -360,6 +359,30 @@ def test_the_total_can_be_done_without(lab: Integrator, ids: dict[str, str]) -> 
         assert len(bundle["entry"]) == 2
         assert bundle.get("total") == (2 if given else None)
     assert lab.get(f"{BASE}?_total=none&_summary=count").json["total"] == 4
+
+
+def test_a_filter_that_is_left_empty_is_told_of(lab: Integrator, ids: dict[str, str]) -> None:
+    bundle = lab.get(f"{BASE}?patient=&status=final").json
+
+    (told,) = (each["resource"] for each in bundle["entry"] if each["search"]["mode"] == "outcome")
+    assert [each["diagnostics"] for each in told["issue"]] == [
+        "the search parameter patient has no value and was not used"
+    ]
+    assert bundle["total"] == 2
+
+
+@pytest.mark.parametrize(
+    ("query", "place"),
+    [
+        ("_include:iterate=DiagnosticReport:patient", "_include"),
+        ("_include=DiagnosticReport:patient&_summary=text", "_summary"),
+    ],
+)
+def test_what_cannot_be_included_so_is_refused(lab: Integrator, query: str, place: str) -> None:
+    answer = lab.get(f"{BASE}?{query}")
+
+    assert answer.status == 400
+    assert answer.json["issue"][0]["expression"] == [place]
 
 
 def test_a_long_list_has_a_total_only_for_who_asks_for_it(tmp_path: Path) -> None:

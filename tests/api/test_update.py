@@ -231,3 +231,26 @@ def test_an_update_keeps_to_the_limit_of_a_resource(lab: Integrator, path: str) 
     answer = update(lab, path, presentedForm=forms)
 
     assert (answer.status, answer.issues[0]["code"]) == (413, "too-costly")
+
+
+def test_an_update_of_what_has_changed_since_a_moment_is_a_412(lab: Integrator, path: str) -> None:
+    date = {"If-Unmodified-Since": "Sat, 01 Jan 2000 00:00:00 GMT"}
+
+    answer = update(lab, path, date, conclusion="Lost")
+
+    assert answer.status == 412
+    assert "current version 1" in answer.json["issue"][0]["diagnostics"]
+
+
+@pytest.mark.parametrize("moment", ["", "yesterday", "Sat, 01 Jan 2000 00:00:00 GMT"])
+def test_with_if_match_a_moment_is_no_condition(lab: Integrator, path: str, moment: str) -> None:
+    headers = {"If-Match": 'W/"1"', "If-Unmodified-Since": moment}
+
+    assert update(lab, path, headers, conclusion="Kept").status == 204
+
+
+def test_what_has_not_changed_since_it_was_read_is_updated(lab: Integrator, path: str) -> None:
+    moment = lab.get(path).headers["last-modified"]
+
+    assert update(lab, path, {"If-Unmodified-Since": moment}, conclusion="1").status == 204
+    assert update(lab, path, {"If-Unmodified-Since": "never"}, conclusion="2").status == 204
