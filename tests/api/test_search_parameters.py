@@ -388,7 +388,8 @@ def test_what_cannot_be_included_so_is_refused(lab: Integrator, query: str, plac
 def test_a_long_list_has_a_total_only_for_who_asks_for_it(tmp_path: Path) -> None:
     with RunningService(tmp_path) as service:
         lab = service.integrator()
-        versions = [a_version(status="final") for _ in range(MOST_COUNTED + 1)]
+        body = b'{"resourceType":"DiagnosticReport","status":"final","code":{"text":"x"}}'
+        versions = [a_version(body=body) for _ in range(MOST_COUNTED + 1)]
         service.call(add_all(service.services.store, versions, lab.tenant.id))
 
         def total(query: str) -> Any:
