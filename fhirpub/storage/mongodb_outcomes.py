@@ -12,12 +12,7 @@ from typing import TypeVar
 
 import pymongo
 from pymongo.errors import ConfigurationError as DriverRefusal
-from pymongo.errors import (
-    OperationFailure,
-    PyMongoError,
-    ServerSelectionTimeoutError,
-    WaitQueueTimeoutError,
-)
+from pymongo.errors import OperationFailure, PyMongoError, ServerSelectionTimeoutError
 
 from fhirpub.errors import ConfigurationError, StoreUnavailable
 
@@ -30,7 +25,6 @@ _NO_JOURNAL = 2
 """BadValue: what a server without a journal says to ``j: true``."""
 _NO_TLS = "[SSL: "
 """In the driver's text; there is no code for it."""
-_NEVER_SENT = (ServerSelectionTimeoutError, WaitQueueTimeoutError)
 R = TypeVar("R")
 
 
@@ -46,9 +40,11 @@ def reason(error: PyMongoError) -> str:
 def was_not_executed(error: PyMongoError) -> bool:
     """Tell whether it is certain that an operation did nothing.
 
-    After a retry the driver raises these only if the first try did nothing either.
+    After a retry the driver raises these only if the first try did nothing either. That a
+    connection was not to be had in time says nothing of the first try.
     """
-    return isinstance(error, _NEVER_SENT) or error.has_error_label("NoWritesPerformed")
+    never_sent = isinstance(error, ServerSelectionTimeoutError)
+    return never_sent or error.has_error_label("NoWritesPerformed")
 
 
 @asynccontextmanager

@@ -777,7 +777,7 @@ async def test_a_write_for_which_there_is_no_connection_has_not_happened(proxy: 
     proxy.heal()
     await holding
 
-    assert refused.value.reason == "WaitQueueTimeoutError"
+    assert refused.value.reason == "deadline exceeded"
     assert await store.latest(LAB, version.id) is None
     await store.stop()
 
