@@ -8,8 +8,9 @@ import fhirpub
 from fhirpub.fhir.strict_json import JsonObject, dumps
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.patch_forms import FORMS
-from fhirpub.interactions.search_parameters import DEFINITIONS, Known
+from fhirpub.interactions.search_parameters import Known
 from fhirpub.plugin_api import ResourceType
+from fhirpub.plugin_api.search import DEFINITIONS
 
 ID = "fhirpub"
 _BASE_PROFILE = "http://hl7.org/fhir/StructureDefinition"

@@ -13,7 +13,7 @@ from fhirpub.fhir.date_value import Stretch, stretch_of
 from fhirpub.fhir.schema import Schemas
 from fhirpub.fhir.strict_json import JsonObject, dumps
 from fhirpub.fhir.terminology import Terminology
-from fhirpub.plugin_api import ResourceType, SearchParameter
+from fhirpub.plugin_api import ResourceType, SearchParameter, r4_parameter
 from fhirpub.storage.criteria import (
     EARLIEST,
     IDENTIFIER,
@@ -25,7 +25,6 @@ from fhirpub.storage.criteria import (
 )
 from fhirpub.tenant import Tenant, is_resource_id
 
-DEFINITIONS = "http://hl7.org/fhir/SearchParameter"
 _FORM = 2
 """Changes when values are taken otherwise than before."""
 _PATIENT = "Patient"
@@ -178,12 +177,7 @@ def _of_every_type(resource_type: ResourceType) -> Iterator[Known]:
     yield Known(SearchParameter(name="status", type="token", paths=("status",)))
     for part in resource_type.parts:
         if part.type == _PATIENT and part.referred_by:
-            patient = SearchParameter(
-                name="patient",
-                type="reference",
-                paths=(part.referred_by,),
-                definition=f"{DEFINITIONS}/clinical-patient",
-            )
+            patient = r4_parameter("clinical-patient", "reference", part.referred_by)
             yield Known(patient, target=_PATIENT)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-_DEFINITIONS = "http://hl7.org/fhir/SearchParameter"
+DEFINITIONS = "http://hl7.org/fhir/SearchParameter"
 SEARCH_TYPES = ("token", "date", "reference")
 
 
@@ -40,5 +40,5 @@ def r4_parameter(
         name=definition.partition("-")[2],
         type=type_,
         paths=paths,
-        definition=f"{_DEFINITIONS}/{definition}",
+        definition=f"{DEFINITIONS}/{definition}",
     )

@@ -181,37 +181,30 @@ class MongoStore(MongoWebhooks, Store):
         # a version names only what came with it or what an earlier version names. What comes
         # with it was added, fresh, before the version was sent. So either the version was there
         # to be found, or the blob is younger than any request lasts, which `before` is not.
-        swept = 0
-        while True:
-            looking = schema.loose_blobs(tenant, before=before, limit=_SWEPT_AT_ONCE)
-            blobs = self._collection(schema.BLOB)
-            async with within(self._deadline):
-                found = await blobs.aggregate(looking).to_list(None)
-                named = [each["_id"] for each in found if each["naming"]]
-                unnamed = [each["_id"] for each in found if not each["naming"]]
-                await blobs.update_many({"_id": {"$in": named}}, {"$unset": {"loose": True}})
-                old = {"_id": {"$in": unnamed}, "added": {"$lt": before}}
-                swept += (await blobs.delete_many(old)).deleted_count
-            if len(found) < _SWEPT_AT_ONCE:
-                break
-        await self._sweep_pieces(tenant, before=before)
+        #
+        # So with the pieces of large ones: a piece becomes fresh before its blob, and is `loose`
+        # until that is named, for such a blob stays for ever.
+        limit = _SWEPT_AT_ONCE
+        blobs = schema.loose_blobs(tenant, before=before, limit=limit)
+        pieces = schema.loose_pieces(tenant, before=before, limit=limit)
+        swept = await self._sweep_loose(schema.BLOB, blobs, before=before)
+        await self._sweep_loose(schema.PIECE, pieces, before=before)
         return swept
 
-    async def _sweep_pieces(self, tenant: str, *, before: int) -> None:
-        # As blobs, by the same argument: a piece becomes fresh before the blob that it is of. It
-        # is `loose` until its blob is known to be named, for such a blob stays for ever.
-        looking = schema.loose_pieces(tenant, before=before, limit=_SWEPT_AT_ONCE)
-        pieces = self._collection(schema.PIECE)
-        handled = _SWEPT_AT_ONCE
+    async def _sweep_loose(self, name: str, looking: schema.Pipeline, *, before: int) -> int:
+        """Delete what is loose, old and named by nothing; return how many."""
+        records = self._collection(name)
+        swept, handled = 0, _SWEPT_AT_ONCE
         while handled == _SWEPT_AT_ONCE:
             async with within(self._deadline):
-                found = await pieces.aggregate(looking).to_list(None)
-                named = [each["_id"] for each in found if _is_named(each["of"])]
-                alone = [each["_id"] for each in found if not each["of"]]
-                await pieces.update_many({"_id": {"$in": named}}, {"$unset": {"loose": True}})
-                old = {"_id": {"$in": alone}, "added": {"$lt": before}}
-                await pieces.delete_many(old)
-                handled = len(named) + len(alone)
+                found = await records.aggregate(looking).to_list(None)
+                named = [each["_id"] for each in found if _is_named(each["naming"])]
+                unnamed = [each["_id"] for each in found if not each["naming"]]
+                await records.update_many({"_id": {"$in": named}}, {"$unset": {"loose": True}})
+                old = {"_id": {"$in": unnamed}, "added": {"$lt": before}}
+                swept += (await records.delete_many(old)).deleted_count
+                handled = len(named) + len(unnamed)
+        return swept
 
     async def put_tenant(self, tenant: Tenant) -> None:
         await self._put(schema.TENANT, documents.tenant_document(tenant))
@@ -324,8 +317,9 @@ class MongoStore(MongoWebhooks, Store):
         return self._open.collections[name]
 
 
-def _is_named(blobs: Sequence[documents.Document]) -> bool:
-    return any(not each.get("loose") for each in blobs)
+def _is_named(naming: Sequence[documents.Document]) -> bool:
+    """Tell whether any of those that name it stays: a loose blob may not."""
+    return any(not each.get("loose") for each in naming)
 
 
 class _Opened:

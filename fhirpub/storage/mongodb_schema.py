@@ -182,10 +182,10 @@ def loose_pieces(tenant: str, *, before: int, limit: int) -> Pipeline:
                 "localField": "blob",
                 "foreignField": "_id",
                 "pipeline": [{"$project": {"loose": 1}}],
-                "as": "of",
+                "as": "naming",
             }
         },
-        {"$project": {"of": 1}},
+        {"$project": {"naming": 1}},
     ]
 
 

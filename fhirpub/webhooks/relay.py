@@ -7,9 +7,7 @@ repeat, and a version is marked only after all its deliveries are durable, in th
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
 from fhirpub.logs import logger, where
 from fhirpub.storage.webhook_contract import Delivery, Dispatching, Endpoint, Untold
@@ -27,14 +25,6 @@ _log = logger()
 
 _Key = tuple[str, int]
 Told = Callable[[Sequence[Delivery]], None]
-
-
-@dataclass(frozen=True, slots=True)
-class _Telling:
-    """What a tenant is to be told of a version."""
-
-    tenant: str
-    events: tuple[WebhookEvent, ...]
 
 
 class Relay:
@@ -88,7 +78,7 @@ class Relay:
             # Read after the versions: whoever registered before them must be told of them.
             endpoints = await self._store.all_endpoints()
             self.heard = bool(endpoints)
-            work = self._tellings(list(self._read(new.values(), endpoints)), endpoints)
+            work = self._tellings(self._events(new.values(), endpoints), endpoints)
         await _all(*work, self._mark())
         self._unmarked = new.keys() - self._faulty
         return len(self._unmarked)
@@ -110,35 +100,31 @@ class Relay:
             await self._leases.take([_LEASE])
         return self.leading
 
-    def _read(
+    def _events(
         self, unrelayed: Iterable[tuple[str, Untold]], endpoints: Iterable[Endpoint]
-    ) -> Iterable[_Telling]:
-        listening = {each.tenant for each in endpoints}
+    ) -> Mapping[str, Sequence[WebhookEvent]]:
+        """Return what is to be told, by tenant, of those who have an endpoint."""
+        found: dict[str, list[WebhookEvent]] = {each.tenant: [] for each in endpoints}
         for tenant, version in unrelayed:
-            if tenant not in listening:
+            if tenant not in found:
                 continue
             try:
-                yield _Telling(tenant, events_of(version, fhir_url=self._fhir_url))
+                found[tenant] += events_of(version, fhir_url=self._fhir_url)
             except Exception as problem:  # noqa: BLE001 - one version must not stop the others
                 # It stays unrelayed: a later release may be able to read it.
                 self._faulty.add((version.id, version.version))
                 _log.error(
                     "events not relayed", id=version.id, version=version.version, **where(problem)
                 )
+        return found
 
     def _tellings(
-        self, tellings: Sequence[_Telling], endpoints: Iterable[Endpoint]
+        self, events_by_tenant: Mapping[str, Sequence[WebhookEvent]], endpoints: Iterable[Endpoint]
     ) -> list[Awaitable[None]]:
-        by_tenant: dict[str, list[WebhookEvent]] = defaultdict(list)
-        for each in tellings:
-            by_tenant[each.tenant] += each.events
         work: list[Awaitable[None]] = []
         for endpoint in endpoints:
-            events = [
-                event
-                for event in by_tenant.get(endpoint.tenant, ())
-                if matches(endpoint.events, event.type)
-            ]
+            told = events_by_tenant[endpoint.tenant]
+            events = [each for each in told if matches(endpoint.events, each.type)]
             if events:
                 work.append(self._tell(endpoint, events))
         return work
