@@ -70,6 +70,7 @@ _VERSIONED = ("ETag", "Last-Modified")
 _WRITTEN = (*_VERSIONED, "Location")
 _FORMAT = ("_format", "_pretty")
 _CONDITIONS = ("If-None-Match", "If-Modified-Since")
+_UPDATED_IF = ("If-Match", "If-Unmodified-Since")
 _SUBSETS = ("_summary", "_elements")
 _NOT_MODIFIED = Success(text="The client has it.", form="empty")
 _SEARCHED = {
@@ -146,12 +147,12 @@ OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
     (VersionHandler, "GET"): _read("vread", "Read one version of a {type}", ("id", "version")),
     (PartHandler, "GET"): _read("read", "Read a {type} that came with a registration"),
     (UpdateHandler, "PATCH"): _update(
-        "update", "Update fields of a {type}", "If-Match", "Prefer", text=_REPLACED
+        "update", "Update fields of a {type}", *_UPDATED_IF, "Prefer", text=_REPLACED
     ),
     (ConditionalUpdateHandler, "PATCH"): _update(
         "updateMatching",
         "Update fields of the one {type} that a search finds",
-        "If-Match",
+        *_UPDATED_IF,
         "Prefer",
         "conditions",
         text=f"{_REPLACED} 412 if the search finds several, 404 if none.",

@@ -68,6 +68,11 @@ PARAMETERS: dict[str, JsonObject] = {
             "When the client got what it has; 304 if that is the latest.",
             "Sat, 21 Nov 2026 10:00:00 GMT",
         ),
+        _header(
+            "If-Unmodified-Since",
+            "When the client got what it updates; 412 if there is a newer version.",
+            "Sat, 21 Nov 2026 10:00:00 GMT",
+        ),
         _header("Range", "The bytes that are wanted.", "bytes=0-1023"),
         _header("If-Range", "The entity tag that `Range` is meant for.", '"0123abcd"'),
         _header(
