@@ -2,7 +2,8 @@
 
 What is acknowledged is in the journals of a majority, and no URL can weaken that. Reads ask the
 primary for what a majority has: a write is acknowledged only once the primary's own view of what
-a majority has includes it, so that every later read sees it. A primary that was deposed and does
+a majority has includes it, and a new primary is believed only once its view includes all of that
+(`mongodb_primary.py`), so that every later read sees it. A primary that was deposed and does
 not know it yet, for a few seconds, could still answer with what was newest before. Nobody is
 misled into writing by that: every insert meets at the unique key on the real primary, and a
 process that has heard of the new primary asks the old one no more. Where even that would not do,
@@ -34,6 +35,7 @@ from fhirpub.storage.batching import GroupCommit
 from fhirpub.storage.contract import Blob, Client, KeptBlob, Page, SearchQuery, SigningKey, Version
 from fhirpub.storage.mongodb_documents import Addition
 from fhirpub.storage.mongodb_outcomes import misconfigured, within
+from fhirpub.storage.mongodb_primary import Primary
 from fhirpub.storage.mongodb_reads import SEVERAL, Reads
 from fhirpub.storage.mongodb_schema import Database, Records
 from fhirpub.storage.mongodb_server import Concerns, examine
@@ -130,10 +132,13 @@ class MongoStore(MongoWebhooks, Store):
             async with within(_INDEX_SECONDS):
                 with misconfigured():
                     await schema.prepare(self._database)
+            opened = _Opened(self._database, concerns, self._deadline)
+            async with within(self._deadline):
+                await opened.primary.trusted_term()
         except BaseException:
             await self._close()
             raise
-        self._opened = _Opened(self._database, concerns, self._deadline)
+        self._opened = opened
 
     async def check(self) -> None:
         await self._put(schema.STORE, {"_id": schema.PROBE, "moment": self._clock()})
@@ -264,7 +269,7 @@ class MongoStore(MongoWebhooks, Store):
         store = self._collection(schema.STORE)
         async with within(self._deadline):
             while True:
-                read = await store.find_one({"_id": schema.KEYS}) or {"keys": []}
+                (read,) = await self._list(schema.STORE, {"_id": schema.KEYS})
                 changed = change([documents.key_of(each) for each in read["keys"]])
                 if changed is None:
                     return False
@@ -313,6 +318,10 @@ class MongoStore(MongoWebhooks, Store):
             raise StoreUnavailable("not started, or stopped")
         return self._opened
 
+    @property
+    def _primary(self) -> Primary:
+        return self._open.primary
+
     def _collection(self, name: str) -> Records:
         return self._open.collections[name]
 
@@ -332,6 +341,7 @@ class _Opened:
         versions, blobs, pieces = (
             self.collections[each] for each in (schema.VERSION, schema.BLOB, schema.PIECE)
         )
+        self.primary = Primary(database, certain=concerns.certain, seconds=seconds)
         additions = Additions(
             versions,
             certain=versions.with_options(read_concern=concerns.certain),
@@ -343,5 +353,10 @@ class _Opened:
             additions.commit, deadline_seconds=seconds, bounds=SEVERAL
         )
         self.reads = Reads(
-            versions, blobs, pieces, one_moment=concerns.one_moment, seconds=seconds
+            versions,
+            blobs,
+            pieces,
+            primary=self.primary,
+            one_moment=concerns.one_moment,
+            seconds=seconds,
         )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any
 
-from fhirpub.storage.mongodb_outcomes import answer, within
+from fhirpub.storage.mongodb_outcomes import within
+from fhirpub.storage.mongodb_primary import Primary
 from fhirpub.storage.mongodb_schema import Records
 
 
@@ -17,6 +18,11 @@ class OnDatabase(ABC):
     @abstractmethod
     def _collection(self, name: str) -> Records:
         """Return a collection; raises StoreUnavailable before the start and after the stop."""
+
+    @property
+    @abstractmethod
+    def _primary(self) -> Primary:
+        """Return whom reads ask; raises StoreUnavailable as well."""
 
     async def _put(self, name: str, document: dict[str, Any]) -> None:
         collection = self._collection(name)
@@ -32,7 +38,6 @@ class OnDatabase(ABC):
     ) -> list[dict[str, Any]]:
         """Return what is found; ``options`` are those of ``find``."""
         collection = self._collection(name)
-        return await answer(
-            lambda: collection.find(wanted, shown, **options).to_list(None),
-            seconds=self._deadline,
+        return await self._primary.answer(
+            lambda: collection.find(wanted, shown, **options).to_list(None)
         )

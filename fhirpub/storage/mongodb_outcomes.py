@@ -6,9 +6,8 @@ The driver's own texts are never passed on: that of a duplicate key shows the ke
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
-from typing import TypeVar
 
 import pymongo
 from pymongo.errors import ConfigurationError as DriverRefusal
@@ -25,7 +24,6 @@ _NO_JOURNAL = 2
 """BadValue: what a server without a journal says to ``j: true``."""
 _NO_TLS = "[SSL: "
 """In the driver's text; there is no code for it."""
-R = TypeVar("R")
 
 
 def reason(error: PyMongoError) -> str:
@@ -62,22 +60,6 @@ async def within(seconds: float) -> AsyncGenerator[None, None]:
         raise StoreUnavailable("deadline exceeded") from None
     except PyMongoError as error:
         raise StoreUnavailable(reason(error)) from None
-
-
-async def answer(look: Callable[[], Awaitable[R]], *, seconds: float) -> R:
-    """Return what a read finds, within so long; raises StoreUnavailable.
-
-    The first try has half of the time. A primary that fell silent, with connections that nobody
-    ended, would have all of it, while another took over long ago.
-    """
-    async with within(seconds):
-        try:
-            with pymongo.timeout(seconds / 2):
-                return await look()
-        except PyMongoError as error:
-            if not error.timeout:
-                raise
-        return await look()
 
 
 @contextmanager

@@ -22,7 +22,8 @@ from fhirpub.storage.mongodb_documents import (
     piece_id,
     version_of,
 )
-from fhirpub.storage.mongodb_outcomes import answer, within
+from fhirpub.storage.mongodb_outcomes import within
+from fhirpub.storage.mongodb_primary import Primary
 from fhirpub.storage.mongodb_schema import VERSION_KEY, Pipeline, Records, by_keys
 from fhirpub.storage.mongodb_search import page_and_total
 from fhirpub.storage.paging import FEW, known_total, page_without_search
@@ -56,9 +57,11 @@ class Reads:
         blobs: Records,
         pieces: Records,
         *,
+        primary: Primary,
         one_moment: ReadConcern,
         seconds: float,
     ) -> None:
+        self._primary = primary
         self._versions = versions
         self._blobs = blobs
         self._pieces = pieces
@@ -206,4 +209,4 @@ class Reads:
         return {(each["id"], each["version"]): each for each in found}
 
     async def _answer(self, ask: Callable[[], Cursor]) -> list[dict[str, Any]]:
-        return await answer(lambda: ask().to_list(None), seconds=self._seconds)
+        return await self._primary.answer(lambda: ask().to_list(None))

@@ -16,7 +16,7 @@ from pymongo.errors import BulkWriteError, DuplicateKeyError
 from fhirpub.errors import StoreUnavailable
 from fhirpub.storage import mongodb_webhook_documents as documents
 from fhirpub.storage.mongodb_collections import OnDatabase
-from fhirpub.storage.mongodb_outcomes import DUPLICATE_KEY, answer, reason, within
+from fhirpub.storage.mongodb_outcomes import DUPLICATE_KEY, reason, within
 from fhirpub.storage.mongodb_schema import (
     BY_SEQUENCE,
     BY_STATE,
@@ -305,8 +305,8 @@ class MongoWebhooks(OnDatabase, Endpoints, Dispatching):
         self, name: str, pipeline: Pipeline, *, hint: str
     ) -> list[dict[str, Any]]:
         collection = self._collection(name)
-        return await answer(
-            lambda: collection.aggregate(pipeline, hint=hint).to_list(None), seconds=self._deadline
+        return await self._primary.answer(
+            lambda: collection.aggregate(pipeline, hint=hint).to_list(None)
         )
 
 

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
+from motor.motor_asyncio import AsyncIOMotorClient
+from pymongo.read_concern import ReadConcern
 
 from fhirpub.app import OpenStore, opened_store
 from fhirpub.config import Config, StorageConfig
 from fhirpub.errors import StoreUnavailable
 from fhirpub.storage.mongodb import from_url
+from fhirpub.storage.mongodb_primary import Primary
+from fhirpub.storage.store import Store
 from fhirpub.testing.process import ServiceProcess
 from fhirpub.testing.service import RunningService
 from fhirpub.testing.store_contract import LAB, a_version
@@ -150,13 +156,9 @@ async def test_what_only_the_lost_primary_had_was_never_acknowledged(
 
 
 async def test_a_version_that_only_the_lost_primary_had_was_not_added(
-    lose_primary: LosePrimary, set_of_three: ReplicaSet, failover_url: str
+    lose_primary: LosePrimary, store: Store, set_of_three: ReplicaSet
 ) -> None:
     version = a_version()  # without documents, whose own write would fail first
-    store = from_url(
-        failover_url, deadline_seconds=_SHORTER_THAN_AN_ELECTION_SECONDS, production=True
-    )
-    await store.start()
 
     with secondaries_behind(set_of_three):
         with pytest.raises(StoreUnavailable):
@@ -167,7 +169,55 @@ async def test_a_version_that_only_the_lost_primary_had_was_not_added(
 
     assert await store.latest(LAB, version.id) is None
     assert await store.add(LAB, version)
+
+
+@pytest.fixture
+async def store(failover_url: str) -> AsyncIterator[Store]:
+    store = from_url(
+        failover_url, deadline_seconds=_SHORTER_THAN_AN_ELECTION_SECONDS, production=True
+    )
+    await store.start()
+    yield store
     await store.stop()
+
+
+async def test_a_new_primary_is_not_believed_before_it_knows_what_a_majority_has(
+    store: Store, set_of_three: ReplicaSet
+) -> None:
+    first = a_version()
+    await store.add(LAB, first)
+    await asyncio.to_thread(set_of_three.settle)
+    heir = next(each for each in set_of_three.members if each.hello()["secondary"])
+
+    with heir.failing("disableSnapshotting"):  # it has the second version, and does not show it
+        assert await store.add(LAB, replace(first, version=2))
+        await asyncio.to_thread(heir.command, "replSetStepUp")
+        with pytest.raises(StoreUnavailable):
+            await store.latest(LAB, first.id)
+
+    latest = await store.latest(LAB, first.id)
+    assert latest is not None
+    assert latest.version == 2
+
+
+async def test_what_is_found_while_another_takes_over_is_asked_for_again(
+    set_of_three: ReplicaSet, failover_url: str
+) -> None:
+    client: AsyncIOMotorClient[dict[str, Any]] = AsyncIOMotorClient(failover_url)
+    database = client.get_default_database()
+    primary = Primary(database, certain=ReadConcern("linearizable"), seconds=10.0)
+    asked = []
+
+    async def look() -> int:
+        asked.append(before := client.delegate.primary)
+        if len(asked) == 1:
+            await asyncio.to_thread(set_of_three.step_down)
+            while client.delegate.primary in {before, None}:
+                await asyncio.sleep(0.01)
+        return len(asked)
+
+    assert await primary.answer(look) == 2
+    client.close()
 
 
 async def test_what_was_acknowledged_before_a_majority_had_it_is_missed_after_a_failover(
