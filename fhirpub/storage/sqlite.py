@@ -221,11 +221,11 @@ class SqliteStore(SqliteWebhooks, Store):
                 ((number,),) = connection.execute(
                     sql.REPLACE_SEARCH, (resource_id, version, tenant, search.decode())
                 ).fetchall()
-                old = [(*each, number) for each in index_entries(tenant, before)]
+                old = [(*each, before.updated, number) for each in index_entries(tenant, before)]
                 connection.executemany(sql.FORGET_SEARCH_VALUE, old)
                 after = replace(before, search=search)
-                new = [(*each, number) for each in index_entries(tenant, after)]
-                connection.executemany(sql.add_search_values(1), new)
+                new = [(*each, before.updated, number) for each in index_entries(tenant, after)]
+                connection.executemany(sql.ADD_SEARCH_VALUE, new)
 
         await self._open.write(work)
 

@@ -13,7 +13,7 @@ import sqlite3
 import time
 from collections.abc import Awaitable, Callable, Collection, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
 from queue import SimpleQueue
@@ -23,6 +23,7 @@ from fhirpub.errors import ConfigurationError, StoreUnavailable
 from fhirpub.storage import sqlite_schema as sql
 from fhirpub.storage.batching import GroupCommit
 from fhirpub.storage.contract import Blob, Version
+from fhirpub.storage.sqlite_parameters import json_pairs
 from fhirpub.storage.sqlite_search import index_entries
 
 R = TypeVar("R")
@@ -34,10 +35,9 @@ _READERS = 4
 _STEPS_BETWEEN_LOOKS = 10_000
 _TABLES_SECONDS = 600.0
 """So long a start waits for another that brings a large file up to date."""
-_BLOBS_AT_ONCE = 128
-"""A submission may bring thousands, a statement takes 32,766 parameters."""
-_VALUES_AT_ONCE = 1_024
-_VALUES_STEP = 8
+_ROWS_AT_ONCE = 512
+"""A submission may bring thousands of documents, a statement takes 32,766 parameters."""
+_ROWS_STEP = 8
 
 
 class File:
@@ -52,6 +52,7 @@ class File:
         try:
             until = time.monotonic() + max(deadline_seconds, _TABLES_SECONDS)
             _retry(until, lambda: sql.make_tables(self._writer))
+            _retry(until, lambda: sql.make_addition(self._writer))
             self._at_once = self._reader(path)
             self._at_once.execute("PRAGMA busy_timeout = 0")
             self._idle: SimpleQueue[sqlite3.Connection] = SimpleQueue()
@@ -140,8 +141,13 @@ class File:
             return problem
 
     def _written(self, batch: Sequence[Addition | Work[Any]]) -> list[Any]:
+        additions = [each for each in batch if isinstance(each, Addition)]
+        rows = [row for each in additions for row in each.rows]
+        if len(additions) == len(batch) and len(rows) <= _ROWS_AT_ONCE:
+            with suppress(sqlite3.IntegrityError):  # a key is taken
+                _insert(self._writer, rows)
+                return [True] * len(batch)
         with transaction(self._writer, "BEGIN IMMEDIATE"):
-            additions = [each for each in batch if isinstance(each, Addition)]
             added = _add(self._writer, additions)
             return [
                 each in added if isinstance(each, Addition) else each(self._writer)
@@ -183,7 +189,7 @@ class OnFile:
 class Addition:
     """A version on its way in with its documents, already as rows."""
 
-    __slots__ = ("blobs", "data", "found_by", "key", "row", "size")
+    __slots__ = ("key", "rows", "size")
 
     def __init__(
         self, tenant: str, version: Version, blobs: Collection[Blob], *, now: int
@@ -194,16 +200,19 @@ class Addition:
         identity = (v.id, v.version, tenant, v.type, v.system, v.value)
         state = (v.status, v.created, v.updated, " ".join(v.documents), size)
         search = v.search.decode()
-        self.row = (*identity, *state, search, v.events, v.body, v.response, v.parts)
-        self.found_by = index_entries(tenant, version)
-        self.blobs = {
-            (tenant, each.sha256): (
-                *(tenant, each.sha256, each.content_type, len(each.data), now, each.title),
-            )
-            for each in blobs
-        }
-        self.data = {(tenant, each.sha256): each.data for each in blobs}
-        self.size = size + sum(map(len, self.data.values()))
+        content = (v.events, v.body, v.response, v.parts)
+        self.rows: list[Row] = [
+            *(_blob_row(tenant, each, now=now) for each in blobs),
+            (*identity, *state, search, *content, json_pairs(index_entries(tenant, version))),
+        ]
+        self.size = size + sum(len(each.data) for each in blobs)
+
+
+def _blob_row(tenant: str, blob: Blob, *, now: int) -> Row:
+    """Return a blob in the columns of an addition: see ``sqlite_schema``."""
+    identity = (None, None, tenant, blob.content_type, blob.title, blob.sha256)
+    state = (None, now, None, None, len(blob.data), None)
+    return (*identity, *state, None, blob.data, None, None, None)
 
 
 def version_of(row: Row) -> Version:
@@ -227,42 +236,24 @@ def version_of(row: Row) -> Version:
 
 
 def _add(connection: sqlite3.Connection, additions: Sequence[Addition]) -> set[Addition]:
-    """Insert those whose key is free; return them. Of several with one key the first.
-
-    As few statements as there are tables: after each of them this thread has to wait until the
-    event loop's lets go of the interpreter.
-    """
-    first: dict[Row, Addition] = {}
+    """Insert those whose key is free; return them. Of several with one key the first."""
+    first: dict[tuple[str, int], Addition] = {}
     for each in additions:
         first.setdefault(each.key, each)
-    if not first:
-        return set()
-    _keep_blobs(connection, additions)
-    values = list(chain.from_iterable(each.row for each in first.values()))
-    rows = connection.execute(sql.add_versions(len(first)), values).fetchall()
-    added = {first[row[:2]]: row[2] for row in rows}
-    _make_findable(connection, added)
-    return set(added)
+    taken = connection.execute(sql.TAKEN, (json_pairs(first),)).fetchall()
+    for key in taken:
+        del first[key]
+    _insert(connection, [row for each in first.values() for row in each.rows])
+    return set(first.values())
 
 
-def _make_findable(connection: sqlite3.Connection, added: Mapping[Addition, int]) -> None:
-    rows = [(*entry, number) for each, number in added.items() for entry in each.found_by]
-    for start in range(0, len(rows), _VALUES_AT_ONCE):
-        part = rows[start : start + _VALUES_AT_ONCE]
-        # Repeating the last one changes nothing, and spares statements for every number of rows.
-        part += part[-1:] * (-len(part) % _VALUES_STEP)
-        connection.execute(sql.add_search_values(len(part)), list(chain.from_iterable(part)))
-
-
-def _keep_blobs(connection: sqlite3.Connection, additions: Sequence[Addition]) -> None:
-    data = {key: data for each in additions for key, data in each.data.items()}
-    rows = list({key: row for each in additions for key, row in each.blobs.items()}.values())
-    for start in range(0, len(rows), _BLOBS_AT_ONCE):
-        part = rows[start : start + _BLOBS_AT_ONCE]
-        values = list(chain.from_iterable(part))
-        numbers = connection.execute(sql.add_blobs(len(part)), values).fetchall()
-        values = [value for *key, number in numbers for value in (number, data[tuple(key)])]
-        connection.execute(sql.add_bytes(len(numbers)), values)
+def _insert(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
+    """Insert rows of additions; raises IntegrityError if a key is taken."""
+    for start in range(0, len(rows), _ROWS_AT_ONCE):
+        part = [*rows[start : start + _ROWS_AT_ONCE]]
+        # Empty rows are passed over, and spare statements for every number of them.
+        part += [(None,) * sql.ADDITION_COLUMNS] * (-len(part) % _ROWS_STEP)
+        connection.execute(sql.add_rows(len(part)), list(chain.from_iterable(part)))
 
 
 def _make_file(path: Path) -> None:

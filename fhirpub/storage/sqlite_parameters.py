@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
+import orjson
+
 
 def json_list(texts: Iterable[str]) -> str:
     """Return texts as one parameter, however many, for ``IN (SELECT value FROM json_each(?))``.
@@ -14,6 +16,6 @@ def json_list(texts: Iterable[str]) -> str:
     return json.dumps([each for each in texts if "\0" not in each], ensure_ascii=False)
 
 
-def json_pairs(pairs: Iterable[tuple[str, str | int]]) -> str:
-    """Return pairs as one parameter; those with a NUL are left out, as in a list."""
-    return json.dumps([each for each in pairs if "\0" not in str(each)], ensure_ascii=False)
+def json_pairs(pairs: Iterable[tuple[str | int, str | int]]) -> str:
+    """Return pairs of what we keep as one parameter."""
+    return orjson.dumps(list(pairs)).decode()

@@ -155,6 +155,51 @@ _SMALL_COLUMNS = ", ".join(
     (_FACTS, *(f"iif(size <= {SMALL_BYTES}, {name}, NULL)" for name in _BYTES))
 )
 
+# Versions and their documents are added by one statement, which is a transaction by itself: after
+# each the writer would have to wait until the event loop's thread lets go of the interpreter. A
+# row with an id is a version, with `found_by` as JSON: fields and values. One without is a blob,
+# its bytes in `body`, its hash in `value`, its title in `system`. What is named comes first.
+_ADDITION = (
+    f"""
+    CREATE TEMP VIEW IF NOT EXISTS addition AS
+        SELECT {VERSION_COLUMNS}, '[]' AS found_by FROM version
+    """,
+    f"""
+    CREATE TEMP TRIGGER IF NOT EXISTS add_version INSTEAD OF INSERT ON addition
+    WHEN NEW.id IS NOT NULL
+    BEGIN
+        INSERT INTO version ({VERSION_COLUMNS})
+            VALUES ({", ".join(f"NEW.{each}" for each in VERSION_COLUMNS.split(", "))});
+        INSERT OR IGNORE INTO search_value (field, value, updated, number)
+            SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), NEW.updated,
+                last_insert_rowid()
+            FROM json_each(NEW.found_by);
+    END
+    """,
+    """
+    CREATE TEMP TRIGGER IF NOT EXISTS add_blob INSTEAD OF INSERT ON addition
+    WHEN NEW.id IS NULL AND NEW.tenant IS NOT NULL
+    BEGIN
+        INSERT INTO blob (tenant, sha256, content_type, title, size, added, named)
+            SELECT NEW.tenant, NEW.value, NEW.type, NEW.system, NEW.size, NEW.created,
+                EXISTS (SELECT 1 FROM document WHERE tenant = NEW.tenant AND sha256 = NEW.value)
+            WHERE true
+            ON CONFLICT (tenant, sha256) DO UPDATE SET added = max(added, excluded.added);
+        INSERT INTO blob_bytes (number, data)
+            SELECT number, NEW.body FROM blob WHERE tenant = NEW.tenant AND sha256 = NEW.value
+            ON CONFLICT (number) DO NOTHING;
+    END
+    """,
+)
+ADDITION_COLUMNS = len(VERSION_COLUMNS.split(",")) + 1
+TAKEN = """
+    SELECT version.id, version.version
+    FROM json_each(?) AS key CROSS JOIN version INDEXED BY version_key
+        ON version.id = json_extract(key.value, '$[0]')
+        AND version.version = json_extract(key.value, '$[1]')
+"""
+"""Which of the keys in a JSON array of pairs are there."""
+
 _LATEST = (
     "FROM version INDEXED BY version_key WHERE id = ? AND tenant = ? ORDER BY version DESC LIMIT 1"
 )
@@ -208,6 +253,9 @@ REPLACE_SEARCH = (
 FORGET_SEARCH_VALUE = (
     "DELETE FROM search_value WHERE field = ? AND value = ? AND updated = ? AND number = ?"
 )
+ADD_SEARCH_VALUE = (
+    "INSERT OR IGNORE INTO search_value (field, value, updated, number) VALUES (?, ?, ?, ?)"
+)
 PUT_SEARCH_RULES = "INSERT OR REPLACE INTO search_rules (number, rules) VALUES (1, ?)"
 SEARCH_RULES = "SELECT rules FROM search_rules"
 
@@ -256,41 +304,14 @@ def _found_version(connection: sqlite3.Connection) -> int:
     return int(found)
 
 
-@cache
-def add_versions(count: int) -> str:
-    """Return the statement that inserts so many versions and returns the keys that were free."""
-    row = f"({', '.join('?' * len(VERSION_COLUMNS.split(',')))})"
-    return (
-        f"INSERT INTO version ({VERSION_COLUMNS}) VALUES {', '.join([row] * count)} "
-        "ON CONFLICT (id, version) DO NOTHING RETURNING id, version, rowid"
-    )
+def make_addition(connection: sqlite3.Connection) -> None:
+    """Make what ``add_rows`` inserts into, for the connection that writes."""
+    for statement in _ADDITION:
+        connection.execute(statement)
 
 
 @cache
-def add_blobs(count: int) -> str:
-    """Return the statement that keeps so many blobs and returns their numbers, old or new."""
-    return (
-        "INSERT INTO blob (tenant, sha256, content_type, size, added, title, named) "
-        "SELECT *, EXISTS (SELECT 1 FROM document WHERE tenant = column1 AND sha256 = column2) "
-        f"FROM (VALUES {', '.join(['(?, ?, ?, ?, ?, ?)'] * count)}) WHERE true "
-        "ON CONFLICT (tenant, sha256) DO UPDATE SET added = max(added, excluded.added) "
-        "RETURNING tenant, sha256, number"
-    )
-
-
-@cache
-def add_bytes(count: int) -> str:
-    """Return the statement that keeps the bytes of so many blobs, unless they are there."""
-    return (
-        f"INSERT INTO blob_bytes (number, data) VALUES {', '.join(['(?, ?)'] * count)} "
-        "ON CONFLICT (number) DO NOTHING"
-    )
-
-
-@cache
-def add_search_values(count: int) -> str:
-    """Return the statement that makes so many versions' values findable, each once."""
-    return (
-        "INSERT OR IGNORE INTO search_value (field, value, updated, number) "
-        f"VALUES {', '.join(['(?, ?, ?, ?)'] * count)}"
-    )
+def add_rows(count: int) -> str:
+    """Return the statement that adds so many rows of ``addition``; none, if a key is taken."""
+    row = f"({', '.join('?' * ADDITION_COLUMNS)})"
+    return f"INSERT INTO addition VALUES {', '.join([row] * count)}"

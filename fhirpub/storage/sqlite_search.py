@@ -46,14 +46,12 @@ _COLUMNS = {ID: ("''", "v.id"), IDENTIFIER: ("v.system", "v.value"), LAST_UPDATE
 _SORT_COLUMNS = {ID: "v.id", IDENTIFIER: "v.value", LAST_UPDATED: "v.updated"}
 
 
-def index_entries(tenant: str, version: Version) -> list[tuple[int, str | int, int]]:
-    """Return what a version is to be found by: field, value and time of the version."""
-    type_name, updated = version.type, version.updated
+def index_entries(tenant: str, version: Version) -> list[tuple[int, str | int]]:
+    """Return what a version is to be found by: fields and values."""
     return [
         (
-            field_number(tenant, type_name, name),
+            field_number(tenant, version.type, name),
             second if isinstance(first, int) else first,
-            updated,
         )
         for name, first, second in decoded(version.search)
         if first != ""

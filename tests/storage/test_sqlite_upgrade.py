@@ -143,7 +143,7 @@ def path(tmp_path: Path) -> Path:
 
 def add(connection: sqlite3.Connection, tenant: str, version: Version) -> None:
     """Add a version as release 0.1.0 does."""
-    row = Addition(tenant, version, (), now=0).row
+    *row, _found_by = Addition(tenant, version, (), now=0).rows[-1]
     known = dict(zip(sql.VERSION_COLUMNS.split(", "), row, strict=True))
     del known["search"]
     places = ", ".join("?" * len(known))
