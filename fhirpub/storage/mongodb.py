@@ -54,6 +54,7 @@ _FORCED: dict[str, Any] = {
     "retryWrites": True,
     "retryReads": True,
     "directConnection": False,  # a member that is asked alone answers even as a secondary
+    "serverMonitoringMode": "stream",  # by asking now and then two elections may be missed
 }
 _SWEPT_AT_ONCE = 100
 _GOODBYE_SECONDS = 1.0
@@ -298,11 +299,11 @@ class MongoStore(MongoWebhooks, Store):
         self, tenant: str, resource_id: str, version: int, search: bytes
     ) -> None:
         wanted = {"id": resource_id, "version": version, "tenant": tenant}
-        versions = self._collection(schema.VERSION)
-        async with within(self._deadline):
-            found = await versions.find_one(wanted, {"type": True}, hint=schema.VERSION_KEY)
-            if found is not None:
-                values = documents.found_by(tenant, found["type"], search)
+        shown = {"type": True}
+        for found in await self._list(schema.VERSION, wanted, shown, hint=schema.VERSION_KEY):
+            values = documents.found_by(tenant, found["type"], search)
+            async with within(self._deadline):
+                versions = self._collection(schema.VERSION)
                 await versions.update_one(wanted, {"$set": {"search": values}})
 
     async def search_rules(self) -> str:

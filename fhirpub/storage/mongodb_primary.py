@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextvars import Context
 from typing import Any, TypeVar
 
 import pymongo
@@ -19,6 +20,7 @@ from pymongo.errors import PyMongoError
 from pymongo.read_concern import ReadConcern
 from pymongo.topology_description import TopologyDescription
 
+from fhirpub.errors import StoreUnavailable
 from fhirpub.storage.mongodb_outcomes import within
 from fhirpub.storage.mongodb_schema import PROBE, STORE, Database
 
@@ -44,7 +46,7 @@ class Primary:
         self._description: TopologyDescription | None = None
         self._term: Term | None = None
         self._trusted: Term | None = None
-        self._proving = asyncio.Lock()
+        self._proof: asyncio.Task[StoreUnavailable | None] | None = None
 
     async def answer(self, look: Callable[[], Awaitable[R]]) -> R:
         """Return what a read finds, within the deadline; raises StoreUnavailable."""
@@ -58,15 +60,30 @@ class Primary:
     async def trusted_term(self) -> Term:
         """Return the present term, once its primary knows all that was acknowledged."""
         while (term := self._current_term()) is None or term != self._trusted:
-            async with self._proving:
-                if (term := self._current_term()) is None or term != self._trusted:
-                    await self._twice(self._look_for_certain)
-                    if self._current_term() == term:
-                        self._trusted = term
+            # One proof for all who wait, with a deadline of its own: it must not be begun anew
+            # by each of them with what the one before has left of its time. If it fails, those
+            # who came later have time for another.
+            under_way = self._proof
+            if under_way is None or under_way.done():
+                self._proof = asyncio.create_task(self._prove(), context=Context())
+                problem = await asyncio.shield(self._proof)
+                if problem is not None:
+                    raise StoreUnavailable(problem.reason)
+            else:
+                await asyncio.shield(under_way)
         return term
 
-    def _look_for_certain(self) -> Awaitable[object]:
-        return self._certain.find({"_id": PROBE}).to_list(None)
+    async def _prove(self) -> StoreUnavailable | None:
+        """Trust the present term, or return why not."""
+        term = self._current_term()
+        try:
+            async with within(self._seconds):
+                await self._twice(lambda: self._certain.find({"_id": PROBE}).to_list(None))
+        except StoreUnavailable as problem:
+            return problem
+        if self._current_term() == term:
+            self._trusted = term
+        return None
 
     async def _twice(self, look: Callable[[], Awaitable[R]]) -> R:
         """Try once with half of the time, and once more.

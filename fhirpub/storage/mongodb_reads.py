@@ -126,6 +126,8 @@ class Reads:
             keys = [(each["id"], each["version"]) for each in found[: query.limit]]
             # Versions never change: what the page consists of is settled already.
             kept = await self._fetch_exact(keys)
+            if len(kept) < len(keys):  # behind a router another primary took over in between
+                raise StoreUnavailable("a version is missing")
         versions = tuple(version_of(kept[each]) for each in keys)
         return Page(versions, known_total(counted, query), more=len(found) > len(versions))
 

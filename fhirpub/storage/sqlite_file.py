@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 from fhirpub.errors import ConfigurationError, StoreUnavailable
 from fhirpub.storage import sqlite_schema as sql
 from fhirpub.storage.batching import GroupCommit
-from fhirpub.storage.contract import Blob, Version
+from fhirpub.storage.contract import SMALL_BYTES, Blob, Version
 from fhirpub.storage.sqlite_parameters import json_pairs
 from fhirpub.storage.sqlite_search import index_entries
 
@@ -143,7 +143,8 @@ class File:
     def _written(self, batch: Sequence[Addition | Work[Any]]) -> list[Any]:
         additions = [each for each in batch if isinstance(each, Addition)]
         rows = [row for each in additions for row in each.rows]
-        if len(additions) == len(batch) and len(rows) <= _ROWS_AT_ONCE:
+        others = len(additions) < len(batch) or any(each.large for each in additions)
+        if not others and len(rows) <= _ROWS_AT_ONCE:
             with suppress(sqlite3.IntegrityError):  # a key is taken
                 _insert(self._writer, rows)
                 return [True] * len(batch)
@@ -189,7 +190,7 @@ class OnFile:
 class Addition:
     """A version on its way in with its documents, already as rows."""
 
-    __slots__ = ("key", "rows", "size")
+    __slots__ = ("key", "large", "rows", "size")
 
     def __init__(
         self, tenant: str, version: Version, blobs: Collection[Blob], *, now: int
@@ -205,6 +206,7 @@ class Addition:
             *(_blob_row(tenant, each, now=now) for each in blobs),
             (*identity, *state, search, *content, json_pairs(index_entries(tenant, version))),
         ]
+        self.large = [(each.data, tenant, each.sha256) for each in blobs if _is_large(each)]
         self.size = size + sum(len(each.data) for each in blobs)
 
 
@@ -212,7 +214,12 @@ def _blob_row(tenant: str, blob: Blob, *, now: int) -> Row:
     """Return a blob in the columns of an addition: see ``sqlite_schema``."""
     identity = (None, None, tenant, blob.content_type, blob.title, blob.sha256)
     state = (None, now, None, None, len(blob.data), None)
-    return (*identity, *state, None, blob.data, None, None, None)
+    data = None if _is_large(blob) else blob.data
+    return (*identity, *state, None, data, None, None, None)
+
+
+def _is_large(blob: Blob) -> bool:
+    return len(blob.data) > SMALL_BYTES
 
 
 def version_of(row: Row) -> Version:
@@ -240,10 +247,14 @@ def _add(connection: sqlite3.Connection, additions: Sequence[Addition]) -> set[A
     first: dict[tuple[str, int], Addition] = {}
     for each in additions:
         first.setdefault(each.key, each)
+    if not first:
+        return set()
     taken = connection.execute(sql.TAKEN, (json_pairs(first),)).fetchall()
     for key in taken:
         del first[key]
     _insert(connection, [row for each in first.values() for row in each.rows])
+    for each in first.values():
+        connection.executemany(sql.ADD_BYTES, each.large)
     return set(first.values())
 
 

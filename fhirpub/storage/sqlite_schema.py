@@ -158,7 +158,8 @@ _SMALL_COLUMNS = ", ".join(
 # Versions and their documents are added by one statement, which is a transaction by itself: after
 # each the writer would have to wait until the event loop's thread lets go of the interpreter. A
 # row with an id is a version, with `found_by` as JSON: fields and values. One without is a blob,
-# its bytes in `body`, its hash in `value`, its title in `system`. What is named comes first.
+# its bytes in `body`, its hash in `value`, its title in `system`. What is named comes first. The
+# bytes of a large one follow by ADD_BYTES: SQLite copies the rows before it hands them on.
 _ADDITION = (
     f"""
     CREATE TEMP VIEW IF NOT EXISTS addition AS
@@ -186,7 +187,8 @@ _ADDITION = (
             WHERE true
             ON CONFLICT (tenant, sha256) DO UPDATE SET added = max(added, excluded.added);
         INSERT INTO blob_bytes (number, data)
-            SELECT number, NEW.body FROM blob WHERE tenant = NEW.tenant AND sha256 = NEW.value
+            SELECT number, NEW.body FROM blob
+            WHERE tenant = NEW.tenant AND sha256 = NEW.value AND NEW.body IS NOT NULL
             ON CONFLICT (number) DO NOTHING;
     END
     """,
@@ -252,6 +254,10 @@ REPLACE_SEARCH = (
 )
 FORGET_SEARCH_VALUE = (
     "DELETE FROM search_value WHERE field = ? AND value = ? AND updated = ? AND number = ?"
+)
+ADD_BYTES = (
+    "INSERT INTO blob_bytes (data, number) SELECT ?, number FROM blob "
+    "WHERE tenant = ? AND sha256 = ? ON CONFLICT (number) DO NOTHING"
 )
 ADD_SEARCH_VALUE = (
     "INSERT OR IGNORE INTO search_value (field, value, updated, number) VALUES (?, ?, ?, ?)"

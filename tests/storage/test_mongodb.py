@@ -632,6 +632,36 @@ async def test_what_is_never_acknowledged_is_success_only_if_a_read_confirms_it(
     assert levels in (["majority"], ["majority", "linearizable"])
 
 
+async def test_a_new_primary_is_asked_for_one_proof_whoever_gives_up_waiting(
+    tried: MongoStore, admin: Admin
+) -> None:
+    version = a_version()
+    await tried.add(LAB, version)
+    tried._primary._trusted = None
+
+    with (
+        failing(admin, "find", blockConnection=True, blockTimeMS=300),
+        COMMANDS.recorded() as sent,
+    ):
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(tried.history(LAB, version.id), 0.1)
+        assert await tried.history(LAB, version.id) == [version]
+
+    levels = [each["readConcern"]["level"] for each in sent if each["command"] == "find"]
+    assert levels == ["linearizable", "majority"]
+
+
+async def test_a_proof_that_fails_is_told_and_the_next_read_asks_again(
+    tried: MongoStore, admin: Admin
+) -> None:
+    tried._primary._trusted = None
+
+    with failing(admin, "find", errorCode=8000), pytest.raises(StoreUnavailable):
+        await tried.tenants()
+
+    assert await tried.tenants() == []
+
+
 async def test_a_write_that_nobody_will_take_is_unavailable_at_once(
     tried: MongoStore, admin: Admin
 ) -> None:
