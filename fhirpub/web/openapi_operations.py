@@ -210,7 +210,7 @@ OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
             )
         },
         refusals=(406,),
-        parameters=_FORMAT,
+        parameters=(*_FORMAT, "tries"),
         body="validate",
     ),
     (SearchHandler, "GET"): Operation(

@@ -133,3 +133,15 @@ def conditions(services: Services, type_name: str) -> list[JsonObject]:
         if each["type"] == type_name
     )
     return [_query(each["name"], each["documentation"], _TEXT) for each in declared]
+
+
+def tries(services: Services, type_name: str) -> list[JsonObject]:
+    """Return what can be tried: of each parameter the one value that is not refused (D-182)."""
+    fits = {
+        "mode": ("What is tried: a registration.", "create"),
+        "profile": ("What the type is held to.", services.types[type_name].canonical),
+    }
+    return [
+        _query(name, text, {"type": "string", "enum": [value]})
+        for name, (text, value) in fits.items()
+    ]
