@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from fhirpub.fhir.strict_json import JsonObject, loads
+from fhirpub.fhir.strict_json import JsonObject
+from fhirpub.interactions.capabilities import searched_by
 from fhirpub.interactions.history import BELOW
 from fhirpub.interactions.links import CURSOR
 from fhirpub.web.media import FHIR_JSON, FHIR_XML
@@ -126,12 +127,7 @@ def search_parameters(services: Services, type_name: str) -> list[JsonObject]:
 
 def conditions(services: Services, type_name: str) -> list[JsonObject]:
     """Return what a type can be searched by, as the CapabilityStatement declares it."""
-    statement = loads(services.statement[1], trusted=True)
-    declared: list[dict[str, str]] = next(
-        each["searchParam"]
-        for each in statement["rest"][0]["resource"]
-        if each["type"] == type_name
-    )
+    declared = searched_by(type_name, services.context)
     return [_query(each["name"], each["documentation"], _TEXT) for each in declared]
 
 
