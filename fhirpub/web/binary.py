@@ -46,8 +46,7 @@ class BinaryHandler(BaseHandler):
         self.headers["Content-Type"] = blob.content_type
         self.headers["Content-Disposition"] = disposition(blob.title, blob.content_type)
         self.headers["Content-Security-Policy"] = "sandbox; default-src 'none'"
-        self.headers["Cache-Control"] = "private, no-cache"
-        self.headers["Vary"] = "Accept"
+        self.keep_private()
         self.headers["Accept-Ranges"] = "bytes"
         part = part_of(blob.size, self._asked_range())
         if part is None:
