@@ -30,14 +30,18 @@ def _answered(text: str, schema: JsonObject = _TEXT) -> JsonObject:
     return {"description": text, "required": True, "schema": schema}
 
 
+_FORMS: JsonObject = {"type": "string", "enum": ["json", "xml", FHIR_JSON, FHIR_XML]}
 PARAMETERS: dict[str, JsonObject] = {
+    "_format-of-document": _query(
+        "_format",
+        "FHIR's form of the document, or any other media type for the document as it is, "
+        "whatever `Accept` says.",
+        {"anyOf": [_FORMS, {"type": "string", "pattern": "^$|/"}]},
+    )
+} | {
     each["name"]: each
     for each in (
-        _query(
-            "_format",
-            "The form of the answer, whatever `Accept` says.",
-            {"type": "string", "enum": ["json", "xml", FHIR_JSON, FHIR_XML]},
-        ),
+        _query("_format", "The form of the answer, whatever `Accept` says.", _FORMS),
         _query("_pretty", "`true`: in lines, for people.", _TEXT),
         _query(
             "_summary",
