@@ -21,13 +21,14 @@ from pathlib import Path
 
 from fhirpub.app import opened_store
 from fhirpub.clock import now_ms
-from fhirpub.config import Config, StorageConfig, WebhooksConfig
+from fhirpub.config import Config, StorageConfig
 from fhirpub.fhir.strict_json import dumps
 from fhirpub.logs import configure
 from fhirpub.metrics import Metrics
 from fhirpub.storage.contract import Version
 from fhirpub.storage.store import Store
 from fhirpub.storage.webhook_contract import Endpoint, EndpointSecret
+from fhirpub.webhook_settings import WebhooksConfig
 from fhirpub.webhooks.delivery import Sender
 from fhirpub.webhooks.envelope import event_id
 from fhirpub.webhooks.sealing import Seal

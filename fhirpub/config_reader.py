@@ -7,17 +7,19 @@ everything can be told at once.
 from __future__ import annotations
 
 import dataclasses
+import ipaddress
 import math
 import tomllib
 import types
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 from typing import Any, Literal
 
 from fhirpub.errors import ConfigurationError, did_you_mean
 
+LAST_PORT = 65_535
 _PREFIX = "FHIRPUB_"
 _WIDTH = 97
 
@@ -91,6 +93,17 @@ def override(
         hints = typing.get_type_hints(groups[name])
         value = _from_text(text, hints.get(key))
         _take(values[name], key, value, hints, problems, where=variable)
+
+
+def wrong_networks(key: str, networks: Sequence[str]) -> list[str]:
+    """Return what is wrong with the addresses and networks of a key."""
+    found = []
+    for each in networks:
+        try:
+            ipaddress.ip_network(each, strict=False)
+        except ValueError:
+            found.append(f"{key}: {each} is neither an address nor a network")
+    return found
 
 
 def _take(

@@ -23,16 +23,10 @@ from fhirpub.cli.options import with_config
 from fhirpub.cli.tour import Tour, write_files
 from fhirpub.cli.transcript import Transcript
 from fhirpub.clock import now_ms
-from fhirpub.config import (
-    Config,
-    LogsConfig,
-    PluginsConfig,
-    ServerConfig,
-    StorageConfig,
-    WebhooksConfig,
-)
+from fhirpub.config import Config, LogsConfig, PluginsConfig, ServerConfig, StorageConfig
 from fhirpub.errors import ConfigurationError
 from fhirpub.web.services import Services
+from fhirpub.webhook_settings import WebhooksConfig
 
 _HOST = "127.0.0.1"
 _USUAL_PORT = ServerConfig().port

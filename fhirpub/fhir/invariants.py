@@ -6,7 +6,8 @@ alone (R-A).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from fhirpub.errors import Issue
@@ -14,6 +15,10 @@ from fhirpub.fhir.elements import objects_in
 from fhirpub.fhir.narrative import narrative_problem
 from fhirpub.fhir.strict_json import JsonObject
 
+RELATIVE_REFERENCE = re.compile(
+    r"(?P<type>[A-Z][A-Za-z]+)/[A-Za-z0-9.-]{1,64}(?:/_history/[A-Za-z0-9.-]{1,64})?"
+)
+_DEFINITIONS = "http://hl7.org/fhir/StructureDefinition/"
 _WITH_DATA = frozenset({"contentType", "origin", "who"})
 """Names of which one stands beside ``data``: in Attachment, in SampledData, in Signature."""
 
@@ -48,6 +53,36 @@ def repeated_ids(resource: JsonObject) -> Iterator[Issue]:
             rule = "must not be the id of another contained resource"
             yield Issue("error", "exception", rule, f"contained[{index}].id")
         known.add(str(one.get("id")))
+
+
+def mistyped_references(
+    telling: Sequence[JsonObject],
+    place_of: Callable[[JsonObject], str],
+    types: Mapping[str, str],
+) -> Iterator[Issue]:
+    """Return the references whose ``type`` is not that of what they lead to (D-320).
+
+    ``types`` has the types of what came along, by the literals that lead there; a relative
+    reference names its own. What an absolute one leads to is not known. Asked, like
+    :func:`repeated_ids`, of what is new alone.
+    """
+    for each in telling:
+        literal, said = each.get("reference"), each.get("type")
+        if not (isinstance(literal, str) and isinstance(said, str)):
+            continue
+        relative = RELATIVE_REFERENCE.fullmatch(literal)
+        known = relative["type"] if relative else types.get(literal, "")
+        if known and said.removeprefix(_DEFINITIONS) != known:
+            rule = f"must be {known}, which the reference leads to, or be left out"
+            yield Issue("error", "exception", rule, f"{place_of(each)}.type")
+
+
+def types_of_contained(resource: JsonObject) -> dict[str, str]:
+    """Return the types of contained resources by the literals that lead to them."""
+    return {
+        f"#{one.get('id')}": one["resourceType"]
+        for _index, one in _objects(resource.get("contained"))
+    }
 
 
 def _problems(

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from copy import deepcopy
 from typing import Any
 
 from lxml import etree
@@ -48,8 +47,26 @@ _MOST_SIGNS = 2 * MAX_NODES
 """Most signs of an element's beginning or end, and of an attribute: each costs memory to parse."""
 _BLANK = " \t\r\n"
 _MOST_ATTRIBUTES = 64
+_TOO_MANY_ATTRIBUTES = f"must not have more than {_MOST_ATTRIBUTES} attributes"
 _DEEPEST_NARRATIVE = 256
 """What is nested deeper cannot be read as a narrative of JSON either."""
+# A copy of XHTML with nothing that is declared around it: who reads JSON looks for <div xmlns=…>.
+_WITHOUT_PREFIXES = etree.XSLT(
+    etree.XML(
+        """\
+<transform version="1.0" xmlns="http://www.w3.org/1999/XSL/Transform"
+    xmlns:x="http://www.w3.org/1999/xhtml" exclude-result-prefixes="x">
+  <template match="@*|node()">
+    <copy><apply-templates select="@*|node()"/></copy>
+  </template>
+  <template match="x:*">
+    <element name="{local-name()}" namespace="http://www.w3.org/1999/xhtml">
+      <apply-templates select="@*|node()"/>
+    </element>
+  </template>
+</transform>"""
+    )
+)
 _SOME_TEXT = "must not hold text: FHIR's XML has values in attributes"
 
 Pair = tuple[Any, JsonObject | None]
@@ -186,19 +203,20 @@ class _Reading:
         if str(element.tag) != f"{_XHTML}div":
             self._refuse("must be a div in the namespace http://www.w3.org/1999/xhtml", at)
         depth = 0
-        for event, _each in etree.iterwalk(element, events=("start", "end")):
+        for event, each in etree.iterwalk(element, events=("start", "end")):
             depth += 1 if event == "start" else -1
             if depth > _DEEPEST_NARRATIVE:
                 self._refuse(f"must not be nested deeper than {_DEEPEST_NARRATIVE} levels", at)
                 return ""
-        alone = deepcopy(element)  # else it would repeat what is declared around it
-        etree.cleanup_namespaces(alone)
-        return etree.tostring(alone, encoding="unicode", with_tail=False)
+            if len(each.attrib) > _MOST_ATTRIBUTES:
+                self._refuse(_TOO_MANY_ATTRIBUTES, at)
+                return ""
+        return etree.tostring(_WITHOUT_PREFIXES(element).getroot(), encoding="unicode")
 
     def _attributes(self, element: etree._Element, known: tuple[str, ...], at: str) -> JsonObject:
         """Return the attributes of an element that it may have."""
         if len(element.attrib) > _MOST_ATTRIBUTES:  # to read each takes as long as to find it
-            self._refuse(f"must not have more than {_MOST_ATTRIBUTES} attributes", at)
+            self._refuse(_TOO_MANY_ATTRIBUTES, at)
             return {}
         found: JsonObject = {str(name): value for name, value in element.items()}
         unknown = [name for name in found if name not in known]

@@ -60,6 +60,12 @@ def own_resources(context: Context, statement_body: bytes) -> dict[tuple[str, st
     return own
 
 
+def searched_by(type_name: str, context: Context) -> list[JsonObject]:
+    """Return what a type can be searched by, as the CapabilityStatement declares it."""
+    parameters = context.searched[type_name].parameters.values()
+    return [*_OF_EVERY_TYPE, *map(_parameter, parameters)]
+
+
 def _statement(context: Context) -> JsonObject:
     types = list(context.types.values())
     return {
@@ -114,7 +120,6 @@ def _statement(context: Context) -> JsonObject:
 
 def _resource(resource_type: ResourceType, context: Context) -> JsonObject:
     definitions = f"{context.fhir_url}/OperationDefinition/{resource_type.name}"
-    searched = context.searched[resource_type.name]
     interactions = (
         "read",
         "vread",
@@ -135,8 +140,11 @@ def _resource(resource_type: ResourceType, context: Context) -> JsonObject:
         "conditionalRead": "full-support",
         "conditionalUpdate": False,
         "conditionalDelete": "not-supported",
-        "searchInclude": [f"{resource_type.name}:{each}" for each in searched.included()],
-        "searchParam": [*_OF_EVERY_TYPE, *map(_parameter, searched.parameters.values())],
+        "searchInclude": [
+            f"{resource_type.name}:{each}"
+            for each in context.searched[resource_type.name].included()
+        ],
+        "searchParam": searched_by(resource_type.name, context),
         "operation": [
             {"name": code, "definition": f"{definitions}-{code}"}
             for code in ("register", "validate")

@@ -13,7 +13,12 @@ from typing import Any
 from fhirpub.errors import InvalidContent, Issue, StoreUnavailable
 from fhirpub.fhir.document import detach
 from fhirpub.fhir.elements import reduced
-from fhirpub.fhir.invariants import broken_invariants, repeated_ids
+from fhirpub.fhir.invariants import (
+    broken_invariants,
+    mistyped_references,
+    repeated_ids,
+    types_of_contained,
+)
 from fhirpub.fhir.outcome import outcome_of
 from fhirpub.fhir.strict_json import JsonObject, dumps
 from fhirpub.interactions import rules
@@ -92,9 +97,17 @@ def judge(submission: Submission, context: Context, tenant_id: str) -> list[Issu
     if structural:
         raise InvalidContent(structural)
     found = [each.below(entry.at) for each in zones]
+    types = {
+        literal: submission.parts[name].resource["resourceType"]
+        for literal, name in submission.local.items()
+    }
     for piece in (entry, *submission.parts.values()):
         broken = broken_invariants(piece.resource, piece.telling, piece.place_of, submission.local)
-        found += [each.below(piece.at) for each in (*broken, *repeated_ids(piece.resource))]
+        leading = types_of_contained(piece.resource) | types
+        mistyped = mistyped_references(piece.telling, piece.place_of, leading)
+        found += [
+            each.below(piece.at) for each in (*broken, *repeated_ids(piece.resource), *mistyped)
+        ]
     return [*found, *rules.of_submission(submission, context, tenant_id)]
 
 

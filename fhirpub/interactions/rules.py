@@ -16,6 +16,7 @@ from fhirpub.errors import BrokenRule, InvalidContent, Issue, NotExpressible, To
 from fhirpub.fhir.document import Document, attachments_of, hash_verdict
 from fhirpub.fhir.elements import items_of, values_at
 from fhirpub.fhir.human_name import given_names, name_to_use
+from fhirpub.fhir.invariants import RELATIVE_REFERENCE
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.fhir.times import UnstorableTime, is_plain_utc, to_utc
 from fhirpub.fhir.xml_writer import write_xml
@@ -26,7 +27,6 @@ from fhirpub.tenant import is_resource_id
 
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s]+")
 _MIME = re.compile(r"[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+(?:[ \t]*;[\x20-\x7e]+)?")
-_RELATIVE = re.compile(r"[A-Z][A-Za-z]+/[A-Za-z0-9.-]{1,64}(?:/_history/[A-Za-z0-9.-]{1,64})?")
 MOST_ISSUES = 100
 """What one answer tells at most (D-72)."""
 _LONGEST_URL = 2048
@@ -276,7 +276,7 @@ def other_references(submission: Submission, context: Context) -> Iterator[Issue
         literal = each.get("reference")
         if not isinstance(literal, str) or literal in submission.local:
             continue
-        if _RELATIVE.fullmatch(literal):
+        if RELATIVE_REFERENCE.fullmatch(literal):
             at = f"{submission.entry.place_of(each)}.reference"
             if _may_be_held(literal, context):
                 rule = "is kept as it is: whether it is held here is not looked up"

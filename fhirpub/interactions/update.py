@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from fhirpub.errors import InvalidContent, Issue, StoreUnavailable, VersionConflict
 from fhirpub.fhir.document import detach, documents_in
-from fhirpub.fhir.invariants import broken_invariants
+from fhirpub.fhir.invariants import broken_invariants, mistyped_references, types_of_contained
 from fhirpub.fhir.strict_json import JsonObject, dumps
 from fhirpub.fhir.times import from_http, http_date
 from fhirpub.interactions import rules
@@ -101,10 +101,7 @@ def prepare(
     structural = [*rules.of_structure(after, resource_type, context), *undecodable]
     if structural:
         raise InvalidContent(each.below(entry.at) for each in structural)
-    found = [
-        each.below(entry.at)
-        for each in (*zones, *broken_invariants(after, entry.telling, entry.place_of))
-    ]
+    found = [each.below(entry.at) for each in (*zones, *_wrong_by_fhir(entry, fields.values))]
     if "status" in fields.names:
         found += [
             each.below(entry.at) for each in rules.status(after, resource_type.update_statuses)
@@ -155,6 +152,14 @@ async def _with_parts(
         return latest
     first = await context.resources.version(tenant.id, latest.id, 1)
     return latest if first is None else replace(latest, parts=first.parts)
+
+
+def _wrong_by_fhir(entry: Entry, new: JsonObject) -> Iterator[Issue]:
+    """What breaks FHIR's rules in the resource, or in its new values alone."""
+    yield from broken_invariants(entry.resource, entry.telling, entry.place_of)
+    changed = Entry(new, entry.at)
+    types = types_of_contained(entry.resource)
+    yield from mistyped_references(changed.telling, changed.place_of, types)
 
 
 def _narrative(before: JsonObject, resource_type: ResourceType) -> list[Issue]:

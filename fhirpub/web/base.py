@@ -18,26 +18,22 @@ from fhirpub.auth.caller import Caller
 from fhirpub.auth.scopes import permits
 from fhirpub.clock import now_ms
 from fhirpub.errors import (
-    Busy,
     FhirpubError,
     NotAuthenticated,
     NotPermitted,
     SecretsUnavailable,
     StoreUnavailable,
-    Throttled,
 )
 from fhirpub.fhir.outcome import outcome_of
 from fhirpub.fhir.strict_json import JsonObject, dumps, loads, pretty
 from fhirpub.fhir.times import http_date, instant
 from fhirpub.fhir.xml_writer import write_xml
-from fhirpub.interactions.patch_forms import FORMS
 from fhirpub.interactions.records import Listing, documents_of
 from fhirpub.logs import logger, where
 from fhirpub.metrics import NO_ROUTE
 from fhirpub.storage.contract import KeptBlob, Version
 from fhirpub.web import media
-from fhirpub.web.byte_range import RangeNotSatisfiable
-from fhirpub.web.error_mapping import answer_to, is_expected
+from fhirpub.web.error_mapping import answer_to, is_expected, obligations
 from fhirpub.web.outgoing import Outgoing
 from fhirpub.web.request import Request
 from fhirpub.web.services import Services
@@ -356,6 +352,10 @@ class BaseHandler:
     def _describe_body(self, status: int) -> None:
         self.status = status
         self.headers["Content-Type"] = self.answer_type
+        self.keep_private()
+
+    def keep_private(self) -> None:
+        """Let the client alone keep the answer, for what it accepts, and ask before each use."""
         self.headers["Cache-Control"] = "private, no-cache"
         self.headers["Vary"] = "Accept"
 
@@ -371,8 +371,7 @@ class BaseHandler:
 
     def not_modified(self) -> None:
         """Answer 304: the client has it."""
-        self.headers["Cache-Control"] = "private, no-cache"
-        self.headers["Vary"] = "Accept"
+        self.keep_private()
         self.answer_empty(status=304)
 
     def describe(self, version: Version, *, registration: bool = False) -> None:
@@ -394,7 +393,7 @@ class BaseHandler:
         """Write any refusal or fault as an OperationOutcome (D-139 to D-143)."""
         answer = answer_to(problem)
         self.status = answer.status
-        self._oblige(problem)
+        self.headers.update(obligations(problem, self.request.method))
         try:
             self.answer_type = self._asked_for()
         except FhirpubError:  # what cannot be had must not hide what is wrong
@@ -404,18 +403,6 @@ class BaseHandler:
         fhirpath = self.services.context.schemas.fhirpath
         outcome = outcome_of([each.at(fhirpath(each.expression)) for each in answer.issues])
         self.finish(write_xml(outcome) if media.is_xml(self.answer_type) else dumps(outcome))
-
-    def _oblige(self, problem: Exception) -> None:
-        """Add what a status obliges to: the challenge of a 401, when to come back."""
-        if isinstance(problem, NotAuthenticated):
-            error = ', error="invalid_token"' if problem.token_sent else ""
-            self.headers["WWW-Authenticate"] = f'Bearer realm="fhirpub"{error}'
-        if isinstance(problem, media.UnsupportedMediaType) and self.request.method == "PATCH":
-            self.headers["Accept-Patch"] = ", ".join(FORMS)
-        if isinstance(problem, RangeNotSatisfiable):
-            self.headers["Content-Range"] = f"bytes */{problem.size}"
-        if isinstance(problem, (Throttled, Busy, StoreUnavailable)):
-            self.headers["Retry-After"] = str(problem.retry_after)
 
     def _log_problem(self, problem: Exception) -> None:
         """Tell of faults, with where and never with what, of refused tokens, and of the store."""

@@ -26,9 +26,10 @@ class BinaryHandler(BaseHandler):
     belongs_to_others = True
 
     def check_format(self) -> None:
-        """Take any Accept: who does not ask for FHIR gets the document as it is."""
+        """Take any media type: who does not ask for FHIR gets the document as it is."""
+        form = self.request.parameter("_format")
         accept = ",".join(self.request.headers.get_list("Accept"))
-        self._as_fhir = bool(self.request.parameter("_format")) or media.prefers_fhir(accept)
+        self._as_fhir = media.names_fhir(form) if form else media.prefers_fhir(accept)
         if self._as_fhir:
             super().check_format()
 
@@ -46,8 +47,7 @@ class BinaryHandler(BaseHandler):
         self.headers["Content-Type"] = blob.content_type
         self.headers["Content-Disposition"] = disposition(blob.title, blob.content_type)
         self.headers["Content-Security-Policy"] = "sandbox; default-src 'none'"
-        self.headers["Cache-Control"] = "private, no-cache"
-        self.headers["Vary"] = "Accept"
+        self.keep_private()
         self.headers["Accept-Ranges"] = "bytes"
         part = part_of(blob.size, self._asked_range())
         if part is None:

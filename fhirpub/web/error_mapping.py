@@ -1,4 +1,4 @@
-"""The one table from refusals to HTTP: status and issue code (D-139)."""
+"""The one table from refusals to HTTP: status, issue code, and headers (D-139)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from http import HTTPStatus
 
 from fhirpub import errors
 from fhirpub.errors import FhirpubError, Issue
+from fhirpub.interactions.patch_forms import FORMS
 from fhirpub.web.byte_range import RangeNotSatisfiable
 from fhirpub.web.media import NotAcceptable, UnsupportedMediaType
 
@@ -72,6 +73,20 @@ def answer_to(problem: BaseException) -> Answer:
             return Answer(mapped.value, (Issue("error", code, str(problem)),))
     text = "the service could not answer; the request may be sent again"
     return Answer(HTTPStatus.INTERNAL_SERVER_ERROR, (Issue("error", "exception", text),))
+
+
+def obligations(problem: BaseException, method: str) -> dict[str, str]:
+    """Return the headers that a refusal obliges to, such as the challenge of a 401."""
+    if isinstance(problem, errors.NotAuthenticated):
+        error = ', error="invalid_token"' if problem.token_sent else ""
+        return {"WWW-Authenticate": f'Bearer realm="fhirpub"{error}'}
+    if isinstance(problem, UnsupportedMediaType) and method == "PATCH":
+        return {"Accept-Patch": ", ".join(FORMS)}
+    if isinstance(problem, RangeNotSatisfiable):
+        return {"Content-Range": f"bytes */{problem.size}"}
+    if isinstance(problem, (errors.Throttled, errors.Busy, errors.StoreUnavailable)):
+        return {"Retry-After": str(problem.retry_after)}
+    return {}
 
 
 def status_of(problem: errors.TokenRefused) -> int:

@@ -84,6 +84,11 @@ def prefers_fhir(accept: str) -> bool:
     return asked > 0 and all(asked >= weight or name in (*_JSON, *_XML) for name, weight in ranges)
 
 
+def names_fhir(form: str) -> bool:
+    """Tell the same of a ``_format``; what is no media type can only be meant for FHIR."""
+    return "/" not in form or _format_name(form) in (*_JSON, *_XML)
+
+
 def check_encoding(encoding: str) -> None:
     """Raise UnsupportedMediaType for a compressed body (D-71)."""
     if encoding and encoding.lower() != "identity":
@@ -111,14 +116,19 @@ def preference(prefer: str, name: str) -> str:
 
 
 def _named(form: str) -> str:
-    """Return the type that ``_format`` names; a plus sign may have become a blank."""
-    name, parameters = _parsed(form)
-    if all(key != "fhirversion" or value in _OF_R4 for key, value in parameters):
-        if name.replace(" ", "+") in ("json", *_JSON):
+    """Return the type that ``_format`` names."""
+    name = _format_name(form)
+    if all(key != "fhirversion" or value in _OF_R4 for key, value in _parsed(form)[1]):
+        if name in ("json", *_JSON):
             return FHIR_JSON
-        if name.replace(" ", "+") in ("xml", *_XML):
+        if name in ("xml", *_XML):
             return FHIR_XML
     raise NotAcceptable("spoken here are _format=json and _format=xml")
+
+
+def _format_name(form: str) -> str:
+    """Return the name in a ``_format``, whose plus sign may have become a blank."""
+    return _parsed(form)[0].replace(" ", "+")
 
 
 def _range(each: str) -> tuple[str, float] | None:

@@ -15,7 +15,13 @@ from fhirpub.web.media import FHIR_JSON, FHIR_XML
 from fhirpub.web.openapi_bodies import body_of, own_schemas
 from fhirpub.web.openapi_events import event_schemas, sent
 from fhirpub.web.openapi_operations import OPERATIONS, Operation, Success
-from fhirpub.web.openapi_parameters import HEADERS, PARAMETERS, conditions, search_parameters
+from fhirpub.web.openapi_parameters import (
+    HEADERS,
+    PARAMETERS,
+    conditions,
+    search_parameters,
+    tries,
+)
 from fhirpub.web.openapi_webhooks import WEBHOOK_OPERATIONS
 from fhirpub.web.routes import Route, routes
 from fhirpub.web.services import Services
@@ -178,7 +184,7 @@ def _blank(name: str) -> JsonObject:
 
 
 def _parameters(operation: Operation, route: Route, services: Services) -> list[JsonObject]:
-    made = {"searched": search_parameters, "conditions": conditions}
+    made = {"searched": search_parameters, "conditions": conditions, "tries": tries}
     told: list[JsonObject] = []
     for name in operation.parameters:
         if name in made:

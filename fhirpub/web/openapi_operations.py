@@ -210,7 +210,7 @@ OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
             )
         },
         refusals=(406,),
-        parameters=_FORMAT,
+        parameters=(*_FORMAT, "tries"),
         body="validate",
     ),
     (SearchHandler, "GET"): Operation(
@@ -246,7 +246,7 @@ OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
     (BinaryHandler, "GET"): Operation(
         name="read",
         summary="Read a document",
-        text="FHIR's Binary if `Accept` names a form of FHIR, or with `_format`.",
+        text="FHIR's Binary if `Accept` or `_format` names a form of FHIR.",
         successes={
             200: Success(
                 text="The document.", form="document", schemas=("{type}",), headers=("ETag",)
@@ -260,7 +260,7 @@ OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
             304: _NOT_MODIFIED,
         },
         refusals=(404, 406, 416),
-        parameters=(*_FORMAT, "If-None-Match", "Range", "If-Range"),
+        parameters=("_format-of-document", "_pretty", "If-None-Match", "Range", "If-Range"),
     ),
     (OwnHandler, "GET"): Operation(
         name="read",

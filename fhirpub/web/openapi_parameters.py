@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from fhirpub.fhir.strict_json import JsonObject, loads
+from fhirpub.fhir.strict_json import JsonObject
+from fhirpub.interactions.capabilities import searched_by
 from fhirpub.interactions.history import BELOW
 from fhirpub.interactions.links import CURSOR
 from fhirpub.web.media import FHIR_JSON, FHIR_XML
@@ -29,14 +30,18 @@ def _answered(text: str, schema: JsonObject = _TEXT) -> JsonObject:
     return {"description": text, "required": True, "schema": schema}
 
 
+_FORMS: JsonObject = {"type": "string", "enum": ["json", "xml", FHIR_JSON, FHIR_XML]}
 PARAMETERS: dict[str, JsonObject] = {
+    "_format-of-document": _query(
+        "_format",
+        "FHIR's form of the document, or any other media type for the document as it is, "
+        "whatever `Accept` says.",
+        {"anyOf": [_FORMS, {"type": "string", "pattern": "^$|/"}]},
+    )
+} | {
     each["name"]: each
     for each in (
-        _query(
-            "_format",
-            "The form of the answer, whatever `Accept` says.",
-            {"type": "string", "enum": ["json", "xml", FHIR_JSON, FHIR_XML]},
-        ),
+        _query("_format", "The form of the answer, whatever `Accept` says.", _FORMS),
         _query("_pretty", "`true`: in lines, for people.", _TEXT),
         _query(
             "_summary",
@@ -126,10 +131,17 @@ def search_parameters(services: Services, type_name: str) -> list[JsonObject]:
 
 def conditions(services: Services, type_name: str) -> list[JsonObject]:
     """Return what a type can be searched by, as the CapabilityStatement declares it."""
-    statement = loads(services.statement[1], trusted=True)
-    declared: list[dict[str, str]] = next(
-        each["searchParam"]
-        for each in statement["rest"][0]["resource"]
-        if each["type"] == type_name
-    )
+    declared = searched_by(type_name, services.context)
     return [_query(each["name"], each["documentation"], _TEXT) for each in declared]
+
+
+def tries(services: Services, type_name: str) -> list[JsonObject]:
+    """Return what can be tried: of each parameter the one value that is not refused (D-182)."""
+    fits = {
+        "mode": ("What is tried: a registration.", "create"),
+        "profile": ("What the type is held to.", services.types[type_name].canonical),
+    }
+    return [
+        _query(name, text, {"type": "string", "enum": [value]})
+        for name, (text, value) in fits.items()
+    ]

@@ -31,9 +31,9 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
 from fhirpub.clock import Clock
-from fhirpub.config import WebhooksConfig
 from fhirpub.errors import InvalidContent
 from fhirpub.fhir.times import from_http
+from fhirpub.webhook_settings import WebhooksConfig
 from fhirpub.webhooks.outcome import Outcome, Reason, Wish
 from fhirpub.webhooks.signing import signed_headers
 from fhirpub.webhooks.targets import Target, TargetRules

@@ -12,11 +12,11 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from fhirpub.clock import Clock
-from fhirpub.config import WebhooksConfig
 from fhirpub.errors import StoreUnavailable
 from fhirpub.logs import logger, where
 from fhirpub.storage.store import Store
 from fhirpub.storage.webhook_contract import Delivery, Waiting
+from fhirpub.webhook_settings import WebhooksConfig
 from fhirpub.webhooks.alarms import Alarms
 from fhirpub.webhooks.attempts import Attempts
 from fhirpub.webhooks.leases import Shares

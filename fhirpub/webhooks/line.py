@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fhirpub.config import WebhooksConfig
 from fhirpub.errors import SecretsUnavailable
 from fhirpub.logs import logger
 from fhirpub.storage.webhook_contract import Delivery, Endpoint, Waiting
+from fhirpub.webhook_settings import WebhooksConfig
 from fhirpub.webhooks.condition import Condition
 from fhirpub.webhooks.delivery import Message
 from fhirpub.webhooks.queue import Bucket, Queue

@@ -19,10 +19,11 @@ from typing import Literal
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from fhirpub.config import WebhooksConfig, variable
+from fhirpub.config import variable
 from fhirpub.errors import ConfigurationError, SecretsUnavailable
 from fhirpub.logs import logger
 from fhirpub.storage.webhook_contract import Endpoint
+from fhirpub.webhook_settings import WebhooksConfig
 
 KEYS_VARIABLE = "FHIRPUB_WEBHOOK_KEYS"
 KEY_BYTES = 32

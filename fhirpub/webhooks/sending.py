@@ -10,11 +10,12 @@ from functools import partial
 from random import Random
 
 from fhirpub.clock import Clock
-from fhirpub.config import Config, WebhooksConfig
+from fhirpub.config import Config
 from fhirpub.errors import StoreUnavailable
 from fhirpub.logs import logger
 from fhirpub.metrics import Metrics
 from fhirpub.storage.store import Store
+from fhirpub.webhook_settings import WebhooksConfig
 from fhirpub.webhooks.appending import Appender
 from fhirpub.webhooks.attempts import Attempts, Rules
 from fhirpub.webhooks.delivery import Sender

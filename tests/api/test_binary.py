@@ -61,6 +61,30 @@ def test_a_document_comes_as_what_is_asked_for_most(
     assert ask(lab, Accept=accept).headers["content-type"] == kind
 
 
+@pytest.mark.parametrize(
+    ("form", "kind"),
+    [
+        ("application/pdf", "application/pdf"),
+        ("*/*", "application/pdf"),
+        ("json", "application/fhir+json"),
+        ("application/fhir%2Bjson", "application/fhir+json"),
+        ("application/fhir+json", "application/fhir+json"),
+        ("text/xml", "application/fhir+xml"),
+    ],
+)
+def test_format_says_what_accept_can_say_and_wins(lab: Integrator, form: str, kind: str) -> None:
+    other = "application/pdf" if "fhir" in kind else "application/fhir+json"
+
+    answer = lab.get(f"{PATH}?_format={form}", Accept=other)
+
+    assert (answer.status, answer.headers["content-type"]) == (200, kind)
+
+
+@pytest.mark.parametrize("form", ["pdf", "application/fhir+json;fhirVersion=3.0"])
+def test_a_format_that_is_neither_fhir_nor_a_document_is_a_406(lab: Integrator, form: str) -> None:
+    assert lab.get(f"{PATH}?_format={form}").status == 406
+
+
 def test_a_document_is_saved_under_its_title(lab: Integrator) -> None:
     assert ask(lab).headers["content-disposition"] == 'inline; filename="Blood count.pdf"'
 

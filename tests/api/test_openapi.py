@@ -19,13 +19,15 @@ import pytest
 from jsonschema import Draft202012Validator, ValidationError
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from fhirpub.config import Config, FhirConfig, PluginsConfig, WebhooksConfig, variable
+from fhirpub.config import Config, FhirConfig, PluginsConfig, variable
 from fhirpub.interactions.conditional import ABOUT_THE_ANSWER
 from fhirpub.interactions.links import CURSOR
+from fhirpub.interactions.validate import TRIED
 from fhirpub.plugin_loader import available
 from fhirpub.testing.service import Integrator, RunningService
 from fhirpub.web.openapi import TABLE
 from fhirpub.web.routes import Route, routes
+from fhirpub.webhook_settings import WebhooksConfig
 from fhirpub.webhooks.envelope import events_of
 from tests.bodies import PDF, register_body
 from tests.waiting import wait_until
@@ -176,6 +178,25 @@ def test_an_example_works_in_both_forms(
 
     assert answer.status < 300, answer.body
     assert b'"error"' not in answer.body
+
+
+def test_validate_takes_what_is_said_of_its_parameters_and_nothing_else(
+    lab: Integrator, document: Any
+) -> None:
+    path = "/fhir/r4/DiagnosticReport/$validate"
+    described = {
+        each["name"]: each["schema"]["enum"]
+        for each in document["paths"][path]["post"]["parameters"]
+        if "name" in each
+    }
+
+    def status(name: str, value: str) -> int:
+        return lab.request("POST", f"{path}?{name}={value}", register_body("tries")).status
+
+    assert described.keys() == {*TRIED}
+    for name, values in described.items():
+        assert [status(name, each) for each in values] == [200] * len(values)
+        assert status(name, "another") == 400
 
 
 # Everything that it says, tried.

@@ -576,6 +576,71 @@ def test_ids_of_contained_resources_are_unique(lab: Integrator, again: dict[str,
     assert (answer.status, answer.blamed) == (400, {"DiagnosticReport.contained[3].id"})
 
 
+def test_a_type_that_contradicts_its_reference_is_refused_wherever_it_stands(
+    lab: Integrator,
+) -> None:
+    sent = body(
+        of_patient={"managingOrganization": {"reference": "Organization/o1", "type": "Patient"}},
+        subject={"reference": "Patient/p1", "type": "Group"},
+        result=[
+            {"reference": "Observation/old/_history/1", "type": "http://lab.example/Observation"},
+            {"reference": "#v1", "type": "Specimen"},
+        ],
+        contained=[observation(subject={"reference": "Patient/p1", "type": "Device"})],
+    )
+
+    answer = lab.register(sent)
+
+    at = "Parameters.parameter[2].resource"
+    assert (answer.status, answer.blamed) == (
+        400,
+        {
+            "Parameters.parameter[0].resource.managingOrganization.type",
+            f"{at}.subject.type",
+            f"{at}.result[0].type",
+            f"{at}.result[1].type",
+            f"{at}.contained[0].subject.type",
+        },
+    )
+
+
+def test_create_knows_the_types_of_what_is_contained(lab: Integrator) -> None:
+    sent = self_contained(
+        "C-8",
+        contained=[patient(), organization(), observation()],
+        subject={"reference": "#p1", "type": "Organization"},
+        performer=[{"reference": "#o1", "type": "Organization"}],
+        result=[{"reference": "#v1", "type": "Patient"}],
+    )
+
+    answer = lab.request("POST", "/fhir/r4/DiagnosticReport", sent)
+
+    at = "DiagnosticReport"
+    assert (answer.status, answer.blamed) == (400, {f"{at}.subject.type", f"{at}.result[0].type"})
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        {"reference": "Patient/p1", "type": "Patient"},
+        {"reference": "Patient/p1", "type": "http://hl7.org/fhir/StructureDefinition/Patient"},
+        {"reference": "https://elsewhere.example/Patient/7", "type": "Organization"},
+        {"reference": "urn:uuid:5c2d3a4e-0d8e-4b0e-8a3e-2f7f3f6f5a11", "type": "Device"},
+        {"display": "Whoever was on duty", "type": "Practitioner"},
+    ],
+)
+def test_a_type_that_agrees_or_cannot_be_compared_is_kept(
+    lab: Integrator, reference: dict[str, str]
+) -> None:
+    extension = [{"url": "https://lab.example/seen-by", "valueReference": reference}]
+
+    answer = lab.register(body(extension=extension))
+
+    assert answer.status == 201, answer.body
+    kept = lab.get(answer.headers["location"]).json["extension"][0]["valueReference"]
+    assert kept["type"] == reference["type"]
+
+
 def test_create_without_its_parts_is_refused(lab: Integrator) -> None:
     answer = lab.request("POST", "/fhir/r4/DiagnosticReport", report("C-3"))
 

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import base64
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from fhirpub.interactions.patch_forms import FORMS
-from fhirpub.testing.service import Answer, Integrator
+from fhirpub.testing.service import Answer, Integrator, RunningService
 from tests.bodies import PDF, document, register_body
 
 
@@ -254,3 +255,28 @@ def test_what_has_not_changed_since_it_was_read_is_updated(lab: Integrator, path
 
     assert update(lab, path, {"If-Unmodified-Since": moment}, conclusion="1").status == 204
     assert update(lab, path, {"If-Unmodified-Since": "never"}, conclusion="2").status == 204
+
+
+def test_an_update_refuses_a_type_that_contradicts_its_reference(
+    lab: Integrator, path: str
+) -> None:
+    author = {"reference": "Practitioner/7", "type": "Patient"}
+    extension = [{"url": "https://lab.example/signed-by", "valueReference": author}]
+
+    answer = update(lab, path, presentedForm=[document(PDF, extension=extension)])
+
+    at = "DiagnosticReport.presentedForm[0].extension[0].value"
+    assert (answer.status, answer.blamed) == (400, {f"{at}.type"})
+
+
+def test_what_contradicts_itself_since_before_stays_open_to_updates(
+    service: RunningService, lab: Integrator, path: str
+) -> None:
+    store, tenant_id = service.services.store, lab.tenant.id
+    first = service.call(store.version(tenant_id, path.rpartition("/")[2], 1))
+    assert first is not None
+    said = first.body.replace(b'"reference":"Patient/', b'"type":"Group","reference":"Patient/')
+    service.call(store.add(tenant_id, replace(first, version=2, body=said), ()))
+    assert lab.get(path).json["subject"]["type"] == "Group"
+
+    assert update(lab, path, status="amended").status == 204

@@ -21,10 +21,11 @@ import pytest
 from standardwebhooks import Webhook
 
 from fhirpub.clock import now_ms
-from fhirpub.config import Config, WebhooksConfig, variable
+from fhirpub.config import Config, variable
 from fhirpub.testing.receiver import Receiver
 from fhirpub.testing.service import Integrator, RunningService
 from fhirpub.web.routes import webhook_routes
+from fhirpub.webhook_settings import WebhooksConfig
 from fhirpub.webhooks import verify
 from fhirpub.webhooks.signing import new_secret, signed_headers
 from tests.bodies import register_body

@@ -11,13 +11,14 @@ from typing import Any
 
 from fhirpub.app import opened_store
 from fhirpub.clock import Clock
-from fhirpub.config import Config, ServerConfig, StorageConfig, WebhooksConfig
+from fhirpub.config import Config, ServerConfig, StorageConfig
 from fhirpub.fhir.strict_json import dumps
 from fhirpub.metrics import Metrics
 from fhirpub.plugin_loader import load
 from fhirpub.storage.contract import Version
 from fhirpub.storage.store import Store
 from fhirpub.storage.webhook_contract import Delivery, DeliveryQuery, Endpoint
+from fhirpub.webhook_settings import WebhooksConfig
 from fhirpub.webhooks.delivery import Sender
 from fhirpub.webhooks.endpoints import Administration, Disclosed
 from fhirpub.webhooks.event_types import EventTypes

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
 import time
+from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -26,6 +28,7 @@ from tests.bodies import register_body
 from tests.r4_xml_schema import faults
 from tests.strategies import RESOURCE_TYPES, resource_of
 
+XHTML = "http://www.w3.org/1999/xhtml"
 REPORTS = Path(__file__).parents[2] / "corpus" / "reports.jsonl.gz"
 LONG = variable("HYPOTHESIS") == "long"
 some = settings(
@@ -153,7 +156,7 @@ def test_gaps_between_values_and_their_extensions_come_back() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        '<x:div xmlns:x="http://www.w3.org/1999/xhtml">a<x:b>b</x:b></x:div>',
+        '<div xmlns="http://www.w3.org/1999/xhtml">a<b xmlns="">b</b></div>',
         '<div xmlns="http://www.w3.org/1999/xhtml" title="&lt;&amp;&#xA0;">a<br/>&#169;</div>',
         '<div xmlns="http://www.w3.org/1999/xhtml">a<!-- note --> b\n</div>',
     ],
@@ -168,6 +171,49 @@ def test_a_narrative_is_read_by_itself_as_it_stands(text: str) -> None:
     assert narrative_problem(div) == ""
     assert "hl7.org" not in div
     assert "xsi" not in div
+
+
+def _written(tree: Any, prefixes: Iterator[str]) -> str:
+    """Return XHTML of nested tuples (name, text, children), each element with the next prefix."""
+    name, text, children = tree
+    prefix = next(prefixes)
+    tag = f"{prefix}:{name}" if prefix else name
+    declared = f'xmlns:{prefix}="{XHTML}"' if prefix else f'xmlns="{XHTML}"'
+    inside = "".join(_written(each, prefixes) for each in children)
+    return f"<{tag} {declared} title='{name}'>{text}{inside}</{tag}>{text}"
+
+
+TREES = st.recursive(
+    st.tuples(st.sampled_from(["b", "i"]), st.sampled_from(["", "a", " "]), st.just(())),
+    lambda below: st.tuples(st.just("span"), st.just("t"), st.lists(below, max_size=3)),
+    max_leaves=6,
+)
+
+
+@some
+@given(TREES, st.lists(st.sampled_from(["", "h", "x"]), min_size=1, max_size=5))
+def test_a_narrative_is_the_same_whatever_prefixes_it_is_sent_with(
+    tree: Any, prefixes: list[str]
+) -> None:
+    def read(chosen: list[str]) -> Any:
+        div = _written(("div", "a", [tree]), itertools.cycle(chosen)).removesuffix("a")
+        return read_xml(xml(f'<text><status value="generated"/>{div}</text>'))
+
+    resource = read(prefixes)
+
+    assert resource == read([""])
+    assert resource["text"]["div"].startswith(f'<div xmlns="{XHTML}" title="div">a<')
+    assert ":" not in resource["text"]["div"].replace(XHTML, "")
+    assert faults(write_xml(resource)) == []
+
+
+def test_a_narrative_may_be_declared_around_itself() -> None:
+    body = (
+        f'<f:Patient xmlns:f="http://hl7.org/fhir" xmlns:h="{XHTML}"><f:text>'
+        '<f:status value="generated"/><h:div>a<h:b>b</h:b></h:div></f:text></f:Patient>'
+    )
+
+    assert read_xml(body.encode())["text"]["div"] == f'<div xmlns="{XHTML}">a<b>b</b></div>'
 
 
 def test_entities_of_html_become_characters() -> None:
@@ -400,6 +446,11 @@ HOSTILE = {
     "a deep narrative": narrative("<b>" * 90_000 + "</b>" * 90_000),
     "a narrative with many attributes": narrative(
         "<b " + " ".join(f'a{number}="a"' for number in range(100_000)) + "/>"
+    ),
+    "a narrative that has many attributes": xml(
+        f'<text><status value="generated"/><div xmlns="{XHTML}" '
+        + " ".join(f'a{number}="a"' for number in range(100_000))
+        + "/></text>"
     ),
     "a narrative with many namespaces": narrative(
         "<b " + " ".join(f'xmlns:a{number}="u:a"' for number in range(100_000)) + "/>"

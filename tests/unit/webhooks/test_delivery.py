@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 from aiohttp import AddrInfoType
 
-from fhirpub.config import WebhooksConfig
 from fhirpub.errors import InvalidContent
 from fhirpub.testing.clock import HandClock
 from fhirpub.testing.receiver import Certificate, Misbehaviour, Receiver, Reply
+from fhirpub.webhook_settings import WebhooksConfig
 from fhirpub.webhooks.delivery import Message, Sender
 from fhirpub.webhooks.outcome import Outcome, Reason
 from fhirpub.webhooks.signing import BadSecret, NotVerified, new_secret, verify

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fhirpub.clock import now_ms
-from fhirpub.config import WebhooksConfig
 from fhirpub.errors import InvalidContent
+from fhirpub.webhook_settings import WebhooksConfig
 from fhirpub.webhooks.delivery import Sender
 from fhirpub.webhooks.event_types import EventTypes
 from fhirpub.webhooks.registration import NEW, NEW_SECRET, judged

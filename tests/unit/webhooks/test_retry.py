@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fhirpub.config import WebhooksConfig
+from fhirpub.webhook_settings import WebhooksConfig
 from fhirpub.webhooks.outcome import Outcome, Wish
 from fhirpub.webhooks.retry import Breaker, Next, Schedule, Streak, after
 

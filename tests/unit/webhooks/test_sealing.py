@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from fhirpub.config import WebhooksConfig
 from fhirpub.errors import ConfigurationError, SecretsUnavailable
+from fhirpub.webhook_settings import WebhooksConfig
 from fhirpub.webhooks.sealing import KEYS_VARIABLE, Seal, configured_seal, made_seal
 
 OLD, NEW = bytes(32), bytes(range(32))
