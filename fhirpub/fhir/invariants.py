@@ -60,7 +60,7 @@ def mistyped_references(
     place_of: Callable[[JsonObject], str],
     types: Mapping[str, str],
 ) -> Iterator[Issue]:
-    """Return the references whose ``type`` is not that of what they lead to (D-320).
+    """Return the references whose ``type`` is not that of what they lead to (D-276).
 
     ``types`` has the types of what came along, by the literals that lead there; a relative
     reference names its own. What an absolute one leads to is not known. Asked, like
