@@ -223,12 +223,19 @@ class MongoWebhooks(OnDatabase, Endpoints, Dispatching):
         found = await self._list(DELIVERY, {**wanted, "taken": token}, hint=_BY_ID)
         return [documents.delivery_of(each) for each in found]
 
-    async def finish(self, outcomes: Collection[Ended]) -> None:
+    async def finish(self, outcomes: Sequence[Ended]) -> Sequence[bool]:
         deliveries = self._collection(DELIVERY)
-        if outcomes:
-            async with within(self._deadline):
-                ending = [documents.ending(each) for each in outcomes]
-                await deliveries.bulk_write(ending, ordered=False)
+        if not outcomes:
+            return []
+        async with within(self._deadline):
+            ending = [documents.ending(each) for each in outcomes]
+            noted = (await deliveries.bulk_write(ending, ordered=False)).matched_count
+        if noted == len(outcomes):
+            return [True] * noted
+        wanted = documents.chosen(each.key for each in outcomes)
+        found = await self._list(DELIVERY, wanted, documents.LOG_FIELDS, hint=_BY_ID)
+        logs = dict(map(documents.log_of, found))
+        return [each.attempt in logs.get(each.key, ()) for each in outcomes]
 
     async def sweep_deliveries(self, *, delivered: int, dead: int, open_: int) -> int:
         swept = 0

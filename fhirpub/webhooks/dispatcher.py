@@ -32,7 +32,6 @@ _BUSY_FOR_SECONDS = 2.0
 _INFORMED_SECONDS = 1.0
 _LONGEST_NAP = 0.1
 _AT_ONCE = 128
-_REFUSED_MS = 1_000
 _SHARE_OF_FREE = 0.25
 _TENANTS_TO_FREE = 3
 """A tenant has at most so many times as much under way as is then still free."""
@@ -301,9 +300,7 @@ class Dispatcher:
                     self._start(line, delivery)
                     continue
                 # Somebody else has it or has had it, or it is begun although the answer was lost.
-                due = now + _REFUSED_MS
-                line.queue.back(waiting.event_id, due=due, number=waiting.number)
-                line.stale = True
+                line.doubt(waiting, now)
                 self._loading.ring()
 
     def _start(self, line: Line, delivery: Delivery) -> None:
