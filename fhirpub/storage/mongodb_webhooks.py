@@ -1,6 +1,10 @@
 """The half of the store in MongoDB that keeps webhooks: endpoints, and deliveries in their queues.
 
 Nothing here needs to know what became of a write whose answer was lost: its caller may repeat it.
+Should the first arrive after the repeat, as it may where a network held it up, then ``append``
+finds its places taken, ``begin`` and ``finish`` find that another attempt was begun or is not due,
+and ``mark_relayed`` marks what is marked. A lease that is given or let go late is one that two may
+believe to have: it is no lock. Only ``put_condition`` may leave an older health than the last.
 """
 
 from __future__ import annotations
