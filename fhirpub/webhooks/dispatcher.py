@@ -23,7 +23,7 @@ from fhirpub.webhooks.leases import Shares
 from fhirpub.webhooks.line import Line
 from fhirpub.webhooks.queue import WINDOW
 from fhirpub.webhooks.retry import BreakerState
-from fhirpub.webhooks.rounds import Rounds
+from fhirpub.webhooks.rounds import Rounds, together
 
 _PAGE = 1_000
 _LOOK_SECONDS = 1.0
@@ -165,7 +165,7 @@ class Dispatcher:
             if (written := line.condition.written()) != line.saved
         ]
         work = (self._store.put_condition(line.endpoint.id, new) for line, new in changed)
-        await asyncio.gather(*work)
+        await together(*work)
         for line, written in changed:
             line.saved = written
 
@@ -183,10 +183,7 @@ class Dispatcher:
                     line.behind = True
                     self._busy_until = now + _BUSY_FOR_SECONDS
         hungry = [each for each in self._lines.values() if _is_hungry(each)]
-        results = await asyncio.gather(*map(self._read, hungry), return_exceptions=True)
-        for result in results:
-            if isinstance(result, BaseException):
-                raise result
+        await together(*map(self._read, hungry))
         return 0.0 if any(map(_is_hungry, self._lines.values())) else self._pause(now)
 
     def _pause(self, now: float) -> float:
