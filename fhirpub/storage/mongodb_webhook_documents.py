@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from bson.objectid import ObjectId
@@ -28,6 +28,7 @@ OPEN: Filter = {"$in": ["pending", "retrying"]}
 WAITING_FIELDS = dict.fromkeys(
     ("endpoint", "sequence", "event_id", "resource", "created", "due", "number", "leased"), True
 ) | {"_id": False}
+LOG_FIELDS = {"_id": False, "endpoint": True, "event_id": True, "attempts": True}
 _NOT_THE_TENANTS = ("condition", "reopened")
 
 
@@ -146,8 +147,13 @@ def delivery_of(document: Document) -> Delivery:
         number=d["number"],
         leased=d["leased"],
         ended=d.get("ended"),
-        attempts=tuple(_attempt_of(each) for each in d["attempts"]),
+        attempts=_attempts_of(d),
     )
+
+
+def log_of(document: Document) -> tuple[DeliveryKey, Sequence[Attempt]]:
+    """Return of which delivery ``LOG_FIELDS`` shows the log, and the log."""
+    return (document["endpoint"], document["event_id"]), _attempts_of(document)
 
 
 def waiting_of(document: Document) -> Waiting:
@@ -168,8 +174,10 @@ def _attempt_document(attempt: Attempt) -> dict[str, Any]:
     }
 
 
-def _attempt_of(document: Document) -> Attempt:
-    return Attempt(**{**document, "dialled": tuple(document["dialled"])})
+def _attempts_of(document: Document) -> tuple[Attempt, ...]:
+    return tuple(
+        Attempt(**{**each, "dialled": tuple(each["dialled"])}) for each in document["attempts"]
+    )
 
 
 def beginning(token: ObjectId, *, now: int, until: int) -> list[dict[str, Any]]:

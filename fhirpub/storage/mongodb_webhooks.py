@@ -1,6 +1,10 @@
 """The half of the store in MongoDB that keeps webhooks: endpoints, and deliveries in their queues.
 
 Nothing here needs to know what became of a write whose answer was lost: its caller may repeat it.
+Should the first arrive after the repeat, as it may where a network held it up, then ``append``
+finds its places taken, ``begin`` and ``finish`` find that another attempt was begun or is not due,
+and ``mark_relayed`` marks what is marked. A lease that is given or let go late is one that two may
+believe to have: it is no lock. Only ``put_condition`` may leave an older health than the last.
 """
 
 from __future__ import annotations
@@ -223,12 +227,19 @@ class MongoWebhooks(OnDatabase, Endpoints, Dispatching):
         found = await self._list(DELIVERY, {**wanted, "taken": token}, hint=_BY_ID)
         return [documents.delivery_of(each) for each in found]
 
-    async def finish(self, outcomes: Collection[Ended]) -> None:
+    async def finish(self, outcomes: Sequence[Ended]) -> Sequence[bool]:
         deliveries = self._collection(DELIVERY)
-        if outcomes:
-            async with within(self._deadline):
-                ending = [documents.ending(each) for each in outcomes]
-                await deliveries.bulk_write(ending, ordered=False)
+        if not outcomes:
+            return []
+        async with within(self._deadline):
+            ending = [documents.ending(each) for each in outcomes]
+            noted = (await deliveries.bulk_write(ending, ordered=False)).matched_count
+        if noted == len(outcomes):
+            return [True] * noted
+        wanted = documents.chosen(each.key for each in outcomes)
+        found = await self._list(DELIVERY, wanted, documents.LOG_FIELDS, hint=_BY_ID)
+        logs = dict(map(documents.log_of, found))
+        return [each.attempt in logs.get(each.key, ()) for each in outcomes]
 
     async def sweep_deliveries(self, *, delivered: int, dead: int, open_: int) -> int:
         swept = 0

@@ -175,6 +175,10 @@ BEGIN = f"""
         AND leased <= ?1 AND due <= ?1
     RETURNING {_DELIVERY}
 """
+LOGS = f"""
+    SELECT endpoint, event_id, attempts FROM delivery INDEXED BY delivery_key
+    WHERE (endpoint, event_id) IN ({_PAIRS})
+"""
 FINISH = f"""
     UPDATE delivery INDEXED BY delivery_key SET
         state = o.new_state, due = o.new_due, ended = o.new_ended, leased = 0,

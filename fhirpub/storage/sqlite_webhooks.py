@@ -142,8 +142,13 @@ class SqliteWebhooks(OnFile, Endpoints, Dispatching):
         rows = await self._changed(sql.BEGIN, (now, until, json_pairs(keys)))
         return [_delivery(row) for row in rows]
 
-    async def finish(self, outcomes: Collection[Ended]) -> None:
-        await self._execute(sql.FINISH, (json.dumps([_outcome(each) for each in outcomes]),))
+    async def finish(self, outcomes: Sequence[Ended]) -> Sequence[bool]:
+        rows = json.dumps([_outcome(each) for each in outcomes])
+        if await self._execute(sql.FINISH, (rows,)) == len(outcomes):
+            return [True] * len(outcomes)
+        found = await self._many(sql.LOGS, (json_pairs(each.key for each in outcomes),))
+        logs = {(endpoint, event_id): _attempts(log) for endpoint, event_id, log in found}
+        return [each.attempt in logs.get(each.key, ()) for each in outcomes]
 
     async def sweep_deliveries(self, *, delivered: int, dead: int, open_: int) -> int:
         return (
@@ -271,7 +276,7 @@ def _delivery(row: Row) -> Delivery:
         event_type=row[10],
         created=row[11],
         ended=row[12],
-        attempts=tuple(_attempt(each) for each in json.loads(row[13])),
+        attempts=_attempts(row[13]),
         body=row[14],
     )
 
@@ -300,6 +305,10 @@ def _attempt_row(attempt: Attempt) -> Row:
         attempt.dialled,
         b64encode(attempt.answer).decode(),
     )
+
+
+def _attempts(log: str) -> tuple[Attempt, ...]:
+    return tuple(_attempt(each) for each in json.loads(log))
 
 
 def _attempt(row: Sequence[Any]) -> Attempt:

@@ -318,11 +318,12 @@ class Dispatching(ABC):
         """
 
     @abstractmethod
-    async def finish(self, outcomes: Collection[Ended]) -> None:
+    async def finish(self, outcomes: Sequence[Ended]) -> Sequence[bool]:
         """Note what came of attempts, and let go of their deliveries.
 
         An outcome is dropped if a later attempt has begun meanwhile, or the delivery is ended
-        or was reopened.
+        or was reopened. Returns for each whether the log has its attempt as it is given, so that
+        a repeat answers as the first call did.
         """
 
     @abstractmethod

@@ -556,6 +556,26 @@ class _SendingContract:
         assert before.number == 1
         assert await kept(store, delivery.endpoint) == [before]
 
+    async def test_whether_an_outcome_was_noted_is_told_to_a_repeat_too(
+        self, store: Store
+    ) -> None:
+        overtaken, delivery = await queue(store, 2)
+        slow = replace(await begun(store, overtaken), ended=NOW + 40)
+        await begun(store, overtaken, now=UNTIL)
+        dialled, answer = ("192.0.2.1", "192.0.2.2"), bytes(range(256))
+        attempt = replace(
+            await begun(store, delivery), ended=NOW + 40, dialled=dialled, answer=answer
+        )
+        outcomes = [
+            Ended(key=overtaken.key, attempt=slow, state="delivered"),
+            Ended(key=delivery.key, attempt=attempt, state="retrying", due=UNTIL),
+        ]
+
+        assert await store.finish(outcomes) == [False, True]
+        await begun(store, delivery, now=UNTIL)
+        assert await store.finish(outcomes) == [False, True]
+        assert await store.finish(outcomes[1:]) == [True]
+
 
 class _ReopeningContract:
     """What was ended is sent again, and what waits is sent at once."""

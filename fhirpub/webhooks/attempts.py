@@ -70,8 +70,8 @@ class Attempts:
         self._metrics = metrics
         self._clock = clock
         self._random = Random()  # noqa: S311 - spreads attempts, keeps no secret
-        self._finishing: GroupCommit[Ended, None] = GroupCommit(
-            self._finish, deadline_seconds=_DEADLINE_SECONDS
+        self._finishing: GroupCommit[Ended, bool] = GroupCommit(
+            store.finish, deadline_seconds=_DEADLINE_SECONDS
         )
         self.told: Callable[[Sequence[Delivery]], None] = lambda _made: None
         """Is handed the deliveries that this makes: the service's own events."""
@@ -112,8 +112,10 @@ class Attempts:
         )
         due = then.due or now
         ended = Ended(key=delivery.key, attempt=attempt, state=state, due=due)
-        await insist("finish", lambda: self._finishing.add(ended))
-        if state == "retrying":
+        if not await insist("finish", lambda: self._finishing.add(ended)):
+            # It outlasted its lease, and who has begun it since may be sending it just now.
+            line.doubt(delivery, self._clock())
+        elif state == "retrying":
             line.queue.back(delivery.event_id, due=due, number=delivery.number)
         else:
             line.queue.ended(delivery.event_id)
@@ -130,10 +132,6 @@ class Attempts:
     async def drain(self) -> None:
         """Return when what was handed to the store is there."""
         await self._finishing.drain()
-
-    async def _finish(self, batch: Sequence[Ended]) -> Sequence[None]:
-        await self._store.finish(batch)
-        return [None] * len(batch)
 
     async def _sent(self, line: Line, delivery: Delivery) -> Outcome:
         try:

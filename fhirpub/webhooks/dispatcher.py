@@ -23,7 +23,7 @@ from fhirpub.webhooks.leases import Shares
 from fhirpub.webhooks.line import Line
 from fhirpub.webhooks.queue import WINDOW
 from fhirpub.webhooks.retry import BreakerState
-from fhirpub.webhooks.rounds import Rounds
+from fhirpub.webhooks.rounds import Rounds, together
 
 _PAGE = 1_000
 _LOOK_SECONDS = 1.0
@@ -32,7 +32,6 @@ _BUSY_FOR_SECONDS = 2.0
 _INFORMED_SECONDS = 1.0
 _LONGEST_NAP = 0.1
 _AT_ONCE = 128
-_REFUSED_MS = 1_000
 _SHARE_OF_FREE = 0.25
 _TENANTS_TO_FREE = 3
 """A tenant has at most so many times as much under way as is then still free."""
@@ -166,7 +165,7 @@ class Dispatcher:
             if (written := line.condition.written()) != line.saved
         ]
         work = (self._store.put_condition(line.endpoint.id, new) for line, new in changed)
-        await asyncio.gather(*work)
+        await together(*work)
         for line, written in changed:
             line.saved = written
 
@@ -184,10 +183,7 @@ class Dispatcher:
                     line.behind = True
                     self._busy_until = now + _BUSY_FOR_SECONDS
         hungry = [each for each in self._lines.values() if _is_hungry(each)]
-        results = await asyncio.gather(*map(self._read, hungry), return_exceptions=True)
-        for result in results:
-            if isinstance(result, BaseException):
-                raise result
+        await together(*map(self._read, hungry))
         return 0.0 if any(map(_is_hungry, self._lines.values())) else self._pause(now)
 
     def _pause(self, now: float) -> float:
@@ -301,9 +297,7 @@ class Dispatcher:
                     self._start(line, delivery)
                     continue
                 # Somebody else has it or has had it, or it is begun although the answer was lost.
-                due = now + _REFUSED_MS
-                line.queue.back(waiting.event_id, due=due, number=waiting.number)
-                line.stale = True
+                line.doubt(waiting, now)
                 self._loading.ring()
 
     def _start(self, line: Line, delivery: Delivery) -> None:

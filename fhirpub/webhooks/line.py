@@ -14,6 +14,8 @@ from fhirpub.webhooks.queue import Bucket, Queue
 from fhirpub.webhooks.retry import Patience
 from fhirpub.webhooks.sealing import Seal, token_of
 
+_DOUBTED_MS = 1_000
+
 _log = logger()
 
 
@@ -76,6 +78,14 @@ class Line:
             self._bucket.take(len(taken))
             self.condition = self.condition.probing(now, self._patience)
         return taken
+
+    def doubt(self, delivery: Delivery | Waiting, now: int) -> None:
+        """Put back what was taken and somebody else has too, or has had: all is read anew.
+
+        Until then nothing behind it in its lane is begun.
+        """
+        self.queue.back(delivery.event_id, due=now + _DOUBTED_MS, number=delivery.number)
+        self.stale = True
 
     def next_moment(self, now: int) -> int | None:
         """Return when more may be begun; None: not before something comes or ends."""

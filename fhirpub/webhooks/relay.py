@@ -6,7 +6,6 @@ repeat, and a version is marked only after all its deliveries are durable, in th
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
 from fhirpub.logs import logger, where
@@ -15,6 +14,7 @@ from fhirpub.webhooks.appending import Appender
 from fhirpub.webhooks.envelope import WebhookEvent, events_of
 from fhirpub.webhooks.event_types import matches
 from fhirpub.webhooks.leases import Leases
+from fhirpub.webhooks.rounds import together
 
 _LEASE = "relay"
 _AT_ONCE = 100
@@ -79,7 +79,7 @@ class Relay:
             endpoints = await self._store.all_endpoints()
             self.heard = bool(endpoints)
             work = self._tellings(self._events(new.values(), endpoints), endpoints)
-        await _all(*work, self._mark())
+        await together(*work, self._mark())
         self._unmarked = new.keys() - self._faulty
         return len(self._unmarked)
 
@@ -131,10 +131,3 @@ class Relay:
 
     async def _tell(self, endpoint: Endpoint, events: Sequence[WebhookEvent]) -> None:
         self._told(await self._appender.append(endpoint, events))
-
-
-async def _all(*work: Awaitable[None]) -> None:
-    """Wait for all, also if one fails: none may run on beside the next round."""
-    for result in await asyncio.gather(*work, return_exceptions=True):
-        if isinstance(result, BaseException):
-            raise result

@@ -64,6 +64,16 @@ class Rounds:
             await asyncio.sleep(min(seconds, 0.1))
 
 
+async def together(*work: Awaitable[None]) -> None:
+    """Do all at once, and wait for all also if one fails: none may run on beside the next round.
+
+    Raises what the first of them raised, in the order in which they stand.
+    """
+    for result in await asyncio.gather(*work, return_exceptions=True):
+        if isinstance(result, BaseException):
+            raise result
+
+
 async def insist(name: str, write: Callable[[], Awaitable[T]]) -> T:
     """Repeat a write until the store takes it."""
     failures = 0

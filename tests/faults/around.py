@@ -89,8 +89,8 @@ class WebhooksAround(Endpoints, Dispatching):
     ) -> Sequence[Delivery]:
         return await self.inner.begin(keys, now=now, until=until)
 
-    async def finish(self, outcomes: Collection[Ended]) -> None:
-        await self.inner.finish(outcomes)
+    async def finish(self, outcomes: Sequence[Ended]) -> Sequence[bool]:
+        return await self.inner.finish(outcomes)
 
     async def sweep_deliveries(self, *, delivered: int, dead: int, open_: int) -> int:
         return await self.inner.sweep_deliveries(delivered=delivered, dead=dead, open_=open_)

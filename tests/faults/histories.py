@@ -10,12 +10,13 @@ import hashlib
 import re
 import time
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterator, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from fhirpub.app import opened_store
 from fhirpub.config import Config
@@ -49,7 +50,7 @@ _TOGETHER = 4
 """So many reports are worked on at a time."""
 _PAUSE_SECONDS = 0.02
 
-Nemesis = Callable[[], Awaitable[None]]
+Nemesis = Callable[[], Coroutine[Any, Any, None]]
 """Does its harm, and returns when every address answers again."""
 
 

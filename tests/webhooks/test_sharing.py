@@ -112,6 +112,31 @@ async def test_nothing_waits_for_what_another_process_has_delivered(
         await office.until_states(endpoint, delivered=2)
 
 
+async def test_nothing_overtakes_what_another_process_has_begun_since(
+    each_store_url: str, clock: HandClock, receiver: Receiver
+) -> None:
+    receiver.answer(Reply(delay=0.4))
+    async with opened_office(each_store_url, clock=clock) as office:
+        endpoint = await office.endpoint(receiver.url)
+        first = await office.commit()
+        await office.commit(first.id)
+        await asyncio.to_thread(receiver.wait, 1)
+        (delivery, _) = await office.deliveries(endpoint)
+        clock.forward(seconds=10)
+        now = clock()
+        (begun,) = await office.store.begin([delivery.key], now=now, until=now + 60_000)
+        for _seconds in range(4):
+            await asyncio.sleep(0.2)
+            clock.forward(seconds=1)
+        assert len(receiver.received) == 1
+
+        attempt = replace(begun.attempts[-1], ended=now, status=204)
+        await office.store.finish([Ended(key=delivery.key, attempt=attempt, state="delivered")])
+        clock.forward(seconds=60)
+
+        await office.until_states(endpoint, delivered=2)
+
+
 async def test_a_later_attempt_waits_its_time_also_after_a_pause_while_one_is_under_way(
     store_url: str, clock: HandClock, receiver: Receiver
 ) -> None:

@@ -1,0 +1,95 @@
+"""Writes of webhooks that were given up and arrive all the same, after others."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable
+from dataclasses import replace
+
+import pytest
+
+from fhirpub.errors import StoreUnavailable
+from fhirpub.storage.mongodb import from_url
+from fhirpub.storage.store import Store
+from fhirpub.storage.webhook_contract import Ended
+from fhirpub.testing.samples import new_id
+from fhirpub.testing.webhook_contract import NOW, UNTIL, a_delivery, begun, kept, queue
+from tests.mongod.replica_set import ProxiedSet
+from tests.proxy import Fault
+from tests.waiting import wait_until
+
+
+@pytest.fixture
+async def store(proxied_set: ProxiedSet) -> AsyncIterator[Store]:
+    """A store behind the proxy, which gives up soon."""
+    store = from_url(proxied_set.url(f"t{new_id()}"), deadline_seconds=1.0, production=False)
+    await store.start()
+    yield store
+    await store.stop()
+
+
+async def give_up(members: ProxiedSet, command: str, write: Awaitable[object]) -> None:
+    """Let a write be held up on its way until its caller has given up."""
+    members.proxy.inject(Fault.STALL, command, times=1)
+    with pytest.raises(StoreUnavailable):
+        await write
+    assert members.proxy.hits == 1
+
+
+async def let_arrive(members: ProxiedSet, command: str) -> None:
+    """Return when the server has done what was held up."""
+
+    def so_far() -> int:
+        commands = members.primary().command("serverStatus")["metrics"]["commands"]
+        return int(commands[command]["total"])
+
+    before = so_far()
+    members.proxy.heal()
+    assert await asyncio.to_thread(wait_until, lambda: so_far() > before)
+
+
+async def test_an_append_that_arrives_after_its_repeat_adds_nothing(
+    store: Store, proxied_set: ProxiedSet
+) -> None:
+    deliveries = [a_delivery(new_id(), 1)]
+    deliveries.append(a_delivery(deliveries[0].endpoint, 2))
+    await give_up(proxied_set, "insert", store.append(deliveries))
+    assert await store.append(deliveries[:1]) == 1
+    other = replace(deliveries[1], event_id="other")
+    assert await store.append([other]) == 1
+
+    await let_arrive(proxied_set, "insert")
+
+    assert await kept(store, other.endpoint) == [deliveries[0], other]
+
+
+async def test_a_beginning_that_arrives_after_another_attempt_changes_nothing(
+    store: Store, proxied_set: ProxiedSet
+) -> None:
+    (delivery,) = await queue(store, 1)
+    late = store.begin([delivery.key], now=NOW, until=UNTIL)
+    await give_up(proxied_set, "update", late)
+    attempt = replace(await begun(store, delivery, now=NOW + 1), ended=NOW + 2)
+    failed = Ended(key=delivery.key, attempt=attempt, state="retrying", due=NOW + 3)
+    assert await store.finish([failed]) == [True]
+    before = await kept(store, delivery.endpoint)
+
+    await let_arrive(proxied_set, "update")
+
+    assert await kept(store, delivery.endpoint) == before
+
+
+async def test_an_outcome_that_arrives_after_the_next_attempt_was_begun_changes_nothing(
+    store: Store, proxied_set: ProxiedSet
+) -> None:
+    (delivery,) = await queue(store, 1)
+    attempt = replace(await begun(store, delivery), ended=NOW + 40)
+    outcome = Ended(key=delivery.key, attempt=attempt, state="delivered")
+    await give_up(proxied_set, "update", store.finish([outcome]))
+    await begun(store, delivery, now=UNTIL)
+    before = await kept(store, delivery.endpoint)
+
+    await let_arrive(proxied_set, "update")
+
+    assert await kept(store, delivery.endpoint) == before
+    assert await store.finish([outcome]) == [False]
