@@ -101,7 +101,11 @@ class ReplicaSet:
 
     def settle(self) -> None:
         """Return when a write has reached every member that is awake, and a majority of all."""
-        eventually(self._settled)
+        try:
+            eventually(self._settled)
+        except TimeoutError:
+            states = ", ".join(f"{each.address} {_state(each)}" for each in self.members)
+            raise TimeoutError(f"the members do not settle: {states}") from None
 
     def _start(self, members: Sequence[Mongod]) -> None:
         with ThreadPoolExecutor(len(self.members)) as threads:
@@ -134,6 +138,18 @@ class ReplicaSet:
                 claims.append((said["electionId"], each))
         # One that was cut off may not know yet that another was elected after it.
         return max(claims, key=lambda claim: claim[0])[1] if claims else None
+
+
+def _state(member: Mongod) -> str:
+    """Return what a member says of its state, for people."""
+    if not member.is_awake:
+        return "is asleep"
+    try:
+        status = member.command("replSetGetStatus")
+    except PyMongoError as error:
+        return type(error).__name__
+    told = {each["name"]: each for each in status["members"]}[member.address]
+    return f"{told['stateStr']} at {told['optime']}"
 
 
 class ProxiedSet(ReplicaSet):

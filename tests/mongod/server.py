@@ -27,7 +27,8 @@ _COMPLAINT = re.compile('"s":"[EF]"')
 _READY_SECONDS = 60.0
 _END_SECONDS = 30.0
 _FAREWELL_SECONDS = 0.5
-_PATIENCE_SECONDS = 30.0
+_PATIENCE_SECONDS = 90.0
+"""A member that was killed replays what it had: with two sets on a busy machine that is long."""
 _POLL_SECONDS = 0.02
 # A set of one writes its journal only so often when it reads `linearizable`. A secondary whose
 # source falls silent waits that many seconds before it takes another.
