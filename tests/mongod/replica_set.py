@@ -116,9 +116,11 @@ class ReplicaSet:
         majority = len(self.members) // 2 + 1
         concern = {"w": max(len(awake), majority), "j": True, "wtimeout": 5000}
         try:
-            self.primary().command("appendOplogNote", data={}, writeConcern=concern)
+            noted = self.primary().command("appendOplogNote", data={}, writeConcern=concern)
             said = [each.hello() for each in awake]
         except PyMongoError:  # an election came in between
+            return None
+        if "writeConcernError" in noted:  # which the driver does not raise here
             return None
         return all(each["isWritablePrimary"] or each["secondary"] for each in said) or None
 
