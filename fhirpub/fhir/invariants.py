@@ -27,15 +27,14 @@ def broken_invariants(
     resource: JsonObject,
     telling: Sequence[JsonObject],
     place_of: Callable[[JsonObject], str],
-    known: Collection[str] = (),
+    leading: Collection[str],
 ) -> Iterator[Issue]:
     """Return what breaks FHIR's invariants, with places below the resource.
 
-    ``telling`` are its objects to look at (``elements.telling_objects``). ``known`` are
-    references that lead somewhere although they look as if to nothing contained.
+    ``telling`` are its objects to look at (``elements.telling_objects``). ``leading`` are the
+    literals of references that lead to what is contained, or came along.
     """
-    contained = {f"#{one.get('id')}" for _index, one in _objects(resource.get("contained"))}
-    leading = contained.union(known, ["#"])
+    leading = {*leading, "#"}
     for each in telling:
         for name, problem in _problems(each, resource, leading):
             at = ".".join(filter(None, (place_of(each), name)))

@@ -102,8 +102,8 @@ def judge(submission: Submission, context: Context, tenant_id: str) -> list[Issu
         for literal, name in submission.local.items()
     }
     for piece in (entry, *submission.parts.values()):
-        broken = broken_invariants(piece.resource, piece.telling, piece.place_of, submission.local)
         leading = types_of_contained(piece.resource) | types
+        broken = broken_invariants(piece.resource, piece.telling, piece.place_of, leading)
         mistyped = mistyped_references(piece.telling, piece.place_of, leading)
         found += [
             each.below(piece.at) for each in (*broken, *repeated_ids(piece.resource), *mistyped)

@@ -156,10 +156,10 @@ async def _with_parts(
 
 def _wrong_by_fhir(entry: Entry, new: JsonObject) -> Iterator[Issue]:
     """What breaks FHIR's rules in the resource, or in its new values alone."""
-    yield from broken_invariants(entry.resource, entry.telling, entry.place_of)
+    leading = types_of_contained(entry.resource)
+    yield from broken_invariants(entry.resource, entry.telling, entry.place_of, leading)
     changed = Entry(new, entry.at)
-    types = types_of_contained(entry.resource)
-    yield from mistyped_references(changed.telling, changed.place_of, types)
+    yield from mistyped_references(changed.telling, changed.place_of, leading)
 
 
 def _narrative(before: JsonObject, resource_type: ResourceType) -> list[Issue]:

@@ -194,13 +194,7 @@ _ADDITION = (
     """,
 )
 ADDITION_COLUMNS = len(VERSION_COLUMNS.split(",")) + 1
-TAKEN = """
-    SELECT version.id, version.version
-    FROM json_each(?) AS key CROSS JOIN version INDEXED BY version_key
-        ON version.id = json_extract(key.value, '$[0]')
-        AND version.version = json_extract(key.value, '$[1]')
-"""
-"""Which of the keys in a JSON array of pairs are there."""
+TAKEN = f"SELECT v.id, v.version {webhooks.KEPT}"
 
 _LATEST = (
     "FROM version INDEXED BY version_key WHERE id = ? AND tenant = ? ORDER BY version DESC LIMIT 1"

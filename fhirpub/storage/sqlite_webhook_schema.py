@@ -116,10 +116,11 @@ LEASE = f"""
 RELEASE = "DELETE FROM lease WHERE name IN (SELECT value FROM json_each(?)) AND owner = ?"
 
 _PAIRS = "SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?)"
-_KEPT = """
+KEPT = """
     FROM json_each(?) AS k CROSS JOIN version AS v INDEXED BY version_key
     ON v.id = json_extract(k.value, '$[0]') AND v.version = json_extract(k.value, '$[1]')
 """
+"""The versions ``v`` whose keys are in a JSON array of pairs."""
 UNRELAYED = """
     SELECT v.tenant, v.id, v.version, v.type, v.updated, v.events
     FROM unrelayed AS u CROSS JOIN version AS v INDEXED BY version_key
@@ -127,10 +128,10 @@ UNRELAYED = """
 """
 RELAYED = f"""
     DELETE FROM unrelayed
-    WHERE (updated, id, version) IN (SELECT v.updated, v.id, v.version {_KEPT})
+    WHERE (updated, id, version) IN (SELECT v.updated, v.id, v.version {KEPT})
 """
 UNRELAYED_OF = f"""
-    SELECT v.id, v.version {_KEPT}
+    SELECT v.id, v.version {KEPT}
     WHERE (v.updated, v.id, v.version) IN (SELECT updated, id, version FROM unrelayed)
 """
 

@@ -36,12 +36,11 @@ from tests.faults.load import check_store
 from tests.faults.nemesis import failovers
 from tests.faults.seeded import AcknowledgesBeforeAMajority, opening
 from tests.faults.wire import Connection
-from tests.mongod.replica_set import ReplicaSet
+from tests.mongod.replica_set import SHORTER_THAN_AN_ELECTION_SECONDS, ReplicaSet
 from tests.mongod.server import Mongod
 
 pytestmark = pytest.mark.slow
 
-_SHORTER_THAN_AN_ELECTION_SECONDS = 1.5
 _LONGER_THAN_AN_ELECTION_SECONDS = 8.0
 
 LosePrimary = Callable[[ReplicaSet], Mongod]
@@ -58,9 +57,19 @@ def failover_url(set_of_three: ReplicaSet, request: pytest.FixtureRequest) -> st
 
 @pytest.fixture
 def two_workers(tmp_path: Path, failover_url: str) -> Iterator[ServiceProcess]:
-    storage = {"url": failover_url, "deadline_seconds": _SHORTER_THAN_AN_ELECTION_SECONDS}
+    storage = {"url": failover_url, "deadline_seconds": SHORTER_THAN_AN_ELECTION_SECONDS}
     with ServiceProcess(tmp_path, workers=2, settings={"storage": storage}) as process:
         yield process
+
+
+@pytest.fixture
+async def store(failover_url: str) -> AsyncIterator[Store]:
+    store = from_url(
+        failover_url, deadline_seconds=SHORTER_THAN_AN_ELECTION_SECONDS, production=True
+    )
+    await store.start()
+    yield store
+    await store.stop()
 
 
 async def test_every_history_under_failovers_is_linearizable(
@@ -140,7 +149,7 @@ def lose_primary(request: pytest.FixtureRequest) -> LosePrimary:
 
 @contextmanager
 def service_of(folder: Path, url: str, open_store: OpenStore) -> Iterator[RunningService]:
-    config = Config(storage=StorageConfig(deadline_seconds=_SHORTER_THAN_AN_ELECTION_SECONDS))
+    config = Config(storage=StorageConfig(deadline_seconds=SHORTER_THAN_AN_ELECTION_SECONDS))
     with RunningService(folder, config=config, store_url=url, open_store=open_store) as service:
         yield service
 
@@ -169,16 +178,6 @@ async def test_a_version_that_only_the_lost_primary_had_was_not_added(
 
     assert await store.latest(LAB, version.id) is None
     assert await store.add(LAB, version)
-
-
-@pytest.fixture
-async def store(failover_url: str) -> AsyncIterator[Store]:
-    store = from_url(
-        failover_url, deadline_seconds=_SHORTER_THAN_AN_ELECTION_SECONDS, production=True
-    )
-    await store.start()
-    yield store
-    await store.stop()
 
 
 async def test_a_new_primary_is_not_believed_before_it_knows_what_a_majority_has(

@@ -21,13 +21,12 @@ from fhirpub.testing.process import ServiceProcess
 from fhirpub.testing.receiver import Receiver
 from tests.faults.nemesis import failovers, kill_one_worker
 from tests.faults.telling import Reporters, impatient, told_by, truth_of
-from tests.mongod.replica_set import ReplicaSet
+from tests.mongod.replica_set import SHORTER_THAN_AN_ELECTION_SECONDS, ReplicaSet
 
 pytestmark = pytest.mark.slow
 
 EVENTS, KILLS = (20_000, 20) if variable("FHIRPUB_TEST_FULL") else (1_000, 5)
 STEP_DOWNS, LOST_PRIMARIES, PAUSES = (20, 20, 10) if variable("FHIRPUB_TEST_FULL") else (1, 1, 1)
-_SHORTER_THAN_AN_ELECTION_SECONDS = 1.5
 
 
 @pytest.fixture
@@ -45,7 +44,7 @@ def service(tmp_path: Path, settings: dict[str, dict[str, Any]]) -> Iterator[Ser
 def service_on_three(tmp_path: Path, set_of_three: ReplicaSet) -> Iterator[ServiceProcess]:
     storage = {
         "url": set_of_three.url("webhooks"),
-        "deadline_seconds": _SHORTER_THAN_AN_ELECTION_SECONDS,
+        "deadline_seconds": SHORTER_THAN_AN_ELECTION_SECONDS,
     }
     settings = {"storage": storage, "webhooks": impatient(tmp_path)}
     with ServiceProcess(tmp_path, workers=2, settings=settings) as process:

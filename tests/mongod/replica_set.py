@@ -18,6 +18,7 @@ _SETTINGS = {
     "heartbeatIntervalMillis": 200,
     "heartbeatTimeoutSecs": 1,
 }
+SHORTER_THAN_AN_ELECTION_SECONDS = 1.5
 _STEP_DOWN_SECONDS = 10
 _CATCH_UP_SECONDS = 5
 

@@ -18,7 +18,7 @@ import pytest
 from fhirpub.clock import Clock, now_ms
 from fhirpub.errors import StoreUnavailable
 from fhirpub.storage.store import Store
-from fhirpub.storage.webhook_contract import Ended, Untold
+from fhirpub.storage.webhook_contract import Delivery, Ended, Untold
 from fhirpub.testing.clock import HandClock
 from fhirpub.testing.receiver import Receiver, Reply
 from fhirpub.webhooks.appending import Appender
@@ -89,6 +89,12 @@ async def test_who_stops_finishes_what_is_under_way(
         assert (delivery.state, delivery.number) == ("delivered", 1)
 
 
+async def deliver_elsewhere(office: Office, begun: Delivery, *, now: int) -> None:
+    """Note that another process has delivered what it had begun."""
+    attempt = replace(begun.attempts[-1], ended=now, status=204)
+    await office.store.finish([Ended(key=begun.key, attempt=attempt, state="delivered")])
+
+
 async def test_nothing_waits_for_what_another_process_has_delivered(
     each_store_url: str, clock: HandClock, receiver: Receiver
 ) -> None:
@@ -100,8 +106,7 @@ async def test_nothing_waits_for_what_another_process_has_delivered(
         (delivery,) = await office.deliveries(endpoint)
         now = clock() + 1_000
         (begun,) = await office.store.begin([delivery.key], now=now, until=now + 1_000)
-        attempt = replace(begun.attempts[-1], ended=now, status=204)
-        await office.store.finish([Ended(key=delivery.key, attempt=attempt, state="delivered")])
+        await deliver_elsewhere(office, begun, now=now)
         receiver.answer(Reply())
 
         await office.commit(first.id)
@@ -130,8 +135,7 @@ async def test_nothing_overtakes_what_another_process_has_begun_since(
             clock.forward(seconds=1)
         assert len(receiver.received) == 1
 
-        attempt = replace(begun.attempts[-1], ended=now, status=204)
-        await office.store.finish([Ended(key=delivery.key, attempt=attempt, state="delivered")])
+        await deliver_elsewhere(office, begun, now=now)
         clock.forward(seconds=60)
 
         await office.until_states(endpoint, delivered=2)
