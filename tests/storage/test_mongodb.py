@@ -236,6 +236,7 @@ async def test_no_url_weakens_what_is_sent(url: str) -> None:
         ("W=Majority&journal=true&readpreference=PRIMARY", []),
         ("w=2", ["w"]),
         ("j=false", ["journal"]),
+        ("serverMonitoringMode=poll", ["serverMonitoringMode"]),
         (
             WEAK,
             "w journal readConcernLevel readPreference retryWrites retryReads "
