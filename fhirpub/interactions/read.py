@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
 from fhirpub.errors import NoSuchResource
 from fhirpub.fhir.strict_json import dumps, loads
 from fhirpub.interactions.context import Context
@@ -9,15 +11,26 @@ from fhirpub.plugin_api import Part
 from fhirpub.storage.contract import Version
 from fhirpub.tenant import Tenant, is_resource_id
 
+Look = Callable[[str, str], Awaitable[Version | None]]
+
 
 async def read(type_name: str, resource_id: str, *, tenant: Tenant, context: Context) -> Version:
-    """Return the latest version.
+    """Return the latest version, as it is shown.
 
     Raises NoSuchResource for what is unknown as for what is another tenant's (D-24, D-97).
     """
-    found = None
-    if is_resource_id(resource_id):
-        found = await context.resources.latest(tenant.id, resource_id)
+    return await _found(context.resources.shown, type_name, resource_id, tenant)
+
+
+async def read_whole(
+    type_name: str, resource_id: str, *, tenant: Tenant, context: Context
+) -> Version:
+    """Return the latest version whole, as :func:`read` does; the next one is made of it."""
+    return await _found(context.resources.latest, type_name, resource_id, tenant)
+
+
+async def _found(look: Look, type_name: str, resource_id: str, tenant: Tenant) -> Version:
+    found = await look(tenant.id, resource_id) if is_resource_id(resource_id) else None
     if found is None or found.type != type_name:
         raise NoSuchResource(type_name, resource_id)
     return found

@@ -15,7 +15,7 @@ from fhirpub.fhir.times import from_http, http_date
 from fhirpub.interactions import rules
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.patch_forms import Form, fields_of
-from fhirpub.interactions.read import read
+from fhirpub.interactions.read import read_whole
 from fhirpub.interactions.records import blobs_of, events_of, loads_stored, stamped
 from fhirpub.plugin_api import Change, Entry, ResourceType
 from fhirpub.storage.contract import Blob, Version
@@ -135,9 +135,9 @@ async def update(
     Raises NoSuchResource before VersionConflict before whatever is wrong with the body (D-119).
     """
     for _race in range(_RACES):
-        latest = await read(resource_type.name, resource_id, tenant=tenant, context=context)
-        precondition.check(latest)
-        candidate = await prepared(await _with_parts(latest, resource_type, tenant, context))
+        newest = await read_whole(resource_type.name, resource_id, tenant=tenant, context=context)
+        precondition.check(newest)
+        candidate = await prepared(await _with_parts(newest, resource_type, tenant, context))
         if await context.resources.add(tenant.id, candidate.version, candidate.blobs):
             context.added()
             return candidate.version

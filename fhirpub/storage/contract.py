@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from fhirpub.storage.criteria import NEWEST_FIRST, Criterion, Order, SortKey, TokenMatch
 from fhirpub.tenant import Tenant
@@ -53,6 +53,10 @@ class Version:
     parts: bytes = b""
     events: bytes = b"[]"
     search: bytes = b"[]"
+
+    def as_shown(self) -> Version:
+        """Return what readers see: all but ``response``, ``parts``, ``events`` and ``search``."""
+        return replace(self, response=b"", parts=b"", events=b"[]", search=b"[]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +182,13 @@ class Resources(ABC):
     @abstractmethod
     async def latest(self, tenant: str, resource_id: str) -> Version | None:
         """Return the newest version, never a stale one."""
+
+    @abstractmethod
+    async def shown(self, tenant: str, resource_id: str) -> Version | None:
+        """Return the newest version as :meth:`Version.as_shown`, never a stale one.
+
+        What readers do not see outweighs what they do: it can be left where it is.
+        """
 
     @abstractmethod
     async def version(self, tenant: str, resource_id: str, version: int) -> Version | None:

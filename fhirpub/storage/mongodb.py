@@ -163,6 +163,9 @@ class MongoStore(MongoWebhooks, Store):
     async def latest(self, tenant: str, resource_id: str) -> Version | None:
         return await self._open.reads.latest(tenant, resource_id)
 
+    async def shown(self, tenant: str, resource_id: str) -> Version | None:
+        return await self._open.reads.shown(tenant, resource_id)
+
     async def version(self, tenant: str, resource_id: str, version: int) -> Version | None:
         return await self._open.reads.version(tenant, resource_id, version)
 

@@ -34,6 +34,8 @@ MOST_BYTES = 16 * 1024 * 1024 - 16 * 1024
 PIECE_BYTES = 255 * 1024
 """As they are stored: with another number, pieces that are there would not fit together."""
 LARGEST_INTEGER = 2**63 - 1
+NOT_SHOWN = ("response", "parts", "events", "search")
+"""What a version may lack that is read as :meth:`Version.as_shown`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,9 +113,9 @@ def version_of(document: Document) -> Version:
         updated=d["updated"],
         body=d["body"],
         documents=tuple(d.get("documents", ())),
-        response=d["response"],
-        parts=d["parts"],
-        events=d["events"],
+        response=d.get("response", b""),
+        parts=d.get("parts", b""),
+        events=d.get("events", NO_EVENTS),
         search=encoded(map(_search_value, d.get("search", ()))),
     )
 

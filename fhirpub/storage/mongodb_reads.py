@@ -14,6 +14,7 @@ from fhirpub.storage.batching import Bounds, GroupedReads
 from fhirpub.storage.contract import SMALL_BYTES, KeptBlob, Page, SearchQuery, Version
 from fhirpub.storage.mongodb_documents import (
     LARGEST_INTEGER,
+    NOT_SHOWN,
     PIECE_BYTES,
     Document,
     Key,
@@ -70,6 +71,9 @@ class Reads:
         self._latest: GroupedReads[str, Document] = GroupedReads(
             self._fetch_latest, deadline_seconds=seconds, bounds=SEVERAL
         )
+        self._shown: GroupedReads[str, Document] = GroupedReads(
+            self._fetch_shown, deadline_seconds=seconds, bounds=SEVERAL
+        )
         self._few_blobs: GroupedReads[tuple[str, ...], Sequence[Document]] = GroupedReads(
             self._fetch_few_blobs, deadline_seconds=seconds, bounds=SEVERAL
         )
@@ -86,6 +90,16 @@ class Reads:
             return version_of(found)
         newest = await self.history(tenant, resource_id, below=None, limit=1)
         return newest[0] if newest else None
+
+    async def shown(self, tenant: str, resource_id: str) -> Version | None:
+        """Return what readers see of the newest version."""
+        found = await self._shown.get(resource_id)
+        if found is None:
+            return None
+        if found["tenant"] == tenant:
+            return version_of(found)
+        newest = await self.latest(tenant, resource_id)
+        return newest and newest.as_shown()
 
     async def version(self, tenant: str, resource_id: str, version: int) -> Version | None:
         """Return one version."""
@@ -194,12 +208,22 @@ class Reads:
         return [(each["tenant"], version_of(each)) for each in found]
 
     async def _fetch_latest(self, ids: Collection[str]) -> Mapping[str, Document]:
+        return await self._fetch_newest(ids, without=())
+
+    async def _fetch_shown(self, ids: Collection[str]) -> Mapping[str, Document]:
+        return await self._fetch_newest(ids, without=NOT_SHOWN)
+
+    async def _fetch_newest(
+        self, ids: Collection[str], *, without: Collection[str]
+    ) -> Mapping[str, Document]:
         # Answered by one step through the index for each id, however many versions there are.
         newest: Pipeline = [
             {"$match": {"id": {"$in": list(ids)}}},
             {"$sort": {"id": -1, "version": -1}},
             {"$group": {"_id": "$id", "newest": {"$first": "$$ROOT"}}},
         ]
+        if without:
+            newest.append({"$unset": [f"newest.{each}" for each in without]})
         found = await self._answer(lambda: self._versions.aggregate(newest, hint=VERSION_KEY))
         return {each["_id"]: each["newest"] for each in found}
 

@@ -30,6 +30,7 @@ from fhirpub.storage.sqlite_file import (
     File,
     Row,
     as_unavailable,
+    has_bytes,
     transaction,
     version_of,
 )
@@ -101,13 +102,17 @@ class SqliteStore(SqliteWebhooks, Store):
         key = (resource_id, tenant)
         return await self._one_version(sql.LATEST_IF_SMALL, sql.LATEST, key)
 
+    async def shown(self, tenant: str, resource_id: str) -> Version | None:
+        key = (resource_id, tenant)
+        return await self._one_version(sql.SHOWN_IF_SMALL, sql.SHOWN, key)
+
     async def version(self, tenant: str, resource_id: str, version: int) -> Version | None:
         key = (resource_id, tenant, min(version, _LARGEST_INTEGER))
         return await self._one_version(sql.EXACT_IF_SMALL, sql.EXACT, key)
 
     async def _one_version(self, if_small: str, always: str, key: Row) -> Version | None:
         rows = self._open.at_once(if_small, key)
-        if rows is None or (rows and rows[0][-1] is None):
+        if rows is None or (rows and not has_bytes(rows[0])):
             rows = await self._many(always, key)
         return version_of(rows[0]) if rows else None
 

@@ -242,6 +242,11 @@ def version_of(row: Row) -> Version:
     )
 
 
+def has_bytes(row: Row) -> bool:
+    """Tell whether a row came with its bytes, and not without since they are many."""
+    return row[13] is not None
+
+
 def _add(connection: sqlite3.Connection, additions: Sequence[Addition]) -> set[Addition]:
     """Insert those whose key is free; return them. Of several with one key the first."""
     first: dict[tuple[str, int], Addition] = {}

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Mapping
 from functools import cache
 
 from fhirpub.errors import ConfigurationError
@@ -150,10 +151,15 @@ _FACTS = (
 )
 _BYTES = ("events", "body", "response", "parts")
 VERSION_COLUMNS = f"{_FACTS}, {', '.join(_BYTES)}"
+
+
+def _columns_with(instead: Mapping[str, str]) -> str:
+    return ", ".join(instead.get(name, name) for name in VERSION_COLUMNS.split(", "))
+
+
 # What is read on the event loop's thread; more than that would hold up everybody else.
-_SMALL_COLUMNS = ", ".join(
-    (_FACTS, *(f"iif(size <= {SMALL_BYTES}, {name}, NULL)" for name in _BYTES))
-)
+_SMALL = {name: f"iif(size <= {SMALL_BYTES}, {name}, NULL)" for name in _BYTES}
+_NOT_SHOWN = {"search": "'[]'", "events": "x'5B5D'", "response": "x''", "parts": "x''"}
 
 # Versions and their documents are added by one statement, which is a transaction by itself: after
 # each the writer would have to wait until the event loop's thread lets go of the interpreter. A
@@ -200,10 +206,12 @@ _LATEST = (
     "FROM version INDEXED BY version_key WHERE id = ? AND tenant = ? ORDER BY version DESC LIMIT 1"
 )
 LATEST = f"SELECT {VERSION_COLUMNS} {_LATEST}"
-LATEST_IF_SMALL = f"SELECT {_SMALL_COLUMNS} {_LATEST}"
+LATEST_IF_SMALL = f"SELECT {_columns_with(_SMALL)} {_LATEST}"
+SHOWN = f"SELECT {_columns_with(_NOT_SHOWN)} {_LATEST}"
+SHOWN_IF_SMALL = f"SELECT {_columns_with(_SMALL | _NOT_SHOWN)} {_LATEST}"
 _EXACT = "FROM version INDEXED BY version_key WHERE id = ? AND tenant = ? AND version = ?"
 EXACT = f"SELECT {VERSION_COLUMNS} {_EXACT}"
-EXACT_IF_SMALL = f"SELECT {_SMALL_COLUMNS} {_EXACT}"
+EXACT_IF_SMALL = f"SELECT {_columns_with(_SMALL)} {_EXACT}"
 HISTORY = (
     f"SELECT {VERSION_COLUMNS} FROM version INDEXED BY version_key "
     "WHERE id = ? AND tenant = ? AND version < ? ORDER BY version DESC LIMIT ?"

@@ -481,6 +481,34 @@ class _ReadingContract:
             assert await store.latest(LAB, current.id) == current
             assert await other_store.latest(LAB, current.id) == current
 
+    async def test_what_is_shown_is_the_latest_version_without_what_readers_do_not_see(
+        self, store: Store, other_store: Store
+    ) -> None:
+        current = a_version()
+        await store.add(LAB, current)
+
+        for number in range(10):
+            current = successor(current, body=b"x" * (number * 15_000))
+            await (store, other_store)[number % 2].add(LAB, current)
+
+            assert await store.shown(LAB, current.id) == current.as_shown()
+            assert await other_store.shown(LAB, current.id) == current.as_shown()
+
+    async def test_of_a_first_version_what_came_with_it_and_its_answer_are_not_shown(
+        self, store: Store
+    ) -> None:
+        told = b'[{"id":"a.1.1","type":"a.created","data":{}}]'
+        values = encoded([("code", "1", "")])
+        version = a_version(response=b"{}", parts=b"{}", events=told, search=values)
+        await store.add(LAB, version)
+
+        found = await store.shown(LAB, version.id)
+
+        assert found == replace(version, response=b"", parts=b"", events=b"[]", search=b"[]")
+
+    async def test_nothing_is_shown_of_what_is_not_there(self, store: Store) -> None:
+        assert await store.shown(LAB, new_id()) is None
+
     async def test_the_latest_version_is_the_highest_number_and_not_text(
         self, store: Store
     ) -> None:
@@ -1078,6 +1106,7 @@ class _TenancyContract:
             await store.add(LAB, successor(version))
 
         assert await store.latest(OTHER, version.id) is None
+        assert await store.shown(OTHER, version.id) is None
         assert await store.version(OTHER, version.id, 1) is None
         assert await store.history(OTHER, version.id) == []
 
@@ -1116,6 +1145,7 @@ class _TenancyContract:
         await store.add(OTHER, successor(version))
 
         assert await store.latest(LAB, version.id) == version
+        assert await store.shown(LAB, version.id) == version.as_shown()
         assert await store.history(LAB, version.id) == [version]
         assert await found(store, query(), LAB) == {version.id}
 

@@ -38,6 +38,10 @@ class StoreAround(WebhooksAround, Store):
     async def latest(self, tenant: str, resource_id: str) -> Version | None:
         return await self.inner.latest(tenant, resource_id)
 
+    async def shown(self, tenant: str, resource_id: str) -> Version | None:
+        latest = await self.latest(tenant, resource_id)
+        return latest and latest.as_shown()
+
     async def version(self, tenant: str, resource_id: str, version: int) -> Version | None:
         return await self.inner.version(tenant, resource_id, version)
 
