@@ -115,9 +115,10 @@ def element_of(name: str, elements: Collection[str]) -> str:
     """
     plain = name.removeprefix("_")
     for each in elements:
-        stem = each.removesuffix("[x]")
-        if stem != each and plain.startswith(stem) and plain[len(stem) :][:1].isupper():
-            return each
+        if each.endswith("[x]"):
+            stem = each.removesuffix("[x]")
+            if plain.startswith(stem) and plain[len(stem) :][:1].isupper():
+                return each
     return plain
 
 
@@ -126,5 +127,5 @@ def reduced(resource: Mapping[str, Any], elements: Collection[str]) -> JsonObjec
     return {
         name: value
         for name, value in resource.items()
-        if not name.startswith("_") and element_of(name, elements) in elements
+        if name in elements or (name[:1] != "_" and element_of(name, elements) in elements)
     }
