@@ -242,17 +242,18 @@ class MongoWebhooks(OnDatabase, Endpoints, Dispatching):
         return [each.attempt in logs.get(each.key, ()) for each in outcomes]
 
     async def sweep_deliveries(self, *, delivered: int, dead: int, open_: int) -> int:
-        swept = 0
+        swept, before = 0, {"$lt": open_}
+        inactive = await self._list(ENDPOINT, {"state": {"$ne": "active"}}, {"state": True})
+        gone = {each["_id"] for each in inactive if each["state"] == "deleted"}
         for state, moment in (("delivered", delivered), ("dead", dead)):
-            swept += await self._sweep({"state": state, "ended": {"$lt": moment}}, ENDED)
-        inactive = await self._list(ENDPOINT, {"state": {"$ne": "active"}}, {"_id": True})
+            swept += await self._sweep({"state": state, "ended": {"$lt": moment}}, ENDED, gone)
         for each in inactive:
-            left = {"endpoint": each["_id"], "state": OPEN, "created": {"$lt": open_}}
-            swept += await self._sweep(left, BY_STATE)
+            left = {"endpoint": each["_id"], "state": OPEN, "created": before, "due": before}
+            swept += await self._sweep(left, BY_STATE, gone)
         return swept
 
-    async def _sweep(self, condition: Filter, index: str) -> int:
-        """Delete what meets a condition, but for the newest of each endpoint."""
+    async def _sweep(self, condition: Filter, index: str, gone: Collection[str]) -> int:
+        """Delete what meets a condition, but for the newest of each endpoint that is not gone."""
         deliveries = self._collection(DELIVERY)
         shown = {"endpoint": True, "sequence": True}
         looking = deliveries.find(condition, shown, hint=index)
@@ -263,7 +264,11 @@ class MongoWebhooks(OnDatabase, Endpoints, Dispatching):
             if not found:
                 return swept
             ends = await self.ends({each["endpoint"] for each in found})
-            old = [each for each in found if each["sequence"] < ends[each["endpoint"]]]
+            old = [
+                each
+                for each in found
+                if each["endpoint"] in gone or each["sequence"] < ends[each["endpoint"]]
+            ]
             swept += await self._delete(old, condition)
 
     async def _delete(self, found: Sequence[Mapping[str, Any]], condition: Filter) -> int:

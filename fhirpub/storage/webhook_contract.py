@@ -330,8 +330,9 @@ class Dispatching(ABC):
     async def sweep_deliveries(self, *, delivered: int, dead: int, open_: int) -> int:
         """Delete what ended before the moments ``delivered`` and ``dead``; return how many.
 
-        Open ones go too if they were made before ``open_`` and their endpoint is not active.
-        The newest delivery of each endpoint stays, since its sequence goes on from there.
+        Open ones go too if they were made, and were due, before ``open_`` and their endpoint is
+        not active. The newest delivery of each endpoint stays, since its sequence goes on from
+        there; that of a deleted one goes like the others.
         """
 
     @abstractmethod
