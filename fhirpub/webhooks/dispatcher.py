@@ -130,7 +130,7 @@ class Dispatcher:
     async def _look(self) -> float:
         endpoints = {each.id: each for each in await self._store.all_endpoints()}
         active = {each.id for each in endpoints.values() if each.state == "active"}
-        await self._shares.give_up(self._shares.owned - active)
+        await self._shares.give_up(self._shares.owned - endpoints.keys())
         surplus = await self._shares.update(active)
         owned = self._shares.owned
         for name in [each for each in self._lines if each not in owned]:
@@ -141,22 +141,25 @@ class Dispatcher:
             else:
                 self._lines[name] = self._line_of(endpoints[name])
             self._wake(self._lines[name])
-        await self._give_away(surplus)
-        await self._note_conditions()
+        resting = self._leaving(surplus)
+        await self._note_conditions()  # before it is others who send there
+        for name in resting:
+            del self._lines[name]
+        await self._shares.give_up(resting)
         self._loading.ring()
         return min(_LOOK_SECONDS, self._settings.lease_seconds / 4)
 
-    async def _give_away(self, surplus: int) -> None:
-        """Begin nothing more for some endpoints, and leave them to others once they rest."""
+    def _leaving(self, surplus: int) -> list[str]:
+        """Begin nothing more for endpoints that are not active, and so many; return who rests."""
         ordered = sorted(
-            self._lines.values(), key=lambda each: (not each.leaving, each.queue.taken)
+            self._lines.values(),
+            key=lambda each: (each.endpoint.state == "active", not each.leaving, each.queue.taken),
         )
+        inactive = sum(each.endpoint.state != "active" for each in ordered)
+        surplus = max(surplus, inactive)
         for number, line in enumerate(ordered):
             line.leaving = number < surplus
-        resting = [each for each in ordered[:surplus] if not each.queue.taken]
-        for line in resting:
-            del self._lines[line.endpoint.id]
-        await self._shares.give_up([each.endpoint.id for each in resting])
+        return [each.endpoint.id for each in ordered[:surplus] if not each.queue.taken]
 
     async def _note_conditions(self) -> None:
         changed = [
