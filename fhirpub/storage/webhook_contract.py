@@ -232,7 +232,7 @@ class Endpoints(ABC):
         They keep their place in the sequence and their log, and are pending with ``number`` 0,
         so that they get all attempts anew. Open ones that wait for a later attempt become due
         at once, and count. ``reopened`` of the endpoint grows after that, and may if there was
-        none.
+        none: whoever repeats an interrupted call tells of what that has opened.
         """
 
 

@@ -1,28 +1,47 @@
-"""Writes of webhooks that were given up and arrive all the same, after others."""
+"""Writes of webhooks that were given up: some arrive all the same, some not as a whole."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from fhirpub.errors import StoreUnavailable
 from fhirpub.storage.mongodb import from_url
+from fhirpub.storage.mongodb_schema import ENDPOINT
 from fhirpub.storage.store import Store
 from fhirpub.storage.webhook_contract import Ended
-from fhirpub.testing.samples import new_id
-from fhirpub.testing.webhook_contract import NOW, UNTIL, a_delivery, begun, kept, queue
+from fhirpub.testing.clock import HandClock
+from fhirpub.testing.samples import LAB, new_id
+from fhirpub.testing.webhook_contract import (
+    NOW,
+    UNTIL,
+    a_delivery,
+    an_endpoint,
+    begun,
+    end,
+    kept,
+    queue,
+)
+from fhirpub.webhooks.delivery_log import DeliveryLog, Wanted
 from tests.mongod.replica_set import ProxiedSet
 from tests.proxy import Fault
 from tests.waiting import wait_until
 
 
 @pytest.fixture
-async def store(proxied_set: ProxiedSet) -> AsyncIterator[Store]:
+def database() -> str:
+    """The name of one with nothing in it."""
+    return f"t{new_id()}"
+
+
+@pytest.fixture
+async def store(proxied_set: ProxiedSet, database: str) -> AsyncIterator[Store]:
     """A store behind the proxy, which gives up soon."""
-    store = from_url(proxied_set.url(f"t{new_id()}"), deadline_seconds=1.0, production=False)
+    store = from_url(proxied_set.url(database), deadline_seconds=1.0, production=False)
     await store.start()
     yield store
     await store.stop()
@@ -99,3 +118,23 @@ async def test_an_outcome_that_arrives_after_the_next_attempt_was_begun_changes_
 
     assert await kept(store, delivery.endpoint) == before
     assert await store.finish([outcome]) == [False]
+
+
+async def test_a_replay_that_was_cut_short_is_told_of_when_it_is_repeated(
+    store: Store, proxied_set: ProxiedSet, database: str
+) -> None:
+    endpoint = an_endpoint()
+    await store.put_endpoint(LAB, endpoint)
+    (delivery,) = await queue(store, 1, endpoint=endpoint.id)
+    await end(store, delivery, "dead")
+    log, dead = DeliveryLog(store, clock=HandClock()), Wanted(states=frozenset({"dead"}))
+    refused: Any = {"failCommands": ["update"], "namespace": f"{database}.{ENDPOINT}"}
+    with (
+        proxied_set.primary().failing(**refused, errorCode=8000),
+        pytest.raises(StoreUnavailable),
+    ):
+        await log.replay(endpoint, dead)
+
+    await log.replay(endpoint, dead)
+
+    assert await store.endpoint(LAB, endpoint.id) == replace(endpoint, reopened=1)

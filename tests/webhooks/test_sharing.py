@@ -163,6 +163,25 @@ async def test_a_later_attempt_waits_its_time_also_after_a_pause_while_one_is_un
         assert len(receiver.received) == 1
 
 
+async def test_what_was_opened_again_without_a_word_is_sent_in_the_end(
+    each_store_url: str, clock: HandClock, receiver: Receiver
+) -> None:
+    async with opened_office(each_store_url, clock=clock) as office:
+        endpoint = await office.endpoint(receiver.url)
+        await office.commit()
+        await office.until_states(endpoint, delivered=1)
+        # As a process leaves it that dies before the endpoint counts what was reopened.
+        (delivery,) = await office.deliveries(endpoint)
+        await office.store.put_deliveries(
+            [replace(delivery, state="pending", number=0, ended=None)]
+        )
+
+        clock.forward(seconds=601)
+
+        await office.until_states(endpoint, delivered=1, seconds=3.0)
+        assert len(receiver.received) == 2
+
+
 class Late:
     """A store whose answer that an attempt has begun comes long after, the first time."""
 
