@@ -5,6 +5,7 @@ Should the first arrive after the repeat, as it may where a network held it up, 
 finds its places taken, ``begin`` and ``finish`` find that another attempt was begun or is not due,
 and ``mark_relayed`` marks what is marked. A lease that is given or let go late is one that two may
 believe to have: it is no lock. Only ``put_condition`` may leave an older health than the last.
+``begin`` repeats itself, under the same token: else a lost answer would use up an attempt.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 
 from bson.objectid import ObjectId
 from pymongo import ReplaceOne, UpdateOne
-from pymongo.errors import BulkWriteError, DuplicateKeyError
+from pymongo.errors import AutoReconnect, BulkWriteError, DuplicateKeyError
 
 from fhirpub.errors import StoreUnavailable
 from fhirpub.storage import mongodb_webhook_documents as documents
@@ -219,11 +220,12 @@ class MongoWebhooks(OnDatabase, Endpoints, Dispatching):
         deliveries, token = self._collection(DELIVERY), ObjectId()
         wanted = documents.chosen(keys)
         free = {**wanted, "state": OPEN, "leased": {"$lte": now}, "due": {"$lte": now}}
+        beginning = documents.beginning(token, now=now, until=until)
         async with within(self._deadline):
-            beginning = documents.beginning(token, now=now, until=until)
-            taken = await deliveries.update_many(free, beginning, hint=_BY_ID)
-        if not taken.modified_count:
-            return []
+            try:
+                await deliveries.update_many(free, beginning, hint=_BY_ID)
+            except AutoReconnect:  # the driver repeats no write of many; what it took is leased
+                await deliveries.update_many(free, beginning, hint=_BY_ID)
         found = await self._list(DELIVERY, {**wanted, "taken": token}, hint=_BY_ID)
         return [documents.delivery_of(each) for each in found]
 

@@ -314,7 +314,7 @@ class Dispatching(ABC):
         Taken is what is open, due and leased to nobody at ``now``. ``number`` is that of the
         attempt, which stands at the end of the log from now on, not ended. Of racing calls one
         takes it. After StoreUnavailable they may be taken, and become free when their leases
-        run out.
+        run out; that attempt counts, since it cannot be told from one that was made.
         """
 
     @abstractmethod

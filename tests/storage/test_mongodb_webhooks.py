@@ -120,6 +120,19 @@ async def test_an_outcome_that_arrives_after_the_next_attempt_was_begun_changes_
     assert await store.finish([outcome]) == [False]
 
 
+async def test_a_beginning_whose_answer_was_lost_is_one_attempt(
+    store: Store, proxied_set: ProxiedSet
+) -> None:
+    deliveries = await queue(store, 2)
+    proxied_set.proxy.inject(Fault.CUT_REPLY, "update", times=1)
+
+    taken = await store.begin([each.key for each in deliveries], now=NOW, until=UNTIL)
+
+    assert proxied_set.proxy.hits == 1
+    assert [each.number for each in taken] == [1, 1]
+    assert sorted(await kept(store, deliveries[0].endpoint), key=str) == sorted(taken, key=str)
+
+
 async def test_a_replay_that_was_cut_short_is_told_of_when_it_is_repeated(
     store: Store, proxied_set: ProxiedSet, database: str
 ) -> None:
