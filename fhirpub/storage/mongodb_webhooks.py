@@ -5,6 +5,7 @@ Should the first arrive after the repeat, as it may where a network held it up, 
 finds its places taken, ``begin`` and ``finish`` find that another attempt was begun or is not due,
 and ``mark_relayed`` marks what is marked. A lease that is given or let go late is one that two may
 believe to have: it is no lock. Only ``put_condition`` may leave an older health than the last.
+``begin`` repeats itself, under the same token: else a lost answer would use up an attempt.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 
 from bson.objectid import ObjectId
 from pymongo import ReplaceOne, UpdateOne
-from pymongo.errors import BulkWriteError, DuplicateKeyError
+from pymongo.errors import AutoReconnect, BulkWriteError, DuplicateKeyError
 
 from fhirpub.errors import StoreUnavailable
 from fhirpub.storage import mongodb_webhook_documents as documents
@@ -219,11 +220,12 @@ class MongoWebhooks(OnDatabase, Endpoints, Dispatching):
         deliveries, token = self._collection(DELIVERY), ObjectId()
         wanted = documents.chosen(keys)
         free = {**wanted, "state": OPEN, "leased": {"$lte": now}, "due": {"$lte": now}}
+        beginning = documents.beginning(token, now=now, until=until)
         async with within(self._deadline):
-            beginning = documents.beginning(token, now=now, until=until)
-            taken = await deliveries.update_many(free, beginning, hint=_BY_ID)
-        if not taken.modified_count:
-            return []
+            try:
+                await deliveries.update_many(free, beginning, hint=_BY_ID)
+            except AutoReconnect:  # the driver repeats no write of many; what it took is leased
+                await deliveries.update_many(free, beginning, hint=_BY_ID)
         found = await self._list(DELIVERY, {**wanted, "taken": token}, hint=_BY_ID)
         return [documents.delivery_of(each) for each in found]
 
@@ -242,17 +244,18 @@ class MongoWebhooks(OnDatabase, Endpoints, Dispatching):
         return [each.attempt in logs.get(each.key, ()) for each in outcomes]
 
     async def sweep_deliveries(self, *, delivered: int, dead: int, open_: int) -> int:
-        swept = 0
+        swept, before = 0, {"$lt": open_}
+        inactive = await self._list(ENDPOINT, {"state": {"$ne": "active"}}, {"state": True})
+        gone = {each["_id"] for each in inactive if each["state"] == "deleted"}
         for state, moment in (("delivered", delivered), ("dead", dead)):
-            swept += await self._sweep({"state": state, "ended": {"$lt": moment}}, ENDED)
-        inactive = await self._list(ENDPOINT, {"state": {"$ne": "active"}}, {"_id": True})
+            swept += await self._sweep({"state": state, "ended": {"$lt": moment}}, ENDED, gone)
         for each in inactive:
-            left = {"endpoint": each["_id"], "state": OPEN, "created": {"$lt": open_}}
-            swept += await self._sweep(left, BY_STATE)
+            left = {"endpoint": each["_id"], "state": OPEN, "created": before, "due": before}
+            swept += await self._sweep(left, BY_STATE, gone)
         return swept
 
-    async def _sweep(self, condition: Filter, index: str) -> int:
-        """Delete what meets a condition, but for the newest of each endpoint."""
+    async def _sweep(self, condition: Filter, index: str, gone: Collection[str]) -> int:
+        """Delete what meets a condition, but for the newest of each endpoint that is not gone."""
         deliveries = self._collection(DELIVERY)
         shown = {"endpoint": True, "sequence": True}
         looking = deliveries.find(condition, shown, hint=index)
@@ -263,7 +266,11 @@ class MongoWebhooks(OnDatabase, Endpoints, Dispatching):
             if not found:
                 return swept
             ends = await self.ends({each["endpoint"] for each in found})
-            old = [each for each in found if each["sequence"] < ends[each["endpoint"]]]
+            old = [
+                each
+                for each in found
+                if each["endpoint"] in gone or each["sequence"] < ends[each["endpoint"]]
+            ]
             swept += await self._delete(old, condition)
 
     async def _delete(self, found: Sequence[Mapping[str, Any]], condition: Filter) -> int:

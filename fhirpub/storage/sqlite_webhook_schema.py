@@ -207,14 +207,15 @@ REOPEN = f"""
 """
 REOPENED = "UPDATE endpoint SET reopened = reopened + 1 WHERE id = ?"
 
-# The newest one of an endpoint holds its place in the sequence.
-_NOT_NEWEST = (
-    "sequence < (SELECT max(sequence) FROM delivery AS n WHERE n.endpoint = delivery.endpoint)"
-)
-LONG_ENDED = f"state = ? AND ended < ? AND {_NOT_NEWEST}"
+# The newest one of an endpoint holds its place in the sequence, as long as that goes on.
+_NOT_NEEDED = """(
+    sequence < (SELECT max(sequence) FROM delivery AS n WHERE n.endpoint = delivery.endpoint)
+    OR EXISTS (SELECT 1 FROM endpoint AS e WHERE e.id = delivery.endpoint AND e.state = 'deleted')
+)"""
+LONG_ENDED = f"state = ? AND ended < ? AND {_NOT_NEEDED}"
 LEFT_OPEN = (
-    f"endpoint IN (SELECT id FROM endpoint WHERE state <> 'active') AND {_OPEN} AND created < ? "
-    f"AND {_NOT_NEWEST}"
+    f"endpoint IN (SELECT id FROM endpoint WHERE state <> 'active') AND {_OPEN} "
+    f"AND max(created, due) < ? AND {_NOT_NEEDED}"
 )
 
 

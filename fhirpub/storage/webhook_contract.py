@@ -232,7 +232,7 @@ class Endpoints(ABC):
         They keep their place in the sequence and their log, and are pending with ``number`` 0,
         so that they get all attempts anew. Open ones that wait for a later attempt become due
         at once, and count. ``reopened`` of the endpoint grows after that, and may if there was
-        none.
+        none: whoever repeats an interrupted call tells of what that has opened.
         """
 
 
@@ -314,7 +314,7 @@ class Dispatching(ABC):
         Taken is what is open, due and leased to nobody at ``now``. ``number`` is that of the
         attempt, which stands at the end of the log from now on, not ended. Of racing calls one
         takes it. After StoreUnavailable they may be taken, and become free when their leases
-        run out.
+        run out; that attempt counts, since it cannot be told from one that was made.
         """
 
     @abstractmethod
@@ -330,8 +330,9 @@ class Dispatching(ABC):
     async def sweep_deliveries(self, *, delivered: int, dead: int, open_: int) -> int:
         """Delete what ended before the moments ``delivered`` and ``dead``; return how many.
 
-        Open ones go too if they were made before ``open_`` and their endpoint is not active.
-        The newest delivery of each endpoint stays, since its sequence goes on from there.
+        Open ones go too if they were made, and were due, before ``open_`` and their endpoint is
+        not active. The newest delivery of each endpoint stays, since its sequence goes on from
+        there; that of a deleted one goes like the others.
         """
 
     @abstractmethod

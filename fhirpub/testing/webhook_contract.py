@@ -898,6 +898,26 @@ class _SweepingContract:
         assert swept == 4 - len(left)
         assert await sequences(store, endpoint.id) == left
 
+    async def test_of_a_deleted_endpoint_nothing_stays(self, store: Store) -> None:
+        endpoint = an_endpoint(state="deleted")
+        await store.put_endpoint(LAB, endpoint)
+        for each in await queue(store, 2, endpoint=endpoint.id):
+            await end(store, each)
+
+        assert await store.sweep_deliveries(delivered=UNTIL, dead=0, open_=0) == 2
+        assert await sequences(store, endpoint.id) == []
+
+    async def test_what_was_reopened_lately_is_not_left_open_long_ago(self, store: Store) -> None:
+        endpoint = an_endpoint(state="paused")
+        await store.put_endpoint(LAB, endpoint)
+        delivery, _other, _newest = await queue(store, 3, endpoint=endpoint.id)
+        await end(store, delivery, "dead")
+        await store.reopen(LAB, endpoint.id, [delivery.event_id], now=NOW + 50)
+
+        assert await store.sweep_deliveries(delivered=0, dead=0, open_=NOW + 50) == 1
+        assert await sequences(store, endpoint.id) == [1, 3]
+        assert await store.sweep_deliveries(delivered=0, dead=0, open_=NOW + 51) == 1
+
     async def test_thousands_are_swept(self, store: Store) -> None:
         endpoint = new_id()
         ended = [

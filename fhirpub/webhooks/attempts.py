@@ -182,14 +182,12 @@ class Attempts:
                 return
             event = self._service_events.disabled(current, why, now=self._clock())
             await self._tell(current, event)
-            # Once it is enabled again, its old failures count no more.
-            fresh = line.saved = Condition().written()
-            line.condition = Condition()
-            await insist("disable", partial(self._store.put_condition, name, fresh))
             disabled = replace(current, state="disabled", why=why, revision=current.revision + 1)
             if await insist("disable", partial(self._store.put_endpoint, tenant, disabled)):
                 self._metrics.endpoints_disabled.inc()
                 _log.warning("endpoint disabled", endpoint=name, why=why)
+                # Once it is enabled again, its old failures count no more.
+                line.condition = Condition()
                 return
 
     async def _tell(self, endpoint: Endpoint, event: WebhookEvent) -> None:

@@ -44,6 +44,7 @@ _LONGEST_HEADER_BYTES = 8_190
 _MOST_HEADERS = 100
 _MOST_ADDRESSES = 8
 _RESOLVING_THREADS = 32
+_MOST_HUNG = 1_000
 _KEPT_SECONDS = 1.0
 """How long a connection waits for the next message: shorter than servers wait for it."""
 _IDLE_SECONDS = 30.0
@@ -100,7 +101,7 @@ class Sender:
         self._agent = f"{settings.service_name}-Webhooks/1.0"
         self._clock = clock
         self._tls = tls or ssl.create_default_context()
-        self._resolver = _Resolver(look_up)
+        self._resolver = _Resolver(look_up, patience_seconds=settings.connect_seconds)
         self._blocked = blocked
         self._lines: dict[tuple[str, str], _Line] = {}
 
@@ -319,16 +320,24 @@ _current: ContextVar[_Exchange] = ContextVar("exchange")
 """The attempt that a connection is opened for: the connector itself does not know it."""
 
 
+_Name = tuple[str, int, int]
+
+
 class _Resolver(AbstractResolver):
     """Looks names up in threads of its own: what hangs there must not hold up anything else.
 
-    A name that is being looked up has one thread, however many wait for it.
+    A name that is being looked up has one thread, however many wait for it. One that took longer
+    than anybody waits is looked up apart, with others of its kind, until it is found in time.
     """
 
-    def __init__(self, look_up: LookUp) -> None:
+    def __init__(self, look_up: LookUp, *, patience_seconds: float) -> None:
         self._look_up = look_up
+        self._patience_seconds = patience_seconds
         self._threads = ThreadPoolExecutor(_RESOLVING_THREADS, "webhook-names")
-        self._under_way: dict[tuple[str, int, int], asyncio.Future[Sequence[AddrInfoType]]] = {}
+        self._apart = ThreadPoolExecutor(_RESOLVING_THREADS, "webhook-names-apart")
+        self._under_way: dict[_Name, asyncio.Future[Sequence[AddrInfoType]]] = {}
+        self._begun: dict[_Name, float] = {}
+        self._hung: dict[_Name, None] = {}
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
@@ -336,9 +345,8 @@ class _Resolver(AbstractResolver):
         key = (host, port, family)
         search = self._under_way.get(key)
         if search is None:
-            search = asyncio.get_running_loop().run_in_executor(
-                self._threads, self._look_up, host, port, family, socket.SOCK_STREAM
-            )
+            threads = self._apart if key in self._hung else self._threads
+            search = asyncio.get_running_loop().run_in_executor(threads, self._search, key)
             self._under_way[key] = search
             search.add_done_callback(lambda done: self._forget(key, done))
         found = await asyncio.shield(search)
@@ -354,15 +362,24 @@ class _Resolver(AbstractResolver):
             for kind, _type, protocol, _name, place in found[:_MOST_ADDRESSES]
         ]
 
-    def _forget(
-        self, key: tuple[str, int, int], done: asyncio.Future[Sequence[AddrInfoType]]
-    ) -> None:
+    def _search(self, key: _Name) -> Sequence[AddrInfoType]:
+        self._begun[key] = time.monotonic()
+        return self._look_up(*key, socket.SOCK_STREAM)
+
+    def _forget(self, key: _Name, done: asyncio.Future[Sequence[AddrInfoType]]) -> None:
         del self._under_way[key]
-        if not done.cancelled():
-            done.exception()  # all who waited may have gone: nobody else takes it
+        if done.cancelled():
+            return
+        done.exception()  # all who waited may have gone: nobody else takes it
+        self._hung.pop(key, None)
+        if time.monotonic() - self._begun.pop(key) > self._patience_seconds:
+            self._hung[key] = None
+        if len(self._hung) > _MOST_HUNG:
+            del self._hung[next(iter(self._hung))]
 
     def stop(self) -> None:
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        for threads in (self._threads, self._apart):
+            threads.shutdown(wait=False, cancel_futures=True)
 
     async def close(self) -> None:
         """Do nothing: a connector may close it, and the next still needs the threads."""

@@ -176,14 +176,10 @@ class DeliveryLog:
         page = await self._store.deliveries(endpoint.tenant, query)
         last = wanted.to_sequence
         chosen = [each for each in page if last is None or each.sequence <= last]
-        reopened = 0
-        if chosen:
-            reopened = await self._store.reopen(
-                endpoint.tenant,
-                endpoint.id,
-                [each.event_id for each in chosen],
-                now=self._clock(),
-            )
+        # Even of none: it also tells of those that a call before this one has opened.
+        reopened = await self._store.reopen(
+            endpoint.tenant, endpoint.id, [each.event_id for each in chosen], now=self._clock()
+        )
         ended = len(page) < query.limit or len(chosen) < len(page)
         return Replayed(reopened, None if ended else page[-1].sequence + 1)
 

@@ -27,6 +27,7 @@ from fhirpub.webhooks.rounds import Rounds, together
 
 _PAGE = 1_000
 _LOOK_SECONDS = 1.0
+_READ_FOR_MS = 600_000
 _BUSY_SECONDS, _IDLE_SECONDS = 0.025, 0.1
 _BUSY_FOR_SECONDS = 2.0
 _INFORMED_SECONDS = 1.0
@@ -130,7 +131,7 @@ class Dispatcher:
     async def _look(self) -> float:
         endpoints = {each.id: each for each in await self._store.all_endpoints()}
         active = {each.id for each in endpoints.values() if each.state == "active"}
-        await self._shares.give_up(self._shares.owned - active)
+        await self._shares.give_up(self._shares.owned - endpoints.keys())
         surplus = await self._shares.update(active)
         owned = self._shares.owned
         for name in [each for each in self._lines if each not in owned]:
@@ -141,22 +142,35 @@ class Dispatcher:
             else:
                 self._lines[name] = self._line_of(endpoints[name])
             self._wake(self._lines[name])
-        await self._give_away(surplus)
-        await self._note_conditions()
+        self._doubt_the_oldest()
+        resting = self._leaving(surplus)
+        await self._note_conditions()  # before it is others who send there
+        for name in resting:
+            del self._lines[name]
+        await self._shares.give_up(resting)
         self._loading.ring()
         return min(_LOOK_SECONDS, self._settings.lease_seconds / 4)
 
-    async def _give_away(self, surplus: int) -> None:
-        """Begin nothing more for some endpoints, and leave them to others once they rest."""
+    def _doubt_the_oldest(self) -> None:
+        """Have the queue read anew that was read longest ago, if that is long ago.
+
+        Deliveries may have been opened again by somebody who died before he could tell of it.
+        """
+        oldest = min(self._lines.values(), key=lambda each: each.read, default=None)
+        if oldest is not None and oldest.read < self._clock() - _READ_FOR_MS:
+            oldest.read = 0
+
+    def _leaving(self, surplus: int) -> list[str]:
+        """Begin nothing more for endpoints that are not active, and so many; return who rests."""
         ordered = sorted(
-            self._lines.values(), key=lambda each: (not each.leaving, each.queue.taken)
+            self._lines.values(),
+            key=lambda each: (each.endpoint.state == "active", not each.leaving, each.queue.taken),
         )
+        inactive = sum(each.endpoint.state != "active" for each in ordered)
+        surplus = max(surplus, inactive)
         for number, line in enumerate(ordered):
             line.leaving = number < surplus
-        resting = [each for each in ordered[:surplus] if not each.queue.taken]
-        for line in resting:
-            del self._lines[line.endpoint.id]
-        await self._shares.give_up([each.endpoint.id for each in resting])
+        return [each.endpoint.id for each in ordered[:surplus] if not each.queue.taken]
 
     async def _note_conditions(self) -> None:
         changed = [
@@ -204,7 +218,7 @@ class Dispatcher:
 
     async def _read_anew(self, line: Line) -> None:
         name, found, whole = line.endpoint.id, list[Waiting](), False
-        line.stale = False
+        line.read = self._clock()
         try:
             line.queue.watch()
             end = (await self._store.ends([name])).get(name, 0)
@@ -214,7 +228,7 @@ class Dispatcher:
                 found += page
                 whole = len(page) < _PAGE
         except BaseException:
-            line.stale = True
+            line.read = 0
             raise
         line.queue.renew(found, ordering=line.endpoint.ordering, last=end if whole else 0)
         line.behind = line.behind or not whole

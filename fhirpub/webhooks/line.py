@@ -36,8 +36,8 @@ class Line:
         self.condition = Condition.read(endpoint.condition)
         self.saved = self.condition.written()
         """The condition as the store has it."""
-        self.stale = True
-        """The queue has to be read anew."""
+        self.read = 0
+        """When all of the queue was read last, in milliseconds UTC; 0: it has to be read anew."""
         self.behind = False
         """There is more behind what the queue holds."""
         self.reading = False
@@ -61,7 +61,7 @@ class Line:
         """Take over what was changed in the endpoint."""
         before, self.endpoint = self.endpoint, endpoint
         if (before.ordering, before.reopened) != (endpoint.ordering, endpoint.reopened):
-            self.stale = True
+            self.read = 0
         if before.revision != endpoint.revision:
             self.disabling = False
             self._open_secrets()
@@ -85,7 +85,7 @@ class Line:
         Until then nothing behind it in its lane is begun.
         """
         self.queue.back(delivery.event_id, due=now + _DOUBTED_MS, number=delivery.number)
-        self.stale = True
+        self.read = 0
 
     def next_moment(self, now: int) -> int | None:
         """Return when more may be begun; None: not before something comes or ends."""
@@ -112,6 +112,11 @@ class Line:
             number=delivery.number,
             sequence=delivery.sequence,
         )
+
+    @property
+    def stale(self) -> bool:
+        """Whether the queue has to be read anew."""
+        return not self.read
 
     @property
     def _closed(self) -> bool:

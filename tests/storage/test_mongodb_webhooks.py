@@ -1,28 +1,47 @@
-"""Writes of webhooks that were given up and arrive all the same, after others."""
+"""Writes of webhooks that were given up: some arrive all the same, some not as a whole."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from fhirpub.errors import StoreUnavailable
 from fhirpub.storage.mongodb import from_url
+from fhirpub.storage.mongodb_schema import ENDPOINT
 from fhirpub.storage.store import Store
 from fhirpub.storage.webhook_contract import Ended
-from fhirpub.testing.samples import new_id
-from fhirpub.testing.webhook_contract import NOW, UNTIL, a_delivery, begun, kept, queue
+from fhirpub.testing.clock import HandClock
+from fhirpub.testing.samples import LAB, new_id
+from fhirpub.testing.webhook_contract import (
+    NOW,
+    UNTIL,
+    a_delivery,
+    an_endpoint,
+    begun,
+    end,
+    kept,
+    queue,
+)
+from fhirpub.webhooks.delivery_log import DeliveryLog, Wanted
 from tests.mongod.replica_set import ProxiedSet
 from tests.proxy import Fault
 from tests.waiting import wait_until
 
 
 @pytest.fixture
-async def store(proxied_set: ProxiedSet) -> AsyncIterator[Store]:
+def database() -> str:
+    """The name of one with nothing in it."""
+    return f"t{new_id()}"
+
+
+@pytest.fixture
+async def store(proxied_set: ProxiedSet, database: str) -> AsyncIterator[Store]:
     """A store behind the proxy, which gives up soon."""
-    store = from_url(proxied_set.url(f"t{new_id()}"), deadline_seconds=1.0, production=False)
+    store = from_url(proxied_set.url(database), deadline_seconds=1.0, production=False)
     await store.start()
     yield store
     await store.stop()
@@ -43,16 +62,22 @@ async def let_arrive(members: ProxiedSet, command: str) -> None:
         commands = members.primary().command("serverStatus")["metrics"]["commands"]
         return int(commands[command]["total"])
 
+    def has_ended() -> bool:  # counted is a command when it begins
+        admin = members.primary().client.admin
+        return so_far() > before and not any(
+            command in each.get("command", ()) for each in admin.aggregate([{"$currentOp": {}}])
+        )
+
     before = so_far()
     members.proxy.heal()
-    assert await asyncio.to_thread(wait_until, lambda: so_far() > before)
+    assert await asyncio.to_thread(wait_until, has_ended)
 
 
 async def test_an_append_that_arrives_after_its_repeat_adds_nothing(
     store: Store, proxied_set: ProxiedSet
 ) -> None:
-    deliveries = [a_delivery(new_id(), 1)]
-    deliveries.append(a_delivery(deliveries[0].endpoint, 2))
+    endpoint = new_id()
+    deliveries = [a_delivery(endpoint, number) for number in (1, 2, 3)]
     await give_up(proxied_set, "insert", store.append(deliveries))
     assert await store.append(deliveries[:1]) == 1
     other = replace(deliveries[1], event_id="other")
@@ -60,7 +85,7 @@ async def test_an_append_that_arrives_after_its_repeat_adds_nothing(
 
     await let_arrive(proxied_set, "insert")
 
-    assert await kept(store, other.endpoint) == [deliveries[0], other]
+    assert await kept(store, endpoint) == [deliveries[0], other]
 
 
 async def test_a_beginning_that_arrives_after_another_attempt_changes_nothing(
@@ -93,3 +118,36 @@ async def test_an_outcome_that_arrives_after_the_next_attempt_was_begun_changes_
 
     assert await kept(store, delivery.endpoint) == before
     assert await store.finish([outcome]) == [False]
+
+
+async def test_a_beginning_whose_answer_was_lost_is_one_attempt(
+    store: Store, proxied_set: ProxiedSet
+) -> None:
+    deliveries = await queue(store, 2)
+    proxied_set.proxy.inject(Fault.CUT_REPLY, "update", times=1)
+
+    taken = await store.begin([each.key for each in deliveries], now=NOW, until=UNTIL)
+
+    assert proxied_set.proxy.hits == 1
+    assert [each.number for each in taken] == [1, 1]
+    assert sorted(await kept(store, deliveries[0].endpoint), key=str) == sorted(taken, key=str)
+
+
+async def test_a_replay_that_was_cut_short_is_told_of_when_it_is_repeated(
+    store: Store, proxied_set: ProxiedSet, database: str
+) -> None:
+    endpoint = an_endpoint()
+    await store.put_endpoint(LAB, endpoint)
+    (delivery,) = await queue(store, 1, endpoint=endpoint.id)
+    await end(store, delivery, "dead")
+    log, dead = DeliveryLog(store, clock=HandClock()), Wanted(states=frozenset({"dead"}))
+    refused: Any = {"failCommands": ["update"], "namespace": f"{database}.{ENDPOINT}"}
+    with (
+        proxied_set.primary().failing(**refused, errorCode=8000),
+        pytest.raises(StoreUnavailable),
+    ):
+        await log.replay(endpoint, dead)
+
+    await log.replay(endpoint, dead)
+
+    assert await store.endpoint(LAB, endpoint.id) == replace(endpoint, reopened=1)

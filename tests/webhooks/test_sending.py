@@ -15,10 +15,11 @@ from standardwebhooks import Webhook
 
 from fhirpub.clock import now_ms
 from fhirpub.fhir.strict_json import dumps
-from fhirpub.storage.webhook_contract import Delivery
+from fhirpub.storage.webhook_contract import Delivery, Endpoint
 from fhirpub.testing.clock import HandClock
 from fhirpub.testing.receiver import Received, Receiver, Reply
 from fhirpub.webhooks import verify
+from fhirpub.webhooks.condition import Condition
 from tests.webhooks.office import SETTINGS, TENANT, Office, opened_office, until
 
 ONE_REPORT = "22222222-2222-4222-8222-222222222222"
@@ -294,6 +295,27 @@ async def test_a_busy_receiver_is_left_in_peace_for_as_long_as_it_asks(
         clock.forward(seconds=2)
 
         await office.until_states(endpoint, delivered=3)
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.8], ids=["before", "after"])
+async def test_what_a_receiver_asks_for_about_the_time_of_a_pause_is_heeded_after_it(
+    store_url: str, clock: HandClock, receiver: Receiver, delay: float
+) -> None:
+    receiver.answer(Reply(status=429, headers={"Retry-After": "60"}, delay=delay))
+    async with opened_office(store_url, clock=clock) as office:
+        endpoint = await office.endpoint(receiver.url)
+        one = endpoint.endpoint
+        await office.commit()
+        if delay:
+            await asyncio.to_thread(receiver.wait, 1)
+        else:
+            await office.until_states(endpoint, retrying=1)
+        await office.administration.pause(one.tenant, one.id)
+
+        def throttled(found: Endpoint) -> bool:
+            return Condition.read(found.condition).throttled == clock() + 60_000
+
+        await until(lambda: office.store.endpoint(one.tenant, one.id), throttled, seconds=3.0)
 
 
 async def test_an_open_breaker_uses_up_no_attempts(

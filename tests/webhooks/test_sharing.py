@@ -25,7 +25,7 @@ from fhirpub.webhooks.appending import Appender
 from fhirpub.webhooks.envelope import events_of
 from fhirpub.webhooks.leases import Leases, Shares
 from fhirpub.webhooks.relay import Relay
-from tests.webhooks.office import KEY, SETTINGS, Office, opened_office
+from tests.webhooks.office import KEY, SETTINGS, Office, opened_office, until
 
 
 def shares_of(store: Store, owner: str, clock: Clock) -> Shares:
@@ -163,6 +163,25 @@ async def test_a_later_attempt_waits_its_time_also_after_a_pause_while_one_is_un
         assert len(receiver.received) == 1
 
 
+async def test_what_was_opened_again_without_a_word_is_sent_in_the_end(
+    each_store_url: str, clock: HandClock, receiver: Receiver
+) -> None:
+    async with opened_office(each_store_url, clock=clock) as office:
+        endpoint = await office.endpoint(receiver.url)
+        await office.commit()
+        await office.until_states(endpoint, delivered=1)
+        # As a process leaves it that dies before the endpoint counts what was reopened.
+        (delivery,) = await office.deliveries(endpoint)
+        await office.store.put_deliveries(
+            [replace(delivery, state="pending", number=0, ended=None)]
+        )
+
+        clock.forward(seconds=601)
+
+        await office.until_states(endpoint, delivered=1, seconds=3.0)
+        assert len(receiver.received) == 2
+
+
 class Late:
     """A store whose answer that an attempt has begun comes long after, the first time."""
 
@@ -194,6 +213,30 @@ async def test_an_attempt_that_could_outlast_its_lease_is_not_made(
             await office.until_states(endpoint, delivered=1)
 
         assert [each.headers["x-webhook-attempt"] for each in receiver.received] == ["2"]
+
+
+class Unconditional:
+    """A store that is not there when the health of an endpoint is to be noted."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def put_condition(self, endpoint_id: str, condition: bytes) -> None:
+        raise StoreUnavailable("gone")
+
+
+async def test_an_endpoint_of_which_it_was_told_is_disabled_whatever_comes_next(
+    store_url: str, receiver: Receiver
+) -> None:
+    receiver.answer(Reply(status=410))
+    async with opened_office(store_url, clock=now_ms, sends=False) as office:
+        endpoint = await office.endpoint(receiver.url)
+        await office.commit()
+        async with office.another(Unconditional(office.store)):  # type: ignore[arg-type]
+            await until(lambda: office.state(endpoint), lambda state: state == "disabled")
 
 
 class Unreliable:

@@ -546,6 +546,35 @@ async def test_a_host_that_leads_to_somewhere_public_is_registered(
     assert target.url == "https://hooks.test/"
 
 
+async def test_names_that_hung_hold_up_no_others_when_they_hang_again(names: Names) -> None:
+    names.answers = [["127.0.0.1"]]
+    answer = threading.Event()
+
+    def look_up(host: str, *more: Any) -> Sequence[AddrInfoType]:
+        if host.endswith(".hangs"):
+            answer.wait(5)
+            raise socket.gaierror("no answer")
+        return names(host, *more)
+
+    async def all_hang(sender: Sender) -> set[str | None]:
+        messages = [replace(MESSAGE, url=f"https://{each}.hangs/") for each in range(40)]
+        outcomes = await asyncio.gather(*map(sender.attempt, messages))
+        return {each.reason for each in outcomes}
+
+    settings = replace(IMPATIENT, connect_seconds=0.2)
+    async with Sender(settings, clock=HandClock(), look_up=look_up) as sender:
+        assert await all_hang(sender) == {"E_TIMEOUT"}
+        answer.set()
+        assert await all_hang(sender) == {"E_DNS"}
+        answer.clear()
+        hanging = asyncio.create_task(all_hang(sender))
+        await asyncio.sleep(0.05)
+        outcome = await sender.attempt(replace(MESSAGE, url="https://fine.test:9/"))
+        assert outcome.reason == "E_CONNECT"
+        assert await hanging == {"E_TIMEOUT"}
+        answer.set()
+
+
 async def test_a_name_server_that_never_answers_is_not_waited_for() -> None:
     given_up = threading.Event()
 
