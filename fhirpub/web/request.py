@@ -36,7 +36,11 @@ class Request:
 
     @cached_property
     def parameters(self) -> list[tuple[str, str]]:
-        """The parameters of the query, in their order; raises InvalidSearch for too many."""
+        """The parameters of the query, in their order.
+
+        Raises InvalidSearch for too many, and for what is not UTF-8: a value that was guessed
+        would match something else, or nothing.
+        """
         try:
             pairs = parse_qsl(
                 self.query,
@@ -44,9 +48,12 @@ class Request:
                 encoding="latin-1",  # as Tornado decodes what stands there unescaped
                 max_num_fields=_MOST_PARAMETERS,
             )
+            return [(_as_utf8(name), _as_utf8(value)) for name, value in pairs]
+        except UnicodeDecodeError:
+            raise InvalidSearch.because("the query must be UTF-8") from None
         except ValueError:
-            raise InvalidSearch.because("the query has too many parameters") from None
-        return [(_as_utf8(name), _as_utf8(value)) for name, value in pairs]
+            rule = f"the query must have at most {_MOST_PARAMETERS} parameters"
+            raise InvalidSearch.because(rule) from None
 
     def parameter(self, name: str) -> str:
         """Return a parameter of the query, the last if it repeats, or nothing."""
@@ -85,7 +92,7 @@ class Request:
 
 
 def _as_utf8(text: str) -> str:
-    return text.encode("latin-1").decode("utf-8", "replace")
+    return text.encode("latin-1").decode()
 
 
 def _within(address: str, networks: Sequence[Any]) -> bool:
