@@ -394,15 +394,17 @@ class BaseHandler:
         answer = answer_to(problem)
         self.status = answer.status
         self.headers.update(obligations(problem, self.request.method))
-        try:
-            self.answer_type = self._asked_for()
-        except FhirpubError:  # what cannot be had must not hide what is wrong
-            self.answer_type = media.FHIR_JSON
-        self.headers["Content-Type"] = self.answer_type
-        self.headers["Cache-Control"] = "no-store"
         fhirpath = self.services.context.schemas.fhirpath
         outcome = outcome_of([each.at(fhirpath(each.expression)) for each in answer.issues])
-        self.finish(write_xml(outcome) if media.is_xml(self.answer_type) else dumps(outcome))
+        try:
+            self.answer_type = self._asked_for()
+            body = self.written(outcome)
+        except FhirpubError:  # what cannot be had must not hide what is wrong
+            self.answer_type = media.FHIR_JSON
+            body = dumps(outcome)
+        self.headers["Content-Type"] = self.answer_type
+        self.headers["Cache-Control"] = "no-store"
+        self.finish(body)
 
     def _log_problem(self, problem: Exception) -> None:
         """Tell of faults, with where and never with what, of refused tokens, and of the store."""

@@ -202,7 +202,7 @@ _MEANINGS = {
     403: "The access token has no scope for this.",
     404: "There is nothing under this address, for this tenant.",
     406: "No format is spoken here that the client accepts.",
-    412: "The resource has another version than `If-Match` names.",
+    412: "The resource has not the version that the conditions name.",
     413: "The body, or a document in it, is too large.",
     415: "The body is of a type that is not read here.",
     416: "The document has no such part.",

@@ -13,6 +13,7 @@ from urllib.parse import parse_qsl
 from tornado.httputil import HTTPHeaders, RequestStartLine
 
 from fhirpub.errors import InvalidSearch
+from fhirpub.interactions.update import Precondition
 
 _MOST_PARAMETERS = 1_000
 _ORIGIN = re.compile(r"\Ahttps?://[^/?#]*", re.IGNORECASE)
@@ -65,6 +66,14 @@ class Request:
         """Count what a form says as if the query said it (R4, search by POST)."""
         self.parameters = [*self.parameters, *pairs]
         self._asks_nothing = not self.parameters
+
+    def precondition(self) -> Precondition:
+        """Return what must hold of a version before anything is done with it (D-267).
+
+        If-None-Match is not part of it: of a read it says what need not be sent.
+        """
+        headers = self.headers
+        return Precondition(headers.get_list("If-Match"), headers.get("If-Unmodified-Since", ""))
 
     def has_body(self) -> bool:
         """Tell whether a body follows, or should."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from fhirpub.errors import NoneMatches
 from fhirpub.interactions.conditional import the_match
 from fhirpub.interactions.patch_forms import FORMS
-from fhirpub.interactions.update import Precondition, Update, prepare, update
+from fhirpub.interactions.update import Update, prepare, update
 from fhirpub.storage.contract import Version
 from fhirpub.web import media
 from fhirpub.web.body_handler import BodyHandler
@@ -43,9 +45,9 @@ class UpdateHandler(BodyHandler):
 
         updated = await update(
             resource_id,
-            precondition=Precondition(
-                self.request.headers.get_list("If-Match"),
-                self.request.headers.get("If-Unmodified-Since", ""),
+            precondition=replace(
+                self.request.precondition(),
+                if_none_match=self.request.headers.get_list("If-None-Match"),
             ),
             resource_type=resource_type,
             tenant=tenant,

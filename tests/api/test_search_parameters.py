@@ -388,6 +388,10 @@ def test_a_cursor_serves_no_other_order_and_no_other_filter(
     assert lab.get(url.replace("_sort=date", "_sort=-date")).status == 400
     assert lab.get(url.replace("status=final", "status=registered")).status == 400
 
+    url = lab.get(f"{BASE}?_sort=date&_sort=status&_count=1").json["link"][1]["url"]
+    assert lab.get(url).status == 200
+    assert lab.get(url.replace("_sort=date&_sort=status", "_sort=status&_sort=date")).status == 400
+
 
 def test_the_total_can_be_done_without(lab: Integrator, ids: dict[str, str]) -> None:
     for total, given in (("none", False), ("estimate", True), ("accurate", True)):
