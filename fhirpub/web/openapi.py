@@ -172,10 +172,10 @@ def _described(
 
 
 def _scopes(operation: Operation, route: Route) -> list[str]:
-    """Return the scope that is needed; what belongs to others is read with any of theirs."""
+    """Return the scopes that are needed; what belongs to others is read with any of theirs."""
     if operation.scope or not route.handler.scope or route.handler.belongs_to_others:
         return [operation.scope] if operation.scope else []
-    return [f"system/{route.type_name}.{route.handler.scope}"]
+    return [f"system/{route.type_name}.{each}" for each in route.handler.scope]
 
 
 def _blank(name: str) -> JsonObject:

@@ -56,7 +56,8 @@ class UpdateHandler(BodyHandler):
         )
         self.locate(updated)
         self.describe(updated)
-        if media.preference(self.request.headers.get("Prefer", ""), "return") == "representation":
+        wanted = media.preference(self.request.headers.get("Prefer", ""), "return")
+        if wanted == "representation" and self.may("r"):
             self.headers["Preference-Applied"] = "return=representation"
             await self.answer_whole(updated)
             return
@@ -65,6 +66,8 @@ class UpdateHandler(BodyHandler):
 
 class ConditionalUpdateHandler(UpdateHandler):
     """Update the one resource that the parameters of the URL mean."""
+
+    scope = "us"
 
     async def patch(self) -> None:  # type: ignore[override] # the path has no blank
         """Update."""

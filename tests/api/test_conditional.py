@@ -46,6 +46,15 @@ def test_create_answers_with_what_is_there(lab: Integrator, form: str) -> None:
     assert lab.get(f"{BASE}?identifier={SYSTEM}|C-3").json["total"] == 0
 
 
+def test_create_spares_the_body_of_what_is_there(lab: Integrator) -> None:
+    create(lab, "C-19")
+
+    answer = create(lab, "C-19", f"identifier={SYSTEM}|C-19", Prefer="return=minimal")
+
+    assert (answer.status, answer.body) == (200, b"")
+    assert answer.headers["preference-applied"] == "return=minimal"
+
+
 def test_create_takes_the_condition_in_the_url_as_well(lab: Integrator) -> None:
     first = create(lab, "C-11")
 
