@@ -745,6 +745,15 @@ def test_an_odd_path_leads_nowhere(lab: Integrator, path: str) -> None:
     assert b"Traceback" not in said.received
 
 
+def test_a_compressed_token_request_is_a_400_of_oauth(service: RunningService) -> None:
+    headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+
+    answer = service.request("POST", "/oauth/token", b"{}", headers)
+
+    assert (answer.status, answer.json["error"]) == (400, "invalid_request")
+    assert "compressed" in answer.json["error_description"]
+
+
 @pytest.mark.parametrize(
     "path", ["/fhir/r4/%44iagnosticReport", "/%66hir/r4/DiagnosticReport", "/fhir%2Fr4"]
 )
