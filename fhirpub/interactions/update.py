@@ -71,8 +71,8 @@ class Precondition:
             check_precondition(self.if_match, latest.version)
         elif self.unmodified_since:
             self._check_moment(latest)
-        named = ",".join(self.if_none_match).strip()
-        if named == "*" or str(latest.version) in _TAG.findall(named):
+        named = ",".join(self.if_none_match)
+        if named and (named.strip() == "*" or str(latest.version) in _TAG.findall(named)):
             raise VersionConflict(target="other than the current", current=latest.version)
 
     def _check_moment(self, latest: Version) -> None:

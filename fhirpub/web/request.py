@@ -16,6 +16,7 @@ from fhirpub.errors import InvalidSearch
 from fhirpub.interactions.update import Precondition
 
 _MOST_PARAMETERS = 1_000
+_NO_PRECONDITION = Precondition()
 _ORIGIN = re.compile(r"\Ahttps?://[^/?#]*", re.IGNORECASE)
 
 
@@ -73,6 +74,8 @@ class Request:
         If-None-Match is not part of it: of a read it says what need not be sent.
         """
         headers = self.headers
+        if "If-Match" not in headers and "If-Unmodified-Since" not in headers:
+            return _NO_PRECONDITION
         return Precondition(headers.get_list("If-Match"), headers.get("If-Unmodified-Since", ""))
 
     def has_body(self) -> bool:
