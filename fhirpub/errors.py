@@ -129,9 +129,9 @@ class NoSuchRecord(FhirpubError):
 
 
 class VersionConflict(FhirpubError):
-    """The caller updated a version that is not the latest (D-116, D-117)."""
+    """The caller means another version than there is (D-116, D-117)."""
 
-    def __init__(self, *, target: str, current: int) -> None:
+    def __init__(self, *, target: str, current: int | str) -> None:
         super().__init__(f"target version {target}, current version {current}")
 
 

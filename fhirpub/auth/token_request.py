@@ -58,18 +58,18 @@ def read(
         raise TooLarge.because(f"a token request has at most {MOST_BYTES} bytes")
     # RFC 6749 section 3.1: a parameter without a value counts as left out.
     fields = {name: value for name, value in _fields(content_type, body).items() if value}
+    _refuse_missing(fields, () if authorization else ("client_id", "client_secret"))
     _check_grant(fields)
-    scopes = _scopes(fields)
+    scopes, audience = _scopes(fields), fields["audience"]
     if not authorization:
         return TokenRequest(
-            client_id=_required(fields, "client_id"),
-            client_secret=_required(fields, "client_secret"),
-            audience=_required(fields, "audience"),
+            client_id=fields["client_id"],
+            client_secret=fields["client_secret"],
+            audience=audience,
             scopes=scopes,
         )
     if len(authorization) > 1 or "client_secret" in fields:
         raise malformed("the client must authenticate in one way only")
-    audience = _required(fields, "audience")
     client_id, secret = _basic(authorization[0])
     if fields.get("client_id", client_id) != client_id:
         raise malformed("client_id differs from that of the Authorization header")
@@ -161,7 +161,7 @@ def _plain(fields: dict[str, str]) -> dict[str, str]:
 
 
 def _check_grant(fields: Mapping[str, str]) -> None:
-    if _required(fields, "grant_type") != "client_credentials":
+    if fields["grant_type"] != "client_credentials":
         raise malformed("grant_type must be client_credentials")
     if "client_assertion" in fields or "client_assertion_type" in fields:
         raise malformed("client_assertion is not offered, use client_secret")
@@ -174,11 +174,10 @@ def _scopes(fields: Mapping[str, str]) -> tuple[str, ...]:
     return scopes
 
 
-def _required(fields: Mapping[str, str], name: str) -> str:
-    value = fields.get(name)
-    if value is None:
-        raise malformed(f"{name} is missing")
-    return value
+def _refuse_missing(fields: Mapping[str, str], credentials: tuple[str, ...]) -> None:
+    missing = [each for each in ("grant_type", "audience", *credentials) if each not in fields]
+    if missing:
+        raise malformed(f"missing: {', '.join(missing)}")
 
 
 def _basic(header: str) -> tuple[str, str]:

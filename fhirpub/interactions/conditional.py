@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from fhirpub.errors import InvalidSearch, Issue, SeveralMatch
 from fhirpub.interactions.context import Context
-from fhirpub.interactions.search import PARAMETER_NAME, understood
+from fhirpub.interactions.search import place_of, understood
 from fhirpub.interactions.search_reading import IGNORED
 from fhirpub.plugin_api import ResourceType
 from fhirpub.storage.contract import Version
@@ -31,24 +31,23 @@ async def the_match(
     Raises SeveralMatch; InvalidSearch for criteria that are wrong, not known or empty: what is
     not understood must not widen what is changed.
     """
-    empty = [name for name, value in criteria if not value and name not in IGNORED]
-    if empty:  # a search would leave them out
-        rule = "has no value, and a condition must be understood as a whole"
-        raise InvalidSearch(Issue("error", "invalid", rule, _place(each)) for each in empty)
-    wanted = understood(criteria, resource_type=resource_type, tenant=tenant, context=context)
-    if wanted.unknown:
-        rule = "cannot be searched by, and a condition must be understood as a whole"
-        raise InvalidSearch(
-            Issue("error", "not-supported", rule, _place(each)) for each in wanted.unknown
+    rule = "has no value, and a condition must be understood as a whole"
+    empty = [  # a search would leave them out
+        Issue("error", "invalid", rule, place_of(name))
+        for name, value in criteria
+        if not value and name not in IGNORED
+    ]
+    try:
+        wanted = understood(
+            criteria, resource_type=resource_type, tenant=tenant, context=context, strict=True
         )
+    except InvalidSearch as wrong:
+        raise InvalidSearch([*empty, *wrong.issues]) from None
+    if empty:
+        raise InvalidSearch(empty)
     if all(name.partition(":")[0] in ABOUT_THE_ANSWER for name, _value in wanted.understood):
         raise InvalidSearch.because("a condition needs a search parameter")
     page = await context.resources.search(tenant.id, replace(wanted.query, limit=2, after=None))
     if len(page.versions) > 1:
         raise SeveralMatch(f"more than one {resource_type.name} matches the condition")
     return page.versions[0] if page.versions else None
-
-
-def _place(name: str) -> str:
-    """Return the name of a parameter if it can be shown, without its modifier."""
-    return name.partition(":")[0] if PARAMETER_NAME.fullmatch(name) else ""

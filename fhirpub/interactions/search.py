@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from fhirpub.errors import InvalidSearch, Issue, Severity
+from fhirpub.errors import InvalidSearch, Issue
 from fhirpub.fhir.outcome import outcome_of
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.interactions.context import Context
@@ -51,9 +51,9 @@ async def search(
     Raises InvalidSearch for what cannot be honoured; ``strict`` also for unknown parameters
     (``Prefer: handling=strict``, D-130).
     """
-    wanted = understood(parameters, resource_type=resource_type, tenant=tenant, context=context)
-    if strict and wanted.unknown:
-        raise InvalidSearch(_unknown(wanted.unknown, "error"))
+    wanted = understood(
+        parameters, resource_type=resource_type, tenant=tenant, context=context, strict=strict
+    )
     page = await context.resources.search(tenant.id, wanted.query)
     included = await _included(page, wanted.included, tenant=tenant, context=context)
     return Listing(
@@ -63,15 +63,24 @@ async def search(
 
 
 def understood(
-    parameters: Parameters, *, resource_type: ResourceType, tenant: Tenant, context: Context
+    parameters: Parameters,
+    *,
+    resource_type: ResourceType,
+    tenant: Tenant,
+    context: Context,
+    strict: bool,
 ) -> Search:
-    """Read the parameters; raises InvalidSearch with everything that is wrong with them."""
+    """Read the parameters; raises InvalidSearch with everything that is wrong with them.
+
+    If ``strict``, a parameter that is not known is wrong too.
+    """
     reading = Reading(context.searched[resource_type.name], tenant, context)
     for name, value in parameters:
         reading.take(name, value)
     reading.finish()
-    if reading.issues:
-        raise InvalidSearch(reading.issues)
+    wrong = [*reading.issues, *(map(_not_known, reading.unknown) if strict else ())]
+    if wrong:
+        raise InvalidSearch(wrong)
     cursor = reading.cursor
     after = unseal(cursor, tenant, resource_type.name, reading.understood) if cursor else None
     if cursor and after is None:
@@ -147,7 +156,7 @@ def _bundle(
         }
         for part in included
     ]
-    if unused := [*_unknown(wanted.unknown, "warning"), *_empty(wanted.empty)]:
+    if unused := [*_unknown(wanted.unknown), *_empty(wanted.empty)]:
         outcome = outcome_of(unused)
         entries.append({"resource": outcome, "search": {"mode": "outcome"}})
     bundle: JsonObject = {"resourceType": "Bundle", "type": "searchset"}
@@ -176,12 +185,15 @@ def _shown(names: Iterable[str]) -> Iterable[str]:
     return dict.fromkeys(said)
 
 
-def _unknown(names: Iterable[str], severity: Severity) -> list[Issue]:
-    return [
-        Issue(
-            severity,
-            "not-supported",
-            f"the search parameter {name} is not supported and was not used",
-        )
-        for name in _shown(names)
-    ]
+def _unknown(names: Iterable[str]) -> list[Issue]:
+    rule = "the search parameter {} is not supported and was not used"
+    return [Issue("warning", "not-supported", rule.format(name)) for name in _shown(names)]
+
+
+def _not_known(name: str) -> Issue:
+    return Issue("error", "not-supported", "cannot be searched by", place_of(name))
+
+
+def place_of(name: str) -> str:
+    """Return the name of a parameter if it can be shown, without its modifier."""
+    return name.partition(":")[0] if PARAMETER_NAME.fullmatch(name) else ""

@@ -32,6 +32,7 @@ _NAME = re.compile(r"(?P<name>[^:.]+)(?::(?P<modifier>[^.]*))?(?:\.(?P<further>.
 _TYPE = re.compile(r"[A-Z][A-Za-z]*")
 _SUMMARIES = frozenset({"true", "text", "data", "count", "false"})
 _TOTALS = frozenset({"none", "estimate", "accurate"})
+_MOST_CONDITIONS = 100
 
 _Match = TokenMatch | TimeMatch
 
@@ -57,7 +58,6 @@ class Reading:
         self.ids: frozenset[str] | None = None
         self.identifiers: list[tuple[TokenMatch, ...]] = []
         self.criteria: list[Criterion] = []
-        self.order: tuple[Order, ...] = NEWEST_FIRST
         self.count_up_to: int | None = MOST_COUNTED
         self.summary = ""
         self.elements = ""
@@ -66,6 +66,8 @@ class Reading:
         self.unknown: list[str] = []
         self.empty: list[str] = []
         self.issues: list[Issue] = []
+        self._order: dict[str, Order] = {}
+        self._listed_dates = 0
         self._searched = searched
         self._tenant = tenant
         self._context = context
@@ -80,6 +82,11 @@ class Reading:
             "_elements": self._elements,
             "_include": self._include,
         }
+
+    @property
+    def order(self) -> tuple[Order, ...]:
+        """The order that is asked for, or the newest first."""
+        return tuple(self._order.values()) or NEWEST_FIRST
 
     def take(self, name: str, value: str) -> None:
         """Take one parameter: known, ignored, or unknown."""
@@ -108,6 +115,10 @@ class Reading:
             self._wrong("_summary", "cannot go with _elements")
         if self.included and self.summary == "text":
             self._wrong("_summary", "cannot be text together with _include")
+        # An engine asks them one by one; tokens of a list it looks up together.
+        if len(self.criteria) + len(self.identifiers) + self._listed_dates > _MOST_CONDITIONS:
+            rule = "a search has at most {} conditions; each date of a list is one"
+            self._wrong("", rule.format(_MOST_CONDITIONS))
 
     # Parameters that every resource has.
 
@@ -197,7 +208,9 @@ class Reading:
             self._no_modifier(asked)
         else:
             matches: list[_Match] = []
-            for text in asked.value.split(","):
+            texts = asked.value.split(",")
+            self._listed_dates += len(texts) - 1
+            for text in texts:
                 read = prefixed(text, default_zone=self._searched.zone)
                 if read is None:
                     rule = "must be a date or time of FHIR, after a prefix such as ge if wanted"
@@ -282,7 +295,8 @@ class Reading:
             elif name not in (ID, IDENTIFIER, LAST_UPDATED):
                 return False
             order.append(Order(name, descending=text.startswith("-")))
-        self.order = tuple(order)
+        for each in order:  # a name that comes again has nothing left to sort
+            self._order.setdefault(each.name, each)
         return self._unmodified(asked)
 
     def _total(self, asked: _Asked) -> bool:

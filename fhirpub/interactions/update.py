@@ -55,10 +55,11 @@ def check_precondition(if_match: Sequence[str], current: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Precondition:
-    """What must hold of the latest version, as headers say it; If-Match goes first (D-267)."""
+    """What must hold of a version, as headers say it; If-Match goes first (D-267)."""
 
     if_match: Sequence[str] = ()
     unmodified_since: str = ""
+    if_none_match: Sequence[str] = ()
 
     def check(self, latest: Version) -> None:
         """Raise VersionConflict unless it holds.
@@ -68,7 +69,13 @@ class Precondition:
         """
         if self.if_match:
             check_precondition(self.if_match, latest.version)
-            return
+        elif self.unmodified_since:
+            self._check_moment(latest)
+        named = ",".join(self.if_none_match)
+        if named and (named.strip() == "*" or str(latest.version) in _TAG.findall(named)):
+            raise VersionConflict(target="other than the current", current=latest.version)
+
+    def _check_moment(self, latest: Version) -> None:
         moment = from_http(self.unmodified_since)
         unit = 1 if moment is None or moment % 1000 else 1000
         if moment is not None and latest.updated // unit > moment // unit:

@@ -67,7 +67,7 @@ class BaseHandler:
 
     requires_token: ClassVar[bool]
     scope: ClassVar[str] = ""
-    """Letter of the SMART scope that the interaction needs: c, r, u or s (D-23)."""
+    """Letters of the SMART scopes that the interaction needs: c, r, u and s (D-23)."""
     belongs_to_others: ClassVar[bool] = False
     """What is read came with a resource: the right to read that one is enough."""
     caller: Caller
@@ -277,9 +277,13 @@ class BaseHandler:
 
     def is_permitted(self) -> bool:
         """Tell whether the scopes of the token allow this (D-23)."""
+        return all(map(self.may, self.scope))
+
+    def may(self, letter: str) -> bool:
+        """Tell whether the caller may create, read, update or search here."""
         types = (self.type_name, *(self.services.types if self.belongs_to_others else ()))
-        return not self.scope or any(
-            permits(self.caller.scopes, each, self.scope) for each in types
+        return not self.services.config.auth.enforce_scopes or any(
+            permits(self.caller.scopes, each, letter) for each in types
         )
 
     def check_format(self) -> None:
@@ -394,15 +398,17 @@ class BaseHandler:
         answer = answer_to(problem)
         self.status = answer.status
         self.headers.update(obligations(problem, self.request.method))
-        try:
-            self.answer_type = self._asked_for()
-        except FhirpubError:  # what cannot be had must not hide what is wrong
-            self.answer_type = media.FHIR_JSON
-        self.headers["Content-Type"] = self.answer_type
-        self.headers["Cache-Control"] = "no-store"
         fhirpath = self.services.context.schemas.fhirpath
         outcome = outcome_of([each.at(fhirpath(each.expression)) for each in answer.issues])
-        self.finish(write_xml(outcome) if media.is_xml(self.answer_type) else dumps(outcome))
+        try:
+            self.answer_type = self._asked_for()
+            body = self.written(outcome)
+        except FhirpubError:  # what cannot be had must not hide what is wrong
+            self.answer_type = media.FHIR_JSON
+            body = dumps(outcome)
+        self.headers["Content-Type"] = self.answer_type
+        self.headers["Cache-Control"] = "no-store"
+        self.finish(body)
 
     def _log_problem(self, problem: Exception) -> None:
         """Tell of faults, with where and never with what, of refused tokens, and of the store."""

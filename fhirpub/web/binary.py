@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from http import HTTPStatus
 
-from fhirpub.errors import NoSuchResource
+from fhirpub.errors import NoSuchResource, VersionConflict
 from fhirpub.fhir.document import marker
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.storage.contract import KeptBlob
@@ -38,6 +38,7 @@ class BinaryHandler(BaseHandler):
         blob = await self._blob(document_id)
         # A strong tag is for the document's own bytes: JSON and XML are other bytes that say it.
         self.headers["ETag"] = f'{"W/" if self._as_fhir else ""}"{blob.sha256}"'
+        self._check_precondition()
         if self.is_known(blob.sha256):
             self.not_modified()
             return
@@ -56,6 +57,13 @@ class BinaryHandler(BaseHandler):
             self.status = HTTPStatus.PARTIAL_CONTENT
             self.headers["Content-Range"] = f"bytes {part.start}-{part.stop - 1}/{blob.size}"
         self.finish_with(Outgoing([Stretch(blob, part)], self.read_pieces))
+
+    def _check_precondition(self) -> None:
+        """Raise VersionConflict unless If-Match means these bytes (RFC 9110, 13.1.1; D-267)."""
+        named = ",".join(self.request.headers.get_list("If-Match")).strip()
+        if named in ("", "*") or self.headers["ETag"] in re.findall(r'(?:W/)?"[^"]*"', named):
+            return
+        raise VersionConflict(target="of other bytes", current=self.headers["ETag"])
 
     def _asked_range(self) -> str:
         """Return the Range header, unless it is meant for other bytes (If-Range)."""

@@ -65,7 +65,9 @@ def body_type(content_type: str, encoding: str, *, also: tuple[str, ...] = ()) -
     """
     name, parameters = _parsed(content_type)
     if name not in (*_JSON, *_XML, *also):
-        raise UnsupportedMediaType(f"the body must be {' or '.join((FHIR_JSON, FHIR_XML, *also))}")
+        raise UnsupportedMediaType(
+            f"the body must be {' or '.join(dict.fromkeys((FHIR_JSON, FHIR_XML, *also)))}"
+        )
     for key, value in parameters:
         if key == "charset" and value not in ("utf-8", "utf8"):
             raise UnsupportedMediaType("the body must be UTF-8")

@@ -172,10 +172,10 @@ def _described(
 
 
 def _scopes(operation: Operation, route: Route) -> list[str]:
-    """Return the scope that is needed; what belongs to others is read with any of theirs."""
+    """Return the scopes that are needed; what belongs to others is read with any of theirs."""
     if operation.scope or not route.handler.scope or route.handler.belongs_to_others:
         return [operation.scope] if operation.scope else []
-    return [f"system/{route.type_name}.{route.handler.scope}"]
+    return [f"system/{route.type_name}.{each}" for each in route.handler.scope]
 
 
 def _blank(name: str) -> JsonObject:
@@ -202,7 +202,7 @@ _MEANINGS = {
     403: "The access token has no scope for this.",
     404: "There is nothing under this address, for this tenant.",
     406: "No format is spoken here that the client accepts.",
-    412: "The resource has another version than `If-Match` names.",
+    412: "The resource has not the version that the conditions name.",
     413: "The body, or a document in it, is too large.",
     415: "The body is of a type that is not read here.",
     416: "The document has no such part.",

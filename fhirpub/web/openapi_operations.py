@@ -69,8 +69,9 @@ class Operation:
 _VERSIONED = ("ETag", "Last-Modified")
 _WRITTEN = (*_VERSIONED, "Location")
 _FORMAT = ("_format", "_pretty")
-_CONDITIONS = ("If-None-Match", "If-Modified-Since")
-_UPDATED_IF = ("If-Match", "If-Unmodified-Since")
+_ONE_VERSION = ("If-Match", "If-Unmodified-Since")
+_CONDITIONS = ("If-None-Match", "If-Modified-Since", *_ONE_VERSION)
+_UPDATED_IF = (*_ONE_VERSION, "If-None-Match")
 _SUBSETS = ("_summary", "_elements")
 _NOT_MODIFIED = Success(text="The client has it.", form="empty")
 _SEARCHED = {
@@ -98,7 +99,7 @@ def _read(name: str, summary: str, blanks: tuple[str, ...] = ("id",)) -> Operati
             200: Success(text="The resource.", schemas=("{type}",), headers=_VERSIONED),
             304: _NOT_MODIFIED,
         },
-        refusals=(404, 406),
+        refusals=(404, 406, 412),
         parameters=(*_FORMAT, *_SUBSETS, *_CONDITIONS),
         blanks=blanks,
     )
@@ -259,8 +260,15 @@ OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
             ),
             304: _NOT_MODIFIED,
         },
-        refusals=(404, 406, 416),
-        parameters=("_format-of-document", "_pretty", "If-None-Match", "Range", "If-Range"),
+        refusals=(404, 406, 412, 416),
+        parameters=(
+            "_format-of-document",
+            "_pretty",
+            "If-Match",
+            "If-None-Match",
+            "Range",
+            "If-Range",
+        ),
     ),
     (OwnHandler, "GET"): Operation(
         name="read",

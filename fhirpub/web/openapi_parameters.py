@@ -61,13 +61,17 @@ PARAMETERS: dict[str, JsonObject] = {
         _query("limit", "The most entries of a page.", _PAGE),
         _query("before", "Where a page begins; taken from `next`.", _SEQUENCE),
         _query("after_seq", "The sequence of the last event that the client has.", _SEQUENCE),
-        _header("If-Match", "The version that is to be updated; else 412.", 'W/"1"'),
+        _header("If-Match", "The version that is meant; 412 if it is another.", 'W/"1"'),
         _header(
             "If-None-Exist",
             "A search: if it finds one resource, nothing is created.",
             "identifier=https://north-quay.example/reports|NQ-2026-000418",
         ),
-        _header("If-None-Match", "The version that the client has; then 304.", 'W/"1"'),
+        _header(
+            "If-None-Match",
+            "The version that the client has; then 304, of an update 412.",
+            'W/"1"',
+        ),
         _header(
             "If-Modified-Since",
             "When the client got what it has; 304 if that is the latest.",
@@ -75,7 +79,7 @@ PARAMETERS: dict[str, JsonObject] = {
         ),
         _header(
             "If-Unmodified-Since",
-            "When the client got what it updates; 412 if there is a newer version.",
+            "When the client got what it means; 412 if there is a newer version.",
             "Sat, 21 Nov 2026 10:00:00 GMT",
         ),
         _header("Range", "The bytes that are wanted.", "bytes=0-1023"),

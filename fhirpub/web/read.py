@@ -24,12 +24,13 @@ class ReadHandler(BaseHandler):
         await self.answer_version(found)
 
     async def answer_version(self, found: Version) -> None:
-        """Write a version, or 304 if the client has it (D-99).
+        """Write a version, or 304 if the client has it (D-99), or 412 if it wants another.
 
         What would be refused is refused before: a condition changes no error (RFC 9110, 13.2.1).
         """
         summary, elements = self.request.parameter("_summary"), self.request.parameter("_elements")
         check_subset(summary, elements)
+        self.request.precondition().check(found)
         self.describe(found)
         if await self._is_known(found):
             self.not_modified()

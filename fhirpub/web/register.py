@@ -70,6 +70,10 @@ class CreateHandler(RegisterHandler):
 
     read_body: ReadBody = staticmethod(from_contained)
 
+    def is_permitted(self) -> bool:
+        """Demand the right to search of who sends a condition: its answer tells what is there."""
+        return super().is_permitted() and (self._condition is None or self.may("s"))
+
     async def post(self) -> None:
         """Register, unless the client describes one that is there (D-73)."""
         if not await self._answered_with_the_match():
@@ -89,7 +93,10 @@ class CreateHandler(RegisterHandler):
             return False
         self.locate(match)
         self.describe(match)
-        if preference(self.request.headers.get("Prefer", ""), "return") == "minimal":
+        minimal = preference(self.request.headers.get("Prefer", ""), "return") == "minimal"
+        if minimal:
+            self.headers["Preference-Applied"] = "return=minimal"
+        if minimal or not self.may("r"):
             self.answer_empty(status=200)
         else:
             await self.answer_whole(match)

@@ -13,8 +13,10 @@ from urllib.parse import parse_qsl
 from tornado.httputil import HTTPHeaders, RequestStartLine
 
 from fhirpub.errors import InvalidSearch
+from fhirpub.interactions.update import Precondition
 
 _MOST_PARAMETERS = 1_000
+_NO_PRECONDITION = Precondition()
 _ORIGIN = re.compile(r"\Ahttps?://[^/?#]*", re.IGNORECASE)
 
 
@@ -36,7 +38,11 @@ class Request:
 
     @cached_property
     def parameters(self) -> list[tuple[str, str]]:
-        """The parameters of the query, in their order; raises InvalidSearch for too many."""
+        """The parameters of the query, in their order.
+
+        Raises InvalidSearch for too many, and for what is not UTF-8: a value that was guessed
+        would match something else, or nothing.
+        """
         try:
             pairs = parse_qsl(
                 self.query,
@@ -44,9 +50,12 @@ class Request:
                 encoding="latin-1",  # as Tornado decodes what stands there unescaped
                 max_num_fields=_MOST_PARAMETERS,
             )
+            return [(_as_utf8(name), _as_utf8(value)) for name, value in pairs]
+        except UnicodeDecodeError:
+            raise InvalidSearch.because("the query must be UTF-8") from None
         except ValueError:
-            raise InvalidSearch.because("the query has too many parameters") from None
-        return [(_as_utf8(name), _as_utf8(value)) for name, value in pairs]
+            rule = f"the query must have at most {_MOST_PARAMETERS} parameters"
+            raise InvalidSearch.because(rule) from None
 
     def parameter(self, name: str) -> str:
         """Return a parameter of the query, the last if it repeats, or nothing."""
@@ -58,6 +67,16 @@ class Request:
         """Count what a form says as if the query said it (R4, search by POST)."""
         self.parameters = [*self.parameters, *pairs]
         self._asks_nothing = not self.parameters
+
+    def precondition(self) -> Precondition:
+        """Return what must hold of a version before anything is done with it (D-267).
+
+        If-None-Match is not part of it: of a read it says what need not be sent.
+        """
+        headers = self.headers
+        if "If-Match" not in headers and "If-Unmodified-Since" not in headers:
+            return _NO_PRECONDITION
+        return Precondition(headers.get_list("If-Match"), headers.get("If-Unmodified-Since", ""))
 
     def has_body(self) -> bool:
         """Tell whether a body follows, or should."""
@@ -85,7 +104,7 @@ class Request:
 
 
 def _as_utf8(text: str) -> str:
-    return text.encode("latin-1").decode("utf-8", "replace")
+    return text.encode("latin-1").decode()
 
 
 def _within(address: str, networks: Sequence[Any]) -> bool:

@@ -35,6 +35,9 @@ from fhirpub.web.token import (
 from fhirpub.web.update import ConditionalUpdateHandler, UpdateHandler
 from fhirpub.web.validate import ValidateHandler
 
+_ESCAPE = re.compile("%(2[4DE]|3[0-9]|[46][1-9A-F]|5[0-9AF]|7[0-9AE])", re.IGNORECASE)
+"""Escapes of characters that need none (RFC 3986, 2.3), and of the dollar sign (D-15)."""
+
 
 @dataclass(frozen=True)
 class Route:
@@ -205,11 +208,12 @@ class Router:
 
     def handler(self, request: Request) -> BaseHandler:
         """Return a handler for a request: of its route, of a 405, or of a 404."""
-        path = self._plain.get(request.path.replace("%24", "$"))
+        asked = _unescaped(request.path)
+        path = self._plain.get(asked)
         if path is not None:
             return self._of(path, request, ())
         for path in self._patterns:
-            match = path.pattern.fullmatch(request.path)
+            match = path.pattern.fullmatch(asked)
             if match is not None:
                 return self._of(path, request, match.groups())
         return NotFoundHandler(request, self._services)
@@ -231,6 +235,13 @@ class Router:
             refusing.allow = _allow(path.methods)
         handler.route = path.template
         return handler
+
+
+def _unescaped(path: str) -> str:
+    """Return a path in its normal form (RFC 3986, 6.2.2.2)."""
+    if "%" not in path:
+        return path
+    return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), path)
 
 
 def _allow(methods: Mapping[str, Route]) -> str:

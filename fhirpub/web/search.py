@@ -42,6 +42,9 @@ class SearchFormHandler(BodyHandler):
     requires_token = True
     scope = "s"
 
+    def check_format(self) -> None:
+        """Wait for the form: its ``_format`` comes before ``Accept`` (D-253)."""
+
     def check_content_type(self) -> None:
         """Refuse a body that is not a form; who puts all into the URL may send none."""
         headers = self.request.headers
@@ -61,8 +64,11 @@ class SearchFormHandler(BodyHandler):
                 errors="strict",
                 max_num_fields=_MOST_PARAMETERS,
             )
+        except UnicodeDecodeError:
+            raise InvalidSearch.because("the form must be UTF-8") from None
         except ValueError:
-            raise InvalidSearch.because("the form cannot be read") from None
+            rule = f"the form must have at most {_MOST_PARAMETERS} parameters"
+            raise InvalidSearch.because(rule) from None
         self.request.add_form(form)
-        self.check_format()
+        super().check_format()
         await _answer(self)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fhirpub.auth.token_request import malformed
 from fhirpub.errors import StoreUnavailable, Throttled, TokenRefused, TooLarge
 from fhirpub.fhir.strict_json import dumps
 from fhirpub.web.base import BaseHandler, Headers
@@ -28,7 +29,9 @@ class TokenHandler(BodyHandler):
         """Answer in JSON whatever is accepted, as OAuth does."""
 
     def check_content_type(self) -> None:
-        """Leave the type of the body to the token request: 400, not 415 (D-28)."""
+        """Leave the type of the body to the token request; refuse a compressed one: 400 (D-28)."""
+        if self.request.headers.get("Content-Encoding", "identity").lower() != "identity":
+            raise malformed("the body must not be compressed")
 
     def most_bytes(self) -> int:
         """Return how large a token request may be."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from fhirpub.errors import NoneMatches
 from fhirpub.interactions.conditional import the_match
 from fhirpub.interactions.patch_forms import FORMS
-from fhirpub.interactions.update import Precondition, Update, prepare, update
+from fhirpub.interactions.update import Update, prepare, update
 from fhirpub.storage.contract import Version
 from fhirpub.web import media
 from fhirpub.web.body_handler import BodyHandler
@@ -43,9 +45,9 @@ class UpdateHandler(BodyHandler):
 
         updated = await update(
             resource_id,
-            precondition=Precondition(
-                self.request.headers.get_list("If-Match"),
-                self.request.headers.get("If-Unmodified-Since", ""),
+            precondition=replace(
+                self.request.precondition(),
+                if_none_match=self.request.headers.get_list("If-None-Match"),
             ),
             resource_type=resource_type,
             tenant=tenant,
@@ -54,7 +56,8 @@ class UpdateHandler(BodyHandler):
         )
         self.locate(updated)
         self.describe(updated)
-        if media.preference(self.request.headers.get("Prefer", ""), "return") == "representation":
+        wanted = media.preference(self.request.headers.get("Prefer", ""), "return")
+        if wanted == "representation" and self.may("r"):
             self.headers["Preference-Applied"] = "return=representation"
             await self.answer_whole(updated)
             return
@@ -63,6 +66,8 @@ class UpdateHandler(BodyHandler):
 
 class ConditionalUpdateHandler(UpdateHandler):
     """Update the one resource that the parameters of the URL mean."""
+
+    scope = "us"
 
     async def patch(self) -> None:  # type: ignore[override] # the path has no blank
         """Update."""

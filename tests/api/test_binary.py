@@ -143,6 +143,16 @@ def test_a_part_of_other_bytes_is_not_sent(lab: Integrator) -> None:
     assert (same.status, other.status) == (206, 200)
 
 
+@pytest.mark.parametrize(
+    ("tag", "status"),
+    [(f'"{SHA256}"', 206), (f'"x", "{SHA256}"', 206), ("*", 206), (f'W/"{SHA256}"', 412)],
+)
+def test_a_part_is_sent_if_the_document_is_the_one_meant(
+    lab: Integrator, tag: str, status: int
+) -> None:
+    assert ask(lab, Range="bytes=0-3", If_Match=tag).status == status
+
+
 def test_head_tells_the_size_of_the_whole(lab: Integrator) -> None:
     answer = lab.request("HEAD", PATH, headers={"Range": "bytes=0-3"})
 

@@ -46,6 +46,15 @@ def test_create_answers_with_what_is_there(lab: Integrator, form: str) -> None:
     assert lab.get(f"{BASE}?identifier={SYSTEM}|C-3").json["total"] == 0
 
 
+def test_create_spares_the_body_of_what_is_there(lab: Integrator) -> None:
+    create(lab, "C-19")
+
+    answer = create(lab, "C-19", f"identifier={SYSTEM}|C-19", Prefer="return=minimal")
+
+    assert (answer.status, answer.body) == (200, b"")
+    assert answer.headers["preference-applied"] == "return=minimal"
+
+
 def test_create_takes_the_condition_in_the_url_as_well(lab: Integrator) -> None:
     first = create(lab, "C-11")
 
@@ -164,8 +173,15 @@ def test_an_update_needs_one_match(lab: Integrator, query: str, status: int, cod
 def test_what_is_no_name_of_a_parameter_is_not_shown(lab: Integrator) -> None:
     answer = update(lab, "Ana%20L=1&foo:exact=1&status:not=")
 
-    assert answer.blamed == {"status"}
+    assert answer.blamed == {"foo", "status"}
     assert update(lab, "Ana%20L=1&foo:exact=1").blamed == {"foo"}
+
+
+def test_all_that_is_wrong_with_a_condition_is_told_at_once(lab: Integrator) -> None:
+    answer = create(lab, "C-18", "nonsense=1&date=x&status=")
+
+    assert answer.status == 400
+    assert answer.blamed == {"nonsense", "date", "status"}
 
 
 def test_another_tenants_resource_matches_nothing(

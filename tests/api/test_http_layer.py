@@ -745,6 +745,22 @@ def test_an_odd_path_leads_nowhere(lab: Integrator, path: str) -> None:
     assert b"Traceback" not in said.received
 
 
+def test_a_compressed_token_request_is_a_400_of_oauth(service: RunningService) -> None:
+    headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+
+    answer = service.request("POST", "/oauth/token", b"{}", headers)
+
+    assert (answer.status, answer.json["error"]) == (400, "invalid_request")
+    assert "compressed" in answer.json["error_description"]
+
+
+@pytest.mark.parametrize(
+    "path", ["/fhir/r4/%44iagnosticReport", "/%66hir/r4/DiagnosticReport", "/fhir%2Fr4"]
+)
+def test_an_escape_that_nobody_needs_changes_no_address(lab: Integrator, path: str) -> None:
+    assert lab.get(path).status == (404 if "%2F" in path else 200)
+
+
 @pytest.mark.parametrize("origin", ["http://127.0.0.1:8080", "HTTPS://fhir.example.org"])
 def test_an_address_may_be_asked_for_as_a_whole(lab: Integrator, origin: str) -> None:
     said = raw.request(lab.service, f"GET {origin}{BASE}?_count=0", token(lab))

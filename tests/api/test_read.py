@@ -79,6 +79,28 @@ def test_the_tag_counts_for_more_than_the_date(lab: Integrator, path: str) -> No
     assert answer.status == 200
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "status"),
+    [
+        ("If-Match", 'W/"1"', 200),
+        ("If-Match", '"2", "1"', 200),
+        ("If-Match", "*", 200),
+        ("If-Match", 'W/"2"', 412),
+        ("If-Unmodified-Since", "Thu, 01 Jan 2099 00:00:00 GMT", 200),
+        ("If-Unmodified-Since", "Sat, 01 Jan 2000 00:00:00 GMT", 412),
+    ],
+)
+def test_who_wants_one_version_alone_gets_no_other(
+    lab: Integrator, path: str, name: str, value: str, status: int
+) -> None:
+    for address in (path, f"{path}/_history/1"):
+        assert lab.request("GET", address, headers={name: value}).status == status
+
+
+def test_an_escaped_hyphen_is_a_hyphen(lab: Integrator, path: str) -> None:
+    assert lab.get(path.replace("-", "%2D")).status == 200
+
+
 def test_the_parts_are_as_they_were_sent(lab: Integrator, path: str) -> None:
     report = lab.get(path).json
 

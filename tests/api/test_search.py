@@ -114,6 +114,21 @@ def test_a_format_in_a_form_that_is_not_spoken_is_refused(lab: Integrator) -> No
     assert lab.request("POST", f"{BASE}/_search", b"_format=turtle", FORM).status == 406
 
 
+def test_a_format_in_a_form_comes_before_what_is_accepted(lab: Integrator) -> None:
+    answer = lab.request(
+        "POST", f"{BASE}/_search", b"_format=json", {**FORM, "Accept": "text/html"}
+    )
+
+    assert answer.status == 200
+
+
+def test_a_form_with_too_many_parameters_is_told_so(lab: Integrator) -> None:
+    answer = lab.request("POST", f"{BASE}/_search", b"&".join([b"status=a"] * 201), FORM)
+
+    assert (answer.status, answer.issues[0]["code"]) == (400, "invalid")
+    assert "at most 200 parameters" in answer.issues[0]["diagnostics"]
+
+
 def test_the_newest_come_first(lab: Integrator, reports: dict[str, str]) -> None:
     first = next(iter(reports.values()))
     lab.patch(f"{BASE}/{first}", {"resourceType": "DiagnosticReport", "status": "amended"})
@@ -183,6 +198,18 @@ def test_who_wants_it_strictly_gets_a_400_for_an_unknown_parameter(lab: Integrat
     answer = lab.get(f"{BASE}?identifer=A", Prefer="handling=strict")
 
     assert (answer.status, answer.issues[0]["code"]) == (400, "not-supported")
+
+
+def test_strictly_all_that_is_wrong_is_told_at_once(lab: Integrator) -> None:
+    answer = lab.get(f"{BASE}?nonsense=1&_count=x", Prefer="handling=strict")
+
+    assert (answer.status, answer.blamed) == (400, {"nonsense", "_count"})
+
+
+def test_a_value_that_is_not_utf_8_is_a_400(lab: Integrator) -> None:
+    answer = lab.get(f"{BASE}?identifier=Jos%E9")
+
+    assert (answer.status, answer.issues[0]["code"]) == (400, "invalid")
 
 
 def test_entries_show_documents_by_their_address(lab: Integrator, reports: dict[str, str]) -> None:

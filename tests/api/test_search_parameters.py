@@ -342,6 +342,43 @@ def test_pages_follow_the_order_that_is_asked_for(
     assert seen == expected
 
 
+def test_a_sort_that_is_repeated_sorts_within(lab: Integrator, ids: dict[str, str]) -> None:
+    within = lab.get(f"{BASE}?_sort=-status&_sort=date").json["entry"]
+    listed = lab.get(f"{BASE}?_sort=-status,date").json["entry"]
+    alone = lab.get(f"{BASE}?_sort=date").json["entry"]
+
+    assert within == listed != alone
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["&".join(["status=final"] * 101), "date=" + ",".join(["2026"] * 101), "date=2026&" * 101],
+)
+def test_more_conditions_than_a_store_can_take_are_a_400(lab: Integrator, query: str) -> None:
+    answer = lab.get(f"{BASE}?{query}")
+
+    assert (answer.status, answer.issues[0]["code"]) == (400, "invalid")
+    assert "at most 100 conditions" in answer.issues[0]["diagnostics"]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "&".join(["date=ne2026"] * 100),
+        "date=" + ",".join(["ne2026"] * 100),
+        "status=" + ",".join(map(str, range(1_000))),
+        "_count=1&_sort=" + ",".join(["status", "-date"] * 500),
+    ],
+)
+def test_as_many_conditions_as_are_allowed_can_be_asked(
+    lab: Integrator, ids: dict[str, str], query: str
+) -> None:
+    answer = lab.get(f"{BASE}?{query}")
+
+    assert answer.status == 200
+    assert all(lab.get(each["url"]).status == 200 for each in answer.json["link"])
+
+
 def test_a_cursor_serves_no_other_order_and_no_other_filter(
     lab: Integrator, ids: dict[str, str]
 ) -> None:
@@ -350,6 +387,10 @@ def test_a_cursor_serves_no_other_order_and_no_other_filter(
     assert lab.get(url).status == 200
     assert lab.get(url.replace("_sort=date", "_sort=-date")).status == 400
     assert lab.get(url.replace("status=final", "status=registered")).status == 400
+
+    url = lab.get(f"{BASE}?_sort=date&_sort=status&_count=1").json["link"][1]["url"]
+    assert lab.get(url).status == 200
+    assert lab.get(url.replace("_sort=date&_sort=status", "_sort=status&_sort=date")).status == 400
 
 
 def test_the_total_can_be_done_without(lab: Integrator, ids: dict[str, str]) -> None:

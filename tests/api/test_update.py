@@ -158,6 +158,11 @@ def test_another_form_of_patch_is_a_415_that_names_ours(lab: Integrator, path: s
 
     assert answer.status == 415
     assert answer.headers["accept-patch"].split(", ") == list(FORMS)
+    assert answer.issues[0]["diagnostics"].split(" or ")[:2] == [
+        "the body must be application/fhir+json",
+        "application/fhir+xml",
+    ]
+    assert answer.issues[0]["diagnostics"].count("fhir+xml") == 1
 
 
 def test_the_same_content_is_still_a_new_version(lab: Integrator, path: str) -> None:
@@ -248,6 +253,15 @@ def test_with_if_match_a_moment_is_no_condition(lab: Integrator, path: str, mome
     headers = {"If-Match": 'W/"1"', "If-Unmodified-Since": moment}
 
     assert update(lab, path, headers, conclusion="Kept").status == 204
+
+
+@pytest.mark.parametrize(("tag", "status"), [("*", 412), ('"7", W/"1"', 412), ('"7"', 204)])
+def test_what_the_client_has_already_is_not_updated(
+    lab: Integrator, path: str, tag: str, status: int
+) -> None:
+    answer = update(lab, path, {"If-None-Match": tag}, conclusion="Once more")
+
+    assert answer.status == status
 
 
 def test_what_has_not_changed_since_it_was_read_is_updated(lab: Integrator, path: str) -> None:

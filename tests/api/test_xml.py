@@ -351,6 +351,13 @@ def test_a_refusal_is_in_the_format_asked_for(
     assert answer.headers["cache-control"] == "no-store"
 
 
+@pytest.mark.parametrize("form", ["json", "xml"])
+def test_a_refusal_is_written_in_lines_for_who_wants_it_so(lab: Integrator, form: str) -> None:
+    plain, pretty = (lab.get(f"{NOBODY}?_format={form}&_pretty={each}") for each in ("", "true"))
+
+    assert (plain.body.count(b"\n") < 2, pretty.body.count(b"\n") > 3) == (True, True)
+
+
 def test_who_shows_no_token_is_told_in_xml_as_well(service: RunningService) -> None:
     answer = service.request("GET", BASE, headers={"Accept": XML})
 

@@ -219,6 +219,14 @@ def test_a_header_that_proves_nothing_is_challenged_for_basic(header: str) -> No
     assert (refusal.error, refusal.challenge) == ("invalid_client", True)
 
 
+def test_everything_that_is_missing_is_told_at_once() -> None:
+    alone = str(refused(b"client_id=me"))
+    with_header = str(refused(b"audience=", authorization=basic("me:s3cret")))
+
+    assert alone == "missing: grant_type, audience, client_secret"
+    assert with_header == "missing: grant_type, audience"
+
+
 def test_the_shape_is_judged_before_the_header() -> None:
     assert refused(b"audience=aud", authorization=["Basic ***"]).error == "invalid_request"
     assert refused(b"grant_type=client_credentials", authorization=["x"]).error == (

@@ -1,0 +1,97 @@
+"""What a token's scopes allow where they are enforced (D-23)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from fhirpub.config import AuthConfig, Config
+from fhirpub.testing.service import Answer, Integrator, RunningService
+from tests.bodies import SYSTEM, register_body, self_contained
+
+BASE = "/fhir/r4/DiagnosticReport"
+NOBODY = f"{BASE}/00000000-0000-4000-8000-000000000000"
+CONDITION = f"identifier={SYSTEM}|S-1"
+PATCH = {"resourceType": "DiagnosticReport", "status": "amended"}
+WhoMay = Callable[[str], Integrator]
+
+
+@pytest.fixture(scope="module")
+def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+    """A service that demands scopes."""
+    config = Config(auth=AuthConfig(enforce_scopes=True))
+    with RunningService(tmp_path_factory.mktemp("strict"), config=config) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def publisher(strict: RunningService) -> Integrator:
+    """A client that may do everything, and has published a report."""
+    publisher = strict.integrator(scopes=("system/*.cruds",))
+    publisher.register(register_body("S-1"))
+    return publisher
+
+
+@pytest.fixture
+def who_may(strict: RunningService, publisher: Integrator) -> WhoMay:
+    """Return a colleague of the publisher who has some letters of a scope."""
+    return lambda letters: strict.colleague(
+        publisher.tenant, scopes=(f"system/DiagnosticReport.{letters}",)
+    )
+
+
+def create(lab: Integrator) -> Answer:
+    return lab.request("POST", BASE, self_contained("S-2"), {"If-None-Exist": CONDITION})
+
+
+def update(lab: Integrator) -> Answer:
+    headers = {"Prefer": "return=representation"}
+    return lab.request("PATCH", f"{BASE}?{CONDITION}", PATCH, headers)
+
+
+@pytest.mark.parametrize(
+    ("letter", "method", "path"),
+    [
+        ("c", "POST", f"{BASE}/$register"),
+        ("c", "POST", f"{BASE}/$validate"),
+        ("c", "POST", BASE),
+        ("r", "GET", NOBODY),
+        ("r", "GET", f"{NOBODY}/_history"),
+        ("u", "PATCH", NOBODY),
+        ("s", "GET", BASE),
+        ("s", "GET", f"{BASE}/_history"),
+        ("s", "POST", f"{BASE}/_search"),
+    ],
+)
+def test_each_interaction_demands_its_scope(
+    who_may: WhoMay, letter: str, method: str, path: str
+) -> None:
+    others = "cruds".replace(letter, "")
+
+    assert who_may(letter).request(method, path, b"{}").status != 403
+    assert who_may(others).request(method, path, b"{}").status == 403
+
+
+@pytest.mark.parametrize(("letters", "status"), [("cr", 403), ("crs", 200)])
+def test_a_condition_of_create_is_a_search(who_may: WhoMay, letters: str, status: int) -> None:
+    assert create(who_may(letters)).status == status
+
+
+@pytest.mark.parametrize(("letters", "status"), [("ru", 403), ("rus", 200)])
+def test_a_condition_of_an_update_is_a_search(who_may: WhoMay, letters: str, status: int) -> None:
+    assert update(who_may(letters)).status == status
+
+
+def test_who_may_not_read_is_not_shown_what_create_finds(who_may: WhoMay) -> None:
+    answer = create(who_may("cs"))
+
+    assert (answer.status, answer.body) == (200, b"")
+    assert answer.headers["location"]
+
+
+def test_who_may_not_read_is_not_shown_what_was_updated(who_may: WhoMay) -> None:
+    answer = update(who_may("us"))
+
+    assert (answer.status, answer.body) == (204, b"")
+    assert "preference-applied" not in answer.headers
