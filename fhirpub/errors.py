@@ -126,6 +126,7 @@ class NoSuchRecord(FhirpubError):
 
     def __init__(self, kind: str, record_id: str) -> None:
         super().__init__(f"there is no {kind} {record_id}")
+        self.kind = kind
 
 
 class VersionConflict(FhirpubError):

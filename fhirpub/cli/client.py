@@ -13,6 +13,7 @@ from fhirpub.cli.options import with_config, with_json
 from fhirpub.cli.printing import Record, print_record, print_table
 from fhirpub.clock import now_ms
 from fhirpub.config import Config
+from fhirpub.errors import NoSuchRecord
 from fhirpub.fhir.times import instant
 from fhirpub.storage.contract import Client
 
@@ -104,6 +105,8 @@ async def _add(
 
 async def _all(config: Config, tenant_id: str | None) -> Sequence[Client]:
     async with opened_store(config) as store:
+        if tenant_id is not None and await store.tenant(tenant_id) is None:
+            raise NoSuchRecord("tenant", tenant_id)
         return await store.clients(tenant=tenant_id)
 
 

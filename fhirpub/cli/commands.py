@@ -19,9 +19,18 @@ from fhirpub.cli.plugin import plugin
 from fhirpub.cli.publish import publish
 from fhirpub.cli.serve import serve
 from fhirpub.cli.settings import config, plugins
+from fhirpub.cli.store_trouble import explained
 from fhirpub.cli.tenant import tenant
 from fhirpub.config import variable
 from fhirpub.errors import FhirpubError, NoSuchRecord, SecretsUnavailable, StoreUnavailable
+
+_GROUPS = {
+    "tenant": "tenant",
+    "client": "client",
+    "endpoint": "endpoint",
+    "delivery": "deliveries",
+}
+"""The commands that look after each kind of record."""
 
 
 class Reporting(click.Group):
@@ -42,12 +51,9 @@ class Reporting(click.Group):
 def _advice(problem: FhirpubError) -> str:
     """Return what went wrong and, where it is known, what to do about it."""
     if isinstance(problem, NoSuchRecord):
-        return f"{problem}; the command `list` of its group shows those there are"
+        return f"{problem}; `fhirpub {_GROUPS[problem.kind]} list` shows those there are"
     if isinstance(problem, StoreUnavailable):
-        return (
-            f"the store cannot be used: {problem.reason}; "
-            "see [storage] url, or ask `fhirpub check`"
-        )
+        return f"the store cannot be used: {explained(problem.reason)}; see [storage] url"
     return problem.reason if isinstance(problem, SecretsUnavailable) else str(problem)
 
 

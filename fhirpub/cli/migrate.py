@@ -14,6 +14,7 @@ import click
 from fhirpub.app import opened_store
 from fhirpub.cli.options import with_config, with_json
 from fhirpub.cli.printing import print_json
+from fhirpub.cli.store_trouble import explained
 from fhirpub.config import Config, load
 from fhirpub.errors import ConfigurationError, StoreUnavailable
 from fhirpub.storage import migration
@@ -82,8 +83,9 @@ async def _migrate(config: Config, other: Config, line: _Line) -> Progress:
         try:
             return await migration.migrate(source, target, tell=line.show)
         except StoreUnavailable as problem:
+            words = explained(problem.reason)
             raise StoreUnavailable(
-                f"{problem.reason}; what was copied is safe, repeat the command to go on"
+                f"{words}; what was copied is safe, repeat the command to go on"
             ) from None
         finally:
             line.end()
@@ -94,7 +96,8 @@ async def _opened(stack: AsyncExitStack, config: Config, name: str) -> Store:
     try:
         return await stack.enter_async_context(opened_store(config))
     except StoreUnavailable as problem:
-        raise ConfigurationError(f"{name} cannot be used: {problem.reason}") from None
+        words = explained(problem.reason)
+        raise ConfigurationError(f"{name} cannot be used: {words}") from None
     except ConfigurationError as problem:
         raise ConfigurationError(f"{name} cannot be used: {problem}") from None
 

@@ -62,11 +62,11 @@ def from_url(url: str, *, deadline_seconds: float) -> SqliteStore:
     name = url.removeprefix(SCHEME)
     if not url.startswith(SCHEME) or not Path(name).name or name.endswith("/"):
         raise ConfigurationError(
-            "storage.url: must be sqlite:///relative/path.db, sqlite:////absolute/path.db "
+            "[storage] url: must be sqlite:///relative/path.db, sqlite:////absolute/path.db "
             "or mongodb://host/database"
         )
     if set(name) & set("?#:\0"):
-        raise ConfigurationError("storage.url: the path must not contain ? # : or NUL")
+        raise ConfigurationError("[storage] url: the path must not contain ? # : or NUL")
     return SqliteStore(Path(name), deadline_seconds=deadline_seconds)
 
 

@@ -756,7 +756,7 @@ def test_a_long_replay_goes_on_where_it_stopped(
         ({"event_ids": "evt_1"}, {"event_ids"}),
         ({"from_seq": 0, "to_seq": "3"}, {"from_seq", "to_seq"}),
         ({"since": 5, "until": "2026-11-21"}, {"since", "until"}),
-        ({"dead": True}, {"dead"}),
+        ({"dead": True, "since": "yesterday"}, {"dead", "since"}),
     ],
 )
 def test_a_replay_of_nothing_in_particular_is_refused(

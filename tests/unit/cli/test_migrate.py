@@ -108,7 +108,7 @@ def test_another_programs_database_is_no_target_and_is_left_alone(
 
         left = client.get_default_database().list_collection_names()
     assert done.returncode == 1
-    assert done.stderr.endswith("storage.url: the database is another program's\n")
+    assert done.stderr.endswith("[storage] url: the database is another program's\n")
     assert left == [collection]
 
 
