@@ -67,7 +67,7 @@ def migrate(target: str, config: Config, *, as_json: bool) -> None:
         print_json(summary)
         return
     click.echo(
-        f"{progress.seen:,} versions are in the other store: {progress.copied:,} copied, "
+        f"All {progress.seen:,} versions are in the other store: {progress.copied:,} copied, "
         f"{progress.there:,} were there already and are the same."
     )
     if progress.deliveries:

@@ -63,7 +63,7 @@ def test_the_other_store_may_be_named_by_a_file_of_settings(run: Any, tmp_path: 
     )
 
     assert done.returncode == 0, done.stderr
-    assert "0 versions are in the other store" in done.stdout
+    assert "All 0 versions are in the other store" in done.stdout
     assert (tmp_path / "new.db").exists()
 
 
@@ -143,7 +143,7 @@ def test_on_a_terminal_progress_is_one_line(
     assert told.count("\n") == 1
     assert told.endswith("\r\n")
     assert told.count("\r") > 2
-    assert done.stdout.startswith(b"3,000 versions are in the other store: 3,000 copied, 0 were")
+    assert done.stdout.startswith(b"All 3,000 versions are in the other store: 3,000 copied")
 
 
 def test_a_copy_that_was_killed_is_finished_by_the_next(
