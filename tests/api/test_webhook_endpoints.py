@@ -489,7 +489,7 @@ def test_a_disabled_endpoint_goes_on_once_it_takes_a_test(
     healthy = act(lab, added, "enable")
 
     assert failing.status == 422
-    assert "status 503; it stays disabled" in failing.issues[0]["diagnostics"]
+    assert "(status 503): it stays disabled" in failing.issues[0]["diagnostics"]
     assert (healthy.status, healthy.json["state"], healthy.json["why"]) == (200, "active", "")
 
 

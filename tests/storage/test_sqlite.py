@@ -418,11 +418,11 @@ async def test_a_file_that_cannot_be_written_is_read_and_otherwise_unavailable(
 
 async def test_a_file_that_was_moved_is_seen_by_a_check(path: Path, store: Store) -> None:
     await store.check()
-    path.rename(path.with_name("moved.db"))
+    moved = await asyncio.to_thread(path.rename, path.with_name("moved.db"))
 
     with pytest.raises(StoreUnavailable) as refused:
         await store.check()
-    path.with_name("moved.db").rename(path)
+    await asyncio.to_thread(moved.rename, path)
 
     assert refused.value.reason.startswith("the file was moved, deleted or replaced")
     await store.check()

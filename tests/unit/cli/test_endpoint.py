@@ -179,7 +179,9 @@ def test_an_endpoint_that_repeats_the_challenge_is_verified(
     receiver.answer(Reply(status=200, echo=True), Reply())
 
     assert told(endpoint, "verify-endpoint", added["id"])["passed"] is True
-    assert ran(endpoint, "verify-endpoint", added["id"]).exit_code == 1
+    bad = ran(endpoint, "verify-endpoint", added["id"])
+    assert bad.exit_code == 1
+    assert "the answer does not repeat the challenge" in bad.stdout
 
 
 def test_secrets_are_rotated(told: Told, added: dict[str, Any], receiver: Receiver) -> None:
@@ -434,6 +436,31 @@ def test_what_a_paused_endpoint_gets_again_is_said_to_be_held(
     done = ran(deliveries, "replay", "--dead")
 
     assert f"Held until it is active: {added['id']}, paused" in done.stdout
+
+
+def test_what_is_held_has_no_next_attempt(
+    told: Told, ran: Callable[..., Result], added: dict[str, Any], config: Config, tenant: str
+) -> None:
+    sent(config, added["id"], tenant)
+    ran(endpoint, "pause", added["id"])
+    ran(deliveries, "replay", "--dead")
+
+    held = told(deliveries, "list", "--state", "held")
+
+    assert {each["next_attempt"] for each in held} == {None}
+
+
+def test_a_disabled_endpoint_that_fails_is_told_to_stay_so(
+    ran: Callable[..., Result], added: dict[str, Any], receiver: Receiver
+) -> None:
+    ran(endpoint, "disable", added["id"])
+    receiver.answer(Reply(status=500))
+
+    refused = ran(endpoint, "enable", added["id"]).exception
+
+    assert str(refused) == (
+        "the endpoint did not take a test event (status 500): it stays disabled"
+    )
 
 
 def test_how_an_endpoint_does_is_told(
