@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import sys
 from typing import Any
 
 import click
@@ -46,6 +49,14 @@ class Reporting(click.Group):
             return super().invoke(ctx)
         except FhirpubError as problem:
             raise click.ClickException(_advice(problem)) from problem
+        except OSError as problem:
+            if problem.errno != errno.ENOSPC:
+                raise
+            # What is still in the buffer would fail again, with a trace, when Python ends.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise click.ClickException(
+                "the disk is full, and what was to be printed is lost"
+            ) from problem
 
 
 def _advice(problem: FhirpubError) -> str:

@@ -54,7 +54,12 @@ def migrate(target: str, config: Config, *, as_json: bool) -> None:
     other = _other(config, target)
     line = _Line()
     began = time.monotonic()
-    progress = asyncio.run(_migrate(config, other, line))
+    try:
+        progress = asyncio.run(_migrate(config, other, line))
+    except KeyboardInterrupt:
+        raise click.ClickException(
+            "interrupted; what was copied is safe, repeat the command to go on"
+        ) from None
     summary = {
         "versions": progress.seen,
         "copied": progress.copied,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -145,6 +147,24 @@ def test_trouble_is_one_line_on_standard_error(
     (line,) = done.stderr.splitlines()
     assert line.startswith("Error: ")
     assert told in line
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_disk_without_room_for_the_answer_is_told(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "fhirpub", "tenant", "add", "Lab"],
+            cwd=tmp_path,
+            env=environment,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+
+    assert done.returncode == 1
+    assert done.stderr == b"Error: the disk is full, and what was to be printed is lost\n"
 
 
 @pytest.mark.parametrize(

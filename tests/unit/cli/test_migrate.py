@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import pty
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -144,6 +145,25 @@ def test_on_a_terminal_progress_is_one_line(
     assert told.endswith("\r\n")
     assert told.count("\r") > 2
     assert done.stdout.startswith(b"All 3,000 versions are in the other store: 3,000 copied")
+
+
+def test_who_interrupts_a_copy_is_told_to_repeat_it(
+    many: str, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    copying = subprocess.Popen(
+        [sys.executable, "-m", "fhirpub", "migrate", "--to", f"sqlite:///{tmp_path}/copy.db"],
+        env={**environment, "FHIRPUB_STORAGE__URL": many},
+        stderr=subprocess.PIPE,
+        cwd=tmp_path,
+    )
+    with copying:
+        assert copying.stderr is not None
+        assert copying.stderr.readline().startswith(b"200 of")
+        copying.send_signal(signal.SIGINT)
+        said = copying.stderr.read().decode().splitlines()
+
+    assert copying.returncode == 1
+    assert said == ["Error: interrupted; what was copied is safe, repeat the command to go on"]
 
 
 def test_a_copy_that_was_killed_is_finished_by_the_next(
