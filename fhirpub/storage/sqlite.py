@@ -86,17 +86,17 @@ class SqliteStore(SqliteWebhooks, Store):
         self._path = path.absolute()
         self._deadline = deadline_seconds
         self._clock = clock
-        self._opened: tuple[int, int] | None = None
+        self._identity: tuple[int, int] | None = None
 
     async def start(self) -> None:
         if self._file is None:
             with as_unavailable():
                 self._file = await asyncio.to_thread(File, self._path, self._deadline)
-                self._opened = _identity(self._path)
+                self._identity = _identity(self._path)
 
     async def check(self) -> None:
         # A file that was moved or deleted takes writes all the same, and nobody finds them again.
-        if self._file is not None and _identity(self._path) != self._opened:
+        if self._file is not None and _identity(self._path) != self._identity:
             raise StoreUnavailable("the file was moved, deleted or replaced: restart the service")
         # A write that is committed: a full disk is not seen by anything less.
         await self._execute(sql.PUT_PROBE, (self._clock(),))
