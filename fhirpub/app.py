@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import gc
 import signal
 import socket
@@ -48,7 +49,7 @@ from fhirpub.webhooks.delivery import Sender
 from fhirpub.webhooks.delivery_log import DeliveryLog
 from fhirpub.webhooks.endpoints import Administration
 from fhirpub.webhooks.event_types import EventTypes
-from fhirpub.webhooks.sealing import NO_KEY, Seal, configured_seal, made_seal
+from fhirpub.webhooks.sealing import LOST_KEY, Seal, configured_seal, made_seal
 from fhirpub.webhooks.sending import Sending
 from fhirpub.workers import supervise
 
@@ -219,7 +220,7 @@ async def opened_seal(config: Config, store: Store) -> Seal:
     if seal:
         return seal
     if await store.all_endpoints():
-        _log.error("no webhook can be signed", reason=NO_KEY)
+        _log.error("no webhook can be signed", reason=LOST_KEY)
         return seal
     return seal if beside is None else made_seal(beside)
 
@@ -423,8 +424,10 @@ def _reserved(config: Config) -> socket.socket:
 
 def _cannot_listen(config: Config, problem: OSError) -> ConfigurationError:
     address = f"{config.server.host} port {config.server.port}"
+    of_port = problem.errno in (errno.EADDRINUSE, errno.EACCES)
+    option = "--port" if of_port else "--host"
     return ConfigurationError(
-        f"cannot listen on {address}: {problem.strerror}; choose another with --port"
+        f"cannot listen on {address}: {problem.strerror}; choose another with {option}"
     )
 
 

@@ -9,11 +9,13 @@ A configuration file is TOML with one table for each group below. A variable suc
 from __future__ import annotations
 
 import os
+import re
 import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, is_dataclass
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 from fhirpub.config_reader import (
     LAST_PORT,
@@ -30,6 +32,12 @@ from fhirpub.webhook_settings import WebhooksConfig, webhook_contradictions
 DEFAULT_FILE = "fhirpub.toml"
 Environment = Literal["sandbox", "production"]
 ENVIRONMENTS: tuple[Environment, ...] = typing.get_args(Environment)
+_ABOVE_NOTHING = {
+    "auth": ("token_seconds",),
+    "storage": ("deadline_seconds",),
+    "limits": ("attachment_bytes", "request_bytes", "resource_bytes", "body_seconds"),
+}
+"""What would refuse every request if it were 0."""
 _HEAD = (
     "# Every setting of fhirpub with its default and its meaning.",
     "# Written by `fhirpub config`. A line that starts with `#key` shows a default: take the",
@@ -289,6 +297,22 @@ def _groups(enabled: Sequence[str]) -> dict[str, Any]:
     return ours | {name: TypeConfig for name in enabled if name not in ours}
 
 
+def overlooked(environment: Mapping[str, str] | None = None) -> list[str]:
+    """Return what to say of variables that look like settings and are none: one ``_`` lacks."""
+    variables = os.environ if environment is None else environment
+    settings = [
+        (name.upper(), key.upper())
+        for name, group in _groups(PluginsConfig().enabled).items()
+        for key in typing.get_type_hints(group)
+    ]
+    return [
+        f"FHIRPUB_{group}_{key} is ignored: the setting is FHIRPUB_{group}__{key}, "
+        "with two underscores"
+        for group, key in settings
+        if f"FHIRPUB_{group}_{key}" in variables
+    ]
+
+
 def reference() -> str:
     """Return the reference configuration: every key, commented, with its default."""
     return "\n".join([*_HEAD, *described(_groups(PluginsConfig().enabled))]) + "\n"
@@ -311,12 +335,30 @@ def _contradictions(values: Mapping[str, Mapping[str, Any]]) -> list[str]:
     if server.port > LAST_PORT:
         found.append(f"[server] port must be at most {LAST_PORT}")
     found += wrong_networks("[server] trusted_proxies", server.trusted_proxies)
-    if server.base_url and not server.base_url.startswith(("http://", "https://")):
-        found.append("[server] base_url must start with http:// or https://")
+    if not server.host.strip():
+        found.append("[server] host must not be empty; 0.0.0.0 is every address of the machine")
+    if server.base_url and not _is_base_url(server.base_url):
+        found.append(
+            "[server] base_url must start with http:// or https://, name a host, and have no "
+            "blank, ? or #"
+        )
+    found += [
+        f"[{group}] {key} must be above 0"
+        for group, keys in _ABOVE_NOTHING.items()
+        for key in keys
+        if values[group].get(key) == 0
+    ]
     if not 1 <= fhir.page_size <= fhir.page_size_max:
         found.append("[fhir] page_size must be between 1 and page_size_max")
     found += metrics_contradictions(MetricsConfig(**values["metrics"]), server)
     return found + webhook_contradictions(WebhooksConfig(**values["webhooks"]))
+
+
+def _is_base_url(text: str) -> bool:
+    try:
+        return bool(re.fullmatch(r"https?://[^\s?#]+", text) and urlsplit(text).hostname)
+    except ValueError:  # a port or an IPv6 address that is none
+        return False
 
 
 def metrics_contradictions(metrics: MetricsConfig, server: ServerConfig) -> list[str]:

@@ -64,8 +64,10 @@ def checked(
     """Return the values that can be used, for every group; add the rest to ``problems``."""
     values: dict[str, dict[str, Any]] = {name: {} for name in groups}
     for name, table in tables.items():
-        if name not in groups:
-            problems.append(f"{source}: unknown group [{name}]{_nearest(name, groups)}")
+        if name not in groups and not isinstance(table, dict):
+            problems.append(f"{source}: {name} stands in no group{_homes_of(name, groups)}")
+        elif name not in groups:
+            problems.append(f"{source}: unknown group [{name}]{_nearest_group(name, groups)}")
         elif not isinstance(table, dict):
             problems.append(f"{source}: [{name}] must be a table")
         else:
@@ -88,7 +90,7 @@ def override(
         if not (variable.startswith(_PREFIX) and double):
             continue
         if name not in groups:
-            problems.append(f"{variable}: unknown group {name}{_nearest(name, groups)}")
+            problems.append(f"{variable}: unknown group {name}{_nearest_group(name, groups)}")
             continue
         hints = typing.get_type_hints(groups[name])
         value = _from_text(text, hints.get(key))
@@ -173,6 +175,20 @@ def _choices(hint: Any) -> tuple[str, ...]:
 
 def _nearest(word: str, known: Mapping[str, Any]) -> str:
     return "; " + (did_you_mean(word, known) or f"known are {', '.join(sorted(known))}")
+
+
+def _nearest_group(word: str, groups: Groups) -> str:
+    nearest = _nearest(word, groups)
+    others = "" if "did you mean" in nearest else ", and one for each plugin that is enabled"
+    return nearest + others
+
+
+def _homes_of(key: str, groups: Groups) -> str:
+    """Return where a key that was written above all groups belongs, as far as that is known."""
+    homes = [f"[{name}]" for name, each in groups.items() if key in typing.get_type_hints(each)]
+    return (
+        f"; put it below {' or '.join(homes)}" if homes else "; every key stands below a [group]"
+    )
 
 
 def _wrapped(text: str) -> list[str]:

@@ -76,7 +76,8 @@ class Refused(FhirpubError):
 
     def __init__(self, issues: Iterable[Issue]) -> None:
         self.issues = tuple(dict.fromkeys(issues))
-        super().__init__("; ".join(f"{i.expression}: {i.diagnostics}" for i in self.issues))
+        told = (f"{i.expression}: {i.diagnostics}".removeprefix(": ") for i in self.issues)
+        super().__init__("; ".join(told))
 
     @classmethod
     def because(cls, diagnostics: str, *, expression: str = "", code: str = "") -> Self:
@@ -126,6 +127,7 @@ class NoSuchRecord(FhirpubError):
 
     def __init__(self, kind: str, record_id: str) -> None:
         super().__init__(f"there is no {kind} {record_id}")
+        self.kind = kind
 
 
 class VersionConflict(FhirpubError):

@@ -265,10 +265,13 @@ def _malformed(declared: ResourceType) -> list[str]:
     return [*found, *_malformed_others(declared), *_malformed_parts(declared.parts)]
 
 
+_GIVEN = {"rules": ("Entry", "RuleContext"), "events": ("Change",)}
+"""What the functions of a declaration are called with."""
+
+
 def _malformed_others(declared: Any) -> Iterator[str]:
-    for field in ("rules", "events"):
-        if not callable(getattr(declared, field)):
-            yield f"{field} must be a function"
+    for field, given in _GIVEN.items():
+        yield from _wrong_function(field, getattr(declared, field), given)
     yield from _malformed_search(declared)
     flow, schemas = declared.state_flow, declared.schemas
     if not isinstance(flow, Mapping) or not all(isinstance(e, frozenset) for e in flow.values()):
@@ -289,8 +292,21 @@ def _malformed_parts(parts: Any) -> Iterator[str]:
         for field in ("name", "type", "referred_by"):
             if not isinstance(getattr(part, field), str):
                 yield f"part {part.name}: {field} must be a string"
-        if not callable(part.rules):
-            yield f"part {part.name}: rules must be a function"
+        for said in _wrong_function("rules", part.rules, _GIVEN["rules"]):
+            yield f"part {part.name}: {said}"
+
+
+def _wrong_function(field: str, function: Any, given: Sequence[str]) -> Iterator[str]:
+    """Tell of what is no function, or of one that cannot take what it is given."""
+    if not callable(function):
+        yield f"{field} must be a function"
+        return
+    try:
+        inspect.signature(function).bind(*given)
+    except TypeError:
+        yield f"{field} must be a function of {' and '.join(given)}"
+    except ValueError:  # written in C, it does not say what it takes
+        return
 
 
 def _malformed_search(declared: ResourceType) -> list[str]:
@@ -361,6 +377,8 @@ def _matches(shape: re.Pattern[str], value: object) -> bool:
 
 
 def _words(problem: BaseException) -> str:
+    if isinstance(problem, SyntaxError):  # its text says the place, which is told anyway
+        return f"{type(problem).__name__}: {problem.msg}"
     return f"{type(problem).__name__}: {_one_line(problem)}"
 
 

@@ -7,7 +7,7 @@ from functools import partial
 
 from fhirpub.errors import ConfigurationError, PluginError, did_you_mean
 from fhirpub.fhir.schema import Schemas, schema_problems
-from fhirpub.plugin_api import ResourceType
+from fhirpub.plugin_api import CompositionEvents, ResourceType
 
 _ANY: frozenset[str] = frozenset()
 _REFERENCE = frozenset({"Reference"})
@@ -58,12 +58,21 @@ def schema_and_element_problems(declared: ResourceType) -> list[str]:
 def _against(schemas: Schemas, declared: ResourceType) -> list[str]:
     names = dict.fromkeys([declared.name, *(part.type for part in declared.parts)])
     unknown = [each for each in names if not schemas.knows(each)]
-    found = [f"no schema for {each}: the plugin must bring one" for each in unknown]
+    found = [
+        f"no schema for {each}: the plugin must bring one{_nearest(each, declared.schemas)}"
+        for each in unknown
+    ]
     if declared.name not in unknown:
         found += _wrong_statuses(schemas, declared)
         for field, path, types in _named(declared):
             found += _wrong_element(schemas, declared, field, path, types)
     return [f"{declared.name}: {each}" for each in found]
+
+
+def _told_elements(declared: ResourceType) -> tuple[str, ...]:
+    """Return the elements that events carry, as far as a declaration says so."""
+    events = declared.events
+    return events.elements if isinstance(events, CompositionEvents) else ()
 
 
 def _named(declared: ResourceType) -> Iterator[tuple[str, str, frozenset[str]]]:
@@ -80,6 +89,7 @@ def _named(declared: ResourceType) -> Iterator[tuple[str, str, frozenset[str]]]:
         ("times", declared.times, _TIMES),
         ("codings", declared.codings, _CONCEPTS),
         ("summary", declared.summary, _ANY),
+        ("events", _told_elements(declared), _ANY),
     ):
         yield from ((field, name, types) for name in names)
 

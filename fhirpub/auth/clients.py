@@ -41,13 +41,15 @@ async def add_client(
 ) -> tuple[Client, str]:
     """Add a client of a tenant; return it with its secret, of which only a digest is kept.
 
-    Raises NoSuchRecord if the tenant is unknown or disabled, ConfigurationError if a scope
+    Raises NoSuchRecord if the tenant is unknown, ConfigurationError if it is disabled or a scope
     cannot be one.
     """
     _check(scopes)
     owner = await access.tenant(tenant)
-    if owner is None or owner.disabled:
+    if owner is None:
         raise NoSuchRecord("tenant", tenant)
+    if owner.disabled:
+        raise ConfigurationError(f"the tenant {tenant} is disabled")
     secret = _new_secret()
     client = Client(
         id=str(uuid.uuid4()),

@@ -15,8 +15,9 @@ from fhirpub import plugin_loader
 from fhirpub.app import key_file, opened, opened_store
 from fhirpub.cli.options import with_config_file, with_json
 from fhirpub.cli.printing import print_json
+from fhirpub.cli.store_trouble import explained
 from fhirpub.clock import now_ms
-from fhirpub.config import DEFAULT_FILE, Config, load
+from fhirpub.config import DEFAULT_FILE, Config, load, overlooked
 from fhirpub.errors import (
     ConfigurationError,
     FhirpubError,
@@ -27,6 +28,7 @@ from fhirpub.plugin_schemas import schema_and_element_problems
 from fhirpub.webhooks.sealing import NO_KEY, configured_seal, live_secrets, token_of
 
 _OF_OTHERS = 0o077
+_EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - nothing is bound here
 _COLOURS = {"ok": "green", "warning": "yellow", "error": "red"}
 
 
@@ -75,7 +77,12 @@ async def _findings(config_file: Path | None) -> list[Finding]:
 
 
 def _advice(config: Config) -> Iterator[Finding]:
-    """Warn of what works, but should not be so in production."""
+    """Warn of what works, but may not be what is meant, or should not be so in production."""
+    for each in overlooked():
+        yield Finding("configuration", "warning", each)
+    if config.server.host in _EVERYWHERE and not config.server.base_url:
+        text = f"[server] base_url is not set: links in answers lead to {config.base_url}"
+        yield Finding("configuration", "warning", text)
     if config.auth.environment != "production":
         return
     if not config.server.base_url.startswith("https://"):
@@ -153,7 +160,9 @@ async def _schemas(config: Config) -> AsyncIterator[Finding]:
 def _errors(subject: str, problem: FhirpubError) -> Iterator[Finding]:
     """Return a problem as findings, one for each line of it."""
     text = str(problem)
-    if isinstance(problem, (StoreUnavailable, SecretsUnavailable)):
+    if isinstance(problem, StoreUnavailable):
+        text = explained(problem.reason)
+    elif isinstance(problem, SecretsUnavailable):
         text = problem.reason
     for line in text.splitlines():
         yield Finding(subject, "error", line)

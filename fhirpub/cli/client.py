@@ -13,6 +13,7 @@ from fhirpub.cli.options import with_config, with_json
 from fhirpub.cli.printing import Record, print_record, print_table
 from fhirpub.clock import now_ms
 from fhirpub.config import Config
+from fhirpub.errors import NoSuchRecord
 from fhirpub.fhir.times import instant
 from fhirpub.storage.contract import Client
 
@@ -70,12 +71,12 @@ def rotate(client_id: str, grace_seconds: int | None, config: Config, *, as_json
     """Make a new secret; the old one works for a while, so that nothing has to stop."""
     grace = config.auth.secret_grace_seconds if grace_seconds is None else grace_seconds
     rotated, secret = asyncio.run(_rotate(config, client_id, grace))
-    print_record(
-        "Client rotated.",
-        _with_secret(rotated, secret),
-        as_json=as_json,
-        then=f"{_SHOWN_ONCE}\nThe old one works for another {grace} seconds.",
-    )
+    old = f"works for another {grace} seconds" if grace else "does not work any more"
+    then = f"{_SHOWN_ONCE}\nThe old one {old}."
+    if rotated.disabled:
+        then = "The client is disabled: no secret of it works, the new one neither."
+    shown = _with_secret(rotated, secret)
+    print_record("Client rotated.", shown, as_json=as_json, then=then)
 
 
 @client.command()
@@ -104,6 +105,8 @@ async def _add(
 
 async def _all(config: Config, tenant_id: str | None) -> Sequence[Client]:
     async with opened_store(config) as store:
+        if tenant_id is not None and await store.tenant(tenant_id) is None:
+            raise NoSuchRecord("tenant", tenant_id)
         return await store.clients(tenant=tenant_id)
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import sys
 from typing import Any
 
 import click
@@ -19,9 +22,18 @@ from fhirpub.cli.plugin import plugin
 from fhirpub.cli.publish import publish
 from fhirpub.cli.serve import serve
 from fhirpub.cli.settings import config, plugins
+from fhirpub.cli.store_trouble import explained
 from fhirpub.cli.tenant import tenant
 from fhirpub.config import variable
 from fhirpub.errors import FhirpubError, NoSuchRecord, SecretsUnavailable, StoreUnavailable
+
+_GROUPS = {
+    "tenant": "tenant",
+    "client": "client",
+    "endpoint": "endpoint",
+    "delivery": "deliveries",
+}
+"""The commands that look after each kind of record."""
 
 
 class Reporting(click.Group):
@@ -37,17 +49,22 @@ class Reporting(click.Group):
             return super().invoke(ctx)
         except FhirpubError as problem:
             raise click.ClickException(_advice(problem)) from problem
+        except OSError as problem:
+            if problem.errno != errno.ENOSPC:
+                raise
+            # What is still in the buffer would fail again, with a trace, when Python ends.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise click.ClickException(
+                "the disk is full, and what was to be printed is lost"
+            ) from problem
 
 
 def _advice(problem: FhirpubError) -> str:
     """Return what went wrong and, where it is known, what to do about it."""
     if isinstance(problem, NoSuchRecord):
-        return f"{problem}; the command `list` of its group shows those there are"
+        return f"{problem}; `fhirpub {_GROUPS[problem.kind]} list` shows those there are"
     if isinstance(problem, StoreUnavailable):
-        return (
-            f"the store cannot be used: {problem.reason}; "
-            "see [storage] url, or ask `fhirpub check`"
-        )
+        return f"the store cannot be used: {explained(problem.reason)}; see [storage] url"
     return problem.reason if isinstance(problem, SecretsUnavailable) else str(problem)
 
 

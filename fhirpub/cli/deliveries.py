@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from fhirpub.app import Administering, administering
-from fhirpub.cli.endpoint import endpoint_of_any
+from fhirpub.cli.endpoint import endpoint_of_any, tenants_meant
 from fhirpub.cli.moments import Moment
 from fhirpub.cli.options import with_config, with_json
 from fhirpub.cli.printing import Record, print_json, print_record, print_table
@@ -143,13 +143,17 @@ def replay(  # noqa: PLR0913 - the options of a command
     async def replayed() -> list[tuple[Endpoint, int]]:
         async with administering(config) as open_:
             chosen = await _endpoints(open_, endpoint_id, tenant_id)
+            for each in sorted(event_ids):
+                if not [one for one in chosen if await open_.deliveries.one(one, each)]:
+                    raise NoSuchRecord("delivery", each)
             return [(each, await _replay(open_, each, wanted)) for each in chosen]
 
     numbers = asyncio.run(replayed())
     held = [each for each, number in numbers if number and each.state != "active"]
+    reopened = sum(number for _, number in numbers)
     print_record(
-        "To be sent again.",
-        {"reopened": sum(number for _, number in numbers)},
+        "To be sent again." if reopened else "Nothing to send again: no delivery was meant.",
+        {"reopened": reopened},
         as_json=as_json,
         then="\n".join(f"Held until it is active: {each.id}, {each.state}" for each in held),
     )
@@ -176,9 +180,11 @@ async def _endpoints(
     """Return the endpoints that are meant, deleted ones too."""
     if endpoint_id is not None:
         return [await endpoint_of_any(open_, endpoint_id)]
-    tenants = [each.id for each in await open_.store.tenants()]
-    wanted = [each for each in tenants if tenant_id in (None, each)]
-    return [one for each in wanted for one in await open_.store.endpoints(each)]
+    return [
+        one
+        for each in await tenants_meant(open_, tenant_id)
+        for one in await open_.store.endpoints(each)
+    ]
 
 
 def _row(record: Record) -> Record:

@@ -16,7 +16,7 @@ from fhirpub.cli.options import with_config, with_json
 from fhirpub.cli.printing import Record, print_json, print_record, print_table
 from fhirpub.cli.verification import asked_secret, verify
 from fhirpub.config import Config, variable
-from fhirpub.errors import NoSuchRecord
+from fhirpub.errors import ConfigurationError, NoSuchRecord
 from fhirpub.storage.webhook_contract import Endpoint, Ordering, Payload
 from fhirpub.webhooks import presenting
 from fhirpub.webhooks.endpoints import USUAL_GRACE_SECONDS, Disclosed, Trial
@@ -112,8 +112,10 @@ def add(
     async def added() -> Disclosed:
         async with administering(config) as open_:
             tenant = await open_.store.tenant(tenant_id)
-            if tenant is None or tenant.disabled:
+            if tenant is None:
                 raise NoSuchRecord("tenant", tenant_id)
+            if tenant.disabled:
+                raise ConfigurationError(f"the tenant {tenant_id} is disabled")
             return await open_.endpoints.add(tenant_id, fields, trusted=True)
 
     key = key_file(config)
@@ -139,9 +141,8 @@ def list_(tenant_id: str | None, config: Config, *, as_json: bool) -> None:
 
     async def found() -> Sequence[Endpoint]:
         async with administering(config) as open_:
-            tenants = [each.id for each in await open_.store.tenants()]
-            wanted = [each for each in tenants if tenant_id in (None, each)]
-            return [one for each in wanted for one in await open_.endpoints.endpoints(each)]
+            tenants = await tenants_meant(open_, tenant_id)
+            return [one for each in tenants for one in await open_.endpoints.endpoints(each)]
 
     records = [_record(each) for each in asyncio.run(found())]
     if not as_json:
@@ -232,6 +233,8 @@ def rotate(
     endpoint_id: str, grace: int, config: Config, *, import_secret: bool, as_json: bool
 ) -> None:
     """Let a new secret sign; the old one signs too for a while, so that nothing is missed."""
+    if grace > LONGEST_GRACE_SECONDS:
+        raise click.UsageError(f"--grace must be at most {LONGEST_GRACE_SECONDS // 86_400}d")
     fields: dict[str, Any] = {"grace_seconds": grace}
     if import_secret:
         fields["signing_secret"] = asked_secret()
@@ -358,6 +361,16 @@ async def endpoint_of_any(open_: Administering, endpoint_id: str) -> Endpoint:
         if found is not None:
             return found
     raise NoSuchRecord("endpoint", endpoint_id)
+
+
+async def tenants_meant(open_: Administering, tenant_id: str | None) -> Sequence[str]:
+    """Return the id of one tenant, or of all if none is named. Raises NoSuchRecord."""
+    tenants = [each.id for each in await open_.store.tenants()]
+    if tenant_id is None:
+        return tenants
+    if tenant_id not in tenants:
+        raise NoSuchRecord("tenant", tenant_id)
+    return [tenant_id]
 
 
 def _run(config: Config, endpoint_id: str, act: Act[T]) -> T:

@@ -14,6 +14,7 @@ import click
 from fhirpub.app import opened_store
 from fhirpub.cli.options import with_config, with_json
 from fhirpub.cli.printing import print_json
+from fhirpub.cli.store_trouble import explained
 from fhirpub.config import Config, load
 from fhirpub.errors import ConfigurationError, StoreUnavailable
 from fhirpub.storage import migration
@@ -53,7 +54,12 @@ def migrate(target: str, config: Config, *, as_json: bool) -> None:
     other = _other(config, target)
     line = _Line()
     began = time.monotonic()
-    progress = asyncio.run(_migrate(config, other, line))
+    try:
+        progress = asyncio.run(_migrate(config, other, line))
+    except KeyboardInterrupt:
+        raise click.ClickException(
+            "interrupted; what was copied is safe, repeat the command to go on"
+        ) from None
     summary = {
         "versions": progress.seen,
         "copied": progress.copied,
@@ -66,7 +72,7 @@ def migrate(target: str, config: Config, *, as_json: bool) -> None:
         print_json(summary)
         return
     click.echo(
-        f"{progress.seen:,} versions are in the other store: {progress.copied:,} copied, "
+        f"All {progress.seen:,} versions are in the other store: {progress.copied:,} copied, "
         f"{progress.there:,} were there already and are the same."
     )
     if progress.deliveries:
@@ -82,8 +88,9 @@ async def _migrate(config: Config, other: Config, line: _Line) -> Progress:
         try:
             return await migration.migrate(source, target, tell=line.show)
         except StoreUnavailable as problem:
+            words = explained(problem.reason)
             raise StoreUnavailable(
-                f"{problem.reason}; what was copied is safe, repeat the command to go on"
+                f"{words}; what was copied is safe, repeat the command to go on"
             ) from None
         finally:
             line.end()
@@ -94,7 +101,8 @@ async def _opened(stack: AsyncExitStack, config: Config, name: str) -> Store:
     try:
         return await stack.enter_async_context(opened_store(config))
     except StoreUnavailable as problem:
-        raise ConfigurationError(f"{name} cannot be used: {problem.reason}") from None
+        words = explained(problem.reason)
+        raise ConfigurationError(f"{name} cannot be used: {words}") from None
     except ConfigurationError as problem:
         raise ConfigurationError(f"{name} cannot be used: {problem}") from None
 

@@ -34,7 +34,7 @@ def _config_option(name: str, **settings: Any) -> Callable[[Command], Command]:
     return click.option(
         "--config",
         name,
-        type=click.Path(path_type=Path),
+        type=click.Path(path_type=Path, readable=False),  # the reader says why it cannot be read
         metavar="FILE",
         help=f"Settings; without it {DEFAULT_FILE} in the working directory, if there is one.",
         **settings,

@@ -101,7 +101,7 @@ def _shipped() -> Iterator[tuple[str, Traversable]]:
 
 def _files(directory: Path) -> Iterator[tuple[str, Path]]:
     if not directory.is_dir():
-        raise ConfigurationError(f"terminology.value_set_directories: no directory {directory}")
+        raise ConfigurationError(f"[terminology] value_set_directories: no directory {directory}")
     for file in sorted(directory.glob("*.json")):
         yield str(file), file
 

@@ -79,8 +79,8 @@ def from_url(
         client.get_default_database()
     except (PyMongoError, ValueError, TypeError, OSError, UserWarning) as refusal:
         raise ConfigurationError(
-            "storage.url: must be mongodb://host:port/database?replicaSet=name, with the options "
-            f"that MongoDB's drivers know; the driver says {type(refusal).__name__}"
+            "[storage] url: must be mongodb://host:port/database?replicaSet=name, with the "
+            f"options that MongoDB's drivers know; the driver says {type(refusal).__name__}"
         ) from None
     return MongoStore(
         client, deadline_seconds=deadline_seconds, production=production, clock=clock

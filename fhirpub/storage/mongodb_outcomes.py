@@ -68,20 +68,22 @@ def misconfigured() -> Generator[None]:
     try:
         yield
     except DriverRefusal:
-        raise ConfigurationError("storage.url: the driver cannot work with this server") from None
+        raise ConfigurationError(
+            "[storage] url: the driver cannot work with this server"
+        ) from None
     except ServerSelectionTimeoutError as error:
         if _NO_TLS not in str(error):
             raise
         raise ConfigurationError(
-            "storage.url: no server could be spoken to over TLS; its certificate must name the "
+            "[storage] url: no server could be spoken to over TLS; its certificate must name the "
             "host and be signed by an authority that the machine or tlsCAFile knows"
         ) from None
     except OperationFailure as error:
         if error.code in _ACCESS_REFUSED:
             raise ConfigurationError(
-                "storage.url: the server refuses this user, or allows it too little "
+                "[storage] url: the server refuses this user, or allows it too little "
                 f"({reason(error)})"
             ) from None
         if error.code == _NO_JOURNAL:
-            raise ConfigurationError("storage.url: the server keeps no journal") from None
+            raise ConfigurationError("[storage] url: the server keeps no journal") from None
         raise

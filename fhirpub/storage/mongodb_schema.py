@@ -86,14 +86,14 @@ async def prepare(database: Database) -> None:
     anything = await store.find_one({}, {"_id": True})
     others = {each for each in names if not each.startswith("system.")} - {STORE}
     if (anything or others) and await store.find_one({"_id": SCHEMA}) is None:
-        raise ConfigurationError("storage.url: the database is another program's")
+        raise ConfigurationError("[storage] url: the database is another program's")
     first = {"$setOnInsert": {"version": SCHEMA_VERSION}}
     await store.update_one({"_id": SCHEMA}, first, upsert=True)
     await _upgrade(database)
     schema = await store.find_one({"_id": SCHEMA}) or {}
     if schema.get("version") != SCHEMA_VERSION:
         raise ConfigurationError(
-            f"storage.url: the database has schema version {schema.get('version')}, "
+            f"[storage] url: the database has schema version {schema.get('version')}, "
             f"this release reads and writes version {SCHEMA_VERSION}"
         )
     await store.update_one({"_id": KEYS}, {"$setOnInsert": {"keys": []}}, upsert=True)
@@ -126,7 +126,7 @@ async def _make_indexes(collection: Records, wanted: Sequence[dict[str, Any]]) -
         if error.code not in _CONFLICTS:
             raise
         raise ConfigurationError(
-            f"storage.url: an index of the collection {collection.name} is in the way of ours"
+            f"[storage] url: an index of the collection {collection.name} is in the way of ours"
         ) from None
     _compare(await _indexes_of(collection), wanted)
 
@@ -147,7 +147,7 @@ def _compare(found: dict[str, dict[str, Any]], wanted: Iterable[dict[str, Any]])
         same_order = list(there["key"].items()) == list(each["key"].items())
         if not same_order or _options(there) != _options(each):
             raise ConfigurationError(
-                f"storage.url: the index {each['name']} is not as this release makes it; "
+                f"[storage] url: the index {each['name']} is not as this release makes it; "
                 "drop it, and the next start makes it anew"
             )
 

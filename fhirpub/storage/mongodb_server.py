@@ -58,7 +58,7 @@ async def examine(client: Client, *, production: bool, now: int) -> Concerns:
     if "setName" not in hello:
         if production:
             raise ConfigurationError(
-                "storage.url: the server is no member of a replica set; in production that "
+                "[storage] url: the server is no member of a replica set; in production that "
                 "cannot be: a single server may lose what it acknowledged"
             )
         _log.warning("the store is a single server, without a replica set")
@@ -71,7 +71,7 @@ def _refuse_old(hello: Mapping[str, Any]) -> None:
     sharded = hello.get("msg") == "isdbgrid"
     if hello.get("maxWireVersion", 0) < (_MONGODB_6_0 if sharded else _MONGODB_5_0):
         least = "6.0 for a sharded cluster" if sharded else "5.0"
-        raise ConfigurationError(f"storage.url: the server is older than MongoDB {least}")
+        raise ConfigurationError(f"[storage] url: the server is older than MongoDB {least}")
 
 
 async def _refuse_deaf(client: Client) -> None:
@@ -84,7 +84,7 @@ async def _refuse_deaf(client: Client) -> None:
             raise
         return
     raise ConfigurationError(
-        "storage.url: the server ignores read concerns, so that what it acknowledges may be lost"
+        "[storage] url: the server ignores read concerns, so that what it acknowledges may be lost"
     )
 
 
@@ -113,12 +113,12 @@ def judge(config: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
     """
     if not config.get("writeConcernMajorityJournalDefault", True):
         raise ConfigurationError(
-            "storage.url: the replica set has writeConcernMajorityJournalDefault = false: "
+            "[storage] url: the replica set has writeConcernMajorityJournalDefault = false: "
             "a majority may acknowledge what is not in its journals"
         )
     arbiter = any(member.get("arbiterOnly") for member in config["members"])
     if arbiter and defaults.get("defaultWriteConcernSource") != "global":
         raise ConfigurationError(
-            "storage.url: the replica set has an arbiter and no default write concern; set one "
+            "[storage] url: the replica set has an arbiter and no default write concern; set one "
             "with setDefaultRWConcern, or replace the arbiter by a member with data"
         )

@@ -285,7 +285,7 @@ def _make_file(path: Path) -> None:
             os.close(descriptor)
     except OSError as error:
         raise ConfigurationError(
-            f"storage.url: {path} cannot be made or opened: {error.strerror}"
+            f"[storage] url: {path} cannot be made or opened: {error.strerror}"
         ) from error
 
 
@@ -305,7 +305,7 @@ def _connect(path: Path, *, wait_seconds: float) -> sqlite3.Connection:
         connection.close()
         if error.sqlite_errorcode != sqlite3.SQLITE_NOTADB:
             raise
-        raise ConfigurationError("storage.url: the file is not an SQLite database") from None
+        raise ConfigurationError("[storage] url: the file is not an SQLite database") from None
     return connection
 
 

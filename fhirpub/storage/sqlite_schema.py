@@ -280,7 +280,7 @@ def make_tables(connection: sqlite3.Connection) -> None:
     _found_version(connection)  # before the file is touched
     (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
     if mode != "wal":
-        raise ConfigurationError("storage.url: the file system lacks what SQLite's WAL needs")
+        raise ConfigurationError("[storage] url: the file system lacks what SQLite's WAL needs")
     if _found_version(connection) == SCHEMA_VERSION:
         return
     connection.execute("BEGIN IMMEDIATE")
@@ -303,10 +303,10 @@ def _found_version(connection: sqlite3.Connection) -> int:
     (owner,) = connection.execute("PRAGMA application_id").fetchone()
     (found,) = connection.execute("PRAGMA user_version").fetchone()
     if owner != APPLICATION_ID:
-        raise ConfigurationError("storage.url: the file is another program's database")
+        raise ConfigurationError("[storage] url: the file is another program's database")
     if found not in _STEPS:
         raise ConfigurationError(
-            f"storage.url: the file has schema version {found}, "
+            f"[storage] url: the file has schema version {found}, "
             f"this release reads and writes version {SCHEMA_VERSION}"
         )
     return int(found)

@@ -193,11 +193,11 @@ class StatsHandler(WebhooksHandler):
 
 def _wanted(fields: JsonObject) -> Wanted:
     """Read which deliveries are to be sent again. Raises InvalidContent."""
-    unknown_fields(fields, _FIELDS_OF_REPLAY)
-    issues = [
+    issues = list(unknown_fields(fields, _FIELDS_OF_REPLAY))
+    issues += [
         wrong(rule, name)
         for name, value in fields.items()
-        if (rule := _replay_problem(name, value))
+        if name in _FIELDS_OF_REPLAY and (rule := _replay_problem(name, value))
     ]
     if not fields:
         issues = [Issue("error", "required", f"name one of {', '.join(_FIELDS_OF_REPLAY)}")]

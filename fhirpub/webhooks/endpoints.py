@@ -302,7 +302,8 @@ class Administration:
         trial = await self._try(endpoint, TEST, {})
         if not trial.passed:
             what = trial.outcome.reason or f"status {trial.outcome.status}"
-            raise BrokenRule.because(f"did not take a test event: {what}; it stays disabled")
+            said = f"the endpoint did not take a test event ({what}): it stays disabled"
+            raise BrokenRule.because(said)
         await self._store.put_condition(endpoint.id, b"{}")
 
     async def _try(self, endpoint: Endpoint, event_type: str, told: Mapping[str, Any]) -> Trial:

@@ -26,6 +26,7 @@ _REASONS: Mapping[str, str] = {
     "E_TIMEOUT": "there was no answer in time",
     "E_TLS": "the certificate is not valid for the host, or TLS failed otherwise",
 }
+_NOT_SENT = ("held", "cancelled")
 _REDIRECTS = range(300, 400)
 
 
@@ -50,24 +51,29 @@ def endpoint_record(endpoint: Endpoint) -> Record:
 
 def trial_record(trial: Trial) -> Record:
     """Return what came of an event that was sent at once."""
+    came = _outcome_record(trial.outcome)
+    if not trial.passed and not came["why"]:
+        came["why"] = "the answer does not repeat the challenge"
     return {
         "passed": trial.passed,
         "state": trial.endpoint.state,
         "event_id": trial.event_id,
-        **_outcome_record(trial.outcome),
+        **came,
     }
 
 
 def delivery_record(delivery: Delivery, endpoint: Endpoint, *, now: int) -> Record:
     """Return a delivery with its attempts, without what came back as text."""
+    state = shown_state(delivery, endpoint, now=now)
+    waits = delivery.ended is None and state not in _NOT_SENT
     return {
         "event_id": delivery.event_id,
         "event_type": delivery.event_type,
         "sequence": delivery.sequence,
-        "status": shown_state(delivery, endpoint, now=now),
+        "status": state,
         "resource": delivery.resource,
         "created": instant(delivery.created),
-        "next_attempt": _moment(delivery.due if delivery.ended is None else None),
+        "next_attempt": _moment(delivery.due if waits else None),
         "ended": _moment(delivery.ended),
         "attempts": [_attempt_record(each) for each in delivery.attempts],
     }

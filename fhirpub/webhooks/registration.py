@@ -36,7 +36,7 @@ async def judged(
     """
     if not isinstance(fields, Mapping):
         raise InvalidContent.because("the body must be a JSON object")
-    issues = [*_unknown(fields, known), *_problems(fields, event_types)]
+    issues = [*unknown_fields(fields, known), *_problems(fields, event_types)]
     values = dict(fields)
     if isinstance(fields.get("url"), str):
         try:
@@ -48,14 +48,8 @@ async def judged(
     return values
 
 
-def unknown_fields(fields: Mapping[str, Any], known: Collection[str]) -> None:
-    """Raise InvalidContent for every field that is not known."""
-    issues = list(_unknown(fields, known))
-    if issues:
-        raise InvalidContent(issues)
-
-
-def _unknown(fields: Mapping[str, Any], known: Collection[str]) -> Iterator[Issue]:
+def unknown_fields(fields: Mapping[str, Any], known: Collection[str]) -> Iterator[Issue]:
+    """Tell of every field that is not known."""
     for name in fields:
         if name not in known:
             advice = did_you_mean(name, known) or f"known are {', '.join(known)}"

@@ -36,6 +36,10 @@ NO_KEY = (
     "there is no key for the secrets of endpoints: put what `openssl rand -base64 32` prints into "
     f"a file and name it in [webhooks] keys_file, or set {KEYS_VARIABLE}; every process needs it"
 )
+LOST_KEY = (
+    "the key of the endpoints' secrets is not here: name the file that has it (beside the former "
+    "store, or its copy) in [webhooks] keys_file; a new key cannot decrypt them"
+)
 
 _log = logger()
 
@@ -73,7 +77,7 @@ class Seal:
         Raises SecretsUnavailable: its key is not here, or it was changed or moved.
         """
         if not self._ciphers:
-            raise SecretsUnavailable(NO_KEY)
+            raise SecretsUnavailable(LOST_KEY)
         form, rest = sealed[:1], sealed[1:]
         name, rest = rest[:_NAME_BYTES], rest[_NAME_BYTES:]
         nonce, encrypted = rest[:_NONCE_BYTES], rest[_NONCE_BYTES:]
@@ -118,7 +122,7 @@ def configured_seal(settings: WebhooksConfig, *, beside: Path | None = None) -> 
     if text.strip():
         return Seal(_keys(text, source=KEYS_VARIABLE))
     if settings.keys_file:
-        return Seal(_read(Path(settings.keys_file)))
+        return Seal(_read(Path(settings.keys_file), setting="[webhooks] keys_file: "))
     return Seal(_read(beside)) if beside is not None and beside.exists() else Seal(())
 
 
@@ -158,14 +162,15 @@ def _sync(folder: Path) -> None:
         os.close(number)
 
 
-def _read(path: Path) -> list[bytes]:
+def _read(path: Path, *, setting: str = "") -> list[bytes]:
+    source = f"{setting}{path}"
     try:
         text = path.read_text(encoding="ascii")
     except OSError as problem:
-        raise ConfigurationError(f"{path}: cannot be read: {problem.strerror}") from None
+        raise ConfigurationError(f"{source}: cannot be read: {problem.strerror}") from None
     except UnicodeDecodeError:
-        raise ConfigurationError(f"{path}: {_WRONG}") from None
-    return _keys(text, source=str(path))
+        raise ConfigurationError(f"{source}: {_WRONG}") from None
+    return _keys(text, source=source)
 
 
 _WRONG = "each line must be a key, 32 bytes in base64 as `openssl rand -base64 32` prints them"

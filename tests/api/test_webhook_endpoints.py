@@ -489,7 +489,7 @@ def test_a_disabled_endpoint_goes_on_once_it_takes_a_test(
     healthy = act(lab, added, "enable")
 
     assert failing.status == 422
-    assert "status 503; it stays disabled" in failing.issues[0]["diagnostics"]
+    assert "(status 503): it stays disabled" in failing.issues[0]["diagnostics"]
     assert (healthy.status, healthy.json["state"], healthy.json["why"]) == (200, "active", "")
 
 
@@ -756,7 +756,7 @@ def test_a_long_replay_goes_on_where_it_stopped(
         ({"event_ids": "evt_1"}, {"event_ids"}),
         ({"from_seq": 0, "to_seq": "3"}, {"from_seq", "to_seq"}),
         ({"since": 5, "until": "2026-11-21"}, {"since", "until"}),
-        ({"dead": True}, {"dead"}),
+        ({"dead": True, "since": "yesterday"}, {"dead", "since"}),
     ],
 )
 def test_a_replay_of_nothing_in_particular_is_refused(

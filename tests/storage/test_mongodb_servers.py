@@ -205,7 +205,7 @@ def test_a_user_with_too_little_is_refused_in_the_guides_words(
     status, findings, _ = check(url_for(guarded, roles))
 
     assert status == 1
-    assert store_problem(findings).startswith("storage.url: the server refuses this user, or")
+    assert store_problem(findings).startswith("[storage] url: the server refuses this user, or")
     assert "`the server refuses this user, or allows it too little`" in GUIDE
 
 

@@ -416,6 +416,18 @@ async def test_a_file_that_cannot_be_written_is_read_and_otherwise_unavailable(
     assert said[0].splitlines() == ["read", "SQLITE_READONLY", "SQLITE_READONLY"]
 
 
+async def test_a_file_that_was_moved_is_seen_by_a_check(path: Path, store: Store) -> None:
+    await store.check()
+    moved = await asyncio.to_thread(path.rename, path.with_name("moved.db"))
+
+    with pytest.raises(StoreUnavailable) as refused:
+        await store.check()
+    await asyncio.to_thread(moved.rename, path)
+
+    assert refused.value.reason.startswith("the file was moved, deleted or replaced")
+    await store.check()
+
+
 async def test_a_full_disk_is_unavailable_and_passes(store: SqliteStore) -> None:
     assert store._file is not None
     writer = store._file._writer

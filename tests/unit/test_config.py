@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fhirpub.config import Config, TypeConfig, load, reference, variable
+from fhirpub.config import Config, TypeConfig, load, overlooked, reference, variable
 from fhirpub.errors import ConfigurationError
 
 
@@ -85,11 +85,23 @@ def test_an_enabled_plugin_has_a_group_of_its_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("[encounter]\nstate_flow = 'open'", "unknown group [encounter]"),
+        (
+            "[encounter]\nstate_flow = 'open'",
+            "webhooks, and one for each plugin that is enabled",
+        ),
         ("[diagnosticreport]\nstate_flow = 'x'", "must be one of open, clinical"),
         ("[sever]\nport = 1", "unknown group [sever]; did you mean server?"),
         ("[xxxxxxx]", "unknown group [xxxxxxx]; known are auth, "),
         ("server = 1", "[server] must be a table"),
+        ("port = 1", "port stands in no group; put it below [server] or [metrics]"),
+        ("prt = 1", "prt stands in no group; every key stands below a [group]"),
+        ("[server]\nhost = ''", "[server] host must not be empty; 0.0.0.0 is every address"),
+        ("[server]\nbase_url = 'https://'", "[server] base_url must start with http"),
+        ("[server]\nbase_url = 'https://a b'", "name a host, and have no blank, ? or #"),
+        ("[server]\nbase_url = 'https://[a'", "[server] base_url must start with http"),
+        ("[auth]\ntoken_seconds = 0", "[auth] token_seconds must be above 0"),
+        ("[storage]\ndeadline_seconds = 0", "[storage] deadline_seconds must be above 0"),
+        ("[limits]\nbody_seconds = 0", "[limits] body_seconds must be above 0"),
         ("[server]\nprt = 1", "prt in [server]: unknown key; did you mean port?"),
         ("[server]\nport = '1'", "port in [server]: must be a whole number"),
         ("[server]\nport = true", "port in [server]: must be a whole number"),
@@ -152,6 +164,14 @@ def test_a_mistake_in_a_variable_names_the_variable(
 
     assert problem.startswith(f"{variable_name}: ")
     assert words in problem
+
+
+def test_a_variable_with_one_underscore_too_few_is_told() -> None:
+    found = overlooked({"FHIRPUB_SERVER_PORT": "9", "FHIRPUB_WEBHOOK_KEYS": "", "SERVER_PORT": ""})
+
+    assert found == [
+        "FHIRPUB_SERVER_PORT is ignored: the setting is FHIRPUB_SERVER__PORT, with two underscores"
+    ]
 
 
 def test_lists_of_numbers_are_read_from_a_file_and_from_a_variable(tmp_path: Path) -> None:

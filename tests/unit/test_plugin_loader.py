@@ -255,6 +255,21 @@ def test_a_declaration_that_contradicts_itself_is_refused(
         ('referred_by="subject"', 'referred_by=""', "'' is not the name of an element"),
         ('Part(name="patient", type="Patient", referred_by="subject")', "3", "tuple of Part"),
         ('"subject"),)', '"subject"))', "parts must be a tuple of Part"),
+        (
+            'name="Flag"',
+            'name="Flag", rules=lambda entry: ()',
+            "Flag: rules must be a function of Entry and RuleContext",
+        ),
+        (
+            'name="Flag"',
+            'name="Flag", events=lambda: ()',
+            "Flag: events must be a function of Change",
+        ),
+        (
+            'referred_by="subject"',
+            'referred_by="subject", rules=lambda: ()',
+            "part patient: rules must be a function of Entry and RuleContext",
+        ),
     ],
 )
 def test_a_declaration_that_is_malformed_is_refused(
@@ -316,7 +331,7 @@ def test_a_hook_without_its_marker_is_told(install: Install) -> None:
     ("source", "place"),
     [
         ("x = 1\nraise ValueError", "py, line 2)"),
-        ("x = 1\n\ndef broken(:", "py, line 3)"),
+        ("x = 1\n\ndef broken(:", "SyntaxError: invalid syntax (in trial_dist_flags.py, line 3)"),
         (MODULE % "1 / 0", "py, line 6)"),
         ("import json\njson.loads('{')", "py, line 2)"),
         ("raise SystemExit(3)", "py, line 1)"),

@@ -10,7 +10,7 @@ import pytest
 
 from fhirpub.errors import PluginError
 from fhirpub.fhir.schema import Schemas
-from fhirpub.plugin_api import Part, ResourceType, patient
+from fhirpub.plugin_api import CompositionEvents, Part, ResourceType, patient
 from fhirpub.plugin_schemas import _against, compiled, schema_and_element_problems
 
 REPORT = ResourceType(
@@ -55,6 +55,7 @@ def with_schema(schema: object) -> ResourceType:
         {"codings": ("category",), "attachments": ("presentedForm",)},
         {"summary": ("effective[x]", "performer", "effectiveDateTime")},
         {"parts": (Part(name="p", type="Patient", referred_by="", required=False),)},
+        {"events": CompositionEvents("report", ("effective[x]", "code"))},
     ],
 )
 def test_what_the_type_has_is_accepted(schemas: Schemas, fields: dict[str, Any]) -> None:
@@ -106,6 +107,10 @@ def test_what_the_type_has_is_accepted(schemas: Schemas, fields: dict[str, Any])
             "state_flow: there is no status amendet; did you mean amended?",
         ),
         ({"update_statuses": frozenset({"7"})}, "update_statuses: there is no status 7"),
+        (
+            {"events": CompositionEvents("report", ("conclusions",))},
+            "events: there is no element conclusions; did you mean conclusion?",
+        ),
         ({"name": "Flag"}, "no schema for Flag: the plugin must bring one"),
     ],
 )

@@ -31,14 +31,17 @@ async def test_a_secret_has_256_random_bits_and_only_its_digest_is_kept(world: W
     assert world.secret not in repr(kept)
 
 
-@pytest.mark.parametrize("disabled", [True, False])
+@pytest.mark.parametrize(
+    ("disabled", "problem", "said"),
+    [(True, ConfigurationError, "is disabled"), (False, NoSuchRecord, "there is no tenant")],
+)
 async def test_a_client_needs_a_tenant_that_is_there_and_enabled(
-    world: World, *, disabled: bool
+    world: World, *, disabled: bool, problem: type[Exception], said: str
 ) -> None:
     tenant = world.tenant.id if disabled else "00000000-0000-4000-8000-000000000000"
     await disable_tenant(world.access, world.tenant.id)
 
-    with pytest.raises(NoSuchRecord):
+    with pytest.raises(problem, match=said):
         await add_client(
             world.access, tenant=tenant, name="", environment="sandbox", clock=world.clock
         )

@@ -68,6 +68,31 @@ def test_production_without_tls_is_a_warning(run: Any) -> None:
     assert "base_url" in warnings[0]["text"]
 
 
+def test_a_damaged_file_is_told_in_words(run: Any, tmp_path: Path) -> None:
+    run("tenant", "add", "Lab")
+    file = tmp_path / "fhirpub-data" / "fhirpub.db"
+    file.write_bytes(file.read_bytes()[: 2 * 4096])
+
+    told = run("tenant", "list").stderr
+
+    assert told == (
+        "Error: the store cannot be used: the file is damaged: restore the backup "
+        "(SQLITE_CORRUPT); see [storage] url\n"
+    )
+    assert "the file is damaged: restore the backup" in run("check").stdout
+
+
+def test_what_starts_but_is_hardly_meant_is_a_warning(run: Any) -> None:
+    done = run("check", "--json", FHIRPUB_SERVER__HOST="0.0.0.0", FHIRPUB_SERVER_PORT="9000")
+
+    warnings = [each["text"] for each in json.loads(done.stdout) if each["level"] == "warning"]
+    assert done.returncode == 0
+    assert [each.partition(":")[0] for each in warnings] == [
+        "FHIRPUB_SERVER_PORT is ignored",
+        "[server] base_url is not set",
+    ]
+
+
 FAULTY = {
     "sheets": "import no_such_module_xyz",
     "boards": "from fhirpub.plugin_api import hookimpl\n@hookimpl\ndef fhirpub_types(): ...",

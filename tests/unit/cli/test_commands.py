@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -127,8 +129,10 @@ def test_config_as_json_is_what_is_in_force(run: Any, tmp_path: Path) -> None:
         (["tenant", "list"], {"FHIRPUB_SERVER__PRT": "1"}, "did you mean port?"),
         (["plugins"], {"FHIRPUB_PLUGINS__ENABLED": "nothing-such"}, "there is no plugin"),
         (["tenant", "list"], {"FHIRPUB_STORAGE__URL": "oracle://x"}, "must be sqlite:///"),
-        (["tenant", "disable", "no-such-id"], {}, "there is no tenant no-such-id; the command"),
+        (["tenant", "disable", "no-such-id"], {}, "no tenant no-such-id; `fhirpub tenant list`"),
         (["client", "add", "--tenant", "no-such-id"], {}, "there is no tenant no-such-id"),
+        (["client", "list", "--tenant", "no-such-id"], {}, "there is no tenant no-such-id"),
+        (["deliveries", "show", "none"], {}, "no delivery none; `fhirpub deliveries list`"),
         (["client", "rotate", "no-such-id"], {}, "there is no client no-such-id"),
         (["client", "disable", "no-such-id"], {}, "there is no client no-such-id"),
     ],
@@ -143,6 +147,24 @@ def test_trouble_is_one_line_on_standard_error(
     (line,) = done.stderr.splitlines()
     assert line.startswith("Error: ")
     assert told in line
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_disk_without_room_for_the_answer_is_told(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "fhirpub", "tenant", "add", "Lab"],
+            cwd=tmp_path,
+            env=environment,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+
+    assert done.returncode == 1
+    assert done.stderr == b"Error: the disk is full, and what was to be printed is lost\n"
 
 
 @pytest.mark.parametrize(

@@ -179,7 +179,9 @@ def test_an_endpoint_that_repeats_the_challenge_is_verified(
     receiver.answer(Reply(status=200, echo=True), Reply())
 
     assert told(endpoint, "verify-endpoint", added["id"])["passed"] is True
-    assert ran(endpoint, "verify-endpoint", added["id"]).exit_code == 1
+    bad = ran(endpoint, "verify-endpoint", added["id"])
+    assert bad.exit_code == 1
+    assert "the answer does not repeat the challenge" in bad.stdout
 
 
 def test_secrets_are_rotated(told: Told, added: dict[str, Any], receiver: Receiver) -> None:
@@ -224,6 +226,7 @@ def test_a_secret_is_imported_as_it_is_typed(
         (["add", "--tenant", "{}", "--url", "{url}", "--event", "report.made"], InvalidContent),
         (["add", "--tenant", "no", "--url", "{url}"], NoSuchRecord),
         (["ping", "no"], NoSuchRecord),
+        (["list", "--tenant", "no"], NoSuchRecord),
     ],
 )
 def test_what_cannot_be_is_refused(
@@ -245,6 +248,7 @@ def test_what_cannot_be_is_refused(
     [
         (endpoint, ["set", "x"]),
         (endpoint, ["rotate", "x", "--grace", "soon"]),
+        (endpoint, ["rotate", "x", "--grace", "8d"]),
         (deliveries, ["replay"]),
         (deliveries, ["replay", "--since", "yesterday"]),
         (deliveries, ["list", "--state", "lost"]),
@@ -306,7 +310,7 @@ def test_a_key_is_replaced_by_one_that_comes_first(
 @pytest.mark.parametrize(
     ("keys", "level", "text"),
     [
-        (None, "error", "there is no key for the secrets of endpoints"),
+        (None, "error", "name the file that has it (beside the former store, or its copy)"),
         (base64.b64encode(bytes(32)).decode(), "error", "under a key that is not here"),
         ("abc", "error", "each line must be a key"),
         ("", "ok", "the secrets of every endpoint (1) can be used"),
@@ -361,7 +365,8 @@ def test_deliveries_are_listed_with_what_became_of_them(
     assert (dead["event_id"], dead["attempts"][0]["why"]) == (
         *("evt_2", "the answer was 500, not 2xx"),
     )
-    assert told(deliveries, "list", "--tenant", "another") == []
+    with pytest.raises(NoSuchRecord):
+        told(deliveries, "list", "--tenant", "another")
     assert "evt_2" in ran(deliveries, "list").stdout
 
 
@@ -403,6 +408,25 @@ def test_what_is_named_is_sent_again(
     assert told(deliveries, "replay", *words) == {"reopened": reopened}
 
 
+@pytest.mark.parametrize(
+    "words", [["replay", "evt_none"], ["replay", "--dead", "--tenant", "none"]]
+)
+def test_what_is_not_there_is_not_said_to_be_sent_again(
+    words: list[str], told: Told, added: dict[str, Any], config: Config, tenant: str
+) -> None:
+    sent(config, added["id"], tenant)
+
+    with pytest.raises(NoSuchRecord):
+        told(deliveries, *words)
+
+
+def test_where_nothing_is_meant_nothing_is_said_to_be_sent_again(
+    ran: Callable[..., Result], added: dict[str, Any]
+) -> None:
+    assert added
+    assert ran(deliveries, "replay", "--dead").stdout.startswith("Nothing to send again")
+
+
 def test_what_a_paused_endpoint_gets_again_is_said_to_be_held(
     ran: Callable[..., Result], added: dict[str, Any], config: Config, tenant: str
 ) -> None:
@@ -412,6 +436,31 @@ def test_what_a_paused_endpoint_gets_again_is_said_to_be_held(
     done = ran(deliveries, "replay", "--dead")
 
     assert f"Held until it is active: {added['id']}, paused" in done.stdout
+
+
+def test_what_is_held_has_no_next_attempt(
+    told: Told, ran: Callable[..., Result], added: dict[str, Any], config: Config, tenant: str
+) -> None:
+    sent(config, added["id"], tenant)
+    ran(endpoint, "pause", added["id"])
+    ran(deliveries, "replay", "--dead")
+
+    held = told(deliveries, "list", "--state", "held")
+
+    assert {each["next_attempt"] for each in held} == {None}
+
+
+def test_a_disabled_endpoint_that_fails_is_told_to_stay_so(
+    ran: Callable[..., Result], added: dict[str, Any], receiver: Receiver
+) -> None:
+    ran(endpoint, "disable", added["id"])
+    receiver.answer(Reply(status=500))
+
+    refused = ran(endpoint, "enable", added["id"]).exception
+
+    assert str(refused) == (
+        "the endpoint did not take a test event (status 500): it stays disabled"
+    )
 
 
 def test_how_an_endpoint_does_is_told(

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import pty
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -63,7 +64,7 @@ def test_the_other_store_may_be_named_by_a_file_of_settings(run: Any, tmp_path: 
     )
 
     assert done.returncode == 0, done.stderr
-    assert "0 versions are in the other store" in done.stdout
+    assert "All 0 versions are in the other store" in done.stdout
     assert (tmp_path / "new.db").exists()
 
 
@@ -108,7 +109,7 @@ def test_another_programs_database_is_no_target_and_is_left_alone(
 
         left = client.get_default_database().list_collection_names()
     assert done.returncode == 1
-    assert done.stderr.endswith("storage.url: the database is another program's\n")
+    assert done.stderr.endswith("[storage] url: the database is another program's\n")
     assert left == [collection]
 
 
@@ -143,7 +144,26 @@ def test_on_a_terminal_progress_is_one_line(
     assert told.count("\n") == 1
     assert told.endswith("\r\n")
     assert told.count("\r") > 2
-    assert done.stdout.startswith(b"3,000 versions are in the other store: 3,000 copied, 0 were")
+    assert done.stdout.startswith(b"All 3,000 versions are in the other store: 3,000 copied")
+
+
+def test_who_interrupts_a_copy_is_told_to_repeat_it(
+    many: str, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    copying = subprocess.Popen(
+        [sys.executable, "-m", "fhirpub", "migrate", "--to", f"sqlite:///{tmp_path}/copy.db"],
+        env={**environment, "FHIRPUB_STORAGE__URL": many},
+        stderr=subprocess.PIPE,
+        cwd=tmp_path,
+    )
+    with copying:
+        assert copying.stderr is not None
+        assert copying.stderr.readline().startswith(b"200 of")
+        copying.send_signal(signal.SIGINT)
+        said = copying.stderr.read().decode().splitlines()
+
+    assert copying.returncode == 1
+    assert said == ["Error: interrupted; what was copied is safe, repeat the command to go on"]
 
 
 def test_a_copy_that_was_killed_is_finished_by_the_next(

@@ -52,7 +52,7 @@ def test_a_client_from_beginning_to_end(told: Any) -> None:
     assert listed == disabled
     assert listed["disabled"] is True
     assert "client_secret" not in listed
-    assert told("client", "list", "--tenant", str(uuid.uuid4())) == []
+    assert told("client", "list", "--tenant", told("tenant", "add", "Lab Dos")["id"]) == []
 
 
 def test_keys_are_rotated_without_being_shown(told: Any) -> None:
@@ -74,6 +74,18 @@ def test_people_are_told_what_to_do_next(run: Any) -> None:
 
     assert "fhirpub client add --tenant" in added
     assert "Lab Uno" in run("tenant", "list").stdout
+
+
+def test_what_becomes_of_the_old_secret_is_told(run: Any, told: Any) -> None:
+    tenant = told("tenant", "add", "Lab Uno")["id"]
+    client = told("client", "add", "--tenant", tenant)["client_id"]
+
+    leaked = run("client", "rotate", client, "--grace-seconds", "0").stdout
+    told("client", "disable", client)
+    disabled = run("client", "rotate", client).stdout
+
+    assert "The old one does not work any more." in leaked
+    assert "The client is disabled: no secret of it works" in disabled
 
 
 def test_a_secret_is_shown_once(run: Any, told: Any) -> None:

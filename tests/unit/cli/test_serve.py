@@ -70,3 +70,10 @@ def test_a_port_that_is_taken_is_told(
     assert done.returncode == 1
     assert f"port {port}" in done.stderr
     assert "--port" in done.stderr
+
+
+def test_an_address_of_another_machine_is_told(run: Any) -> None:
+    done = run("serve", "--host", "192.0.2.1", "--port", "0")
+
+    assert done.returncode == 1
+    assert "choose another with --host" in done.stderr

@@ -114,7 +114,7 @@ def test_a_file_that_holds_no_keys_is_named_and_not_quoted(content: str, tmp_pat
     with pytest.raises(ConfigurationError) as caught:
         configured_seal(WebhooksConfig(keys_file=str(file)))
 
-    assert str(caught.value).startswith(f"{file}: each line must be a key")
+    assert str(caught.value).startswith(f"[webhooks] keys_file: {file}: each line must be")
     assert len(content) < 3 or content not in str(caught.value)
 
 
