@@ -34,11 +34,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with what takes longest, so that no process is left with it alone at the end."""
-    places = {file: place for place, file in enumerate(_LONGEST)}
+    places = {file: place for place, file in enumerate(LONGEST)}
     items.sort(key=lambda each: places.get(each.nodeid.partition("::")[0], len(places)))
 
 
-_LONGEST = (  # from two minutes down to a quarter
+LONGEST = (  # from two minutes down to a quarter
     "tests/faults/test_mongodb_failover.py",
     "tests/faults/test_kill.py",
     "tests/storage/test_mongodb.py",
