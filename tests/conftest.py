@@ -41,11 +41,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 LONGEST = (  # from two minutes down to a quarter
     "tests/faults/test_mongodb_failover.py",
     "tests/faults/test_kill.py",
-    "tests/storage/test_mongodb.py",
     "tests/api/test_third_party_reports.py",
     "tests/faults/test_stop.py",
     "tests/faults/test_webhooks.py",
     "tests/faults/test_races.py",
+    "tests/storage/test_mongodb.py",
     "tests/api/test_memory.py",
     "tests/unit/cli/test_migrate.py",
     "tests/kit/test_plugin_guide.py",
