@@ -70,7 +70,7 @@ setup(
             "pytest-asyncio>=1.0",
             "pytest-tornado>=0.8.1",
             "pytest-randomly>=3.16",
-            "pytest-xdist>=3.6",  # two processes: tests wait for servers
+            "pytest-xdist>=3.8",  # three processes: tests wait for servers
             "hypothesis>=6.120",
             "ruff>=0.9",
             "mypy>=1.14",

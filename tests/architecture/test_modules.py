@@ -12,6 +12,7 @@ import pytest
 
 from fhirpub.plugin_api import CompositionEvents
 from fhirpub.plugin_loader import load
+from tests.conftest import LONGEST
 
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted(
@@ -103,3 +104,7 @@ def strings_in(module: ast.Module) -> Iterator[str]:
     for node in ast.walk(module):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in told:
             yield node.value
+
+
+def test_every_file_of_tests_that_is_to_come_first_is_there() -> None:
+    assert [each for each in LONGEST if not (ROOT / each).is_file()] == []

@@ -45,9 +45,9 @@ def python_of(name: str, folder: Path) -> Path:
     with (folder / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # test processes may come together
         if not (home / "ready").exists():
-            venv.create(home, with_pip=True, clear=True)
-            pip = (str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check")
-            subprocess.run((*pip, *PINS[name]), check=True)
+            venv.create(home, clear=True)  # our pip will do: its own would take seconds to install
+            pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", python)
+            subprocess.run((*pip, "install", "-q", *PINS[name]), check=True)
             (home / "ready").touch()
     return python
 
