@@ -70,15 +70,6 @@ def from_url(url: str, *, deadline_seconds: float) -> SqliteStore:
     return SqliteStore(Path(name), deadline_seconds=deadline_seconds)
 
 
-def _identity(path: Path) -> tuple[int, int] | None:
-    """Return what is one and the same file as long as it is equal; None if there is none."""
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
-
-
 class SqliteStore(SqliteWebhooks, Store):
     """A store in one file, and the two that SQLite keeps beside it."""
 
@@ -86,18 +77,13 @@ class SqliteStore(SqliteWebhooks, Store):
         self._path = path.absolute()
         self._deadline = deadline_seconds
         self._clock = clock
-        self._identity: tuple[int, int] | None = None
 
     async def start(self) -> None:
         if self._file is None:
             with as_unavailable():
                 self._file = await asyncio.to_thread(File, self._path, self._deadline)
-                self._identity = _identity(self._path)
 
     async def check(self) -> None:
-        # A file that was moved or deleted takes writes all the same, and nobody finds them again.
-        if self._file is not None and _identity(self._path) != self._identity:
-            raise StoreUnavailable("the file was moved, deleted or replaced: restart the service")
         # A write that is committed: a full disk is not seen by anything less.
         await self._execute(sql.PUT_PROBE, (self._clock(),))
         await self._few(sql.PROBE, ())

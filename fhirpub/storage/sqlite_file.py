@@ -45,9 +45,11 @@ class File:
 
     def __init__(self, path: Path, deadline_seconds: float) -> None:
         """Open it, in a thread: all this may wait for the disk and for other processes."""
+        self._path = path
         self._deadline = deadline_seconds
         _make_file(path)
         self._writer = _connect(path, wait_seconds=deadline_seconds)
+        self._identity = _identity(path)
         self._connections = [self._writer]
         try:
             until = time.monotonic() + max(deadline_seconds, _TABLES_SECONDS)
@@ -123,6 +125,9 @@ class File:
             return await loop.run_in_executor(self._writing, self._commit_now, batch)
 
     def _commit_now(self, batch: Sequence[Addition | Work[Any]]) -> list[Any]:
+        # A file that was moved or deleted takes it all the same, and nobody finds it again.
+        if _identity(self._path) != self._identity:
+            raise StoreUnavailable("the file was moved, deleted or replaced: restart the service")
         try:
             return self._written(batch)
         except sqlite3.OperationalError:
@@ -287,6 +292,15 @@ def _make_file(path: Path) -> None:
         raise ConfigurationError(
             f"[storage] url: {path} cannot be made or opened: {error.strerror}"
         ) from error
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Return what is equal as long as it is one and the same file; None if there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _connect(path: Path, *, wait_seconds: float) -> sqlite3.Connection:

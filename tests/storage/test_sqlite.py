@@ -416,16 +416,37 @@ async def test_a_file_that_cannot_be_written_is_read_and_otherwise_unavailable(
     assert said[0].splitlines() == ["read", "SQLITE_READONLY", "SQLITE_READONLY"]
 
 
-async def test_a_file_that_was_moved_is_seen_by_a_check(path: Path, store: Store) -> None:
-    await store.check()
+async def test_a_file_that_was_moved_takes_no_writes(path: Path, store: Store) -> None:
+    version = a_version()
     moved = await asyncio.to_thread(path.rename, path.with_name("moved.db"))
 
     with pytest.raises(StoreUnavailable) as refused:
-        await store.check()
+        await store.add(LAB, version)
     await asyncio.to_thread(moved.rename, path)
 
     assert refused.value.reason.startswith("the file was moved, deleted or replaced")
+    assert await store.latest(LAB, version.id) is None
+    assert await store.add(LAB, version)
+
+
+async def test_a_file_that_was_moved_is_seen_by_a_check(path: Path, store: Store) -> None:
+    await asyncio.to_thread(path.rename, path.with_name("moved.db"))
+
+    with pytest.raises(StoreUnavailable):
+        await store.check()
+
+
+@pytest.mark.parametrize("instead", ["nothing", "another store"])
+async def test_a_file_that_was_deleted_or_replaced_takes_no_writes(
+    path: Path, store: Store, instead: str
+) -> None:
     await store.check()
+    await asyncio.to_thread(path.unlink)
+    if instead == "another store":
+        await asyncio.to_thread(path.touch)
+
+    with pytest.raises(StoreUnavailable):
+        await store.add(LAB, a_version())
 
 
 async def test_a_full_disk_is_unavailable_and_passes(store: SqliteStore) -> None:
