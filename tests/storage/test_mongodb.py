@@ -158,7 +158,7 @@ class TestMongoStore(StoreContract):
     ],
 )
 def test_a_url_that_names_no_database_is_refused_and_not_shown(url: str) -> None:
-    with pytest.raises(ConfigurationError, match=r"^storage\.url: must be mongodb://") as refused:
+    with pytest.raises(ConfigurationError, match=r"^\[storage\] url: must be mongodb://") as refused:
         from_url(url, deadline_seconds=1, production=True)
 
     assert "word" not in str(refused.value)
@@ -405,7 +405,7 @@ def test_the_command_says_in_one_line_that_the_store_cannot_be_reached(tmp_path:
     assert served.returncode == 1
     assert served.stderr == (
         "Error: the store cannot be used: no server that could be written to was found in time; "
-        "see [storage] url, or ask `fhirpub check`\n"
+        "see [storage] url\n"
     )
 
 

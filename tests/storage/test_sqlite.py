@@ -384,7 +384,7 @@ def test_a_url_names_a_file(url: str, expected: Path) -> None:
     ],
 )
 def test_a_url_that_names_no_file_is_refused(url: str) -> None:
-    with pytest.raises(ConfigurationError, match=r"storage\.url"):
+    with pytest.raises(ConfigurationError, match=r"\[storage\] url"):
         from_url(url, deadline_seconds=1)
 
 
