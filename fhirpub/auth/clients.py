@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from fhirpub.auth.scopes import is_scope
+from fhirpub.auth.tenants import enabled_tenant
 from fhirpub.clock import Clock
 from fhirpub.errors import ConfigurationError, NoSuchRecord
 from fhirpub.storage.contract import Access, Client, ClientSecret
@@ -45,11 +46,7 @@ async def add_client(
     cannot be one.
     """
     _check(scopes)
-    owner = await access.tenant(tenant)
-    if owner is None:
-        raise NoSuchRecord("tenant", tenant)
-    if owner.disabled:
-        raise ConfigurationError(f"the tenant {tenant} is disabled")
+    await enabled_tenant(access, tenant)
     secret = _new_secret()
     client = Client(
         id=str(uuid.uuid4()),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fhirpub.clock import Clock
-from fhirpub.errors import NoSuchRecord
+from fhirpub.errors import ConfigurationError, NoSuchRecord
 from fhirpub.storage.contract import Access
 from fhirpub.tenant import Tenant
 
@@ -17,14 +17,27 @@ async def add_tenant(access: Access, name: str, *, clock: Clock) -> Tenant:
     return tenant
 
 
+async def known_tenant(access: Access, tenant_id: str) -> Tenant:
+    """Return a tenant, disabled or not. Raises NoSuchRecord."""
+    tenant = await access.tenant(tenant_id)
+    if tenant is None:
+        raise NoSuchRecord("tenant", tenant_id)
+    return tenant
+
+
+async def enabled_tenant(access: Access, tenant_id: str) -> Tenant:
+    """Return a tenant that may be given something; raises also ConfigurationError if disabled."""
+    tenant = await known_tenant(access, tenant_id)
+    if tenant.disabled:
+        raise ConfigurationError(f"the tenant {tenant_id} is disabled")
+    return tenant
+
+
 async def disable_tenant(access: Access, tenant_id: str) -> Tenant:
     """Refuse a tenant's clients and their tokens from now on; return what it is now.
 
     Raises NoSuchRecord.
     """
-    tenant = await access.tenant(tenant_id)
-    if tenant is None:
-        raise NoSuchRecord("tenant", tenant_id)
-    disabled = replace(tenant, disabled=True)
+    disabled = replace(await known_tenant(access, tenant_id), disabled=True)
     await access.put_tenant(disabled)
     return disabled

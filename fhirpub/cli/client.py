@@ -9,11 +9,11 @@ import click
 
 from fhirpub.app import opened_store
 from fhirpub.auth import clients
+from fhirpub.auth.tenants import known_tenant
 from fhirpub.cli.options import with_config, with_json
 from fhirpub.cli.printing import Record, print_record, print_table
 from fhirpub.clock import now_ms
 from fhirpub.config import Config
-from fhirpub.errors import NoSuchRecord
 from fhirpub.fhir.times import instant
 from fhirpub.storage.contract import Client
 
@@ -105,8 +105,8 @@ async def _add(
 
 async def _all(config: Config, tenant_id: str | None) -> Sequence[Client]:
     async with opened_store(config) as store:
-        if tenant_id is not None and await store.tenant(tenant_id) is None:
-            raise NoSuchRecord("tenant", tenant_id)
+        if tenant_id is not None:
+            await known_tenant(store, tenant_id)
         return await store.clients(tenant=tenant_id)
 
 

@@ -11,12 +11,13 @@ from typing import Any, TypeVar
 import click
 
 from fhirpub.app import Administering, administering, key_file
+from fhirpub.auth.tenants import enabled_tenant, known_tenant
 from fhirpub.cli.moments import Span
 from fhirpub.cli.options import with_config, with_json
 from fhirpub.cli.printing import Record, print_json, print_record, print_table
 from fhirpub.cli.verification import asked_secret, verify
 from fhirpub.config import Config, variable
-from fhirpub.errors import ConfigurationError, NoSuchRecord
+from fhirpub.errors import NoSuchRecord
 from fhirpub.storage.webhook_contract import Endpoint, Ordering, Payload
 from fhirpub.webhooks import presenting
 from fhirpub.webhooks.endpoints import USUAL_GRACE_SECONDS, Disclosed, Trial
@@ -111,11 +112,7 @@ def add(
 
     async def added() -> Disclosed:
         async with administering(config) as open_:
-            tenant = await open_.store.tenant(tenant_id)
-            if tenant is None:
-                raise NoSuchRecord("tenant", tenant_id)
-            if tenant.disabled:
-                raise ConfigurationError(f"the tenant {tenant_id} is disabled")
+            await enabled_tenant(open_.store, tenant_id)
             return await open_.endpoints.add(tenant_id, fields, trusted=True)
 
     key = key_file(config)
@@ -365,12 +362,9 @@ async def endpoint_of_any(open_: Administering, endpoint_id: str) -> Endpoint:
 
 async def tenants_meant(open_: Administering, tenant_id: str | None) -> Sequence[str]:
     """Return the id of one tenant, or of all if none is named. Raises NoSuchRecord."""
-    tenants = [each.id for each in await open_.store.tenants()]
     if tenant_id is None:
-        return tenants
-    if tenant_id not in tenants:
-        raise NoSuchRecord("tenant", tenant_id)
-    return [tenant_id]
+        return [each.id for each in await open_.store.tenants()]
+    return [(await known_tenant(open_.store, tenant_id)).id]
 
 
 def _run(config: Config, endpoint_id: str, act: Act[T]) -> T:

@@ -53,6 +53,11 @@ def check_precondition(if_match: Sequence[str], current: int) -> None:
     raise VersionConflict(target=target, current=current)
 
 
+def is_named(tag: str, named: str) -> bool:
+    """Tell whether If-None-Match names a tag, weakly (RFC 9110, 13.1.2)."""
+    return named.strip() == "*" or tag in _TAG.findall(named)
+
+
 @dataclass(frozen=True, slots=True)
 class Precondition:
     """What must hold of a version, as headers say it; If-Match goes first (D-267)."""
@@ -71,8 +76,7 @@ class Precondition:
             check_precondition(self.if_match, latest.version)
         elif self.unmodified_since:
             self._check_moment(latest)
-        named = ",".join(self.if_none_match)
-        if named and (named.strip() == "*" or str(latest.version) in _TAG.findall(named)):
+        if is_named(str(latest.version), ",".join(self.if_none_match)):
             raise VersionConflict(target="other than the current", current=latest.version)
 
     def _check_moment(self, latest: Version) -> None:

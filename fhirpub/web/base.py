@@ -29,6 +29,7 @@ from fhirpub.fhir.strict_json import JsonObject, dumps, loads, pretty
 from fhirpub.fhir.times import http_date, instant
 from fhirpub.fhir.xml_writer import write_xml
 from fhirpub.interactions.records import Listing, documents_of
+from fhirpub.interactions.update import is_named
 from fhirpub.logs import logger, where
 from fhirpub.metrics import NO_ROUTE
 from fhirpub.storage.contract import KeptBlob, Version
@@ -39,7 +40,6 @@ from fhirpub.web.request import Request
 from fhirpub.web.services import Services
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
-_TAG = re.compile(r'(?:W/)?"([^"]*)"')
 _REASONS = {each.value: each.phrase for each in HTTPStatus}
 _AT_ONCE = 256 * 1024
 LARGE = 64 * 1024
@@ -370,8 +370,7 @@ class BaseHandler:
 
     def is_known(self, tag: str) -> bool:
         """Tell whether the client named this tag in If-None-Match (RFC 9110, weakly)."""
-        named = self.request.headers.get("If-None-Match", "")
-        return named.strip() == "*" or tag in _TAG.findall(named)
+        return is_named(tag, self.request.headers.get("If-None-Match", ""))
 
     def not_modified(self) -> None:
         """Answer 304: the client has it."""
