@@ -9,8 +9,8 @@ import pty
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Generator, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -147,18 +147,25 @@ def test_on_a_terminal_progress_is_one_line(
     assert done.stdout.startswith(b"All 3,000 versions are in the other store: 3,000 copied")
 
 
+@contextmanager
+def a_copy_under_way(target: str, cwd: Path, environment: dict[str, str]) -> Generator[Any]:
+    """Yield the process of a copy that has begun; wait for its end."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "fhirpub", "migrate", "--to", target],
+        env=environment,
+        stderr=subprocess.PIPE,
+        cwd=cwd,
+    ) as copying:
+        assert copying.stderr is not None
+        assert copying.stderr.readline().startswith(b"200 of")
+        yield copying
+
+
 def test_who_interrupts_a_copy_is_told_to_repeat_it(
     many: str, tmp_path: Path, environment: dict[str, str]
 ) -> None:
-    copying = subprocess.Popen(
-        [sys.executable, "-m", "fhirpub", "migrate", "--to", f"sqlite:///{tmp_path}/copy.db"],
-        env={**environment, "FHIRPUB_STORAGE__URL": many},
-        stderr=subprocess.PIPE,
-        cwd=tmp_path,
-    )
-    with copying:
-        assert copying.stderr is not None
-        assert copying.stderr.readline().startswith(b"200 of")
+    settings = {**environment, "FHIRPUB_STORAGE__URL": many}
+    with a_copy_under_way(f"sqlite:///{tmp_path}/copy.db", tmp_path, settings) as copying:
         copying.send_signal(signal.SIGINT)
         said = copying.stderr.read().decode().splitlines()
 
@@ -169,15 +176,8 @@ def test_who_interrupts_a_copy_is_told_to_repeat_it(
 def test_a_copy_that_was_killed_is_finished_by_the_next(
     run: Any, many: str, mongodb_url: str, tmp_path: Path, environment: dict[str, str]
 ) -> None:
-    killed = subprocess.Popen(
-        [sys.executable, "-m", "fhirpub", "migrate", "--to", mongodb_url],
-        env={**environment, "FHIRPUB_STORAGE__URL": many},
-        stderr=subprocess.PIPE,
-        cwd=tmp_path,
-    )
-    with killed:
-        assert killed.stderr is not None
-        assert killed.stderr.readline().startswith(b"200 of")
+    settings = {**environment, "FHIRPUB_STORAGE__URL": many}
+    with a_copy_under_way(mongodb_url, tmp_path, settings) as killed:
         killed.kill()
 
     again = json.loads(
