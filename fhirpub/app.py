@@ -18,7 +18,6 @@ from contextlib import (
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tornado.httpserver import HTTPServer
 from tornado.netutil import bind_sockets
 
 from fhirpub.auth.tokens import Tokens
@@ -40,6 +39,7 @@ from fhirpub.storage.store import Store
 from fhirpub.web.body_room import BodyRoom
 from fhirpub.web.body_watch import BodyWatch
 from fhirpub.web.front import Front
+from fhirpub.web.http1 import Bounds, Server
 from fhirpub.web.metrics_page import bind_page, published
 from fhirpub.web.openapi import openapi
 from fhirpub.web.rate_limit import RateLimit
@@ -53,7 +53,7 @@ from fhirpub.webhooks.sealing import LOST_KEY, Seal, configured_seal, made_seal
 from fhirpub.webhooks.sending import Sending
 from fhirpub.workers import supervise
 
-_HEADER_BYTES = 16_384
+_HEAD_BYTES = 16_384
 _SWEEP_SECONDS = 600
 _HOUR = 3_600_000
 
@@ -253,14 +253,12 @@ async def serving(
 ) -> AsyncGenerator[None, None]:
     """Serve until the block ends, then finish what is under way and stop."""
     config = services.config
-    server = HTTPServer(
-        Front(services),
-        max_header_size=_HEADER_BYTES,
-        max_body_size=config.limits.drain_bytes,
-        idle_connection_timeout=config.limits.idle_seconds,
-        decompress_request=False,
-        xheaders=False,
+    bounds = Bounds(
+        head_bytes=_HEAD_BYTES,
+        body_bytes=config.limits.drain_bytes,
+        idle_seconds=config.limits.idle_seconds,
     )
+    server = Server(Front(services), bounds)
     server.add_sockets(list(sockets))
     beside = [asyncio.create_task(work) for work in (_sweep(services), services.bodies.run())]
     async with AsyncExitStack() as sending:
@@ -270,7 +268,6 @@ async def serving(
             yield
         finally:
             server.stop()
-            server.conn_params.no_keep_alive = True
             await asyncio.gather(_drained(services), sending.aclose())
             await server.close_all_connections()
             for task in beside:

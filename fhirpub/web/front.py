@@ -22,11 +22,11 @@ from tornado.httputil import (
 )
 
 from fhirpub.web.base import BaseHandler
+from fhirpub.web.http1 import framing_problem
 from fhirpub.web.request import Request
 from fhirpub.web.routes import Router
 from fhirpub.web.services import Services
 
-_LENGTH = re.compile(r"[0-9]{1,18}")
 _HOST = re.compile(r"[A-Za-z0-9._~!$&'()*+;=%:\[\]-]*")
 
 
@@ -58,11 +58,11 @@ class _Arriving(HTTPMessageDelegate):
         if not isinstance(start_line, RequestStartLine):
             raise HTTPInputError("not a request")
         request = Request(start_line, headers, self._connection)
-        problem = _framing_problem(headers) or _host_problem(start_line.version, headers)
+        problem = framing_problem(headers) or _host_problem(start_line.version, headers)
         if problem:
             self._handler = self._router.malformed(request, problem)
             self._handler.begin()
-            # Else Tornado would go on with what it has read already, as if it were a request.
+            # Else what was read already would be taken for another request.
             raise HTTPInputError(problem)
         self._handler = self._router.handler(request)
         return self._handler.begin()
@@ -76,22 +76,6 @@ class _Arriving(HTTPMessageDelegate):
     def on_connection_close(self) -> None:
         if hasattr(self, "_handler"):
             self._handler.abandon()
-
-
-def _framing_problem(headers: HTTPHeaders) -> str:
-    """Return what leaves the length of the body unclear (RFC 9112 section 6), or nothing.
-
-    Tornado would find most of it a moment later, and answer without a body.
-    """
-    length = headers.get("Content-Length")
-    if "Transfer-Encoding" in headers:
-        if length is not None:
-            return "Content-Length and Transfer-Encoding must not be sent together"
-        if headers["Transfer-Encoding"].lower() != "chunked":
-            return "Transfer-Encoding must be chunked"
-    elif length is not None and not _LENGTH.fullmatch(length):
-        return "Content-Length must be one whole number"  # once, even if both say the same
-    return ""
 
 
 def _host_problem(version: str, headers: HTTPHeaders) -> str:

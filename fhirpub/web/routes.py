@@ -170,11 +170,6 @@ class MalformedHandler(NotFoundHandler):
         self.fail(MalformedRequest(self.problem))
         return None
 
-    def write_refusal(self, problem: Exception) -> None:
-        """Tell that nothing more will be read."""
-        self.headers["Connection"] = "close"
-        super().write_refusal(problem)
-
 
 @dataclass(slots=True)
 class _Path:
