@@ -11,7 +11,7 @@ from typing import Protocol
 from tornado.httputil import HTTPOutputError, RequestStartLine, ResponseStartLine
 from tornado.iostream import IOStream, StreamClosedError
 
-BAD_REQUEST = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+_BAD_REQUEST = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 _WITHOUT_BODY = (204, 304)
 
 
@@ -109,10 +109,9 @@ class Exchange:
         self._finish()
 
     def refuse(self) -> None:
-        """Tell that the request breaks HTTP, unless an answer has begun."""
-        self.is_read = False
-        if self._missing is None and not self.stream.closed():
-            self._send(BAD_REQUEST)
+        """Tell that this is no request, unless an answer has begun."""
+        if self._missing is None:
+            self._send(_BAD_REQUEST)
         self._finish()
 
     def close(self) -> None:

@@ -1,45 +1,57 @@
-"""Where requests come in: from Tornado's HTTP server to a handler, with nothing in between.
+"""Where requests come in: from the HTTP connection to a handler, with nothing in between.
 
-Tornado reads and checks what HTTP/1.1 says about messages. Its ``RequestHandler`` is left out:
-what it does beside (cookies, templates, arguments of many forms) is not needed here, and costs
-as much as reading the request.
+What HTTP/1.1 says about messages is read and checked before. Tornado's ``RequestHandler`` is left
+out: what it does beside (cookies, templates, arguments of many forms) is not needed here, and
+costs as much as reading the request.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable
-from functools import lru_cache
 from typing import Any
 
 from tornado.httputil import (
     HTTPHeaders,
     HTTPInputError,
     HTTPMessageDelegate,
-    HTTPServerConnectionDelegate,
     RequestStartLine,
     ResponseStartLine,
 )
 
+from fhirpub.errors import FhirpubError, TooLarge
 from fhirpub.web.base import BaseHandler
-from fhirpub.web.http1 import framing_problem
+from fhirpub.web.error_mapping import MalformedRequest
+from fhirpub.web.exchange import Exchange
+from fhirpub.web.http1 import Delegate, TooLong
 from fhirpub.web.request import Request
 from fhirpub.web.routes import Router
 from fhirpub.web.services import Services
 
-_HOST = re.compile(r"[A-Za-z0-9._~!$&'()*+;=%:\[\]-]*")
 
-
-class Front(HTTPServerConnectionDelegate):
-    """What a Tornado ``HTTPServer`` is given: one for the service, for all connections."""
+class Front(Delegate):
+    """What a server is given: one for the service, for all connections."""
 
     def __init__(self, services: Services) -> None:
         """Read the table of URLs; raises ConfigurationError."""
         self._router = Router(services)
+        self._most_bytes = services.config.limits.drain_bytes
 
     def start_request(self, server_conn: object, request_conn: Any) -> HTTPMessageDelegate:  # noqa: ARG002
         """Expect a request on a connection."""
         return _Arriving(self._router, request_conn)
+
+    def refuse(
+        self,
+        exchange: Exchange,
+        line: RequestStartLine,
+        headers: HTTPHeaders,
+        problem: HTTPInputError,
+    ) -> None:
+        """Tell what is wrong, as an OperationOutcome."""
+        refusal: FhirpubError = MalformedRequest(str(problem))
+        if isinstance(problem, TooLong):
+            refusal = TooLarge.because(f"the body has more than {self._most_bytes} bytes")
+        self._router.refusing(Request(line, headers, exchange), refusal).begin()
 
 
 class _Arriving(HTTPMessageDelegate):
@@ -57,14 +69,7 @@ class _Arriving(HTTPMessageDelegate):
     ) -> Awaitable[None] | None:
         if not isinstance(start_line, RequestStartLine):
             raise HTTPInputError("not a request")
-        request = Request(start_line, headers, self._connection)
-        problem = framing_problem(headers) or _host_problem(start_line.version, headers)
-        if problem:
-            self._handler = self._router.malformed(request, problem)
-            self._handler.begin()
-            # Else what was read already would be taken for another request.
-            raise HTTPInputError(problem)
-        self._handler = self._router.handler(request)
+        self._handler = self._router.handler(Request(start_line, headers, self._connection))
         return self._handler.begin()
 
     def data_received(self, chunk: bytes) -> Awaitable[None] | None:
@@ -76,15 +81,3 @@ class _Arriving(HTTPMessageDelegate):
     def on_connection_close(self) -> None:
         if hasattr(self, "_handler"):
             self._handler.abandon()
-
-
-def _host_problem(version: str, headers: HTTPHeaders) -> str:
-    if "Host" not in headers and version == "HTTP/1.0":
-        return ""
-    return "" if _is_host(headers.get("Host", ",")) else "one Host is needed"
-
-
-@lru_cache(maxsize=256)
-def _is_host(host: str) -> bool:
-    """Tell whether one host is named, or none on purpose (RFC 9112 section 3.2)."""
-    return _HOST.fullmatch(host) is not None

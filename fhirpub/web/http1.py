@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import count
+from socket import SHUT_WR
 from typing import Any
 
 from tornado.httputil import (
@@ -25,15 +28,19 @@ from tornado.iostream import IOStream, StreamClosedError
 from tornado.tcpserver import TCPServer
 
 from fhirpub.logs import logger, where
-from fhirpub.web.exchange import BAD_REQUEST, Exchange, Peer
+from fhirpub.web.exchange import Exchange, Peer
 
 _END_OF_HEAD = rb"\r?\n\r?\n"
 _LENGTH = re.compile(r"[0-9]{1,18}")
+_HOST = re.compile(r"[A-Za-z0-9._~!$&'()*+;=%:\[\]-]*")
 _CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,12})\r\n")
 _CHUNK_SIZE_BYTES = 64
 _PIECE = 65_536
+_AT_ONCE = 16
+"""After so many requests, which may all be here already, the other connections have their turn."""
 _CHUNKS_AT_ONCE = 256
-"""After so many chunks, which may have one byte each, the other connections have their turn."""
+"""The same for chunks, which may have one byte each."""
+_LINGER_SECONDS = 2.0
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 _log = logger()
@@ -52,10 +59,31 @@ class Bounds:
     idle_seconds: float
 
 
+class Delegate(HTTPServerConnectionDelegate):
+    """What answers requests, and what is none."""
+
+    def refuse(
+        self,
+        exchange: Exchange,
+        line: RequestStartLine,
+        headers: HTTPHeaders,
+        problem: HTTPInputError,
+    ) -> None:
+        """Answer what breaks HTTP, at once; else it is answered with a 400 that has no body.
+
+        ``problem`` is a TooLong for a body that is longer than anything that is read. If the head
+        could not be read there are no ``headers``, and ``line`` is that of a plain GET.
+        """
+
+
+class TooLong(HTTPInputError):
+    """A body is longer than what is read at most."""
+
+
 class Server(TCPServer):
     """Listens, and hands what comes to a delegate."""
 
-    def __init__(self, delegate: HTTPServerConnectionDelegate, bounds: Bounds) -> None:
+    def __init__(self, delegate: Delegate, bounds: Bounds) -> None:
         super().__init__()
         self._delegate = delegate
         self._bounds = bounds
@@ -97,12 +125,16 @@ class Connection:
         self._began = self._loop.time()
         self._timer = self._loop.call_later(bounds.idle_seconds, self._look)
 
-    async def serve(self, delegate: HTTPServerConnectionDelegate) -> None:
+    async def serve(self, delegate: Delegate) -> None:
         """Take requests until either side has enough."""
         try:
             self._stream.set_nodelay(True)
-            while not self._stream.closed():
+            for number in count(1):
                 await self._serve_one(delegate)
+                if self._stream.closed():
+                    break
+                if number % _AT_ONCE == 0:
+                    await asyncio.sleep(0)
         except StreamClosedError:
             pass  # by the client; or by itself, if a head is too large
         except Exception as problem:  # noqa: BLE001 - it ends this connection, and no other
@@ -123,52 +155,67 @@ class Connection:
         if self._exchange is not None:
             self._exchange.close()
 
-    async def _serve_one(self, delegate: HTTPServerConnectionDelegate) -> None:
+    async def _serve_one(self, delegate: Delegate) -> None:
         data = await self._stream.read_until_regex(_END_OF_HEAD, self._bounds.head_bytes)
-        try:
-            line, fields = _read_head(data)
-        except HTTPInputError:
-            await self._stream.write(BAD_REQUEST)
-            self.close()
-            return
+        line, fields = _read_head(data)
         is_last = self._is_ending or not fields.keeps_open(line.version)
         self._exchange = exchange = Exchange(self._stream, self._peer, line, is_last=is_last)
+        try:
+            await self._take(delegate, line, fields, exchange)
+        except HTTPInputError as problem:
+            delegate.refuse(exchange, line, fields.headers, problem)
+            if not exchange.is_finished:
+                exchange.refuse()
+        await exchange.ended()
+        if exchange.closes:
+            await self._linger()
+            self.close()
+
+    async def _take(
+        self, delegate: Delegate, line: RequestStartLine, fields: Fields, exchange: Exchange
+    ) -> None:
+        """Hand a request on, until it is answered or all of it is here."""
+        self._check(line, fields)
         message = delegate.start_request(self, exchange)  # type: ignore[arg-type]
         try:
-            await self._read(message, line, fields, exchange)
-        except HTTPInputError:
-            exchange.refuse()
+            later = message.headers_received(line, fields.headers)
+            if later is not None:
+                await later
+            if fields.has_body and not exchange.is_finished:
+                if fields.expects_100 and line.version != "HTTP/1.0":
+                    await self._stream.write(_CONTINUE)
+                await self._read_body(message, fields)
+            exchange.is_read = not exchange.is_finished
         finally:
             if not (exchange.is_read or exchange.is_finished):
                 message.on_connection_close()
         if exchange.is_read:
             message.finish()
-        await exchange.ended()
-        if exchange.closes:
-            self.close()
 
-    async def _read(
-        self,
-        message: HTTPMessageDelegate,
-        line: RequestStartLine,
-        fields: Fields,
-        exchange: Exchange,
-    ) -> None:
-        """Hand a request on, until all of it is here or it is answered."""
-        later = message.headers_received(line, fields.headers)
-        if later is not None:
-            await later
-        if fields.has_body and not exchange.is_finished:
-            await self._read_body(message, fields)
-        exchange.is_read = not exchange.is_finished
-
-    async def _read_body(self, message: HTTPMessageDelegate, fields: Fields) -> None:
+    def _check(self, line: RequestStartLine, fields: Fields) -> None:
         if fields.problem:
             raise HTTPInputError(fields.problem)
+        if "Host" not in fields.headers and line.version != "HTTP/1.0":
+            raise HTTPInputError("a Host is needed")
         if fields.length > self._bounds.body_bytes:
-            raise HTTPInputError("the body is too long")
-        if fields.expects_100:
-            await self._stream.write(_CONTINUE)
+            raise TooLong
+
+    async def _linger(self) -> None:
+        """Give a client that is still sending the time to read the last answer.
+
+        Its system would throw the answer away if what it sends came to a closed connection
+        (RFC 9112, 9.6).
+        """
+        if self._stream.closed():
+            return
+        with suppress(OSError, TimeoutError):
+            self._stream.socket.shutdown(SHUT_WR)
+            async with asyncio.timeout(_LINGER_SECONDS):
+                while True:
+                    await self._stream.read_bytes(_PIECE, partial=True)
+                    await asyncio.sleep(0)
+
+    async def _read_body(self, message: HTTPMessageDelegate, fields: Fields) -> None:
         if fields.is_chunked:
             await self._read_chunks(message)
         else:
@@ -190,11 +237,14 @@ class Connection:
         They are handed on together, so that many small ones take no more memory than they have.
         """
         gathered = bytearray()
-        total = count = 0
-        while size := _chunk_size(await self._stream.read_until(b"\r\n", _CHUNK_SIZE_BYTES)):
+        total = 0
+        for number in count(1):
+            size = _chunk_size(await self._stream.read_until(b"\r\n", _CHUNK_SIZE_BYTES))
+            if not size:
+                break
             total += size
             if total > self._bounds.body_bytes:
-                raise HTTPInputError("the body is too long")
+                raise TooLong
             while size:
                 piece = await self._stream.read_bytes(min(size, _PIECE), partial=True)
                 size -= len(piece)
@@ -202,8 +252,7 @@ class Connection:
                 if len(gathered) >= _PIECE:
                     await _hand_on(message, gathered)
             await self._read_end_of_line()
-            count += 1
-            if count % _CHUNKS_AT_ONCE == 0:
+            if number % _CHUNKS_AT_ONCE == 0:
                 await asyncio.sleep(0)
         await self._read_end_of_line()
         await _hand_on(message, gathered)
@@ -232,7 +281,7 @@ class Fields:
 
     headers: HTTPHeaders
     problem: str
-    """What leaves unclear where the body ends, or nothing."""
+    """What leaves unclear where the body ends or who is asked, or nothing."""
     length: int
     is_chunked: bool
     wishes: frozenset[str]
@@ -242,26 +291,30 @@ class Fields:
     @property
     def has_body(self) -> bool:
         """Whether something follows, or should."""
-        return bool(self.length or self.is_chunked or self.problem)
+        return bool(self.length or self.is_chunked)
 
     def keeps_open(self, version: str) -> bool:
         """Tell whether the client leaves the connection open (RFC 9112, 9.3)."""
-        if version == "HTTP/1.1":
-            return "close" not in self.wishes
-        return "keep-alive" in self.wishes
+        if "close" in self.wishes:
+            return False
+        return version == "HTTP/1.1" or "keep-alive" in self.wishes
 
 
 def _read_head(data: bytes) -> tuple[RequestStartLine, Fields]:
-    """Read the first line and the fields after it; raises HTTPInputError."""
-    line, _, fields = data.lstrip(b"\r\n").partition(b"\n")
-    return parse_request_start_line(line.removesuffix(b"\r").decode("latin-1")), _fields(fields)
+    """Read the first line and the fields after it, or tell why neither can be read."""
+    start, _, fields = data.lstrip(b"\r\n").partition(b"\n")
+    try:
+        line = parse_request_start_line(start.removesuffix(b"\r").decode("latin-1"))
+        return line, _fields(fields)
+    except HTTPInputError:
+        return _PLAIN_LINE, _UNREAD
 
 
 @lru_cache(maxsize=256)
 def _fields(data: bytes) -> Fields:
     """Read the fields of a head; a client sends much the same ones again and again."""
     headers = HTTPHeaders.parse(data.decode("latin-1"))
-    problem = framing_problem(headers)
+    problem = _framing_problem(headers) or _host_problem(headers)
     return Fields(
         headers=headers,
         problem=problem,
@@ -274,7 +327,7 @@ def _fields(data: bytes) -> Fields:
     )
 
 
-def framing_problem(headers: HTTPHeaders) -> str:
+def _framing_problem(headers: HTTPHeaders) -> str:
     """Return what leaves the length of the body unclear (RFC 9112 section 6), or nothing."""
     length = headers.get("Content-Length")
     if "Transfer-Encoding" in headers:
@@ -285,6 +338,22 @@ def framing_problem(headers: HTTPHeaders) -> str:
     elif length is not None and not _LENGTH.fullmatch(length):
         return "Content-Length must be one whole number"  # once, even if both say the same
     return ""
+
+
+def _host_problem(headers: HTTPHeaders) -> str:
+    """Return nothing if one host is named, or none on purpose (RFC 9112 section 3.2)."""
+    return "" if _HOST.fullmatch(headers.get("Host", "")) else "one Host is needed"
+
+
+_PLAIN_LINE = RequestStartLine("GET", "/", "HTTP/1.1")
+_UNREAD = Fields(
+    headers=HTTPHeaders(),
+    problem="this is not HTTP/1.1",
+    length=0,
+    is_chunked=False,
+    wishes=frozenset(),
+    expects_100=False,
+)
 
 
 def _chunk_size(line: bytes) -> int:

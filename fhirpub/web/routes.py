@@ -11,12 +11,12 @@ from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 
-from fhirpub.errors import ConfigurationError
+from fhirpub.errors import ConfigurationError, FhirpubError
 from fhirpub.interactions.patch_forms import FORMS
 from fhirpub.web import webhook_deliveries, webhooks
 from fhirpub.web.base import BaseHandler
 from fhirpub.web.binary import BinaryHandler
-from fhirpub.web.error_mapping import MalformedRequest, MethodNotAllowed, NoSuchAddress
+from fhirpub.web.error_mapping import MethodNotAllowed, NoSuchAddress
 from fhirpub.web.health import LiveHandler, ReadyHandler
 from fhirpub.web.history import HistoryHandler, TypeHistoryHandler
 from fhirpub.web.metadata import MetadataHandler, OpenApiHandler, PublicMetadataHandler
@@ -160,14 +160,14 @@ class TokenMethodNotAllowedHandler(MethodNotAllowedHandler):
         write_oauth(self, {"error": "invalid_request", "error_description": "use POST here"})
 
 
-class MalformedHandler(NotFoundHandler):
-    """Answer what breaks HTTP at once, and close: where the next request begins is unclear."""
+class RefusingHandler(NotFoundHandler):
+    """Answer at once what is no request, with what is wrong; the connection ends with it."""
 
-    problem = ""
+    refusal: FhirpubError
 
     def begin(self) -> Awaitable[None] | None:
         """Refuse, and read no body."""
-        self.fail(MalformedRequest(self.problem))
+        self.fail(self.refusal)
         return None
 
 
@@ -213,10 +213,10 @@ class Router:
                 return self._of(path, request, match.groups())
         return NotFoundHandler(request, self._services)
 
-    def malformed(self, request: Request, problem: str) -> BaseHandler:
-        """Return a handler for a request that breaks HTTP."""
-        handler = MalformedHandler(request, self._services)
-        handler.problem = problem
+    def refusing(self, request: Request, refusal: FhirpubError) -> BaseHandler:
+        """Return a handler for what breaks HTTP."""
+        handler = RefusingHandler(request, self._services)
+        handler.refusal = refusal
         return handler
 
     def _of(self, path: _Path, request: Request, blanks: tuple[str, ...]) -> BaseHandler:
