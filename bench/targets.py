@@ -51,9 +51,12 @@ class Target:
 
 
 @contextmanager
-def floor(token: str) -> Generator[Target]:
-    """Run the floor; ``token`` is what the generator sends to it, to equal the service's heads."""
-    with _answering("bench.floor", token) as target:
+def floor(token: str, *, front: str = "handler") -> Generator[Target]:
+    """Run the floor; ``token`` is what the generator sends to it, to equal the service's heads.
+
+    ``front`` is what answers: see ``bench.floor``.
+    """
+    with _answering("bench.floor", token, "--front", front) as target:
         yield target
 
 
@@ -89,9 +92,9 @@ def service(
 
 
 @contextmanager
-def _answering(module: str, token: str) -> Generator[Target]:
+def _answering(module: str, token: str, *options: str) -> Generator[Target]:
     port = _free_port()
-    command = [sys.executable, "-m", module, "--port", str(port)]
+    command = [sys.executable, "-m", module, "--port", str(port), *options]
     with (
         tempfile.TemporaryDirectory(prefix="fhirpub-bench-") as name,
         _running(command, Path(name)) as process,

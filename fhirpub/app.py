@@ -38,7 +38,7 @@ from fhirpub.storage import mongodb, sqlite
 from fhirpub.storage.store import Store
 from fhirpub.web.body_room import BodyRoom
 from fhirpub.web.body_watch import BodyWatch
-from fhirpub.web.front import Front
+from fhirpub.web.front import HEAD_BYTES, Front
 from fhirpub.web.http1 import Bounds, Server
 from fhirpub.web.metrics_page import bind_page, published
 from fhirpub.web.openapi import openapi
@@ -53,7 +53,6 @@ from fhirpub.webhooks.sealing import LOST_KEY, Seal, configured_seal, made_seal
 from fhirpub.webhooks.sending import Sending
 from fhirpub.workers import supervise
 
-_HEAD_BYTES = 16_384
 _SWEEP_SECONDS = 600
 _HOUR = 3_600_000
 
@@ -254,7 +253,7 @@ async def serving(
     """Serve until the block ends, then finish what is under way and stop."""
     config = services.config
     bounds = Bounds(
-        head_bytes=_HEAD_BYTES,
+        head_bytes=HEAD_BYTES,
         body_bytes=config.limits.drain_bytes,
         idle_seconds=config.limits.idle_seconds,
     )

@@ -168,7 +168,7 @@ class LimitsConfig:
     drain_bytes: int = _setting(
         134_217_728,
         "How much of a body that is too large is read and thrown away, so that the client sees "
-        "its 413; beyond it the connection is closed.",
+        "its 413; a still larger one gets it at once, and the connection is closed.",
     )
     large_bodies_bytes: int = _setting(
         67_108_864,

@@ -53,7 +53,7 @@ class Headers(dict[str, str]):
     """The headers of an answer, each once, under the names that HTTP writes."""
 
     def get_all(self) -> Iterable[tuple[str, str]]:
-        """Return them as Tornado's connection asks for them."""
+        """Return them as the connection asks for them."""
         return self.items()
 
 

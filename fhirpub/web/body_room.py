@@ -1,7 +1,7 @@
 """Room for the large bodies that are under way: who finds none waits, first come, first served.
 
-The handler of a request takes room before it reads a large body, and Tornado reads nothing of a
-connection meanwhile: what the client has still to send stays with the client (D-168).
+The handler of a request takes room before it reads a large body, and nothing of the connection
+is read meanwhile: what the client has still to send stays with the client (D-168).
 """
 
 from __future__ import annotations

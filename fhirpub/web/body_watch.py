@@ -1,7 +1,4 @@
-"""Requests whose body is still on its way, and an end to those that take too long.
-
-Tornado can do this, at the cost of a timer for each request.
-"""
+"""Requests whose body is still on its way, and an end to those that take too long."""
 
 from __future__ import annotations
 

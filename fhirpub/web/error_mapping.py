@@ -16,6 +16,10 @@ class MalformedRequest(FhirpubError):
     """The head of the request breaks HTTP, so that nobody can tell where its body ends."""
 
 
+class HeadTooLarge(FhirpubError):
+    """The line and the headers of the request are longer than they may be."""
+
+
 class NoSuchAddress(FhirpubError):
     """Nothing is served under the path."""
 
@@ -40,6 +44,7 @@ _REFUSALS: dict[type[BaseException], tuple[HTTPStatus, str]] = {
     errors.NoSuchResource: (HTTPStatus.NOT_FOUND, "not-found"),
     errors.NoSuchRecord: (HTTPStatus.NOT_FOUND, "not-found"),
     MalformedRequest: (HTTPStatus.BAD_REQUEST, "exception"),
+    HeadTooLarge: (HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "too-costly"),
     NoSuchAddress: (HTTPStatus.NOT_FOUND, "not-supported"),
     MethodNotAllowed: (HTTPStatus.METHOD_NOT_ALLOWED, "not-supported"),
     errors.NotExpressible: (HTTPStatus.NOT_ACCEPTABLE, "not-supported"),

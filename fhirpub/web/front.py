@@ -20,12 +20,15 @@ from tornado.httputil import (
 
 from fhirpub.errors import FhirpubError, TooLarge
 from fhirpub.web.base import BaseHandler
-from fhirpub.web.error_mapping import MalformedRequest
+from fhirpub.web.error_mapping import HeadTooLarge, MalformedRequest
 from fhirpub.web.exchange import Exchange
-from fhirpub.web.http1 import Delegate, TooLong
+from fhirpub.web.http1 import Delegate, HeadTooLong, TooLong
 from fhirpub.web.request import Request
 from fhirpub.web.routes import Router
 from fhirpub.web.services import Services
+
+HEAD_BYTES = 16_384
+"""How long the line and the headers of a request may be."""
 
 
 class Front(Delegate):
@@ -51,6 +54,8 @@ class Front(Delegate):
         refusal: FhirpubError = MalformedRequest(str(problem))
         if isinstance(problem, TooLong):
             refusal = TooLarge.because(f"the body has more than {self._most_bytes} bytes")
+        elif isinstance(problem, HeadTooLong):
+            refusal = HeadTooLarge(f"the line and the headers have more than {HEAD_BYTES} bytes")
         self._router.refusing(Request(line, headers, exchange), refusal).begin()
 
 

@@ -30,7 +30,7 @@ from tornado.tcpserver import TCPServer
 from fhirpub.logs import logger, where
 from fhirpub.web.exchange import Exchange, Peer
 
-_END_OF_HEAD = rb"\r?\n\r?\n"
+_END_OF_HEAD = rb"\n\r?\n"  # begins with one certain byte, so that it is found quickly
 _LENGTH = re.compile(r"[0-9]{1,18}")
 _HOST = re.compile(r"[A-Za-z0-9._~!$&'()*+;=%:\[\]-]*")
 _CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,12})\r\n")
@@ -40,6 +40,8 @@ _AT_ONCE = 16
 """After so many requests, which may all be here already, the other connections have their turn."""
 _CHUNKS_AT_ONCE = 256
 """The same for chunks, which may have one byte each."""
+_HEADS_READ = 4
+"""So many times the bounds of a head are read, to tell of it; beyond, the connection is closed."""
 _LINGER_SECONDS = 2.0
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
@@ -71,13 +73,18 @@ class Delegate(HTTPServerConnectionDelegate):
     ) -> None:
         """Answer what breaks HTTP, at once; else it is answered with a 400 that has no body.
 
-        ``problem`` is a TooLong for a body that is longer than anything that is read. If the head
-        could not be read there are no ``headers``, and ``line`` is that of a plain GET.
+        ``problem`` is a TooLong for a body that is longer than anything that is read, a
+        HeadTooLong for a head that is. If the head could not be read there are no ``headers``,
+        and ``line`` is that of a plain GET.
         """
 
 
 class TooLong(HTTPInputError):
     """A body is longer than what is read at most."""
+
+
+class HeadTooLong(HTTPInputError):
+    """A head is longer than it may be."""
 
 
 class Server(TCPServer):
@@ -136,7 +143,7 @@ class Connection:
                 if number % _AT_ONCE == 0:
                     await asyncio.sleep(0)
         except StreamClosedError:
-            pass  # by the client; or by itself, if a head is too large
+            pass  # by the client; or by itself, if there is no end to a head
         except Exception as problem:  # noqa: BLE001 - it ends this connection, and no other
             _log.error("failed", **where(problem))
         finally:
@@ -156,11 +163,15 @@ class Connection:
             self._exchange.close()
 
     async def _serve_one(self, delegate: Delegate) -> None:
-        data = await self._stream.read_until_regex(_END_OF_HEAD, self._bounds.head_bytes)
-        line, fields = _read_head(data)
+        most = self._bounds.head_bytes
+        data = await self._stream.read_until_regex(_END_OF_HEAD, _HEADS_READ * most)
+        is_too_long = len(data) > most
+        line, fields = (_PLAIN_LINE, _UNREAD) if is_too_long else _read_head(data)
         is_last = self._is_ending or not fields.keeps_open(line.version)
         self._exchange = exchange = Exchange(self._stream, self._peer, line, is_last=is_last)
         try:
+            if is_too_long:
+                raise HeadTooLong
             await self._take(delegate, line, fields, exchange)
         except HTTPInputError as problem:
             delegate.refuse(exchange, line, fields.headers, problem)

@@ -26,7 +26,7 @@ class Request:
     def __init__(
         self, start_line: RequestStartLine, headers: HTTPHeaders, connection: Any
     ) -> None:
-        """Take what Tornado has read. ``connection`` is its HTTP1Connection."""
+        """Take the head of a request; ``connection`` is the Exchange in which it is answered."""
         self.method, target, self.version = start_line
         if not target.startswith("/"):  # the absolute form: RFC 9112, 3.2.2
             target = _ORIGIN.sub("", target)
