@@ -30,7 +30,8 @@ from tornado.tcpserver import TCPServer
 from fhirpub.logs import logger, where
 from fhirpub.web.exchange import Exchange, Peer
 
-_END_OF_HEAD = rb"\n\r?\n"  # begins with one certain byte, so that it is found quickly
+_END_OF_HEAD = re.compile(rb"\n\r?\n")  # begins with one certain byte: it is found quickly
+_END_OF_LINE = re.compile(rb"\r\n")
 _LENGTH = re.compile(r"[0-9]{1,18}")
 _HOST = re.compile(r"[A-Za-z0-9._~!$&'()*+;=%:\[\]-]*")
 _CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,12})\r\n")
@@ -40,8 +41,6 @@ _AT_ONCE = 16
 """After so many requests, which may all be here already, the other connections have their turn."""
 _CHUNKS_AT_ONCE = 256
 """The same for chunks, which may have one byte each."""
-_HEADS_READ = 4
-"""So many times the bounds of a head are read, to tell of it; beyond, the connection is closed."""
 _LINGER_SECONDS = 2.0
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
@@ -124,6 +123,7 @@ class Connection:
 
     def __init__(self, stream: IOStream, peer: Peer, bounds: Bounds) -> None:
         self._stream = stream
+        self._incoming = Incoming(stream)
         self._peer = peer
         self._bounds = bounds
         self._is_ending = False
@@ -143,7 +143,7 @@ class Connection:
                 if number % _AT_ONCE == 0:
                     await asyncio.sleep(0)
         except StreamClosedError:
-            pass  # by the client; or by itself, if there is no end to a head
+            pass
         except Exception as problem:  # noqa: BLE001 - it ends this connection, and no other
             _log.error("failed", **where(problem))
         finally:
@@ -163,14 +163,12 @@ class Connection:
             self._exchange.close()
 
     async def _serve_one(self, delegate: Delegate) -> None:
-        most = self._bounds.head_bytes
-        data = await self._stream.read_until_regex(_END_OF_HEAD, _HEADS_READ * most)
-        is_too_long = len(data) > most
-        line, fields = (_PLAIN_LINE, _UNREAD) if is_too_long else _read_head(data)
+        data = await self._incoming.until(_END_OF_HEAD, self._bounds.head_bytes)
+        line, fields = _read_head(data)
         is_last = self._is_ending or not fields.keeps_open(line.version)
         self._exchange = exchange = Exchange(self._stream, self._peer, line, is_last=is_last)
         try:
-            if is_too_long:
+            if not data:
                 raise HeadTooLong
             await self._take(delegate, line, fields, exchange)
         except HTTPInputError as problem:
@@ -234,7 +232,7 @@ class Connection:
 
     async def _read_length(self, message: HTTPMessageDelegate, missing: int) -> None:
         while missing:
-            piece = await self._stream.read_bytes(min(missing, _PIECE), partial=True)
+            piece = await self._incoming.some(missing)
             missing -= len(piece)
             later = message.data_received(piece)
             if later is not None:
@@ -250,14 +248,14 @@ class Connection:
         gathered = bytearray()
         total = 0
         for number in count(1):
-            size = _chunk_size(await self._stream.read_until(b"\r\n", _CHUNK_SIZE_BYTES))
+            size = _chunk_size(await self._incoming.until(_END_OF_LINE, _CHUNK_SIZE_BYTES))
             if not size:
                 break
             total += size
             if total > self._bounds.body_bytes:
                 raise TooLong
             while size:
-                piece = await self._stream.read_bytes(min(size, _PIECE), partial=True)
+                piece = await self._incoming.some(size)
                 size -= len(piece)
                 gathered += piece
                 if len(gathered) >= _PIECE:
@@ -269,7 +267,7 @@ class Connection:
         await _hand_on(message, gathered)
 
     async def _read_end_of_line(self) -> None:
-        if await self._stream.read_bytes(2) != b"\r\n":
+        if await self._incoming.until(_END_OF_LINE, 2) != b"\r\n":
             raise HTTPInputError("a chunk does not end where it says")
 
     def _look(self) -> None:
@@ -284,6 +282,40 @@ class Connection:
             self.close()
         else:
             self._timer = self._loop.call_at(until, self._look)
+
+
+class Incoming:
+    """What has come on a connection and is still to be read."""
+
+    def __init__(self, stream: IOStream) -> None:
+        self._stream = stream
+        self._data = b""
+        self._at = 0
+        """Where what is still to be read begins."""
+
+    async def until(self, end: re.Pattern[bytes], most: int) -> bytes:
+        """Return what comes up to an end, or nothing if there is none within ``most`` bytes."""
+        while True:
+            found = end.search(self._data, self._at, self._at + most)
+            if found is not None:
+                return self._take(found.end() - self._at)
+            if len(self._data) - self._at >= most:
+                return b""
+            more = await self._stream.read_bytes(_PIECE, partial=True)
+            self._data, self._at = self._data[self._at :] + more, 0
+
+    async def some(self, most: int) -> bytes:
+        """Return what is here, or else what comes next, ``most`` bytes of it at most."""
+        if self._data:
+            return self._take(most)
+        return await self._stream.read_bytes(min(most, _PIECE), partial=True)
+
+    def _take(self, size: int) -> bytes:
+        taken = self._data[self._at : self._at + size]
+        self._at += len(taken)
+        if self._at == len(self._data):  # keep nothing of it
+            self._data, self._at = b"", 0
+        return taken
 
 
 @dataclass(frozen=True, slots=True)
