@@ -120,11 +120,8 @@ class NotFoundHandler(BaseHandler):
 
     requires_token = False
 
-    def check_format(self) -> None:
-        """Take any Accept."""
-
-    def dispatch(self) -> Awaitable[None] | None:
-        """Refuse, whatever the method."""
+    def ready(self) -> Awaitable[None] | None:
+        """Refuse, whatever the method and the format."""
         raise NoSuchAddress("there is nothing at this address")
 
 
@@ -133,10 +130,14 @@ class MethodNotAllowedHandler(NotFoundHandler):
 
     allow = ""
 
-    def dispatch(self) -> Awaitable[None] | None:
-        """Tell the methods to who asks for them; refuse any other."""
+    def ready(self) -> Awaitable[None] | None:
+        """Refuse any method but the one that asks for the methods."""
         if self.request.method != "OPTIONS":
             raise MethodNotAllowed("this method is not supported here")
+        return None
+
+    def dispatch(self) -> Awaitable[None] | None:
+        """Tell the methods to who asks for them."""
         self.headers["Allow"] = self.allow
         if "PATCH" in self.allow:
             self.headers["Accept-Patch"] = ", ".join(FORMS)

@@ -296,6 +296,15 @@ def test_who_waits_for_a_100_gets_any_refusal_at_once(
     assert said.statuses == [status]
 
 
+@pytest.mark.parametrize(("start", "status"), [("POST /nowhere", 404), (f"PUT {BASE}", 405)])
+def test_who_waits_for_a_100_where_nothing_takes_a_body_does_not_get_it(
+    lab: Integrator, start: str, status: int
+) -> None:
+    said = raw.request(lab.service, start, "Expect: 100-continue", "Content-Length: 9")
+
+    assert said.statuses == [status]
+
+
 def test_who_waits_for_a_100_with_a_good_request_gets_it(lab: Integrator) -> None:
     lines = (token(lab), JSON, "Expect: 100-continue", "Content-Length: 2")
 
