@@ -17,6 +17,7 @@ from tornado.httputil import (
     RequestStartLine,
     ResponseStartLine,
 )
+from tornado.netutil import bind_sockets
 from tornado.web import Application, RequestHandler
 
 from fhirpub.web.http1 import Bounds, Delegate, Server
@@ -100,7 +101,7 @@ async def serve(port: int, front: str) -> None:
         HTTPServer(Bare()).listen(port, address=LOOPBACK)
     else:
         bounds = Bounds(head_bytes=16_384, body_bytes=100_000_000, idle_seconds=60)
-        Server(Bare(), bounds).listen(port, address=LOOPBACK)
+        Server(Bare(), bounds).add_sockets(bind_sockets(port, address=LOOPBACK))
     await asyncio.Event().wait()
 
 

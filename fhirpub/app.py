@@ -267,7 +267,7 @@ async def serving(
             yield
         finally:
             server.stop()
-            await asyncio.gather(_drained(services), sending.aclose())
+            await asyncio.gather(_drained(services, server), sending.aclose())
             await server.close_all_connections()
             for task in beside:
                 task.cancel()
@@ -376,11 +376,11 @@ async def _serve_one(
         _log.info("stopping", drain_seconds=config.server.drain_seconds)
 
 
-async def _drained(services: Services) -> None:
-    """Wait until no request is under way, within limits."""
+async def _drained(services: Services, server: Server) -> None:
+    """Wait until no request is under way, within limits, and nobody is connected any more."""
     with suppress(TimeoutError):
         async with asyncio.timeout(services.config.server.drain_seconds):
-            while services.under_way or services.bodies.expecting():
+            while services.under_way or services.bodies.expecting() or server.close_idle():
                 await asyncio.sleep(0.02)
 
 

@@ -231,8 +231,9 @@ class BaseHandler:
 
     async def _send_piece(self, piece: memoryview) -> None:
         for start in range(0, len(piece), _AT_ONCE):
+            left = self.request.connection.write(piece[start : start + _AT_ONCE])
             async with asyncio.timeout(self.services.config.limits.body_seconds):
-                await self.request.connection.write(piece[start : start + _AT_ONCE])
+                await asyncio.shield(left)  # the connection waits for it, too
 
     def fail(self, problem: Exception) -> None:
         """Answer with a refusal or a fault, whatever was written until now."""

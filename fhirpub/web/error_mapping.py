@@ -16,6 +16,10 @@ class MalformedRequest(FhirpubError):
     """The head of the request breaks HTTP, so that nobody can tell where its body ends."""
 
 
+class AddressTooLong(FhirpubError):
+    """The first line of the request is longer than is read (RFC 9112, 3)."""
+
+
 class HeadTooLarge(FhirpubError):
     """The line and the headers of the request are longer than they may be."""
 
@@ -44,6 +48,7 @@ _REFUSALS: dict[type[BaseException], tuple[HTTPStatus, str]] = {
     errors.NoSuchResource: (HTTPStatus.NOT_FOUND, "not-found"),
     errors.NoSuchRecord: (HTTPStatus.NOT_FOUND, "not-found"),
     MalformedRequest: (HTTPStatus.BAD_REQUEST, "exception"),
+    AddressTooLong: (HTTPStatus.REQUEST_URI_TOO_LONG, "too-costly"),
     HeadTooLarge: (HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "too-costly"),
     NoSuchAddress: (HTTPStatus.NOT_FOUND, "not-supported"),
     MethodNotAllowed: (HTTPStatus.METHOD_NOT_ALLOWED, "not-supported"),

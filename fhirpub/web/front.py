@@ -20,9 +20,11 @@ from tornado.httputil import (
 
 from fhirpub.errors import FhirpubError, TooLarge
 from fhirpub.web.base import BaseHandler
-from fhirpub.web.error_mapping import HeadTooLarge, MalformedRequest
+from fhirpub.web.error_mapping import AddressTooLong, HeadTooLarge, MalformedRequest
 from fhirpub.web.exchange import Exchange
-from fhirpub.web.http1 import Delegate, HeadTooLong, TooLong
+from fhirpub.web.head import HeadTooLong
+from fhirpub.web.http1 import Delegate
+from fhirpub.web.incoming import TooLong
 from fhirpub.web.request import Request
 from fhirpub.web.routes import Router
 from fhirpub.web.services import Services
@@ -55,8 +57,14 @@ class Front(Delegate):
         if isinstance(problem, TooLong):
             refusal = TooLarge.because(f"the body has more than {self._most_bytes} bytes")
         elif isinstance(problem, HeadTooLong):
-            refusal = HeadTooLarge(f"the line and the headers have more than {HEAD_BYTES} bytes")
+            refusal = _too_long(problem)
         self._router.refusing(Request(line, headers, exchange), refusal).begin()
+
+
+def _too_long(problem: HeadTooLong) -> FhirpubError:
+    if problem.in_line:
+        return AddressTooLong("the address is too long; a search can be sent to _search instead")
+    return HeadTooLarge(f"the line and the headers have more than {HEAD_BYTES} bytes")
 
 
 class _Arriving(HTTPMessageDelegate):
