@@ -554,6 +554,15 @@ def test_a_head_of_sixteen_kilobytes_is_read(lab: Integrator) -> None:
     assert said.statuses == [200]
 
 
+@pytest.mark.parametrize("size", [16_384, 20_000, 64_000])
+def test_an_address_above_sixteen_kilobytes_is_a_414_and_the_end(
+    lab: Integrator, size: int
+) -> None:
+    said = raw.request(lab.service, f"GET {BASE}?identifier={'a' * size}", token(lab))
+
+    assert (said.statuses, code(said.answer), said.closed) == ([414], "too-costly", True)
+
+
 @pytest.mark.parametrize(("count", "status"), [(101, 200), (1000, 200), (5000, 431)])
 def test_many_headers_are_no_fault(lab: Integrator, count: int, status: int) -> None:
     lines = [f"X{number}: a" for number in range(count)]

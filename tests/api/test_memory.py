@@ -166,16 +166,29 @@ def test_documents_that_are_read_slowly_are_not_held(
     assert taken < _READERS * 2 * MIB, f"{taken / MIB:.0f} MiB"
 
 
-def test_who_takes_nothing_of_a_large_answer_is_hung_up_on(tmp_path: Path) -> None:
+@pytest.fixture
+def impatient(tmp_path: Path) -> Iterator[ServiceProcess]:
     settings = {"limits": {"body_seconds": 0.5}}
-    with ServiceProcess(tmp_path, settings=settings) as process:
-        lab = process.integrator()
-        large = document(b"%PDF-" + os.urandom(5_000_000))
-        answer = lab.register(register_body("stalled", presentedForm=[large]))
-        path = answer.headers["location"].removeprefix(process.base_url)
+    with ServiceProcess(tmp_path, settings=settings) as running:
+        yield running
 
-        with asking(lab, path) as wire:
-            time.sleep(1.5)
-            received = sum(iter(lambda: len(wire.recv(65_536)), 0))
 
-    assert 0 < received < 5_000_000
+def stalled(process: ServiceProcess) -> int:
+    """Ask for 5 MB and take nothing for a while; return how much has come when it ends."""
+    lab = process.integrator()
+    large = document(b"%PDF-" + os.urandom(5_000_000))
+    answer = lab.register(register_body("stalled", presentedForm=[large]))
+    path = answer.headers["location"].removeprefix(process.base_url)
+    with asking(lab, path) as wire:
+        time.sleep(1.5)
+        return sum(iter(lambda: len(wire.recv(65_536)), 0))
+
+
+def test_who_takes_nothing_of_a_large_answer_is_hung_up_on(impatient: ServiceProcess) -> None:
+    assert 0 < stalled(impatient) < 5_000_000
+
+
+def test_a_large_answer_that_nobody_takes_is_no_fault(impatient: ServiceProcess) -> None:
+    stalled(impatient)
+
+    assert "[error" not in impatient.errors.read_text()
