@@ -23,7 +23,7 @@ from tornado.iostream import IOStream, StreamClosedError
 
 from fhirpub.logs import logger, where
 from fhirpub.web.exchange import Exchange, Peer
-from fhirpub.web.head import UNREAD, Head, HeadTooLong, read_head
+from fhirpub.web.head import UNREAD, Fields, HeadTooLong, read_head
 from fhirpub.web.incoming import Incoming, TooLong
 
 _TURN_BYTES = 8_192
@@ -194,16 +194,15 @@ class Connection:
         return is_quiet and not self._incoming.has_more()
 
     async def _serve_one(self, delegate: Delegate) -> None:
-        head, problem = await self._next_head()
-        is_last = self._is_ending or not head.keeps_open
-        exchange = Exchange(self._stream, self._peer, head.line, is_last=is_last)
-        self._exchange = exchange
+        line, fields, problem = await self._next_head()
+        is_last = self._is_ending or not fields.keeps_open
+        self._exchange = exchange = Exchange(self._stream, self._peer, line, is_last=is_last)
         try:
             if problem is not None:
                 raise problem
-            await self._take(delegate, head, exchange)
+            await self._take(delegate, line, fields, exchange)
         except HTTPInputError as found:
-            delegate.refuse(exchange, head.line, head.fields.headers, found)
+            delegate.refuse(exchange, line, fields.headers, found)
             if not exchange.is_finished:
                 exchange.refuse()
         await exchange.ended()
@@ -211,37 +210,39 @@ class Connection:
             await self._linger()
             self.close()
 
-    async def _next_head(self) -> tuple[Head, HTTPInputError | None]:
-        """Return the next head, or else why there is none."""
+    async def _next_head(self) -> tuple[RequestStartLine, Fields, HTTPInputError | None]:
+        """Return the next head, and why it cannot be heeded, if so."""
         self._is_waiting = True
         try:
             data = await self._incoming.head(self._bounds.head_bytes)
         except HeadTooLong as problem:
-            return UNREAD, problem
+            return *UNREAD, problem
         finally:
             self._is_waiting = False
         self._turn_bytes += max(len(data), _LEAST_BYTES)
-        head = read_head(data)
-        if head.problem:
-            return head, HTTPInputError(head.problem)
-        if head.fields.length > self._bounds.body_bytes:
-            return head, TooLong()
-        return head, None
+        line, fields = read_head(data)
+        if fields.problem:
+            return line, fields, HTTPInputError(fields.problem)
+        if fields.length > self._bounds.body_bytes:
+            return line, fields, TooLong()
+        return line, fields, None
 
-    async def _take(self, delegate: Delegate, head: Head, exchange: Exchange) -> None:
+    async def _take(
+        self, delegate: Delegate, line: RequestStartLine, fields: Fields, exchange: Exchange
+    ) -> None:
         """Hand a request on, until it is answered or all of it is here."""
         message = delegate.start_request(self, exchange)  # type: ignore[arg-type]
         try:
-            later = message.headers_received(head.line, head.fields.headers)
+            later = message.headers_received(line, fields.headers)
             if later is not None:
                 await later
-            if head.has_body and not exchange.is_finished:
-                if head.expects_100:
+            if fields.has_body and not exchange.is_finished:
+                if fields.expects_100:
                     await self._stream.write(_CONTINUE)
-                if head.fields.is_chunked:
+                if fields.is_chunked:
                     await self._incoming.chunks(self._bounds.body_bytes, message.data_received)
                 else:
-                    await self._incoming.body(head.fields.length, message.data_received)
+                    await self._incoming.body(fields.length, message.data_received)
             exchange.is_read = not exchange.is_finished
         finally:
             if not (exchange.is_read or exchange.is_finished):

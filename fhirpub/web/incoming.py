@@ -10,6 +10,7 @@ import re
 import select
 from collections.abc import Awaitable, Callable
 from itertools import count
+from typing import cast
 
 from tornado.httputil import HTTPInputError
 from tornado.iostream import IOStream
@@ -133,8 +134,8 @@ class Incoming:
         return await self._more(min(most, _PIECE))
 
     async def _more(self, most: int = _PIECE) -> bytes:
-        reading = asyncio.ensure_future(self._stream.read_bytes(most, partial=True))
-        self._reading = reading  # Tornado says Awaitable, and means a Future
+        reading = self._stream.read_bytes(most, partial=True)
+        self._reading = cast("asyncio.Future[bytes]", reading)
         return await reading
 
     def _take(self, size: int) -> bytes:
