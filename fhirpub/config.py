@@ -181,7 +181,8 @@ class LimitsConfig:
     )
     body_seconds: float = _setting(
         30.0,
-        "Longest wait for the whole body of a request, and before it for its turn if it is large. "
+        "Longest wait for the whole body of a request, then 408; and before it for its turn if it "
+        "is large. "
         "Of a large answer the client must take some within this time, again and again.",
     )
     idle_seconds: float = _setting(60.0, "How long an idle connection is kept.")

@@ -34,7 +34,7 @@ from fhirpub.logs import logger, where
 from fhirpub.metrics import NO_ROUTE
 from fhirpub.storage.contract import KeptBlob, Version
 from fhirpub.web import media
-from fhirpub.web.error_mapping import answer_to, is_expected, obligations
+from fhirpub.web.error_mapping import TooSlow, answer_to, is_expected, obligations
 from fhirpub.web.outgoing import Outgoing
 from fhirpub.web.request import Request
 from fhirpub.web.services import Services
@@ -118,7 +118,7 @@ class BaseHandler:
         """
         self.services.under_way.add(self)
         if self.request.has_body():
-            self.services.bodies.begin(self.request)
+            self.services.bodies.begin(self.request, self.too_slow)
         try:
             later = self.prepare()
         except Exception as problem:  # noqa: BLE001 - a fault is answered as well
@@ -137,6 +137,18 @@ class BaseHandler:
             self.fail(refusal)
         else:
             self._refusal = refusal
+
+    def refuse(self, problem: Exception) -> None:
+        """Keep a refusal that came up amid the body."""
+        self._refusal = problem
+
+    def too_slow(self) -> None:
+        """Refuse a body that takes too long, at once; what still comes of it is thrown away."""
+        seconds = self.services.config.limits.body_seconds
+        slow = TooSlow(f"the body was not here after {seconds:g} seconds; it may be sent again")
+        problem = self._refusal or slow
+        self.refuse(problem)
+        self.fail(problem)
 
     def data_received(self, _chunk: bytes) -> Awaitable[None] | None:
         """Throw a piece of the body away: the methods of this class take none."""

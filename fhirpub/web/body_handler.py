@@ -47,7 +47,7 @@ class BodyHandler(BaseHandler):
         try:
             await turn
         finally:
-            self.services.bodies.begin(self.request)
+            self.services.bodies.begin(self.request, self.too_slow)
 
     def check_content_type(self) -> None:
         """Refuse a body of another type than FHIR's (415)."""
@@ -77,7 +77,7 @@ class BodyHandler(BaseHandler):
         """
         self._received += len(chunk)
         if self._received > self.most_bytes() and self._refusal is None:
-            self._refuse(self._too_large())
+            self.refuse(self._too_large())
         if self._refusal is not None:
             return None
         self._chunks.append(chunk)
@@ -90,11 +90,11 @@ class BodyHandler(BaseHandler):
         try:
             await turn
         except Busy as problem:
-            self._refuse(problem)
+            self.refuse(problem)
 
-    def _refuse(self, problem: Exception) -> None:
+    def refuse(self, problem: Exception) -> None:
         """Throw away what came, and will throw away what comes."""
-        self._refusal = problem
+        super().refuse(problem)
         self._chunks.clear()
         self.services.body_room.leave(self.request)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from tornado.iostream import IOStream
 
@@ -13,15 +14,15 @@ _log = logger()
 
 
 class BodyWatch:
-    """Closes the connection of a body that has not arrived after some seconds."""
+    """Refuses a body that has not arrived after some seconds."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._since: dict[Request, float] = {}
+        self._since: dict[Request, tuple[float, Callable[[], None]]] = {}
 
-    def begin(self, request: Request) -> None:
-        """Expect the body of a request."""
-        self._since[request] = asyncio.get_running_loop().time()
+    def begin(self, request: Request, too_slow: Callable[[], None]) -> None:
+        """Expect the body of a request; ``too_slow`` is called if it takes too long."""
+        self._since[request] = (asyncio.get_running_loop().time(), too_slow)
 
     def end(self, request: Request) -> None:
         """Expect it no more: it is here, or will never be."""
@@ -36,16 +37,15 @@ class BodyWatch:
         while True:
             await asyncio.sleep(min(1.0, self._seconds / 4))
             try:
-                self._end_late()
+                self._look(asyncio.get_running_loop().time())
             except Exception as problem:  # noqa: BLE001 - the others are still to be watched
                 _log.error("bodies not watched", **where(problem))
 
-    def _end_late(self) -> None:
-        limit = asyncio.get_running_loop().time() - self._seconds
-        for request, since in list(self._since.items()):
-            if since < limit:
+    def _look(self, now: float) -> None:
+        for request, (since, too_slow) in list(self._since.items()):
+            if since + self._seconds < now:
                 self.end(request)
-                _stream_of(request).close()
+                too_slow()
 
 
 def _stream_of(request: Request) -> IOStream:

@@ -24,6 +24,10 @@ class HeadTooLarge(FhirpubError):
     """The line and the headers of the request are longer than they may be."""
 
 
+class TooSlow(FhirpubError):
+    """The body of the request took longer than is waited for."""
+
+
 class NoSuchAddress(FhirpubError):
     """Nothing is served under the path."""
 
@@ -50,6 +54,7 @@ _REFUSALS: dict[type[BaseException], tuple[HTTPStatus, str]] = {
     MalformedRequest: (HTTPStatus.BAD_REQUEST, "exception"),
     AddressTooLong: (HTTPStatus.REQUEST_URI_TOO_LONG, "too-costly"),
     HeadTooLarge: (HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "too-costly"),
+    TooSlow: (HTTPStatus.REQUEST_TIMEOUT, "timeout"),
     NoSuchAddress: (HTTPStatus.NOT_FOUND, "not-supported"),
     MethodNotAllowed: (HTTPStatus.METHOD_NOT_ALLOWED, "not-supported"),
     errors.NotExpressible: (HTTPStatus.NOT_ACCEPTABLE, "not-supported"),

@@ -51,6 +51,11 @@ class Exchange:
         self._end: asyncio.Future[None] | None = None
 
     @property
+    def is_begun(self) -> bool:
+        """Whether some of the answer was handed in."""
+        return self._missing is not None
+
+    @property
     def is_finished(self) -> bool:
         """Whether all of the answer was handed in, or what is missing will never come."""
         return self.finished_at is not None
@@ -109,8 +114,8 @@ class Exchange:
         self._finish()
 
     def refuse(self) -> None:
-        """Tell that this is no request, unless an answer has begun."""
-        if self._missing is None:
+        """Tell that this is no request, unless an answer has begun: it is broken off then."""
+        if not self.is_begun:
             self._send(_BAD_REQUEST)
         self._finish()
 

@@ -202,7 +202,8 @@ class Connection:
                 raise problem
             await self._take(delegate, line, fields, exchange)
         except HTTPInputError as found:
-            delegate.refuse(exchange, line, fields.headers, found)
+            if not exchange.is_begun:
+                delegate.refuse(exchange, line, fields.headers, found)
             if not exchange.is_finished:
                 exchange.refuse()
         await exchange.ended()
@@ -236,16 +237,16 @@ class Connection:
             later = message.headers_received(line, fields.headers)
             if later is not None:
                 await later
-            if fields.has_body and not exchange.is_finished:
+            if fields.has_body and not exchange.is_begun:
                 if fields.expects_100:
                     await self._stream.write(_CONTINUE)
                 if fields.is_chunked:
                     await self._incoming.chunks(self._bounds.body_bytes, message.data_received)
                 else:
                     await self._incoming.body(fields.length, message.data_received)
-            exchange.is_read = not exchange.is_finished
+            exchange.is_read = not exchange.is_begun
         finally:
-            if not (exchange.is_read or exchange.is_finished):
+            if not (exchange.is_read or exchange.is_begun):
                 message.on_connection_close()
         if exchange.is_read:
             message.finish()

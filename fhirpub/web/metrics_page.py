@@ -6,14 +6,20 @@ import socket
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from http import HTTPStatus
+from typing import Any
 
-from tornado.httpserver import HTTPServer
-from tornado.httputil import HTTPHeaders, HTTPServerRequest, ResponseStartLine
+from tornado.httputil import (
+    HTTPHeaders,
+    HTTPMessageDelegate,
+    RequestStartLine,
+    ResponseStartLine,
+)
 from tornado.netutil import bind_sockets
 
 from fhirpub.config import MetricsConfig
 from fhirpub.errors import ConfigurationError
 from fhirpub.metrics import Metrics
+from fhirpub.web.http1 import Bounds, Delegate, Server
 
 _PATH = "/metrics"
 _MOST_BYTES = 4_096
@@ -38,12 +44,8 @@ async def published(
     metrics: Metrics, sockets: Sequence[socket.socket]
 ) -> AsyncGenerator[None, None]:
     """Serve the metrics until the block ends."""
-    server = HTTPServer(
-        _Page(metrics).answer,
-        max_header_size=_MOST_BYTES,
-        max_body_size=_MOST_BYTES,
-        idle_connection_timeout=_IDLE_SECONDS,
-    )
+    bounds = Bounds(head_bytes=_MOST_BYTES, body_bytes=_MOST_BYTES, idle_seconds=_IDLE_SECONDS)
+    server = Server(_Page(metrics), bounds)
     server.add_sockets(list(sockets))
     try:
         yield
@@ -52,21 +54,43 @@ async def published(
         await server.close_all_connections()
 
 
-class _Page:
+class _Page(Delegate):
     """Answers requests for the one page that there is."""
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
 
-    def answer(self, request: HTTPServerRequest) -> None:
+    def start_request(self, server_conn: object, request_conn: Any) -> HTTPMessageDelegate:  # noqa: ARG002
+        return _Asked(self._metrics, request_conn)
+
+
+class _Asked(HTTPMessageDelegate):
+    """One request, whose body, if it has one, nobody needs."""
+
+    def __init__(self, metrics: Metrics, connection: Any) -> None:
+        self._metrics = metrics
+        self._connection = connection
+        self._method = ""
+        self._is_for_page = False
+        self._accept = ""
+
+    def headers_received(
+        self, start_line: RequestStartLine | ResponseStartLine, headers: HTTPHeaders
+    ) -> None:
+        if isinstance(start_line, RequestStartLine):
+            self._method = start_line.method
+            is_there = start_line.path.partition("?")[0] == _PATH
+            self._is_for_page = is_there and self._method in ("GET", "HEAD")
+            self._accept = headers.get("Accept", "")
+
+    def finish(self) -> None:
         """Answer with all metrics, or with 404."""
         status, body, media_type = HTTPStatus.NOT_FOUND, b"", "text/plain"
-        if request.path == _PATH and request.method in ("GET", "HEAD"):
+        if self._is_for_page:
             status = HTTPStatus.OK
-            body, media_type = self._metrics.text(request.headers.get("Accept", ""))
+            body, media_type = self._metrics.text(self._accept)
         headers = HTTPHeaders({"Content-Type": media_type, "Content-Length": str(len(body))})
         start_line = ResponseStartLine("HTTP/1.1", status, status.phrase)
-        if request.connection is not None:
-            shown = b"" if request.method == "HEAD" else body
-            request.connection.write_headers(start_line, headers, shown)
-            request.connection.finish()
+        shown = b"" if self._method == "HEAD" else body
+        self._connection.write_headers(start_line, headers, shown)
+        self._connection.finish()

@@ -202,6 +202,7 @@ _MEANINGS = {
     403: "The access token has no scope for this.",
     404: "There is nothing under this address, for this tenant.",
     406: "No format is spoken here that the client accepts.",
+    408: "The body took too long; it may be sent again.",
     412: "The resource has not the version that the conditions name.",
     413: "The body, or a document in it, is too large.",
     415: "The body is of a type that is not read here.",
@@ -228,7 +229,7 @@ def _refusals(operation: Operation, route: Route) -> list[int]:
         if route.handler.scope:
             told.add(403)
     if issubclass(route.handler, BodyHandler):
-        told |= {413, 503} if operation.refuses_in == "OAuthError" else {413, 415, 503}
+        told |= {408, 413, 503} | ({415} if operation.refuses_in != "OAuthError" else set())
     return sorted(told)
 
 

@@ -9,7 +9,7 @@ from fhirpub.errors import StoreUnavailable, Throttled, TokenRefused, TooLarge
 from fhirpub.fhir.strict_json import dumps
 from fhirpub.web.base import BaseHandler, Headers
 from fhirpub.web.body_handler import BodyHandler
-from fhirpub.web.error_mapping import answer_to, status_of
+from fhirpub.web.error_mapping import TooSlow, answer_to, status_of
 
 _MOST_BYTES = 8192
 
@@ -66,6 +66,8 @@ class TokenHandler(BodyHandler):
         elif isinstance(problem, TooLarge):
             status, error = 413, "invalid_request"
             text = f"the request has more than {_MOST_BYTES} bytes"
+        elif isinstance(problem, TooSlow):
+            status, error, text = answer_to(problem).status, "invalid_request", str(problem)
         elif isinstance(problem, (Throttled, StoreUnavailable)):
             status, error = answer_to(problem).status, "temporarily_unavailable"
             text = str(problem)

@@ -3,6 +3,8 @@ from __future__ import annotations
 import http.client
 import os
 import re
+import socket
+import time
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
@@ -578,20 +580,51 @@ def test_headers_that_do_not_come_end_the_connection(impatient: RunningService) 
     assert (said.received, said.closed) == (b"", True)
 
 
-def test_a_body_that_does_not_come_ends_the_connection(impatient: RunningService) -> None:
-    lines = (token(impatient.integrator()), JSON, "Content-Length: 100")
-
-    said = raw.request(impatient, f"POST {REGISTER}", *lines, body=b"{")
-
-    assert (said.received, said.closed) == (b"", True)
+SLOW_BODIES = [("Content-Length: 100", b"{"), ("Transfer-Encoding: chunked", b"1\r\n{\r\n")]
 
 
-def test_chunks_that_do_not_come_end_the_connection(impatient: RunningService) -> None:
-    lines = (token(impatient.integrator()), JSON, "Transfer-Encoding: chunked")
+@pytest.mark.parametrize(("framing", "body"), SLOW_BODIES)
+@pytest.mark.parametrize("start", [f"POST {REGISTER}", f"GET {BASE}"])
+def test_a_body_that_does_not_come_is_a_408_and_the_end(
+    impatient: RunningService, start: str, framing: str, body: bytes
+) -> None:
+    lines = (token(impatient.integrator()), JSON, framing)
 
-    said = raw.request(impatient, f"POST {REGISTER}", *lines, body=b"1\r\n{\r\n")
+    said = raw.request(impatient, start, *lines, body=body)
 
-    assert (said.received, said.closed) == (b"", True)
+    assert (said.statuses, code(said.answer), said.closed) == ([408], "timeout", True)
+
+
+def test_who_is_refused_anyway_is_told_that_when_the_body_does_not_come(
+    impatient: RunningService,
+) -> None:
+    said = raw.request(impatient, f"POST {REGISTER}", JSON, "Content-Length: 9", body=b"{")
+
+    assert (said.statuses, code(said.answer), said.closed) == ([401], "security", True)
+
+
+def test_a_form_that_does_not_come_is_a_408_of_oauth(impatient: RunningService) -> None:
+    kind = "Content-Type: application/x-www-form-urlencoded"
+
+    said = raw.request(impatient, "POST /oauth/token", kind, "Content-Length: 9", body=b"a")
+
+    assert (said.status, said.answer.json["error"], said.closed) == (408, "invalid_request", True)
+
+
+def test_who_sends_on_after_a_408_is_hung_up_on(impatient: RunningService) -> None:
+    lines = [f"POST {REGISTER} HTTP/1.1", "Host: x", token(impatient.integrator()), JSON]
+    head = "\r\n".join([*lines, "Content-Length: 100", "", ""]).encode()
+
+    with socket.create_connection(("127.0.0.1", impatient.port)) as wire:
+        wire.sendall(head)
+
+        def send_on() -> None:
+            for _ in range(99):
+                wire.sendall(b" ")
+                time.sleep(0.1)
+
+        with pytest.raises(ConnectionError):
+            send_on()
 
 
 def test_an_idle_connection_ends(impatient: RunningService) -> None:

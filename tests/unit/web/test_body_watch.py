@@ -10,35 +10,23 @@ from fhirpub.web.body_watch import BodyWatch
 from fhirpub.web.request import Request
 
 
-class Stream:
-    """The end of a connection, of which only the closing matters."""
-
-    def __init__(self, *, broken: bool = False) -> None:
-        self._broken = broken
-        self._closed = asyncio.Event()
-
-    def close(self) -> None:
-        if self._broken:
-            raise OSError("cannot be closed")
-        self._closed.set()
-
-    async def wait_closed(self) -> None:
-        await self._closed.wait()
-
-
-def arriving(stream: Stream) -> Request:
+def arriving() -> Request:
     line = RequestStartLine("POST", "/", "HTTP/1.1")
-    return Request(line, HTTPHeaders(), SimpleNamespace(stream=stream))
+    return Request(line, HTTPHeaders(), SimpleNamespace())
 
 
-async def test_a_connection_that_cannot_be_closed_does_not_end_the_watching() -> None:
-    watch, good = BodyWatch(0.02), Stream()
-    watch.begin(arriving(Stream(broken=True)))
-    watch.begin(arriving(good))
+async def test_a_body_that_cannot_be_refused_does_not_end_the_watching() -> None:
+    watch, refused = BodyWatch(0.02), asyncio.Event()
+
+    def fail() -> None:
+        raise OSError("cannot be refused")
+
+    watch.begin(arriving(), fail)
+    watch.begin(arriving(), refused.set)
 
     watching = asyncio.create_task(watch.run())
     async with asyncio.timeout(5):
-        await good.wait_closed()
+        await refused.wait()
     watching.cancel()
     with suppress(asyncio.CancelledError):
         await watching

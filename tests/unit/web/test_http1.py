@@ -674,6 +674,33 @@ async def test_a_request_that_is_broken_off_is_told_once(framing: bytes) -> None
     assert delegate.seen[0].end == "broken off"
 
 
+async def test_a_request_that_is_being_answered_is_read_no_further() -> None:
+    class Early(Message):
+        """Begins the answer before the body is here, and ends it later."""
+
+        def headers_received(self, start_line: Any, headers: HTTPHeaders) -> None:
+            super().headers_received(start_line, headers)
+            line, said = ResponseStartLine("", 200, "OK"), HTTPHeaders({"Content-Length": "2"})
+            seen.append(self._seen)
+            self._seen.connection.write_headers(line, said)
+
+    class Eager(Delegate):
+        def start_request(self, server_conn: object, request_conn: Any) -> HTTPMessageDelegate:
+            return Early(self, Seen(request_conn))
+
+    seen: list[Seen] = []
+    async with serving(Eager()) as (_server, port):
+        talking = asyncio.create_task(talk(port, IN_CHUNKS + b"zz\r\n"))
+        await until(lambda: bool(seen))
+        await asyncio.sleep(0.05)
+        seen[0].connection.write(b"ok")
+        seen[0].connection.finish()
+        said = await talking
+
+    assert statuses(said) == [200]
+    assert said.endswith(b"ok")
+
+
 async def test_a_request_whose_framing_breaks_is_told_as_broken_off() -> None:
     head = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
 

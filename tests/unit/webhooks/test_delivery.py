@@ -561,7 +561,7 @@ async def test_names_that_hung_hold_up_no_others_when_they_hang_again(names: Nam
         outcomes = await asyncio.gather(*map(sender.attempt, messages))
         return {each.reason for each in outcomes}
 
-    settings = replace(IMPATIENT, connect_seconds=0.2)
+    settings = replace(IMPATIENT, connect_seconds=1.0)
     async with Sender(settings, clock=HandClock(), look_up=look_up) as sender:
         assert await all_hang(sender) == {"E_TIMEOUT"}
         answer.set()
