@@ -27,7 +27,11 @@ from fhirpub.web.head import UNREAD, Fields, HeadTooLong, read_head
 from fhirpub.web.incoming import Incoming, TooLong
 
 _TURN_BYTES = 8_192
-"""After so many bytes of heads, which may all be here already, the others have their turn."""
+"""After so many bytes of heads that were all here already, the others have their turn.
+
+Who sends one request at a time never has to wait so: those that arrive together stay together,
+and what they ask of the store is asked at once.
+"""
 _LEAST_BYTES = 512
 """As many as a head counts at least: its answer takes time, too."""
 _ACCEPTED_AT_ONCE = 128
@@ -159,7 +163,9 @@ class Connection:
             self._stream.set_nodelay(True)
             while not self._stream.closed():
                 await self._serve_one(delegate)
-                if self._turn_bytes >= _TURN_BYTES:
+                if not self._incoming.is_ahead():
+                    self._turn_bytes = 0
+                elif self._turn_bytes >= _TURN_BYTES:
                     self._turn_bytes = 0
                     await asyncio.sleep(0)
         except StreamClosedError:

@@ -54,6 +54,10 @@ class Incoming:
         is_read = self._reading is not None and self._reading.done()
         return is_read or _is_readable(self._stream)
 
+    def is_ahead(self) -> bool:
+        """Tell whether some of the next request is read already."""
+        return bool(self._data)
+
     async def head(self, most: int) -> bytes:
         """Return the next head; raises HeadTooLong."""
         data = await self._until(_END_OF_HEAD, most)
