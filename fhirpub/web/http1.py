@@ -1,7 +1,7 @@
 """HTTP/1.1 on Tornado's streams: one request after another, each handed to a delegate.
 
-It stands where Tornado's ``HTTPServer`` could, behind the same interfaces, and takes a third of
-its time (bench/README.md). Left out is what only clients or other servers need: answers in
+It stands where Tornado's ``HTTPServer`` could, behind the same interfaces, and takes two fifths
+of its time (bench/README.md). Left out is what only clients or other servers need: answers in
 chunks, compression, TLS, what proxies tell.
 """
 
