@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from functools import cached_property
 from http import HTTPStatus
@@ -35,6 +35,7 @@ from fhirpub.metrics import NO_ROUTE
 from fhirpub.storage.contract import KeptBlob, Version
 from fhirpub.web import media
 from fhirpub.web.error_mapping import TooSlow, answer_to, is_expected, obligations
+from fhirpub.web.exchange import Headers
 from fhirpub.web.outgoing import Outgoing
 from fhirpub.web.request import Request
 from fhirpub.web.services import Services
@@ -47,14 +48,6 @@ LARGE = 64 * 1024
 
 _log = logger()
 T = TypeVar("T")
-
-
-class Headers(dict[str, str]):
-    """The headers of an answer, each once, under the names that HTTP writes."""
-
-    def get_all(self) -> Iterable[tuple[str, str]]:
-        """Return them as the connection asks for them."""
-        return self.items()
 
 
 class BaseHandler:

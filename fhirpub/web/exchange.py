@@ -31,6 +31,14 @@ class AnswerHeaders(Protocol):
     def __getitem__(self, name: str, /) -> str: ...
 
 
+class Headers(dict[str, str]):
+    """The headers of an answer, each once, under the names that HTTP writes."""
+
+    def get_all(self) -> Iterable[tuple[str, str]]:
+        """Return each with its name."""
+        return self.items()
+
+
 class Exchange:
     """A request that is under way, and its answer: an ``HTTPConnection`` in Tornado's words."""
 

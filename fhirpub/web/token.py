@@ -7,9 +7,10 @@ from typing import Any
 from fhirpub.auth.token_request import malformed
 from fhirpub.errors import StoreUnavailable, Throttled, TokenRefused, TooLarge
 from fhirpub.fhir.strict_json import dumps
-from fhirpub.web.base import BaseHandler, Headers
+from fhirpub.web.base import BaseHandler
 from fhirpub.web.body_handler import BodyHandler
 from fhirpub.web.error_mapping import TooSlow, answer_to, status_of
+from fhirpub.web.exchange import Headers
 
 _MOST_BYTES = 8192
 
