@@ -68,6 +68,16 @@ class Seen:
         self.connection.finish()
 
 
+def after(go_on: asyncio.Event) -> Answering:
+    """Answer when that is set."""
+
+    async def answer(seen: Seen) -> None:
+        await go_on.wait()
+        seen.answer()
+
+    return answer
+
+
 class Delegate(http1.Delegate):
     """Notes what comes, and answers."""
 
@@ -540,12 +550,7 @@ async def test_the_time_that_an_answer_takes_does_not_count_as_waiting() -> None
 
 async def test_a_server_that_stops_answers_what_is_under_way_and_no_more() -> None:
     go_on = asyncio.Event()
-
-    async def later(seen: Seen) -> None:
-        await go_on.wait()
-        seen.answer()
-
-    delegate = Delegate(later)
+    delegate = Delegate(after(go_on))
     async with serving(delegate) as (server, port):
         talking = asyncio.create_task(talk(port, (GET % 1) + (GET % 2)))
         await until(lambda: bool(delegate.seen))
@@ -602,12 +607,7 @@ async def test_a_stopping_server_closes_what_is_idle_but_not_who_was_just_answer
 
 async def test_a_stopping_server_closes_who_is_idle_and_waits_for_the_others() -> None:
     go_on = asyncio.Event()
-
-    async def later(seen: Seen) -> None:
-        await go_on.wait()
-        seen.answer()
-
-    delegate = Delegate(later)
+    delegate = Delegate(after(go_on))
     async with serving(delegate) as (server, port):
         idle, idle_writer = await asyncio.open_connection("127.0.0.1", port)
         talking = asyncio.create_task(talk(port, GET % 1))
@@ -790,12 +790,7 @@ async def test_an_answer_that_would_mislead_ends_the_connection(answer: Answerin
 
 async def test_an_answer_to_who_has_gone_is_no_fault() -> None:
     go_on = asyncio.Event()
-
-    async def later(seen: Seen) -> None:
-        await go_on.wait()
-        seen.answer()
-
-    delegate = Delegate(later)
+    delegate = Delegate(after(go_on))
     async with serving(delegate) as (_server, port):
         _reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(GET % 1)
