@@ -380,7 +380,7 @@ async def _drained(services: Services, server: Server) -> None:
     """Wait until no request is under way, within limits, and nobody is connected any more."""
     with suppress(TimeoutError):
         async with asyncio.timeout(services.config.server.drain_seconds):
-            while services.under_way or services.bodies.expecting() or server.close_idle():
+            while services.under_way or server.close_idle():
                 await asyncio.sleep(0.02)
 
 

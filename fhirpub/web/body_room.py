@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from tornado.iostream import IOStream
 
 from fhirpub.errors import Busy
+from fhirpub.web.incoming import is_signalled
 from fhirpub.web.request import Request
 
 _LOOK_SECONDS = 1.0
@@ -98,8 +99,4 @@ class BodyRoom:
 
 def _has_hung_up(stream: IOStream) -> bool:
     """Tell whether the client has closed its side, even if something that it sent is unread."""
-    if stream.closed():
-        return True
-    poll = select.poll()
-    poll.register(stream.socket, _HUNG_UP)
-    return bool(poll.poll(0))
+    return stream.closed() or is_signalled(stream, _HUNG_UP)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from tornado.iostream import IOStream
-
 from fhirpub.logs import logger, where
 from fhirpub.web.request import Request
 
@@ -28,10 +26,6 @@ class BodyWatch:
         """Expect it no more: it is here, or will never be."""
         self._since.pop(request, None)
 
-    def expecting(self) -> bool:
-        """Tell whether a body is still on its way, from a client that has not hung up."""
-        return any(not _stream_of(request).closed() for request in self._since)
-
     async def run(self) -> None:
         """Look after them until cancelled."""
         while True:
@@ -46,8 +40,3 @@ class BodyWatch:
             if since + self._seconds < now:
                 self.end(request)
                 too_slow()
-
-
-def _stream_of(request: Request) -> IOStream:
-    stream: IOStream = request.connection.stream
-    return stream

@@ -52,7 +52,7 @@ class Incoming:
         if self._stream.closed():
             return False
         is_read = self._reading is not None and self._reading.done()
-        return is_read or _is_readable(self._stream)
+        return is_read or is_signalled(self._stream, select.POLLIN)
 
     def is_ahead(self) -> bool:
         """Tell whether some of the next request is read already."""
@@ -150,9 +150,10 @@ class Incoming:
         return taken
 
 
-def _is_readable(stream: IOStream) -> bool:
+def is_signalled(stream: IOStream, event: int) -> bool:
+    """Tell whether the system knows of an event of ``select.poll`` on an open connection."""
     poll = select.poll()
-    poll.register(stream.socket, select.POLLIN)
+    poll.register(stream.socket, event)
     return bool(poll.poll(0))
 
 

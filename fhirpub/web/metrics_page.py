@@ -10,6 +10,7 @@ from typing import Any
 
 from tornado.httputil import (
     HTTPHeaders,
+    HTTPInputError,
     HTTPMessageDelegate,
     RequestStartLine,
     ResponseStartLine,
@@ -70,27 +71,25 @@ class _Asked(HTTPMessageDelegate):
     def __init__(self, metrics: Metrics, connection: Any) -> None:
         self._metrics = metrics
         self._connection = connection
-        self._method = ""
-        self._is_for_page = False
-        self._accept = ""
+        self._line: RequestStartLine
+        self._headers: HTTPHeaders
 
     def headers_received(
         self, start_line: RequestStartLine | ResponseStartLine, headers: HTTPHeaders
     ) -> None:
-        if isinstance(start_line, RequestStartLine):
-            self._method = start_line.method
-            is_there = start_line.path.partition("?")[0] == _PATH
-            self._is_for_page = is_there and self._method in ("GET", "HEAD")
-            self._accept = headers.get("Accept", "")
+        if not isinstance(start_line, RequestStartLine):
+            raise HTTPInputError("not a request")
+        self._line, self._headers = start_line, headers
 
     def finish(self) -> None:
         """Answer with all metrics, or with 404."""
         status, body, media_type = HTTPStatus.NOT_FOUND, b"", "text/plain"
-        if self._is_for_page:
+        method, path = self._line.method, self._line.path.partition("?")[0]
+        if path == _PATH and method in ("GET", "HEAD"):
             status = HTTPStatus.OK
-            body, media_type = self._metrics.text(self._accept)
+            body, media_type = self._metrics.text(self._headers.get("Accept", ""))
         headers = HTTPHeaders({"Content-Type": media_type, "Content-Length": str(len(body))})
         start_line = ResponseStartLine("HTTP/1.1", status, status.phrase)
-        shown = b"" if self._method == "HEAD" else body
+        shown = b"" if method == "HEAD" else body
         self._connection.write_headers(start_line, headers, shown)
         self._connection.finish()

@@ -229,7 +229,9 @@ def _refusals(operation: Operation, route: Route) -> list[int]:
         if route.handler.scope:
             told.add(403)
     if issubclass(route.handler, BodyHandler):
-        told |= {408, 413, 503} | ({415} if operation.refuses_in != "OAuthError" else set())
+        told |= {408, 413, 503}
+        if operation.refuses_in != "OAuthError":
+            told.add(415)
     return sorted(told)
 
 
