@@ -190,8 +190,8 @@ async def test_a_new_primary_is_not_believed_before_it_knows_what_a_majority_has
 
     with heir.failing("disableSnapshotting"):  # it has the second version, and does not show it
         assert await store.add(LAB, replace(first, version=2))
-        await asyncio.to_thread(heir.command, "replSetStepUp")
-        with pytest.raises(StoreUnavailable):
+        await asyncio.to_thread(set_of_three.settle)
+        with set_of_three.led_by(heir), pytest.raises(StoreUnavailable):
             await store.latest(LAB, first.id)
 
     latest = await store.latest(LAB, first.id)

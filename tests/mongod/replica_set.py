@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Self
 
-from pymongo.errors import PyMongoError
+from pymongo.errors import OperationFailure, PyMongoError
 
 from tests.mongod.server import SET_NAME, Mongod, eventually
 from tests.proxy import Proxy
@@ -21,6 +23,7 @@ _SETTINGS = {
 SHORTER_THAN_AN_ELECTION_SECONDS = 1.5
 _STEP_DOWN_SECONDS = 10
 _CATCH_UP_SECONDS = 5
+_LONGER_THAN_A_TEST_SECONDS = 60
 
 
 class ReplicaSet:
@@ -79,6 +82,19 @@ class ReplicaSet:
         elected = self._primary_but(former)
         former.command("replSetFreeze", 0)  # it may be elected again at once
         return elected
+
+    @contextmanager
+    def led_by(self, heir: Mongod) -> Iterator[None]:
+        """Make a secondary the primary, as all know; none takes over from it until the end."""
+        others = [each for each in self.members if each is not heir]
+        heir.command("replSetStepUp")
+        for each in others:
+            eventually(partial(_frozen, each, _LONGER_THAN_A_TEST_SECONDS))
+        try:
+            yield
+        finally:
+            for each in others:
+                each.command("replSetFreeze", 0)
 
     def kill_primary(self) -> Mongod:
         """Kill the primary and return it; ``primary`` waits for the next one."""
@@ -141,6 +157,15 @@ class ReplicaSet:
                 claims.append((said["electionId"], each))
         # One that was cut off may not know yet that another was elected after it.
         return max(claims, key=lambda claim: claim[0])[1] if claims else None
+
+
+def _frozen(member: Mongod, seconds: int) -> bool | None:
+    """Let a member seek no election for a while; None if it still believes to be elected."""
+    try:
+        member.command("replSetFreeze", seconds)
+    except OperationFailure:
+        return None
+    return True
 
 
 def _state(member: Mongod) -> str:
