@@ -20,6 +20,7 @@ from typing import Any
 from bench.payloads import SMALL_DOCUMENT, Caller, RegisterRequests
 from fhirpub.app import opened
 from fhirpub.auth.tenants import add_tenant
+from fhirpub.cohorts import completed
 from fhirpub.config import Config
 from fhirpub.fhir.strict_json import loads
 from fhirpub.interactions import rules
@@ -47,12 +48,12 @@ class Stages:
     async def judge_it(self, contents: Sequence[object]) -> list[Submission]:
         submissions = [from_parameters(each, self._context.types[TYPE]) for each in contents]
         for each in submissions:
-            issues = judge(each, self._context, self._tenant.id)
+            issues = completed(judge(each, self._context, self._tenant.id))
             each.remarks += rules.refuse(issues, self._context)
         return submissions
 
     async def make_the_version(self, submissions: Sequence[Submission]) -> list[Candidate]:
-        return [candidate_of(each, self._tenant, self._context) for each in submissions]
+        return [completed(candidate_of(each, self._tenant, self._context)) for each in submissions]
 
     async def store_it(self, candidates: Sequence[Candidate]) -> None:
         for start in range(0, len(candidates), TOGETHER):

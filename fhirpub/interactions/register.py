@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from fhirpub.cohorts import Stages
 from fhirpub.errors import InvalidContent, Issue, StoreUnavailable
 from fhirpub.fhir.document import detach
 from fhirpub.fhir.elements import reduced
@@ -55,14 +56,17 @@ def prepare(
     resource_type: ResourceType,
     tenant: Tenant,
     context: Context,
-) -> Candidate:
+) -> Stages[Candidate]:
     """Judge the content of a body and make of it what will be stored; pure, for any thread.
 
     Raises InvalidContent, TooLarge, BrokenRule with all the issues of the stage that failed.
     """
     submission = read_body(content, resource_type)
-    submission.remarks += rules.refuse(judge(submission, context, tenant.id), context)
-    return candidate_of(submission, tenant, context)
+    yield
+    found = yield from judge(submission, context, tenant.id)
+    submission.remarks += rules.refuse(found, context)
+    yield
+    return (yield from candidate_of(submission, tenant, context))
 
 
 async def register(candidate: Candidate, *, tenant: Tenant, context: Context) -> Registration:
@@ -80,7 +84,7 @@ async def register(candidate: Candidate, *, tenant: Tenant, context: Context) ->
     return Registration(winner, created=False)
 
 
-def judge(submission: Submission, context: Context, tenant_id: str) -> list[Issue]:
+def judge(submission: Submission, context: Context, tenant_id: str) -> Stages[list[Issue]]:
     """Return everything that the rules find, errors and remarks.
 
     Raises what must be mended before the rules can be asked, with all of its issues: TooLarge,
@@ -92,10 +96,12 @@ def judge(submission: Submission, context: Context, tenant_id: str) -> list[Issu
     rules.within_limits(
         submission.documents, most=context.config.limits.attachment_bytes, at=entry.at
     )
+    yield
     structural = list(rules.structure(submission, context))
     structural += [each.below(entry.at) for each in undecodable]
     if structural:
         raise InvalidContent(structural)
+    yield
     found = [each.below(entry.at) for each in zones]
     types = {
         literal: submission.parts[name].resource["resourceType"]
@@ -108,10 +114,11 @@ def judge(submission: Submission, context: Context, tenant_id: str) -> list[Issu
         found += [
             each.below(piece.at) for each in (*broken, *repeated_ids(piece.resource), *mistyped)
         ]
+    yield
     return [*found, *rules.of_submission(submission, context, tenant_id)]
 
 
-def candidate_of(submission: Submission, tenant: Tenant, context: Context) -> Candidate:
+def candidate_of(submission: Submission, tenant: Tenant, context: Context) -> Stages[Candidate]:
     """Make of a submission what will be stored. Raises TooLarge."""
     submission.take_out_stand_ins()
     resource, resource_type = submission.entry.resource, submission.type
@@ -120,12 +127,14 @@ def candidate_of(submission: Submission, tenant: Tenant, context: Context) -> Ca
     resource_id = tenant.resource_id(*key)
     part_ids = {name: tenant.part_id(resource_id, name) for name in submission.parts}
     rules.point_references_at(submission, part_ids)
+    yield
     now = context.clock()
     stored = stamped(resource, resource_id, version=1, updated=now)
     parts = {
         name: stamped(entry.resource, part_ids[name], version=1, updated=now)
         for name, entry in submission.parts.items()
     }
+    yield
     change = Change(id=resource_id, version=1, after=stored, before=None, parts=parts)
     version = Version(
         id=resource_id,

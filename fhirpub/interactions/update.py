@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from fhirpub.cohorts import Stages
 from fhirpub.errors import InvalidContent, Issue, StoreUnavailable, VersionConflict
 from fhirpub.fhir.document import detach, documents_in
 from fhirpub.fhir.invariants import broken_invariants, mistyped_references, types_of_contained
@@ -94,21 +95,21 @@ def prepare(
     resource_type: ResourceType,
     tenant: Tenant,
     context: Context,
-) -> Update:
+) -> Stages[Update]:
     """Judge an update against the latest version and make the next of it; pure, for any thread.
 
     Raises, in this order: InvalidContent for the envelope, BrokenRule for fields that cannot be
     updated, TooLarge, InvalidContent and BrokenRule for the values (D-106, D-107).
     """
     before: JsonObject = loads_stored(latest.body)
-    most = context.config.limits.resource_bytes
-    fields = fields_of(form, content, before, resource_type, most=most)
+    limits = context.config.limits
+    fields = fields_of(form, content, before, resource_type, most=limits.resource_bytes)
     zones = list(rules.times_as_utc(fields.values, resource_type, context))
     documents, undecodable = detach(fields.values, resource_type.attachments)
-    most = context.config.limits.attachment_bytes
-    rules.within_limits(documents, most=most, at=resource_type.name)
+    rules.within_limits(documents, most=limits.attachment_bytes, at=resource_type.name)
     after = fields.merged(before)
     entry = Entry(after, resource_type.name)
+    yield
     structural = [*rules.of_structure(after, resource_type, context), *undecodable]
     if structural:
         raise InvalidContent(each.below(entry.at) for each in structural)
@@ -126,8 +127,9 @@ def prepare(
     )
     found += _narrative(before, resource_type)
     rules.refuse(found, context)
-    next_one = _next(latest, before, after, resource_type, context, tenant)
-    return Update(next_one, blobs_of(documents))
+    yield
+    version = _next(latest, before, after, resource_type, context, tenant)
+    return Update(version, blobs_of(documents))
 
 
 async def update(

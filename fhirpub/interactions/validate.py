@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from fhirpub.cohorts import Stages
 from fhirpub.errors import InvalidContent, Issue, Refused
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.interactions import rules
@@ -26,7 +27,7 @@ def findings(
     resource_type: ResourceType,
     tenant: Tenant,
     context: Context,
-) -> tuple[list[Issue], Version | None]:
+) -> Stages[tuple[list[Issue], Version | None]]:
     """Return all that would be refused or remarked, and what would be stored if nothing was.
 
     ``content`` is a body of ``$register``, a resource as for ``create``, or FHIR's Parameters
@@ -39,9 +40,10 @@ def findings(
     read_body, content = _form(content, named)
     try:
         submission = read_body(content, resource_type)
-        found = [*submission.remarks, *judge(submission, context, tenant.id)]
+        found = [*submission.remarks, *(yield from judge(submission, context, tenant.id))]
         if not any(each.severity == "error" for each in found):
-            return rules.told(found, context), candidate_of(submission, tenant, context).version
+            candidate = yield from candidate_of(submission, tenant, context)
+            return rules.told(found, context), candidate.version
     except Refused as refusal:
         found = list(refusal.issues)
     return rules.told(found, context), None

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from typing import Any, ClassVar, TypeVar
 
+from fhirpub.cohorts import Stages, completed
 from fhirpub.errors import Busy, FhirpubError, TooLarge
 from fhirpub.fhir.strict_json import loads
 from fhirpub.fhir.xml_reader import read_xml
@@ -108,10 +108,8 @@ class BodyHandler(BaseHandler):
         chunks, self._chunks = self._chunks, []
         return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
-    async def judged(self, size: int, judge: Callable[[], T]) -> T:
-        """Run a pure function here, or in a thread if the body is large."""
+    async def judged(self, size: int, stages: Stages[T]) -> T:
+        """Go through stages, with those of others, or in a thread if the body is large."""
         if size <= LARGE:
-            # One turn of the loop later, so that those who arrived together are judged one after
-            # the other: the second finds warm in the processor's caches what the first needed.
-            await asyncio.sleep(0)
-        return await self.computed(size, judge)
+            return await self.services.cohorts.run(stages)
+        return await self.computed(size, lambda: completed(stages))

@@ -5,9 +5,16 @@ from __future__ import annotations
 from functools import cached_property
 from urllib.parse import parse_qsl
 
+from fhirpub.cohorts import Stages
 from fhirpub.fhir.strict_json import JsonObject, loads
 from fhirpub.interactions.conditional import the_match
-from fhirpub.interactions.register import ReadBody, Registration, prepare, register
+from fhirpub.interactions.register import (
+    Candidate,
+    ReadBody,
+    Registration,
+    prepare,
+    register,
+)
 from fhirpub.interactions.submission import from_contained, from_parameters
 from fhirpub.web.body_handler import BodyHandler
 from fhirpub.web.media import preference
@@ -26,22 +33,26 @@ class RegisterHandler(BodyHandler):
     async def post(self) -> None:
         """Register."""
         body = self.take_body()
+        candidate = await self.judged(len(body), self._prepared(body))
         tenant, context = self.caller.tenant, self.services.context
-        candidate = await self.judged(
-            len(body),
-            lambda: prepare(
-                self.content(body),
-                read_body=self.read_body,
-                resource_type=self.services.types[self.type_name],
-                tenant=tenant,
-                context=context,
-            ),
-        )
         registration = await register(candidate, tenant=tenant, context=context)
         self.services.metrics.registered(self.type_name, created=registration.created)
         self.locate(registration.first)
         self.describe(registration.first, registration=True)
         await self.answer_registration(registration)
+
+    def _prepared(self, body: bytes) -> Stages[Candidate]:
+        content = self.content(body)
+        yield
+        return (
+            yield from prepare(
+                content,
+                read_body=self.read_body,
+                resource_type=self.services.types[self.type_name],
+                tenant=self.caller.tenant,
+                context=self.services.context,
+            )
+        )
 
     async def answer_registration(self, registration: Registration) -> None:
         """Write the Parameters, or what the client prefers (D-74)."""

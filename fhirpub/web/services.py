@@ -10,6 +10,7 @@ from typing import Any
 
 from fhirpub.auth.tokens import Tokens
 from fhirpub.clock import Clock
+from fhirpub.cohorts import Cohorts
 from fhirpub.config import Config
 from fhirpub.interactions.context import Context
 from fhirpub.metrics import Metrics
@@ -49,6 +50,7 @@ class Services:
     """What the service itself publishes, by type and id."""
     openapi: tuple[str, bytes] = ("", b"")
     """The OpenAPI document with its ETag."""
+    cohorts: Cohorts = field(default_factory=Cohorts)
     under_way: set[Any] = field(default_factory=set)
     """The handlers that have not answered yet."""
     request_ids: Iterator[str] = field(

@@ -1,0 +1,69 @@
+"""Cohort scheduling: what arrived together goes through its stages together.
+
+To judge a body takes more code and tables than a processor's nearest caches hold. Done for one
+request after the other, each stage finds them full of all the others; done stage by stage, the
+second request finds there what the first has brought (Larus and Parkes, Using Cohort Scheduling
+to Enhance Server Performance, USENIX 2002). What it gains stands in bench/README.md.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Generator
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+Stages = Generator[None, None, T]
+"""A pure computation that pauses where something else begins; it returns its result."""
+
+_TOGETHER = 16
+"""So many small bodies take three milliseconds, for which the event loop serves nobody else."""
+
+
+def completed(stages: Stages[T]) -> T:
+    """Go through all stages at once, in any thread, and return what comes of them."""
+    while True:
+        try:
+            next(stages)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+
+
+class Cohorts:
+    """Goes through the stages of several computations side by side; for one event loop."""
+
+    def __init__(self) -> None:
+        self._waiting: list[tuple[Stages[Any], asyncio.Future[Any]]] = []
+
+    def run(self, stages: Stages[T]) -> asyncio.Future[T]:
+        """Take a computation; what comes of it, or the exception, is there a turn later."""
+        loop = asyncio.get_running_loop()
+        outcome: asyncio.Future[T] = loop.create_future()
+        if not self._waiting:
+            loop.call_soon(self._go, loop)
+        self._waiting.append((stages, outcome))
+        return outcome
+
+    def _go(self, loop: asyncio.AbstractEventLoop) -> None:
+        cohort = self._waiting[:_TOGETHER]
+        del self._waiting[:_TOGETHER]
+        if self._waiting:
+            loop.call_soon(self._go, loop)
+        while cohort:
+            cohort = [(stages, outcome) for stages, outcome in cohort if _goes_on(stages, outcome)]
+
+
+def _goes_on(stages: Stages[T], outcome: asyncio.Future[T]) -> bool:
+    """Go through one stage; tell whether there are more."""
+    try:
+        next(stages)
+    except StopIteration as end:
+        if not outcome.done():  # nobody waits any more
+            outcome.set_result(end.value)
+        return False
+    except Exception as problem:  # noqa: BLE001 - it is the caller's
+        if not outcome.done():
+            outcome.set_exception(problem)
+        return False
+    return True
