@@ -7,6 +7,7 @@ import errno
 import gc
 import signal
 import socket
+import sys
 import zoneinfo
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import (
@@ -54,6 +55,8 @@ from fhirpub.webhooks.sending import Sending
 from fhirpub.workers import supervise
 
 _SWEEP_SECONDS = 600
+_SWITCH_SECONDS = 0.001
+"""So long the event loop keeps the interpreter while the thread that writes to SQLite waits."""
 _HOUR = 3_600_000
 
 _log = logger()
@@ -369,6 +372,7 @@ async def _serve_one(
         published(services.metrics, page),
         serving(services, sockets),
     ):
+        sys.setswitchinterval(_SWITCH_SECONDS)
         gc.collect()
         gc.freeze()  # what was built at start stays: the collector need not look at it again
         announce(config.base_url)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from fhirpub.fhir.strict_json import JsonObject
@@ -89,23 +90,27 @@ def values_at(resource: Mapping[str, Any], path: str) -> Iterator[tuple[JsonObje
                 yield holder, name, f"{at}.{place}"
 
 
-def items_of(resource: Mapping[str, Any], path: str) -> Iterator[tuple[str, Any]]:
+def items_of(resource: Mapping[str, Any], path: str) -> list[tuple[str, Any]]:
     """Return the values of an element that may or may not repeat, each with its place.
 
     Dots go deeper, as in ``participant.individual``.
     """
     name, _, rest = path.partition(".")
     member = resource.get(name)
+    if member is None:
+        return []
     if isinstance(member, list):
         found = [(f"{name}[{index}]", each) for index, each in enumerate(member)]
     else:
-        found = [] if member is None else [(name, member)]
+        found = [(name, member)]
     if not rest:
-        yield from found
-        return
-    for at, each in found:
-        if isinstance(each, dict):
-            yield from ((f"{at}.{place}", one) for place, one in items_of(each, rest))
+        return found
+    return [
+        (f"{at}.{place}", one)
+        for at, each in found
+        if isinstance(each, dict)
+        for place, one in items_of(each, rest)
+    ]
 
 
 def element_of(name: str, elements: Collection[str]) -> str:
@@ -122,10 +127,18 @@ def element_of(name: str, elements: Collection[str]) -> str:
     return plain
 
 
-def reduced(resource: Mapping[str, Any], elements: Collection[str]) -> JsonObject:
-    """Return the properties that hold one of the elements, without those of extensions alone."""
-    return {
-        name: value
-        for name, value in resource.items()
+def reduced(resource: Mapping[str, Any], elements: Sequence[str]) -> JsonObject:
+    """Return the properties that hold one of the elements, without those of extensions alone.
+
+    The resource is valid: what names it has is remembered.
+    """
+    return {name: resource[name] for name in _kept(tuple(resource), tuple(elements))}
+
+
+@lru_cache(maxsize=1024)
+def _kept(names: Sequence[str], elements: Collection[str]) -> list[str]:
+    return [
+        name
+        for name in names
         if name in elements or (name[:1] != "_" and element_of(name, elements) in elements)
-    }
+    ]

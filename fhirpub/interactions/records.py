@@ -23,19 +23,18 @@ MOST_COUNTED = 1_000
 
 _LONGEST_TITLE = 255
 _OURS = ("versionId", "lastUpdated")
-_HEAD = frozenset({"resourceType", "id", "_id", "meta"})
 
 
 def stamped(resource: JsonObject, resource_id: str, *, version: int, updated: int) -> JsonObject:
     """Return a resource under its id, with our version and time and the sender's other meta."""
-    kept = {
-        name: value
-        for name, value in resource.get("meta", {}).items()
-        if name.lstrip("_") not in _OURS
-    }
-    meta = {"versionId": str(version), "lastUpdated": instant(updated), **kept}
-    head = {"resourceType": resource["resourceType"], "id": resource_id, "meta": meta}
-    return head | {name: value for name, value in resource.items() if name not in _HEAD}
+    meta: JsonObject = {"versionId": str(version), "lastUpdated": instant(updated)}
+    if "meta" in resource:
+        sent = resource["meta"].items()
+        meta |= {name: value for name, value in sent if name.lstrip("_") not in _OURS}
+    ours = {"id": resource_id, "meta": meta}
+    stored = {"resourceType": resource["resourceType"], **ours, **resource, **ours}
+    stored.pop("_id", None)  # extensions of the sender's own id
+    return stored
 
 
 def subsetted(meta: Mapping[str, Any]) -> JsonObject:
