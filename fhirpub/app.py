@@ -57,6 +57,8 @@ from fhirpub.workers import supervise
 _SWEEP_SECONDS = 600
 _SWITCH_SECONDS = 0.001
 """So long the event loop keeps the interpreter while the thread that writes to SQLite waits."""
+_BACKLOG = 1_024
+"""So many clients may connect while the loop is busy; others try again a second later."""
 _HOUR = 3_600_000
 
 _log = logger()
@@ -281,7 +283,7 @@ def bind(config: Config, *, reuse_port: bool = False) -> tuple[Config, list[sock
     """Listen on the address of the configuration; return it with the port that it became."""
     host, port = config.server.host, config.server.port
     try:
-        sockets = bind_sockets(port, address=host, reuse_port=reuse_port)
+        sockets = bind_sockets(port, address=host, reuse_port=reuse_port, backlog=_BACKLOG)
     except OSError as problem:
         raise _cannot_listen(config, problem) from None
     port = sockets[0].getsockname()[1]

@@ -130,9 +130,13 @@ def _ending(secret: ClientSecret, end: int) -> ClientSecret:
 
 
 def _check(scopes: Sequence[str]) -> None:
-    for each in scopes:
-        if not is_scope(each):
-            raise ConfigurationError(f"{each!r} is no scope: write system/DiagnosticReport.cruds")
+    wrong = [
+        f"{each!r} is no scope: write system/DiagnosticReport.cruds"
+        for each in scopes
+        if not is_scope(each)
+    ]
+    if wrong:
+        raise ConfigurationError("\n".join(wrong))
     if len(" ".join(scopes)) > _MOST_SCOPE_CHARACTERS:
         raise ConfigurationError(
             f"the scopes have more than {_MOST_SCOPE_CHARACTERS} characters, too many for a token"

@@ -62,6 +62,23 @@ async def test_scopes_that_no_token_can_carry_are_refused(
         )
 
 
+async def test_all_that_is_no_scope_is_told_at_once(world: World) -> None:
+    with pytest.raises(ConfigurationError) as told:
+        await add_client(
+            world.access,
+            tenant=world.tenant.id,
+            name="",
+            environment="sandbox",
+            scopes=("two words", "system/*.rs", 'qu"ote'),
+            clock=world.clock,
+        )
+
+    assert [each.partition(" is ")[0] for each in str(told.value).splitlines()] == [
+        "'two words'",
+        "'qu\"ote'",
+    ]
+
+
 async def test_two_secrets_work_during_a_rotation_and_the_old_one_ends(world: World) -> None:
     _, new = await rotate_client(
         world.access, world.client.id, grace_seconds=60, clock=world.clock

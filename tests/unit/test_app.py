@@ -1,0 +1,27 @@
+"""The service listens so that clients find a place."""
+
+from __future__ import annotations
+
+import socket
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+from fhirpub.app import bind
+from fhirpub.config import Config
+
+_MOST = int(Path("/proc/sys/net/core/somaxconn").read_text())
+_SOONER_THAN_A_SECOND_TRY = 0.5
+
+
+def test_hundreds_of_clients_may_connect_while_none_is_served() -> None:
+    config = Config()
+    config, sockets = bind(replace(config, server=replace(config.server, port=0)))
+    address = (config.server.host, config.server.port)
+
+    with ExitStack() as stack:
+        for each in sockets:
+            stack.enter_context(each)
+        for _ in range(min(500, _MOST)):
+            client = socket.create_connection(address, timeout=_SOONER_THAN_A_SECOND_TRY)
+            stack.enter_context(client)
