@@ -2,8 +2,8 @@
 
 One process goes through them stage by stage for the 3 KB requests that `scripts/bench` sends, on a
 new SQLite store. The figures are microseconds of CPU for one registration, of all threads, the
-least of some rounds. In the service, where the stages alternate with one another and with HTTP,
-each takes about a third more.
+least of some rounds. In the service those that arrive together go through each stage together too,
+but they are fewer.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ Stages = Generator[None, None, T]
 """A pure computation that pauses where something else begins; it returns its result."""
 
 _TOGETHER = 16
-"""So many small bodies take three milliseconds, for which the event loop serves nobody else."""
+"""For so many the loop serves nobody else: three milliseconds, if they are small and right."""
 
 
 def completed(stages: Stages[T]) -> T:
@@ -62,8 +62,13 @@ def _goes_on(stages: Stages[T], outcome: asyncio.Future[T]) -> bool:
         if not outcome.done():  # nobody waits any more
             outcome.set_result(end.value)
         return False
-    except Exception as problem:  # noqa: BLE001 - it is the caller's
+    except (KeyboardInterrupt, SystemExit):  # all ends
+        raise
+    except BaseException as problem:  # noqa: BLE001 - it is the caller's, not the others'
         if not outcome.done():
-            outcome.set_exception(problem)
+            # Without this frame, which knows the outcome and all that ran beside it: they would
+            # keep one another, and what the caller sent, until the collector comes by.
+            own = problem.__traceback__.tb_next if problem.__traceback__ else None
+            outcome.set_exception(problem.with_traceback(own))
         return False
     return True

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from fhirpub.fhir.strict_json import JsonObject
@@ -127,18 +126,10 @@ def element_of(name: str, elements: Collection[str]) -> str:
     return plain
 
 
-def reduced(resource: Mapping[str, Any], elements: Sequence[str]) -> JsonObject:
-    """Return the properties that hold one of the elements, without those of extensions alone.
-
-    The resource is valid: what names it has is remembered.
-    """
-    return {name: resource[name] for name in _kept(tuple(resource), tuple(elements))}
-
-
-@lru_cache(maxsize=1024)
-def _kept(names: Sequence[str], elements: Collection[str]) -> list[str]:
-    return [
-        name
-        for name in names
+def reduced(resource: Mapping[str, Any], elements: Collection[str]) -> JsonObject:
+    """Return the properties that hold one of the elements, without those of extensions alone."""
+    return {
+        name: value
+        for name, value in resource.items()
         if name in elements or (name[:1] != "_" and element_of(name, elements) in elements)
-    ]
+    }

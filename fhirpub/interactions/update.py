@@ -23,7 +23,7 @@ from fhirpub.storage.contract import Blob, Version
 from fhirpub.tenant import Tenant
 
 _TAG = re.compile(r'(?:W/)?"([^"]*)"')
-_RACES = 100
+_RACES = 300
 """How often an update without If-Match starts again because another one was quicker."""
 
 

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import weakref
+from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 
@@ -16,9 +20,26 @@ def counting(name: str, trace: list[str], stages: int = 3) -> Stages[str]:
     return f"{name} is done"
 
 
-def failing(problem: Exception) -> Stages[str]:
+def failing(problem: BaseException) -> Stages[str]:
     yield
     raise problem
+
+
+class Sent:
+    """What a caller sent."""
+
+
+def refusing(sent: Sent) -> Stages[str]:
+    kept = sent
+    yield
+    raise ValueError(type(kept).__name__)
+
+
+@pytest.fixture
+def without_collector() -> Iterator[None]:
+    gc.disable()
+    yield
+    gc.enable()
 
 
 def test_a_computation_may_be_completed_at_once() -> None:
@@ -81,6 +102,31 @@ async def test_what_arrives_later_goes_by_itself() -> None:
     await cohorts.run(counting("b", trace))
 
     assert trace == ["a0", "a1", "a2", "b0", "b1", "b2"]
+
+
+async def test_what_a_refused_caller_sent_is_let_go_at_once(
+    without_collector: None,
+) -> None:
+    sent = Sent()
+    gone = weakref.ref(sent)
+
+    with suppress(ValueError):
+        await Cohorts().run(refusing(sent))
+    del sent
+    await asyncio.sleep(0)  # the loop itself has the outcome until then
+
+    assert gone() is None
+
+
+async def test_what_is_no_exception_reaches_its_own_caller_alone() -> None:
+    cohorts = Cohorts()
+
+    results = await asyncio.gather(
+        *map(cohorts.run, (failing(GeneratorExit()), counting("b", []))),
+        return_exceptions=True,
+    )
+
+    assert [type(each) for each in results] == [GeneratorExit, str]
 
 
 @pytest.mark.parametrize("stages", [counting("a", []), failing(ValueError("wrong"))])
