@@ -7,7 +7,6 @@ import errno
 import gc
 import signal
 import socket
-import sys
 import zoneinfo
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import (
@@ -55,8 +54,6 @@ from fhirpub.webhooks.sending import Sending
 from fhirpub.workers import supervise
 
 _SWEEP_SECONDS = 600
-_SWITCH_SECONDS = 0.001
-"""So long the event loop keeps the interpreter while the thread that writes to SQLite waits."""
 _BACKLOG = 1_024
 """So many clients may connect while the loop is busy; others try again a second later."""
 _HOUR = 3_600_000
@@ -374,7 +371,6 @@ async def _serve_one(
         published(services.metrics, page),
         serving(services, sockets),
     ):
-        sys.setswitchinterval(_SWITCH_SECONDS)
         gc.collect()
         gc.freeze()  # what was built at start stays: the collector need not look at it again
         announce(config.base_url)
