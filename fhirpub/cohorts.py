@@ -30,6 +30,11 @@ def completed(stages: Stages[T]) -> T:
             return result
 
 
+async def others_caught_up() -> None:
+    """Return a turn of the loop later: those who arrived together have come as far by then."""
+    await asyncio.sleep(0)
+
+
 class Cohorts:
     """Goes through the stages of several computations side by side; for one event loop."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from urllib.parse import parse_qsl
 
-from fhirpub.cohorts import Stages
+from fhirpub.cohorts import Stages, others_caught_up
 from fhirpub.fhir.strict_json import JsonObject, loads
 from fhirpub.interactions.conditional import the_match
 from fhirpub.interactions.register import (
@@ -36,6 +36,8 @@ class RegisterHandler(BodyHandler):
         candidate = await self.judged(len(body), self._prepared(body))
         tenant, context = self.caller.tenant, self.services.context
         registration = await register(candidate, tenant=tenant, context=context)
+        if not registration.created:  # else those who were committed together are here together
+            await others_caught_up()
         self.services.metrics.registered(self.type_name, created=registration.created)
         self.locate(registration.first)
         self.describe(registration.first, registration=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import parse_qsl
 
+from fhirpub.cohorts import others_caught_up
 from fhirpub.errors import InvalidSearch
 from fhirpub.interactions.search import search
 from fhirpub.web.base import BaseHandler
@@ -22,6 +23,7 @@ async def _answer(handler: BaseHandler) -> None:
         context=handler.services.context,
         strict=preference(handler.request.headers.get("Prefer", ""), "handling") == "strict",
     )
+    await others_caught_up()
     await handler.answer_made(found.size, lambda: handler.listed(found))
 
 
