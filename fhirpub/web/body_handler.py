@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any, ClassVar, TypeVar
 
 from fhirpub.cohorts import Stages, completed
@@ -108,8 +109,19 @@ class BodyHandler(BaseHandler):
         chunks, self._chunks = self._chunks, []
         return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
-    async def judged(self, size: int, stages: Stages[T]) -> T:
-        """Go through stages, with those of others, or in a thread if the body is large."""
-        if size <= LARGE:
+    async def judged(
+        self, body: bytes, judge: Callable[[Any], Stages[T]], *, beside: int = 0
+    ) -> T:
+        """Read a body and judge its content, with those of others, or in a thread if it is large.
+
+        ``beside`` is the size of what is looked at with it.
+        """
+        stages = self._stages(body, judge)
+        if len(body) + beside <= LARGE:
             return await self.services.cohorts.run(stages)
-        return await self.computed(size, lambda: completed(stages))
+        return await asyncio.get_running_loop().run_in_executor(None, completed, stages)
+
+    def _stages(self, body: bytes, judge: Callable[[Any], Stages[T]]) -> Stages[T]:
+        content = self.content(body)
+        yield
+        return (yield from judge(content))

@@ -5,16 +5,10 @@ from __future__ import annotations
 from functools import cached_property
 from urllib.parse import parse_qsl
 
-from fhirpub.cohorts import Stages, others_caught_up
+from fhirpub.cohorts import others_caught_up
 from fhirpub.fhir.strict_json import JsonObject, loads
 from fhirpub.interactions.conditional import the_match
-from fhirpub.interactions.register import (
-    Candidate,
-    ReadBody,
-    Registration,
-    prepare,
-    register,
-)
+from fhirpub.interactions.register import ReadBody, Registration, prepare, register
 from fhirpub.interactions.submission import from_contained, from_parameters
 from fhirpub.web.body_handler import BodyHandler
 from fhirpub.web.media import preference
@@ -33,8 +27,17 @@ class RegisterHandler(BodyHandler):
     async def post(self) -> None:
         """Register."""
         body = self.take_body()
-        candidate = await self.judged(len(body), self._prepared(body))
         tenant, context = self.caller.tenant, self.services.context
+        candidate = await self.judged(
+            body,
+            lambda content: prepare(
+                content,
+                read_body=self.read_body,
+                resource_type=self.services.types[self.type_name],
+                tenant=tenant,
+                context=context,
+            ),
+        )
         registration = await register(candidate, tenant=tenant, context=context)
         if not registration.created:  # else those who were committed together are here together
             await others_caught_up()
@@ -42,19 +45,6 @@ class RegisterHandler(BodyHandler):
         self.locate(registration.first)
         self.describe(registration.first, registration=True)
         await self.answer_registration(registration)
-
-    def _prepared(self, body: bytes) -> Stages[Candidate]:
-        content = self.content(body)
-        yield
-        return (
-            yield from prepare(
-                content,
-                read_body=self.read_body,
-                resource_type=self.services.types[self.type_name],
-                tenant=self.caller.tenant,
-                context=self.services.context,
-            )
-        )
 
     async def answer_registration(self, registration: Registration) -> None:
         """Write the Parameters, or what the client prefers (D-74)."""

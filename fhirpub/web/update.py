@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fhirpub.cohorts import Stages
 from fhirpub.errors import NoneMatches
 from fhirpub.interactions.conditional import the_match
 from fhirpub.interactions.patch_forms import FORMS
@@ -28,10 +27,22 @@ class UpdateHandler(BodyHandler):
     async def update(self, resource_id: str) -> None:
         """Update the resource of this id."""
         body = self.take_body()
+        tenant, context = self.caller.tenant, self.services.context
+        resource_type = self.services.types[self.type_name]
 
         async def prepared(latest: Version) -> Update:
-            size = len(body) + len(latest.body)
-            return await self.judged(size, self._prepared(body, latest))
+            return await self.judged(
+                body,
+                lambda content: prepare(
+                    FORMS.get(self.body_type, "fhir"),
+                    content,
+                    latest,
+                    resource_type=resource_type,
+                    tenant=tenant,
+                    context=context,
+                ),
+                beside=len(latest.body),
+            )
 
         updated = await update(
             resource_id,
@@ -39,9 +50,9 @@ class UpdateHandler(BodyHandler):
                 self.request.precondition(),
                 if_none_match=self.request.headers.get_list("If-None-Match"),
             ),
-            resource_type=self.services.types[self.type_name],
-            tenant=self.caller.tenant,
-            context=self.services.context,
+            resource_type=resource_type,
+            tenant=tenant,
+            context=context,
             prepared=prepared,
         )
         self.locate(updated)
@@ -52,20 +63,6 @@ class UpdateHandler(BodyHandler):
             await self.answer_whole(updated)
             return
         self.answer_empty()
-
-    def _prepared(self, body: bytes, latest: Version) -> Stages[Update]:
-        content = self.content(body)
-        yield
-        return (
-            yield from prepare(
-                FORMS.get(self.body_type, "fhir"),
-                content,
-                latest,
-                resource_type=self.services.types[self.type_name],
-                tenant=self.caller.tenant,
-                context=self.services.context,
-            )
-        )
 
 
 class ConditionalUpdateHandler(UpdateHandler):
