@@ -9,6 +9,7 @@ to Enhance Server Performance, USENIX 2002). What it gains stands in bench/READM
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Generator
 from typing import Any, TypeVar
 
@@ -16,8 +17,11 @@ T = TypeVar("T")
 Stages = Generator[None, None, T]
 """A pure computation that pauses where something else begins; it returns its result."""
 
+_Running = tuple[Stages[Any], asyncio.Future[Any]]
 _TOGETHER = 16
-"""For so many the loop serves nobody else: three milliseconds, if they are small and right."""
+"""Small bodies that are right take three milliseconds together."""
+_TURN_SECONDS = 0.005
+"""So long the loop serves nobody else; to explain what is wrong may take far longer."""
 
 
 def completed(stages: Stages[T]) -> T:
@@ -38,25 +42,31 @@ async def others_caught_up() -> None:
 class Cohorts:
     """Goes through the stages of several computations side by side; for one event loop."""
 
-    def __init__(self) -> None:
-        self._waiting: list[tuple[Stages[Any], asyncio.Future[Any]]] = []
+    def __init__(self, *, turn_seconds: float = _TURN_SECONDS) -> None:
+        self._turn_seconds = turn_seconds
+        self._waiting: deque[_Running] = deque()
+        self._cohort: deque[_Running] = deque()
 
     def run(self, stages: Stages[T]) -> asyncio.Future[T]:
         """Take a computation; what comes of it, or the exception, is there a turn later."""
         loop = asyncio.get_running_loop()
         outcome: asyncio.Future[T] = loop.create_future()
-        if not self._waiting:
+        if not self._waiting and not self._cohort:
             loop.call_soon(self._go, loop)
         self._waiting.append((stages, outcome))
         return outcome
 
     def _go(self, loop: asyncio.AbstractEventLoop) -> None:
-        cohort = self._waiting[:_TOGETHER]
-        del self._waiting[:_TOGETHER]
-        if self._waiting:
+        until = loop.time() + self._turn_seconds
+        cohort = self._cohort
+        while self._waiting and len(cohort) < _TOGETHER:
+            cohort.append(self._waiting.popleft())
+        while cohort and loop.time() < until:
+            running = cohort.popleft()
+            if _goes_on(*running):  # round and round: that is stage by stage
+                cohort.append(running)
+        if self._waiting or cohort:
             loop.call_soon(self._go, loop)
-        while cohort:
-            cohort = [(stages, outcome) for stages, outcome in cohort if _goes_on(stages, outcome)]
 
 
 def _goes_on(stages: Stages[T], outcome: asyncio.Future[T]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import time
 import weakref
 from collections.abc import Iterator
 from contextlib import suppress
@@ -83,7 +84,7 @@ async def test_a_problem_reaches_its_own_caller_alone() -> None:
 
 async def test_after_sixteen_the_loop_serves_others_first() -> None:
     trace: list[str] = []
-    cohorts = Cohorts()
+    cohorts = Cohorts(turn_seconds=60.0)
     running = [cohorts.run(counting(f"{number:02}.", trace)) for number in range(20)]
 
     asyncio.get_running_loop().call_soon(trace.append, "others")
@@ -92,6 +93,22 @@ async def test_after_sixteen_the_loop_serves_others_first() -> None:
     before, after = trace[: trace.index("others")], trace[trace.index("others") + 1 :]
     assert {each[:2] for each in before} == {f"{number:02}" for number in range(16)}
     assert {each[:2] for each in after} == {"16", "17", "18", "19"}
+
+
+async def test_while_stages_are_slow_the_loop_serves_others_in_between() -> None:
+    trace: list[str] = []
+    cohorts = Cohorts(turn_seconds=0.001)
+
+    def slow(name: str) -> Stages[None]:
+        trace.append(name)
+        time.sleep(0.002)
+        yield
+
+    running = [cohorts.run(slow(name)) for name in "ab"]
+    asyncio.get_running_loop().call_soon(trace.append, "others")
+    await asyncio.gather(*running)
+
+    assert trace == ["a", "others", "b"]
 
 
 async def test_what_arrives_later_goes_by_itself() -> None:
