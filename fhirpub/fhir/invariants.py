@@ -34,6 +34,7 @@ def broken_invariants(
     ``telling`` are its objects to look at (``elements.telling_objects``). ``leading`` are the
     literals of references that lead to what is contained, or came along.
     """
+    leading = {*leading, "#"}
     for each in telling:
         for name, problem in _problems(each, resource, leading):
             at = ".".join(filter(None, (place_of(each), name)))
@@ -77,8 +78,6 @@ def mistyped_references(
 
 def types_of_contained(resource: JsonObject) -> dict[str, str]:
     """Return the types of contained resources by the literals that lead to them."""
-    if "contained" not in resource:
-        return {}
     return {
         f"#{one.get('id')}": one["resourceType"]
         for _index, one in _objects(resource.get("contained"))
@@ -113,8 +112,7 @@ def _extensions(each: JsonObject) -> Iterator[tuple[str, str]]:
 
 def _local_reference(each: JsonObject, leading: Collection[str]) -> Iterator[tuple[str, str]]:
     target = each["reference"]
-    local = isinstance(target, str) and target.startswith("#") and target != "#"
-    if local and target not in leading:
+    if isinstance(target, str) and target.startswith("#") and target not in leading:
         yield "reference", "must be the id of a contained resource (ref-1)"
 
 

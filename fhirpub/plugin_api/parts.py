@@ -120,7 +120,7 @@ def organization_rules(entry: Entry, context: RuleContext) -> Iterator[Issue]:
     own = {_without_scheme(each) for each in context.organization_namespaces}
     for place, identifier in items_of(it, "identifier"):
         yield from _identifier_type(identifier, context, f"{at}.{place}")
-        ours = own and _without_scheme(identifier.get("system", "")) in own
+        ours = _without_scheme(identifier.get("system", "")) in own
         if ours and identifier.get("value", context.tenant_id).lower() != context.tenant_id:
             rule = "is not the organization that this access token stands for"
             yield Issue("error", "business-rule", rule, f"{at}.{place}.value")
