@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, ClassVar, TypeVar
 
@@ -116,10 +115,10 @@ class BodyHandler(BaseHandler):
 
         ``beside`` is the size of what is looked at with it.
         """
-        stages = self._stages(body, judge)
-        if len(body) + beside <= LARGE:
+        stages, size = self._stages(body, judge), len(body) + beside
+        if size <= LARGE:
             return await self.services.cohorts.run(stages)
-        return await asyncio.get_running_loop().run_in_executor(None, completed, stages)
+        return await self.computed(size, lambda: completed(stages))
 
     def _stages(self, body: bytes, judge: Callable[[Any], Stages[T]]) -> Stages[T]:
         content = self.content(body)
