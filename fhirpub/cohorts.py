@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Generator
+from types import TracebackType
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -62,28 +63,31 @@ class Cohorts:
         while self._waiting and len(cohort) < _TOGETHER:
             cohort.append(self._waiting.popleft())
         while cohort and loop.time() < until:
-            running = cohort.popleft()
-            if _goes_on(*running):  # round and round: that is stage by stage
-                cohort.append(running)
+            _go_on(cohort)  # round and round: that is stage by stage
         if self._waiting or cohort:
             loop.call_soon(self._go, loop)
 
 
-def _goes_on(stages: Stages[T], outcome: asyncio.Future[T]) -> bool:
-    """Go through one stage; tell whether there are more."""
+def _go_on(cohort: deque[_Running]) -> None:
+    """Go through one stage of the first; it comes last then, if there are more."""
+    stages, outcome = cohort.popleft()
     try:
         next(stages)
     except StopIteration as end:
         if not outcome.done():  # nobody waits any more
             outcome.set_result(end.value)
-        return False
     except (KeyboardInterrupt, SystemExit):  # all ends
         raise
     except BaseException as problem:  # noqa: BLE001 - it is the caller's, not the others'
         if not outcome.done():
-            # Without this frame, which knows the outcome and all that ran beside it: they would
-            # keep one another, and what the caller sent, until the collector comes by.
-            own = problem.__traceback__.tb_next if problem.__traceback__ else None
-            outcome.set_exception(problem.with_traceback(own))
-        return False
-    return True
+            outcome.set_exception(problem.with_traceback(_without_this_frame(problem)))
+    else:
+        cohort.append((stages, outcome))
+    finally:
+        # From a traceback a way leads to all frames below. They and the outcome would keep one
+        # another, and what the caller sent, until the collector comes by.
+        del stages, outcome
+
+
+def _without_this_frame(problem: BaseException) -> TracebackType | None:
+    return problem.__traceback__.tb_next if problem.__traceback__ else None

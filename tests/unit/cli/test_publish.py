@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +91,7 @@ def test_a_refusal_lists_its_issues_one_a_line(run: Any, stub: Any, report: str)
     assert done.returncode == 1
     assert done.stdout == ""
     assert done.stderr.splitlines() == [
-        "Error: refused: 422 Unprocessable Entity",
+        f"Error: refused: 422 {HTTPStatus(422).phrase}",
         "  warning      invalid        a.b: odd",
         "  warning      invalid        a.b: bad",
     ]
