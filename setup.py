@@ -54,9 +54,9 @@ setup(
         "orjson>=3.10",  # Fragment: decimals keep their digits
         "jsonpatch>=1.47",  # typed; its test operation tells 1 from true
         "pybase64>=1.4",  # strict decoding without the GIL
-        "click>=8.1.8",  # command line
+        "click>=8.4",  # command line; types of parameters name what they make
         "prometheus-client>=0.21",  # the text formats of Prometheus; older ones were not tried
-        "structlog>=25.1",  # one line of JSON an event
+        "structlog>=25.5",  # one line of JSON an event, or of text in columns
         "motor>=3.7",  # MongoDB without blocking; the first that works with PyMongo 4.9 and up
         "pymongo>=4.9",  # one deadline for an operation and all its retries
         "aiohttp>=3.14.5",  # webhooks; the first without known holes in its client
