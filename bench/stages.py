@@ -49,7 +49,7 @@ class Stages:
         submissions = [from_parameters(each, self._context.types[TYPE]) for each in contents]
         for each in submissions:
             issues = completed(judge(each, self._context, self._tenant.id))
-            each.remarks += rules.refuse(issues, self._context)
+            each.remarks = rules.refuse([*each.remarks, *issues], self._context)
         return submissions
 
     async def make_the_version(self, submissions: Sequence[Submission]) -> list[Candidate]:

@@ -12,9 +12,12 @@ The tree (``web/error_mapping.py`` gives each class its status):
     ├── NoSuchResource               unknown, or another tenant's: nobody can tell which
     ├── NoSuchRecord                 a tenant, a client, a key, an endpoint: none that is visible
     ├── VersionConflict              the caller's version is not the latest
+    ├── SeveralMatch                 a condition that must mean one resource means several
+    ├── NoneMatches                  a condition means no resource of this tenant
     ├── NotAuthenticated             no token, or one that proves nothing
     ├── NotPermitted                 a good token without the right
     ├── Throttled                    too many requests; says when to come back
+    ├── Busy                         too many large bodies at the moment; says when to come back
     ├── TokenRefused                 the token endpoint's own errors (RFC 6749)
     ├── StoreUnavailable             the store cannot answer now
     ├── SecretsUnavailable           the secrets of an endpoint cannot be encrypted or decrypted
@@ -30,6 +33,8 @@ from dataclasses import dataclass
 from typing import Literal, Self
 
 Severity = Literal["fatal", "error", "warning", "information"]
+MOST_ISSUES = 100
+"""What is told of one resource at most (D-72)."""
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

@@ -25,10 +25,12 @@ _MAYBE_UNSPEAKABLE = re.compile(rb"\\(?:u00[01]|[bf]|u[fF]{3}[eEfF])")
 _UNSPEAKABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 _NONCHARACTERS = (b"\xef\xbf\xbe", b"\xef\xbf\xbf")
 _LONGEST_INT = 18
+_MOST_QUOTES = 4 * MAX_NODES
+"""Around the name and the text of each value."""
 
 
-def loads(raw: bytes, *, trusted: bool = False) -> Any:
-    """Read one JSON text. ``trusted``: it is our own, only the digits need care.
+def loads(raw: bytes) -> Any:
+    """Read one JSON text that somebody has sent.
 
     Raises InvalidContent for anything that RFC 8259 forbids or that readers treat differently:
     duplicate names, NaN, lone surrogates, another encoding than UTF-8, control characters in
@@ -36,9 +38,22 @@ def loads(raw: bytes, *, trusted: bool = False) -> Any:
     than 64, more than 100,000 values.
     """
     raw = raw.removeprefix(_BOM)
-    opened = raw.count(b"{") + raw.count(b"[")
-    if opened > MAX_NODES:
-        raise InvalidContent.because("the body holds too many values")
+    if max(_counted(raw)) > MAX_NODES and max(_counted(_outside_strings(raw))) > MAX_NODES:
+        raise InvalidContent.because(_TOO_MANY)  # before they are made: they take memory
+    value = loads_stored(raw)
+    refuse_excess(value, written=raw)
+    # One byte is looked for first: that takes no time, even in a large body.
+    escaped = b"\\" in raw and _MAYBE_UNSPEAKABLE.search(raw)
+    if escaped or (b"\xef" in raw and any(each in raw for each in _NONCHARACTERS)):
+        _refuse_unspeakable(value)
+    return value
+
+
+def loads_stored(raw: bytes) -> Any:
+    """Read JSON that was written by :func:`dumps`, whatever the limits of today are.
+
+    Raises InvalidContent for what is no JSON, and for duplicate names.
+    """
     try:
         value = orjson.loads(raw)
         if _encoded(value) != raw:
@@ -46,14 +61,6 @@ def loads(raw: bytes, *, trusted: bool = False) -> Any:
             value = _DECODER.decode(raw.decode())
     except (ValueError, RecursionError, InvalidOperation) as problem:
         raise InvalidContent.because(_what_is_wrong(problem)) from None
-    if trusted:
-        return value
-    if opened > MAX_DEPTH or raw.count(b",") > MAX_NODES - MAX_DEPTH:
-        refuse_excess(value)
-    # One byte is looked for first: that takes no time, even in a large body.
-    escaped = b"\\" in raw and _MAYBE_UNSPEAKABLE.search(raw)
-    if escaped or (b"\xef" in raw and any(each in raw for each in _NONCHARACTERS)):
-        _refuse_unspeakable(value)
     return value
 
 
@@ -65,6 +72,22 @@ def dumps(value: Any) -> bytes:
 def pretty(value: Any) -> bytes:
     """Write UTF-8 JSON for people: two blanks an indent."""
     return orjson.dumps(value, default=_decimal, option=orjson.OPT_INDENT_2)
+
+
+def _counted(raw: bytes) -> tuple[int, int]:
+    """Return how many bytes open an object or a list, and how many values have one behind them."""
+    return raw.count(b"{") + raw.count(b"["), raw.count(b",")
+
+
+def _outside_strings(raw: bytes) -> bytes:
+    """Return a JSON text without its strings, in time and memory that grow with it alone.
+
+    Raises InvalidContent for more strings than there may be values and names.
+    """
+    unescaped = raw.replace(b"\\\\", b"").replace(b'\\"', b"")
+    if unescaped.count(b'"') > _MOST_QUOTES:
+        raise InvalidContent.because(_TOO_MANY)
+    return b"".join(unescaped.split(b'"')[::2])
 
 
 def _encoded(value: Any) -> bytes:
@@ -92,6 +115,7 @@ def _whole(text: str) -> int | Decimal:
 
 
 _DUPLICATE = "the body is not valid JSON: an object has the same name twice"
+_TOO_MANY = "the body holds too many values"
 TOO_DEEP = f"the body is nested deeper than {MAX_DEPTH} levels"
 _DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_float=Decimal, parse_int=_whole)
 
@@ -107,11 +131,16 @@ def _what_is_wrong(problem: Exception) -> str:
     return "the body is not valid JSON"
 
 
-def refuse_excess(value: Any) -> None:
+def refuse_excess(value: Any, *, written: bytes | None = None) -> None:
     """Raise InvalidContent for what is nested deeper than 64 or holds more than 100,000 values.
 
-    A level at a time: it may be nested deeper than Python's functions can be.
+    ``written`` is the same as JSON, if that is at hand: most values are seen by it to be small.
     """
+    if written is not None:
+        opened, followed = _counted(written)
+        if opened <= MAX_DEPTH and followed <= MAX_NODES - MAX_DEPTH:
+            return
+    # A level at a time: it may be nested deeper than Python's functions can be.
     level, depth, nodes = [value], 0, 0
     while level:
         depth += 1
@@ -124,7 +153,7 @@ def refuse_excess(value: Any) -> None:
                 nodes += len(members)
                 below += [one for one in members if type(one) is dict or type(one) is list]
         if nodes > MAX_NODES:
-            raise InvalidContent.because("the body holds too many values")
+            raise InvalidContent.because(_TOO_MANY)
         level = below
 
 

@@ -24,6 +24,8 @@ BELOW = "_below"
 _BOTH = ("_count", "_since", "_at")
 PARAMETERS = (*_BOTH, BELOW, CURSOR)
 _TYPES = "history:"
+_SOUGHT_AT_ONCE = 100
+"""Versions that are read together where many may be passed over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,14 +131,14 @@ async def _matching(
     above = await resources.version(tenant.id, resource_id, below)
     until = above.updated if above is not None else None
     found: list[Version] = []
+    size = asked.limit + 1
     while len(found) <= asked.limit:
-        versions = await resources.history(
-            tenant.id, resource_id, below=below, limit=asked.limit + 1
-        )
+        versions = await resources.history(tenant.id, resource_id, below=below, limit=size)
         found += _of_time(versions, asked, until)
-        if len(versions) <= asked.limit or _is_before(versions[-1], asked):
+        if len(versions) < size or _is_before(versions[-1], asked):
             break
         below, until = versions[-1].version, versions[-1].updated
+        size = max(size, _SOUGHT_AT_ONCE)
     return found
 
 

@@ -19,11 +19,10 @@ from jsonpatch import (
     JsonPointerException,
 )
 
-from fhirpub.errors import BrokenRule, InvalidContent, Issue, TooLarge
+from fhirpub.errors import MOST_ISSUES, BrokenRule, InvalidContent, Issue, TooLarge
 from fhirpub.fhir.document import attachments_of, is_marker
 from fhirpub.fhir.elements import element_of
 from fhirpub.fhir.strict_json import JsonObject, refuse_excess
-from fhirpub.interactions import rules
 from fhirpub.plugin_api import ResourceType
 
 Form = Literal["fhir", "merge-patch", "json-patch"]
@@ -65,16 +64,20 @@ class Fields:
 def fields_of(
     form: Form, content: Any, before: JsonObject, resource_type: ResourceType, *, most: int
 ) -> Fields:
-    """Return what the content of a body says of the fields of a resource, of which at least one.
+    """Return what the content of a body says of the fields of a resource, at least one (D-109).
 
     ``most`` bounds what a JSON Patch may copy, in bytes. Raises InvalidContent for the
     envelope, BrokenRule for fields that cannot be updated, and for operations that fail.
     """
     if form == "json-patch":
-        return _json_patch(content, before, resource_type, most)
-    if form == "merge-patch":
-        return _merge_patch(content, before, resource_type)
-    return _partial_resource(content, before, resource_type)
+        fields = _json_patch(content, before, resource_type, most)
+    elif form == "merge-patch":
+        fields = _merge_patch(content, before, resource_type)
+    else:
+        fields = _partial_resource(content, before, resource_type)
+    if not fields.names:
+        raise InvalidContent.because("names no field to update", expression=resource_type.name)
+    return fields
 
 
 def _partial_resource(patch: Any, before: JsonObject, resource_type: ResourceType) -> Fields:
@@ -255,7 +258,7 @@ def _markers_in(value: Any) -> int:
 
 
 def _refuse_others(names: Iterable[str], resource_type: ResourceType) -> None:
-    """Refuse fields that cannot be updated, all of them (D-106), and to name none (D-109)."""
+    """Refuse fields that cannot be updated, all of them (D-106)."""
     names, updatable = list(names), resource_type.updatable
     without_siblings = {f"_{each}" for each in resource_type.attachments}
     others = [
@@ -272,10 +275,8 @@ def _refuse_others(names: Iterable[str], resource_type: ResourceType) -> None:
                 f"{each} cannot be updated; fields that can: {fields}",
                 name if each == _UNKNOWN else f"{name}.{each.removeprefix('_')}",
             )
-            for each in map(_speakable, others[: rules.MOST_ISSUES])
+            for each in map(_speakable, others[:MOST_ISSUES])
         )
-    if not names:
-        raise InvalidContent.because("names no field to update", expression=name)
 
 
 def _speakable(name: str) -> str:

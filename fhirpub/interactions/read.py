@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from fhirpub.errors import NoSuchResource
-from fhirpub.fhir.strict_json import dumps, loads
+from fhirpub.fhir.strict_json import dumps, loads_stored
 from fhirpub.interactions.context import Context
 from fhirpub.plugin_api import Part
 from fhirpub.storage.contract import Version
@@ -59,7 +59,7 @@ async def read_part(type_name: str, part_id: str, *, tenant: Tenant, context: Co
         owner_id = tenant.part_id(part_id, part.name)
         owner = await context.resources.version(tenant.id, owner_id, 1)
         if owner is not None:
-            body = loads(owner.parts, trusted=True).get(part.name)
+            body = loads_stored(owner.parts).get(part.name)
             if body is not None and body["resourceType"] == type_name:
                 return _record(owner, part_id, dumps(body))
     raise NoSuchResource(type_name, part_id)

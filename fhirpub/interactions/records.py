@@ -8,7 +8,7 @@ from typing import Any
 
 from fhirpub.errors import StoreUnavailable
 from fhirpub.fhir.document import Document, list_form
-from fhirpub.fhir.strict_json import JsonObject, dumps, loads
+from fhirpub.fhir.strict_json import JsonObject, dumps, loads_stored
 from fhirpub.fhir.times import instant
 from fhirpub.interactions.context import Context
 from fhirpub.plugin_api import Change, ResourceType
@@ -91,8 +91,3 @@ def shown(version: Version, *, context: Context) -> JsonObject:
     if list_form(resource, attachments, binary_url=f"{context.fhir_url}/Binary"):
         resource["meta"] = subsetted(resource["meta"])
     return resource
-
-
-def loads_stored(body: bytes) -> Any:
-    """Read our own JSON, which holds markers where documents were."""
-    return loads(body, trusted=True)

@@ -64,7 +64,7 @@ def prepare(
     submission = read_body(content, resource_type)
     yield
     found = yield from judge(submission, context, tenant.id)
-    submission.remarks += rules.refuse(found, context)
+    submission.remarks = rules.refuse([*submission.remarks, *found], context)
     yield
     return (yield from candidate_of(submission, tenant, context))
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from fhirpub.fhir.strict_json import dumps, loads
-from fhirpub.interactions.records import loads_stored
+from fhirpub.fhir.strict_json import dumps, loads_stored
 from fhirpub.interactions.search_parameters import Searched
 from fhirpub.logs import logger
 from fhirpub.storage.contract import SearchQuery, Version
@@ -30,7 +29,7 @@ async def take_anew_if_needed(store: Store, searched: Mapping[str, Searched]) ->
     """
     rules = {name: each.rules for name, each in searched.items()}
     said = await store.search_rules()
-    before = loads(said.encode()) if said else {}
+    before = loads_stored(said.encode()) if said else {}
     after = before | rules
     if after == before:
         return

@@ -12,7 +12,14 @@ from itertools import chain
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from fhirpub.errors import BrokenRule, InvalidContent, Issue, NotExpressible, TooLarge
+from fhirpub.errors import (
+    MOST_ISSUES,
+    BrokenRule,
+    InvalidContent,
+    Issue,
+    NotExpressible,
+    TooLarge,
+)
 from fhirpub.fhir.document import Document, attachments_of, hash_verdict
 from fhirpub.fhir.elements import items_of, values_at
 from fhirpub.fhir.human_name import given_names, name_to_use
@@ -27,8 +34,6 @@ from fhirpub.tenant import is_resource_id
 
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s]+")
 _MIME = re.compile(r"[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+(?:[ \t]*;[\x20-\x7e]+)?")
-MOST_ISSUES = 100
-"""What one answer tells at most (D-72)."""
 _LONGEST_URL = 2048
 _LONGEST_IDENTIFIER = 2048
 """What is longer fits into no URL, so that it could not be searched for."""
@@ -212,7 +217,7 @@ def _attachment(attachment: JsonObject) -> Iterator[Issue]:
     kind = attachment.get("contentType")
     if kind is not None and not _MIME.fullmatch(kind):
         yield Issue("error", "exception", "must be a MIME type", "contentType")
-    elif kind is not None and kind.partition(";")[0].strip().lower() != _PDF:
+    elif kind is not None and not _is_pdf(kind):
         yield Issue("information", "informational", f"{_PDF} is preferred", "contentType")
     if "url" in has and not _is_web_address(attachment["url"]):
         rule = f"must be an absolute http or https URL of at most {_LONGEST_URL} characters"
@@ -230,8 +235,12 @@ def _content(attachment: JsonObject, document: Document, check: str) -> Iterator
         yield Issue("warning", "invalid", "is not the hash of data", "hash")
     if attachment.get("size", len(document.data)) != len(document.data):
         yield Issue("warning", "invalid", "is not the size of data", "size")
-    if document.content_type.lower() == _PDF and not document.data.startswith(b"%PDF-"):
+    if _is_pdf(document.content_type) and not document.data.startswith(b"%PDF-"):
         yield Issue("warning", "invalid", "does not begin as a PDF does", "data")
+
+
+def _is_pdf(content_type: str) -> bool:
+    return content_type.partition(";")[0].strip().lower() == _PDF
 
 
 def _is_web_address(url: str) -> bool:

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from fhirpub.errors import InvalidSearch, Issue
 from fhirpub.fhir.outcome import outcome_of
-from fhirpub.fhir.strict_json import JsonObject
+from fhirpub.fhir.strict_json import JsonObject, loads_stored
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.links import CURSOR, Parameters, link_to, seal, unseal
-from fhirpub.interactions.records import Listing, loads_stored, shown
+from fhirpub.interactions.records import Listing, shown
 from fhirpub.interactions.search_reading import Reading
 from fhirpub.interactions.subset import is_subset, subset
 from fhirpub.plugin_api import ResourceType

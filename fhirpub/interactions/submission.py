@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from fhirpub.errors import InvalidContent, Issue
+from fhirpub.errors import MOST_ISSUES, InvalidContent, Issue
 from fhirpub.fhir.document import Document
 from fhirpub.fhir.elements import items_of, objects_in
 from fhirpub.fhir.strict_json import JsonObject
@@ -66,13 +66,13 @@ def from_parameters(body: Any, resource_type: ResourceType) -> Submission:
             issues.append(_error(f"the entry {name} stands here more than once", at))
         else:
             found[name] = _entry(entry, wanted[name], at, resource_type, issues)
-    issues += [
+    missing = [
         _error(f"an entry named {name} is required", "Parameters.parameter")
         for name in (own, *(each.name for each in resource_type.parts if each.required))
         if name not in found
     ]
-    if issues:
-        raise InvalidContent(issues)
+    if missing or issues:
+        raise InvalidContent([*missing, *issues][:MOST_ISSUES])
     entry = found.pop(own)
     local = {
         f"{one.resource['resourceType']}/{one.resource.get('id')}": n for n, one in found.items()

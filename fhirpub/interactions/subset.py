@@ -44,7 +44,7 @@ def subset(
     if summary == "text":
         return _only(resource, kept | {"text"})
     if summary == "data":
-        return _only(resource, resource.keys() - {"text"})
+        return _only(resource, {each.lstrip("_") for each in resource} - {"text"})
     short = _only(resource, kept | frozenset(schema.get("x-summary", ())))
     return {name: _summarized(value, name, schema) for name, value in short.items()}
 

@@ -11,13 +11,13 @@ from fhirpub.cohorts import Stages
 from fhirpub.errors import InvalidContent, Issue, StoreUnavailable, VersionConflict
 from fhirpub.fhir.document import detach, documents_in
 from fhirpub.fhir.invariants import broken_invariants, mistyped_references, types_of_contained
-from fhirpub.fhir.strict_json import JsonObject, dumps
+from fhirpub.fhir.strict_json import JsonObject, dumps, loads_stored, refuse_excess
 from fhirpub.fhir.times import from_http, http_date
 from fhirpub.interactions import rules
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.patch_forms import Form, fields_of
 from fhirpub.interactions.read import read_whole
-from fhirpub.interactions.records import blobs_of, events_of, loads_stored, stamped
+from fhirpub.interactions.records import blobs_of, events_of, stamped
 from fhirpub.plugin_api import Change, Entry, ResourceType
 from fhirpub.storage.contract import Blob, Version
 from fhirpub.tenant import Tenant
@@ -99,7 +99,8 @@ def prepare(
     """Judge an update against the latest version and make the next of it; pure, for any thread.
 
     Raises, in this order: InvalidContent for the envelope, BrokenRule for fields that cannot be
-    updated, TooLarge, InvalidContent and BrokenRule for the values (D-106, D-107).
+    updated, TooLarge, InvalidContent and BrokenRule for the values (D-106, D-107), TooLarge and
+    InvalidContent for what the resource would become.
     """
     before: JsonObject = loads_stored(latest.body)
     limits = context.config.limits
@@ -199,6 +200,7 @@ def _next(
     change = Change(id=latest.id, version=number, after=stored, before=before, parts=parts)
     body = dumps(stored)
     rules.resource_within_limits(len(body), context)
+    refuse_excess(stored, written=body)  # many fields that are right may be too much together
     return Version(
         id=latest.id,
         version=number,

@@ -25,7 +25,7 @@ from fhirpub.errors import (
     StoreUnavailable,
 )
 from fhirpub.fhir.outcome import outcome_of
-from fhirpub.fhir.strict_json import JsonObject, dumps, loads, pretty
+from fhirpub.fhir.strict_json import JsonObject, dumps, loads_stored, pretty
 from fhirpub.fhir.times import http_date, instant
 from fhirpub.fhir.xml_writer import write_xml
 from fhirpub.interactions.records import Listing, documents_of
@@ -198,8 +198,9 @@ class BaseHandler:
 
     def finish_with(self, body: Outgoing) -> None:
         """Send an answer of any size, as fast as the client takes it."""
-        if body.length <= LARGE:
-            self.finish(body.at_once())
+        whole = body.at_once() if body.length <= LARGE else None
+        if whole is not None:
+            self.finish(whole)
             return
         start_line = self._begin_answer(body.length)
         self.request.connection.write_headers(start_line, self.headers)
@@ -265,6 +266,8 @@ class BaseHandler:
 
     async def _ask_who_calls(self, sent: Sequence[str]) -> None:
         self.caller = await self.services.tokens.caller(sent)
+        if self._answered:  # the body was too slow meanwhile: nothing is to be taken for it now
+            return
         later = self.ready()
         if later is not None:
             await later
@@ -334,10 +337,10 @@ class BaseHandler:
         """Return a resource, ready or to be encoded, as the client wants to see it."""
         in_lines = self.request.parameter("_pretty") == "true"
         if media.is_xml(self.answer_type):
-            resource = loads(body, trusted=True) if isinstance(body, bytes) else body
+            resource = loads_stored(body) if isinstance(body, bytes) else body
             return write_xml(resource, pretty=in_lines)
         if in_lines:
-            return pretty(loads(body, trusted=True) if isinstance(body, bytes) else body)
+            return pretty(loads_stored(body) if isinstance(body, bytes) else body)
         return body if isinstance(body, bytes) else dumps(body)
 
     def listed(self, listing: Listing) -> bytes:

@@ -54,8 +54,10 @@ class Outgoing:
                 parts.append(each)
         return cls(parts, read)
 
-    def at_once(self) -> bytes:
-        """Return all of it, where all documents are small."""
+    def at_once(self) -> bytes | None:
+        """Return all of it; None if a document has to be read first, however little of it."""
+        if any(isinstance(p, Stretch) and p.blob.data is None for p in self._parts):
+            return None
         return b"".join(p if isinstance(p, bytes) else _small(p) for p in self._parts)
 
     async def pieces(self) -> AsyncGenerator[bytes, None]:

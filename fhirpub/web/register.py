@@ -6,7 +6,7 @@ from functools import cached_property
 from urllib.parse import parse_qsl
 
 from fhirpub.cohorts import others_caught_up
-from fhirpub.fhir.strict_json import JsonObject, loads
+from fhirpub.fhir.strict_json import JsonObject, loads_stored
 from fhirpub.interactions.conditional import the_match
 from fhirpub.interactions.register import ReadBody, Registration, prepare, register
 from fhirpub.interactions.submission import from_contained, from_parameters
@@ -135,5 +135,5 @@ def _query_of(condition: str) -> str:
 
 
 def _issues(response: bytes) -> JsonObject:
-    outcome: JsonObject = loads(response, trusted=True)["parameter"][1]["resource"]
+    outcome: JsonObject = loads_stored(response)["parameter"][1]["resource"]
     return outcome

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from fhirpub.fhir.strict_json import dumps, loads
+from fhirpub.fhir.strict_json import dumps, loads_stored
 from fhirpub.webhooks.outcome import Outcome
 from fhirpub.webhooks.retry import USUAL, Breaker, Health, Next, Patience, Streak
 
@@ -27,7 +27,7 @@ class Condition:
     def read(cls, stored: bytes) -> Condition:
         """Return what was kept; for what cannot be read that of a new endpoint."""
         try:
-            value = loads(stored, trusted=True)
+            value = loads_stored(stored)
             return cls(
                 breaker=Breaker(**value.get("breaker", {})),
                 streak=Streak(**value.get("streak", {})),

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fhirpub.fhir.strict_json import dumps, loads
+from fhirpub.fhir.strict_json import dumps, loads_stored
 from fhirpub.fhir.times import instant, moment_of
 from fhirpub.storage.webhook_contract import Payload, Untold
 
@@ -60,7 +60,7 @@ class WebhookEvent:
 
 def time_of(body: bytes) -> int:
     """Return the time of the event that a body of ours tells of, in milliseconds UTC."""
-    moment = moment_of(loads(body, trusted=True)["timestamp"])
+    moment = moment_of(loads_stored(body)["timestamp"])
     return moment or 0
 
 
@@ -89,7 +89,7 @@ def events_of(version: Untold, *, fhir_url: str) -> tuple[WebhookEvent, ...]:
                 if name not in ids and name != "version"
             },
         )
-        for stored in loads(version.events, trusted=True)
+        for stored in loads_stored(version.events)
     )
 
 

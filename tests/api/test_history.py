@@ -151,3 +151,25 @@ def test_a_type_has_no_history_at_a_time(lab: Integrator) -> None:
     answer = lab.get(f"{BASE}/_history?_at={quote('2026-01-01')}")
 
     assert (answer.status, answer.blamed) == (400, {"_at"})
+
+
+def test_to_find_one_among_many_versions_takes_few_questions(
+    service: RunningService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab, store = service.integrator(), service.services.store
+    path = lab.register(register_body("h-many")).headers["location"].partition("/_history")[0]
+    path = path.removeprefix(lab.service.base_url)
+    for _ in range(250):
+        lab.patch(path, {"resourceType": "DiagnosticReport", "status": "amended"})
+    asked: list[dict[str, Any]] = []
+    ask = store.history
+
+    def counted(*arguments: Any, **options: Any) -> Any:
+        asked.append(options)
+        return ask(*arguments, **options)
+
+    monkeypatch.setattr(store, "history", counted)
+
+    found = lab.get(f"{path}/_history?_count=1&_at=1990-01-01")
+
+    assert (found.status, versions(found.json), len(asked) <= 5) == (200, [], True)

@@ -20,7 +20,7 @@ import fhirpub_diagnosticreport
 from fhirpub.errors import InvalidContent
 from fhirpub.fhir.narrative import narrative_problem
 from fhirpub.fhir.search_value import token_of, values_of
-from fhirpub.fhir.strict_json import MAX_DEPTH, MAX_NODES, dumps, loads
+from fhirpub.fhir.strict_json import MAX_DEPTH, MAX_NODES, dumps, loads, loads_stored
 from fhirpub.testing.service import Answer, Integrator
 from fhirpub.web.routes import Router
 from tests.bodies import register_body
@@ -352,6 +352,31 @@ def test_a_hundred_thousand_values_are_read_and_no_more(value: bytes) -> None:
     assert len(loads(within)) == MAX_NODES - 1
     with pytest.raises(InvalidContent, match="too many values"):
         loads(b"[%b%b]" % (value, (b"," + value) * MAX_NODES))
+
+
+@pytest.mark.parametrize("text", ["{", "[", ",", '\\"[', "\\\\{"])
+def test_what_stands_in_a_string_is_no_value(text: str) -> None:
+    body = b'{"a":"%b","b":[]}' % (text.encode() * (MAX_NODES + 1))
+
+    assert loads(body) == json.loads(body)
+
+
+def test_what_is_stored_is_read_whatever_it_holds() -> None:
+    values: list[list[int]] = [[]] * (MAX_NODES + 1)
+
+    assert loads_stored(dumps(values)) == values
+
+
+def test_a_report_whose_words_are_brackets_can_be_found_and_updated(lab: Integrator) -> None:
+    registered = lab.register(register_body("J-1", conclusion="{" * (MAX_NODES + 1)))
+    assert registered.status == 201
+    path = registered.headers["location"].partition("/_history")[0]
+    path = path.removeprefix(lab.service.base_url)
+
+    found = lab.get("/fhir/r4/DiagnosticReport")
+    updated = lab.request("PATCH", path, {"resourceType": "DiagnosticReport", "status": "amended"})
+
+    assert (found.status, found.json["total"], updated.status) == (200, 1, 204)
 
 
 def test_members_of_objects_count_as_values() -> None:

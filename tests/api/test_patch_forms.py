@@ -174,6 +174,28 @@ def test_a_test_that_fails_is_a_422_that_names_the_operation(lab: Integrator, pa
     assert lab.get(path).headers["etag"] == 'W/"1"'
 
 
+def test_a_test_alone_that_fails_is_a_422_and_one_that_holds_a_400(
+    lab: Integrator, path: str
+) -> None:
+    tested = {"op": "test", "path": "/status"}
+
+    assert patch(lab, path, {**tested, "value": "amended"}).status == 422
+    assert patch(lab, path, {**tested, "value": "final"}).status == 400
+
+
+@pytest.mark.parametrize("kind", ["application/fhir+json", MERGE])
+def test_fields_that_are_too_much_together_are_a_400(lab: Integrator, kind: str) -> None:
+    extension = {"extension": [{"url": "https://x.example", "valueBoolean": True}] * 25_000}
+    location = lab.register(register_body("P-2", _conclusion=extension)).headers["location"]
+    path = location.removeprefix(lab.service.base_url).removesuffix("/_history/1")
+    body = {"resourceType": "DiagnosticReport", "status": "amended", "_status": extension}
+
+    answer = lab.request("PATCH", path, body, {"Content-Type": kind})
+
+    assert (answer.status, "too many values" in answer.body.decode()) == (400, True)
+    assert lab.get(path).headers["etag"] == 'W/"1"'
+
+
 def test_a_path_to_nothing_is_a_422_that_names_the_operation(lab: Integrator, path: str) -> None:
     answer = patch(lab, path, {"op": "remove", "path": "/presentedForm/7"})
 
