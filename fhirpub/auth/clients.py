@@ -6,7 +6,7 @@ import hashlib
 import hmac
 import secrets
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from fhirpub.auth.scopes import is_scope
@@ -69,20 +69,16 @@ async def rotate_client(
     Those it had work for ``grace_seconds`` more, or until the end they already had if that is
     sooner; 0 ends them at once. Raises NoSuchRecord.
     """
-    client = await _known(access, client_id)
     now = clock()
     end = now + grace_seconds * 1000
-    older = [_ending(each, end) for each in client.secrets]
     secret = _new_secret()
-    rotated = replace(
-        client,
-        secrets=(
-            *(each for each in older if _is_live(each, now)),
-            ClientSecret(_digest(secret)),
-        ),
-    )
-    await access.put_client(rotated)
-    return rotated, secret
+
+    def with_new_secret(client: Client) -> Client:
+        older = [_ending(each, end) for each in client.secrets]
+        live = [each for each in older if _is_live(each, now)]
+        return replace(client, secrets=(*live, ClientSecret(_digest(secret))))
+
+    return await _changed(access, client_id, with_new_secret), secret
 
 
 async def disable_client(access: Access, client_id: str) -> Client:
@@ -90,9 +86,16 @@ async def disable_client(access: Access, client_id: str) -> Client:
 
     Raises NoSuchRecord.
     """
-    disabled = replace(await _known(access, client_id), disabled=True)
-    await access.put_client(disabled)
-    return disabled
+    return await _changed(access, client_id, lambda client: replace(client, disabled=True))
+
+
+async def _changed(access: Access, client_id: str, change: Callable[[Client], Client]) -> Client:
+    """Change a client as it is now, even if others change it too; return what it has become."""
+    while True:
+        client = await _known(access, client_id)
+        changed = change(client)
+        if await access.replace_client(changed, over=client):
+            return changed
 
 
 async def authenticated(

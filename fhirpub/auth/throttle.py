@@ -48,8 +48,7 @@ class Throttle:
             yield
             return
         name = (client_id[:_LONGEST_NAME], address[:_LONGEST_NAME])
-        pair = self._pair(name)
-        await self._turn(pair)
+        pair = await self._turn(name)
         pair.under_way += 1
         try:
             yield
@@ -70,14 +69,15 @@ class Throttle:
             self._pairs.popitem(last=False)
         return pair
 
-    async def _turn(self, pair: _Pair) -> None:
+    async def _turn(self, name: tuple[str, str]) -> _Pair:
         while True:
+            pair = self._pair(name)  # anew each time: it may have been forgotten meanwhile
             self._forget_old(pair)
             if len(pair.failures) >= self._limit:
                 wait = pair.failures[0] + _WINDOW_MS - self._clock()
                 raise Throttled(retry_after=max(1, math.ceil(wait / 1000)))
             if len(pair.failures) + pair.under_way < self._limit:
-                return
+                return pair
             await pair.one_ended.wait()
 
     def _forget_old(self, pair: _Pair) -> None:

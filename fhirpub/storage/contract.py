@@ -257,7 +257,16 @@ class Access(ABC):
 
     @abstractmethod
     async def put_client(self, client: Client) -> None:
-        """Add a client, or replace the one of this id."""
+        """Add a client, or replace the one of this id, whatever it has become."""
+
+    @abstractmethod
+    async def replace_client(self, client: Client, *, over: Client) -> bool:
+        """Replace a client as it was read by what it is to be, as one atomic step.
+
+        Does nothing and returns False unless what is kept equals ``over``: whoever changes a
+        client at the same time reads it anew. After StoreUnavailable a repeat may answer False
+        although the first try worked.
+        """
 
     @abstractmethod
     async def client(self, client_id: str) -> Client | None:

@@ -229,6 +229,12 @@ class MongoStore(MongoWebhooks, Store):
     async def put_client(self, client: Client) -> None:
         await self._put(schema.CLIENT, documents.client_document(client))
 
+    async def replace_client(self, client: Client, *, over: Client) -> bool:
+        before, after = (documents.client_document(each) for each in (over, client))
+        async with within(self._deadline):
+            clients = self._collection(schema.CLIENT)
+            return bool((await clients.replace_one(before, after)).matched_count)
+
     async def client(self, client_id: str) -> Client | None:
         found = await self._list(schema.CLIENT, {"_id": client_id})
         return documents.client_of(found[0]) if found else None

@@ -177,6 +177,17 @@ class SqliteStore(SqliteWebhooks, Store):
     async def put_client(self, client: Client) -> None:
         await self._execute(sql.PUT_CLIENT, _client_row(client))
 
+    async def replace_client(self, client: Client, *, over: Client) -> bool:
+        def work(connection: sqlite3.Connection) -> bool:
+            kept = connection.execute(sql.CLIENT, (client.id,)).fetchall()
+            if [_client(row) for row in kept] != [over]:
+                return False
+            connection.execute(sql.PUT_CLIENT, _client_row(client))
+            return True
+
+        replaced: bool = await self._open.write(work)
+        return replaced
+
     async def client(self, client_id: str) -> Client | None:
         rows = await self._few(sql.CLIENT, (client_id,))
         return _client(rows[0]) if rows else None

@@ -1463,6 +1463,44 @@ class _AccessContract:
 
         assert await store.clients() == [replace(client, secrets=(ClientSecret(b"b"),), scopes=())]
 
+    async def test_a_client_is_replaced_as_it_was_read(self, store: Store) -> None:
+        client = a_client(
+            secrets=(ClientSecret(b"a", 7), ClientSecret(b"b")), scopes=("system/*.rs",)
+        )
+        await store.put_client(client)
+
+        assert await store.replace_client(replace(client, disabled=True), over=client)
+
+        assert await store.client(client.id) == replace(client, disabled=True)
+
+    async def test_a_client_that_has_changed_meanwhile_is_not_replaced(self, store: Store) -> None:
+        client = a_client()
+        disabled = replace(client, disabled=True)
+        await store.put_client(disabled)
+
+        assert not await store.replace_client(replace(client, name="other"), over=client)
+
+        assert await store.client(client.id) == disabled
+
+    async def test_an_unknown_client_is_not_replaced(self, store: Store) -> None:
+        client = a_client()
+
+        assert not await store.replace_client(client, over=client)
+
+        assert await store.client(client.id) is None
+
+    async def test_of_racing_replacements_of_a_client_one_succeeds(
+        self, store: Store, other_store: Store
+    ) -> None:
+        client = a_client()
+        await store.put_client(client)
+
+        racing = [
+            each.replace_client(replace(client, name=str(number)), over=client)
+            for number, each in enumerate((store, other_store, store, other_store))
+        ]
+        assert sorted(await asyncio.gather(*racing)) == [False, False, False, True]
+
     async def test_clients_are_listed_oldest_first_of_all_or_of_one_tenant(
         self, store: Store
     ) -> None:

@@ -74,6 +74,9 @@ class StoreAround(WebhooksAround, Store):
     async def put_client(self, client: Client) -> None:
         await self.inner.put_client(client)
 
+    async def replace_client(self, client: Client, *, over: Client) -> bool:
+        return await self.inner.replace_client(client, over=over)
+
     async def client(self, client_id: str) -> Client | None:
         return await self.inner.client(client_id)
 

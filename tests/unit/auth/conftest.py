@@ -59,6 +59,13 @@ class MemoryAccess(Access):
         await self._turn()
         self._clients[client.id] = client
 
+    async def replace_client(self, client: Client, *, over: Client) -> bool:
+        await self._turn()
+        if self._clients.get(over.id) != over:
+            return False
+        self._clients[client.id] = client
+        return True
+
     async def client(self, client_id: str) -> Client | None:
         await self._turn("client")
         return self._clients.get(client_id)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import sys
 from types import FrameType
@@ -124,6 +125,29 @@ async def test_rotating_leaves_a_disabled_client_disabled(world: World) -> None:
     )
 
     assert not await proved(world, new)
+
+
+async def test_a_client_that_is_rotated_while_it_is_disabled_stays_disabled(world: World) -> None:
+    client_id = world.client.id
+
+    await asyncio.gather(
+        disable_client(world.access, client_id),
+        rotate_client(world.access, client_id, grace_seconds=60, clock=world.clock),
+    )
+
+    kept = await world.access.client(client_id)
+    assert kept is not None
+    assert kept.disabled
+
+
+async def test_of_two_rotations_at_once_both_new_secrets_work(world: World) -> None:
+    rotating = (
+        rotate_client(world.access, world.client.id, grace_seconds=60, clock=world.clock)
+        for _ in range(2)
+    )
+    rotated = await asyncio.gather(*rotating)
+
+    assert [await proved(world, secret) for _client, secret in rotated] == [True, True]
 
 
 async def test_an_unknown_client_can_be_neither_rotated_nor_disabled() -> None:

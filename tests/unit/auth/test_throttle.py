@@ -90,6 +90,19 @@ async def test_somebody_who_gives_up_waiting_leaves_the_others_their_turn() -> N
     assert await waiting[1] == "granted"
 
 
+async def test_who_waited_counts_for_those_who_come_later() -> None:
+    throttle = Throttle(1, clock=HandClock())
+    held = throttle.attempt("c", "a")
+    await held.__aenter__()
+    waiting = asyncio.create_task(attempt(throttle, WRONG))
+    await asyncio.sleep(0)
+
+    await held.__aexit__(None, None, None)
+    assert await waiting == "TokenRefused"
+
+    assert await attempt(throttle, None) == "Throttled"
+
+
 async def test_no_limit_counts_nothing() -> None:
     throttle = Throttle(0, clock=HandClock())
 
