@@ -35,7 +35,13 @@ ENVIRONMENTS: tuple[Environment, ...] = typing.get_args(Environment)
 _ABOVE_NOTHING = {
     "auth": ("token_seconds",),
     "storage": ("deadline_seconds",),
-    "limits": ("attachment_bytes", "request_bytes", "resource_bytes", "body_seconds"),
+    "limits": (
+        "attachment_bytes",
+        "request_bytes",
+        "resource_bytes",
+        "body_seconds",
+        "idle_seconds",
+    ),
 }
 """What would refuse every request if it were 0."""
 _HEAD = (
@@ -181,11 +187,12 @@ class LimitsConfig:
     )
     body_seconds: float = _setting(
         30.0,
-        "Longest wait for the whole body of a request, then 408; and before it for its turn if it "
-        "is large. "
-        "Of a large answer the client must take some within this time, again and again.",
+        "A body must arrive within this time, else 408. A large one may first wait as long for "
+        "its turn, else 503. A client must read some of a large answer at least this often.",
     )
-    idle_seconds: float = _setting(60.0, "How long an idle connection is kept.")
+    idle_seconds: float = _setting(
+        75.0, "How long an idle connection is kept: longer than a proxy in front keeps it."
+    )
     requests_per_client: int = _setting(
         0, "Requests a minute that one client may make before it gets 429; 0: no limit."
     )

@@ -7,14 +7,13 @@ import signal
 import sys
 import threading
 import time
-import traceback
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from types import FrameType
 
 from fhirpub.errors import FhirpubError
-from fhirpub.logs import logger
+from fhirpub.logs import logger, where
 
 _MOST_DEATHS = 20
 _SECONDS = 60
@@ -119,8 +118,8 @@ class _Workers:
             status = 0
         except FhirpubError as problem:
             print(f"fhirpub: {problem}", file=sys.stderr)  # noqa: T201
-        except BaseException:  # noqa: BLE001 - nothing may leave a forked child but its status
-            traceback.print_exc()
+        except BaseException as problem:  # noqa: BLE001 - nothing leaves a child but its status
+            _log.error("worker failed", **where(problem))
         finally:
             sys.stderr.flush()
             os._exit(status)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 
 import click
 
@@ -13,6 +14,7 @@ from fhirpub.cli.options import with_config, with_json
 from fhirpub.cli.printing import Record, print_record, print_table
 from fhirpub.clock import now_ms
 from fhirpub.config import Config
+from fhirpub.errors import NoSuchRecord
 from fhirpub.fhir.times import instant
 from fhirpub.tenant import Tenant
 
@@ -78,7 +80,8 @@ async def _disable(config: Config, tenant_id: str) -> Tenant:
         disabled = await tenants.disable_tenant(store, tenant_id)
     async with administering(config) as open_:
         for each in await open_.endpoints.endpoints(tenant_id):
-            await open_.endpoints.disable(tenant_id, each.id)
+            with suppress(NoSuchRecord):  # removed meanwhile
+                await open_.endpoints.disable(tenant_id, each.id)
     return disabled
 
 

@@ -16,6 +16,7 @@ from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 
 from fhirpub.errors import ConfigurationError, Issue
+from fhirpub.fhir.document import decode, is_marker
 from fhirpub.fhir.schema_documents import (
     ANY,
     Element,
@@ -195,7 +196,7 @@ def _holds_more_than(limit: int, resource: JsonObject) -> bool:
     return True
 
 
-# The fast engine, and the two keywords of ours that it is taught.
+# The fast engine, and the keywords of ours that it is taught.
 
 
 def _accepting(known: Mapping[str, JsonObject]) -> jsonschema_rs.Validator:
@@ -203,7 +204,11 @@ def _accepting(known: Mapping[str, JsonObject]) -> jsonschema_rs.Validator:
     return jsonschema_rs.Draft202012Validator(
         {"$ref": ANY},
         registry=jsonschema_rs.Registry(list(known.items())),
-        keywords={"fhirPaired": _FhirPaired, "fhirInteger": _FhirInteger},
+        keywords={
+            "fhirBase64": _FhirBase64,
+            "fhirInteger": _FhirInteger,
+            "fhirPaired": _FhirPaired,
+        },
         pattern_options=jsonschema_rs.RegexOptions(),  # linear, whatever a client sends
         offline=True,
     )
@@ -218,6 +223,15 @@ class _FhirPaired:
             raise ValueError(self._name)
 
 
+class _FhirBase64:
+    def __init__(self, _parent: object, _value: object, _path: object) -> None:
+        """Take what the engine gives; there is nothing to remember."""
+
+    def validate(self, instance: object) -> None:
+        if isinstance(instance, str) and not _is_base64(instance):
+            raise ValueError("not base64")
+
+
 class _FhirInteger:
     def __init__(self, _parent: object, _value: object, _path: object) -> None:
         """Take what the engine gives; there is nothing to remember."""
@@ -225,6 +239,11 @@ class _FhirInteger:
     def validate(self, instance: object) -> None:
         if type(instance) is not int:
             raise ValueError("not an integer")
+
+
+def _is_base64(text: str) -> bool:
+    """Tell whether a string is base64, or stands for a document that was."""
+    return is_marker(text) or not text or decode(text) is not None
 
 
 def _is_paired(resource: JsonObject, name: str) -> bool:
@@ -260,6 +279,11 @@ def _say_required(_engine: object, names: Sequence[str], instance: Any, _schema:
         for name in names:
             if name not in instance:
                 yield _Said("is required", path=[name])
+
+
+def _say_base64(_engine: Any, _value: Any, instance: Any, _schema: JsonObject) -> Errors:
+    if isinstance(instance, str) and not _is_base64(instance):
+        yield ValidationError("not base64")
 
 
 def _say_any_of(engine: Any, forms: Any, instance: Any, schema: JsonObject) -> Errors:
@@ -323,6 +347,7 @@ _Explaining = jsonschema.validators.extend(  # type: ignore[no-untyped-call]
     validators={
         "additionalProperties": _say_additional,
         "anyOf": _say_any_of,
+        "fhirBase64": _say_base64,
         "fhirPaired": _say_paired,
         "not": _unless_too_long("not"),
         "oneOf": _say_one_of,

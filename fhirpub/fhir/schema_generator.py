@@ -56,12 +56,19 @@ def whole(minimum: int) -> Schema:
 
 STRING = text(CONTROL)
 URI = text(BLANK)
+HASH: Schema = {
+    "title": "hash",
+    "description": "a string that is not empty",
+    "type": "string",
+    "minLength": 1,
+}
+"""R4 has base64 here, of SHA-1; others are taken too (D-58)."""
 STRING_SAID = "1 to 1,048,576 characters, no control characters but tab, CR and LF"
 URI_SAID = "a string without white space or control characters"
 PRIMITIVES: dict[str, tuple[str, Schema]] = {
     "base64Binary": (
-        "a string of base64, judged when decoded",
-        {"type": "string", "minLength": 1},
+        "a string of base64 (RFC 4648 section 4) with correct padding",
+        {"type": "string", "minLength": 1, "fhirBase64": True},
     ),
     "boolean": ("true or false, without quotation marks", {"type": "boolean"}),
     "canonical": (URI_SAID, URI),
@@ -240,6 +247,8 @@ def _items(element: Element, tables: Tables) -> Schema:
         return reference(element.get("same_as", path), here=True)
     if path == "Extension.url":
         return reference("uri")
+    if path == "Attachment.hash":
+        return HASH
     if path.endswith(".id") and path.count(".") == 1 and _is_resource(owner, tables):
         return reference("id")
     url = tables.required_set(element)

@@ -11,7 +11,7 @@ from functools import lru_cache
 _TIME = re.compile(
     r"(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2})"
     r"T(?P<clock>[0-9]{2}:[0-9]{2}):(?P<second>[0-9]{2})(?P<fraction>\.[0-9]+)?"
-    r"(?P<offset>Z|[+-][0-9]{2}:[0-9]{2})?"
+    r"(?P<offset>Z|[+-](?:(?:0[0-9]|1[0-3]):[0-5][0-9]|14:00))?"
 )
 _LEAP_SECOND = 60
 _LONGEST_FRACTION = 10
@@ -75,11 +75,15 @@ def http_date(milliseconds: int) -> str:
 
 
 def from_http(text: str) -> int | None:
-    """Read an HTTP-date, or an instant as the specification writes it, as milliseconds."""
+    """Read an HTTP-date, or an instant as the specification writes it, as milliseconds.
+
+    An HTTP-date that names no zone, such as that of C's asctime, is UTC (RFC 9110 section 5.6.7).
+    """
+    if _TIME.fullmatch(text):
+        return moment_of(text)
     try:
-        if _TIME.fullmatch(text):
-            return int(datetime.fromisoformat(text).timestamp() * 1000)
-        return int(parsedate_to_datetime(text).timestamp() * 1000)
+        moment = parsedate_to_datetime(text)
+        return round(moment.replace(tzinfo=moment.tzinfo or UTC).timestamp() * 1000)
     except (ValueError, TypeError, OverflowError):
         return None
 

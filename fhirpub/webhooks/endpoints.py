@@ -5,6 +5,7 @@ Every method takes the tenant first. An endpoint of another tenant is one that d
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import uuid
 from collections import Counter
@@ -87,6 +88,7 @@ class Administration:
         self._config = config
         self._clock = clock
         self._trials: Counter[str] = Counter()
+        self._adding = asyncio.Lock()
         self.event_types = event_types
 
     # What there is.
@@ -115,9 +117,6 @@ class Administration:
         if isinstance(fields, Mapping):
             fields = {"url": None, **fields}
         values = await self._judged(fields, registration.NEW)
-        most = self._config.webhooks.endpoints_per_tenant
-        if len(await self.endpoints(tenant)) >= most:
-            raise BrokenRule.because(f"a tenant has at most {most} endpoints; remove one first")
         endpoint_id = str(uuid.uuid4())
         secret = values.get("signing_secret") or new_secret()
         token = values.get("bearer_token") or _new_token()
@@ -130,7 +129,12 @@ class Administration:
             token=self._seal.seal(token, endpoint=endpoint_id, purpose="token"),
             **_settings(values),
         )
-        await self._store.put_endpoint(tenant, endpoint)
+        async with self._adding:  # one after the other, so that all are counted
+            most = self._config.webhooks.endpoints_per_tenant
+            if len(await self.endpoints(tenant)) >= most:
+                rule = f"a tenant has at most {most} endpoints; remove one first"
+                raise BrokenRule.because(rule)
+            await self._store.put_endpoint(tenant, endpoint)
         _log.info("endpoint added", endpoint=endpoint_id, tenant=tenant)
         return Disclosed(endpoint, secret, token)
 

@@ -139,10 +139,12 @@ def made_seal(beside: Path) -> Seal:
         with suppress(FileExistsError):
             os.link(draft, beside)
             _log.info("made the key of webhooks' secrets, keep a copy", file=str(beside))
-        draft.unlink()
         _sync(beside.parent)
     except OSError as problem:
         raise ConfigurationError(f"{beside}: cannot be written: {problem.strerror}") from None
+    finally:
+        with suppress(OSError):
+            draft.unlink()
     return Seal(_read(beside))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 import time
@@ -9,11 +10,13 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from fhirpub.config import Config, LimitsConfig
 from fhirpub.fhir.strict_json import dumps
+from fhirpub.storage.contract import Client
 from fhirpub.testing.service import Answer, Integrator, RunningService
 from tests import raw
 from tests.bodies import document, register_body
@@ -183,3 +186,25 @@ def test_all_room_is_given_back(lab: Integrator, threads: ThreadPoolExecutor) ->
     answers = [threads.submit(lab.register, body_of(f"back-{number}")) for number in range(8)]
 
     assert [each.result().status for each in answers] == [201] * 8
+
+
+def test_who_was_answered_while_the_token_was_looked_up_takes_no_room(
+    tmp_path: Path, threads: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits = LimitsConfig(large_bodies_bytes=ROOM, body_seconds=0.5)
+    with RunningService(tmp_path, config=replace(Config(), limits=limits)) as service:
+        store, known = service.services.store, service.integrator()
+        look_up = store.client
+
+        async def slow(client_id: str) -> Client | None:
+            await asyncio.sleep(2)
+            return await look_up(client_id)
+
+        late = service.colleague(known.tenant)  # whose token nobody knows yet
+        monkeypatch.setattr(store, "client", slow)
+        with closing(began(late, body_of("late"))) as connection:
+            assert connection.recv(12) == b"HTTP/1.1 408"
+            time.sleep(2.5)
+        monkeypatch.undo()
+
+        assert threads.submit(known.register, body_of("next")).result(5).status == 201

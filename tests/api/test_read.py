@@ -88,6 +88,9 @@ def test_the_tag_counts_for_more_than_the_date(lab: Integrator, path: str) -> No
         ("If-Match", 'W/"2"', 412),
         ("If-Unmodified-Since", "Thu, 01 Jan 2099 00:00:00 GMT", 200),
         ("If-Unmodified-Since", "Sat, 01 Jan 2000 00:00:00 GMT", 412),
+        ("If-Unmodified-Since", "Sat Jan  1 00:00:00 2000", 412),
+        ("If-Unmodified-Since", "2000-01-01T00:00:00Z", 412),
+        ("If-Unmodified-Since", "2000-01-01T00:00:00", 200),
     ],
 )
 def test_who_wants_one_version_alone_gets_no_other(
@@ -180,6 +183,16 @@ def test_less_than_the_whole_is_given_and_tagged(
     assert there - {"text"} <= set(read)
     assert not gone & set(read)
     assert read["meta"]["tag"][0]["code"] == "SUBSETTED"
+
+
+def test_an_element_that_has_extensions_alone_is_data_too(lab: Integrator) -> None:
+    absent = {"url": "http://hl7.org/fhir/StructureDefinition/data-absent-reason"}
+    silent = {"extension": [{**absent, "valueCode": "masked"}]}
+    location = lab.register(register_body("R-2", conclusion=None, _conclusion=silent))
+
+    read = lab.get(f"{location.headers['location'].partition('/_history')[0]}?_summary=data").json
+
+    assert read["_conclusion"] == silent
 
 
 @pytest.mark.parametrize("query", ["_summary=count", "_summary=x", "_summary=true&_elements=code"])

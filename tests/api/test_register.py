@@ -153,6 +153,18 @@ FIELD_REFUSALS: dict[str, tuple[dict[str, Any], str]] = {
         body(effectiveDateTime="0001-01-01T00:00:00+14:00"),
         f"{REPORT}.effective",
     ),
+    "an offset that no place on earth has": (
+        body(effectiveDateTime="2026-03-02T08:15:00+15:00"),
+        f"{REPORT}.effective",
+    ),
+    "an extension that is no base64": (
+        body(extension=[{"url": "https://x.example", "valueBase64Binary": "!!"}]),
+        f"{REPORT}.extension[0].value",
+    ),
+    "a photo that is no base64": (
+        body(of_patient={"photo": [{"contentType": "image/png", "data": "a===="}]}),
+        f"{PATIENT}.photo[0].data",
+    ),
     "ten digits of a second": (
         body(issued="2026-11-20T10:05:00.1234567890Z"),
         f"{REPORT}.issued",
@@ -263,6 +275,21 @@ def test_all_problems_of_a_stage_are_told_at_once(lab: Integrator) -> None:
     answer = lab.register(sent)
 
     assert answer.blamed == {f"{REPORT}.category", f"{REPORT}.code.text", f"{REPORT}.status"}
+
+
+@pytest.mark.parametrize(
+    ("entries", "status"), [([1] * 5_000, 400), ([{"name": "x"}] * 5_000, 201)]
+)
+def test_of_many_strange_entries_a_hundred_are_told(
+    lab: Integrator, entries: list[Any], status: int
+) -> None:
+    sent = body()
+    sent["parameter"] += entries
+
+    answer = lab.register(sent)
+
+    told = answer.json if status == 400 else answer.json["parameter"][1]["resource"]
+    assert (answer.status, len(told["issue"]) <= 101) == (status, True)
 
 
 def test_an_unknown_entry_is_ignored_and_told(lab: Integrator) -> None:
@@ -404,6 +431,25 @@ def test_a_right_hash_in_any_known_form_is_not_remarked_on(lab: Integrator, stat
     answer = lab.register(body(presentedForm=[document(hash=stated)]))
 
     assert len(answer.json["parameter"][1]["resource"]["issue"]) == 1
+
+
+@pytest.mark.parametrize("kind", ["application/pdf", "Application/PDF; version=1.7"])
+def test_what_is_said_to_be_a_pdf_and_is_none_is_a_warning(lab: Integrator, kind: str) -> None:
+    answer = lab.register(body(presentedForm=[document(b"hello", contentType=kind)]))
+
+    (issue,) = answer.json["parameter"][1]["resource"]["issue"][1:]
+    assert (issue["severity"], issue["expression"]) == (
+        "warning",
+        [f"{REPORT}.presentedForm[0].data"],
+    )
+
+
+def test_a_hash_of_another_shape_is_told_and_kept(lab: Integrator) -> None:
+    answer = lab.register(body(presentedForm=[document(hash="sha256:ab")]))
+
+    (issue,) = answer.json["parameter"][1]["resource"]["issue"][1:]
+    assert issue["severity"] == "information"
+    assert lab.get(answer.headers["location"]).json["presentedForm"][0]["hash"] == "sha256:ab"
 
 
 def test_a_wrong_hash_is_a_warning(lab: Integrator) -> None:

@@ -75,6 +75,21 @@ def added(lab: Integrator, receiver: Receiver) -> dict[str, Any]:
     return body
 
 
+def test_endpoints_that_are_added_at_once_are_no_more_than_may_be(
+    service: RunningService, lab: Integrator, receiver: Receiver
+) -> None:
+    async def many() -> list[Any]:
+        add, fields = service.services.endpoints.add, {"url": receiver.url}
+        adding = (add(lab.tenant.id, fields) for _ in range(8))
+        return await asyncio.gather(*adding, return_exceptions=True)
+
+    added = service.call(many())
+
+    kept = lab.get(ENDPOINTS).json["endpoints"]
+    assert len(kept) == SETTINGS.endpoints_per_tenant
+    assert sum(isinstance(each, BrokenRule) for each in added) == 8 - len(kept)
+
+
 def path_of(endpoint: dict[str, Any], *more: str) -> str:
     return "/".join([ENDPOINTS, endpoint["id"], *more])
 

@@ -102,6 +102,7 @@ def test_an_enabled_plugin_has_a_group_of_its_own(tmp_path: Path) -> None:
         ("[auth]\ntoken_seconds = 0", "[auth] token_seconds must be above 0"),
         ("[storage]\ndeadline_seconds = 0", "[storage] deadline_seconds must be above 0"),
         ("[limits]\nbody_seconds = 0", "[limits] body_seconds must be above 0"),
+        ("[limits]\nidle_seconds = 0", "[limits] idle_seconds must be above 0"),
         ("[server]\nprt = 1", "prt in [server]: unknown key; did you mean port?"),
         ("[server]\nport = '1'", "port in [server]: must be a whole number"),
         ("[server]\nport = true", "port in [server]: must be a whole number"),

@@ -143,6 +143,20 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
         made_seal(tmp_path / "file" / "keys")
 
 
+def test_where_a_key_cannot_be_put_in_its_place_no_draft_of_it_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_paths: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr("os.link", refused)
+
+    with pytest.raises(ConfigurationError, match="cannot be written"):
+        made_seal(tmp_path / "keys")
+
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_no_key_is_in_its_repr() -> None:
     assert line(NEW) not in repr(Seal([NEW]))
     assert repr(NEW) not in repr(Seal([NEW]))
