@@ -13,14 +13,13 @@ from typing import Any
 from tornado.httpserver import HTTPServer
 from tornado.httputil import (
     HTTPHeaders,
-    HTTPMessageDelegate,
     RequestStartLine,
     ResponseStartLine,
 )
 from tornado.netutil import bind_sockets
 from tornado.web import Application, RequestHandler
 
-from fhirpub.web.http1 import Bounds, Delegate, Server
+from fhirpub.web.http1 import Bounds, Delegate, Message, Server
 
 LOOPBACK = "127.0.0.1"
 MEDIA_TYPE = "application/fhir+json"
@@ -62,11 +61,11 @@ def silent(_handler: RequestHandler) -> None:
 class Bare(Delegate):
     """Answers as ``Constant`` does, from an HTTP connection and without a handler."""
 
-    def start_request(self, server_conn: object, request_conn: Any) -> HTTPMessageDelegate:  # noqa: ARG002
+    def start_request(self, server_conn: object, request_conn: Any) -> Message:  # noqa: ARG002
         return _BareMessage(request_conn)
 
 
-class _BareMessage(HTTPMessageDelegate):
+class _BareMessage(Message):
     def __init__(self, connection: Any) -> None:
         self._connection = connection
         self._is_get = False

@@ -18,6 +18,7 @@ import pluggy
 
 from fhirpub.errors import PluginError, did_you_mean
 from fhirpub.plugin_api import Part, ResourceType, SearchParameter, hookspecs
+from fhirpub.plugin_api.event import EVENT_TYPE
 from fhirpub.plugin_api.hookspecs import API_VERSION
 from fhirpub.plugin_api.search import SEARCH_TYPES
 
@@ -249,6 +250,7 @@ _SHAPES: Mapping[str, tuple[type[Any], re.Pattern[str]]] = {
     "times": (tuple, _PATH),
     "codings": (tuple, _PATH),
     "summary": (tuple, _ELEMENT_OR_CHOICE),
+    "event_types": (tuple, EVENT_TYPE),
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sys
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import asdict, dataclass
@@ -28,6 +29,7 @@ from fhirpub.plugin_schemas import schema_and_element_problems
 from fhirpub.webhooks.sealing import NO_KEY, configured_seal, live_secrets, token_of
 
 _OF_OTHERS = 0o077
+_EXAMPLE = re.compile(r"//([^/:]*\.)?example(\.(com|net|org))?([:/]|$)")
 _EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - nothing is bound here
 _COLOURS = {"ok": "green", "warning": "yellow", "error": "red"}
 
@@ -87,6 +89,9 @@ def _advice(config: Config) -> Iterator[Finding]:
         return
     if not config.server.base_url.startswith("https://"):
         text = "[server] base_url should be the https:// address by which clients come"
+        yield Finding("configuration", "warning", text)
+    elif _EXAMPLE.search(config.server.base_url):
+        text = f"[server] base_url is still that of an example: {config.server.base_url}"
         yield Finding("configuration", "warning", text)
     if config.fhir.hash_check != "strict":
         text = "[fhir] hash_check is not strict: a damaged document is accepted"

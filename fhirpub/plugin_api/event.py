@@ -24,7 +24,7 @@ class Change:
     parts: Mapping[str, Mapping[str, Any]]
 
 
-_TYPE = re.compile(r"[a-z0-9_]+\.[a-z0-9_]+")
+EVENT_TYPE = re.compile(r"[a-z0-9_]+\.[a-z0-9_]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ class Event:
     data: Mapping[str, Any]
 
     def __post_init__(self) -> None:
-        if not _TYPE.fullmatch(self.type):
+        if not EVENT_TYPE.fullmatch(self.type):
             raise ValueError(
                 "the type of an event is <composition_type>.<action> in a-z, 0-9 and _"
             )

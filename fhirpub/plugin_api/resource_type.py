@@ -132,6 +132,11 @@ class ResourceType:
     """Canonical in the CapabilityStatement; empty: the base profile of the type (D-9)."""
     rules: Rules = no_rules
     events: Events = no_events
+    event_types: tuple[str, ...] = ()
+    """The names of its events; empty: those of ``<type in snake_case>.created`` and ``.updated``.
+
+    Endpoints can ask for them by name.
+    """
     schemas: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """JSON Schemas by type name that the service does not ship."""
     example: Mapping[str, Any] = field(default_factory=dict)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from fhirpub.fhir.elements import objects_in
+from fhirpub.fhir.strict_json import loads_stored
 from fhirpub.fhir.xml_reader import read_xml
 from fhirpub.fhir.xml_writer import write_xml
 from fhirpub.plugin_api import ResourceType, items_of
@@ -88,6 +89,18 @@ class ResourceTypeContract:
 
         issues = answer.json["parameter"][1]["resource"]["issue"]
         assert {each["severity"] for each in issues} == {"information"}
+
+    def test_what_it_tells_can_be_asked_for_by_name(
+        self, service: RunningService, lab: Integrator
+    ) -> None:
+        path = self.path_of(self.register(lab, self.body(self.fresh_value())))
+        self.update_status(lab, path)
+
+        resources, resource_id = service.services.context.resources, path.rpartition("/")[2]
+        versions = service.call(resources.history(lab.tenant.id, resource_id))
+
+        told = {each["type"] for one in versions for each in loads_stored(one.events)}
+        assert told <= set(service.services.endpoints.event_types.names)
 
     def test_the_location_of_a_registration_can_be_read(
         self, lab: Integrator, registered: Answer

@@ -117,13 +117,7 @@ class BaseHandler:
         except Exception as problem:  # noqa: BLE001 - a fault is answered as well
             self._hold(problem)
             return None
-        return None if later is None else self._begin_later(later)
-
-    async def _begin_later(self, later: Awaitable[None]) -> None:
-        try:
-            await later
-        except Exception as problem:  # noqa: BLE001
-            self._hold(problem)
+        return None if later is None else self._see_through(later, self._hold)
 
     def _hold(self, refusal: Exception) -> None:
         if self.request.headers.get("Expect", "").lower() == "100-continue":
@@ -136,10 +130,14 @@ class BaseHandler:
         self._refusal = problem
 
     def too_slow(self) -> None:
-        """Refuse a body that takes too long, at once; what still comes of it is thrown away."""
+        """Refuse a body that takes too long."""
         seconds = self.services.config.limits.body_seconds
         slow = TooSlow(f"the body was not here after {seconds:g} seconds; it may be sent again")
-        problem = self._refusal or slow
+        self.refuse_now(slow)
+
+    def refuse_now(self, problem: Exception) -> None:
+        """Refuse amid the body, for what was wrong before it if anything was."""
+        problem = self._refusal or problem
         self.refuse(problem)
         self.fail(problem)
 
@@ -159,13 +157,15 @@ class BaseHandler:
             self.fail(problem)
             return
         if answering is not None:
-            self._answering = asyncio.create_task(self._see_through(answering))
+            self._answering = asyncio.create_task(self._see_through(answering, self.fail))
 
-    async def _see_through(self, answering: Awaitable[None]) -> None:
+    async def _see_through(
+        self, work: Awaitable[None], failed: Callable[[Exception], None]
+    ) -> None:
         try:
-            await answering
+            await work
         except Exception as problem:  # noqa: BLE001
-            self.fail(problem)
+            failed(problem)
 
     def dispatch(self) -> Awaitable[None] | None:
         """Call the method that the request names."""

@@ -13,7 +13,6 @@ from typing import Any
 from tornado.httputil import (
     HTTPHeaders,
     HTTPInputError,
-    HTTPMessageDelegate,
     RequestStartLine,
     ResponseStartLine,
 )
@@ -23,8 +22,7 @@ from fhirpub.web.base import BaseHandler
 from fhirpub.web.error_mapping import AddressTooLong, HeadTooLarge, MalformedRequest
 from fhirpub.web.exchange import Exchange
 from fhirpub.web.head import HeadTooLong
-from fhirpub.web.http1 import Delegate
-from fhirpub.web.incoming import TooLong
+from fhirpub.web.http1 import Delegate, Message
 from fhirpub.web.request import Request
 from fhirpub.web.routes import Router
 from fhirpub.web.services import Services
@@ -41,9 +39,9 @@ class Front(Delegate):
         self._router = Router(services)
         self._most_bytes = services.config.limits.drain_bytes
 
-    def start_request(self, server_conn: object, request_conn: Any) -> HTTPMessageDelegate:  # noqa: ARG002
+    def start_request(self, server_conn: object, request_conn: Any) -> Message:  # noqa: ARG002
         """Expect a request on a connection."""
-        return _Arriving(self._router, request_conn)
+        return _Arriving(self._router, request_conn, self._most_bytes)
 
     def refuse(
         self,
@@ -54,9 +52,7 @@ class Front(Delegate):
     ) -> None:
         """Tell what is wrong, as an OperationOutcome."""
         refusal: FhirpubError = MalformedRequest(str(problem))
-        if isinstance(problem, TooLong):
-            refusal = TooLarge.because(f"the body has more than {self._most_bytes} bytes")
-        elif isinstance(problem, HeadTooLong):
+        if isinstance(problem, HeadTooLong):
             refusal = _too_long(problem)
         self._router.refusing(Request(line, headers, exchange), refusal).begin()
 
@@ -67,14 +63,15 @@ def _too_long(problem: HeadTooLong) -> FhirpubError:
     return HeadTooLarge(f"the line and the headers have more than {HEAD_BYTES} bytes")
 
 
-class _Arriving(HTTPMessageDelegate):
+class _Arriving(Message):
     """One request on its way in, handed on to its handler."""
 
-    __slots__ = ("_connection", "_handler", "_router")
+    __slots__ = ("_connection", "_handler", "_most_bytes", "_router")
 
-    def __init__(self, router: Router, connection: Any) -> None:
+    def __init__(self, router: Router, connection: Any, most_bytes: int) -> None:
         self._router = router
         self._connection = connection
+        self._most_bytes = most_bytes
         self._handler: BaseHandler
 
     def headers_received(
@@ -90,6 +87,10 @@ class _Arriving(HTTPMessageDelegate):
 
     def finish(self) -> None:
         self._handler.run()
+
+    def too_long(self) -> None:
+        rule = f"the body has more than {self._most_bytes} bytes"
+        self._handler.refuse_now(TooLarge.because(rule))
 
     def on_connection_close(self) -> None:
         if hasattr(self, "_handler"):

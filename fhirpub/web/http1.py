@@ -12,10 +12,12 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from socket import SHUT_WR, socket
+from typing import Any
 
 from tornado.httputil import (
     HTTPHeaders,
     HTTPInputError,
+    HTTPMessageDelegate,
     HTTPServerConnectionDelegate,
     RequestStartLine,
 )
@@ -60,8 +62,20 @@ class Bounds:
     idle_seconds: float
 
 
+class Message(HTTPMessageDelegate):
+    """A request on its way in; it ends with one of ``finish``, too_long, on_connection_close."""
+
+    def too_long(self) -> None:
+        """Answer at once: the body is longer than anything that is read. By itself a 400."""
+        raise TooLong
+
+
 class Delegate(HTTPServerConnectionDelegate):
     """What answers requests, and what is none."""
+
+    def start_request(self, server_conn: object, request_conn: Any) -> Message:
+        """Expect a request on a connection."""
+        raise NotImplementedError
 
     def refuse(
         self,
@@ -72,9 +86,8 @@ class Delegate(HTTPServerConnectionDelegate):
     ) -> None:
         """Answer what breaks HTTP, at once; else it is answered with a 400 that has no body.
 
-        ``problem`` is a TooLong for a body that is longer than anything that is read, a
-        HeadTooLong for such a head. If the head could not be read there are no ``headers``, and
-        ``line`` is that of a plain GET.
+        ``problem`` is a HeadTooLong for a head that is longer than may be. If the head could not
+        be read there are no ``headers``, and ``line`` is that of a plain GET.
         """
 
 
@@ -230,32 +243,39 @@ class Connection:
         line, fields = read_head(data)
         if fields.problem:
             return line, fields, HTTPInputError(fields.problem)
-        if fields.length > self._bounds.body_bytes:
-            return line, fields, TooLong()
         return line, fields, None
 
     async def _take(
         self, delegate: Delegate, line: RequestStartLine, fields: Fields, exchange: Exchange
     ) -> None:
         """Hand a request on, until it is answered or all of it is here."""
-        message = delegate.start_request(self, exchange)  # type: ignore[arg-type]
+        message = delegate.start_request(self, exchange)
         try:
             later = message.headers_received(line, fields.headers)
             if later is not None:
                 await later
             if fields.has_body and not exchange.is_begun:
-                if fields.expects_100:
-                    await self._stream.write(_CONTINUE)
-                if fields.is_chunked:
-                    await self._incoming.chunks(self._bounds.body_bytes, message.data_received)
-                else:
-                    await self._incoming.body(fields.length, message.data_received)
+                await self._read_body(message, fields)
             exchange.is_read = not exchange.is_begun
+        except TooLong:
+            if not exchange.is_begun:
+                message.too_long()
         finally:
             if not (exchange.is_read or exchange.is_begun):
                 message.on_connection_close()
         if exchange.is_read:
             message.finish()
+
+    async def _read_body(self, message: Message, fields: Fields) -> None:
+        most = self._bounds.body_bytes
+        if fields.length > most:
+            raise TooLong
+        if fields.expects_100:
+            await self._stream.write(_CONTINUE)
+        if fields.is_chunked:
+            await self._incoming.chunks(most, message.data_received)
+        else:
+            await self._incoming.body(fields.length, message.data_received)
 
     async def _linger(self) -> None:
         """Give a client that is still sending the time to read the last answer.

@@ -11,7 +11,6 @@ from typing import Any
 from tornado.httputil import (
     HTTPHeaders,
     HTTPInputError,
-    HTTPMessageDelegate,
     RequestStartLine,
     ResponseStartLine,
 )
@@ -20,7 +19,7 @@ from tornado.netutil import bind_sockets
 from fhirpub.config import MetricsConfig
 from fhirpub.errors import ConfigurationError
 from fhirpub.metrics import Metrics
-from fhirpub.web.http1 import Bounds, Delegate, Server
+from fhirpub.web.http1 import Bounds, Delegate, Message, Server
 
 _PATH = "/metrics"
 _MOST_BYTES = 4_096
@@ -61,11 +60,11 @@ class _Page(Delegate):
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
 
-    def start_request(self, server_conn: object, request_conn: Any) -> HTTPMessageDelegate:  # noqa: ARG002
+    def start_request(self, server_conn: object, request_conn: Any) -> Message:  # noqa: ARG002
         return _Asked(self._metrics, request_conn)
 
 
-class _Asked(HTTPMessageDelegate):
+class _Asked(Message):
     """One request, whose body, if it has one, nobody needs."""
 
     def __init__(self, metrics: Metrics, connection: Any) -> None:
@@ -80,6 +79,10 @@ class _Asked(HTTPMessageDelegate):
         if not isinstance(start_line, RequestStartLine):
             raise HTTPInputError("not a request")
         self._line, self._headers = start_line, headers
+
+    def too_long(self) -> None:
+        """Answer as ever."""
+        self.finish()
 
     def finish(self) -> None:
         """Answer with all metrics, or with 404."""

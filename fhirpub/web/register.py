@@ -96,10 +96,10 @@ class CreateHandler(RegisterHandler):
             return False
         self.locate(match)
         self.describe(match)
-        minimal = preference(self.request.headers.get("Prefer", ""), "return") == "minimal"
-        if minimal:
-            self.headers["Preference-Applied"] = "return=minimal"
-        if minimal or not self.may("r"):
+        wanted = preference(self.request.headers.get("Prefer", ""), "return")
+        if wanted in ("minimal", "representation"):
+            self.headers["Preference-Applied"] = f"return={wanted}"
+        if wanted == "minimal" or not self.may("r"):
             self.answer_empty(status=200)
         else:
             await self.answer_whole(match)
@@ -125,6 +125,8 @@ class CreateHandler(RegisterHandler):
         if wanted in ("minimal", "OperationOutcome"):
             await super().answer_registration(registration)
             return
+        if wanted == "representation":
+            self.headers["Preference-Applied"] = "return=representation"
         await self.answer_whole(registration.first, status=self.status_of(registration))
 
 

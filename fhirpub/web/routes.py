@@ -156,7 +156,7 @@ class TokenMethodNotAllowedHandler(MethodNotAllowedHandler):
     def write_refusal(self, problem: Exception) -> None:  # noqa: ARG002 - there is but one
         """Tell the methods, in OAuth's words."""
         self.headers["Allow"] = self.allow
-        self.headers["Cache-Control"] = "no-store"
+        self.headers |= {"Cache-Control": "no-store", "Pragma": "no-cache"}
         self.status = HTTPStatus.METHOD_NOT_ALLOWED
         write_oauth(self, {"error": "invalid_request", "error_description": "use POST here"})
 

@@ -48,8 +48,8 @@ class EventTypes:
     def of(cls, types: Iterable[ResourceType]) -> EventTypes:
         """Return the events of these resource types, and the service's own.
 
-        A type whose events have no published schema is taken to tell of what it says is
-        created and updated, under its own name (D-207).
+        A type whose events have no published schema tells of what it declares, by itself of
+        what is created and updated, under its own name (D-207).
         """
         schemas = _published()
         known = [
@@ -57,12 +57,13 @@ class EventTypes:
             for name, schema in schemas.items()
             if "." in name
         ]
-        told = {each.name for each in types if each.events is not no_events}
-        described = {each.resource for each in known}
+        told = {each.name: each for each in types if each.events is not no_events}
+        described = {each.name for each in known}
         others = [
-            EventType(f"{_WORD_START.sub('_', name).lower()}.{action}", name, {})
-            for name in sorted(told - described)
-            for action in _ACTIONS
+            EventType(event, name, {})
+            for name in sorted(told)
+            for event in told[name].event_types or _usual(name)
+            if event not in described
         ]
         kept = [each for each in known if each.resource in told or not each.resource]
         shared = tuple(schema for name, schema in schemas.items() if "." not in name)
@@ -84,6 +85,10 @@ class EventTypes:
         question = did_you_mean(pattern, [*self.names, *sorted(halves)])
         advice = question or f"known are {', '.join(self.names)}"
         return f"is no event that is told here; {advice}"
+
+
+def _usual(type_name: str) -> list[str]:
+    return [f"{_WORD_START.sub('_', type_name).lower()}.{action}" for action in _ACTIONS]
 
 
 def matches(patterns: Collection[str], event_type: str) -> bool:

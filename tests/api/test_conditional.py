@@ -55,6 +55,16 @@ def test_create_spares_the_body_of_what_is_there(lab: Integrator) -> None:
     assert answer.headers["preference-applied"] == "return=minimal"
 
 
+@pytest.mark.parametrize("condition", ["", f"identifier={SYSTEM}|C-20"])
+def test_create_echoes_the_wish_for_the_whole(lab: Integrator, condition: str) -> None:
+    create(lab, "C-20")
+
+    answer = create(lab, "C-20", condition, Prefer="return=representation")
+
+    assert answer.headers["preference-applied"] == "return=representation"
+    assert answer.json["resourceType"] == "DiagnosticReport"
+
+
 def test_create_takes_the_condition_in_the_url_as_well(lab: Integrator) -> None:
     first = create(lab, "C-11")
 

@@ -245,6 +245,43 @@ def test_beyond_the_drain_cap_there_is_a_413_and_the_end(
     assert (said.status, code(said.answer), said.closed) == (413, "too-costly", True)
 
 
+@pytest.mark.parametrize(
+    ("start", "fields", "status"),
+    [
+        ("POST /nope", [], 404),
+        ("POST /metadata", [], 405),
+        ("POST /fhir/r4/DiagnosticReport/$register", [], 401),
+        ("POST /fhir/r4/DiagnosticReport/$register", ["Content-Type: text/plain"], 415),
+        ("POST /fhir/r4/DiagnosticReport/$register", ["Content-Type: application/json"], 413),
+    ],
+)
+def test_beyond_the_drain_cap_too_what_comes_first_is_told(
+    small: RunningService, start: str, fields: list[str], status: int
+) -> None:
+    known = [token(small.integrator())] if fields else []
+    head = [f"{start} HTTP/1.1", "Host: x", f"Content-Length: {CAP + 1}", *known, *fields, "", ""]
+
+    answer = raw.talk(small, "\r\n".join(head).encode()).answer
+
+    assert answer.status == status
+    if status == 413:
+        assert f"more than {LIMIT} bytes" in answer.json["issue"][0]["diagnostics"]
+
+
+def test_a_token_request_of_any_size_is_refused_as_oauth_says(small: RunningService) -> None:
+    head = ["POST /oauth/token HTTP/1.1", "Host: x", f"Content-Length: {CAP + 1}", "", ""]
+
+    answer = raw.talk(small, "\r\n".join(head).encode()).answer
+
+    assert (answer.status, answer.json["error"]) == (413, "invalid_request")
+
+
+def test_no_answer_of_the_token_endpoint_is_kept(lab: Integrator) -> None:
+    for method in ("GET", "PUT"):
+        headers = lab.request(method, "/oauth/token").headers
+        assert (headers["cache-control"], headers["pragma"]) == ("no-store", "no-cache")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("total", "framing", "status"),

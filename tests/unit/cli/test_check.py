@@ -68,6 +68,22 @@ def test_production_without_tls_is_a_warning(run: Any) -> None:
     assert "base_url" in warnings[0]["text"]
 
 
+@pytest.mark.parametrize(
+    ("address", "is_told"),
+    [
+        ("https://fhir.example.org", True),
+        ("https://lab.example/x", True),
+        ("https://fhir.counterexample.org", False),
+    ],
+)
+def test_an_address_that_was_left_as_in_the_example_is_a_warning(
+    run: Any, address: str, is_told: bool
+) -> None:
+    settings = {"FHIRPUB_AUTH__ENVIRONMENT": "production", "FHIRPUB_SERVER__BASE_URL": address}
+
+    assert ("is still that of an example" in run("check", **settings).stdout) == is_told
+
+
 def test_a_damaged_file_is_told_in_words(run: Any, tmp_path: Path) -> None:
     run("tenant", "add", "Lab")
     file = tmp_path / "fhirpub-data" / "fhirpub.db"

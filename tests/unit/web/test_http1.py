@@ -20,7 +20,6 @@ from hypothesis import strategies as st
 from tornado.httpserver import HTTPServer
 from tornado.httputil import (
     HTTPHeaders,
-    HTTPMessageDelegate,
     HTTPOutputError,
     RequestStartLine,
     ResponseStartLine,
@@ -86,7 +85,7 @@ class Delegate(http1.Delegate):
         self.tasks: list[asyncio.Task[None]] = []
         self._answering = answering
 
-    def start_request(self, server_conn: object, request_conn: Any) -> HTTPMessageDelegate:
+    def start_request(self, server_conn: object, request_conn: Any) -> http1.Message:
         return Message(self, Seen(request_conn))
 
     def answer(self, seen: Seen) -> None:
@@ -99,7 +98,7 @@ class Delegate(http1.Delegate):
             self.tasks.append(asyncio.create_task(answer()))
 
 
-class Message(HTTPMessageDelegate):
+class Message(http1.Message):
     """One request on its way in."""
 
     def __init__(self, delegate: Delegate, seen: Seen) -> None:
@@ -685,7 +684,7 @@ async def test_a_request_that_is_being_answered_is_read_no_further() -> None:
             self._seen.connection.write_headers(line, said)
 
     class Eager(Delegate):
-        def start_request(self, server_conn: object, request_conn: Any) -> HTTPMessageDelegate:
+        def start_request(self, server_conn: object, request_conn: Any) -> http1.Message:
             return Early(self, Seen(request_conn))
 
     seen: list[Seen] = []

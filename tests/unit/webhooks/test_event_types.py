@@ -36,6 +36,14 @@ def test_a_type_without_published_schemas_is_known_by_its_name() -> None:
     assert set(EventTypes.of([other]).names) >= {"care_plan.created", "care_plan.updated"}
 
 
+def test_a_type_may_have_events_of_its_own() -> None:
+    names = ("care_plan.created", "care_plan.withdrawn")
+    known = EventTypes.of([replace(DIAGNOSTIC_REPORT, name="CarePlan", event_types=names)])
+
+    assert {each for each in known.names if each.startswith("care")} == set(names)
+    assert known.problem("care_plan.withdrawn") == ""
+
+
 @pytest.mark.parametrize(
     "pattern",
     ["*", "*.*", "diagnostic_report.*", "*.created", "diagnostic_report.created", "endpoint.*"],
