@@ -17,7 +17,9 @@ from pathlib import Path
 from queue import Queue
 from typing import Any
 
+import jsonschema
 import pytest
+from referencing import Registry, Resource
 from standardwebhooks import Webhook
 
 from fhirpub.clock import now_ms
@@ -30,7 +32,9 @@ from fhirpub.webhooks import verify
 from fhirpub.webhooks.signing import new_secret, signed_headers
 from tests.bodies import register_body
 
-GUIDE = (Path(__file__).parents[2] / "docs" / "webhooks.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[2]
+GUIDE = (ROOT / "docs" / "webhooks.md").read_text(encoding="utf-8")
+SCHEMAS = ROOT / "schemas" / "events"
 PROGRAMS = {"python": [sys.executable, "-u"], "js": ["node"]}
 SECRET = new_secret()
 
@@ -261,6 +265,43 @@ def test_the_vectors_verify() -> None:
         for name in ("webhook-signature", "X-Webhook-Signature"):
             headers = ids | {name: each[name]}
             verify(headers, vectors["body"].encode(), each["secret"], now=float(stamp))
+
+
+def test_the_example_in_python_believes_the_vectors_at_their_time(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (example,), vectors = blocks("py"), json.loads(blocks("json")[-1])
+    stamp, signatures = vectors["webhook-timestamp"], vectors["signatures"]
+    headers = {
+        "webhook-id": vectors["webhook-id"],
+        "webhook-timestamp": stamp,
+        "webhook-signature": signatures[0]["webhook-signature"],
+    }
+    monkeypatch.setattr(time, "time", lambda: float(stamp))
+    read: dict[str, Any] = {}
+    exec(compile(example, "the guide", "exec"), read)
+
+    believed = [
+        read["is_authentic"](headers, vectors["body"].encode(), [each["secret"]])
+        for each in signatures
+    ]
+
+    assert believed == [True, False]
+    assert capsys.readouterr().out.startswith("no-match no signature matches")
+
+
+def test_the_vectors_are_of_an_event_as_it_is_sent() -> None:
+    vectors = json.loads(blocks("json")[-1])
+    body = json.loads(vectors["body"])
+    files = [json.loads(each.read_bytes()) for each in SCHEMAS.iterdir()]
+    known: Registry[Any] = Registry().with_resources(
+        (each["$id"], Resource.from_contents(each)) for each in files
+    )
+    schema = known.contents(f"urn:fhirpub:schemas:events:{body['event_type']}")
+
+    jsonschema.Draft202012Validator(schema, registry=known).validate(body)
+
+    assert body["event_id"] == vectors["webhook-id"]
 
 
 def test_the_guide_names_every_call() -> None:

@@ -75,8 +75,9 @@ class Author:
         }
         script = "\n".join(["set -e", *commands])
         port = f"127.0.0.1:{environment['FHIRPUB_SERVER__PORT']}"
+        script = script.replace("127.0.0.1:8080", port).replace("/path/to/clone", str(self.wheel))
         done = subprocess.run(
-            ["bash", "-c", script.replace("127.0.0.1:8080", port)],
+            ["bash", "-c", script],
             cwd=self.folder,
             env=environment,
             capture_output=True,
