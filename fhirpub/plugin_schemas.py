@@ -1,4 +1,4 @@
-"""From resource types to compiled schemas; elements that a type does not have are refused."""
+"""From resource types to compiled schemas; a plugin that names unknown elements is refused."""
 
 from __future__ import annotations
 

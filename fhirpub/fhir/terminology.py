@@ -40,12 +40,11 @@ class Terminology:
         systems: dict[str, Codes] = {}
         for name, resource in read:
             if resource["resourceType"] == "CodeSystem":
-                systems[_url(name, resource)] = _Reader(name, {}, {}).system(resource)
+                systems[_url(name, resource)] = _Reader(name, {}).system(resource)
         value_sets: dict[str, Mapping[str, Codes]] = {}
         for name, resource in read:
             if resource["resourceType"] == "ValueSet":
-                reader = _Reader(name, systems, value_sets)
-                value_sets[_url(name, resource)] = reader.value_set(resource)
+                value_sets[_url(name, resource)] = _Reader(name, systems).value_set(resource)
         return cls(systems, value_sets)
 
     def holds_system(self, system: str) -> bool:
@@ -130,7 +129,6 @@ class _Reader:
 
     name: str
     systems: Mapping[str, Codes]
-    value_sets: Mapping[str, Mapping[str, Codes]]
 
     def system(self, resource: Mapping[str, Any]) -> Codes:
         if resource.get("content") != "complete":

@@ -117,10 +117,10 @@ def organization_rules(entry: Entry, context: RuleContext) -> Iterator[Issue]:
         for place, each in items_of(it, name):
             if each.get("use") == "home":
                 yield _error(f"must not be for home use ({key})", f"{at}.{place}.use")
-    own = {_without_scheme(each) for each in context.organization_namespaces}
+    own = {_as_compared(each) for each in context.organization_namespaces}
     for place, identifier in items_of(it, "identifier"):
         yield from _identifier_type(identifier, context, f"{at}.{place}")
-        ours = _without_scheme(identifier.get("system", "")) in own
+        ours = _as_compared(identifier.get("system", "")) in own
         if ours and identifier.get("value", context.tenant_id).lower() != context.tenant_id:
             rule = "is not the organization that this access token stands for"
             yield Issue("error", "business-rule", rule, f"{at}.{place}.value")
@@ -160,7 +160,7 @@ def _identifier_type(
                 yield Issue("warning", "invalid", rule, f"{at}.system")
 
 
-def _without_scheme(uri: str) -> str:
+def _as_compared(uri: str) -> str:
     """Return a URI as D-48 compares it: http is https, the host in lower case, no last slash."""
     try:
         parts = urlsplit(uri)

@@ -91,10 +91,10 @@ class SearchQuery:
     """What to look for. Alternatives stand together, what must hold at once stands apart.
 
     ``ids`` None: any; a set: one of these. Each member of ``identifiers`` is a set of
-    alternatives, of which one must match. All ``criteria`` must hold of the newest version.
-    Resources come in ``order``, those of the same place by id. ``after`` is the sort key
-    (``criteria.sort_key``) of the last entry of the page before. ``limit`` 0 asks for the total
-    alone.
+    alternatives, of which one must match. All ``criteria`` must hold of the newest version,
+    or of any with ``every_version``. They come in ``order``, those of the same place by id.
+    ``after`` is the sort key (``criteria.sort_key``) of the last entry of the page before.
+    ``limit`` 0 asks for the total alone.
     """
 
     type: str
@@ -112,7 +112,7 @@ class SearchQuery:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Latest versions in the order that was asked for.
+    """Versions in the order that was asked for.
 
     ``total`` is the number of the matches of all pages; None if they are more than were to be
     counted, or if none was. ``more`` says whether another page follows.
@@ -202,7 +202,7 @@ class Resources(ABC):
 
     @abstractmethod
     async def search(self, tenant: str, query: SearchQuery) -> Page:
-        """Return a page of the resources that match, each in its newest version.
+        """Return a page of the resources that match, each in its newest version, or of versions.
 
         A choice between no alternatives finds nothing. ``limit`` 0 never says that more follows.
         """

@@ -109,7 +109,7 @@ MOST_ATTEMPTS_KEPT = 30
 """The log of a delivery holds its latest attempts, at most so many."""
 
 LONGEST_LEASES = 10
-"""A lease that is so many times as long as another has not its end by a clock that is right."""
+"""A lease that ends so many times later than it may was written by a clock that was wrong."""
 
 DeliveryKey = tuple[str, str]
 """The ids of the endpoint and of the event."""

@@ -204,7 +204,7 @@ class Connection:
     def is_idle(self) -> bool:
         """Tell whether no request is under way, none begins to arrive, and none was lately.
 
-        Whoever closes it then, at once, takes the answer from nobody but who sends this moment.
+        Closing it at once then can lose only a request that is being sent at this very moment.
         """
         if not self._is_waiting:
             last = self._exchange

@@ -23,7 +23,7 @@ class MetadataHandler(BaseHandler):
 
 
 class OpenApiHandler(BaseHandler):
-    """Describe the whole HTTP interface, to everybody: who has no token yet reads here how."""
+    """Describe the whole HTTP interface, to everybody: here a client reads how to get a token."""
 
     requires_token = False
 

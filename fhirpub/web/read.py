@@ -1,4 +1,4 @@
-"""GET of one resource, of one version, of a part, and of a document."""
+"""GET of one resource, of one version, and of a part."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ class Shares:
         await self._leases.release([_name(each) for each in endpoints])
 
     async def _count(self) -> None:
-        """Count the processes. All may look at once, and see too many: the fewest are right."""
+        """Count the processes. Several may count at once, each too many: the least is right."""
         places = [f"dispatcher/{number}" for number in range(_MOST_PROCESSES)]
         ours = await self._leases.take(places)
         if self._place not in ours:

@@ -33,7 +33,7 @@ _SWEEP_SECONDS = 600.0
 _BUSY_SECONDS, _IDLE_SECONDS = 0.025, 0.1
 _BUSY_FOR_SECONDS = 2.0
 _UNHEARD_SECONDS = 0.25
-"""Between rounds while there is no endpoint at all: so late the first one may hear at first."""
+"""Between rounds while there is no endpoint: the first one may hear of its events so late."""
 _DAY_MS = 86_400_000
 
 _log = logger()

@@ -69,19 +69,19 @@ def test_production_without_tls_is_a_warning(run: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("address", "is_told"),
+    ("address", "told"),
     [
-        ("https://fhir.example.org", True),
-        ("https://lab.example/x", True),
-        ("https://fhir.counterexample.org", False),
+        ("https://fhir.example.org", 1),
+        ("https://lab.example/x", 1),
+        ("https://fhir.counterexample.org", 0),
     ],
 )
 def test_an_address_that_was_left_as_in_the_example_is_a_warning(
-    run: Any, address: str, is_told: bool
+    run: Any, address: str, told: int
 ) -> None:
     settings = {"FHIRPUB_AUTH__ENVIRONMENT": "production", "FHIRPUB_SERVER__BASE_URL": address}
 
-    assert ("is still that of an example" in run("check", **settings).stdout) == is_told
+    assert run("check", **settings).stdout.count("is still that of an example") == told
 
 
 def test_a_damaged_file_is_told_in_words(run: Any, tmp_path: Path) -> None:
