@@ -10,6 +10,7 @@ _SCOPE_TOKEN = re.compile(r"[\x21\x23-\x5B\x5D-\x7E]+")
 _SYSTEM = re.compile(
     r"system/(?P<type>\*|[A-Z][A-Za-z]*)\.(?:(?P<v1>read|write|\*)|(?P<v2>c?r?u?d?s?))"
 )
+WEBHOOKS = ("webhooks.read", "webhooks.write")
 _VERSION_1 = {"read": "rs", "write": "cud", "*": "cruds"}
 _ANY = "*"
 
@@ -32,6 +33,11 @@ def narrowed(held: Sequence[str], wanted: Iterable[str]) -> tuple[str, ...]:
 def is_scope(text: str) -> bool:
     """Tell whether a text can be a scope (RFC 6749 section 3.3)."""
     return _SCOPE_TOKEN.fullmatch(text) is not None
+
+
+def gives_something(text: str) -> bool:
+    """Tell whether a scope gives a right to anything that this service has."""
+    return text in WEBHOOKS or bool(_granted((text,)))
 
 
 def _covers(held: Sequence[str], wanted: str) -> bool:

@@ -9,6 +9,7 @@ import click
 
 from fhirpub.app import opened_store
 from fhirpub.auth import clients
+from fhirpub.auth.scopes import gives_something
 from fhirpub.auth.tenants import known_tenant
 from fhirpub.cli.options import with_config, with_json
 from fhirpub.cli.printing import Record, print_record, print_table
@@ -44,6 +45,9 @@ def add(
 ) -> None:
     """Add credentials for a tenant; the secret is shown once."""
     added, secret = asyncio.run(_add(config, tenant_id, name, scopes))
+    for each in scopes:
+        if not gives_something(each):
+            click.echo(f"Warning: the scope {each} gives no right to anything here.", err=True)
     print_record("Client added.", _with_secret(added, secret), as_json=as_json, then=_SHOWN_ONCE)
 
 

@@ -270,6 +270,7 @@ def enable(endpoint_id: str, config: Config, *, as_json: bool) -> None:
     """Go on with an endpoint; a disabled one has to take a test event first."""
 
     async def enabled(open_: Administering, each: Endpoint) -> Endpoint:
+        await enabled_tenant(open_.store, each.tenant)
         return await open_.endpoints.enable(each.tenant, each.id, operator=True)
 
     record = _record(_run(config, endpoint_id, enabled))

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from fhirpub.auth.scopes import WEBHOOKS
 from fhirpub.fhir.schema_components import ref
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.storage.webhook_contract import EndpointState, Ordering, Payload
@@ -21,7 +22,7 @@ from fhirpub.webhooks.registration import (
     MOST_PATTERNS,
 )
 
-_READ, _WRITE = "webhooks.read", "webhooks.write"
+_READ, _WRITE = WEBHOOKS
 
 
 def _operation(

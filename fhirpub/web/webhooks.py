@@ -5,6 +5,7 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import Any
 
+from fhirpub.auth.scopes import WEBHOOKS
 from fhirpub.errors import InvalidContent
 from fhirpub.fhir.strict_json import JsonObject, dumps, loads
 from fhirpub.interactions.update import check_precondition
@@ -17,7 +18,7 @@ from fhirpub.webhooks.delivery_log import DeliveryLog
 from fhirpub.webhooks.endpoints import Administration, Check, Disclosed
 
 BASE = "/webhooks/v1"
-_READ, _WRITE = "webhooks.read", "webhooks.write"
+_READ, _WRITE = WEBHOOKS
 _MOST_BYTES = 65_536
 
 

@@ -22,7 +22,13 @@ from fhirpub.cli.endpoint import endpoint
 from fhirpub.cli.tenant import tenant as tenant_commands
 from fhirpub.clock import now_ms
 from fhirpub.config import Config, load
-from fhirpub.errors import FhirpubError, InvalidContent, NoSuchRecord, SecretsUnavailable
+from fhirpub.errors import (
+    ConfigurationError,
+    FhirpubError,
+    InvalidContent,
+    NoSuchRecord,
+    SecretsUnavailable,
+)
 from fhirpub.storage.webhook_contract import Delivery, Ended
 from fhirpub.testing.receiver import Receiver, Reply
 from fhirpub.webhooks import verify
@@ -482,6 +488,15 @@ def test_nothing_more_is_sent_to_a_tenant_that_is_disabled(
     shown = told(endpoint, "show", added["id"])
     assert (shown["state"], shown["why"]) == ("disabled", "operator")
     assert {each["status"] for each in told(deliveries, "list")} == {"held", "dead"}
+
+
+def test_an_endpoint_of_a_disabled_tenant_stays_disabled(
+    told: Told, added: dict[str, Any], tenant: str
+) -> None:
+    told(tenant_commands, "disable", tenant)
+
+    with pytest.raises(ConfigurationError, match="is disabled"):
+        told(endpoint, "enable", added["id"])
 
 
 def test_what_was_sent_to_a_removed_endpoint_is_cancelled(

@@ -55,6 +55,16 @@ def test_a_client_from_beginning_to_end(told: Any) -> None:
     assert told("client", "list", "--tenant", told("tenant", "add", "Lab Dos")["id"]) == []
 
 
+def test_a_scope_that_gives_nothing_is_warned_of(run: Any, told: Any) -> None:
+    tenant = told("tenant", "add", "Lab Uno")["id"]
+    scopes = ("system/DiagnosticReport.cruds", "webhooks.read", "system/DiagnosticReport.reed")
+
+    done = run("client", "add", "--tenant", tenant, *(f"--scope={each}" for each in scopes))
+
+    assert done.returncode == 0
+    assert [each.split()[3] for each in done.stderr.splitlines()] == [scopes[2]]
+
+
 def test_keys_are_rotated_without_being_shown(told: Any) -> None:
     first = told("keys", "rotate")
     second = told("keys", "rotate")
