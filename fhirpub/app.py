@@ -227,11 +227,12 @@ async def opened_seal(config: Config, store: Store) -> Seal:
 
 
 def key_file(config: Config) -> Path | None:
-    """Return where the key of an embedded store is kept; None for any other."""
+    """Return where the key of an embedded store is kept; None for any other, and for no file."""
     url = config.storage.url
     if url.startswith(mongodb.SCHEMES):
         return None
-    return Path(url.removeprefix(sqlite.SCHEME)).with_suffix(".webhook-keys")
+    file = Path(url.removeprefix(sqlite.SCHEME))
+    return file.with_suffix(".webhook-keys") if file.name else None
 
 
 @asynccontextmanager

@@ -54,7 +54,7 @@ def read_toml(path: Path) -> dict[str, Any]:
             return tomllib.load(stream)
     except OSError as problem:
         raise ConfigurationError(f"{path}: cannot be read: {problem.strerror}") from problem
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+    except ValueError as problem:  # of TOML, of UTF-8, of numbers with thousands of digits
         raise ConfigurationError(f"{path}: is not TOML: {problem}") from problem
 
 
@@ -140,11 +140,19 @@ def _mismatch(value: Any, hint: Any) -> str:
         return f"must be {_NAMES[hint]}"
     if not isinstance(value, (int, float) if hint is float else hint):
         return f"must be {_NAMES[hint]}"
-    if hint is float and not math.isfinite(value):
+    return _out_of_range(value) if hint in (int, float) else ""
+
+
+def _out_of_range(value: Any) -> str:
+    if isinstance(value, float) and not math.isfinite(value):
         return "must be a finite number"
-    return "must not be negative" if hint in (int, float) and value < 0 else ""
+    if value > _LARGEST:
+        return f"must be at most {_LARGEST}"
+    return "must not be negative" if value < 0 else ""
 
 
+_LARGEST = 2**53
+"""So far numbers of all kinds are exact."""
 _NAMES = {str: "a string", int: "a whole number", float: "a number", bool: "true or false"}
 _ITEMS = {str: "strings", int: "whole numbers", float: "numbers"}
 

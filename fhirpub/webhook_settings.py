@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from fhirpub.config_reader import LAST_PORT, wrong_networks
 from fhirpub.config_reader import setting as _setting
 
+_SHORTEST_LEASE = 0.5
 _ABOVE_NOTHING = (
     *("in_flight", "in_flight_per_endpoint", "rate_per_endpoint", "lease_seconds"),
     *("breaker_failures", "breaker_share", "breaker_seconds", "breaker_seconds_max"),
@@ -119,6 +120,8 @@ def _wrong_limits(webhooks: WebhooksConfig) -> list[str]:
         for name in _ABOVE_NOTHING
         if not getattr(webhooks, name) > 0
     ]
+    if 0 < webhooks.lease_seconds < _SHORTEST_LEASE:
+        found.append(f"[webhooks] lease_seconds must be at least {_SHORTEST_LEASE}")
     if webhooks.breaker_share > 1:
         found.append("[webhooks] breaker_share must be at most 1")
     return found

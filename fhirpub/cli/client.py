@@ -44,6 +44,8 @@ def add(
     tenant_id: str, name: str, scopes: tuple[str, ...], config: Config, *, as_json: bool
 ) -> None:
     """Add credentials for a tenant; the secret is shown once."""
+    if not name.isprintable():
+        raise click.BadParameter("must be in one line", param_hint="--name")
     added, secret = asyncio.run(_add(config, tenant_id, name, scopes))
     for each in scopes:
         if not gives_something(each):

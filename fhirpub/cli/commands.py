@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import sys
 from typing import Any
@@ -90,6 +91,9 @@ Exit status: 0 done, 1 refused or misconfigured (the reason is on standard error
 def fhirpub(context: click.Context) -> None:
     """Publish diagnostic reports over FHIR R4: one call, safe to repeat, never a duplicate."""
     logs.configure(level="warning", form="text")
+    for each in (sys.stdout, sys.stderr):
+        if isinstance(each, io.TextIOWrapper):  # a name that the terminal cannot show is no fault
+            each.reconfigure(errors="backslashreplace")
     if variable("NO_COLOR"):
         context.color = False
 

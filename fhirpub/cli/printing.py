@@ -59,4 +59,6 @@ def _text(value: Any) -> str:
         return "yes" if value else "no"
     if value is None or value in ("", []):
         return "-"
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    # What others have written must not speak to the terminal.
+    return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text)

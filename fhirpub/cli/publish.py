@@ -165,9 +165,14 @@ def _credentials() -> dict[str, str]:
 
 
 def _warn_of_plain_http(base: str) -> None:
-    address = urlsplit(base)
-    if address.scheme not in ("http", "https") or not address.hostname:
-        raise click.UsageError(f"--url {base}: must look like https://fhir.example.org")
+    wrong = click.UsageError(f"--url {base}: must look like https://fhir.example.org")
+    try:
+        address = urlsplit(base)
+        host, _port = (address.hostname or "").encode("idna"), address.port
+    except ValueError:  # a host, or a port, that can be none
+        raise wrong from None
+    if address.scheme not in ("http", "https") or not host:
+        raise wrong
     if address.scheme == "http" and address.hostname not in _LOOPBACK:
         _note(f"{base} is not encrypted: the secret and the report can be read on the way")
 

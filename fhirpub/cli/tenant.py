@@ -35,8 +35,8 @@ Example:
 @with_json
 def add(name: str, config: Config, *, as_json: bool) -> None:
     """Add an organization and print its id."""
-    if not name.strip():
-        raise click.BadParameter("must not be blank", param_hint="NAME")
+    if not name.strip() or not name.isprintable():
+        raise click.BadParameter("must not be blank, and in one line", param_hint="NAME")
     added = asyncio.run(_add(config, name.strip()))
     print_record(
         "Tenant added.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from pathlib import Path
 from typing import BinaryIO
@@ -59,6 +60,8 @@ def verify(
     text = file.read_text(encoding="latin-1").splitlines() if file else []
     headers = _headers([*text, *lines])
     now = now_ms() / 1000 if at is None else at
+    if not math.isfinite(now):
+        raise click.BadParameter("must be a number of seconds", param_hint="--at")
     reason, sentence = "", "the delivery is authentic"
     try:
         verified(headers, body.read(), asked_secret().split(), now=now)

@@ -80,12 +80,14 @@ class Attempts:
         """Make the attempt that was begun, and return when the store knows what came of it.
 
         It is not made if it could outlast its lease, since the store, or the machine, was slow:
-        others may have sent this one and the next by then. It is begun once more.
+        others may have sent this one and the next by then. Nor if the endpoint is not active any
+        more, or has another URL that nobody has verified. It is begun once more.
         """
         latest = delivery.leased - round(self._rules.timeout_seconds * 1000)
-        if self._clock() > latest:
+        if self._clock() > latest or line.endpoint.state != "active":
             line.queue.back(delivery.event_id, due=delivery.leased, number=delivery.number)
             return
+        url = line.endpoint.url
         outcome = await self._sent(line, delivery)
         self._metrics.attempts.labels(outcome.word).inc()
         now = self._clock()
@@ -98,8 +100,9 @@ class Attempts:
         )
         if outcome.reason != "E_INTERNAL":
             self._metrics.attempt_seconds.observe(outcome.duration / 1000)
-            line.condition = line.condition.after(outcome, then, now, self._rules.patience)
-        await self._have_consequences(line, delivery, outcome, then)
+            if line.endpoint.url == url:  # else it says nothing of where the next one goes
+                line.condition = line.condition.after(outcome, then, now, self._rules.patience)
+        await self._have_consequences(line, delivery, outcome, then, url=url)
         state = _STATES[then.state]
         attempt = replace(
             delivery.attempts[-1],
@@ -146,18 +149,21 @@ class Attempts:
             return Outcome(reason="E_INTERNAL")
 
     async def _have_consequences(
-        self, line: Line, delivery: Delivery, outcome: Outcome, then: Next
+        self, line: Line, delivery: Delivery, outcome: Outcome, then: Next, *, url: str
     ) -> None:
-        """Tell what is to be told before it is noted: it must not be lost in between."""
+        """Tell what is to be told before it is noted: it must not be lost in between.
+
+        ``url`` is where the delivery was sent, which may not be the endpoint's any more.
+        """
         now = self._clock()
         health = line.condition.health(now, self._rules.patience)
         if then.state == "dead" and not is_service_event(delivery.event_type):
             event = self._service_events.exhausted(line.endpoint, delivery, now=now)
             await self._tell(line.endpoint, event)
         if then.disable:
-            await self._disable(line, "gone" if outcome.status == 410 else "asked")
+            await self._disable(line, "gone" if outcome.status == 410 else "asked", url)
         elif health == "given-up":
-            await self._disable(line, "given-up")
+            await self._disable(line, "given-up", url)
         elif health == "failing":
             await self._warn(line)
 
@@ -170,8 +176,8 @@ class Attempts:
         event = self._service_events.failing(line.endpoint, since=since, now=self._clock())
         await self._tell(line.endpoint, event)
 
-    async def _disable(self, line: Line, why: str) -> None:
-        """Disable the endpoint, unless somebody has changed its state meanwhile."""
+    async def _disable(self, line: Line, why: str, url: str) -> None:
+        """Disable the endpoint, unless somebody has changed its state or URL meanwhile."""
         if line.disabling:
             return
         line.disabling = True
@@ -179,6 +185,9 @@ class Attempts:
         while True:
             current = await insist("disable", partial(self._store.endpoint, tenant, name))
             if current is None or current.state != "active":
+                return
+            if current.url != url:
+                line.disabling = False
                 return
             event = self._service_events.disabled(current, why, now=self._clock())
             await self._tell(current, event)

@@ -126,7 +126,7 @@ class Sender:
         target = self._rules.target(url)
         try:
             async with asyncio.timeout(self._connect_seconds):
-                found = await self._resolver.resolve(target.host, target.port)
+                found = await self._resolver.resolve_unknown(target.host, target.port)
         except (OSError, TimeoutError):
             found = []
         if not any(self._rules.permits(each["host"], target) for each in found):
@@ -342,10 +342,17 @@ class _Resolver(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
-        key = (host, port, family)
+        known = (host, port, family) not in self._hung
+        return await self._resolve((host, port, family), self._threads if known else self._apart)
+
+    async def resolve_unknown(self, host: str, port: int) -> list[ResolveResult]:
+        """Look a name up apart: of one that is just told nobody knows whether it hangs."""
+        return await self._resolve((host, port, socket.AF_UNSPEC), self._apart)
+
+    async def _resolve(self, key: _Name, threads: ThreadPoolExecutor) -> list[ResolveResult]:
+        host, port, _family = key
         search = self._under_way.get(key)
         if search is None:
-            threads = self._apart if key in self._hung else self._threads
             search = asyncio.get_running_loop().run_in_executor(threads, self._search, key)
             self._under_way[key] = search
             search.add_done_callback(lambda done: self._forget(key, done))

@@ -102,9 +102,10 @@ class Dispatcher:
         line = self._lines.get(deliveries[0].endpoint) if deliveries else None
         if line is None:
             return
-        first = deliveries[0].sequence
+        # Others may have taken a place before these, or between them: it has to be read then.
+        follows = deliveries[-1].sequence == line.queue.last + len(deliveries)
         known = not (line.stale or line.reading or line.behind)
-        if known and line.queue.last == first - 1 and len(line.queue) < WINDOW:
+        if known and follows and len(line.queue) < WINDOW:
             line.queue.add(_waiting(each) for each in deliveries)
             self._wake(line)
         else:

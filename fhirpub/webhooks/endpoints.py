@@ -153,7 +153,8 @@ class Administration:
         only what the operator has disabled stays so. Raises NoSuchRecord, VersionConflict,
         InvalidContent.
         """
-        check((await self.endpoint(tenant, endpoint_id)).revision)
+        before = await self.endpoint(tenant, endpoint_id)
+        check(before.revision)
         settings = _settings(await self._judged(fields, registration.CHANGEABLE))
 
         def changed(endpoint: Endpoint) -> Endpoint:
@@ -162,7 +163,10 @@ class Administration:
                 return after
             return replace(after, state="unverified", why="")
 
-        return await self._put(tenant, endpoint_id, changed, check=check)
+        after = await self._put(tenant, endpoint_id, changed, check=check)
+        if after.url != before.url:  # the health of another receiver says nothing of this one
+            await self._store.put_condition(endpoint_id, b"{}")
+        return after
 
     async def delete(self, tenant: str, endpoint_id: str, *, check: Check = any_revision) -> None:
         """Remove an endpoint with its secrets; what is not delivered yet never will be."""

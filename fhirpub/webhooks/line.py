@@ -62,6 +62,8 @@ class Line:
         before, self.endpoint = self.endpoint, endpoint
         if (before.ordering, before.reopened) != (endpoint.ordering, endpoint.reopened):
             self.read = 0
+        if before.url != endpoint.url:  # another receiver, of whose health nothing is known
+            self.condition = Condition()
         if before.revision != endpoint.revision:
             self.disabling = False
             self._open_secrets()

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from random import Random
+from typing import Any
 
 import pytest
 from standardwebhooks import Webhook
@@ -19,7 +20,9 @@ from fhirpub.storage.webhook_contract import Delivery, Endpoint
 from fhirpub.testing.clock import HandClock
 from fhirpub.testing.receiver import Received, Receiver, Reply
 from fhirpub.webhooks import verify
+from fhirpub.webhooks.appending import Appender
 from fhirpub.webhooks.condition import Condition
+from fhirpub.webhooks.service_events import ServiceEvents
 from tests.webhooks.office import SETTINGS, TENANT, Office, opened_office, until
 
 ONE_REPORT = "22222222-2222-4222-8222-222222222222"
@@ -425,6 +428,98 @@ async def test_a_receiver_that_is_gone_is_disabled_and_its_deliveries_are_held(
     receiver.answer(Reply())
     await office.administration.enable(gone.endpoint.tenant, gone.endpoint.id)
     await office.until_states(gone, delivered=4)
+
+
+async def test_the_former_receiver_says_nothing_of_the_one_that_took_its_place(
+    office: Office, receiver: Receiver, another: Receiver
+) -> None:
+    receiver.answer(Reply(status=410, delay=1.0))
+    endpoint = await office.endpoint(receiver.url)
+    await office.commit()
+    await asyncio.to_thread(receiver.wait, 1)
+
+    one, fields = endpoint.endpoint, {"url": another.url}
+    await office.administration.change(one.tenant, one.id, fields, trusted=True)
+    await office.commit()
+    await office.until_states(endpoint, delivered=2)
+
+    assert await office.state(endpoint) == "active"
+
+
+async def test_a_new_receiver_does_not_wait_for_what_the_former_one_asked_for(
+    office: Office, receiver: Receiver, another: Receiver
+) -> None:
+    receiver.answer(Reply(status=503, headers={"Retry-After": "86400"}))
+    another.answer(Reply(status=200, echo=True))
+    endpoint = await office.endpoint(receiver.url)
+    await office.commit()
+    await asyncio.to_thread(receiver.wait, 1)
+
+    one = endpoint.endpoint
+    await office.administration.change(one.tenant, one.id, {"url": another.url})
+    assert (await office.administration.verify(one.tenant, one.id)).passed
+    await office.commit()
+
+    await asyncio.to_thread(another.wait, 2)
+    assert another.received[-1].headers["x-webhook-event"] == "diagnostic_report.created"
+
+
+@pytest.mark.parametrize("step", ["change", "disable"])
+async def test_what_was_begun_is_not_sent_once_the_endpoint_is_not_active(
+    office: Office, receiver: Receiver, another: Receiver, step: str
+) -> None:
+    begin, begun, go_on = office.store.begin, asyncio.Event(), asyncio.Event()
+
+    async def late(*arguments: Any, **options: Any) -> Sequence[Delivery]:
+        taken = await begin(*arguments, **options)
+        begun.set()
+        await go_on.wait()
+        return taken
+
+    endpoint = await office.endpoint(receiver.url)
+    one, administration = endpoint.endpoint, office.administration
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(office.store, "begin", late)
+        await office.commit()
+        await begun.wait()
+        if step == "change":
+            await administration.change(one.tenant, one.id, {"url": another.url})
+        else:
+            await administration.disable(one.tenant, one.id)
+        await asyncio.sleep(0.6)  # until it is looked at again, and before the lease ends
+        go_on.set()
+        await asyncio.sleep(0.5)
+
+    assert (receiver.received, another.received) == ([], [])
+
+
+async def test_what_others_put_between_is_sent_in_its_place(
+    office: Office, receiver: Receiver
+) -> None:
+    endpoint = await office.endpoint(receiver.url, ordering="strict")
+    await office.commit()
+    await office.until_states(endpoint, delivered=1)
+    append, other = office.store.append, Appender(office.store, clock=office.clock)
+    began: list[int] = []
+
+    async def interrupted(deliveries: Sequence[Delivery]) -> int:
+        """Add one, as the contract allows, and then another process adds one of its own."""
+        began.append(len(deliveries))
+        if len(deliveries) == 1 or len(began) > 1:
+            return await append(deliveries)
+        added = await append(deliveries[:1])
+        event = ServiceEvents("http://h").failing(endpoint.endpoint, since=0, now=office.clock())
+        await other.append(endpoint.endpoint, [event])
+        return added
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(office.store, "append", interrupted)
+        told = [{"id": f"{ONE_REPORT}.1.{n}", "type": "a.b", "data": {}} for n in (1, 2, 3)]
+        await office.commit(ONE_REPORT, events=dumps(told))
+        await office.until_states(endpoint, delivered=5)
+
+    assert max(began) > 1
+    assert sequences(receiver.received) == [1, 2, 3, 4, 5]
 
 
 async def test_an_endpoint_without_one_success_in_five_days_is_given_up(

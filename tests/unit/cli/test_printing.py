@@ -54,3 +54,13 @@ def test_a_record_as_json_is_one_object_alone(capsys: pytest.CaptureFixture[str]
     print_record("Added.", {"id": "1", "name": "é"}, as_json=True, then="Next")
 
     assert capsys.readouterr().out == '{"id": "1", "name": "é"}\n'
+
+
+@pytest.mark.parametrize("text", ["\x1b]0;owned\x07", "a\nb", "\x9b2J"])
+def test_what_others_wrote_does_not_speak_to_the_terminal(
+    capsys: pytest.CaptureFixture[str], text: str
+) -> None:
+    print_record("Found.", {"answer": text}, as_json=False)
+
+    shown = capsys.readouterr().out.removesuffix("\n")
+    assert all(each.isprintable() for each in shown.replace("\n", "", 1))

@@ -575,6 +575,33 @@ async def test_names_that_hung_hold_up_no_others_when_they_hang_again(names: Nam
         answer.set()
 
 
+async def test_names_that_are_being_registered_and_hang_hold_up_no_deliveries(
+    names: Names,
+) -> None:
+    names.answers = [["127.0.0.1"]]
+    answer = threading.Event()
+
+    def look_up(host: str, *more: Any) -> Sequence[AddrInfoType]:
+        if host.endswith(".hangs"):
+            answer.wait(5)
+            raise socket.gaierror("no answer")
+        return names(host, *more)
+
+    async def registered(sender: Sender, number: int) -> None:
+        with pytest.raises(InvalidContent):
+            await sender.target(f"https://{number}.hangs/")
+
+    settings = replace(IMPATIENT, connect_seconds=1.0)
+    async with Sender(settings, clock=HandClock(), look_up=look_up) as sender:
+        registering = asyncio.gather(*(registered(sender, number) for number in range(40)))
+        await asyncio.sleep(0.05)
+        outcome = await sender.attempt(replace(MESSAGE, url="https://fine.test:9/"))
+        await registering
+        answer.set()
+
+    assert outcome.reason == "E_CONNECT"
+
+
 async def test_a_name_server_that_never_answers_is_not_waited_for() -> None:
     given_up = threading.Event()
 

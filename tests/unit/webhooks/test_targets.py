@@ -84,6 +84,14 @@ WRAPPINGS: dict[str, Callable[[int, int], int]] = {
 }
 
 
+@pytest.mark.parametrize("port", [65_536, 99_999])
+def test_a_port_that_there_is_not_is_refused(port: int) -> None:
+    rules = TargetRules(allow_networks=["127.0.0.0/8"])
+
+    with pytest.raises(InvalidContent, match="port"):
+        rules.target(f"http://127.0.0.1:{port}/")
+
+
 @given(V4_INSIDE, V4_ANY, st.sampled_from(sorted(WRAPPINGS)))
 def test_an_address_inside_is_refused_in_every_wrapping(
     inner: IPv4Address, other: IPv4Address, wrapping: str
