@@ -115,9 +115,10 @@ class Reading:
             self._wrong("_summary", "cannot go with _elements")
         if self.included and self.summary == "text":
             self._wrong("_summary", "cannot be text together with _include")
-        # An engine asks them one by one; tokens of a list it looks up together.
-        if len(self.criteria) + len(self.identifiers) + self._listed_dates > _MOST_CONDITIONS:
-            rule = "a search has at most {} conditions; each date of a list is one"
+        # An engine asks them one by one; tokens of a list and of one system it looks up together.
+        lists = [*self.identifiers, *(each.any_of for each in self.criteria)]
+        if sum(map(_systems_in, lists)) + self._listed_dates > _MOST_CONDITIONS:
+            rule = "a search has at most {} conditions; each date and each system of a list is one"
             self._wrong("", rule.format(_MOST_CONDITIONS))
 
     # Parameters that every resource has.
@@ -368,3 +369,8 @@ def times_meant_by(prefix: str, stretch: tuple[int, int], *, now: int) -> list[T
         "eb": [TimeMatch(until=start)],
         "ap": [TimeMatch(before=end + slack, after=start - slack)],
     }[prefix]
+
+
+def _systems_in(alternatives: Iterable[TokenMatch | TimeMatch]) -> int:
+    """Count the systems that a list names, a token without one being of another; at least 1."""
+    return max(1, len({each.system for each in alternatives if isinstance(each, TokenMatch)}))

@@ -16,7 +16,6 @@ from fhirpub.fhir.times import from_http, http_date
 from fhirpub.interactions import rules
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.patch_forms import Form, fields_of
-from fhirpub.interactions.read import read_whole
 from fhirpub.interactions.records import blobs_of, events_of, stamped
 from fhirpub.plugin_api import Change, Entry, ResourceType
 from fhirpub.storage.contract import Blob, Version
@@ -134,8 +133,8 @@ def prepare(
 
 
 async def update(
-    resource_id: str,
     *,
+    newest_of: Callable[[], Awaitable[Version]],
     precondition: Precondition,
     resource_type: ResourceType,
     tenant: Tenant,
@@ -144,12 +143,15 @@ async def update(
 ) -> Version:
     """Insert the next version and return it.
 
-    ``prepared`` runs :func:`prepare` against the latest version, in a thread if the body is
-    large. Without a precondition the last writer wins: whoever was overtaken starts again (D-118).
-    Raises NoSuchResource before VersionConflict before whatever is wrong with the body (D-119).
+    ``newest_of`` reads what is to be updated, anew after each lost race: a condition must hold of
+    the very version that is followed. ``prepared`` runs :func:`prepare` against it, in a thread
+    if the body is large. Without a precondition the last writer wins: whoever was overtaken starts
+    again (D-118).
+    Raises what ``newest_of`` raises before VersionConflict before whatever is wrong with the body
+    (D-119).
     """
     for _race in range(_RACES):
-        newest = await read_whole(resource_type.name, resource_id, tenant=tenant, context=context)
+        newest = await newest_of()
         precondition.check(newest)
         candidate = await prepared(await _with_parts(newest, resource_type, tenant, context))
         if await context.resources.add(tenant.id, candidate.version, candidate.blobs):

@@ -148,7 +148,12 @@ async def _copy_endpoints(source: Store, target: Store) -> list[str]:
 
 
 def _follows(endpoint: Endpoint, there: Endpoint) -> bool:
-    """Tell whether it is a later one, or the same but for what those who send note of it."""
+    """Tell whether it is a later one, or the same but for what those who send note of it.
+
+    What was deleted in the target stays so, however often it was changed in the source.
+    """
+    if there.state == "deleted" != endpoint.state:
+        return False
     noted = replace(endpoint, condition=there.condition, reopened=there.reopened)
     return endpoint.revision > there.revision or noted == there
 
@@ -193,9 +198,7 @@ async def _copy_access(source: Store, target: Store) -> list[str]:
             tenant, await target.tenant(tenant.id), _tenant, target.put_tenant, name=tenant.id
         )
     for client in await source.clients():
-        kept += await _settle(
-            client, await target.client(client.id), _client, target.put_client, name=client.id
-        )
+        kept += await _settle_client(client, target)
     for environment in ENVIRONMENTS:
         known = {each.kid: each for each in await target.signing_keys(environment)}
         for key in await source.signing_keys(environment):
@@ -213,6 +216,16 @@ async def _settle(
     if wanted != there:
         await put(wanted)
     return [name] if wanted != record else []
+
+
+async def _settle_client(client: Client, target: Store) -> list[str]:
+    """Bring a client up to date as :func:`_settle` does, even if it is changed meanwhile."""
+    while (there := await target.client(client.id)) is not None:
+        wanted = _client(client, there)
+        if wanted == there or await target.replace_client(wanted, over=there):
+            return [client.id] if wanted != client else []
+    await target.put_client(client)
+    return []
 
 
 def _tenant(tenant: Tenant, there: Tenant) -> Tenant:

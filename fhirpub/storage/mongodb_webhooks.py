@@ -250,6 +250,10 @@ class MongoWebhooks(OnDatabase, Endpoints, Dispatching):
         for state, moment in (("delivered", delivered), ("dead", dead)):
             swept += await self._sweep({"state": state, "ended": {"$lt": moment}}, ENDED, gone)
         for each in inactive:
+            if await self._list(
+                ENDPOINT, {"_id": each["_id"], "state": "active"}, {"state": True}
+            ):
+                continue  # since it was looked at, and the sweeps before this one take their time
             left = {"endpoint": each["_id"], "state": OPEN, "created": before, "due": before}
             swept += await self._sweep(left, BY_STATE, gone)
         return swept
@@ -269,7 +273,7 @@ class MongoWebhooks(OnDatabase, Endpoints, Dispatching):
             old = [
                 each
                 for each in found
-                if each["endpoint"] in gone or each["sequence"] < ends[each["endpoint"]]
+                if each["endpoint"] in gone or each["sequence"] < ends.get(each["endpoint"], 0)
             ]
             swept += await self._delete(old, condition)
 

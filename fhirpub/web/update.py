@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from fhirpub.errors import NoneMatches
 from fhirpub.interactions.conditional import the_match
 from fhirpub.interactions.patch_forms import FORMS
+from fhirpub.interactions.read import read_whole
 from fhirpub.interactions.update import Update, prepare, update
 from fhirpub.storage.contract import Version
 from fhirpub.web import media
@@ -22,10 +24,13 @@ class UpdateHandler(BodyHandler):
 
     async def patch(self, resource_id: str) -> None:
         """Update."""
-        await self.update(resource_id)
+        tenant, context = self.caller.tenant, self.services.context
+        await self.update(
+            lambda: read_whole(self.type_name, resource_id, tenant=tenant, context=context)
+        )
 
-    async def update(self, resource_id: str) -> None:
-        """Update the resource of this id."""
+    async def update(self, newest_of: Callable[[], Awaitable[Version]]) -> None:
+        """Update the resource whose newest version ``newest_of`` reads."""
         body = self.take_body()
         tenant, context = self.caller.tenant, self.services.context
         resource_type = self.services.types[self.type_name]
@@ -45,7 +50,7 @@ class UpdateHandler(BodyHandler):
             )
 
         updated = await update(
-            resource_id,
+            newest_of=newest_of,
             precondition=replace(
                 self.request.precondition(),
                 if_none_match=self.request.headers.get_list("If-None-Match"),
@@ -72,6 +77,9 @@ class ConditionalUpdateHandler(UpdateHandler):
 
     async def patch(self) -> None:  # type: ignore[override] # the path has no blank
         """Update."""
+        await self.update(self._matching)
+
+    async def _matching(self) -> Version:
         matching = await the_match(
             self.request.parameters,
             resource_type=self.services.types[self.type_name],
@@ -80,4 +88,4 @@ class ConditionalUpdateHandler(UpdateHandler):
         )
         if matching is None:
             raise NoneMatches(f"no {self.type_name} matches the condition")
-        await self.update(matching.id)
+        return matching

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -53,6 +54,17 @@ def test_create_spares_the_body_of_what_is_there(lab: Integrator) -> None:
 
     assert (answer.status, answer.body) == (200, b"")
     assert answer.headers["preference-applied"] == "return=minimal"
+
+
+def test_of_racing_updates_on_one_condition_that_they_end_one_succeeds(lab: Integrator) -> None:
+    condition = f"identifier={SYSTEM}|C-21&status=preliminary"
+    preliminary = self_contained("C-21", status="preliminary")
+    assert lab.request("POST", BASE, preliminary).status == 201
+
+    with ThreadPoolExecutor(8) as threads:
+        made = list(threads.map(lambda _number: update(lab, condition).status, range(8)))
+
+    assert sorted(made) == [204, *[404] * 7]
 
 
 @pytest.mark.parametrize("condition", ["", f"identifier={SYSTEM}|C-20"])

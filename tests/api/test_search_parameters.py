@@ -352,7 +352,13 @@ def test_a_sort_that_is_repeated_sorts_within(lab: Integrator, ids: dict[str, st
 
 @pytest.mark.parametrize(
     "query",
-    ["&".join(["status=final"] * 101), "date=" + ",".join(["2026"] * 101), "date=2026&" * 101],
+    [
+        "&".join(["status=final"] * 101),
+        "date=" + ",".join(["2026"] * 101),
+        "date=2026&" * 101,
+        "identifier=x," + ",".join(f"s{number}|v" for number in range(101)),
+        "code=" + ",".join(f"s{number}|v" for number in range(101)),
+    ],
 )
 def test_more_conditions_than_a_store_can_take_are_a_400(lab: Integrator, query: str) -> None:
     answer = lab.get(f"{BASE}?{query}")

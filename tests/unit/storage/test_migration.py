@@ -17,7 +17,7 @@ from fhirpub.auth.tenants import disable_tenant
 from fhirpub.clock import now_ms
 from fhirpub.config import Config, StorageConfig
 from fhirpub.errors import ConfigurationError
-from fhirpub.storage.contract import Version
+from fhirpub.storage.contract import Client, Version
 from fhirpub.storage.criteria import TimeMatch
 from fhirpub.storage.migration import Progress, migrate
 from fhirpub.storage.sqlite import SqliteStore
@@ -219,6 +219,29 @@ async def test_a_client_that_the_target_has_disabled_stays_so_and_is_named(
     assert progress.kept == [client.id]
 
 
+async def test_a_client_that_is_disabled_in_the_target_amid_a_copy_stays_so(
+    source: Store, target: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await fill(source)
+    await migrate(source, target)
+    (client,) = await source.clients()
+    await source.put_client(replace(client, name="renamed"))
+    read, reads = target.client, list[str]()
+
+    async def disabled_meanwhile(client_id: str) -> Client | None:
+        found = await read(client_id)
+        if not reads:
+            await target.put_client(replace(client, disabled=True))
+        reads.append(client_id)
+        return found
+
+    monkeypatch.setattr(target, "client", disabled_meanwhile)
+
+    await migrate(source, target)
+
+    assert await target.clients() == [replace(client, name="renamed", disabled=True)]
+
+
 async def test_what_was_disabled_after_a_copy_is_disabled_by_the_next(
     source: Store, target: Store
 ) -> None:
@@ -359,6 +382,21 @@ async def test_an_endpoint_that_was_changed_in_the_target_stays_so_and_is_named(
 
     assert again.kept == [endpoint.id]
     assert await target.endpoint(LAB, endpoint.id) == deleted
+
+
+async def test_an_endpoint_that_was_deleted_in_the_target_stays_so_however_often_it_changes(
+    source: Store, target: Store
+) -> None:
+    endpoint, _deliveries = await fill_queues(source)
+    await migrate(source, target)
+    await target.put_endpoint(LAB, replace(endpoint, revision=2, state="deleted"))
+    for revision in (2, 3):
+        await source.put_endpoint(LAB, replace(endpoint, revision=revision))
+
+    again = await migrate(source, target)
+
+    assert again.kept == [endpoint.id]
+    assert [each.state for each in await target.endpoints(LAB)] == ["deleted"]
 
 
 async def test_a_delivery_that_the_target_has_tried_more_often_stays(
