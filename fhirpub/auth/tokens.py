@@ -12,7 +12,7 @@ from typing import Any
 
 from fhirpub.auth import discovery, jwt, token_request
 from fhirpub.auth.caller import Caller
-from fhirpub.auth.clients import authenticated
+from fhirpub.auth.clients import MOST_SCOPE_CHARACTERS, authenticated
 from fhirpub.auth.keys import FRESH_SECONDS, KeyRing
 from fhirpub.auth.scopes import narrowed
 from fhirpub.auth.standing import Standings
@@ -183,6 +183,9 @@ class Tokens:
         scopes = narrowed(client.scopes, request.scopes)
         if not scopes:
             raise TokenRefused("insufficient_scope", "the client is not permitted these scopes")
+        if len(" ".join(scopes)) > MOST_SCOPE_CHARACTERS:  # no token of them could be read
+            rule = f"the scopes must not have more than {MOST_SCOPE_CHARACTERS} characters"
+            raise TokenRefused("invalid_request", rule)
         return scopes
 
     async def _issue(self, client: Client, scopes: tuple[str, ...]) -> Grant:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from datetime import UTC
 from typing import Any
 
 from fhirpub.errors import Issue
+from fhirpub.fhir.date_value import stretch_of
 from fhirpub.fhir.elements import objects_in
 from fhirpub.fhir.narrative import narrative_problem
 from fhirpub.fhir.strict_json import JsonObject
@@ -19,6 +21,8 @@ RELATIVE_REFERENCE = re.compile(
     r"(?P<type>[A-Z][A-Za-z]+)/[A-Za-z0-9.-]{1,64}(?:/_history/[A-Za-z0-9.-]{1,64})?"
 )
 _DEFINITIONS = "http://hl7.org/fhir/StructureDefinition/"
+_ZONES_MS = 14 * 3_600_000
+"""How far the zones of the earth are from UTC at most."""
 _WITH_DATA = frozenset({"contentType", "origin", "who"})
 """Names of which one stands beside ``data``: in Attachment, in SampledData, in Signature."""
 
@@ -93,13 +97,13 @@ def _problems(
             yield "div", f"{problem} (txt-1, txt-2)"
     if "extension" in each:
         yield from _extensions(each)
-    if "data" in each and _WITH_DATA.isdisjoint(each):
+    if isinstance(each.get("data"), str) and _WITH_DATA.isdisjoint(each):
         yield "contentType", "is required beside data (att-1)"
     if "reference" in each:
         yield from _local_reference(each, leading)
     if "contained" in each:
         yield from _contained(each, resource)
-    if "end" in each and _day(each.get("start")) > _day(each["end"], latest=True):
+    if "end" in each and "start" in each and _is_reversed(each["start"], each["end"]):
         yield "", "start must not be after end (per-1)"
 
 
@@ -120,13 +124,12 @@ def _contained(each: JsonObject, resource: JsonObject) -> Iterator[tuple[str, st
     if each is not resource:
         yield "contained", "a contained resource must not contain others (dom-2)"
         return
-    referred = {str(one.get("reference")) for one in objects_in(resource)}
+    referred = set(_local_in(resource))
     for index, one in _objects(each["contained"]):
         meta = one.get("meta")
         if isinstance(meta, dict) and {"versionId", "lastUpdated", "security"} & set(meta):
             yield f"contained[{index}].meta", "must not have version or security (dom-4, dom-5)"
-        backwards = any(inner.get("reference") == "#" for inner in objects_in(one))
-        if f"#{one.get('id')}" not in referred and not backwards:
+        if f"#{one.get('id')}" not in referred and "#" not in _local_in(one):
             yield f"contained[{index}]", "must be referred to from its container (dom-3)"
 
 
@@ -138,9 +141,21 @@ def _objects(value: Any) -> Iterator[tuple[int, JsonObject]]:
                 yield index, each
 
 
-def _day(text: Any, *, latest: bool = False) -> str:
-    """Return the date of a dateTime in a form that compares; unknown parts at their limit."""
-    if not isinstance(text, str):
-        return ""
-    filler = "-12-31" if latest else "-01-01"
-    return (text[:10] + filler[len(text) - 4 :])[:10] if len(text) < 10 else text[:10]
+def _local_in(resource: JsonObject) -> Iterator[str]:
+    """Return what leads to contained resources: references, and canonicals, uris and urls."""
+    for each in objects_in(resource):
+        for value in each.values():
+            for one in value if isinstance(value, list) else (value,):
+                if isinstance(one, str) and one.startswith("#"):
+                    yield one
+
+
+def _is_reversed(start: Any, end: Any) -> bool:
+    """Tell whether a period must end before it begins, whatever zone a mere date is of."""
+    if not (isinstance(start, str) and isinstance(end, str)):
+        return False
+    begins, ends = (stretch_of(each, default_zone=UTC) for each in (start, end))
+    if begins is None or ends is None:
+        return False
+    unknown = _ZONES_MS if ("T" in start) != ("T" in end) else 0
+    return begins[0] >= ends[1] + unknown

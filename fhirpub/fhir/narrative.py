@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from html.entities import html5
 
 from lxml import etree
 
@@ -80,5 +81,5 @@ def _element_problem(element: etree._Element) -> str:
 
 
 def _character(match: re.Match[str]) -> str:
-    character = html.unescape(match[0])
-    return "" if character == match[0] else html.escape(character)
+    # One that there is not stays, and is refused by the parser.
+    return html.escape(html5.get(match[1], "")) or match[0]

@@ -51,9 +51,10 @@ async def vread(
 
 
 async def read_part(type_name: str, part_id: str, *, tenant: Tenant, context: Context) -> Version:
-    """Return a patient or an organization as it came with a resource (D-94).
+    """Return a patient, an organization and so on as it came with a resource (D-94).
 
-    It has no record of its own: its id leads to the resource that it came with.
+    It has no record of its own: its id leads to the resource that it came with, whose type the
+    version has.
     """
     for part in _parts_of(type_name, context) if is_resource_id(part_id) else ():
         owner_id = tenant.part_id(part_id, part.name)
@@ -74,7 +75,7 @@ def _record(owner: Version, part_id: str, body: bytes) -> Version:
     return Version(
         id=part_id,
         version=1,
-        type="",
+        type=owner.type,
         system="",
         value="",
         status="",

@@ -126,7 +126,7 @@ def candidate_of(submission: Submission, tenant: Tenant, context: Context) -> St
     key = (resource_type.name, identifier["system"], identifier["value"])
     resource_id = tenant.resource_id(*key)
     part_ids = {name: tenant.part_id(resource_id, name) for name in submission.parts}
-    rules.point_references_at(submission, part_ids)
+    rules.point_references_at(submission, part_ids, resource_id)
     yield
     now = context.clock()
     stored = stamped(resource, resource_id, version=1, updated=now)

@@ -301,9 +301,13 @@ def _may_be_held(literal: str, context: Context) -> bool:
     return known and is_resource_id(resource_id)
 
 
-def point_references_at(submission: Submission, part_ids: Mapping[str, str]) -> None:
+def point_references_at(
+    submission: Submission, part_ids: Mapping[str, str], resource_id: str
+) -> None:
     """Rewrite every reference to a part, wherever it stands, to the part's own id (D-94)."""
     resource = submission.entry.resource
+    if submission.stand_ins:
+        _point_out(submission, f"{submission.type.name}/{resource_id}")
     for entry in (submission.entry, *submission.parts.values()):
         for each in entry.telling:
             literal = each.get("reference")
@@ -315,6 +319,14 @@ def point_references_at(submission: Submission, part_ids: Mapping[str, str]) -> 
         for _at, reference in items_of(resource, part.referred_by):
             if reference.get("reference") == f"{part.type}/{part_ids.get(part.name)}":
                 _describe(reference, submission.parts[part.name].resource)
+
+
+def _point_out(submission: Submission, container: str) -> None:
+    """Rewrite what leads from a part to its container, in which it is no longer."""
+    for entry in submission.parts.values():
+        for each in entry.telling:
+            if each.get("reference") == "#":
+                each["reference"] = container
 
 
 def _describe(reference: JsonObject, part: Mapping[str, Any]) -> None:

@@ -24,7 +24,7 @@ class Change:
     parts: Mapping[str, Mapping[str, Any]]
 
 
-EVENT_TYPE = re.compile(r"[a-z0-9_]+\.[a-z0-9_]+")
+EVENT_TYPE = re.compile(r"\A[a-z0-9_]+\.[a-z0-9_]+\Z")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from functools import cached_property
 from http import HTTPStatus
@@ -62,7 +62,7 @@ class BaseHandler:
     scope: ClassVar[str] = ""
     """Letters of the SMART scopes that the interaction needs: c, r, u and s (D-23)."""
     belongs_to_others: ClassVar[bool] = False
-    """What is read came with a resource: the right to read that one is enough."""
+    """What is read came with a resource: the right to read its type is enough."""
     caller: Caller
     route = NO_ROUTE
     """The path of its row in the table of URLs."""
@@ -275,14 +275,11 @@ class BaseHandler:
     def ready(self) -> Awaitable[None] | None:
         """Go on once it is known who calls."""
         if self.requires_token:
-            self._permit()
+            self.services.rate_limit.count(self.caller.client_id)
+            if self.services.config.auth.enforce_scopes and not self.is_permitted():
+                raise NotPermitted("the access token has no scope for this")
         self.check_format()
         return None
-
-    def _permit(self) -> None:
-        self.services.rate_limit.count(self.caller.client_id)
-        if self.services.config.auth.enforce_scopes and not self.is_permitted():
-            raise NotPermitted("the access token has no scope for this")
 
     def is_permitted(self) -> bool:
         """Tell whether the scopes of the token allow this (D-23)."""
@@ -290,10 +287,13 @@ class BaseHandler:
 
     def may(self, letter: str) -> bool:
         """Tell whether the caller may create, read, update or search here."""
-        types = (self.type_name, *(self.services.types if self.belongs_to_others else ()))
-        return not self.services.config.auth.enforce_scopes or any(
-            permits(self.caller.scopes, each, letter) for each in types
-        )
+        others = self.services.types if self.belongs_to_others else ()
+        return self.may_with(letter, (self.type_name, *others))
+
+    def may_with(self, letter: str, types: Iterable[str]) -> bool:
+        """Tell whether the caller may do so with resources of any of these types."""
+        enforced, scopes = self.services.config.auth.enforce_scopes, self.caller.scopes
+        return not enforced or any(permits(scopes, each, letter) for each in types)
 
     def check_format(self) -> None:
         """Choose the format of the answer, or refuse (406)."""

@@ -25,6 +25,11 @@ class BinaryHandler(BaseHandler):
     scope = "r"
     belongs_to_others = True
 
+    def may(self, letter: str) -> bool:
+        """Ask for the right to a type that has documents."""
+        types = self.services.types.items()
+        return self.may_with(letter, [name for name, each in types if each.attachments])
+
     def check_format(self) -> None:
         """Take any media type: who does not ask for FHIR gets the document as it is."""
         form = self.request.parameter("_format")
@@ -60,8 +65,10 @@ class BinaryHandler(BaseHandler):
 
     def _check_precondition(self) -> None:
         """Raise VersionConflict unless If-Match means these bytes (RFC 9110, 13.1.1; D-267)."""
+        if "If-Match" not in self.request.headers:
+            return
         named = ",".join(self.request.headers.get_list("If-Match")).strip()
-        if named in ("", "*") or self.headers["ETag"] in re.findall(r'(?:W/)?"[^"]*"', named):
+        if named == "*" or self.headers["ETag"] in re.findall(r'(?:W/)?"[^"]*"', named):
             return
         raise VersionConflict(target="of other bytes", current=self.headers["ETag"])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fhirpub.errors import NoSuchResource
+from fhirpub.errors import NoSuchResource, NotPermitted
 from fhirpub.fhir.times import from_http
 from fhirpub.interactions.read import read, read_part, vread
 from fhirpub.interactions.records import shown
@@ -74,7 +74,7 @@ class VersionHandler(ReadHandler):
 
 
 class PartHandler(ReadHandler):
-    """Read a patient or an organization that came with a resource (D-94)."""
+    """Read what came with a resource, such as its patient (D-94)."""
 
     belongs_to_others = True
 
@@ -82,6 +82,8 @@ class PartHandler(ReadHandler):
         """Read a part."""
         tenant, context = self.caller.tenant, self.services.context
         found = await read_part(self.type_name, resource_id, tenant=tenant, context=context)
+        if not self.may_with("r", (self.type_name, found.type)):
+            raise NotPermitted("the access token has no scope for this")
         await self.answer_version(found)
 
 

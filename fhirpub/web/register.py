@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cached_property
-from urllib.parse import parse_qsl
 
 from fhirpub.cohorts import others_caught_up
 from fhirpub.fhir.strict_json import JsonObject, loads_stored
@@ -12,6 +11,7 @@ from fhirpub.interactions.register import ReadBody, Registration, prepare, regis
 from fhirpub.interactions.submission import from_contained, from_parameters
 from fhirpub.web.body_handler import BodyHandler
 from fhirpub.web.media import preference
+from fhirpub.web.request import parameters_of
 
 _HONOURED = ("minimal", "representation", "OperationOutcome")
 _OF_THE_ANSWER = ("_format", "_pretty")
@@ -112,7 +112,7 @@ class CreateHandler(RegisterHandler):
         of_url = [each for each in self.request.parameters if each[0] not in _OF_THE_ANSWER]
         if not header and not of_url:
             return None
-        return [*parse_qsl(_query_of(header), keep_blank_values=True), *of_url]
+        return [*parameters_of(_query_of(header)), *of_url]
 
     def status_of(self, registration: Registration) -> int:
         """Return 200 to who asked for a condition and was too late, else as for any other."""

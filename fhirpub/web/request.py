@@ -40,22 +40,9 @@ class Request:
     def parameters(self) -> list[tuple[str, str]]:
         """The parameters of the query, in their order.
 
-        Raises InvalidSearch for too many, and for what is not UTF-8: a value that was guessed
-        would match something else, or nothing.
+        Raises InvalidSearch as :func:`parameters_of` does.
         """
-        try:
-            pairs = parse_qsl(
-                self.query,
-                keep_blank_values=True,
-                encoding="latin-1",  # as Tornado decodes what stands there unescaped
-                max_num_fields=_MOST_PARAMETERS,
-            )
-            return [(_as_utf8(name), _as_utf8(value)) for name, value in pairs]
-        except UnicodeDecodeError:
-            raise InvalidSearch.because("the query must be UTF-8") from None
-        except ValueError:
-            rule = f"the query must have at most {_MOST_PARAMETERS} parameters"
-            raise InvalidSearch.because(rule) from None
+        return parameters_of(self.query)
 
     def parameter(self, name: str) -> str:
         """Return a parameter of the query, the last if it repeats, or nothing."""
@@ -101,6 +88,27 @@ class Request:
             if not _within(each, networks):
                 return each if _is_address(each) else peer
         return peer
+
+
+def parameters_of(query: str) -> list[tuple[str, str]]:
+    """Return the parameters of a query, or of a header that holds one, as Tornado gives it.
+
+    Raises InvalidSearch for too many, and for what is not UTF-8: a value that was guessed would
+    match something else, or nothing.
+    """
+    try:
+        pairs = parse_qsl(
+            query,
+            keep_blank_values=True,
+            encoding="latin-1",  # as Tornado decodes what stands there unescaped
+            max_num_fields=_MOST_PARAMETERS,
+        )
+        return [(_as_utf8(name), _as_utf8(value)) for name, value in pairs]
+    except UnicodeDecodeError:
+        raise InvalidSearch.because("the query must be UTF-8") from None
+    except ValueError:
+        rule = f"the query must have at most {_MOST_PARAMETERS} parameters"
+        raise InvalidSearch.because(rule) from None
 
 
 def _as_utf8(text: str) -> str:

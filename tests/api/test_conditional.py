@@ -56,6 +56,17 @@ def test_create_spares_the_body_of_what_is_there(lab: Integrator) -> None:
     assert answer.headers["preference-applied"] == "return=minimal"
 
 
+@pytest.mark.parametrize(("condition", "status"), [("né", 200), ("n%C3%A9", 200), ("n%E9", 400)])
+def test_a_condition_in_the_header_is_read_as_one_in_the_url(
+    lab: Integrator, condition: str, status: int
+) -> None:
+    create(lab, "né")
+
+    header = f"identifier={SYSTEM}|{condition}".encode().decode("latin-1")
+
+    assert create(lab, "C-22", header).status == status
+
+
 def test_of_racing_updates_on_one_condition_that_they_end_one_succeeds(lab: Integrator) -> None:
     condition = f"identifier={SYSTEM}|C-21&status=preliminary"
     preliminary = self_contained("C-21", status="preliminary")

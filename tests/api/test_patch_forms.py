@@ -130,6 +130,16 @@ def test_the_data_of_a_document_cannot_go_anywhere_else(
     assert (answer.status, codes(answer)) == (422, {"business-rule"})
 
 
+def test_one_document_may_stand_there_twice_with_its_hash_written_otherwise(
+    lab: Integrator,
+) -> None:
+    twice = [document(), document(hash=hashlib.sha256(PDF).hexdigest().upper())]
+    location = lab.register(register_body("P-3", presentedForm=twice)).headers["location"]
+    path = location.removeprefix(lab.service.base_url).removesuffix("/_history/1")
+
+    assert patch(lab, path, replace("status", "amended")).status == 204
+
+
 def test_the_hash_of_a_document_that_stays_cannot_be_changed(lab: Integrator, path: str) -> None:
     other = base64.b64encode(hashlib.sha1(b"other", usedforsecurity=False).digest()).decode()
 

@@ -141,6 +141,22 @@ FIELD_REFUSALS: dict[str, tuple[dict[str, Any], str]] = {
         body(effectiveDateTime=None, effectivePeriod={"start": "2026-02", "end": "2026-01"}),
         f"{REPORT}.effective",
     ),
+    "a period that ends before it starts on the same day": (
+        body(
+            effectiveDateTime=None,
+            effectivePeriod={"start": "2026-11-20T12:00:00Z", "end": "2026-11-20T10:00:00Z"},
+        ),
+        f"{REPORT}.effective",
+    ),
+    "an entity that there is not": (
+        body(
+            text={
+                "status": "generated",
+                "div": '<div xmlns="http://www.w3.org/1999/xhtml">a &foo; b</div>',
+            }
+        ),
+        f"{REPORT}.text.div",
+    ),
     "two effective times": (
         body(effectivePeriod={"start": "2026"}),
         f"{REPORT}.effective",
@@ -290,6 +306,59 @@ def test_of_many_strange_entries_a_hundred_are_told(
 
     told = answer.json if status == 400 else answer.json["parameter"][1]["resource"]
     assert (answer.status, len(told["issue"]) <= 101) == (status, True)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {
+            "effectiveDateTime": None,
+            "effectivePeriod": {
+                "start": "2026-01-02T00:30:00+02:00",
+                "end": "2026-01-01T23:00:00Z",
+            },
+        },
+        {
+            "effectiveDateTime": None,
+            "effectivePeriod": {"start": "2026-01-02T00:00:00+14:00", "end": "2026-01-01"},
+        },
+        {
+            "contained": [{"resourceType": "Device", "id": "d1"}],
+            "extension": [{"url": "https://x.example", "valueUri": "#d1"}],
+        },
+        {
+            "extension": [
+                {
+                    "url": "https://x.example",
+                    "valueTriggerDefinition": {
+                        "type": "data-added",
+                        "data": [{"type": "Patient"}],
+                    },
+                }
+            ]
+        },
+    ],
+)
+def test_what_is_right_by_fhir_is_accepted(lab: Integrator, changes: dict[str, Any]) -> None:
+    answer = lab.register(body(**changes))
+
+    assert answer.status == 201, answer.body
+
+
+def test_what_leads_from_a_contained_part_to_its_report_still_leads_there(
+    lab: Integrator,
+) -> None:
+    link = {"url": "https://x.example", "valueReference": {"reference": "#"}}
+    contained = [patient(extension=[link]), organization()]
+    created = lab.request(
+        "POST", "/fhir/r4/DiagnosticReport", self_contained("R-self", contained=contained)
+    )
+    assert created.status == 201, created.body
+
+    person = lab.get(f"/fhir/r4/{created.json['subject']['reference']}").json
+
+    said = person["extension"][0]["valueReference"]["reference"]
+    assert said == f"DiagnosticReport/{created.json['id']}"
 
 
 def test_an_unknown_entry_is_ignored_and_told(lab: Integrator) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator
 
 import pytest
 
-from fhirpub.config import AuthConfig, Config
+from fhirpub.config import AuthConfig, Config, PluginsConfig
 from fhirpub.testing.service import Answer, Integrator, RunningService
-from tests.bodies import SYSTEM, register_body, self_contained
+from tests.bodies import PDF, SYSTEM, register_body, self_contained
 
 BASE = "/fhir/r4/DiagnosticReport"
 NOBODY = f"{BASE}/00000000-0000-4000-8000-000000000000"
@@ -95,3 +96,34 @@ def test_who_may_not_read_is_not_shown_what_was_updated(who_may: WhoMay) -> None
 
     assert (answer.status, answer.body) == (204, b"")
     assert "preference-applied" not in answer.headers
+
+
+@pytest.fixture(scope="module")
+def of_two_types(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+    """A service of two types that demands scopes."""
+    plugins = PluginsConfig(enabled=["diagnosticreport", "observation"])
+    config = Config(auth=AuthConfig(enforce_scopes=True), plugins=plugins)
+    with RunningService(tmp_path_factory.mktemp("types"), config=config) as running:
+        yield running
+
+
+@pytest.mark.parametrize(
+    ("scope", "status"),
+    [
+        ("system/Observation.r", 403),
+        ("system/DiagnosticReport.r", 200),
+        ("system/*.r", 200),
+    ],
+)
+def test_what_came_with_a_report_is_for_those_who_may_read_reports(
+    of_two_types: RunningService, scope: str, status: int
+) -> None:
+    publisher = of_two_types.integrator(scopes=("system/*.cruds",))
+    location = publisher.register(register_body("S-3")).headers["location"]
+    report = publisher.get(location).json
+    document = hashlib.sha256(PDF).hexdigest()
+
+    reader = of_two_types.colleague(publisher.tenant, scopes=(scope,))
+
+    for path in (report["subject"]["reference"], f"Binary/{document}"):
+        assert reader.get(f"/fhir/r4/{path}").status == status

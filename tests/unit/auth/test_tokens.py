@@ -162,6 +162,16 @@ async def test_scopes_that_a_client_does_not_have_are_refused(
     assert (await refusal(world, scope="system/*.cruds"))[0] == "insufficient_scope"
 
 
+async def test_no_token_is_granted_that_is_too_long_to_be_read(
+    make_world: Callable[..., Any],
+) -> None:
+    world: World = await make_world(scopes=("system/*.cruds",))
+    wanted = " ".join(f"system/{'A' * 40}{letter}.rs" for letter in "BCDEFGHIJKLMNOPQRSTUVWXYZA")
+    wanted += f" {wanted.replace('.rs', '.r')}"
+
+    assert (await refusal(world, scope=wanted))[0] == "invalid_request"
+
+
 async def test_a_client_without_scopes_gets_a_token_without(world: World) -> None:
     grant = await world.ask(scope="system/*.cruds")
 
