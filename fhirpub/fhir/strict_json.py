@@ -38,10 +38,12 @@ def loads(raw: bytes) -> Any:
     than 64, more than 100,000 values.
     """
     raw = raw.removeprefix(_BOM)
-    if max(_counted(raw)) > MAX_NODES and max(_counted(_outside_strings(raw))) > MAX_NODES:
+    counted = _counted(raw)
+    if max(counted) > MAX_NODES and max(_counted(_outside_strings(raw))) > MAX_NODES:
         raise InvalidContent.because(_TOO_MANY)  # before they are made: they take memory
     value = loads_stored(raw)
-    refuse_excess(value, written=raw)
+    if not _are_few(counted):
+        refuse_excess(value)
     # One byte is looked for first: that takes no time, even in a large body.
     escaped = b"\\" in raw and _MAYBE_UNSPEAKABLE.search(raw)
     if escaped or (b"\xef" in raw and any(each in raw for each in _NONCHARACTERS)):
@@ -77,6 +79,12 @@ def pretty(value: Any) -> bytes:
 def _counted(raw: bytes) -> tuple[int, int]:
     """Return how many bytes open an object or a list, and how many values have one behind them."""
     return raw.count(b"{") + raw.count(b"["), raw.count(b",")
+
+
+def _are_few(counted: tuple[int, int]) -> bool:
+    """Tell whether neither the depth nor the number of values can be too large."""
+    opened, followed = counted
+    return opened <= MAX_DEPTH and followed <= MAX_NODES - MAX_DEPTH
 
 
 def _outside_strings(raw: bytes) -> bytes:
@@ -136,10 +144,8 @@ def refuse_excess(value: Any, *, written: bytes | None = None) -> None:
 
     ``written`` is the same as JSON, if that is at hand: most values are seen by it to be small.
     """
-    if written is not None:
-        opened, followed = _counted(written)
-        if opened <= MAX_DEPTH and followed <= MAX_NODES - MAX_DEPTH:
-            return
+    if written is not None and _are_few(_counted(written)):
+        return
     # A level at a time: it may be nested deeper than Python's functions can be.
     level, depth, nodes = [value], 0, 0
     while level:

@@ -167,7 +167,7 @@ class Sender:
             wish=exchange.wish,
             duration=round((time.monotonic() - begun) * 1000),
             dialled=tuple(exchange.dialled),
-            answer=exchange.body.replace(message.token.encode(), _HIDDEN)[:MOST_KEPT_BYTES],
+            answer=as_kept(exchange.body, message.token)[:MOST_KEPT_BYTES],
         )
 
     async def _send(self, message: Message, headers: dict[str, str], exchange: _Exchange) -> None:
@@ -390,6 +390,11 @@ class _Resolver(AbstractResolver):
 
     async def close(self) -> None:
         """Do nothing: a connector may close it, and the next still needs the threads."""
+
+
+def as_kept(answer: bytes, token: str) -> bytes:
+    """Return what may be kept of an answer that repeats the token."""
+    return answer.replace(token.encode(), _HIDDEN)
 
 
 def _retry_after(text: str, now: int) -> float | None:

@@ -20,7 +20,7 @@ from fhirpub.logs import logger
 from fhirpub.storage.store import Store
 from fhirpub.storage.webhook_contract import Endpoint, EndpointSecret
 from fhirpub.webhooks import registration
-from fhirpub.webhooks.delivery import Message, Sender
+from fhirpub.webhooks.delivery import Message, Sender, as_kept
 from fhirpub.webhooks.envelope import event_of_endpoint
 from fhirpub.webhooks.event_types import TEST, VERIFICATION, EventTypes
 from fhirpub.webhooks.outcome import Outcome
@@ -271,7 +271,8 @@ class Administration:
         challenge = secrets.token_urlsafe(_CHALLENGE_BYTES)
         endpoint = await self.endpoint(tenant, endpoint_id)
         trial = await self._try(endpoint, VERIFICATION, {"challenge": challenge})
-        passed = trial.passed and challenge.encode() in trial.outcome.answer
+        repeated = as_kept(challenge.encode(), token_of(endpoint, self._seal))
+        passed = trial.passed and repeated in trial.outcome.answer
         if not passed:
             return replace(trial, passed=False)
 

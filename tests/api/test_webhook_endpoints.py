@@ -75,6 +75,15 @@ def added(lab: Integrator, receiver: Receiver) -> dict[str, Any]:
     return body
 
 
+def test_a_challenge_that_holds_the_token_is_known_again(
+    lab: Integrator, receiver: Receiver
+) -> None:
+    body = {"url": receiver.url, "bearer_token": "e"}
+    for _ in range(3):  # nearly every challenge has an e
+        endpoint = lab.request("POST", ENDPOINTS, body).json
+        verified(lab, endpoint, receiver)
+
+
 def test_endpoints_that_are_added_at_once_are_no_more_than_may_be(
     service: RunningService, lab: Integrator, receiver: Receiver
 ) -> None:
