@@ -323,6 +323,10 @@ def test_of_many_strange_entries_a_hundred_are_told(
             "effectivePeriod": {"start": "2026-01-02T00:00:00+14:00", "end": "2026-01-01"},
         },
         {
+            "effectiveDateTime": None,
+            "effectivePeriod": {"start": "2026-01-02", "end": "2026-01-01T12:00:00Z"},
+        },
+        {
             "contained": [{"resourceType": "Device", "id": "d1"}],
             "extension": [{"url": "https://x.example", "valueUri": "#d1"}],
         },
