@@ -162,6 +162,9 @@ class NotAuthenticated(FhirpubError):
 class NotPermitted(FhirpubError):
     """The token is good but lacks the right (D-23)."""
 
+    def __init__(self) -> None:
+        super().__init__("the access token has no scope for this")
+
 
 class Throttled(FhirpubError):
     """Too many requests; the caller may come back after ``retry_after`` seconds (D-144)."""

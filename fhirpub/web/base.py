@@ -277,7 +277,7 @@ class BaseHandler:
         if self.requires_token:
             self.services.rate_limit.count(self.caller.client_id)
             if self.services.config.auth.enforce_scopes and not self.is_permitted():
-                raise NotPermitted("the access token has no scope for this")
+                raise NotPermitted
         self.check_format()
         return None
 

@@ -37,11 +37,10 @@ class Front(Delegate):
     def __init__(self, services: Services) -> None:
         """Read the table of URLs; raises ConfigurationError."""
         self._router = Router(services)
-        self._most_bytes = services.config.limits.drain_bytes
 
     def start_request(self, server_conn: object, request_conn: Any) -> Message:  # noqa: ARG002
         """Expect a request on a connection."""
-        return _Arriving(self._router, request_conn, self._most_bytes)
+        return _Arriving(self._router, request_conn)
 
     def refuse(
         self,
@@ -66,12 +65,11 @@ def _too_long(problem: HeadTooLong) -> FhirpubError:
 class _Arriving(Message):
     """One request on its way in, handed on to its handler."""
 
-    __slots__ = ("_connection", "_handler", "_most_bytes", "_router")
+    __slots__ = ("_connection", "_handler", "_router")
 
-    def __init__(self, router: Router, connection: Any, most_bytes: int) -> None:
+    def __init__(self, router: Router, connection: Any) -> None:
         self._router = router
         self._connection = connection
-        self._most_bytes = most_bytes
         self._handler: BaseHandler
 
     def headers_received(
@@ -89,8 +87,8 @@ class _Arriving(Message):
         self._handler.run()
 
     def too_long(self) -> None:
-        rule = f"the body has more than {self._most_bytes} bytes"
-        self._handler.refuse_now(TooLarge.because(rule))
+        most = self._handler.services.config.limits.drain_bytes
+        self._handler.refuse_now(TooLarge.because(f"the body has more than {most} bytes"))
 
     def on_connection_close(self) -> None:
         if hasattr(self, "_handler"):

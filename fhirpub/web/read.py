@@ -83,7 +83,7 @@ class PartHandler(ReadHandler):
         tenant, context = self.caller.tenant, self.services.context
         found = await read_part(self.type_name, resource_id, tenant=tenant, context=context)
         if not self.may_with("r", (self.type_name, found.type)):
-            raise NotPermitted("the access token has no scope for this")
+            raise NotPermitted
         await self.answer_version(found)
 
 

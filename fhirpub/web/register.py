@@ -13,7 +13,6 @@ from fhirpub.web.body_handler import BodyHandler
 from fhirpub.web.media import preference
 from fhirpub.web.request import parameters_of
 
-_HONOURED = ("minimal", "representation", "OperationOutcome")
 _OF_THE_ANSWER = ("_format", "_pretty")
 
 
@@ -49,9 +48,7 @@ class RegisterHandler(BodyHandler):
     async def answer_registration(self, registration: Registration) -> None:
         """Write the Parameters, or what the client prefers (D-74)."""
         response = registration.first.response
-        wanted = preference(self.request.headers.get("Prefer", ""), "return")
-        if wanted in _HONOURED:
-            self.headers["Preference-Applied"] = f"return={wanted}"
+        wanted = self.wish("minimal", "representation", "OperationOutcome")
         if wanted == "minimal":
             self.headers["Cache-Control"] = "private, no-cache"
             self.answer_empty(status=self.status_of(registration))
@@ -62,6 +59,13 @@ class RegisterHandler(BodyHandler):
             lambda: self.written(_issues(response) if only_issues else response),
             status=self.status_of(registration),
         )
+
+    def wish(self, *honoured: str) -> str:
+        """Return what the client prefers to get, and tell it if that is honoured here."""
+        wanted = preference(self.request.headers.get("Prefer", ""), "return")
+        if wanted in honoured:
+            self.headers["Preference-Applied"] = f"return={wanted}"
+        return wanted
 
     def status_of(self, _registration: Registration) -> int:
         """Return the status of an answer: a repetition gets that of the first (D-78)."""
@@ -96,9 +100,7 @@ class CreateHandler(RegisterHandler):
             return False
         self.locate(match)
         self.describe(match)
-        wanted = preference(self.request.headers.get("Prefer", ""), "return")
-        if wanted in ("minimal", "representation"):
-            self.headers["Preference-Applied"] = f"return={wanted}"
+        wanted = self.wish("minimal", "representation")
         if wanted == "minimal" or not self.may("r"):
             self.answer_empty(status=200)
         else:
@@ -121,12 +123,9 @@ class CreateHandler(RegisterHandler):
 
     async def answer_registration(self, registration: Registration) -> None:
         """Write the resource as it was registered."""
-        wanted = preference(self.request.headers.get("Prefer", ""), "return")
-        if wanted in ("minimal", "OperationOutcome"):
+        if self.wish("representation") in ("minimal", "OperationOutcome"):
             await super().answer_registration(registration)
             return
-        if wanted == "representation":
-            self.headers["Preference-Applied"] = "return=representation"
         await self.answer_whole(registration.first, status=self.status_of(registration))
 
 

@@ -14,6 +14,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 
 import idna
 
+from fhirpub.config_reader import LAST_PORT
 from fhirpub.errors import InvalidContent
 
 Address = IPv4Address | IPv6Address
@@ -31,7 +32,6 @@ _URL = re.compile(
 _LABEL = re.compile(r"(?!-)[a-z0-9-]{1,63}(?<!-)")
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _LONGEST_HOST = 253
-_LAST_PORT = 65_535
 _USUAL_PORTS = {"https": 443, "http": 80}
 
 # IANA's registries of special-purpose addresses, multicast, and what has no purpose yet. Python's
@@ -151,8 +151,8 @@ class TargetRules:
             port=int(match["port"] or usual),
             rest=match["rest"],
         )
-        if not 0 < target.port <= _LAST_PORT:
-            raise _refused(f"has a port that is not between 1 and {_LAST_PORT}")
+        if not 0 < target.port <= LAST_PORT:
+            raise _refused(f"has a port that is not between 1 and {LAST_PORT}")
         self._refuse_impossible(target)
         return target
 

@@ -18,7 +18,7 @@ from fhirpub.errors import InvalidContent
 from fhirpub.testing.clock import HandClock
 from fhirpub.testing.receiver import Certificate, Misbehaviour, Receiver, Reply
 from fhirpub.webhook_settings import WebhooksConfig
-from fhirpub.webhooks.delivery import Message, Sender
+from fhirpub.webhooks.delivery import LookUp, Message, Sender
 from fhirpub.webhooks.outcome import Outcome, Reason
 from fhirpub.webhooks.signing import BadSecret, NotVerified, new_secret, verify
 
@@ -546,15 +546,22 @@ async def test_a_host_that_leads_to_somewhere_public_is_registered(
     assert target.url == "https://hooks.test/"
 
 
-async def test_names_that_hung_hold_up_no_others_when_they_hang_again(names: Names) -> None:
-    names.answers = [["127.0.0.1"]]
-    answer = threading.Event()
+def looking_up(names: Names, answer: threading.Event) -> LookUp:
+    """Return a look-up that gives no answer for names in ``.hangs`` until it may."""
 
     def look_up(host: str, *more: Any) -> Sequence[AddrInfoType]:
         if host.endswith(".hangs"):
             answer.wait(5)
             raise socket.gaierror("no answer")
         return names(host, *more)
+
+    return look_up
+
+
+async def test_names_that_hung_hold_up_no_others_when_they_hang_again(names: Names) -> None:
+    names.answers = [["127.0.0.1"]]
+    answer = threading.Event()
+    look_up = looking_up(names, answer)
 
     async def all_hang(sender: Sender) -> set[str | None]:
         messages = [replace(MESSAGE, url=f"https://{each}.hangs/") for each in range(40)]
@@ -580,12 +587,7 @@ async def test_names_that_are_being_registered_and_hang_hold_up_no_deliveries(
 ) -> None:
     names.answers = [["127.0.0.1"]]
     answer = threading.Event()
-
-    def look_up(host: str, *more: Any) -> Sequence[AddrInfoType]:
-        if host.endswith(".hangs"):
-            answer.wait(5)
-            raise socket.gaierror("no answer")
-        return names(host, *more)
+    look_up = looking_up(names, answer)
 
     async def registered(sender: Sender, number: int) -> None:
         with pytest.raises(InvalidContent):
