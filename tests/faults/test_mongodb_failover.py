@@ -41,7 +41,8 @@ from tests.mongod.server import Mongod
 
 pytestmark = pytest.mark.slow
 
-_LONGER_THAN_AN_ELECTION_SECONDS = 8.0
+_LONGER_THAN_ANY_ELECTION_SECONDS = 20.0
+"""Half of it goes to a primary that fell silent; the rest is for a busy machine's next one."""
 
 LosePrimary = Callable[[ReplicaSet], Mongod]
 
@@ -92,19 +93,21 @@ async def test_every_history_under_failovers_is_linearizable(
 async def test_within_the_deadline_a_failover_is_only_a_delay(
     lose_primary: LosePrimary, set_of_three: ReplicaSet, failover_url: str, tmp_path: Path
 ) -> None:
-    config = Config(storage=StorageConfig(deadline_seconds=_LONGER_THAN_AN_ELECTION_SECONDS))
+    config = Config(storage=StorageConfig(deadline_seconds=_LONGER_THAN_ANY_ELECTION_SECONDS))
+    patience = 3 * _LONGER_THAN_ANY_ELECTION_SECONDS  # looking and adding have a deadline each
     with RunningService(tmp_path, config=config, store_url=failover_url) as service:
         histories = await of_lab(lab := service.integrator(), seed=0)
-        async with Connection(service.base_url, token=lab.token) as connection:
+        async with Connection(service.base_url, token=lab.token, seconds=patience) as connection:
             client = Client(histories, connection, 0)
             losing = asyncio.create_task(asyncio.to_thread(lose_primary, set_of_three))
-            outcomes = [
-                await client.call(f"report {number}", Register(f"content {number}"))
-                for number in range(30)
-            ]
+            outcomes: list[Outcome | None] = []
+            while not losing.done() or len(outcomes) < 10:
+                number = len(outcomes)
+                call = Register(f"content {number}")
+                outcomes.append(await client.call(f"report {number}", call))
             await losing
 
-    assert outcomes == [Registered(f"content {number}") for number in range(30)]
+    assert outcomes == [Registered(f"content {number}") for number in range(len(outcomes))]
 
 
 @contextmanager
