@@ -81,6 +81,16 @@ async def rotate_client(
     return await _changed(access, client_id, with_new_secret), secret
 
 
+async def set_scopes(access: Access, client_id: str, scopes: Sequence[str]) -> Client:
+    """Give a client these scopes in place of those it has; return what it is now.
+
+    Tokens that it has keep of theirs what the new ones cover. Raises NoSuchRecord, and
+    ConfigurationError if a scope cannot be one.
+    """
+    _check(scopes)
+    return await _changed(access, client_id, lambda client: replace(client, scopes=tuple(scopes)))
+
+
 async def disable_client(access: Access, client_id: str) -> Client:
     """Refuse a client and its tokens from now on; return what it is now.
 

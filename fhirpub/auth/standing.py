@@ -23,6 +23,11 @@ class Standing:
     read: int
     until: int
 
+    @property
+    def scopes(self) -> tuple[str, ...]:
+        """Those of the client, which its older tokens may go beyond."""
+        return () if self.client is None else self.client.scopes
+
     def tenant_for(self, tenant_id: str, *, environment: str) -> Tenant | None:
         """Return the tenant if the client may act for it in this environment."""
         client, tenant = self.client, self.tenant

@@ -232,7 +232,7 @@ class Tokens:
         tenant = standing.tenant_for(claims.tenant, environment=self._config.environment)
         if tenant is None:
             raise jwt.refused("client or tenant")
-        caller = Caller(tenant, claims.client_id, claims.scopes)
+        caller = Caller(tenant, claims.client_id, narrowed(standing.scopes, claims.scopes))
         until = min(standing.until, self._end(claims))
         self._verified.keep(token, Verified(kid, claims, caller, standing.read, until))
         return caller

@@ -23,7 +23,7 @@ _SHOWN_ONCE = "The secret is shown this once: keep it where secrets are kept."
 
 @click.group()
 def client() -> None:
-    """Add, list, rotate and disable credentials."""
+    """Add, list, rotate and disable credentials, and say what they may do."""
 
 
 @client.command(
@@ -47,9 +47,7 @@ def add(
     if not name.isprintable():
         raise click.BadParameter("must be in one line", param_hint="--name")
     added, secret = asyncio.run(_add(config, tenant_id, name, scopes))
-    for each in scopes:
-        if not gives_something(each):
-            click.echo(f"Warning: the scope {each} gives no right to anything here.", err=True)
+    _warn_of_empty(scopes)
     print_record("Client added.", _with_secret(added, secret), as_json=as_json, then=_SHOWN_ONCE)
 
 
@@ -83,6 +81,30 @@ def rotate(client_id: str, grace_seconds: int | None, config: Config, *, as_json
         then = "The client is disabled: no secret of it works, the new one neither."
     shown = _with_secret(rotated, secret)
     print_record("Client rotated.", shown, as_json=as_json, then=then)
+
+
+@client.command(
+    epilog="""\b
+Example:
+  fhirpub client scopes 0b7e… --scope system/DiagnosticReport.rs --scope webhooks.read
+"""
+)
+@click.argument("client_id", metavar="ID")
+@click.option(
+    "--scope",
+    "scopes",
+    multiple=True,
+    required=True,
+    metavar="SCOPE",
+    help="What it may do; may be repeated. All that is not named is taken away.",
+)
+@with_config
+@with_json
+def scopes(client_id: str, scopes: tuple[str, ...], config: Config, *, as_json: bool) -> None:
+    """Say anew what a client may do; its tokens lose what is taken away within half a minute."""
+    changed = asyncio.run(_set_scopes(config, client_id, scopes))
+    _warn_of_empty(scopes)
+    print_record("Scopes set.", _record(changed), as_json=as_json)
 
 
 @client.command()
@@ -123,9 +145,20 @@ async def _rotate(config: Config, client_id: str, grace_seconds: int) -> tuple[C
         )
 
 
+async def _set_scopes(config: Config, client_id: str, scopes: tuple[str, ...]) -> Client:
+    async with opened_store(config) as store:
+        return await clients.set_scopes(store, client_id, scopes)
+
+
 async def _disable(config: Config, client_id: str) -> Client:
     async with opened_store(config) as store:
         return await clients.disable_client(store, client_id)
+
+
+def _warn_of_empty(scopes: Sequence[str]) -> None:
+    for each in scopes:
+        if not gives_something(each):
+            click.echo(f"Warning: the scope {each} gives no right to anything here.", err=True)
 
 
 def _with_secret(each: Client, secret: str) -> Record:

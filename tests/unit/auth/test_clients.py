@@ -8,7 +8,13 @@ from typing import Any
 
 import pytest
 
-from fhirpub.auth.clients import add_client, authenticated, disable_client, rotate_client
+from fhirpub.auth.clients import (
+    add_client,
+    authenticated,
+    disable_client,
+    rotate_client,
+    set_scopes,
+)
 from fhirpub.auth.tenants import disable_tenant
 from fhirpub.errors import ConfigurationError, NoSuchRecord
 from tests.unit.auth.conftest import MemoryAccess, World
@@ -150,13 +156,37 @@ async def test_of_two_rotations_at_once_both_new_secrets_work(world: World) -> N
     assert [await proved(world, secret) for _client, secret in rotated] == [True, True]
 
 
-async def test_an_unknown_client_can_be_neither_rotated_nor_disabled() -> None:
+async def test_scopes_that_no_token_can_carry_are_not_set(world: World) -> None:
+    with pytest.raises(ConfigurationError, match="two words"):
+        await set_scopes(world.access, world.client.id, ["two words"])
+
+    assert await world.access.client(world.client.id) == world.client
+
+
+async def test_a_client_that_is_disabled_while_its_scopes_are_set_stays_disabled(
+    world: World,
+) -> None:
+    client_id = world.client.id
+
+    await asyncio.gather(
+        disable_client(world.access, client_id),
+        set_scopes(world.access, client_id, ["system/*.rs"]),
+    )
+
+    kept = await world.access.client(client_id)
+    assert kept is not None
+    assert (kept.disabled, kept.scopes) == (True, ("system/*.rs",))
+
+
+async def test_an_unknown_client_can_not_be_changed() -> None:
     access = MemoryAccess()
 
     with pytest.raises(NoSuchRecord):
         await rotate_client(access, "nobody", grace_seconds=0, clock=lambda: 0)
     with pytest.raises(NoSuchRecord):
         await disable_client(access, "nobody")
+    with pytest.raises(NoSuchRecord):
+        await set_scopes(access, "nobody", ["system/*.rs"])
 
 
 async def test_whatever_is_wrong_nobody_is_proved(world: World) -> None:

@@ -15,7 +15,7 @@ from joserfc import jwk as other_jwk
 from joserfc import jwt as other_jwt
 
 from fhirpub.auth.caller import Caller
-from fhirpub.auth.clients import add_client, disable_client, rotate_client
+from fhirpub.auth.clients import add_client, disable_client, rotate_client, set_scopes
 from fhirpub.auth.keys import rotate
 from fhirpub.auth.tenants import disable_tenant
 from fhirpub.auth.tokens import Tokens
@@ -214,6 +214,32 @@ async def test_a_disabled_client_gets_no_token_and_its_tokens_end(world: World) 
     for _ in range(2):
         with pytest.raises(NotAuthenticated):
             await world.tokens.caller(bearer(token))
+
+
+async def test_tokens_lose_the_scopes_that_their_client_loses(
+    make_world: Callable[..., Any],
+) -> None:
+    kept, lost = "system/Patient.rs", "system/DiagnosticReport.cruds"
+    world: World = await make_world(scopes=(kept, lost))
+    token = await world.token()
+    before = await world.tokens.caller(bearer(token))
+
+    await set_scopes(world.access, world.client.id, ("system/*.rs",))
+    world.clock.pass_seconds(30)
+
+    assert before.scopes == (kept, lost)
+    assert (await world.tokens.caller(bearer(token))).scopes == (kept,)
+
+
+async def test_tokens_gain_no_scopes_that_their_client_gains(
+    make_world: Callable[..., Any],
+) -> None:
+    world: World = await make_world(scopes=("system/Patient.rs",))
+    token = await world.token()
+
+    await set_scopes(world.access, world.client.id, ("system/*.cruds",))
+
+    assert (await world.tokens.caller(bearer(token))).scopes == ("system/Patient.rs",)
 
 
 async def test_a_disabled_tenants_tokens_end(world: World) -> None:

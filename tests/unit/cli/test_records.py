@@ -55,6 +55,16 @@ def test_a_client_from_beginning_to_end(told: Any) -> None:
     assert told("client", "list", "--tenant", told("tenant", "add", "Lab Dos")["id"]) == []
 
 
+def test_the_scopes_of_a_client_are_set_anew(told: Any) -> None:
+    tenant = told("tenant", "add", "Lab Uno")["id"]
+    added = told("client", "add", "--tenant", tenant, *SCOPES)
+
+    changed = told("client", "scopes", added["client_id"], "--scope", "system/*.r")
+
+    assert changed["scopes"] == ["system/*.r"]
+    assert told("client", "list") == [changed]
+
+
 def test_a_scope_that_gives_nothing_is_warned_of(run: Any, told: Any) -> None:
     tenant = told("tenant", "add", "Lab Uno")["id"]
     scopes = ("system/DiagnosticReport.cruds", "webhooks.read", "system/DiagnosticReport.reed")
