@@ -80,6 +80,10 @@ PRIMITIVES: dict[str, st.SearchStrategy[Any]] = {
     "uuid": st.uuids().map("urn:uuid:{}".format),
     "xhtml": _TEXT.map('<div xmlns="http://www.w3.org/1999/xhtml">{}</div>'.format),
 }
+_OF_ITS_OWN = {
+    "Extension.url": PRIMITIVES["uri"],
+    "SampledData.data": st.sampled_from(("0", "-1.5 E 2.25 U L")),  # HL7's XML schema wants it
+}
 """Values of each primitive type, as the reader of requests gives them."""
 
 
@@ -161,7 +165,7 @@ def _value(element: Element, type_name: str, depth: int) -> st.SearchStrategy[An
     if strength == "required" and url in _TABLES["codes"]:
         return st.sampled_from([code for _, code in _TABLES["codes"][url]])
     if type_name in PRIMITIVES:
-        return PRIMITIVES["uri" if path == "Extension.url" else type_name]
+        return _OF_ITS_OWN.get(path, PRIMITIVES[type_name])
     if type_name == "Resource":
         return st.sampled_from(_CONTAINABLE).flatmap(_contained)
     if type_name in ("BackboneElement", "Element"):
