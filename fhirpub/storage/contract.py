@@ -25,6 +25,8 @@ SMALL_BYTES = 64 * 1024
 """A document of up to so many bytes comes along with what is known of it."""
 MOST_OF_A_PIECE = 512 * 1024
 """Larger ones come in pieces of at most so many bytes."""
+MOST_OF_A_WALK = 16 * 1024 * 1024
+"""A page of a walk over all versions ends where it has come to about so many bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -314,7 +316,8 @@ class Inventory(ABC):
     ) -> Sequence[tuple[str, Version]]:
         """Return versions, each with its tenant, in the order of (id, version), after that key.
 
-        Ids in the order of their characters. Fewer than ``limit`` are the last.
+        Ids in the order of their characters. Fewer than ``limit`` also where they come to
+        about ``MOST_OF_A_WALK`` bytes; none only if there are no more.
         """
 
     @abstractmethod

@@ -202,9 +202,9 @@ class Reads:
         in_order = [("id", 1), ("version", 1)]
         first: list[tuple[str, Any]] = [("id", resource_id), ("version", version + 1)]
         versions = self._versions
-        found = await self._answer(
-            lambda: versions.find({}, sort=in_order, limit=limit, hint=VERSION_KEY).min(first)
-        )
+        # A single batch, of `MOST_OF_A_WALK` as the server has it: a negative limit asks for that.
+        options: dict[str, Any] = {"limit": -limit, "batch_size": limit, "hint": VERSION_KEY}
+        found = await self._answer(lambda: versions.find({}, sort=in_order, **options).min(first))
         return [(each["tenant"], version_of(each)) for each in found]
 
     async def _fetch_latest(self, ids: Collection[str]) -> Mapping[str, Document]:

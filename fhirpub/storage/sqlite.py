@@ -15,6 +15,7 @@ from fhirpub.errors import ConfigurationError, StoreUnavailable
 from fhirpub.storage import sqlite_schema as sql
 from fhirpub.storage.contract import (
     MOST_OF_A_PIECE,
+    MOST_OF_A_WALK,
     Blob,
     Client,
     ClientSecret,
@@ -224,8 +225,17 @@ class SqliteStore(SqliteWebhooks, Store):
     async def walk(
         self, *, after: tuple[str, int] = ("", 0), limit: int = 100
     ) -> Sequence[tuple[str, Version]]:
-        rows = await self._many(sql.WALK, (*after, limit))
-        return [(row[2], version_of(row)) for row in rows]
+        def look(connection: sqlite3.Connection) -> Sequence[tuple[str, Version]]:
+            page, left = [], MOST_OF_A_WALK
+            for row in connection.execute(sql.WALK, (*after, limit)):
+                version = version_of(row)
+                page.append((row[2], version))
+                left -= len(version.body)
+                if left <= 0:
+                    break
+            return page
+
+        return await self._open.read(look)
 
     async def replace_search(
         self, tenant: str, resource_id: str, version: int, search: bytes

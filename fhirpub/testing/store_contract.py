@@ -48,6 +48,7 @@ from fhirpub.clock import now_ms
 from fhirpub.errors import StoreUnavailable
 from fhirpub.storage.contract import (
     MOST_OF_A_PIECE,
+    MOST_OF_A_WALK,
     SMALL_BYTES,
     Blob,
     Client,
@@ -1618,6 +1619,19 @@ class _InventoryContract:
         await store.add(LAB, a_version())
 
         assert await store.walk(after=("g", 0)) == []
+
+    async def test_no_page_of_a_walk_holds_many_large_versions(self, store: Store) -> None:
+        large = [a_version(body=b"x" * (MOST_OF_A_WALK // 2)) for _ in range(3)]
+        for each in large:
+            await store.add(LAB, each)
+        ours = {each.id for each in large}
+
+        after, held = ("", 0), list[int]()
+        while page := await store.walk(after=after, limit=1000):
+            held.append(len([each for _tenant, each in page if each.id in ours]))
+            after = (page[-1][1].id, page[-1][1].version)
+
+        assert max(held) < sum(held) == 3
 
     async def test_a_store_is_the_same_however_often_it_is_opened(
         self, store: Store, other_store: Store
