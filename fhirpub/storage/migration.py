@@ -137,14 +137,23 @@ async def _copy_endpoints(source: Store, target: Store) -> list[str]:
     """Return the ids of those that were changed in the target, and stay so."""
     kept = []
     for tenant in await source.tenants():
-        there = {each.id: each for each in await target.endpoints(tenant.id)}
         for endpoint in await source.endpoints(tenant.id):
-            known = there.get(endpoint.id)
-            if known is None or _follows(endpoint, known):
-                await target.copy_endpoint(endpoint)
-            else:
-                kept.append(endpoint.id)
+            kept += await _settle_endpoint(endpoint, target)
     return kept
+
+
+async def _settle_endpoint(endpoint: Endpoint, target: Store) -> list[str]:
+    """Bring an endpoint up to date, even if it is changed meanwhile; return its id if it stays."""
+    while True:
+        there = await target.endpoint(endpoint.tenant, endpoint.id)
+        if there is None:
+            wanted = endpoint
+        elif _follows(endpoint, there):
+            wanted = replace(endpoint, reopened=max(endpoint.reopened, there.reopened))
+        else:
+            return [endpoint.id]
+        if wanted == there or await target.copy_endpoint(wanted, over=there):
+            return []
 
 
 def _follows(endpoint: Endpoint, there: Endpoint) -> bool:

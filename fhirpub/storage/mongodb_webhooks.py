@@ -64,12 +64,17 @@ class MongoWebhooks(OnDatabase, Endpoints, Dispatching):
         endpoints = self._collection(ENDPOINT)
         if endpoint.tenant != tenant:
             return False
+        if endpoint.revision == 1:
+            return await self._add_endpoint(endpoint)
         async with within(self._deadline):
-            if endpoint.revision > 1:
-                over, change = documents.endpoint_change(endpoint)
-                return bool((await endpoints.update_one(over, change)).matched_count)
+            over, change = documents.endpoint_change(endpoint)
+            return bool((await endpoints.update_one(over, change)).matched_count)
+
+    async def _add_endpoint(self, endpoint: Endpoint) -> bool:
+        async with within(self._deadline):
             try:
-                await endpoints.insert_one(documents.endpoint_document(endpoint))
+                added = documents.endpoint_document(endpoint)
+                await self._collection(ENDPOINT).insert_one(added)
             except DuplicateKeyError:
                 return False
             return True
@@ -131,8 +136,13 @@ class MongoWebhooks(OnDatabase, Endpoints, Dispatching):
         async with within(self._deadline):
             await endpoints.update_one({"_id": endpoint_id}, {"$set": {"condition": condition}})
 
-    async def copy_endpoint(self, endpoint: Endpoint) -> None:
-        await self._put(ENDPOINT, documents.endpoint_document(endpoint))
+    async def copy_endpoint(self, endpoint: Endpoint, *, over: Endpoint | None) -> bool:
+        if over is None:
+            return await self._add_endpoint(endpoint)
+        before, after = (documents.endpoint_document(each) for each in (over, endpoint))
+        async with within(self._deadline):
+            endpoints = self._collection(ENDPOINT)
+            return bool((await endpoints.replace_one(before, after)).matched_count)
 
     async def lease(
         self, names: Collection[str], *, owner: str, now: int, until: int

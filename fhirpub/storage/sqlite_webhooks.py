@@ -80,8 +80,17 @@ class SqliteWebhooks(OnFile, Endpoints, Dispatching):
     async def put_condition(self, endpoint_id: str, condition: bytes) -> None:
         await self._execute(sql.PUT_CONDITION, (condition, endpoint_id))
 
-    async def copy_endpoint(self, endpoint: Endpoint) -> None:
-        await self._execute(sql.COPY_ENDPOINT, _endpoint_row(endpoint))
+    async def copy_endpoint(self, endpoint: Endpoint, *, over: Endpoint | None) -> bool:
+        def work(connection: sqlite3.Connection) -> bool:
+            key = (endpoint.id, endpoint.tenant)
+            kept = connection.execute(sql.ENDPOINT_BY_ID, key).fetchall()
+            if [_endpoint(row) for row in kept] != ([] if over is None else [over]):
+                return False
+            connection.execute(sql.COPY_ENDPOINT, _endpoint_row(endpoint))
+            return True
+
+        copied: bool = await self._open.write(work)
+        return copied
 
     async def lease(
         self, names: Collection[str], *, owner: str, now: int, until: int

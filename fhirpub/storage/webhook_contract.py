@@ -248,8 +248,12 @@ class Dispatching(ABC):
         """Note the health of an endpoint; that of an unknown one is dropped."""
 
     @abstractmethod
-    async def copy_endpoint(self, endpoint: Endpoint) -> None:
-        """Add an endpoint as it is, or replace that of its id: for moving a store."""
+    async def copy_endpoint(self, endpoint: Endpoint, *, over: Endpoint | None) -> bool:
+        """Add an endpoint as it is, or replace it as it was read: for moving a store.
+
+        Does nothing and returns False unless what is kept equals ``over``. After
+        StoreUnavailable a repeat may answer False although the first try worked.
+        """
 
     @abstractmethod
     async def lease(

@@ -263,11 +263,23 @@ class _EndpointContract:
 
     async def test_a_copied_endpoint_is_there_as_it_is(self, store: Store) -> None:
         endpoint = replace(a_full_endpoint(), revision=7, condition=b"{1}", reopened=3)
-        await store.copy_endpoint(replace(endpoint, revision=2, reopened=1))
+        before = replace(endpoint, revision=2, reopened=1)
 
-        await store.copy_endpoint(endpoint)
+        assert await store.copy_endpoint(before, over=None)
+        assert await store.copy_endpoint(endpoint, over=before)
 
         assert await store.endpoints(LAB) == [endpoint]
+
+    async def test_an_endpoint_is_not_copied_over_what_it_has_become(self, store: Store) -> None:
+        endpoint = an_endpoint()
+        copy = replace(endpoint, description="copy")
+        await store.put_endpoint(LAB, endpoint)
+        await store.put_condition(endpoint.id, b"{1}")
+
+        copied = [await store.copy_endpoint(copy, over=each) for each in (None, endpoint)]
+
+        assert copied == [False, False]
+        assert await store.endpoints(LAB) == [replace(endpoint, condition=b"{1}")]
 
 
 class _AppendingContract:

@@ -50,8 +50,8 @@ class WebhooksAround(Endpoints, Dispatching):
     async def put_condition(self, endpoint_id: str, condition: bytes) -> None:
         await self.inner.put_condition(endpoint_id, condition)
 
-    async def copy_endpoint(self, endpoint: Endpoint) -> None:
-        await self.inner.copy_endpoint(endpoint)
+    async def copy_endpoint(self, endpoint: Endpoint, *, over: Endpoint | None) -> bool:
+        return await self.inner.copy_endpoint(endpoint, over=over)
 
     async def lease(
         self, names: Collection[str], *, owner: str, now: int, until: int

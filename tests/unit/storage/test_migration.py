@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -397,6 +398,27 @@ async def test_an_endpoint_that_was_deleted_in_the_target_stays_so_however_often
 
     assert again.kept == [endpoint.id]
     assert [each.state for each in await target.endpoints(LAB)] == ["deleted"]
+
+
+async def test_an_endpoint_that_is_deleted_in_the_target_amid_a_copy_stays_so(
+    source: Store, target: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    endpoint, _deliveries = await fill_queues(source)
+    await migrate(source, target)
+    await source.put_condition(endpoint.id, b"{1}")
+    deleted = replace(endpoint, revision=2, state="deleted")
+    copy = target.copy_endpoint
+
+    async def deleted_meanwhile(wanted: Endpoint, **over: Any) -> bool:
+        await target.put_endpoint(LAB, deleted)
+        return await copy(wanted, **over)
+
+    monkeypatch.setattr(target, "copy_endpoint", deleted_meanwhile)
+
+    again = await migrate(source, target)
+
+    assert again.kept == [endpoint.id]
+    assert await target.endpoint(LAB, endpoint.id) == deleted
 
 
 async def test_a_delivery_that_the_target_has_tried_more_often_stays(
