@@ -178,7 +178,7 @@ async def _copy_deliveries(source: Store, target: Store, progress: Progress) -> 
 
 
 async def _changed(endpoint: str, queue: Sequence[Delivery], target: Store) -> list[Delivery]:
-    """Return those that are not in the target as they are; but where it has tried more often."""
+    """Return those that are not in the target as they are; but where that is ahead."""
     first, last = queue[0].sequence, queue[-1].sequence
     places = DeliveryQuery(
         endpoint=endpoint, after=first - 1, before=last + 1, limit=last + 1 - first
@@ -192,11 +192,21 @@ async def _changed(endpoint: str, queue: Sequence[Delivery], target: Store) -> l
                 f"the target has sent events of its own to the endpoint {endpoint}: "
                 "it is not a copy of this store"
             )
-        if each.sequence not in there or (
-            known != each and len(known.attempts) <= len(each.attempts)
-        ):
+        if each.sequence not in there or (known != each and not _is_ahead(known, each)):
             changed.append(each)
     return changed
+
+
+def _is_ahead(there: Delivery, delivery: Delivery) -> bool:
+    """Tell whether the target has tried a delivery later, or has opened it again."""
+    if there.attempts == delivery.attempts:
+        return there.ended is None and delivery.ended is not None
+    # The logs tell nothing by their lengths: each holds the latest attempts alone.
+    return _last_tried(there) > _last_tried(delivery)
+
+
+def _last_tried(delivery: Delivery) -> int:
+    return delivery.attempts[-1].begun if delivery.attempts else 0
 
 
 async def _copy_access(source: Store, target: Store) -> list[str]:

@@ -23,7 +23,7 @@ from fhirpub.storage.criteria import TimeMatch
 from fhirpub.storage.migration import Progress, migrate
 from fhirpub.storage.sqlite import SqliteStore
 from fhirpub.storage.store import Store
-from fhirpub.storage.webhook_contract import Delivery, Endpoint
+from fhirpub.storage.webhook_contract import MOST_ATTEMPTS_KEPT, Delivery, Endpoint
 from fhirpub.tenant import Tenant
 from fhirpub.testing.store_contract import (
     LAB,
@@ -421,6 +421,20 @@ async def test_an_endpoint_that_is_deleted_in_the_target_amid_a_copy_stays_so(
     assert await target.endpoint(LAB, endpoint.id) == deleted
 
 
+async def test_a_delivery_that_was_reopened_in_the_target_stays_so(
+    source: Store, target: Store
+) -> None:
+    endpoint, _deliveries = await fill_queues(source)
+    await migrate(source, target)
+    await target.reopen(LAB, endpoint.id, ["evt_2"], now=NOW)
+    before = await everything(target)
+
+    again = await migrate(source, target)
+
+    assert again.deliveries == 0
+    assert await everything(target) == before
+
+
 async def test_a_delivery_that_the_target_has_tried_more_often_stays(
     source: Store, target: Store
 ) -> None:
@@ -436,6 +450,22 @@ async def test_a_delivery_that_the_target_has_tried_more_often_stays(
         "dead": 1,
         "retrying": 1,
     }
+
+
+async def test_a_delivery_that_the_target_has_tried_more_often_than_its_log_holds_stays(
+    source: Store, target: Store
+) -> None:
+    _endpoint, deliveries = await fill_queues(source)
+    for number in range(MOST_ATTEMPTS_KEPT):
+        await end(source, deliveries[3], "retrying", now=NOW + number)
+    await migrate(source, target)
+    await end(target, deliveries[3], now=NOW + 1000)
+    before = await everything(target)
+
+    again = await migrate(source, target)
+
+    assert again.deliveries == 0
+    assert await everything(target) == before
 
 
 async def test_a_target_that_has_sent_events_of_its_own_is_refused(
