@@ -82,14 +82,14 @@ async def migrate(
                 else:
                     progress.there += 1
 
-    after = ("", 0)
+    after, rules = ("", 0), await source.search_rules()
     while page := await source.walk(after=after, limit=_PAGE):
         resources = [list(each) for _id, each in groupby(page, key=lambda each: each[1].id)]
         await asyncio.gather(*map(copy, resources))
         await _mark_relayed([version for _tenant, version in page], source, target)
         after = (page[-1][1].id, page[-1][1].version)
         tell(progress)
-    await _say_search_rules(source, target)
+    await _say_search_rules(rules, source, target)
     # Again: those who came meanwhile have brought reports, and a refusal must not be missed.
     progress.kept = await _copy_access(source, target) + await _copy_endpoints(source, target)
     await _copy_deliveries(source, target, progress)
@@ -120,11 +120,15 @@ async def _copy_version(tenant: str, version: Version, source: Store, target: St
     return False
 
 
-async def _say_search_rules(source: Store, target: Store) -> None:
-    """Say by which rules the target's values were taken; if there are two, by none."""
+async def _say_search_rules(before: str, source: Store, target: Store) -> None:
+    """Say by which rules the target's values were taken; if there are two, by none.
+
+    ``before`` are those that the source had when its values began to be copied.
+    """
     rules, there = await source.search_rules(), await target.search_rules()
-    if rules != there:
-        await target.put_search_rules("" if there else rules)
+    said = rules if rules == before == (there or rules) else ""
+    if said != there:
+        await target.put_search_rules(said)
 
 
 async def _mark_relayed(versions: Sequence[Version], source: Store, target: Store) -> None:

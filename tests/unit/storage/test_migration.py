@@ -626,3 +626,22 @@ async def test_what_resources_are_found_by_comes_along(source: Store, target: St
     await source.put_search_rules("new")
     await migrate(source, target)
     assert await target.search_rules() == ""
+
+
+async def test_values_that_the_source_takes_anew_amid_a_copy_count_as_of_no_rules(
+    source: Store, target: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await fill(source)
+    await source.put_search_rules("old")
+    walk = source.walk
+
+    async def taken_anew_meanwhile(**place: Any) -> Sequence[tuple[str, Version]]:
+        page = await walk(**place)
+        await source.put_search_rules("new")
+        return page
+
+    monkeypatch.setattr(source, "walk", taken_anew_meanwhile)
+
+    await migrate(source, target)
+
+    assert await target.search_rules() == ""
