@@ -7,6 +7,7 @@ it should find.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection, Mapping
 
 from fhirpub.fhir.strict_json import dumps, loads_stored
@@ -55,6 +56,7 @@ async def _take_anew(
     _log.info("search values are taken anew", types=" ".join(sorted(searched)))
     after, search, changed = ("", 0), b"[]", 0
     while page := await store.walk(after=after, limit=_PAGE):
+        replacing = []
         for tenant_id, version in page:
             of = searched.get(version.type)
             tenant = tenants.get(tenant_id)
@@ -62,8 +64,10 @@ async def _take_anew(
                 continue
             search = _values(version, of, search, tenant)
             if search != version.search:
-                await store.replace_search(tenant_id, version.id, version.version, search)
-                changed += 1
+                key = (tenant_id, version.id, version.version)
+                replacing.append(store.replace_search(*key, search))
+        await asyncio.gather(*replacing)
+        changed += len(replacing)
         after = (page[-1][1].id, page[-1][1].version)
     _log.info("search values have been taken", versions=changed)
 
