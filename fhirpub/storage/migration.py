@@ -31,6 +31,8 @@ Put = Callable[[T], Awaitable[None]]
 
 _PAGE = 200
 _NO_EVENTS = b"[]"
+_NO_RULES = "{}"
+"""Not empty, as what a new store says: the next run must not take the target for one."""
 _SIDE_BY_SIDE = 16
 """Resources under way at once: each may hold megabytes."""
 
@@ -72,6 +74,18 @@ async def migrate(
     if not progress.total and not await source.tenants():
         raise ConfigurationError("the store that is to be copied is empty; is it the right one?")
     await _copy_access(source, target)
+    await _say_search_rules(source, target)
+    await _copy_versions(source, target, progress, tell)
+    await _say_search_rules(source, target)
+    # Again: those who came meanwhile have brought reports, and a refusal must not be missed.
+    progress.kept = await _copy_access(source, target) + await _copy_endpoints(source, target)
+    await _copy_deliveries(source, target, progress)
+    return progress
+
+
+async def _copy_versions(
+    source: Store, target: Store, progress: Progress, tell: Callable[[Progress], None]
+) -> None:
     places = asyncio.Semaphore(_SIDE_BY_SIDE)
 
     async def copy(versions: Sequence[tuple[str, Version]]) -> None:
@@ -82,18 +96,13 @@ async def migrate(
                 else:
                     progress.there += 1
 
-    after, rules = ("", 0), await source.search_rules()
+    after = ("", 0)
     while page := await source.walk(after=after, limit=_PAGE):
         resources = [list(each) for _id, each in groupby(page, key=lambda each: each[1].id)]
         await asyncio.gather(*map(copy, resources))
         await _mark_relayed([version for _tenant, version in page], source, target)
         after = (page[-1][1].id, page[-1][1].version)
         tell(progress)
-    await _say_search_rules(rules, source, target)
-    # Again: those who came meanwhile have brought reports, and a refusal must not be missed.
-    progress.kept = await _copy_access(source, target) + await _copy_endpoints(source, target)
-    await _copy_deliveries(source, target, progress)
-    return progress
 
 
 async def _copy_version(tenant: str, version: Version, source: Store, target: Store) -> bool:
@@ -120,13 +129,14 @@ async def _copy_version(tenant: str, version: Version, source: Store, target: St
     return False
 
 
-async def _say_search_rules(before: str, source: Store, target: Store) -> None:
-    """Say by which rules the target's values were taken; if there are two, by none.
+async def _say_search_rules(source: Store, target: Store) -> None:
+    """Say by which rules the target's values are taken; if there are two, that it is by none.
 
-    ``before`` are those that the source had when its values began to be copied.
+    Before the first is copied, since a copy may end anywhere, and again after the last, since the
+    source may have taken its own anew meanwhile.
     """
-    rules, there = await source.search_rules(), await target.search_rules()
-    said = rules if rules == before == (there or rules) else ""
+    rules, there = await source.search_rules() or _NO_RULES, await target.search_rules()
+    said = rules if there in ("", rules) else _NO_RULES
     if said != there:
         await target.put_search_rules(said)
 
@@ -263,7 +273,10 @@ def _client(client: Client, there: Client) -> Client:
     known = {each.digest for each in there.secrets}
     newest = {each.digest for each in client.secrets[-1:]}
     secrets = there.secrets if newest <= known else client.secrets
-    return replace(client, secrets=secrets, disabled=client.disabled or there.disabled)
+    disabled = client.disabled or there.disabled
+    # Nothing tells whose scopes were set later: the operator does, who is told of it.
+    scopes = there.scopes or client.scopes
+    return replace(client, secrets=secrets, disabled=disabled, scopes=scopes)
 
 
 def _key(key: SigningKey, there: SigningKey) -> SigningKey:

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from fhirpub.app import opened_store
-from fhirpub.auth.clients import add_client, disable_client, rotate_client
+from fhirpub.auth.clients import add_client, disable_client, rotate_client, set_scopes
 from fhirpub.auth.tenants import disable_tenant
 from fhirpub.clock import now_ms
 from fhirpub.config import Config, StorageConfig
@@ -270,6 +270,21 @@ async def test_a_secret_that_was_rotated_after_a_copy_is_taken_over_by_the_next(
     await migrate(source, target)
 
     assert await target.client(client.id) == rotated
+
+
+async def test_scopes_that_the_target_has_otherwise_stay_and_are_named(
+    source: Store, target: Store
+) -> None:
+    await fill(source)
+    (client,) = await source.clients()
+    await set_scopes(source, client.id, ["system/*.cruds"])
+    await migrate(source, target)
+    narrow = await set_scopes(target, client.id, ["system/*.r"])
+
+    again = await migrate(source, target)
+
+    assert again.kept == [client.id]
+    assert await target.clients() == [narrow]
 
 
 async def test_a_secret_that_was_rotated_in_the_target_stays(source: Store, target: Store) -> None:
@@ -625,7 +640,7 @@ async def test_what_resources_are_found_by_comes_along(source: Store, target: St
     await target.replace_search(LAB, version.id, 1, b"[]")
     await source.put_search_rules("new")
     await migrate(source, target)
-    assert await target.search_rules() == ""
+    assert await target.search_rules() == "{}"
 
 
 async def test_values_that_the_source_takes_anew_amid_a_copy_count_as_of_no_rules(
@@ -644,4 +659,26 @@ async def test_values_that_the_source_takes_anew_amid_a_copy_count_as_of_no_rule
 
     await migrate(source, target)
 
-    assert await target.search_rules() == ""
+    assert await target.search_rules() == "{}"
+
+
+@pytest.mark.parametrize("rules", ["", "old"])
+async def test_values_that_an_interrupted_copy_has_left_are_not_said_to_be_of_newer_rules(
+    source: Store, target: Store, rules: str
+) -> None:
+    class Interrupted(Exception):
+        pass
+
+    def interrupt(_progress: Progress) -> None:
+        raise Interrupted
+
+    await fill(source)
+    await source.put_search_rules(rules)
+    with pytest.raises(Interrupted):
+        await migrate(source, target, tell=interrupt)
+    await source.put_search_rules("new")
+
+    for _ in range(2):
+        await migrate(source, target)
+
+    assert await target.search_rules() == "{}"
