@@ -48,6 +48,6 @@ async def the_match(
     if all(name.partition(":")[0] in ABOUT_THE_ANSWER for name, _value in wanted.understood):
         raise InvalidSearch.because("a condition needs a search parameter")
     page = await context.resources.search(tenant.id, replace(wanted.query, limit=2, after=None))
-    if len(page.versions) > 1:
+    if len(page.versions) > 1 or page.more:
         raise SeveralMatch(f"more than one {resource_type.name} matches the condition")
     return page.versions[0] if page.versions else None

@@ -25,8 +25,8 @@ SMALL_BYTES = 64 * 1024
 """A document of up to so many bytes comes along with what is known of it."""
 MOST_OF_A_PIECE = 512 * 1024
 """Larger ones come in pieces of at most so many bytes."""
-MOST_OF_A_WALK = 16 * 1024 * 1024
-"""A page of a walk over all versions ends where it has come to about so many bytes."""
+MOST_OF_A_PAGE = 16 * 1024 * 1024
+"""A page of a search, or of a walk, ends where its versions come to about so many bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,6 +207,8 @@ class Resources(ABC):
         """Return a page of the resources that match, each in its newest version, or of versions.
 
         A choice between no alternatives finds nothing. ``limit`` 0 never says that more follows.
+        A page may be shorter than ``limit`` and say so: where it comes to about
+        ``MOST_OF_A_PAGE`` bytes.
         """
 
     @abstractmethod
@@ -317,7 +319,7 @@ class Inventory(ABC):
         """Return versions, each with its tenant, in the order of (id, version), after that key.
 
         Ids in the order of their characters. Fewer than ``limit`` also where they come to
-        about ``MOST_OF_A_WALK`` bytes; none only if there are no more.
+        about ``MOST_OF_A_PAGE`` bytes; none only if there are no more.
         """
 
     @abstractmethod

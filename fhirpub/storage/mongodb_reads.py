@@ -11,7 +11,14 @@ from pymongo.read_concern import ReadConcern
 
 from fhirpub.errors import StoreUnavailable
 from fhirpub.storage.batching import Bounds, GroupedReads
-from fhirpub.storage.contract import SMALL_BYTES, KeptBlob, Page, SearchQuery, Version
+from fhirpub.storage.contract import (
+    MOST_OF_A_PAGE,
+    SMALL_BYTES,
+    KeptBlob,
+    Page,
+    SearchQuery,
+    Version,
+)
 from fhirpub.storage.mongodb_documents import (
     LARGEST_INTEGER,
     NOT_SHOWN,
@@ -139,11 +146,24 @@ class Reads:
             counted = found.pop()["total"] if found and "total" in found[-1] else 0
             keys = [(each["id"], each["version"]) for each in found[: query.limit]]
             # Versions never change: what the page consists of is settled already.
-            kept = await self._fetch_exact(keys)
-            if len(kept) < len(keys):  # behind a router another primary took over in between
-                raise StoreUnavailable("a version is missing")
-        versions = tuple(version_of(kept[each]) for each in keys)
+            versions = await self._page_of(keys)
         return Page(versions, known_total(counted, query), more=len(found) > len(versions))
+
+    async def _page_of(self, keys: Sequence[Key]) -> tuple[Version, ...]:
+        """Return versions in their order, up to the one with which they are enough for a page."""
+        kept = await self._fetch_exact(keys, at_once=len(keys))
+        if len(kept) == len(keys):
+            return tuple(version_of(kept[each]) for each in keys)
+        page, left = [], MOST_OF_A_PAGE
+        for key in keys:
+            found = await self._fetch_exact([key])
+            if not found:  # behind a router another primary took over in between
+                raise StoreUnavailable("a version is missing")
+            page.append(version_of(found[key]))
+            left -= len(page[-1].body)
+            if left <= 0:
+                break
+        return tuple(page)
 
     async def blobs(self, tenant: str, names: Collection[str]) -> Mapping[str, KeptBlob]:
         """Return blobs; who asks for a few is answered together with others."""
@@ -202,7 +222,7 @@ class Reads:
         in_order = [("id", 1), ("version", 1)]
         first: list[tuple[str, Any]] = [("id", resource_id), ("version", version + 1)]
         versions = self._versions
-        # A single batch, of `MOST_OF_A_WALK` as the server has it: a negative limit asks for that.
+        # A single batch, of `MOST_OF_A_PAGE` as the server has it: a negative limit asks for that.
         options: dict[str, Any] = {"limit": -limit, "batch_size": limit, "hint": VERSION_KEY}
         found = await self._answer(lambda: versions.find({}, sort=in_order, **options).min(first))
         return [(each["tenant"], version_of(each)) for each in found]
@@ -227,11 +247,15 @@ class Reads:
         found = await self._answer(lambda: self._versions.aggregate(newest, hint=VERSION_KEY))
         return {each["_id"]: each["newest"] for each in found}
 
-    async def _fetch_exact(self, keys: Collection[Key]) -> Mapping[Key, Document]:
+    async def _fetch_exact(
+        self, keys: Collection[Key], *, at_once: int = 0
+    ) -> Mapping[Key, Document]:
+        """Return versions; of ``at_once`` only those that go into one batch of the server."""
         if not keys:
             return {}
         wanted = by_keys(keys)
-        found = await self._answer(lambda: self._versions.find(wanted, hint=VERSION_KEY))
+        batch: dict[str, Any] = {"limit": -at_once, "batch_size": at_once}
+        found = await self._answer(lambda: self._versions.find(wanted, hint=VERSION_KEY, **batch))
         return {(each["id"], each["version"]): each for each in found}
 
     async def _answer(self, ask: Callable[[], Cursor]) -> list[dict[str, Any]]:

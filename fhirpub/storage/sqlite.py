@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
-from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,8 +14,8 @@ from fhirpub.clock import Clock, now_ms
 from fhirpub.errors import ConfigurationError, StoreUnavailable
 from fhirpub.storage import sqlite_schema as sql
 from fhirpub.storage.contract import (
+    MOST_OF_A_PAGE,
     MOST_OF_A_PIECE,
-    MOST_OF_A_WALK,
     Blob,
     Client,
     ClientSecret,
@@ -31,6 +31,7 @@ from fhirpub.storage.sqlite_file import (
     File,
     Row,
     as_unavailable,
+    body_bytes,
     has_bytes,
     transaction,
     version_of,
@@ -225,17 +226,10 @@ class SqliteStore(SqliteWebhooks, Store):
     async def walk(
         self, *, after: tuple[str, int] = ("", 0), limit: int = 100
     ) -> Sequence[tuple[str, Version]]:
-        def look(connection: sqlite3.Connection) -> Sequence[tuple[str, Version]]:
-            page, left = [], MOST_OF_A_WALK
-            for row in connection.execute(sql.WALK, (*after, limit)):
-                version = version_of(row)
-                page.append((row[2], version))
-                left -= len(version.body)
-                if left <= 0:
-                    break
-            return page
-
-        return await self._open.read(look)
+        rows = await self._open.read(
+            lambda connection: _page_of(connection.execute(sql.WALK, (*after, limit)))
+        )
+        return [(row[2], version_of(row)) for row in rows]
 
     async def replace_search(
         self, tenant: str, resource_id: str, version: int, search: bytes
@@ -272,8 +266,19 @@ def _piece(connection: sqlite3.Connection, *, tenant: str, sha256: str, part: sl
     raise StoreUnavailable("a document is missing")
 
 
+def _page_of(rows: Iterable[Row]) -> list[Row]:
+    """Return rows of versions up to the one with which they are enough for a page."""
+    page, left = [], MOST_OF_A_PAGE
+    for row in rows:
+        page.append(row)
+        left -= body_bytes(row)
+        if left <= 0:
+            break
+    return page
+
+
 def _page(connection: sqlite3.Connection, tenant: str, query: SearchQuery) -> Page:
-    found: list[Row] = []
+    numbers: list[Row] = []
     counted = 0
     source, candidates = best_source(connection, tenant, query)
     statements = search_statements(tenant, query, source)
@@ -282,11 +287,13 @@ def _page(connection: sqlite3.Connection, tenant: str, query: SearchQuery) -> Pa
         if source and source.newest and candidates == MOST_COUNTED:
             # Most of them would be sorted in vain: going from the newest on meets some at once.
             page = search_statements(tenant, query)
-        found = connection.execute(page.page, page.parameters).fetchall()
+        numbers = connection.execute(page.page, page.parameters).fetchall()
     if query.count_up_to != 0:
         ((counted,),) = connection.execute(statements.total, statements.parameters)
-    versions = tuple(version_of(row) for row in found[: query.limit])
-    return Page(versions, known_total(counted, query), more=len(found) > len(versions))
+    # One by one, as many as are shown: to sort them would take all of them into memory.
+    found = (connection.execute(sql.NUMBERED, each).fetchone() for each in numbers[: query.limit])
+    versions = tuple(map(version_of, _page_of(found)))
+    return Page(versions, known_total(counted, query), more=len(numbers) > len(versions))
 
 
 def best_source(

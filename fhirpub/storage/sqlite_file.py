@@ -249,6 +249,11 @@ def version_of(row: Row) -> Version:
     )
 
 
+def body_bytes(row: Row) -> int:
+    """Return how large a version in a row is, by what can be large of it."""
+    return len(row[13])
+
+
 def has_bytes(row: Row) -> bool:
     """Tell whether a row came with its bytes, and not without since they are many."""
     return row[13] is not None

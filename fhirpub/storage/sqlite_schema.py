@@ -221,6 +221,7 @@ WALK = (
     f"SELECT {VERSION_COLUMNS} FROM version INDEXED BY version_key "
     "WHERE (id, version) > (?, ?) ORDER BY id, version LIMIT ?"
 )
+NUMBERED = f"SELECT {VERSION_COLUMNS} FROM version WHERE rowid = ?"
 BLOBS = f"""
     SELECT sha256, content_type, title, size, iif(size <= {SMALL_BYTES}, data, NULL)
     FROM blob JOIN blob_bytes USING (number)

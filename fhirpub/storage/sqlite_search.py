@@ -31,7 +31,6 @@ from fhirpub.storage.criteria import (
     field_number,
 )
 from fhirpub.storage.sqlite_parameters import json_list
-from fhirpub.storage.sqlite_schema import VERSION_COLUMNS
 
 Parameters = dict[str, str | int]
 
@@ -170,9 +169,7 @@ def search_statements(
     parameters |= order.parameters
     if query.after is not None:
         found += f" AND {order.after(query.after, parameters)}"
-    keys = f"SELECT v.rowid {found} AND {latest} ORDER BY {order.terms} LIMIT {query.limit + 1}"
-    outer = _Order(query.order, updated="v.updated").terms
-    page = f"SELECT {VERSION_COLUMNS} FROM version AS v WHERE v.rowid IN ({keys}) ORDER BY {outer}"
+    page = f"SELECT v.rowid {found} AND {latest} ORDER BY {order.terms} LIMIT {query.limit + 1}"
     return SearchStatements(page, total, parameters)
 
 

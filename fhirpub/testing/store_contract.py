@@ -47,8 +47,8 @@ import pytest
 from fhirpub.clock import now_ms
 from fhirpub.errors import StoreUnavailable
 from fhirpub.storage.contract import (
+    MOST_OF_A_PAGE,
     MOST_OF_A_PIECE,
-    MOST_OF_A_WALK,
     SMALL_BYTES,
     Blob,
     Client,
@@ -1621,7 +1621,7 @@ class _InventoryContract:
         assert await store.walk(after=("g", 0)) == []
 
     async def test_no_page_of_a_walk_holds_many_large_versions(self, store: Store) -> None:
-        large = [a_version(body=b"x" * (MOST_OF_A_WALK // 2)) for _ in range(3)]
+        large = [a_version(body=b"x" * (MOST_OF_A_PAGE // 2)) for _ in range(3)]
         for each in large:
             await store.add(LAB, each)
         ours = {each.id for each in large}
@@ -1632,6 +1632,24 @@ class _InventoryContract:
             after = (page[-1][1].id, page[-1][1].version)
 
         assert max(held) < sum(held) == 3
+
+    @pytest.mark.parametrize("every_version", [False, True])
+    async def test_a_search_that_finds_large_versions_has_shorter_pages(
+        self, store: Store, *, every_version: bool
+    ) -> None:
+        large = [a_version(updated=n, body=b"x" * (MOST_OF_A_PAGE // 2 - 5000)) for n in range(5)]
+        for each in large:
+            await store.add(LAB, each)
+        wanted = replace(query(limit=4), every_version=every_version)
+
+        first = await store.search(LAB, wanted)
+        after = sort_key(wanted.order, first.versions[-1])
+        second = await store.search(LAB, replace(wanted, limit=1, after=after))
+
+        assert 0 < len(first.versions) < 4
+        assert first.more
+        found = (*first.versions, *second.versions)
+        assert found == tuple(large[::-1][: len(found)])
 
     async def test_a_store_is_the_same_however_often_it_is_opened(
         self, store: Store, other_store: Store

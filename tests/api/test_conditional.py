@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from fhirpub.config import Config, LimitsConfig
+from fhirpub.storage.contract import MOST_OF_A_PAGE
 from fhirpub.testing.service import Answer, Integrator, RunningService
 from tests.bodies import SYSTEM, register_body, self_contained
 
@@ -233,3 +237,16 @@ def test_what_is_declared_is_so(lab: Integrator) -> None:
     ]
 
     assert declared["conditionalCreate"] is True
+
+
+def test_one_of_several_is_not_updated_however_large_they_are(tmp_path: Path) -> None:
+    limits = LimitsConfig(resource_bytes=2 * MOST_OF_A_PAGE)
+    with RunningService(tmp_path, config=replace(Config(), limits=limits)) as service:
+        lab = service.integrator()
+        for value in "ab":
+            large = [{"text": "x" * 1_000_000}] * 18
+            assert lab.register(register_body(value, conclusionCode=large)).status == 201
+
+        answer = update(lab, "status=final")
+
+    assert answer.status == 412
