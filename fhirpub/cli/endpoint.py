@@ -267,14 +267,19 @@ def rotate_token(endpoint_id: str, config: Config, *, import_token: bool, as_jso
 @with_config
 @with_json
 def enable(endpoint_id: str, config: Config, *, as_json: bool) -> None:
-    """Go on with an endpoint; a disabled one has to take a test event first."""
+    """Go on with an endpoint; a disabled one has to take a test event first.
+
+    One that was never verified where it is now becomes unverified, and has to be verified.
+    """
 
     async def enabled(open_: Administering, each: Endpoint) -> Endpoint:
         await enabled_tenant(open_.store, each.tenant)
         return await open_.endpoints.enable(each.tenant, each.id, operator=True)
 
     record = _record(_run(config, endpoint_id, enabled))
-    print_record("Endpoint enabled.", record, as_json=as_json)
+    is_active = record["state"] == "active"
+    heading = "Endpoint enabled." if is_active else "Not disabled any more, but to be verified."
+    print_record(heading, record, as_json=as_json)
 
 
 @endpoint.command()

@@ -30,7 +30,9 @@ from fhirpub.webhooks.signing import new_secret
 MOST_OLD_SECRETS = 5
 USUAL_GRACE_SECONDS = 86_400
 OPERATOR = "operator"
-"""Why an endpoint is disabled that only the operator can enable."""
+UNPROVEN = "operator, unverified"
+"""Why an endpoint is disabled that only the operator can enable: one that had been verified where
+it is now, and one that had not."""
 
 _TOKEN_PREFIX = "whtok_"  # noqa: S105 - says what it is
 _TOKEN_BYTES = 32
@@ -150,7 +152,7 @@ class Administration:
         """Change fields of :data:`registration.CHANGEABLE`.
 
         At another URL it has to be verified again, whatever its state, unless ``trusted``;
-        only what the operator has disabled stays so. Raises NoSuchRecord, VersionConflict,
+        what the operator has disabled, once he enables it. Raises NoSuchRecord, VersionConflict,
         InvalidContent.
         """
         before = await self.endpoint(tenant, endpoint_id)
@@ -159,8 +161,10 @@ class Administration:
 
         def changed(endpoint: Endpoint) -> Endpoint:
             after = replace(endpoint, **settings)
-            if trusted or after.url == endpoint.url or endpoint.why == OPERATOR:
+            if trusted or after.url == endpoint.url:
                 return after
+            if _is_operators(endpoint):
+                return replace(after, why=UNPROVEN)
             return replace(after, state="unverified", why="")
 
         after = await self._put(tenant, endpoint_id, changed, check=check)
@@ -188,24 +192,31 @@ class Administration:
 
     async def disable(self, tenant: str, endpoint_id: str) -> Endpoint:
         """Hold what is to be delivered, until the operator enables the endpoint."""
-        return await self._put(
-            tenant, endpoint_id, lambda each: replace(each, state="disabled", why=OPERATOR)
-        )
+
+        def disabled(endpoint: Endpoint) -> Endpoint:
+            proven = endpoint.state != "unverified" and endpoint.why != UNPROVEN
+            return replace(endpoint, state="disabled", why=OPERATOR if proven else UNPROVEN)
+
+        return await self._put(tenant, endpoint_id, disabled)
 
     async def enable(self, tenant: str, endpoint_id: str, *, operator: bool = False) -> Endpoint:
         """Go on with a paused endpoint, or with a disabled one once it has taken a test event.
 
-        Raises BrokenRule: it was never verified, it fails the test, or only the operator may.
+        One that was not verified before it was disabled has to be verified then. Raises
+        BrokenRule: it is to be verified first, it fails the test, or only the operator may.
         """
         endpoint = await self.endpoint(tenant, endpoint_id)
         if endpoint.state == "unverified":
             raise BrokenRule.because("is unverified; verify it first")
         if endpoint.state == "disabled":
             _expect_permission(endpoint, operator=operator)
-            await self._expect_health(endpoint)
+            if endpoint.why != UNPROVEN:
+                await self._expect_health(endpoint)
 
         def enabled(found: Endpoint) -> Endpoint:
             _expect_permission(found, operator=operator)
+            if found.why == UNPROVEN:
+                return replace(found, state="unverified", why="")
             if found.state not in ("active", "paused", endpoint.state):
                 raise BrokenRule.because(f"has become {found.state} meanwhile")
             return replace(found, state="active", why="")
@@ -368,8 +379,12 @@ def _settings(values: Mapping[str, Any]) -> dict[str, Any]:
     return settings
 
 
+def _is_operators(endpoint: Endpoint) -> bool:
+    return endpoint.why in (OPERATOR, UNPROVEN)
+
+
 def _expect_permission(endpoint: Endpoint, *, operator: bool) -> None:
-    if endpoint.why == OPERATOR and not operator:
+    if _is_operators(endpoint) and not operator:
         raise BrokenRule.because("was disabled by the operator, who alone can enable it")
 
 

@@ -518,8 +518,9 @@ def test_a_disabled_endpoint_goes_on_once_it_takes_a_test(
 
 
 def test_what_the_operator_has_disabled_he_alone_enables(
-    service: RunningService, lab: Integrator, added: dict[str, Any]
+    service: RunningService, lab: Integrator, added: dict[str, Any], receiver: Receiver
 ) -> None:
+    verified(lab, added, receiver)
     tenant, administration = lab.tenant.id, service.services.endpoints
     service.call(administration.disable(tenant, added["id"]))
 
@@ -544,6 +545,50 @@ def test_what_the_operator_disables_during_the_test_event_stays_disabled(
         return (await administration.endpoint(tenant, added["id"])).state
 
     assert service.call(both()) == "disabled"
+
+
+def test_what_the_operator_enables_has_to_be_verified_if_it_never_was(
+    service: RunningService, lab: Integrator, added: dict[str, Any], receiver: Receiver
+) -> None:
+    tenant, administration = lab.tenant.id, service.services.endpoints
+    for _twice in range(2):
+        service.call(administration.disable(tenant, added["id"]))
+    assert act(lab, added, "verify").json["state"] == "disabled"
+
+    assert act(lab, added, "enable").status == 422
+    enabled = service.call(administration.enable(tenant, added["id"], operator=True))
+    assert (enabled.state, enabled.why) == ("unverified", "")
+
+
+def test_what_the_operator_enables_at_another_address_has_to_be_verified_again(
+    service: RunningService, lab: Integrator, added: dict[str, Any], receiver: Receiver
+) -> None:
+    verified(lab, added, receiver)
+    tenant, administration = lab.tenant.id, service.services.endpoints
+    service.call(administration.disable(tenant, added["id"]))
+    changed = lab.patch(path_of(added), {"url": f"{receiver.url}/2"}).json
+
+    assert changed["state"] == "disabled"
+    enabled = service.call(administration.enable(tenant, added["id"], operator=True))
+    assert (enabled.state, enabled.why) == ("unverified", "")
+
+
+def test_an_address_that_changes_during_the_test_event_has_to_be_verified_again(
+    service: RunningService, lab: Integrator, added: dict[str, Any], receiver: Receiver
+) -> None:
+    verified(lab, added, receiver)
+    receiver.received.clear()
+    receiver.answer(Reply(delay=0.3))
+    tenant, administration = lab.tenant.id, service.services.endpoints
+
+    async def both() -> str:
+        await administration.disable(tenant, added["id"])
+        enabling = asyncio.create_task(administration.enable(tenant, added["id"], operator=True))
+        await asyncio.to_thread(receiver.wait, 1)
+        await administration.change(tenant, added["id"], {"url": f"{receiver.url}/2"})
+        return (await enabling).state
+
+    assert service.call(both()) == "unverified"
 
 
 def disabled(
