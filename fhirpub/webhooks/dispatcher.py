@@ -15,7 +15,7 @@ from fhirpub.clock import Clock
 from fhirpub.errors import StoreUnavailable
 from fhirpub.logs import logger, where
 from fhirpub.storage.store import Store
-from fhirpub.storage.webhook_contract import Delivery, Waiting
+from fhirpub.storage.webhook_contract import Delivery, Endpoint, Waiting
 from fhirpub.webhook_settings import WebhooksConfig
 from fhirpub.webhooks.alarms import Alarms
 from fhirpub.webhooks.attempts import Attempts
@@ -130,11 +130,14 @@ class Dispatcher:
     # Endpoints and leases.
 
     async def _look(self) -> float:
-        endpoints = {each.id: each for each in await self._store.all_endpoints()}
+        endpoints = await self._endpoints()
         active = {each.id for each in endpoints.values() if each.state == "active"}
         await self._shares.give_up(self._shares.owned - endpoints.keys())
         surplus = await self._shares.update(active)
         owned = self._shares.owned
+        if not owned <= self._lines.keys():
+            # Who sent there until now has noted its health since they were read.
+            endpoints |= await self._endpoints()
         for name in [each for each in self._lines if each not in owned]:
             del self._lines[name]
         for name in owned:
@@ -151,6 +154,9 @@ class Dispatcher:
         await self._shares.give_up(resting)
         self._loading.ring()
         return min(_LOOK_SECONDS, self._settings.lease_seconds / 4)
+
+    async def _endpoints(self) -> dict[str, Endpoint]:
+        return {each.id: each for each in await self._store.all_endpoints()}
 
     def _doubt_the_oldest(self) -> None:
         """Have the queue read anew that was read longest ago, if that is long ago.

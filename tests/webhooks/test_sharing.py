@@ -7,7 +7,7 @@ import base64
 import inspect
 import signal
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -22,6 +22,7 @@ from fhirpub.storage.webhook_contract import Delivery, Ended, Untold
 from fhirpub.testing.clock import HandClock
 from fhirpub.testing.receiver import Receiver, Reply
 from fhirpub.webhooks.appending import Appender
+from fhirpub.webhooks.condition import Condition
 from fhirpub.webhooks.envelope import events_of
 from fhirpub.webhooks.leases import Leases, Shares
 from fhirpub.webhooks.relay import Relay
@@ -161,6 +162,39 @@ async def test_a_later_attempt_waits_its_time_also_after_a_pause_while_one_is_un
             await asyncio.sleep(0.1)
 
         assert len(receiver.received) == 1
+
+
+class Leaving:
+    """A store whose endpoint somebody leaves, noting its health in the last moment."""
+
+    def __init__(self, store: Store, endpoint: str, condition: Condition) -> None:
+        self._store = store
+        self._endpoint = endpoint
+        self._condition = condition
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def lease(self, names: Collection[str], **more: Any) -> frozenset[str]:
+        if f"endpoint/{self._endpoint}" in names:
+            await self._store.put_condition(self._endpoint, self._condition.written())
+        return await self._store.lease(names, **more)
+
+
+async def test_what_the_former_noted_last_is_heeded(
+    store_url: str, receiver: Receiver, another: Receiver
+) -> None:
+    async with opened_office(store_url, clock=now_ms, sends=False) as office:
+        busy, idle = [await office.endpoint(each.url) for each in (receiver, another)]
+        store: Any = Leaving(
+            office.store, busy.endpoint.id, Condition(throttled=now_ms() + 3_600_000)
+        )
+        await office.commit()
+        async with office.another(store):
+            await office.until_states(idle, delivered=1)
+
+        await office.until_states(busy, pending=1)
+        assert not receiver.received
 
 
 async def test_what_was_opened_again_without_a_word_is_sent_in_the_end(
