@@ -9,6 +9,9 @@ from fhirpub.fhir.strict_json import dumps, loads_stored
 from fhirpub.webhooks.outcome import Outcome
 from fhirpub.webhooks.retry import USUAL, Breaker, Health, Next, Patience, Streak
 
+ANEW = b"{}"
+"""What is stored of an endpoint of which nothing is noted yet, or nothing counts any more."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:

@@ -20,6 +20,7 @@ from fhirpub.logs import logger
 from fhirpub.storage.store import Store
 from fhirpub.storage.webhook_contract import Endpoint, EndpointSecret
 from fhirpub.webhooks import registration
+from fhirpub.webhooks.condition import ANEW
 from fhirpub.webhooks.delivery import Message, Sender, as_kept
 from fhirpub.webhooks.envelope import event_of_endpoint
 from fhirpub.webhooks.event_types import TEST, VERIFICATION, EventTypes
@@ -169,7 +170,7 @@ class Administration:
 
         after = await self._put(tenant, endpoint_id, changed, check=check)
         if after.url != before.url:  # the health of another receiver says nothing of this one
-            await self._store.put_condition(endpoint_id, b"{}")
+            await self._store.put_condition(endpoint_id, ANEW)
         return after
 
     async def delete(self, tenant: str, endpoint_id: str, *, check: Check = any_revision) -> None:
@@ -324,7 +325,7 @@ class Administration:
             what = trial.outcome.reason or f"status {trial.outcome.status}"
             said = f"the endpoint did not take a test event ({what}): it stays disabled"
             raise BrokenRule.because(said)
-        await self._store.put_condition(endpoint.id, b"{}")
+        await self._store.put_condition(endpoint.id, ANEW)
 
     async def _try(self, endpoint: Endpoint, event_type: str, told: Mapping[str, Any]) -> Trial:
         if self._trials[endpoint.tenant] >= _MOST_TRIALS:

@@ -8,7 +8,7 @@ from fhirpub.errors import SecretsUnavailable
 from fhirpub.logs import logger
 from fhirpub.storage.webhook_contract import Delivery, Endpoint, Waiting
 from fhirpub.webhook_settings import WebhooksConfig
-from fhirpub.webhooks.condition import Condition
+from fhirpub.webhooks.condition import ANEW, Condition
 from fhirpub.webhooks.delivery import Message
 from fhirpub.webhooks.queue import Bucket, Queue
 from fhirpub.webhooks.retry import Patience
@@ -62,7 +62,8 @@ class Line:
         before, self.endpoint = self.endpoint, endpoint
         if (before.ordering, before.reopened) != (endpoint.ordering, endpoint.reopened):
             self.read = 0
-        if before.url != endpoint.url:  # another receiver, of whose health nothing is known
+        begins = endpoint.condition == ANEW != before.condition  # as once it was enabled
+        if begins or before.url != endpoint.url:  # or another receiver, of whom nothing is known
             self.condition = Condition()
         if before.revision != endpoint.revision:
             self.disabling = False

@@ -22,6 +22,7 @@ from fhirpub.testing.receiver import Received, Receiver, Reply
 from fhirpub.webhooks import verify
 from fhirpub.webhooks.appending import Appender
 from fhirpub.webhooks.condition import Condition
+from fhirpub.webhooks.retry import Streak
 from fhirpub.webhooks.service_events import ServiceEvents
 from tests.webhooks.office import SETTINGS, TENANT, Office, opened_office, until
 
@@ -540,6 +541,26 @@ async def test_an_endpoint_without_one_success_in_five_days_is_given_up(
         found = await office.store.endpoint(endpoint.endpoint.tenant, endpoint.endpoint.id)
         assert found is not None
         assert found.why == "given-up"
+
+
+async def test_failures_before_an_endpoint_was_enabled_count_no_more_however_soon_that_was(
+    store_url: str, receiver: Receiver
+) -> None:
+    five_days = Streak(failures=20, since=now_ms() - 121 * 3_600_000)
+    async with opened_office(store_url, clock=now_ms, sends=False) as office:
+        endpoint = await office.endpoint(receiver.url)
+        name, administration = endpoint.endpoint.id, office.administration
+        await office.store.put_condition(name, Condition(streak=five_days).written())
+        receiver.answer(Reply(status=500, delay=1.0))
+        async with office.another():
+            await office.commit()
+            await asyncio.to_thread(receiver.wait, 1)
+            receiver.answer(Reply())
+            await administration.disable(TENANT, name)
+            await administration.enable(TENANT, name, operator=True)
+
+            await office.until_states(endpoint, delivered=1)
+            assert await office.state(endpoint) == "active"
 
 
 async def test_the_first_endpoint_is_told_of_what_is_committed_after_it(
