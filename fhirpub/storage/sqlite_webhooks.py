@@ -10,6 +10,7 @@ import json
 import sqlite3
 from base64 import b64decode, b64encode
 from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
 from itertools import chain
 from typing import Any
 
@@ -32,6 +33,7 @@ from fhirpub.storage.webhook_contract import (
 )
 
 _ADDED_AT_ONCE = 128
+_ENDPOINTS_KEPT = 16_384
 _SWEPT_AT_ONCE = 500
 """Few, since every other write waits meanwhile."""
 
@@ -230,6 +232,8 @@ def _endpoint_row(endpoint: Endpoint) -> Row:
     )
 
 
+# All of them are read after each commit and each second, and hardly ever one has changed.
+@lru_cache(_ENDPOINTS_KEPT)
 def _endpoint(row: Row) -> Endpoint:
     return Endpoint(
         id=row[0],

@@ -6,14 +6,18 @@ import contextlib
 import re
 import sqlite3
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from fhirpub.app import opened_store
+from fhirpub.config import Config, StorageConfig
 from fhirpub.storage import sqlite_webhook_schema as sql
 from fhirpub.storage.sqlite_schema import make_tables
 from fhirpub.storage.webhook_contract import DeliveryQuery
 from fhirpub.testing.samples import LAB
+from fhirpub.testing.webhook_contract import an_endpoint
 
 MAY_BE_READ_WHOLE = ("json_each", "k", "u", "endpoint", "(subquery-1)", "(subquery-3)")
 """Lists that were handed in, what stands in order up to a limit, and the few endpoints."""
@@ -114,3 +118,17 @@ def test_a_list_of_everything_is_not_sorted(
 @pytest.mark.parametrize("statement", [sql.UNRELAYED, sql.WALK_DELIVERIES])
 def test_a_walk_is_not_sorted(connection: sqlite3.Connection, statement: str) -> None:
     assert not [step for step in plan_of(connection, statement) if "TEMP B-TREE" in step]
+
+
+async def test_endpoints_that_have_not_changed_are_not_made_anew(tmp_path: Path) -> None:
+    config = Config(storage=StorageConfig(url=f"sqlite:///{tmp_path}/store.db"))
+    async with opened_store(config) as store:
+        for _number in range(2):
+            await store.copy_endpoint(an_endpoint())
+        before = await store.all_endpoints()
+        await store.put_condition(before[0].id, b'{"throttled":1}')
+
+        after = await store.all_endpoints()
+
+    assert [each is known for each, known in zip(after, before, strict=True)] == [False, True]
+    assert after[0].condition == b'{"throttled":1}'
