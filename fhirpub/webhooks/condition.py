@@ -85,6 +85,10 @@ class Condition:
             throttled=max(self.throttled, then.throttled),
         )
 
+    def rested(self) -> Condition:
+        """Forget since when everything has failed, but not whom to leave in peace."""
+        return replace(self, streak=Streak(), warned=0)
+
     def health(self, now: int, patience: Patience) -> Health:
         """Return how the endpoint is."""
         return self.streak.health(now, patience)

@@ -148,6 +148,8 @@ class Dispatcher:
             self._wake(self._lines[name])
         self._doubt_the_oldest()
         resting = self._leaving(surplus)
+        for name in resting:
+            self._lines[name].rest()
         await self._note_conditions()  # before it is others who send there
         for name in resting:
             del self._lines[name]

@@ -69,6 +69,11 @@ class Line:
             self.disabling = False
             self._open_secrets()
 
+    def rest(self) -> None:
+        """Count failures anew if the endpoint is not active: it has not failed all that time."""
+        if self.endpoint.state != "active":
+            self.condition = self.condition.rested()
+
     def take(self, now: int, most: int) -> list[Waiting]:
         """Take what may be begun now, at most so many."""
         if self._closed or not self.condition.allows(now):

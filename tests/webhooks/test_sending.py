@@ -563,6 +563,27 @@ async def test_failures_before_an_endpoint_was_enabled_count_no_more_however_soo
             assert await office.state(endpoint) == "active"
 
 
+async def test_a_pause_is_no_time_of_failures(store_url: str, receiver: Receiver) -> None:
+    six_days = Streak(failures=5, since=now_ms() - 144 * 3_600_000)
+    settings = replace(SETTINGS, retry_seconds=[60.0])
+    receiver.answer(Reply(status=503))
+    async with opened_office(store_url, clock=now_ms, settings=settings, sends=False) as office:
+        endpoint = await office.endpoint(receiver.url)
+        name = endpoint.endpoint.id
+        await office.store.put_condition(name, Condition(streak=six_days).written())
+
+        async def condition() -> Condition:
+            return Condition.read((await office.administration.endpoint(TENANT, name)).condition)
+
+        async with office.another():
+            await office.commit()
+            await until(condition, lambda found: found.streak.failures == 6)
+            await office.administration.pause(TENANT, name)
+
+            await until(condition, lambda found: found.streak == Streak())
+            assert (await condition()).throttled > now_ms()
+
+
 async def test_the_first_endpoint_is_told_of_what_is_committed_after_it(
     office: Office, receiver: Receiver
 ) -> None:
