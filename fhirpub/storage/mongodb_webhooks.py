@@ -217,12 +217,22 @@ class MongoWebhooks(OnDatabase, Endpoints, Dispatching):
     ) -> Sequence[Waiting]:
         if not limit:
             return []
-        wanted = {"endpoint": endpoint_id, "state": OPEN, "sequence": {"$gt": after}}
+        behind = {"endpoint": endpoint_id, "sequence": {"$gt": after}}
         shown, in_order = documents.WAITING_FIELDS, [("sequence", 1)]
-        found = await self._list(
-            DELIVERY, wanted, shown, sort=in_order, limit=limit, hint=BY_STATE
-        )
-        return [documents.waiting_of(each) for each in found]
+        found: dict[int, dict[str, Any]] = {}
+        # One state after the other, as deliveries change theirs: in one question for both, what
+        # changes it meanwhile moves in the index, to where the cursor has been, and is missed.
+        for state in ("pending", "retrying"):
+            of_state = await self._list(
+                DELIVERY,
+                {**behind, "state": state},
+                shown,
+                sort=in_order,
+                limit=limit,
+                hint=BY_STATE,
+            )
+            found |= {each["sequence"]: each for each in of_state}
+        return [documents.waiting_of(found[number]) for number in sorted(found)[:limit]]
 
     async def begin(
         self, keys: Collection[DeliveryKey], *, now: int, until: int

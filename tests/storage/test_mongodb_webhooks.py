@@ -151,3 +151,19 @@ async def test_a_replay_that_was_cut_short_is_told_of_when_it_is_repeated(
     await log.replay(endpoint, dead)
 
     assert await store.endpoint(LAB, endpoint.id) == replace(endpoint, reopened=1)
+
+
+async def test_what_fails_while_a_queue_is_read_is_among_what_was_read(
+    proxied_set: ProxiedSet, store: Store
+) -> None:
+    endpoint = an_endpoint()
+    await store.put_deliveries([a_delivery(endpoint.id, number) for number in range(1, 301)])
+    failing = (await kept(store, endpoint.id, after=249, limit=1))[0]
+    proxied_set.proxy.inject(Fault.STALL, "getMore", times=1)
+
+    reading = asyncio.create_task(store.waiting(endpoint.id))
+    assert await asyncio.to_thread(wait_until, lambda: proxied_set.proxy.hits == 1)
+    await store.put_deliveries([replace(failing, state="retrying")])
+    proxied_set.proxy.heal()
+
+    assert [each.sequence for each in await reading] == list(range(1, 301))
