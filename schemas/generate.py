@@ -97,8 +97,9 @@ def choice_by_type(known: list[str]) -> Schema:
 def elements(tables: Tables) -> Schema:
     """Return what every object of R4 is made of, in the order that XML wants.
 
-    By the path of the object: the names of its elements, each with its types and, if it may
-    repeat, an asterisk. The type of a nested object is its path.
+    By the path of the object: the names of its elements, each with its types, an asterisk if it
+    may repeat, and an exclamation mark if it must be there. The type of a nested object is its
+    path.
     """
     found: dict[str, dict[str, str]] = {}
     for type_name in tables.types.keys() - set(ABSTRACT):
@@ -108,7 +109,8 @@ def elements(tables: Tables) -> Schema:
             path, kind = each["path"], "|".join(each["types"])
             parent, _, name = path.rpartition(".")
             kind = each.get("same_as", path if path in parents else kind)
-            found.setdefault(parent, {})[name] = kind + "*" * (each["max"] == "*")
+            marks = "*" * (each["max"] == "*") + "!" * (each["min"] > 0)
+            found.setdefault(parent, {})[name] = kind + marks
     return {"resources": tables.resource_types(), "elements": dict(sorted(found.items()))}
 
 

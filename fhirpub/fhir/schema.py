@@ -19,6 +19,7 @@ from fhirpub.errors import ConfigurationError, Issue
 from fhirpub.fhir.document import decode, is_marker
 from fhirpub.fhir.schema_documents import (
     ANY,
+    URN,
     Element,
     documents,
     element_at,
@@ -68,6 +69,8 @@ class Schemas:
         }
         self._documents = {name: known[key] for name, key in types_of(known).items()}
         self._stems = dict(forms_of_choices(list(known.values())))
+        primitives = known[f"{URN}datatypes"]["$defs"]
+        self._of_primitive = lru_cache(maxsize=None)(lambda name: _engine(primitives[name]))
         self.fhirpath = lru_cache(maxsize=4096)(self._fhirpath)
         """Returns a place in names of JSON as FHIRPath: ``effectiveDateTime`` is ``effective``."""
 
@@ -119,6 +122,10 @@ class Schemas:
             return self._accepting.is_valid(resource)
         except ValueError:  # a lone surrogate, which the reader of requests refuses earlier
             return False
+
+    def accepts_primitive(self, type_name: str, value: object) -> bool:
+        """Return the verdict of the fast engine on a value of a primitive type."""
+        return self._of_primitive(type_name).is_valid(value)
 
     def explain(self, type_name: str, resource: JsonObject) -> list[Issue]:
         """Return the first problems that the patient engine finds."""
@@ -201,9 +208,15 @@ def _holds_more_than(limit: int, resource: JsonObject) -> bool:
 
 def _accepting(known: Mapping[str, JsonObject]) -> jsonschema_rs.Validator:
     """Return one validator for all types: each can contain every other, so none is cheaper."""
+    return _engine({"$ref": ANY}, jsonschema_rs.Registry(list(known.items())))
+
+
+def _engine(
+    schema: JsonObject, registry: jsonschema_rs.Registry | None = None
+) -> jsonschema_rs.Validator:
     return jsonschema_rs.Draft202012Validator(
-        {"$ref": ANY},
-        registry=jsonschema_rs.Registry(list(known.items())),
+        schema,
+        registry=registry,
         keywords={
             "fhirBase64": _FhirBase64,
             "fhirInteger": _FhirInteger,

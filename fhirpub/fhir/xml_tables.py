@@ -28,6 +28,7 @@ class Element:
     type: str
     """A primitive, or the path of an object: ``HumanName``, ``Patient.contact``."""
     many: bool
+    required: bool
     order: int
 
 
@@ -59,11 +60,12 @@ def tables() -> Tables:
 
 
 def _forms(name: str, kind: str, order: int) -> Iterator[Element]:
+    required, kind = kind.endswith("!"), kind.removesuffix("!")
     many, types = kind.endswith("*"), kind.removesuffix("*").split("|")
     stem, choice, _ = name.partition("[x]")
     for each in types:
         form = stem + each[0].upper() + each[1:] if choice else name
-        yield Element(form, stem, each, many, order)
+        yield Element(form, stem, each, many, required, order)
 
 
 def _is_attribute(path: str, name: str, types: frozenset[str]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from itertools import zip_longest
 from typing import Any
@@ -39,15 +40,21 @@ _NO_CHARACTERS = (
     b"\xef\xbf\xbf",
 )  # U+FFFE and U+FFFF: XML has no way to say them
 
+IsOfType = Callable[[str, Any], bool]
+"""Tells whether a value is one of a primitive type, which is given by its name."""
 
-def write_xml(resource: JsonObject, *, pretty: bool = False) -> bytes:
+
+def write_xml(
+    resource: JsonObject, *, pretty: bool = False, is_of_type: IsOfType | None = None
+) -> bytes:
     """Return a resource as XML in UTF-8; ``pretty``: for people, two blanks an indent.
 
     The marker of a document comes out as it is, for the document to be put in its place.
     Raises NotExpressible for what is not R4, which only a contained resource can be whose type
-    has no schema here.
+    has no schema here. With ``is_of_type`` it is held to more of R4 than XML needs: to the values
+    of primitives, to what is required, and to one form of a choice.
     """
-    writing = _Writing(pretty=pretty)
+    writing = _Writing(pretty=pretty, is_of_type=is_of_type)
     writing.resource(resource, "", 0, _NAMESPACE)
     body = "".join((_DECLARATION, *writing.parts, "\n" if pretty else "")).encode()
     if any(each in body for each in _NO_CHARACTERS):
@@ -58,9 +65,9 @@ def write_xml(resource: JsonObject, *, pretty: bool = False) -> bytes:
 class _Writing:
     """One resource on its way out: the pieces of its text, in their order."""
 
-    def __init__(self, *, pretty: bool) -> None:
+    def __init__(self, *, pretty: bool, is_of_type: IsOfType | None) -> None:
         self.parts: list[str] = []
-        self._pretty = pretty
+        self._pretty, self._is_of_type = pretty, is_of_type
         self._objects = tables().objects
 
     def resource(self, value: Any, at: str, depth: int, namespace: str = "") -> None:
@@ -78,7 +85,10 @@ class _Writing:
         unknown = [each for each in names if each not in known]
         if unknown:
             raise NotExpressible(at)
-        for element in sorted(map(known.__getitem__, names), key=_order):
+        elements = sorted(map(known.__getitem__, names), key=_order)
+        if self._is_of_type is not None:
+            _refuse_miscounted([each.place for each in elements], known.values(), at)
+        for element in elements:
             here = f"{at}.{element.place}" if at else element.place
             one, beside = value.get(element.name), value.get(f"_{element.name}")
             if not element.many:
@@ -103,6 +113,8 @@ class _Writing:
             self._object(element.name, value, element.type, at, depth)
         else:
             text = None if value is None else _text(value, element.type, at)
+            if text is not None and self._is_of_type and not self._is_of_type(element.type, value):
+                raise NotExpressible(at)
             self._object(element.name, beside or {}, OF_PRIMITIVE, at, depth, text)
 
     def _object(
@@ -142,6 +154,14 @@ class _Writing:
 
 def _order(element: Element) -> int:
     return element.order
+
+
+def _refuse_miscounted(given: list[str], known: Iterable[Element], at: str) -> None:
+    """Raise NotExpressible for an element that lacks, and for a choice in two forms."""
+    lacking = [each.place for each in known if each.required and each.place not in given]
+    twice = [each for each in given if given.count(each) > 1]
+    for place in (*lacking, *twice):
+        raise NotExpressible(f"{at}.{place}" if at else place)
 
 
 def _text(value: Any, type_name: str, at: str) -> str:

@@ -100,7 +100,8 @@ def structure(submission: Submission, context: Context) -> Iterator[Issue]:
     entry, envelope = submission.entry, submission.envelope
     if envelope is not None:
         yield from _each(envelope, context.schemas.problems("Parameters", envelope.resource))
-    yield from _each(entry, of_structure(entry.resource, submission.type, context))
+    resource = entry.resource
+    yield from _each(entry, of_structure(resource, submission.type, resource, context))
     for part in submission.parts.values():
         if "id" not in part.resource:
             yield Issue("error", "exception", "is required: references need it", f"{part.at}.id")
@@ -109,13 +110,16 @@ def structure(submission: Submission, context: Context) -> Iterator[Issue]:
 
 
 def of_structure(
-    resource: JsonObject, resource_type: ResourceType, context: Context
+    resource: JsonObject, resource_type: ResourceType, new: JsonObject, context: Context
 ) -> Iterator[Issue]:
-    """What is wrong with a resource by its schema; the identifier has words of its own."""
+    """What is wrong with a resource by its schema; the identifier has words of its own.
+
+    ``new`` is what has come of it: what it contained before must stay open to updates.
+    """
     found = list(identifier(resource))
     yield from found
     problems = context.schemas.problems(resource_type.name, resource)
-    for issue in problems or contained(resource, context):
+    for issue in problems or contained(new, context):
         if not (found and issue.expression.startswith("identifier")):
             yield issue
 
@@ -123,14 +127,18 @@ def of_structure(
 def contained(resource: JsonObject, context: Context) -> Iterator[Issue]:
     """What is wrong with contained resources of types that have no schema here (D-251).
 
-    What can be written as XML has the elements that R4 has, each with its type.
+    What can be written as XML has the elements that R4 has, each with its type. Codes are not
+    looked up.
     """
     for at, each in items_of(resource, "contained"):
         if not context.schemas.knows(each["resourceType"]):
             try:
-                write_xml(each)
+                write_xml(each, is_of_type=context.schemas.accepts_primitive)
             except NotExpressible as problem:
-                rule = "is not as FHIR R4 has it: unknown, of another type, or not repeating"
+                rule = (
+                    "is not as FHIR R4 has it: unknown, missing, of another type or format,"
+                    " or not as often as it may be"
+                )
                 yield Issue("error", "exception", rule, problem.place).below(at)
 
 

@@ -140,7 +140,7 @@ def _envelope(body: JsonObject, judged: Collection[str]) -> Entry | None:
     return Entry(hollow, "Parameters")
 
 
-_ANY_RESOURCE = {"resourceType": "Basic", "id": "judged-by-itself"}
+_ANY_RESOURCE = {"resourceType": "Basic", "id": "judged-by-itself", "code": {"text": "-"}}
 
 
 def _entries(body: Any) -> list[Any]:

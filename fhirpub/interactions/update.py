@@ -110,9 +110,9 @@ def prepare(
     after = fields.merged(before)
     entry = Entry(after, resource_type.name)
     yield
-    structural = [*rules.of_structure(after, resource_type, context), *undecodable]
-    if structural:
-        raise InvalidContent(each.below(entry.at) for each in structural)
+    structural = list(rules.of_structure(after, resource_type, fields.values, context))
+    if structural or undecodable:
+        raise InvalidContent(each.below(entry.at) for each in (*structural, *undecodable))
     found = [each.below(entry.at) for each in (*zones, *_wrong_by_fhir(entry, fields.values))]
     if "status" in fields.names:
         found += [

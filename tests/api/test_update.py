@@ -294,3 +294,18 @@ def test_what_contradicts_itself_since_before_stays_open_to_updates(
     assert lab.get(path).json["subject"]["type"] == "Group"
 
     assert update(lab, path, status="amended").status == 204
+
+
+def test_what_is_contained_since_before_stays_open_to_updates(
+    service: RunningService, lab: Integrator
+) -> None:
+    specimen = {"resourceType": "Specimen", "id": "s", "receivedTime": "2024-02-29"}
+    body = register_body("U-before", contained=[specimen], specimen=[{"reference": "#s"}])
+    path = lab.register(body).headers["location"].partition("/_history")[0]
+    store, tenant_id = service.services.store, lab.tenant.id
+    first = service.call(store.version(tenant_id, path.rpartition("/")[2], 1))
+    assert first is not None
+    said = first.body.replace(b"2024-02-29", b"2024-02-30")
+    service.call(store.add(tenant_id, replace(first, version=2, body=said), ()))
+
+    assert update(lab, path.removeprefix(service.base_url), status="amended").status == 204

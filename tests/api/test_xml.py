@@ -375,6 +375,17 @@ def test_a_contained_resource_that_xml_could_not_say_is_not_accepted(lab: Integr
     assert (answer.status, answer.blamed) == (400, {place})
 
 
+def test_a_contained_resource_whose_values_are_not_of_r4_is_not_accepted(lab: Integrator) -> None:
+    thing = {"resourceType": "Specimen", "id": "s", "receivedTime": "2024-02-30"}
+
+    answer = lab.register(
+        register_body("contained", contained=[thing], specimen=[{"reference": "#s"}])
+    )
+
+    place = "Parameters.parameter[2].resource.contained[0].receivedTime"
+    assert (answer.status, answer.blamed) == (400, {place})
+
+
 # A library that others wrote.
 
 
