@@ -125,19 +125,38 @@ def from_contained(body: Any, resource_type: ResourceType) -> Submission:
     )
 
 
+def from_wrapped(body: Any, resource_type: ResourceType) -> Submission:
+    """Read FHIR's own body of ``$validate``: Parameters with one entry ``resource`` (D-182)."""
+    issues: list[Issue] = []
+    wrapped = None
+    for index, each in enumerate(body["parameter"]):
+        if isinstance(each, dict) and each.get("name") == "resource":
+            wrapped = each.get("resource")
+            _refuse_more(each, f"Parameters.parameter[{index}]", issues)
+    if issues:
+        raise InvalidContent(issues)
+    submission = from_contained(wrapped, resource_type)
+    submission.envelope = _hollow(body, ("resource",))
+    return submission
+
+
 def _envelope(body: JsonObject, judged: Collection[str]) -> Entry | None:
     """Return what stands around the entries that are judged by themselves, if anything does."""
     plain = all(len(each) == 2 and "resource" in each for each in body["parameter"])
     if plain and len(body) == 2:
         return None
-    hollow = {
-        **body,
-        "parameter": [
-            {**each, "resource": _ANY_RESOURCE} if each["name"] in judged else each
-            for each in body["parameter"]
-        ],
-    }
-    return Entry(hollow, "Parameters")
+    return _hollow(body, judged)
+
+
+def _hollow(body: JsonObject, judged: Collection[str]) -> Entry:
+    """Return Parameters without the resources of these entries."""
+    entries = [
+        {**each, "resource": _ANY_RESOURCE}
+        if isinstance(each, dict) and each.get("name") in judged
+        else each
+        for each in body["parameter"]
+    ]
+    return Entry({**body, "parameter": entries}, "Parameters")
 
 
 _ANY_RESOURCE = {"resourceType": "Basic", "id": "judged-by-itself", "code": {"text": "-"}}
@@ -165,12 +184,16 @@ def _entry(
     if not isinstance(resource, dict) or resource.get("resourceType") != type_name:
         issues.append(_error(f"must hold a {type_name} in resource", at))
         return Entry({"resourceType": type_name}, f"{at}.resource")
-    if len(entry) > 2 and any(name.lstrip("_").startswith(("value", "part")) for name in entry):
-        issues.append(_error("must have a resource, and neither value nor part (inv-1)", at))
+    _refuse_more(entry, at, issues)
     for element in resource_type.attachments if type_name == resource_type.name else ():
         if element in entry:
             _lift(entry.pop(element), resource, element, at, issues)
     return Entry(resource, f"{at}.resource")
+
+
+def _refuse_more(entry: JsonObject, at: str, issues: list[Issue]) -> None:
+    if len(entry) > 2 and any(name.lstrip("_").startswith(("value", "part")) for name in entry):
+        issues.append(_error("must have a resource, and neither value nor part (inv-1)", at))
 
 
 def _lift(beside: Any, resource: JsonObject, element: str, at: str, issues: list[Issue]) -> None:

@@ -11,13 +11,14 @@ from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.interactions import rules
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.register import ReadBody, candidate_of, judge
-from fhirpub.interactions.submission import from_contained, from_parameters
+from fhirpub.interactions.submission import from_contained, from_parameters, from_wrapped
 from fhirpub.plugin_api import ResourceType
 from fhirpub.storage.contract import Version
 from fhirpub.tenant import Tenant
 
 TRIED = ("mode", "profile")
 """Parameters of the operation that may stand in the URL as well."""
+_ENTRIES = "Parameters.parameter"
 
 
 def findings(
@@ -32,14 +33,13 @@ def findings(
 
     ``content`` is a body of ``$register``, a resource as for ``create``, or FHIR's Parameters
     with one in ``resource``. ``asked`` are those of ``TRIED`` in the URL, empty if absent. Pure,
-    for any thread. Raises InvalidContent for another mode than create, and for a profile that
-    the type is not held to.
+    for any thread. Raises InvalidContent for another mode than create, for a profile that the
+    type is not held to, and for one of the operation's own entries twice.
     """
     named = _entries(content)
     _refuse_other_tries(asked, named, resource_type)
-    read_body, content = _form(content, named)
     try:
-        submission = read_body(content, resource_type)
+        submission = _reader_of(content, named)(content, resource_type)
         found = [*submission.remarks, *(yield from judge(submission, context, tenant.id))]
         if not any(each.severity == "error" for each in found):
             candidate = yield from candidate_of(submission, tenant, context)
@@ -67,21 +67,27 @@ def _entries(content: Any) -> Mapping[str, JsonObject]:
     """Return the entries of Parameters by their names, nothing of another body."""
     if not isinstance(content, dict) or content.get("resourceType") != "Parameters":
         return {}
-    entries = content.get("parameter")
-    return {
-        each["name"]: each
-        for each in (entries if isinstance(entries, list) else ())
-        if isinstance(each, dict) and isinstance(each.get("name"), str)
-    }
+    entries, named, twice = content.get("parameter"), {}, set()
+    for each in entries if isinstance(entries, list) else ():
+        if isinstance(each, dict) and isinstance(name := each.get("name"), str):
+            if name in named and name in ("resource", *TRIED):
+                twice.add(name)
+            named[name] = each
+    if twice:
+        raise InvalidContent(
+            Issue("error", "exception", f"the entry {name} stands here more than once", _ENTRIES)
+            for name in sorted(twice)
+        )
+    return named
 
 
-def _form(content: Any, named: Mapping[str, JsonObject]) -> tuple[ReadBody, Any]:
-    """Return how a body is to be read, and what of it."""
+def _reader_of(content: Any, named: Mapping[str, JsonObject]) -> ReadBody:
+    """Return how a body is to be read."""
     if "resource" in named:
-        return from_contained, named["resource"].get("resource")
+        return from_wrapped
     if isinstance(content, dict) and content.get("resourceType") == "Parameters":
-        return from_parameters, content
-    return from_contained, content
+        return from_parameters
+    return from_contained
 
 
 def _refuse_other_tries(
@@ -96,7 +102,7 @@ def _refuse_other_tries(
         )
         for place, value in (
             (name, asked[name]),
-            (f"Parameters.parameter.where(name='{name}')", _value(named.get(name, {}))),
+            (f"{_ENTRIES}.where(name='{name}')", _value(named.get(name, {}))),
         )
         if value and value != fits
     ]

@@ -158,6 +158,60 @@ def test_a_stray_value_is_told_and_no_fault(lab: Integrator) -> None:
     assert all("error" in severities(each) for each in answers)
 
 
+WRONG_ENVELOPES: dict[str, tuple[dict[str, Any], str]] = {
+    "a member that R4 does not have": ({"foo": 1}, "Parameters"),
+    "an id that is none": ({"id": "a b"}, "Parameters.id"),
+    "an entry that is no object": ({"parameter": [5]}, "Parameters.parameter[1]"),
+    "a name that is none": ({"parameter": [{"name": 5}]}, "Parameters.parameter[1].name"),
+    "a value of another type": (
+        {"parameter": [{"name": "more", "valueCode": 5}]},
+        "Parameters.parameter[1].value",
+    ),
+    "an entry with a stray member": (
+        {"parameter": [{"name": "more", "foo": 1}]},
+        "Parameters.parameter[1]",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_ENVELOPES)
+def test_what_stands_around_a_wrapped_resource_is_judged_too(lab: Integrator, case: str) -> None:
+    changes, place = WRONG_ENVELOPES[case]
+    body = wrapped(contained("V-12"))
+    entries = [*body["parameter"], *changes.get("parameter", ())]
+
+    answer = validate(lab, {**body, **changes, "parameter": entries})
+
+    assert "error" in severities(answer)
+    assert place in answer.blamed
+
+
+def test_a_wrapped_resource_has_no_value_beside_it(lab: Integrator) -> None:
+    body = wrapped(contained("V-13"))
+    body["parameter"][0]["valueString"] = "a"
+
+    answer = validate(lab, body)
+
+    assert (severities(answer), answer.blamed) == (["error"], {"Parameters.parameter[0]"})
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"name": "resource", "resource": {"resourceType": "DiagnosticReport"}},
+        {"name": "mode", "valueCode": "create"},
+    ],
+    ids=["resource", "mode"],
+)
+def test_which_of_two_entries_is_meant_is_not_guessed(
+    lab: Integrator, entry: dict[str, Any]
+) -> None:
+    body = wrapped(contained("V-14"), mode={"valueCode": "create"})
+    body["parameter"].append(entry)
+
+    assert validate(lab, body).status == 400
+
+
 def test_the_operation_is_declared_and_defined(lab: Integrator) -> None:
     statement = lab.get("/fhir/r4/metadata").json
     (operation,) = [
