@@ -124,12 +124,12 @@ def _contained(each: JsonObject, resource: JsonObject) -> Iterator[tuple[str, st
     if each is not resource:
         yield "contained", "a contained resource must not contain others (dom-2)"
         return
-    referred = set(_local_in(resource))
+    referred = set(local_in(resource))
     for index, one in _objects(each["contained"]):
         meta = one.get("meta")
         if isinstance(meta, dict) and {"versionId", "lastUpdated", "security"} & set(meta):
             yield f"contained[{index}].meta", "must not have version or security (dom-4, dom-5)"
-        if f"#{one.get('id')}" not in referred and "#" not in _local_in(one):
+        if f"#{one.get('id')}" not in referred and "#" not in local_in(one):
             yield f"contained[{index}]", "must be referred to from its container (dom-3)"
 
 
@@ -141,7 +141,7 @@ def _objects(value: Any) -> Iterator[tuple[int, JsonObject]]:
                 yield index, each
 
 
-def _local_in(resource: JsonObject) -> Iterator[str]:
+def local_in(resource: JsonObject) -> Iterator[str]:
     """Return what leads to contained resources: references, and canonicals, uris and urls."""
     for each in objects_in(resource):
         for value in each.values():

@@ -107,6 +107,8 @@ def judge(submission: Submission, context: Context, tenant_id: str) -> Stages[li
         literal: submission.parts[name].resource["resourceType"]
         for literal, name in submission.local.items()
     }
+    for found_along in submission.along.values():
+        types |= {literal: each["resourceType"] for literal, each in found_along.items()}
     for piece in (entry, *submission.parts.values()):
         leading = types_of_contained(piece.resource) | types
         broken = broken_invariants(piece.resource, piece.telling, piece.place_of, leading)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from fhirpub.errors import MOST_ISSUES, InvalidContent, Issue
 from fhirpub.fhir.document import Document
 from fhirpub.fhir.elements import items_of, objects_in
+from fhirpub.fhir.invariants import local_in
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.plugin_api import Entry, Part, ResourceType
+
+Contained = dict[str, JsonObject]
+"""Contained resources by the literals that lead to them, such as ``#p1``."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -31,13 +35,22 @@ class Submission:
     """What stood around the entries, if there was more than names and resources."""
     stand_ins: tuple[JsonObject, ...] = ()
     """What keeps the places of the parts among the contained resources until all is judged."""
+    along: Mapping[str, Contained] = field(default_factory=dict)
+    """What stands beside the parts among the contained resources and each of them leads to."""
 
     def take_out_stand_ins(self) -> None:
-        """Leave in the resource what it contains beside its parts."""
+        """Leave in the resource what it contains beside its parts, and what only they lead to."""
         if not self.stand_ins:
             return
         resource, taken = self.entry.resource, {id(each) for each in self.stand_ins}
+        brought: Contained = {}
+        for name, found in self.along.items():
+            part = self.parts[name]
+            self.parts[name] = Entry({**part.resource, "contained": [*found.values()]}, part.at)
+            brought |= found
+        taken |= {id(each) for each in brought.values()}
         rest = [each for each in resource["contained"] if id(each) not in taken]
+        rest += _reached({**resource, "contained": rest}, brought).values()
         if rest:
             resource["contained"] = rest
         else:
@@ -110,8 +123,20 @@ def from_contained(body: Any, resource_type: ResourceType) -> Submission:
     ]
     if issues:
         raise InvalidContent(issues)
+    beside = {
+        f"#{each['id']}": each
+        for each in contained
+        if isinstance(each, dict) and isinstance(each.get("id"), str)
+    }
+    others = {literal: each for literal, each in beside.items() if literal not in local}
+    along = {
+        name: found
+        for name, each in parts.items()
+        if "contained" not in each.resource and (found := _reached(each.resource, others))
+    }
     stand_ins = {
-        id(each.resource): {**_ANY_RESOURCE, "id": each.resource["id"]} for each in parts.values()
+        id(each.resource): _stand_in(each.resource["id"], along.get(name, ()))
+        for name, each in parts.items()
     }
     if stand_ins:
         body["contained"] = [stand_ins.get(id(each), each) for each in contained]
@@ -122,6 +147,7 @@ def from_contained(body: Any, resource_type: ResourceType) -> Submission:
         local=local,
         remarks=[],
         stand_ins=tuple(stand_ins.values()),
+        along=along,
     )
 
 
@@ -160,6 +186,25 @@ def _hollow(body: JsonObject, judged: Collection[str]) -> Entry:
 
 
 _ANY_RESOURCE = {"resourceType": "Basic", "id": "judged-by-itself", "code": {"text": "-"}}
+
+
+def _stand_in(resource_id: str, leading: Collection[str]) -> JsonObject:
+    """Return what stands for a contained part, and leads to where that does."""
+    extensions = [{"url": "leads-to", "valueUri": each} for each in leading]
+    more = {"extension": extensions} if extensions else {}
+    return {**_ANY_RESOURCE, "id": resource_id, **more}
+
+
+def _reached(resource: JsonObject, among: Contained) -> Contained:
+    """Return what a resource leads to among others, by itself or through one of them."""
+    found: Contained = {}
+    waiting = [resource]
+    for each in waiting:  # grows while it is read
+        for literal in local_in(each):
+            if literal in among and literal not in found:
+                found[literal] = among[literal]
+                waiting.append(among[literal])
+    return found
 
 
 def _entries(body: Any) -> list[Any]:

@@ -663,6 +663,78 @@ def test_create_keeps_what_a_report_contains_beside_its_parts(lab: Integrator) -
     assert lab.get(created.headers["location"]).json["result"] == [{"reference": "#v1"}]
 
 
+PRACTITIONER = {"resourceType": "Practitioner", "id": "d1", "name": [{"family": "Paz"}]}
+ROLE = {
+    "resourceType": "PractitionerRole",
+    "id": "r1",
+    "practitioner": {"reference": "#d1"},
+    "organization": {"reference": "#o1"},
+}
+
+
+def test_create_gives_a_patient_what_it_refers_to_beside_it(lab: Integrator) -> None:
+    of_report = {"url": "https://lab.example/of", "valueReference": {"reference": "#"}}
+    role = ROLE | {"extension": [of_report]}
+    contained = [
+        patient(generalPractitioner=[{"reference": "#r1", "type": "PractitionerRole"}]),
+        organization(),
+        PRACTITIONER,
+        role,
+    ]
+    sent = self_contained("C-9", contained=contained)
+
+    created = lab.request("POST", "/fhir/r4/DiagnosticReport", sent).json
+    read = lab.get(f"/fhir/r4/{created['subject']['reference']}").json
+
+    of_report = of_report | {"valueReference": {"reference": f"DiagnosticReport/{created['id']}"}}
+    changed = {"organization": {"reference": created["performer"][0]["reference"]}}
+    assert "contained" not in created
+    assert read["contained"] == [ROLE | changed | {"extension": [of_report]}, PRACTITIONER]
+    assert read["generalPractitioner"][0]["reference"] == "#r1"
+
+
+def test_create_leaves_in_a_report_what_it_refers_to_as_well_as_its_patient(
+    lab: Integrator,
+) -> None:
+    contained = [
+        patient(generalPractitioner=[{"reference": "#d1"}]),
+        organization(),
+        ROLE,
+        PRACTITIONER,
+    ]
+    sent = self_contained("C-10", contained=contained, resultsInterpreter=[{"reference": "#r1"}])
+
+    created = lab.request("POST", "/fhir/r4/DiagnosticReport", sent).json
+    read = lab.get(f"/fhir/r4/{created['subject']['reference']}").json
+
+    assert [each["id"] for each in created["contained"]] == ["r1", "d1"]
+    assert read["contained"] == [PRACTITIONER]
+
+
+def test_create_points_at_what_a_patient_refers_to_where_it_stood(lab: Integrator) -> None:
+    doctor = {"reference": "#d1", "type": "Device"}
+    contained = [
+        patient(generalPractitioner=[doctor, {"reference": "#d2"}]),
+        organization(),
+        PRACTITIONER | {"birthDate": "2024-02-30"},
+    ]
+
+    structural = lab.request(
+        "POST", "/fhir/r4/DiagnosticReport", self_contained("C-11", contained=contained)
+    )
+    contained[2] = PRACTITIONER
+    unknown = lab.request(
+        "POST", "/fhir/r4/DiagnosticReport", self_contained("C-11", contained=contained)
+    )
+
+    at = "DiagnosticReport.contained"
+    assert structural.blamed == {f"{at}[2].birthDate"}
+    assert unknown.blamed == {
+        f"{at}[0].generalPractitioner[0].type",
+        f"{at}[0].generalPractitioner[1].reference",
+    }
+
+
 def test_create_points_at_what_is_contained_where_it_stood(lab: Integrator) -> None:
     wrong = (
         patient(gender="x"),
