@@ -38,8 +38,12 @@ _FHIR = "{http://hl7.org/fhir}"
 _XHTML = "{http://www.w3.org/1999/xhtml}"
 _XSI = "{http://www.w3.org/2001/XMLSchema-instance}"
 _WHERE_SCHEMAS_ARE = frozenset({f"{_XSI}schemaLocation", f"{_XSI}noNamespaceSchemaLocation"})
-_HEAD = re.compile(rb"<\?xml[^>]*?encoding\s*=\s*[\"']([^\"'>]*)[\"']")
-_HEAD_BYTES = 256
+_HEAD = re.compile(rb"(?:\xef\xbb\xbf)?<\?xml\s[^>]*?encoding\s*=\s*[\"']([^\"'>]*)[\"']")
+_HEAD_BYTES = 4096
+_ROOT_IS_FIRST = re.compile(  # but for blanks, comments and processing instructions
+    rb"(?:\xef\xbb\xbf)?"
+    rb"(?:[ \t\r\n]+|<!--(?:[^-]++|-[^-])*+-->|<\?(?:[^?]++|\?(?!>))*+\?>)*+<[^!?]"
+)
 _WHOLE = re.compile(r"[+-]?(?:0|[1-9][0-9]{0,17})")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _BOOLEANS = {"true": True, "false": False}
@@ -95,10 +99,12 @@ def read_xml(raw: bytes) -> JsonObject:
 
 def _parsed(raw: bytes) -> etree._Element:
     """Return the root of what is XML in UTF-8, of bearable size, and nothing else (D-248)."""
-    declared = _HEAD.search(raw[:_HEAD_BYTES])
+    declared = _HEAD.match(raw[:_HEAD_BYTES])
     if declared and declared[1].lower() not in (b"utf-8", b"utf8"):
         raise InvalidContent.because("the body must be UTF-8, and say so if it says anything")
-    if b"<!DOCTYPE" in raw:  # so that there are no entities either: nothing grows, nothing loads
+    # Without a document type there are no entities either: nothing grows, nothing loads. Behind
+    # the beginning of the root there is none, but in comments and in text.
+    if b"<!DOCTYPE" in raw and not _ROOT_IS_FIRST.match(raw):
         raise InvalidContent.because("the body must not have a document type (DTD)")
     if max(raw.count(b"<"), raw.count(b"=")) > _MOST_SIGNS:
         raise InvalidContent.because("the body holds too many values")

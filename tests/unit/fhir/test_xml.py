@@ -240,6 +240,21 @@ def test_comments_and_where_schemas_are_say_nothing() -> None:
 
 
 @pytest.mark.parametrize("head", ["", "\ufeff"])
+@pytest.mark.parametrize(
+    ("before", "inside"),
+    [
+        ("<!-- <!DOCTYPE a> - -->\n<?a <!DOCTYPE b> ? ?>", ""),
+        ("", "<!-- <!DOCTYPE a> -->"),
+        ("<!-- -->", '<language value="es"/><?a <!DOCTYPE b>?>'),
+    ],
+)
+def test_words_about_a_document_type_are_none(head: str, before: str, inside: str) -> None:
+    body = read_xml(xml(inside, head=f'{head}<?xml version="1.0"?>{before}'))
+
+    assert body["resourceType"] == "Patient"
+
+
+@pytest.mark.parametrize("head", ["", "\ufeff"])
 def test_a_byte_order_mark_is_skipped(head: str) -> None:
     assert read_xml(xml("", head=head)) == {"resourceType": "Patient"}
 
@@ -364,10 +379,28 @@ WHOLE = {
         xml("", head='<?xml version="1.0" encoding="ISO-8859-1"?>'),
         "the body must be UTF-8",
     ),
+    "another encoding far behind": (
+        xml("", head=f'<?xml version="1.0"{" " * 300}encoding="ISO-8859-1"?>'),
+        "the body must be UTF-8",
+    ),
+    "another encoding behind a byte order mark": (
+        xml("", head='\ufeff<?xml version="1.0" encoding="ISO-8859-1"?>'),
+        "the body must be UTF-8",
+    ),
     "a document type": (
         xml("", head="<!DOCTYPE Patient>"),
         "the body must not have a document type (DTD)",
     ),
+    "a document type behind a comment": (
+        xml("", head="<!-- <a> --><?b?>\n<!DOCTYPE Patient>"),
+        "the body must not have a document type (DTD)",
+    ),
+    "a document type behind what only looks like a comment": (
+        xml('<language value="-->"/>', head="<?b <!-- ?><!DOCTYPE a [<!ENTITY e 'f'>]>"),
+        "the body must not have a document type (DTD)",
+    ),
+    "a document type in the root": (xml("<!DOCTYPE Patient>"), NOT_WELL_FORMED),
+    "a document type behind the root": (xml("") + b"<!DOCTYPE Patient>", NOT_WELL_FORMED),
     "an entity that is a file": (
         xml(
             '<language value="&e;"/>',
