@@ -34,6 +34,7 @@ for _table in _TABLES["types"].values():
 
 _NEEDED: Mapping[str, tuple[tuple[str, str], ...]] = {
     **dict.fromkeys(("Age", "Count", "Distance", "Duration", "Quantity"), (("code", "system"),)),
+    "ContactPoint": (("value", "system"),),
     "Ratio": (("numerator", "denominator"), ("denominator", "numerator")),
     "Timing.repeat": (
         ("periodMax", "period"),

@@ -25,7 +25,7 @@ class Tables:
 
     ``types`` has them all; ``held`` names the types that the service has schemas of. ``needed``
     and ``excluded`` are FHIR's rules that an element needs another beside it, and that two
-    exclude each other, by the path of the object (qty-3, rat-1, tim-1 to tim-10, prr-1).
+    exclude each other, by the path of the object (qty-3, rat-1, cpt-2, tim-1 to tim-10, prr-1).
     """
 
     types: Mapping[str, Any]

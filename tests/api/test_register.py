@@ -133,6 +133,10 @@ FIELD_REFUSALS: dict[str, tuple[dict[str, Any], str]] = {
         body(of_organization={"telecom": [{"system": "phone", "value": "1", "use": "home"}]}),
         f"{ORGANIZATION}.telecom[0].use",
     ),
+    "an organization's number of nobody knows what": (
+        body(of_organization={"telecom": [{"value": "1"}]}),
+        f"{ORGANIZATION}.telecom[0].system",
+    ),
     "an extension with nothing in it": (
         body(extension=[{"url": "https://x.example"}]),
         f"{REPORT}.extension[0]",
