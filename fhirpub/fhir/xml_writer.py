@@ -94,7 +94,7 @@ class _Writing:
             if not element.many:
                 self._element(element, one, beside, here, depth)
                 continue
-            if not isinstance(one or [], list) or not isinstance(beside or [], list):
+            if not all(each is None or isinstance(each, list) for each in (one, beside)):
                 raise NotExpressible(here)
             for index, (each, sibling) in enumerate(zip_longest(one or (), beside or ())):
                 self._element(element, each, sibling, f"{here}[{index}]", depth)
@@ -115,7 +115,8 @@ class _Writing:
             text = None if value is None else _text(value, element.type, at)
             if text is not None and self._is_of_type and not self._is_of_type(element.type, value):
                 raise NotExpressible(at)
-            self._object(element.name, beside or {}, OF_PRIMITIVE, at, depth, text)
+            beside = {} if beside is None else beside
+            self._object(element.name, beside, OF_PRIMITIVE, at, depth, text)
 
     def _object(
         self, name: str, value: Any, path: str, at: str, depth: int, text: str | None = None
@@ -123,6 +124,10 @@ class _Writing:
         """Write an object, or a primitive with what it carries beside its ``text``."""
         if not isinstance(value, dict) or (not value and text is None):
             raise NotExpressible(at)
+        if self._is_of_type is not None:
+            has_url = path != "Extension" or self._is_of_type("uri", value.get("url"))
+            if not has_url or (text is None and value.keys() == {"id"}):
+                raise NotExpressible(at)
         attributes = [name]
         rest = value
         for key in ("id", "url") if path == "Extension" else ("id",):

@@ -577,6 +577,9 @@ INEXPRESSIBLE: dict[str, tuple[dict[str, Any], str]] = {
         {"collection": {"quantity": {"value": True}}},
         "collection.quantity.value",
     ),
+    "false where many may be": ({"note": False}, "note"),
+    "false beside a text": ({"receivedTime": "2024", "_receivedTime": False}, "receivedTime"),
+    "false beside many objects": ({"note": [{"text": "a"}], "_note": False}, "note"),
     "what stands beside an object": ({"type": {"text": "a"}, "_type": {"id": "a"}}, "type"),
     "a narrative that is no XML": (
         {"text": {"status": "generated", "div": "<div>"}},
@@ -615,6 +618,16 @@ NOT_R4: dict[str, tuple[dict[str, Any], str]] = {
     "base64 that is none": (
         {"extension": [{"url": "u", "valueBase64Binary": "QQ"}]},
         "extension[0].value",
+    ),
+    "an id alone": ({"type": {"id": "a"}}, "type"),
+    "an id alone beside a text": ({"_receivedTime": {"id": "a"}}, "receivedTime"),
+    "an extension of no address": (
+        {"note": [{"text": "a", "extension": [{"valueString": "a"}]}]},
+        "note[0].extension[0]",
+    ),
+    "an extension whose address is none": (
+        {"note": [{"text": "a", "extension": [{"url": "a b", "valueString": "a"}]}]},
+        "note[0].extension[0]",
     ),
     "what is required": ({"note": [{"time": "2024"}]}, "note[0].text"),
     "what a resource requires": (
