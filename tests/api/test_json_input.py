@@ -319,6 +319,11 @@ def test_an_exponent_keeps_its_value_and_its_precision(number: str) -> None:
     )
 
 
+@pytest.mark.parametrize("number", ["1e400", "-1e309", "9" * 310])
+def test_a_number_that_is_infinite_to_many_is_refused(number: str) -> None:
+    assert "JSON" in refusal_of(number.encode())
+
+
 @pytest.mark.parametrize("digits", [310, 4299, 4300, 4301, 100_000])
 def test_an_integer_beyond_all_measure_is_refused_or_kept(digits: int) -> None:
     text = b"7" * digits
