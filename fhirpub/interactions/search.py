@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import re
+import uuid
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from fhirpub.errors import InvalidSearch, Issue
 from fhirpub.fhir.outcome import outcome_of
-from fhirpub.fhir.strict_json import JsonObject, loads_stored
+from fhirpub.fhir.strict_json import JsonObject, dumps, loads_stored
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.links import CURSOR, Parameters, link_to, seal, unseal
 from fhirpub.interactions.records import Listing, shown
@@ -157,13 +158,19 @@ def _bundle(
         for part in included
     ]
     if unused := [*_unknown(wanted.unknown), *_empty(wanted.empty)]:
-        outcome = outcome_of(unused)
-        entries.append({"resource": outcome, "search": {"mode": "outcome"}})
+        entries.append(_outcome(unused))
     bundle: JsonObject = {"resourceType": "Bundle", "type": "searchset"}
     if page.total is not None:
         bundle["total"] = page.total
     bundle["link"] = links
     return bundle | {"entry": entries} if entries else bundle
+
+
+def _outcome(issues: Sequence[Issue]) -> JsonObject:
+    """Return an entry that tells something, with a fullUrl as every entry must have one (R4)."""
+    outcome = outcome_of(issues)
+    identity = uuid.uuid5(uuid.NAMESPACE_OID, dumps(outcome).decode())
+    return {"fullUrl": identity.urn, "resource": outcome, "search": {"mode": "outcome"}}
 
 
 def _listed(version: Version, wanted: Search, context: Context) -> JsonObject:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import uuid
 from urllib.parse import quote
 
 import pytest
@@ -192,6 +193,15 @@ def test_an_unknown_parameter_is_named_and_not_used(
     assert "identifer" in outcome["resource"]["issue"][0]["diagnostics"]
     assert bundle["link"][0]["url"].endswith("?_count=2")
     assert bundle["total"] == len(reports)
+
+
+def test_what_tells_of_it_has_a_full_url_as_every_entry_must(
+    lab: Integrator, reports: dict[str, str]
+) -> None:
+    told = [lab.get(f"{BASE}?{name}=A").json["entry"][-1]["fullUrl"] for name in "xxy"]
+
+    assert all(uuid.UUID(each.removeprefix("urn:uuid:")).urn == each for each in told)
+    assert told[0] == told[1] != told[2]
 
 
 def test_who_wants_it_strictly_gets_a_400_for_an_unknown_parameter(lab: Integrator) -> None:
