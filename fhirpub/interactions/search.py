@@ -25,6 +25,10 @@ PARAMETER_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,63}")
 """What can be the name of a search parameter, with its modifier, and can be shown."""
 
 
+_NAMING = ("_include", "_sort")
+"""What is known, and unknown only if it names something that cannot be included or sorted by."""
+
+
 @dataclass(frozen=True, slots=True)
 class Search:
     """A search as it was understood, and what of it was not."""
@@ -194,11 +198,16 @@ def _shown(names: Iterable[str]) -> Iterable[str]:
 
 def _unknown(names: Iterable[str]) -> list[Issue]:
     rule = "the search parameter {} is not supported and was not used"
-    return [Issue("warning", "not-supported", rule.format(name)) for name in _shown(names)]
+    naming = "what the search parameter {} names is not supported and was not used"
+    return [
+        Issue("warning", "not-supported", (naming if name in _NAMING else rule).format(name))
+        for name in _shown(names)
+    ]
 
 
 def _not_known(name: str) -> Issue:
-    return Issue("error", "not-supported", "cannot be searched by", place_of(name))
+    rule = "names what is not supported" if name in _NAMING else "cannot be searched by"
+    return Issue("error", "not-supported", rule, place_of(name))
 
 
 def place_of(name: str) -> str:

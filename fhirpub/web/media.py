@@ -48,7 +48,7 @@ def answer_type(accept: str, form: str) -> str:
     names = max(_JSON, _XML, key=lambda each: max(map(weights.__getitem__, each)))
     wanted = max(names, key=weights.__getitem__)
     if not weights[wanted]:
-        raise NotAcceptable(f"spoken here are {FHIR_JSON} and {FHIR_XML}")
+        raise NotAcceptable(f"spoken here are {FHIR_JSON} and {FHIR_XML}, of FHIR R4")
     return names[0] if weights[names[0]] or wanted == names[-1] else wanted
 
 
@@ -125,7 +125,7 @@ def _named(form: str) -> str:
             return FHIR_JSON
         if name in ("xml", *_XML):
             return FHIR_XML
-    raise NotAcceptable("spoken here are _format=json and _format=xml")
+    raise NotAcceptable("spoken here are _format=json and _format=xml, of FHIR R4")
 
 
 def _format_name(form: str) -> str:

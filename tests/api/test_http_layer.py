@@ -549,6 +549,13 @@ def test_another_format_is_a_406_told_in_json(lab: Integrator, path: str, accept
     assert (answer.status, code(answer)) == (406, "not-supported")
 
 
+def test_who_asks_for_another_version_of_fhir_is_told_which_is_spoken(lab: Integrator) -> None:
+    asked = "application/fhir+json; fhirVersion=3.0"
+
+    for answer in (lab.get(BASE, Accept=asked), lab.get(f"{BASE}?_format=json;fhirVersion=3.0")):
+        assert answer.issues[0]["diagnostics"].endswith("of FHIR R4")
+
+
 @pytest.mark.parametrize("syntax", ["json", "xml"])
 @pytest.mark.parametrize(
     "name",

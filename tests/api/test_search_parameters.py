@@ -314,6 +314,22 @@ def test_what_is_not_known_is_named_and_left_out(
 
 
 @pytest.mark.parametrize(
+    ("name", "value"), [("_include", "DiagnosticReport:result"), ("_sort", "-date,nothing")]
+)
+def test_what_is_named_and_not_known_is_told_from_the_parameter_that_names_it(
+    lab: Integrator, ids: dict[str, str], name: str, value: str
+) -> None:
+    told = lab.get(f"{BASE}?{name}={value}").json["entry"][-1]["resource"]["issue"]
+    strictly = lab.get(f"{BASE}?{name}={value}", Prefer="handling=strict")
+
+    assert [each["diagnostics"] for each in told] == [
+        f"what the search parameter {name} names is not supported and was not used"
+    ]
+    assert [each["diagnostics"] for each in strictly.issues] == ["names what is not supported"]
+    assert strictly.blamed == {name}
+
+
+@pytest.mark.parametrize(
     ("sort", "expected"),
     [
         ("date", ["ana-month", "bea-stay", "ana-blood", "bea-undated"]),
