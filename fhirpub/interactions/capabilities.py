@@ -107,9 +107,9 @@ def _statement(context: Context) -> JsonObject:
                 },
                 "resource": [
                     *(_resource(each, context) for each in types),
-                    *(_readable(name) for name in context.part_types),
+                    *(_readable(name, "read", "vread") for name in context.part_types),
                     *(
-                        _readable(name)
+                        _readable(name, "read")
                         for name in ("Binary", "CapabilityStatement", "OperationDefinition")
                     ),
                 ],
@@ -159,11 +159,11 @@ def _parameter(known: Known) -> JsonObject:
     return named | {"documentation": _DOCUMENTATION[declared.type]}
 
 
-def _readable(type_name: str) -> JsonObject:
+def _readable(type_name: str, *interactions: str) -> JsonObject:
     return {
         "type": type_name,
         "profile": f"{_BASE_PROFILE}/{type_name}",
-        "interaction": [{"code": "read"}],
+        "interaction": [{"code": code} for code in interactions],
     }
 
 

@@ -16,7 +16,13 @@ from fhirpub.web.binary import BinaryHandler
 from fhirpub.web.health import LiveHandler, ReadyHandler
 from fhirpub.web.history import HistoryHandler, TypeHistoryHandler
 from fhirpub.web.metadata import MetadataHandler, OpenApiHandler, PublicMetadataHandler
-from fhirpub.web.read import OwnHandler, PartHandler, ReadHandler, VersionHandler
+from fhirpub.web.read import (
+    OwnHandler,
+    PartHandler,
+    PartVersionHandler,
+    ReadHandler,
+    VersionHandler,
+)
 from fhirpub.web.register import CreateHandler, RegisterHandler
 from fhirpub.web.search import SearchFormHandler, SearchHandler
 from fhirpub.web.token import (
@@ -147,6 +153,11 @@ OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
     (ReadHandler, "GET"): _read("read", "Read the latest version of a {type}"),
     (VersionHandler, "GET"): _read("vread", "Read one version of a {type}", ("id", "version")),
     (PartHandler, "GET"): _read("read", "Read a {type} that came with a registration"),
+    (PartVersionHandler, "GET"): _read(
+        "vread",
+        "Read the one version of a {type} that came with a registration",
+        ("id", "version"),
+    ),
     (UpdateHandler, "PATCH"): _update(
         "update", "Update fields of a {type}", *_UPDATED_IF, "Prefer", text=_REPLACED
     ),

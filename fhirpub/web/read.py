@@ -87,6 +87,16 @@ class PartHandler(ReadHandler):
         await self.answer_version(found)
 
 
+class PartVersionHandler(PartHandler):
+    """Read the version of a part: there is one, which its ``meta`` and its entity tag name."""
+
+    async def get(self, resource_id: str, version: str) -> None:  # type: ignore[override]
+        """Read the part."""
+        if version != "1":
+            raise NoSuchResource(self.type_name, f"{resource_id}/_history/{version}")
+        await super().get(resource_id)
+
+
 class OwnHandler(BaseHandler):
     """Read what the service itself publishes: its statement, its operations (D-3, D-6)."""
 

@@ -20,7 +20,13 @@ from fhirpub.web.error_mapping import MethodNotAllowed, NoSuchAddress
 from fhirpub.web.health import LiveHandler, ReadyHandler
 from fhirpub.web.history import HistoryHandler, TypeHistoryHandler
 from fhirpub.web.metadata import MetadataHandler, OpenApiHandler, PublicMetadataHandler
-from fhirpub.web.read import OwnHandler, PartHandler, ReadHandler, VersionHandler
+from fhirpub.web.read import (
+    OwnHandler,
+    PartHandler,
+    PartVersionHandler,
+    ReadHandler,
+    VersionHandler,
+)
 from fhirpub.web.register import CreateHandler, RegisterHandler
 from fhirpub.web.request import Request
 from fhirpub.web.search import SearchFormHandler, SearchHandler
@@ -55,7 +61,7 @@ def routes(services: Services) -> list[Route]:
     about = PublicMetadataHandler if config.metadata_public else MetadataHandler
     return [
         *(route for name in services.types for route in _of_type(name)),
-        *(Route("GET", f"/fhir/r4/{name}/{{}}", PartHandler, name) for name in parts),
+        *(route for name in parts for route in _of_part(name)),
         Route("GET", "/fhir/r4/Binary/{}", BinaryHandler, "Binary"),
         Route("GET", "/fhir/r4/CapabilityStatement/{}", OwnHandler, "CapabilityStatement"),
         Route("GET", "/fhir/r4/OperationDefinition/{}", OwnHandler, "OperationDefinition"),
@@ -87,6 +93,14 @@ def _of_type(name: str) -> list[Route]:
         Route("GET", f"{base}/_history", TypeHistoryHandler, name),
         Route("GET", f"{base}/{{}}/_history", HistoryHandler, name),
         Route("GET", f"{base}/{{}}/_history/{{}}", VersionHandler, name),
+    ]
+
+
+def _of_part(name: str) -> list[Route]:
+    base = f"/fhir/r4/{name}/{{}}"
+    return [
+        Route("GET", base, PartHandler, name),
+        Route("GET", f"{base}/_history/{{}}", PartVersionHandler, name),
     ]
 
 

@@ -49,6 +49,16 @@ def test_every_declared_interaction_is_there(lab: Integrator) -> None:
     }
 
 
+@pytest.mark.parametrize("type_name", ["Patient", "Organization"])
+def test_of_parts_it_declares_that_they_and_their_version_can_be_read(
+    lab: Integrator, type_name: str
+) -> None:
+    types = lab.get("/metadata").json["rest"][0]["resource"]
+
+    (declared,) = (each["interaction"] for each in types if each["type"] == type_name)
+    assert declared == [{"code": "read"}, {"code": "vread"}]
+
+
 def test_the_statement_can_be_read_as_a_resource(lab: Integrator) -> None:
     assert lab.get("/fhir/r4/CapabilityStatement/fhirpub").body == lab.get("/metadata").body
 

@@ -116,6 +116,25 @@ def test_the_parts_are_as_they_were_sent(lab: Integrator, path: str) -> None:
     assert laboratory["name"] == organization()["name"]
 
 
+def test_a_part_has_the_version_that_it_names(lab: Integrator, path: str) -> None:
+    address = f"/fhir/r4/{lab.get(path).json['subject']['reference']}"
+    latest = lab.get(address)
+
+    version = lab.get(f"{address}/_history/{latest.json['meta']['versionId']}")
+
+    assert (version.status, version.body) == (200, latest.body)
+    assert version.headers["etag"] == latest.headers["etag"]
+
+
+def test_a_part_has_one_version(lab: Integrator, path: str) -> None:
+    literal = lab.get(path).json["subject"]["reference"]
+
+    answer = lab.get(f"/fhir/r4/{literal}/_history/2")
+
+    assert (answer.status, answer.issues[0]["code"]) == (404, "not-found")
+    assert answer.issues[0]["diagnostics"] == f"{literal}/_history/2 was not found"
+
+
 def test_the_same_patient_in_two_reports_is_two_patients(lab: Integrator) -> None:
     locations = [lab.register(register_body(n)).headers["location"] for n in ("P-1", "P-2")]
 
