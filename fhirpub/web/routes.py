@@ -44,6 +44,9 @@ from fhirpub.web.validate import ValidateHandler
 _ESCAPE = re.compile("%(2[4DE]|3[0-9]|[46][1-9A-F]|5[0-9AF]|7[0-9AE])", re.IGNORECASE)
 """Escapes of characters that need none (RFC 3986, 2.3), and of the dollar sign (D-15)."""
 
+_BLANK = "([^/$][^/]*)"
+"""What fills a blank. The name of an operation does not: one that there is not is no id."""
+
 
 @dataclass(frozen=True)
 class Route:
@@ -209,7 +212,7 @@ class Router:
         for route in routes(services):
             if not hasattr(route.handler, "requires_token"):
                 raise ConfigurationError(f"{route.path} does not state whether it needs a token")
-            pattern = re.escape(route.path).replace(re.escape("{}"), "([^/]+)")
+            pattern = re.escape(route.path).replace(re.escape("{}"), _BLANK)
             path = paths.setdefault(route.path, _Path(route.path, re.compile(pattern)))
             path.methods[route.method] = route
         # A path without a blank to fill is looked up first: /$register is no id.

@@ -907,6 +907,17 @@ def test_a_path_that_is_not_there_is_a_404_for_every_method(
     assert (answer.status, code(answer)) == (404, "not-supported")
 
 
+@pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS"])
+@pytest.mark.parametrize("name", ["$regster", "%24everything", f"{NOBODY}/_history/$diff"])
+def test_an_operation_that_is_not_there_is_no_resource_of_that_id(
+    service: RunningService, method: str, name: str
+) -> None:
+    answer = service.request(method, f"{BASE}/{name}")
+
+    assert (answer.status, code(answer)) == (404, "not-supported")
+    assert "allow" not in answer.headers
+
+
 def test_a_head_is_a_get_without_its_body(lab: Integrator) -> None:
     location = lab.register(register_body("A")).headers["location"]
     path = location.removeprefix(lab.service.base_url).removesuffix("/_history/1")
