@@ -5,7 +5,8 @@ service must not depend on. ``python tests/corpus/validator.py`` makes the envir
 
 - ``fhir.resources`` 6.4.0, the last with plain R4 models; needs pydantic 1, and lxml for XML.
 - ``fhirclient``, the SMART client's R4 models, which refuse what they do not know.
-- ``fhircraft``, models made from the official definitions, which also evaluate invariants.
+- ``fhircraft``, models made from the official definitions, which also evaluate invariants; pint
+  0.26, which needs Python 3.12, refuses a unit that it defines.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ WORKER = Path(__file__).with_name("validator_worker.py")
 PINS = {
     "fhir.resources": ("fhir.resources==6.4.0", "pydantic==1.10.27", "lxml==6.1.3"),
     "fhirclient": ("fhirclient==4.4.0",),
-    "fhircraft": ("fhircraft==0.9.0",),
+    "fhircraft": ("fhircraft==0.9.0", "pint==0.25.3"),
 }
 
 
