@@ -106,8 +106,10 @@ def _read(parameters: Mapping[str, str], names: Sequence[str], context: Context)
     """Read the parameters; raises InvalidSearch with everything that is wrong with them."""
     issues: list[Issue] = []
     count = _whole(parameters, "_count", issues)
-    since = _stretch(parameters, "_since", issues, context.default_zone)
-    at = _stretch(parameters, "_at", issues, context.default_zone)
+    since = _stretch(parameters["_since"], "_since", issues, context.default_zone)
+    # R4 refers to the dates of searches, where "eq" says what no prefix says.
+    moment = parameters["_at"].removeprefix("eq") or parameters["_at"]
+    at = _stretch(moment, "_at", issues, context.default_zone)
     below = _whole(parameters, BELOW, issues)
     if issues:
         raise InvalidSearch(issues)
@@ -208,12 +210,10 @@ def _whole(parameters: Mapping[str, str], name: str, issues: list[Issue]) -> int
     return None
 
 
-def _stretch(
-    parameters: Mapping[str, str], name: str, issues: list[Issue], zone: tzinfo
-) -> Stretch | None:
-    text = parameters[name]
+def _stretch(text: str, name: str, issues: list[Issue], zone: tzinfo) -> Stretch | None:
     # A plus that nobody escaped has become a blank on its way through a URL.
     found = stretch_of(text.replace(" ", "+"), default_zone=zone) if text else None
     if text and found is None:
-        issues.append(Issue("error", "invalid", "must be a date or time of FHIR", name))
+        rule = "must be a date or time of FHIR, without a prefix"
+        issues.append(Issue("error", "invalid", rule, name))
     return found

@@ -70,6 +70,7 @@ def versions(bundle: Any) -> list[str]:
         ("_at=2026-01", ["3", "2", "1"]),
         ("_at=2025", []),
         ("_at=2027", ["3"]),
+        ("_at=eq2026-01-03&_at=eq2026-01-03", ["2"]),  # as HAPI's client writes it
         ("_at=2026-01&_since=2026-01-04", ["3"]),
         ("_at=2026-01-04&_count=1", ["2"]),
         ("_count=0", []),
@@ -136,6 +137,8 @@ def test_the_history_of_a_type_is_the_tenants_own(
         ("_since=yesterday&_count=x", {"_since", "_count"}),
         ("_since=ge2026", {"_since"}),
         ("_at=2026-13", {"_at"}),
+        ("_at=ge2026", {"_at"}),
+        ("_at=eq", {"_at"}),
         ("_below=x", {"_below"}),
     ],
 )
