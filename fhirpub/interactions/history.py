@@ -15,7 +15,7 @@ from fhirpub.interactions.links import CURSOR, link_to, seal, unseal
 from fhirpub.interactions.read import read
 from fhirpub.interactions.records import MOST_COUNTED, Listing, shown
 from fhirpub.plugin_api import ResourceType
-from fhirpub.storage.contract import SearchQuery, Version
+from fhirpub.storage.contract import MOST_OF_A_PAGE, SearchQuery, Version
 from fhirpub.storage.criteria import LAST_UPDATED, Criterion, TimeMatch, sort_key
 from fhirpub.tenant import Tenant
 
@@ -55,11 +55,10 @@ async def history(
     """
     latest = await read(resource_type.name, resource_id, tenant=tenant, context=context)
     asked = _read(parameters, (*_BOTH, BELOW), context)
-    versions = await _matching(asked, latest, tenant=tenant, context=context)
-    page = versions[: asked.limit]
+    page, more = await _matching(asked, latest, tenant=tenant, context=context)
     address = f"{context.fhir_url}/{resource_type.name}/{resource_id}/_history"
     links = [{"relation": "self", "url": link_to(address, asked.given)}]
-    if asked.limit and len(versions) > asked.limit:
+    if page and more:
         kept = [each for each in asked.given if each[0] != BELOW]
         following = link_to(address, [*kept, (BELOW, str(page[-1].version))])
         links.append({"relation": "next", "url": following})
@@ -126,22 +125,22 @@ def _read(parameters: Mapping[str, str], names: Sequence[str], context: Context)
 
 async def _matching(
     asked: _Asked, latest: Version, *, tenant: Tenant, context: Context
-) -> Sequence[Version]:
-    """Return the versions of a page, and one more if there is one."""
+) -> tuple[Sequence[Version], bool]:
+    """Return the versions of a page, and whether there may be more."""
     resources, resource_id = context.resources, latest.id
     below = latest.version + 1 if asked.below is None else asked.below
     above = await resources.version(tenant.id, resource_id, below)
     until = above.updated if above is not None else None
     found: list[Version] = []
     size = asked.limit + 1
-    while len(found) <= asked.limit:
+    while len(found) <= asked.limit and _bytes_of(found) < MOST_OF_A_PAGE:
         versions = await resources.history(tenant.id, resource_id, below=below, limit=size)
         found += _of_time(versions, asked, until)
-        if len(versions) < size or _is_before(versions[-1], asked):
-            break
+        if not versions or versions[-1].version == 1 or _is_before(versions[-1], asked):
+            return found[: asked.limit], len(found) > asked.limit
         below, until = versions[-1].version, versions[-1].updated
         size = max(size, _SOUGHT_AT_ONCE)
-    return found
+    return found[: asked.limit], True
 
 
 def _of_time(versions: Sequence[Version], asked: _Asked, until: int | None) -> Iterator[Version]:
@@ -179,7 +178,11 @@ def _listing(
         entries = [_entry(each, context) for each in versions]
         return bundle | {"entry": entries} if entries else bundle
 
-    return Listing(sum(len(each.body) for each in versions), made)
+    return Listing(_bytes_of(versions), made)
+
+
+def _bytes_of(versions: Sequence[Version]) -> int:
+    return sum(len(each.body) for each in versions)
 
 
 def _entry(version: Version, context: Context) -> JsonObject:

@@ -26,7 +26,7 @@ SMALL_BYTES = 64 * 1024
 MOST_OF_A_PIECE = 512 * 1024
 """Larger ones come in pieces of at most so many bytes."""
 MOST_OF_A_PAGE = 16 * 1024 * 1024
-"""A page of a search, or of a walk, ends where its versions come to about so many bytes."""
+"""A page of a search, a history or a walk ends where its versions come to about so many bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,7 +200,10 @@ class Resources(ABC):
     async def history(
         self, tenant: str, resource_id: str, *, below: int | None = None, limit: int = 20
     ) -> Sequence[Version]:
-        """Return versions, newest first, those below ``below`` if given."""
+        """Return versions, newest first, those below ``below`` if given.
+
+        Fewer than ``limit`` also where they come to about ``MOST_OF_A_PAGE`` bytes.
+        """
 
     @abstractmethod
     async def search(self, tenant: str, query: SearchQuery) -> Page:

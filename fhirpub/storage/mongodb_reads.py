@@ -124,9 +124,10 @@ class Reads:
             "tenant": tenant,
             "version": {"$lt": LARGEST_INTEGER if below is None else min(below, LARGEST_INTEGER)},
         }
-        newest_first = [("version", -1)]
         found = await self._answer(
-            lambda: self._versions.find(wanted, sort=newest_first, limit=limit, hint=VERSION_KEY)
+            lambda: self._versions.find(
+                wanted, sort=[("version", -1)], hint=VERSION_KEY, **_one_batch(limit)
+            )
         )
         return [version_of(each) for each in found]
 
@@ -222,9 +223,10 @@ class Reads:
         in_order = [("id", 1), ("version", 1)]
         first: list[tuple[str, Any]] = [("id", resource_id), ("version", version + 1)]
         versions = self._versions
-        # A single batch, of `MOST_OF_A_PAGE` as the server has it: a negative limit asks for that.
-        options: dict[str, Any] = {"limit": -limit, "batch_size": limit, "hint": VERSION_KEY}
-        found = await self._answer(lambda: versions.find({}, sort=in_order, **options).min(first))
+        options = _one_batch(limit)
+        found = await self._answer(
+            lambda: versions.find({}, sort=in_order, hint=VERSION_KEY, **options).min(first)
+        )
         return [(each["tenant"], version_of(each)) for each in found]
 
     async def _fetch_latest(self, ids: Collection[str]) -> Mapping[str, Document]:
@@ -254,9 +256,14 @@ class Reads:
         if not keys:
             return {}
         wanted = by_keys(keys)
-        batch: dict[str, Any] = {"limit": -at_once, "batch_size": at_once}
+        batch = _one_batch(at_once)
         found = await self._answer(lambda: self._versions.find(wanted, hint=VERSION_KEY, **batch))
         return {(each["id"], each["version"]): each for each in found}
 
     async def _answer(self, ask: Callable[[], Cursor]) -> list[dict[str, Any]]:
         return await self._primary.answer(lambda: ask().to_list(None))
+
+
+def _one_batch(most: int) -> dict[str, int]:
+    """Return the options for a single batch, which the server ends at `MOST_OF_A_PAGE`; 0: all."""
+    return {"limit": -most, "batch_size": most}

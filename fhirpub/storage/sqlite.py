@@ -122,7 +122,10 @@ class SqliteStore(SqliteWebhooks, Store):
         self, tenant: str, resource_id: str, *, below: int | None = None, limit: int = 20
     ) -> Sequence[Version]:
         below = _LARGEST_INTEGER if below is None else min(below, _LARGEST_INTEGER)
-        rows = await self._many(sql.HISTORY, (resource_id, tenant, below, limit))
+        key = (resource_id, tenant, below, limit)
+        rows = await self._open.read(
+            lambda connection: _page_of(connection.execute(sql.HISTORY, key))
+        )
         return [version_of(row) for row in rows]
 
     async def search(self, tenant: str, query: SearchQuery) -> Page:

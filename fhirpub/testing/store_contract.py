@@ -547,6 +547,15 @@ class _ReadingContract:
         assert [each.version for each in history] == expected
         assert {each.id for each in history} <= {first.id}
 
+    async def test_a_history_of_large_versions_is_shorter(self, store: Store) -> None:
+        first = a_version(body=b"x" * (MOST_OF_A_PAGE // 2))
+        for number in range(1, 5):
+            await store.add(LAB, replace(first, version=number))
+
+        history = await store.history(LAB, first.id, limit=100)
+
+        assert [each.version for each in history] in ([4], [4, 3])
+
 
 class _SearchingContract:
     """Exact, complete, in order, and never an old version."""

@@ -176,3 +176,26 @@ def test_to_find_one_among_many_versions_takes_few_questions(
     found = lab.get(f"{path}/_history?_count=1&_at=1990-01-01")
 
     assert (found.status, versions(found.json), len(asked) <= 5) == (200, [], True)
+
+
+@pytest.mark.parametrize("parameters", ["", "&_since=2020"])
+def test_a_history_of_large_versions_has_shorter_pages_and_all_of_them(
+    service: RunningService, parameters: str
+) -> None:
+    lab = service.integrator()
+    remark = {"url": "http://example.org/remark", "valueString": "word " * 200_000}
+    body = register_body(f"large{parameters}", extension=[remark] * 6)
+    path = lab.register(body).headers["location"].partition("/_history")[0]
+    path = path.removeprefix(lab.service.base_url)
+    for status in ("amended", "final", "amended"):
+        lab.patch(path, {"resourceType": "DiagnosticReport", "status": status})
+
+    seen, sizes, url = [], [], f"{path}/_history?_count=100{parameters}"
+    while url:
+        bundle = lab.get(url).json
+        seen += versions(bundle)
+        sizes.append(len(versions(bundle)))
+        url = next((each["url"] for each in bundle["link"] if each["relation"] == "next"), "")
+
+    assert seen == ["4", "3", "2", "1"]
+    assert max(sizes) < 4

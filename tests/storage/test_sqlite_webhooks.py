@@ -124,7 +124,7 @@ async def test_endpoints_that_have_not_changed_are_not_made_anew(tmp_path: Path)
     config = Config(storage=StorageConfig(url=f"sqlite:///{tmp_path}/store.db"))
     async with opened_store(config) as store:
         for _number in range(2):
-            await store.copy_endpoint(an_endpoint())
+            await store.copy_endpoint(an_endpoint(), over=None)
         before = await store.all_endpoints()
         await store.put_condition(before[0].id, b'{"throttled":1}')
 
