@@ -26,9 +26,10 @@ class BinaryHandler(BaseHandler):
     belongs_to_others = True
 
     def may(self, letter: str) -> bool:
-        """Ask for the right to a type that has documents."""
+        """Ask for the right to Binary, or to a type that has documents."""
         types = self.services.types.items()
-        return self.may_with(letter, [name for name, each in types if each.attachments])
+        having = [name for name, each in types if each.attachments]
+        return self.may_with(letter, (self.type_name, *having))
 
     def check_format(self) -> None:
         """Take any media type: who does not ask for FHIR gets the document as it is."""

@@ -127,3 +127,22 @@ def test_what_came_with_a_report_is_for_those_who_may_read_reports(
 
     for path in (report["subject"]["reference"], f"Binary/{document}"):
         assert reader.get(f"/fhir/r4/{path}").status == status
+
+
+def test_the_right_to_what_came_with_reports_is_one_of_its_own(
+    of_two_types: RunningService,
+) -> None:
+    publisher = of_two_types.integrator(scopes=("system/*.cruds",))
+    location = publisher.register(register_body("S-4")).headers["location"]
+    patient = publisher.get(location).json["subject"]["reference"]
+    document = f"Binary/{hashlib.sha256(PDF).hexdigest()}"
+
+    of_patients, of_documents = (
+        of_two_types.colleague(publisher.tenant, scopes=(f"system/{each}.r",))
+        for each in ("Patient", "Binary")
+    )
+
+    assert of_patients.get(f"/fhir/r4/{patient}").status == 200
+    assert of_patients.get(f"/fhir/r4/{document}").status == 403
+    assert of_documents.get(f"/fhir/r4/{document}").status == 200
+    assert of_documents.get(f"/fhir/r4/{patient}").status == 403
