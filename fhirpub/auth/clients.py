@@ -84,7 +84,7 @@ async def rotate_client(
 async def set_scopes(access: Access, client_id: str, scopes: Sequence[str]) -> Client:
     """Give a client these scopes in place of those it has; return what it is now.
 
-    Tokens that it has keep of theirs what the new ones cover. Raises NoSuchRecord, and
+    Tokens that it has keep those of either that the other cover. Raises NoSuchRecord, and
     ConfigurationError if a scope cannot be one.
     """
     _check(scopes)

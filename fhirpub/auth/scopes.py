@@ -30,6 +30,11 @@ def narrowed(held: Sequence[str], wanted: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(each for each in wanted if _covers(held, each)))
 
 
+def shared(some: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
+    """Return those scopes of either that the other covers, each once."""
+    return tuple(dict.fromkeys((*narrowed(some, others), *narrowed(others, some))))
+
+
 def is_scope(text: str) -> bool:
     """Tell whether a text can be a scope (RFC 6749 section 3.3)."""
     return _SCOPE_TOKEN.fullmatch(text) is not None

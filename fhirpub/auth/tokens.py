@@ -14,7 +14,7 @@ from fhirpub.auth import discovery, jwt, token_request
 from fhirpub.auth.caller import Caller
 from fhirpub.auth.clients import MOST_SCOPE_CHARACTERS, authenticated
 from fhirpub.auth.keys import FRESH_SECONDS, KeyRing
-from fhirpub.auth.scopes import narrowed
+from fhirpub.auth.scopes import narrowed, shared
 from fhirpub.auth.standing import Standings
 from fhirpub.auth.throttle import Throttle
 from fhirpub.auth.token_request import TokenRequest
@@ -232,7 +232,7 @@ class Tokens:
         tenant = standing.tenant_for(claims.tenant, environment=self._config.environment)
         if tenant is None:
             raise jwt.refused("client or tenant")
-        caller = Caller(tenant, claims.client_id, narrowed(standing.scopes, claims.scopes))
+        caller = Caller(tenant, claims.client_id, shared(standing.scopes, claims.scopes))
         until = min(standing.until, self._end(claims))
         self._verified.keep(token, Verified(kid, claims, caller, standing.read, until))
         return caller

@@ -231,6 +231,18 @@ async def test_tokens_lose_the_scopes_that_their_client_loses(
     assert (await world.tokens.caller(bearer(token))).scopes == (kept,)
 
 
+async def test_tokens_keep_what_is_left_of_a_scope_for_all_types(
+    make_world: Callable[..., Any],
+) -> None:
+    world: World = await make_world(scopes=("system/*.cruds", "webhooks.read"))
+    token = await world.token()
+    left = ("system/DiagnosticReport.cruds", "system/Patient.r")
+
+    await set_scopes(world.access, world.client.id, left)
+
+    assert (await world.tokens.caller(bearer(token))).scopes == left
+
+
 async def test_tokens_gain_no_scopes_that_their_client_gains(
     make_world: Callable[..., Any],
 ) -> None:
