@@ -34,7 +34,7 @@ from typing import Literal, Self
 
 Severity = Literal["fatal", "error", "warning", "information"]
 MOST_ISSUES = 100
-"""What is told of one resource at most (D-72)."""
+"""What one refusal tells at most (D-72)."""
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
@@ -75,12 +75,12 @@ class FhirpubError(Exception):
 
 
 class Refused(FhirpubError):
-    """A refusal with its issues: everything that is wrong in one stage, each once (D-72)."""
+    """A refusal with its issues: what is wrong in one stage, a hundred at most (D-72)."""
 
     usual_code = "exception"
 
     def __init__(self, issues: Iterable[Issue]) -> None:
-        self.issues = tuple(dict.fromkeys(issues))
+        self.issues = tuple(dict.fromkeys(issues))[:MOST_ISSUES]
         told = (f"{i.expression}: {i.diagnostics}".removeprefix(": ") for i in self.issues)
         super().__init__("; ".join(told))
 

@@ -19,7 +19,7 @@ from jsonpatch import (
     JsonPointerException,
 )
 
-from fhirpub.errors import MOST_ISSUES, BrokenRule, InvalidContent, Issue, TooLarge
+from fhirpub.errors import BrokenRule, InvalidContent, Issue, TooLarge
 from fhirpub.fhir.document import attachments_of, is_marker
 from fhirpub.fhir.elements import element_of
 from fhirpub.fhir.strict_json import JsonObject, refuse_excess
@@ -275,7 +275,7 @@ def _refuse_others(names: Iterable[str], resource_type: ResourceType) -> None:
                 f"{each} cannot be updated; fields that can: {fields}",
                 name if each == _UNKNOWN else f"{name}.{each.removeprefix('_')}",
             )
-            for each in map(_speakable, others[:MOST_ISSUES])
+            for each in map(_speakable, others)
         )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from fhirpub.errors import MOST_ISSUES, InvalidContent, Issue
+from fhirpub.errors import InvalidContent, Issue
 from fhirpub.fhir.document import Document
 from fhirpub.fhir.elements import items_of, objects_in
 from fhirpub.fhir.invariants import local_in
@@ -85,7 +85,7 @@ def from_parameters(body: Any, resource_type: ResourceType) -> Submission:
         if name not in found
     ]
     if missing or issues:
-        raise InvalidContent([*missing, *issues][:MOST_ISSUES])
+        raise InvalidContent([*missing, *issues])
     entry = found.pop(own)
     local = {
         f"{one.resource['resourceType']}/{one.resource.get('id')}": n for n, one in found.items()

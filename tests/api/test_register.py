@@ -315,6 +315,21 @@ def test_of_many_strange_entries_a_hundred_are_told(
 @pytest.mark.parametrize(
     "changes",
     [
+        {"presentedForm": [document() | {"data": "no base64!"}] * 5_000},
+        {"contained": [{"resourceType": "Specimen", "id": "s", "strange": 1}] * 5_000},
+    ],
+)
+def test_of_thousands_of_problems_a_hundred_are_told(
+    lab: Integrator, changes: dict[str, Any]
+) -> None:
+    answer = lab.register(body(**changes))
+
+    assert (answer.status, len(answer.issues)) == (400, 100)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
         {
             "effectiveDateTime": None,
             "effectivePeriod": {
