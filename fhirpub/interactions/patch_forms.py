@@ -231,7 +231,7 @@ def _documents_kept_apart(
     Nor may its hash change: there are no data to compare it with.
     """
     known = {
-        (each["data"], each.get("hash"))
+        (each["data"], repr(each.get("hash")))  # what takes its place may be of any type
         for _at, each in attachments_of(before, resource_type.attachments)
         if is_marker(each.get("data"))
     }
@@ -240,7 +240,7 @@ def _documents_kept_apart(
         if not is_marker(each.get("data")):
             continue
         proper += 1
-        if (each["data"], each.get("hash")) not in known:
+        if (each["data"], repr(each.get("hash"))) not in known:
             rule = "belongs to data that stay as they are: replace the whole attachment"
             place = f"{resource_type.name}.{at}.hash"
             yield Issue("error", "business-rule", rule, place)

@@ -140,9 +140,18 @@ def test_one_document_may_stand_there_twice_with_its_hash_written_otherwise(
     assert patch(lab, path, replace("status", "amended")).status == 204
 
 
-def test_the_hash_of_a_document_that_stays_cannot_be_changed(lab: Integrator, path: str) -> None:
-    other = base64.b64encode(hashlib.sha1(b"other", usedforsecurity=False).digest()).decode()
-
+@pytest.mark.parametrize(
+    "other",
+    [
+        base64.b64encode(hashlib.sha1(b"other", usedforsecurity=False).digest()).decode(),
+        ["a list"],
+        {},
+        None,
+    ],
+)
+def test_the_hash_of_a_document_that_stays_cannot_be_changed(
+    lab: Integrator, path: str, other: Any
+) -> None:
     answer = patch(lab, path, replace("presentedForm/0/hash", other))
 
     assert (answer.status, answer.blamed) == (422, {"DiagnosticReport.presentedForm[0].hash"})
