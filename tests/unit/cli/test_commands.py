@@ -51,6 +51,7 @@ def test_the_commands_are_those_that_other_tools_rely_on() -> None:
         "client add",
         "client list",
         "client rotate",
+        "client scopes",
         "client disable",
         "dispatch",
         "endpoint add",
