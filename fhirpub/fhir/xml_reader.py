@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from lxml import etree
@@ -49,6 +50,7 @@ _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _BOOLEANS = {"true": True, "false": False}
 _MOST_SIGNS = 2 * MAX_NODES
 """Most signs of an element's beginning or end, and of an attribute: each costs memory to parse."""
+_ATTRIBUTE = re.compile(rb"=[ \t\r\n]*[\"']")
 _BLANK = " \t\r\n"
 _MOST_ATTRIBUTES = 64
 _TOO_MANY_ATTRIBUTES = f"must not have more than {_MOST_ATTRIBUTES} attributes"
@@ -106,7 +108,9 @@ def _parsed(raw: bytes) -> etree._Element:
     # the beginning of the root there is none, but in comments and in text.
     if b"<!DOCTYPE" in raw and not _ROOT_IS_FIRST.match(raw):
         raise InvalidContent.because("the body must not have a document type (DTD)")
-    if max(raw.count(b"<"), raw.count(b"=")) > _MOST_SIGNS:
+    # Most = in a text are none of an attribute: they are looked at only if they are many.
+    attributes = _ATTRIBUTE.finditer(raw) if raw.count(b"=") > _MOST_SIGNS else ()
+    if raw.count(b"<") > _MOST_SIGNS or any(islice(attributes, _MOST_SIGNS, None)):
         raise InvalidContent.because("the body holds too many values")
     parser = etree.XMLParser(
         encoding="utf-8",

@@ -525,6 +525,14 @@ def test_too_much_is_refused_before_it_is_parsed(raw: bytes) -> None:
     assert refused(raw) == [("", "the body holds too many values")]
 
 
+def test_signs_of_attributes_in_a_text_are_none() -> None:
+    drawn = "= " * 250_000
+
+    read = read_xml(xml(f'<conclusion value="{drawn}"/>', name="DiagnosticReport"))
+
+    assert read["conclusion"] == drawn
+
+
 @pytest.mark.parametrize(("levels", "said"), [(240, ""), (260, "must not be nested")])
 def test_a_narrative_may_be_nested_as_deep_as_in_json(levels: int, said: str) -> None:
     raw = narrative("<b>" * levels + "a" + "</b>" * levels).replace(b"<a/>", b"")
