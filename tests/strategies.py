@@ -46,7 +46,14 @@ _NEEDED: Mapping[str, tuple[tuple[str, str], ...]] = {
     ),
     "ServiceRequest": (("orderDetail", "code"),),
 }
-"""What FHIR wants beside an element: the invariants that the schemas know."""
+"""What FHIR wants beside an element: invariants that the schemas know."""
+
+_ANY_OF: Mapping[str, frozenset[str]] = {
+    "Observation.referenceRange": frozenset({"low", "high", "text", "_text"}),
+    "Organization": frozenset({"name", "_name", "identifier"}),
+    "Patient.contact": frozenset({"name", "telecom", "address", "organization"}),
+}
+"""Of what one must be there; where nothing is, the first of these is drawn."""
 
 _TEXT = st.text(st.characters(codec="utf-8", exclude_characters=_CONTROL), min_size=1, max_size=9)
 _DATE = st.dates().map(str)
@@ -110,9 +117,33 @@ def _object(draw: st.DrawFn, path: str, depth: int) -> dict[str, Any]:
         if name in value and value.keys().isdisjoint((needed, f"_{needed}")):
             (element,) = (each for each in _CHILDREN[path] if _path(each) == f"{path}.{needed}")
             value |= draw(_element(element, depth))
-    if path == "Timing.repeat" and {"timeOfDay", "when"} <= value.keys():
-        del value["timeOfDay"]
+    any_of = _ANY_OF.get(path, frozenset())
+    if any_of and any_of.isdisjoint(value):
+        element = next(each for each in _CHILDREN[path] if _path(each).split(".")[-1] in any_of)
+        value |= draw(_element(element, depth))
+    _take_out_the_excluded(path, value)
     return value
+
+
+def _take_out_the_excluded(path: str, value: dict[str, Any]) -> None:
+    """Take out of an object what must not stand beside the rest of it."""
+    given = {name.lstrip("_") for name in value}
+    if path == "Timing.repeat" and "when" in given:
+        value.pop("timeOfDay", None)
+        value.pop("_timeOfDay", None)
+    if path == "Observation" and any(name.startswith("value") for name in given):
+        value.pop("dataAbsentReason", None)
+        if any(_codes(value) & _codes(each) for each in value.get("component", ())):
+            del value["component"]
+    if path == "Organization":
+        for each in (*value.get("telecom", ()), *value.get("address", ())):
+            if each.get("use") == "home":
+                each["use"] = "work"
+
+
+def _codes(value: dict[str, Any]) -> set[tuple[str, str]]:
+    codings = value["code"].get("coding", ())
+    return {(each.get("system", ""), each["code"]) for each in codings if "code" in each}
 
 
 @cache

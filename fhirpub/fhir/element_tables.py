@@ -23,9 +23,12 @@ Element = Mapping[str, Any]
 class Tables:
     """The element tables and code lists of R4, as published by HL7.
 
-    ``types`` has them all; ``held`` names the types that the service has schemas of. ``needed``
-    and ``excluded`` are FHIR's rules that an element needs another beside it, and that two
-    exclude each other, by the path of the object (qty-3, rat-1, cpt-2, tim-1 to tim-10, prr-1).
+    ``types`` has them all; ``held`` names the types that the service has schemas of. The others
+    are FHIR's rules between elements, by the path of the object: ``needed``, which element needs
+    which beside it (qty-3, rat-1, cpt-2, tim-1 to tim-9, prr-1), and by their keys ``any_of``,
+    of which one must be there, ``excluded``, the first of which must not stand beside the second,
+    ``distinct``, the first of which not even if one of the second has the code of the object, and
+    ``barred``, a value that an element of an element must not have.
     """
 
     types: Mapping[str, Any]
@@ -33,7 +36,10 @@ class Tables:
     displays: Mapping[str, Mapping[str, str]]
     held: frozenset[str]
     needed: Mapping[str, Mapping[str, str]]
-    excluded: Mapping[str, list[str]]
+    any_of: Mapping[str, Mapping[str, list[str]]]
+    excluded: Mapping[str, Mapping[str, list[str]]]
+    distinct: Mapping[str, Mapping[str, list[str]]]
+    barred: Mapping[str, Mapping[str, list[str]]]
 
     @classmethod
     def read(cls, folder: Traversable | None = None) -> Tables:
@@ -48,8 +54,7 @@ class Tables:
             codes={**more["codes"], **held["codes"]},
             displays=displays,
             held=frozenset(held["types"]),
-            needed=beside["needed"],
-            excluded=beside["excluded"],
+            **beside,
         )
 
     def names(self, kind: str) -> list[str]:

@@ -19,6 +19,7 @@ from fhirpub.errors import ConfigurationError, Issue
 from fhirpub.fhir.document import decode, is_marker
 from fhirpub.fhir.schema_documents import (
     ANY,
+    SAID,
     URN,
     Element,
     documents,
@@ -219,6 +220,7 @@ def _engine(
         registry=registry,
         keywords={
             "fhirBase64": _FhirBase64,
+            "fhirDistinct": _FhirDistinct,
             "fhirInteger": _FhirInteger,
             "fhirPaired": _FhirPaired,
         },
@@ -233,6 +235,15 @@ class _FhirPaired:
 
     def validate(self, instance: Any) -> None:
         if isinstance(instance, dict) and not _is_paired(instance, self._name):
+            raise ValueError(self._name)
+
+
+class _FhirDistinct:
+    def __init__(self, _parent: object, name: str, _path: object) -> None:
+        self._name = name
+
+    def validate(self, instance: Any) -> None:
+        if isinstance(instance, dict) and not _is_distinct(instance, self._name):
             raise ValueError(self._name)
 
 
@@ -274,6 +285,26 @@ def _is_paired(resource: JsonObject, name: str) -> bool:
     )
 
 
+def _is_distinct(resource: JsonObject, name: str) -> bool:
+    """Return whether no item of an element has a code of the resource itself."""
+    items = resource.get(name)
+    if not isinstance(items, list):
+        return True  # another keyword says what is wrong
+    own = _codes(resource)
+    return not any(own & _codes(each) for each in items if isinstance(each, dict))
+
+
+def _codes(each: JsonObject) -> set[tuple[str, str]]:
+    """Return the codes that an object is of, each with its system; of anything, valid or not."""
+    concept = each.get("code")
+    codings = concept.get("coding") if isinstance(concept, dict) else ()
+    return {
+        (str(one.get("system", "")), str(one["code"]))
+        for one in (codings if isinstance(codings, list) else ())
+        if isinstance(one, dict) and "code" in one
+    }
+
+
 # The patient engine: its own keywords, but for those where we have more to say.
 
 
@@ -285,6 +316,11 @@ def _say_paired(_engine: object, name: str, instance: Any, _schema: object) -> E
     if isinstance(instance, dict) and not _is_paired(instance, name):
         said = "needs a value or an extension at each position, and as many values as siblings"
         yield _Said(said, path=[name])
+
+
+def _say_distinct(_engine: object, name: str, instance: Any, schema: JsonObject) -> Errors:
+    if isinstance(instance, dict) and not _is_distinct(instance, name):
+        yield _Said(schema[SAID], path=_titled(schema))
 
 
 def _say_required(_engine: object, names: Sequence[str], instance: Any, _schema: object) -> Errors:
@@ -301,7 +337,7 @@ def _say_base64(_engine: Any, _value: Any, instance: Any, _schema: JsonObject) -
 
 def _say_any_of(engine: Any, forms: Any, instance: Any, schema: JsonObject) -> Errors:
     if not any(engine.evolve(schema=form).is_valid(instance) for form in forms):
-        yield _Said("is required", path=_titled(schema))
+        yield _Said(schema.get(SAID, "is required"), path=_titled(schema))
 
 
 def _say_one_of(engine: Any, forms: Any, instance: Any, schema: JsonObject) -> Errors:
@@ -361,6 +397,7 @@ _Explaining = jsonschema.validators.extend(  # type: ignore[no-untyped-call]
         "additionalProperties": _say_additional,
         "anyOf": _say_any_of,
         "fhirBase64": _say_base64,
+        "fhirDistinct": _say_distinct,
         "fhirPaired": _say_paired,
         "not": _unless_too_long("not"),
         "oneOf": _say_one_of,
@@ -393,6 +430,11 @@ def _sentence(error: ValidationError) -> str:
     if keyword == "type" and error.validator_value in ("array", "object"):
         once = isinstance(error.instance, list)
         return "must not be an array" if once else _TYPES[str(error.validator_value)]
+    return _said_in(schema) or _SENTENCES.get(keyword, "is not valid FHIR R4")
+
+
+def _said_in(schema: object) -> str:
+    """Return the sentence that a schema has for whatever it refuses."""
     if isinstance(schema, Mapping) and {"title", "description"} <= schema.keys():
         return f"must be a valid {schema['title']}: {schema['description']}"
-    return _SENTENCES.get(keyword, "is not valid FHIR R4")
+    return str(schema.get(SAID, "")) if isinstance(schema, Mapping) else ""

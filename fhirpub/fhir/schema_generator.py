@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from fhirpub.fhir.element_tables import ABSTRACT, Element, Tables
-from fhirpub.fhir.schema_documents import URN
+from fhirpub.fhir.schema_documents import SAID, URN
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 DATATYPES = f"{URN}datatypes#/$defs/"
@@ -134,6 +134,13 @@ def given(name: str, *, primitive: bool) -> Schema:
     return {"anyOf": [alone, {"required": [f"_{name}"]}]} if primitive else alone
 
 
+def _if_there(name: str, rule: Schema) -> Schema:
+    """Return a rule for objects that have an element, in whatever form if it is a choice."""
+    stem, choice, _ = name.partition("[x]")
+    absent = {"not": {"pattern": f"^_?{stem}{'[A-Z]' if choice else '$'}"}}
+    return {"if": {"propertyNames": absent}, "else": rule}
+
+
 @dataclass
 class Shape:
     """An object's schema in the making, one element after the other."""
@@ -179,13 +186,37 @@ class Shape:
 
     def add_needed(self, name: str, needed: str) -> None:
         """Add the rule that an element needs another beside it."""
-        beside = {"title": needed, **given(needed, primitive=f"_{needed}" in self.properties)}
+        beside = {"title": needed, **given(needed, primitive=self._is_primitive(needed))}
         self.rules.append({"dependentSchemas": {name: beside}})
 
-    def add_excluded(self, one: str, other: str) -> None:
-        """Add the rule that two elements exclude each other."""
-        said = {"title": "element", "description": f"{one} and {other} exclude each other"}
-        self.rules.append({**said, "not": {"required": [one, other]}})
+    def add_any_of(self, key: str, names: Sequence[str]) -> None:
+        """Add the rule that one of some elements must be there."""
+        forms = [given(each, primitive=self._is_primitive(each)) for each in names]
+        said = f"must have {', '.join(names[:-1])} or {names[-1]} ({key})"
+        self.rules.append({SAID: said, "anyOf": forms})
+
+    def add_excluded(self, key: str, one: str, other: str) -> None:
+        """Add the rule that an element must not stand beside another, which may be a choice."""
+        said = f"must not stand beside {other.removesuffix('[x]')} ({key})"
+        never = {SAID: said, "not": {}}
+        names = [one, f"_{one}"] if self._is_primitive(one) else [one]
+        rules = {each: _if_there(other, {"properties": {each: never}}) for each in names}
+        self.rules.append({"dependentSchemas": rules})
+
+    def add_distinct(self, key: str, one: str, items: str) -> None:
+        """Add the rule that an element must not stand beside items with the object's own code."""
+        said = f"must not stand beside a {items} of the same code ({key})"
+        rule = {"title": one, SAID: said, "fhirDistinct": items}
+        self.rules.append({"dependentSchemas": {items: _if_there(one, rule)}})
+
+    def add_barred(self, key: str, name: str, inner: str, value: str) -> None:
+        """Add the rule that an element of the items of an element must not have a value."""
+        never = {SAID: f"must not be {value} ({key})", "not": {"const": value}}
+        items = {"items": {"properties": {inner: never}}}
+        self.rules.append({"properties": {name: items}})
+
+    def _is_primitive(self, name: str) -> bool:
+        return f"_{name}" in self.properties
 
     def schema(self, *, root: bool, sibling: bool) -> Schema:
         """Return the finished schema.
@@ -216,8 +247,14 @@ def objects(type_name: str, tables: Tables) -> dict[str, Schema]:
     for path, each in shapes.items():
         for name, needed in tables.needed.get(path, {}).items():
             each.add_needed(name, needed)
-        if path in tables.excluded:
-            each.add_excluded(*tables.excluded[path])
+        for key, names in tables.any_of.get(path, {}).items():
+            each.add_any_of(key, names)
+        for key, (one, other) in tables.excluded.get(path, {}).items():
+            each.add_excluded(key, one, other)
+        for key, (one, items) in tables.distinct.get(path, {}).items():
+            each.add_distinct(key, one, items)
+        for key, (name, inner, value) in tables.barred.get(path, {}).items():
+            each.add_barred(key, name, inner, value)
     resource = table["kind"] == "resource"
     return {
         path: each.schema(root=resource and path == type_name, sibling=path == "Element")

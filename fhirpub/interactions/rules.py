@@ -100,8 +100,7 @@ def structure(submission: Submission, context: Context) -> Iterator[Issue]:
     entry, envelope = submission.entry, submission.envelope
     if envelope is not None:
         yield from _each(envelope, context.schemas.problems("Parameters", envelope.resource))
-    resource = entry.resource
-    yield from _each(entry, of_structure(resource, submission.type, resource, context))
+    yield from _each(entry, of_structure(entry.resource, submission.type, context))
     for part in submission.parts.values():
         if "id" not in part.resource:
             yield Issue("error", "exception", "is required: references need it", f"{part.at}.id")
@@ -110,16 +109,13 @@ def structure(submission: Submission, context: Context) -> Iterator[Issue]:
 
 
 def of_structure(
-    resource: JsonObject, resource_type: ResourceType, new: JsonObject, context: Context
+    resource: JsonObject, resource_type: ResourceType, context: Context
 ) -> Iterator[Issue]:
-    """What is wrong with a resource by its schema; the identifier has words of its own.
-
-    ``new`` is what has come of it: what it contained before must stay open to updates.
-    """
+    """What is wrong with a resource by its schema; the identifier has words of its own."""
     found = list(identifier(resource))
     yield from found
     problems = context.schemas.problems(resource_type.name, resource)
-    for issue in problems or contained(new, context):
+    for issue in problems or contained(resource, context):
         if not (found and issue.expression.startswith("identifier")):
             yield issue
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -110,7 +110,7 @@ def prepare(
     after = fields.merged(before)
     entry = Entry(after, resource_type.name)
     yield
-    structural = list(rules.of_structure(after, resource_type, fields.values, context))
+    structural = list(rules.of_structure(_judged(after, fields.names), resource_type, context))
     if structural or undecodable:
         raise InvalidContent(each.below(entry.at) for each in (*structural, *undecodable))
     found = [each.below(entry.at) for each in (*zones, *_wrong_by_fhir(entry, fields.values))]
@@ -168,6 +168,13 @@ async def _with_parts(
         return latest
     first = await context.resources.version(tenant.id, latest.id, 1)
     return latest if first is None else replace(latest, parts=first.parts)
+
+
+def _judged(after: JsonObject, names: Collection[str]) -> JsonObject:
+    """Return what is judged of the resource: what it contained before stays open to updates."""
+    if "contained" in names:
+        return after
+    return {name: value for name, value in after.items() if name != "contained"}
 
 
 def _wrong_by_fhir(entry: Entry, new: JsonObject) -> Iterator[Issue]:

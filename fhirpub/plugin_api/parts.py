@@ -100,23 +100,12 @@ def patient_rules(entry: Entry, context: RuleContext) -> Iterator[Issue]:
         yield from _telecom(telecom, f"{at}.{place}")
     for place, identifier in items_of(it, "identifier"):
         yield from _identifier_type(identifier, context, f"{at}.{place}")
-    for place, contact in items_of(it, "contact"):
-        if not {"name", "telecom", "address", "organization"} & set(contact):
-            rule = "must have a name, a telecom, an address or an organization (pat-1)"
-            yield _error(rule, f"{at}.{place}")
 
 
 def organization_rules(entry: Entry, context: RuleContext) -> Iterator[Issue]:
     """Check what is published for organizations beyond FHIR."""
     it, at = entry.resource, entry.at
-    if not {"name", "identifier"} & set(it):
-        yield _error("must have a name or an identifier (org-1)", at)
-    else:
-        yield from _missing(entry, "identifier", "name")
-    for name, key in (("address", "org-2"), ("telecom", "org-3")):
-        for place, each in items_of(it, name):
-            if each.get("use") == "home":
-                yield _error(f"must not be for home use ({key})", f"{at}.{place}.use")
+    yield from _missing(entry, "identifier", "name")
     own = {_as_compared(each) for each in context.organization_namespaces}
     for place, identifier in items_of(it, "identifier"):
         yield from _identifier_type(identifier, context, f"{at}.{place}")

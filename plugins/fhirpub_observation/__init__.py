@@ -13,7 +13,6 @@ from fhirpub.plugin_api import (
     practitioner,
     r4_parameter,
 )
-from fhirpub_observation.rules import observation_rules
 
 _STATUSES = frozenset(
     "registered preliminary final amended corrected cancelled entered-in-error unknown".split()
@@ -40,7 +39,6 @@ OBSERVATION = ResourceType(
     ),
     codings=("category", "code", "dataAbsentReason", "interpretation", "component.code"),
     summary=("category", "code", "subject", "effective[x]", "issued", "performer"),
-    rules=observation_rules,
     events=CompositionEvents(
         "observation", elements=("category", "code", "effective[x]", "issued")
     ),

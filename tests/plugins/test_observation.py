@@ -97,3 +97,24 @@ class TestObservation(CompositionContract):
 
         assert answer.status == 400
         assert answer.blamed == {f"Parameters.parameter[3].resource.{place}"}
+
+    @pytest.mark.parametrize(
+        ("before", "update", "place"),
+        [
+            (
+                {"component": None, "dataAbsentReason": {"text": "lost"}},
+                {"valueInteger": 3},
+                "dataAbsentReason",
+            ),
+            ({"component": [{"code": CODE}], "code": CODE}, {"valueInteger": 3}, "value"),
+        ],
+    )
+    def test_what_fhir_rules_out_is_refused_of_what_an_update_makes(
+        self, lab: Integrator, before: dict[str, Any], update: dict[str, Any], place: str
+    ) -> None:
+        body = register_body(observation(self.fresh_value(), **before))
+        path = self.path_of(self.register(lab, body))
+
+        answer = lab.patch(path, {"resourceType": "Observation", **update})
+
+        assert (answer.status, answer.blamed) == (400, {f"Observation.{place}"})

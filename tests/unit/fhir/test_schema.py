@@ -232,13 +232,90 @@ def test_what_an_element_needs_may_be_an_extension() -> None:
     assert told(request(quantityQuantity=quantity)) == []
 
 
-def test_elements_that_exclude_each_other_are_told() -> None:
-    repeat = {"timeOfDay": ["08:00:00"], "when": ["MORN"]}
+OF_AN_ORGANIZATION: list[tuple[dict[str, Any], str, str]] = [
+    ({"alias": ["NQ"]}, "", "must have name or identifier (org-1)"),
+    ({"name": "NQ", "address": [{"use": "home"}]}, "address[0].use", "must not be home (org-2)"),
+    ({"name": "NQ", "telecom": [{"use": "home"}]}, "telecom[0].use", "must not be home (org-3)"),
+]
 
-    (place, said) = told(request(occurrenceTiming={"repeat": repeat}))[0]
 
-    assert place == "occurrence.repeat"
-    assert "timeOfDay and when exclude each other" in said
+@pytest.mark.parametrize(("elements", "place", "said"), OF_AN_ORGANIZATION)
+def test_what_fhir_asks_of_organizations_is_told_by_its_key(
+    elements: dict[str, Any], place: str, said: str
+) -> None:
+    resource = {"resourceType": "Organization", **elements}
+
+    assert told(resource) == [(place, said)]
+
+
+def test_what_must_be_there_may_be_an_extension_alone() -> None:
+    assert told({"resourceType": "Organization", "_name": EXTENSION}) == []
+
+
+@pytest.mark.parametrize("beside", [{"valueString": "x"}, {"_valueString": EXTENSION}])
+def test_a_reason_for_absence_beside_a_value_is_told(beside: dict[str, Any]) -> None:
+    code = {"text": "x"}
+    resource = {"resourceType": "Observation", "status": "final", "code": code, **beside}
+
+    said = "must not stand beside value (obs-6)"
+    assert told({**resource, "dataAbsentReason": code}) == [("dataAbsentReason", said)]
+
+
+NA = {"system": "http://loinc.org", "code": "2951-2"}
+K = {"system": "http://loinc.org", "code": "2823-3"}
+
+
+@pytest.mark.parametrize(
+    ("value", "codings", "places"),
+    [
+        ({"valueString": "x"}, [K, NA | {"display": "Na"}], ["value"]),
+        ({"_valueString": EXTENSION}, [NA], ["value"]),
+        ({"valueString": "x"}, [K, {"code": "2951-2"}, {"display": "Na"}], []),
+        ({}, [NA], []),
+    ],
+)
+def test_a_value_beside_a_component_of_the_same_code_is_told(
+    value: dict[str, Any], codings: list[dict[str, str]], places: list[str]
+) -> None:
+    component = [{"code": {"text": "x"}}, {"code": {"coding": codings}}]
+    code = {"coding": [{"display": "Na"}, NA]}
+    resource = {"resourceType": "Observation", "status": "final", "code": code}
+
+    said = "must not stand beside a component of the same code (obs-7)"
+    assert told({**resource, **value, "component": component}) == [(at, said) for at in places]
+
+
+OF_NO_CODE: list[dict[str, Any]] = [
+    {"component": {}},
+    {"component": 3},
+    {"component": [None]},
+    {"component": [{"code": 3}]},
+    {"component": [{}]},
+    {"code": []},
+    {"code": {"coding": 3}},
+    {"code": {"coding": [3]}},
+    {"code": {"coding": [{"code": []}]}, "component": [{"code": {"coding": [{"code": {}}]}}]},
+]
+
+
+@pytest.mark.parametrize("changes", OF_NO_CODE)
+def test_codes_that_are_none_are_told_and_not_compared(changes: dict[str, Any]) -> None:
+    resource = {"resourceType": "Observation", "status": "final", "code": {"coding": [NA]}}
+
+    places = [place for place, _said in told({**resource, "valueString": "x", **changes})]
+
+    assert places
+    assert "value" not in places
+
+
+@pytest.mark.parametrize("times", [{"timeOfDay": ["08:00:00"]}, {"_timeOfDay": [EXTENSION]}])
+def test_elements_that_exclude_each_other_are_told(times: dict[str, Any]) -> None:
+    repeat = {**times, "when": ["MORN"]}
+
+    said = "must not stand beside when (tim-10)"
+    assert told(request(occurrenceTiming={"repeat": repeat})) == [
+        ("occurrence.repeat.timeOfDay", said)
+    ]
 
 
 def test_unknown_properties_are_named_when_their_names_are_plain() -> None:
@@ -259,7 +336,7 @@ def test_problems_are_errors_of_the_code_exception() -> None:
 
 
 def test_a_resource_of_another_type_is_refused() -> None:
-    assert SCHEMAS.problems("Organization", patient()) == [
+    assert SCHEMAS.problems("Organization", patient(identifier=[{"value": "1"}])) == [
         Issue("error", "exception", "must be a valid resourceType: Organization", "resourceType")
     ]
 

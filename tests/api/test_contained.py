@@ -1,0 +1,153 @@
+"""What a report contains is held to the same rules of its type as what comes beside it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from fhirpub.fhir.strict_json import dumps, loads_stored
+from fhirpub.fhir.xml_writer import write_xml
+from fhirpub.testing.service import Integrator, RunningService
+from tests.bodies import organization, parameters, patient, register_body, report, self_contained
+
+CODE = {"coding": [{"system": "http://loinc.org", "code": "2951-2", "display": "Na"}]}
+OTHER = {"coding": [{"system": "http://loinc.org", "code": "2823-3", "display": "K"}]}
+HOME = {"use": "home", "system": "phone", "value": "1"}
+OBSERVATION = {"resourceType": "Observation", "id": "c", "status": "final", "code": CODE}
+ORGANIZATION = {"resourceType": "Organization", "id": "c", "name": "North Quay"}
+PATIENT = {"resourceType": "Patient", "id": "c"}
+ABSENT = {"dataAbsentReason": {"text": "lost"}}
+
+BROKEN: dict[str, tuple[dict[str, Any], str]] = {
+    "org-1": ({"resourceType": "Organization", "id": "c", "alias": ["NQ"]}, ""),
+    "org-2": ({**ORGANIZATION, "address": [{"use": "home"}]}, ".address[0].use"),
+    "org-3": ({**ORGANIZATION, "telecom": [HOME]}, ".telecom[0].use"),
+    "pat-1": ({**PATIENT, "contact": [{"gender": "other"}]}, ".contact[0]"),
+    "obs-3": (
+        {**OBSERVATION, "referenceRange": [{"type": {"text": "normal"}}]},
+        ".referenceRange[0]",
+    ),
+    "obs-3 of a component": (
+        {**OBSERVATION, "component": [{"code": OTHER, "referenceRange": [{"appliesTo": [CODE]}]}]},
+        ".component[0].referenceRange[0]",
+    ),
+    "obs-6": ({**OBSERVATION, "valueInteger": 3, **ABSENT}, ".dataAbsentReason"),
+    "obs-7": (
+        {**OBSERVATION, "valueInteger": 3, "component": [{"code": OTHER}, {"code": CODE}]},
+        ".value",
+    ),
+}
+SOUND: dict[str, dict[str, Any]] = {
+    "an organization with an identifier alone": {
+        "resourceType": "Organization",
+        "id": "c",
+        "identifier": [{"value": "7"}],
+        "address": [{"use": "work"}],
+    },
+    "a patient's contact at home": {**PATIENT, "contact": [{"telecom": [HOME]}]},
+    "an observation without a value": {**OBSERVATION, **ABSENT, "component": [{"code": CODE}]},
+    "an observation with a value": {
+        **OBSERVATION,
+        "valueInteger": 3,
+        "component": [{"code": OTHER, **ABSENT}],
+        "referenceRange": [{"text": "1 to 5"}],
+    },
+}
+
+
+def containing(contained: dict[str, Any]) -> dict[str, Any]:
+    extension = [{"url": "https://lab.example/seen", "valueReference": {"reference": "#c"}}]
+    return {"contained": [contained], "extension": extension}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_what_breaks_a_rule_of_its_type_is_refused_at_its_place(
+    lab: Integrator, case: str
+) -> None:
+    contained, place = BROKEN[case]
+
+    answer = lab.register(register_body("contained", **containing(contained)))
+
+    at = f"Parameters.parameter[2].resource.contained[0]{place}"
+    assert (answer.status, answer.blamed) == (400, {at})
+    assert case.partition(" ")[0] in answer.issues[0]["diagnostics"]
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_it_is_refused_in_xml_as_well(lab: Integrator, case: str) -> None:
+    contained, place = BROKEN[case]
+    body = write_xml(register_body("contained", **containing(contained)))
+
+    answer = lab.request(
+        "POST",
+        "/fhir/r4/DiagnosticReport/$register",
+        body,
+        {"Content-Type": "application/fhir+xml"},
+    )
+
+    at = f"Parameters.parameter[2].resource.contained[0]{place}"
+    assert (answer.status, answer.blamed) == (400, {at})
+
+
+@pytest.mark.parametrize("case", ["obs-6", "obs-7"])
+def test_it_is_refused_within_an_entry_as_well(lab: Integrator, case: str) -> None:
+    contained, place = BROKEN[case]
+    holder = patient(**containing(contained))
+
+    answer = lab.register(
+        parameters(patient=holder, organization=organization(), diagnosticReport=report("within"))
+    )
+
+    at = f"Parameters.parameter[0].resource.contained[0]{place}"
+    assert (answer.status, answer.blamed) == (400, {at})
+
+
+def test_create_holds_its_parts_to_the_rules_of_their_types(lab: Integrator) -> None:
+    parts = [
+        patient(contact=[{"gender": "other"}]),
+        organization(name=None, identifier=None),
+    ]
+
+    answer = lab.request(
+        "POST", "/fhir/r4/DiagnosticReport", self_contained("parts", contained=parts)
+    )
+
+    at = "DiagnosticReport.contained"
+    assert (answer.status, answer.blamed) == (400, {f"{at}[0].contact[0]", f"{at}[1]"})
+
+
+@pytest.mark.parametrize("case", SOUND)
+def test_what_is_right_is_kept(lab: Integrator, case: str) -> None:
+    answer = lab.register(register_body(case, **containing(SOUND[case])))
+
+    assert answer.status == 201, answer.body
+    assert lab.get(answer.headers["location"]).json["contained"] == [SOUND[case]]
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        *(contained for contained, _place in BROKEN.values()),
+        {**ORGANIZATION, "telecom": [{"value": "1"}]},
+        {**OBSERVATION, "valueQuantity": {"value": 3, "code": "mmol/L"}},
+    ],
+    ids=[*BROKEN, "cpt-2", "qty-3"],
+)
+def test_what_is_contained_since_before_stays_open_to_updates(
+    service: RunningService, lab: Integrator, before: dict[str, Any]
+) -> None:
+    sound = containing({**OBSERVATION, "id": "c"})
+    path = lab.register(register_body(f"before {before}", **sound)).headers["location"]
+    path = path.removeprefix(service.base_url).partition("/_history")[0]
+    store, tenant_id = service.services.store, lab.tenant.id
+    first = service.call(store.version(tenant_id, path.rpartition("/")[2], 1))
+    assert first is not None
+    stored = {**loads_stored(first.body), "contained": [before]}
+    service.call(store.add(tenant_id, replace(first, version=2, body=dumps(stored)), ()))
+
+    answer = lab.patch(path, {"resourceType": "DiagnosticReport", "status": "amended"})
+
+    assert answer.status == 204, answer.body
+    assert lab.get(path).json["contained"] == [before]
