@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,13 +15,15 @@ from fhirpub.fhir.strict_json import JsonObject, dumps, loads_stored, refuse_exc
 from fhirpub.fhir.times import from_http, http_date
 from fhirpub.interactions import rules
 from fhirpub.interactions.context import Context
-from fhirpub.interactions.patch_forms import Form, fields_of
+from fhirpub.interactions.patch_forms import Fields, Form, fields_of
 from fhirpub.interactions.records import blobs_of, events_of, stamped
 from fhirpub.plugin_api import Change, Entry, ResourceType
 from fhirpub.storage.contract import Blob, Version
 from fhirpub.tenant import Tenant
 
 _TAG = re.compile(r'(?:W/)?"([^"]*)"')
+_FIRST = re.compile(r"[.\[]")
+"""What ends the first name of a place."""
 _RACES = 300
 """How often an update without If-Match starts again because another one was quicker."""
 
@@ -110,10 +112,11 @@ def prepare(
     after = fields.merged(before)
     entry = Entry(after, resource_type.name)
     yield
-    structural = list(rules.of_structure(_judged(after, fields.names), resource_type, context))
+    news = _News(before, fields, context)
+    structural = news.structural(after, resource_type)
     if structural or undecodable:
         raise InvalidContent(each.below(entry.at) for each in (*structural, *undecodable))
-    found = [each.below(entry.at) for each in (*zones, *_wrong_by_fhir(entry, fields.values))]
+    found = [each.below(entry.at) for each in (*zones, *news.wrong_by_fhir(entry))]
     if "status" in fields.names:
         found += [
             each.below(entry.at) for each in rules.status(after, resource_type.update_statuses)
@@ -128,8 +131,9 @@ def prepare(
     found += _narrative(before, resource_type)
     rules.refuse(found, context)
     yield
-    version = _next(latest, before, after, resource_type, context, tenant)
-    return Update(version, blobs_of(documents))
+    return Update(
+        _next(latest, before, after, resource_type, context, tenant), blobs_of(documents)
+    )
 
 
 async def update(
@@ -170,19 +174,51 @@ async def _with_parts(
     return latest if first is None else replace(latest, parts=first.parts)
 
 
-def _judged(after: JsonObject, names: Collection[str]) -> JsonObject:
-    """Return what is judged of the resource: what it contained before stays open to updates."""
-    if "contained" in names:
-        return after
-    return {name: value for name, value in after.items() if name != "contained"}
+@dataclass(frozen=True, slots=True)
+class _News:
+    """Says what is wrong with a resource, but for old wrongs in fields not named (D-119).
+
+    Rules have come since it was stored, and it must stay open to corrections.
+    """
+
+    before: JsonObject
+    fields: Fields
+    context: Context
+
+    def structural(self, after: JsonObject, resource_type: ResourceType) -> list[Issue]:
+        """Return what is wrong by the schema; what it contained before is not looked at."""
+        kept = {"contained"} - self.fields.names
+
+        def judged(resource: JsonObject) -> Iterator[Issue]:
+            new = {name: value for name, value in resource.items() if name not in kept}
+            return rules.of_structure(new, resource_type, self.context)
+
+        return self._new(list(judged(after)), lambda: judged(self.before))
+
+    def wrong_by_fhir(self, entry: Entry) -> list[Issue]:
+        """Return what breaks FHIR's own rules between elements."""
+        found, leading = list(_broken(entry)), types_of_contained(entry.resource)
+        changed = Entry(self.fields.values, entry.at)
+        return [
+            *self._new(found, lambda: _broken(Entry(self.before, entry.at))),
+            *mistyped_references(changed.telling, changed.place_of, leading),
+        ]
+
+    def _new(self, found: list[Issue], older: Callable[[], Iterable[Issue]]) -> list[Issue]:
+        if not found:
+            return found
+        known, path_of = set(older()), self.context.schemas.fhirpath
+        named = {path_of(each.removeprefix("_")) for each in self.fields.names}
+        return [
+            each
+            for each in found
+            if each not in known or path_of(_FIRST.split(each.expression)[0]) in named
+        ]
 
 
-def _wrong_by_fhir(entry: Entry, new: JsonObject) -> Iterator[Issue]:
-    """What breaks FHIR's rules in the resource, or in its new values alone."""
+def _broken(entry: Entry) -> Iterator[Issue]:
     leading = types_of_contained(entry.resource)
-    yield from broken_invariants(entry.resource, entry.telling, entry.place_of, leading)
-    changed = Entry(new, entry.at)
-    yield from mistyped_references(changed.telling, changed.place_of, leading)
+    return broken_invariants(entry.resource, entry.telling, entry.place_of, leading)
 
 
 def _narrative(before: JsonObject, resource_type: ResourceType) -> list[Issue]:

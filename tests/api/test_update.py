@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from fhirpub.fhir.strict_json import dumps, loads_stored
 from fhirpub.interactions.patch_forms import FORMS
 from fhirpub.testing.service import Answer, Integrator, RunningService
 from tests.bodies import PDF, document, register_body
@@ -294,6 +295,65 @@ def test_what_contradicts_itself_since_before_stays_open_to_updates(
     assert lab.get(path).json["subject"]["type"] == "Group"
 
     assert update(lab, path, status="amended").status == 204
+
+
+BACKWARDS = {"start": "2026-11-20T12:00:00Z", "end": "2026-11-20T10:00:00Z"}
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        {"effectivePeriod": BACKWARDS},
+        {
+            "contained": [
+                {
+                    "resourceType": "Specimen",
+                    "id": "s",
+                    "collection": {"collectedPeriod": BACKWARDS},
+                }
+            ],
+            "specimen": [{"reference": "#s"}],
+        },
+        {"extension": [{"url": "https://lab.example/x", "valueQuantity": {"code": "mg"}}]},
+    ],
+    ids=["per-1", "per-1 contained", "qty-3"],
+)
+def test_what_breaks_a_rule_since_before_stays_open_to_updates(
+    service: RunningService, lab: Integrator, path: str, before: dict[str, Any]
+) -> None:
+    store, tenant_id = service.services.store, lab.tenant.id
+    first = service.call(store.version(tenant_id, path.rpartition("/")[2], 1))
+    assert first is not None
+    stored = {**loads_stored(first.body), **before}
+    del stored["effectiveDateTime"]
+    service.call(store.add(tenant_id, replace(first, version=2, body=dumps(stored)), ()))
+
+    answer = update(lab, path, status="amended")
+
+    assert answer.status == 204, answer.body
+
+
+def test_what_is_wrong_since_before_is_refused_in_a_field_that_is_named(
+    service: RunningService, lab: Integrator, path: str
+) -> None:
+    store, tenant_id = service.services.store, lab.tenant.id
+    first = service.call(store.version(tenant_id, path.rpartition("/")[2], 1))
+    assert first is not None
+    stored = loads_stored(first.body)
+    stored["presentedForm"][0]["extension"] = [{"url": "https://lab.example/x"}]
+    stored["effectivePeriod"] = BACKWARDS
+    del stored["effectiveDateTime"]
+    service.call(store.add(tenant_id, replace(first, version=2, body=dumps(stored)), ()))
+
+    extension = stored["presentedForm"][0]["extension"]
+    again = update(lab, path, presentedForm=[document(extension=extension)])
+    without = lab.request(
+        "PATCH", path, {"status": None}, {"Content-Type": "application/merge-patch+json"}
+    )
+
+    at = "DiagnosticReport.presentedForm[0].extension[0]"
+    assert (again.status, again.blamed) == (400, {at})
+    assert (without.status, without.blamed) == (400, {"DiagnosticReport.status"})
 
 
 def test_what_is_contained_since_before_stays_open_to_updates(
