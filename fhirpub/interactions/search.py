@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import uuid
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from fhirpub.errors import InvalidSearch, Issue
@@ -17,14 +17,13 @@ from fhirpub.interactions.records import Listing, shown
 from fhirpub.interactions.search_reading import Reading
 from fhirpub.interactions.subset import is_subset, subset
 from fhirpub.plugin_api import ResourceType
-from fhirpub.storage.contract import Page, SearchQuery, Version
+from fhirpub.storage.contract import MOST_OF_A_PAGE, Page, SearchQuery, Version
 from fhirpub.storage.criteria import sort_key
 from fhirpub.tenant import Tenant
 
 PARAMETER_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,63}")
 """What can be the name of a search parameter, with its modifier, and can be shown."""
-
-
+_FIRST_AT_ONCE = 4
 _NAMING = ("_include", "_sort")
 """What is known, and unknown only if it names something that cannot be included or sorted by."""
 
@@ -60,10 +59,12 @@ async def search(
         parameters, resource_type=resource_type, tenant=tenant, context=context, strict=strict
     )
     page = await context.resources.search(tenant.id, wanted.query)
-    included = await _included(page, wanted.included, tenant=tenant, context=context)
+    parts: list[bytes] = []
+    if wanted.included:
+        page, parts = await _with_parts(page, tenant=tenant, context=context)
     return Listing(
-        sum(len(each.body) for each in page.versions),
-        lambda: _bundle(wanted, page, included, tenant=tenant, context=context),
+        sum(len(each.body) for each in page.versions) + sum(map(len, parts)),
+        lambda: _bundle(wanted, page, parts, tenant=tenant, context=context),
     )
 
 
@@ -113,25 +114,31 @@ def understood(
     )
 
 
-async def _included(
-    page: Page, names: Collection[str], *, tenant: Tenant, context: Context
-) -> list[JsonObject]:
-    """Return the parts of these names that came with the resources of a page."""
+async def _with_parts(page: Page, *, tenant: Tenant, context: Context) -> tuple[Page, list[bytes]]:
+    """Return a page with the parts that came with its resources, shorter if they are large."""
 
     async def first(version: Version) -> Version | None:
         if version.version == 1:
             return version
         return await context.resources.version(tenant.id, version.id, 1)
 
-    found = await asyncio.gather(*map(first, page.versions)) if names else []
-    parts = [loads_stored(each.parts) for each in found if each is not None]
-    return [part[name] for part in parts for name in sorted(part.keys() & names)]
+    parts: list[bytes] = []
+    shown, size = 0, 0
+    while shown < len(page.versions) and size < MOST_OF_A_PAGE:
+        # A few together: of more the parts may be too large.
+        few = page.versions[shown : shown + _FIRST_AT_ONCE]
+        firsts = [each for each in await asyncio.gather(*map(first, few)) if each is not None]
+        parts += [each.parts for each in firsts]
+        shown += len(few)
+        size += sum(len(each.body) for each in few) + sum(len(each.parts) for each in firsts)
+    more = page.more or shown < len(page.versions)
+    return Page(page.versions[:shown], page.total, more=more), parts
 
 
 def _bundle(
     wanted: Search,
     page: Page,
-    included: Sequence[JsonObject],
+    parts: Sequence[bytes],
     *,
     tenant: Tenant,
     context: Context,
@@ -159,7 +166,7 @@ def _bundle(
             "resource": part,
             "search": {"mode": "include"},
         }
-        for part in included
+        for part in _included(parts, wanted.included)
     ]
     if unused := [*_unknown(wanted.unknown), *_empty(wanted.empty)]:
         entries.append(_outcome(unused))
@@ -170,11 +177,12 @@ def _bundle(
     return bundle | {"entry": entries} if entries else bundle
 
 
-def _outcome(issues: Sequence[Issue]) -> JsonObject:
-    """Return an entry that tells something, with a fullUrl as every entry must have one (R4)."""
-    outcome = outcome_of(issues)
-    identity = uuid.uuid5(uuid.NAMESPACE_OID, dumps(outcome).decode())
-    return {"fullUrl": identity.urn, "resource": outcome, "search": {"mode": "outcome"}}
+import uuid
+
+
+def _included(parts: Iterable[bytes], names: Collection[str]) -> Iterator[JsonObject]:
+    for each in map(loads_stored, parts):
+        yield from (each[name] for name in sorted(each.keys() & names))
 
 
 def _listed(version: Version, wanted: Search, context: Context) -> JsonObject:

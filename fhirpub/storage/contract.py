@@ -56,6 +56,11 @@ class Version:
     events: bytes = b"[]"
     search: bytes = b"[]"
 
+    @property
+    def size(self) -> int:
+        """How many bytes it has, of what can be large of it."""
+        return len(self.body) + len(self.parts) + len(self.response) + len(self.events)
+
     def as_shown(self) -> Version:
         """Return what readers see: all but ``response``, ``parts``, ``events`` and ``search``."""
         return replace(self, response=b"", parts=b"", events=b"[]", search=b"[]")

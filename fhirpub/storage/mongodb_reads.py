@@ -161,7 +161,7 @@ class Reads:
             if not found:  # behind a router another primary took over in between
                 raise StoreUnavailable("a version is missing")
             page.append(version_of(found[key]))
-            left -= len(page[-1].body)
+            left -= page[-1].size
             if left <= 0:
                 break
         return tuple(page)

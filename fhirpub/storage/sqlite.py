@@ -31,8 +31,8 @@ from fhirpub.storage.sqlite_file import (
     File,
     Row,
     as_unavailable,
-    body_bytes,
     has_bytes,
+    size_of,
     transaction,
     version_of,
 )
@@ -274,7 +274,7 @@ def _page_of(rows: Iterable[Row]) -> list[Row]:
     page, left = [], MOST_OF_A_PAGE
     for row in rows:
         page.append(row)
-        left -= body_bytes(row)
+        left -= size_of(row)
         if left <= 0:
             break
     return page

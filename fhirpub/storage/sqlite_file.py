@@ -249,9 +249,10 @@ def version_of(row: Row) -> Version:
     )
 
 
-def body_bytes(row: Row) -> int:
+def size_of(row: Row) -> int:
     """Return how large a version in a row is, by what can be large of it."""
-    return len(row[13])
+    size: int = row[10]
+    return size
 
 
 def has_bytes(row: Row) -> bool:

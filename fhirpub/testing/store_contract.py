@@ -1643,10 +1643,12 @@ class _InventoryContract:
         assert max(held) < sum(held) == 3
 
     @pytest.mark.parametrize("every_version", [False, True])
+    @pytest.mark.parametrize("of_it", ["body", "parts"])
     async def test_a_search_that_finds_large_versions_has_shorter_pages(
-        self, store: Store, *, every_version: bool
+        self, store: Store, *, of_it: str, every_version: bool
     ) -> None:
-        large = [a_version(updated=n, body=b"x" * (MOST_OF_A_PAGE // 2 - 5000)) for n in range(5)]
+        much = {of_it: b"x" * (MOST_OF_A_PAGE // 2 - 5000)}
+        large = [a_version(updated=n, **much) for n in range(5)]
         for each in large:
             await store.add(LAB, each)
         wanted = replace(query(limit=4), every_version=every_version)

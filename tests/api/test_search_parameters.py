@@ -519,6 +519,26 @@ def test_parts_of_an_updated_report_are_included_too(service: RunningService) ->
     assert entries[0]["resource"]["subject"]["reference"] == entries[1]["fullUrl"][-44:]
 
 
+def test_a_page_with_large_parts_is_shorter(service: RunningService) -> None:
+    lab = service.integrator()
+    notes = [{"url": "https://lab.example/note", "valueString": "x" * 900_000}] * 8
+    for value in "abcdef":
+        body = parameters(
+            patient=patient(extension=notes),
+            organization=organization(),
+            diagnosticReport=report(value),
+        )
+        answer = lab.register(body)
+        path = answer.headers["location"].partition("/_history")[0]
+        lab.patch(path, {"resourceType": "DiagnosticReport", "status": "amended"})
+
+    first = lab.get(f"{BASE}?_include=DiagnosticReport:patient").json
+    second = lab.get(first["link"][1]["url"]).json
+
+    modes = [[each["search"]["mode"] for each in page["entry"]] for page in (first, second)]
+    assert modes == [["match"] * 4 + ["include"] * 4, ["match"] * 2 + ["include"] * 2]
+
+
 def test_what_the_statement_declares_is_understood(lab: Integrator, ids: dict[str, str]) -> None:
     statement = lab.get("/metadata").json
     declared = next(
