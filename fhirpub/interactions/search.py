@@ -177,7 +177,11 @@ def _bundle(
     return bundle | {"entry": entries} if entries else bundle
 
 
-import uuid
+def _outcome(issues: Sequence[Issue]) -> JsonObject:
+    """Return an entry that tells something, with a fullUrl as every entry must have one (R4)."""
+    outcome = outcome_of(issues)
+    identity = uuid.uuid5(uuid.NAMESPACE_OID, dumps(outcome).decode())
+    return {"fullUrl": identity.urn, "resource": outcome, "search": {"mode": "outcome"}}
 
 
 def _included(parts: Iterable[bytes], names: Collection[str]) -> Iterator[JsonObject]:

@@ -40,6 +40,8 @@ Cursor = AsyncIOMotorCursor[dict[str, Any]] | AsyncIOMotorCommandCursor[dict[str
 
 SEVERAL = Bounds(in_flight=3)
 """The driver works in threads and the server beside us: while one batch is away, others can be."""
+_PAGES_AT_ONCE = 6
+"""So many pages are on their way at the same time: each may be large, see `MOST_OF_A_PAGE`."""
 
 _HAS_FEW = {"$lte": [{"$binarySize": {"$ifNull": ["$data", b""]}}, SMALL_BYTES]}
 _SHOWN_OF_A_BLOB = {
@@ -75,6 +77,7 @@ class Reads:
         self._pieces = pieces
         self._of_one_moment = versions.with_options(read_concern=one_moment)
         self._seconds = seconds
+        self._pages = asyncio.Semaphore(_PAGES_AT_ONCE)
         self._latest: GroupedReads[str, Document] = GroupedReads(
             self._fetch_latest, deadline_seconds=seconds, bounds=SEVERAL
         )
@@ -147,7 +150,8 @@ class Reads:
             counted = found.pop()["total"] if found and "total" in found[-1] else 0
             keys = [(each["id"], each["version"]) for each in found[: query.limit]]
             # Versions never change: what the page consists of is settled already.
-            versions = await self._page_of(keys)
+            async with self._pages:
+                versions = await self._page_of(keys)
         return Page(versions, known_total(counted, query), more=len(found) > len(versions))
 
     async def _page_of(self, keys: Sequence[Key]) -> tuple[Version, ...]:

@@ -24,7 +24,7 @@ from fhirpub.clock import now_ms
 from fhirpub.errors import ConfigurationError, InvalidContent, StoreUnavailable, TooLarge
 from fhirpub.storage import mongodb, mongodb_server
 from fhirpub.storage import mongodb_schema as schema
-from fhirpub.storage.contract import SearchQuery, Version
+from fhirpub.storage.contract import MOST_OF_A_PAGE, SearchQuery, Version
 from fhirpub.storage.criteria import LAST_UPDATED, Criterion, TimeMatch, TokenMatch
 from fhirpub.storage.mongodb import MongoStore, from_url
 from fhirpub.storage.mongodb_documents import MOST_BYTES
@@ -178,20 +178,27 @@ class Commands(pymongo.monitoring.CommandListener):
         self.sent: list[dict[str, Any]] | None = None
         self.then: dict[str, Callable[[], object]] = {}
         """What happens before the driver hands on the first answer to a command."""
+        self.unanswered: list[int] = []
+        self.most_unanswered = 0
 
     @contextmanager
     def recorded(self) -> Iterator[list[dict[str, Any]]]:
         sent: list[dict[str, Any]] = []
-        self.sent = sent
+        self.sent, self.unanswered, self.most_unanswered = sent, [], 0
         yield sent
         self.sent = None
 
     def started(self, event: pymongo.monitoring.CommandStartedEvent) -> None:
         if self.sent is not None:
             self.sent.append({**event.command, "command": event.command_name})
+        if event.command_name == "find":
+            self.unanswered.append(event.request_id)
+            self.most_unanswered = max(self.most_unanswered, len(self.unanswered))
 
     def succeeded(self, event: pymongo.monitoring.CommandSucceededEvent) -> None:
         self.then.pop(event.command_name, lambda: None)()
+        if event.request_id in self.unanswered:
+            self.unanswered.remove(event.request_id)
 
     def failed(self, event: pymongo.monitoring.CommandFailedEvent) -> None:
         """See nothing in it."""
@@ -934,6 +941,17 @@ async def test_documents_that_arrive_together_are_one_command(store: Store) -> N
     assert [len(each["documents"]) for each in written] == [20, 20]
     assert list(read) == [{each.sha256: each} for each in blobs]
     assert len(sent) == 1
+
+
+async def test_few_pages_are_on_their_way_at_the_same_time(store: Store) -> None:
+    for _ in range(2):
+        await store.add(LAB, a_version(body=b"x" * (MOST_OF_A_PAGE // 2 - 5000)))
+
+    with COMMANDS.recorded():
+        pages = await asyncio.gather(*(store.search(LAB, query(limit=2)) for _ in range(16)))
+
+    assert [len(each.versions) for each in pages] == [2] * 16
+    assert COMMANDS.most_unanswered <= 6
 
 
 async def test_a_large_document_holds_up_nobody_who_reads_a_small_one(store: Store) -> None:
