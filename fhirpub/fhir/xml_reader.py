@@ -41,10 +41,9 @@ _XSI = "{http://www.w3.org/2001/XMLSchema-instance}"
 _WHERE_SCHEMAS_ARE = frozenset({f"{_XSI}schemaLocation", f"{_XSI}noNamespaceSchemaLocation"})
 _HEAD = re.compile(rb"(?:\xef\xbb\xbf)?<\?xml\s[^>]*?encoding\s*=\s*[\"']([^\"'>]*)[\"']")
 _HEAD_BYTES = 4096
-_ROOT_IS_FIRST = re.compile(  # but for blanks, comments and processing instructions
-    rb"(?:\xef\xbb\xbf)?"
-    rb"(?:[ \t\r\n]+|<!--(?:[^-]++|-[^-])*+-->|<\?(?:[^?]++|\?(?!>))*+\?>)*+<[^!?]"
-)
+_BEFORE_THE_ROOT = re.compile(rb"[ \t\r\n]+|<!--.*?-->|<\?.*?\?>", re.DOTALL)
+_ROOT = re.compile(rb"<[^!?]")
+_MARK = b"\xef\xbb\xbf"
 _WHOLE = re.compile(r"[+-]?(?:0|[1-9][0-9]{0,17})")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _BOOLEANS = {"true": True, "false": False}
@@ -106,7 +105,7 @@ def _parsed(raw: bytes) -> etree._Element:
         raise InvalidContent.because("the body must be UTF-8, and say so if it says anything")
     # Without a document type there are no entities either: nothing grows, nothing loads. Behind
     # the beginning of the root there is none, but in comments and in text.
-    if b"<!DOCTYPE" in raw and not _ROOT_IS_FIRST.match(raw):
+    if b"<!DOCTYPE" in raw and not _root_is_first(raw):
         raise InvalidContent.because("the body must not have a document type (DTD)")
     # Most = in a text are none of an attribute: they are looked at only if they are many.
     attributes = _ATTRIBUTE.finditer(raw) if raw.count(b"=") > _MOST_SIGNS else ()
@@ -128,6 +127,14 @@ def _parsed(raw: bytes) -> etree._Element:
         entity = code == etree.ErrorTypes.ERR_UNDECLARED_ENTITY
         what = "uses an entity that XML does not have" if entity else "is not well-formed XML"
         raise InvalidContent.because(f"the body {what} (line {line}, column {column})") from None
+
+
+def _root_is_first(raw: bytes) -> bool:
+    """Tell whether only blanks, comments and processing instructions stand before the root."""
+    at = len(_MARK) if raw.startswith(_MARK) else 0
+    while found := _BEFORE_THE_ROOT.match(raw, at):
+        at = found.end()
+    return _ROOT.match(raw, at) is not None
 
 
 def _local_name(element: etree._Element, namespace: str) -> str:
