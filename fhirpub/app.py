@@ -56,6 +56,8 @@ from fhirpub.workers import supervise
 _SWEEP_SECONDS = 600
 _BACKLOG = 1_024
 """So many clients may connect while the loop is busy; others try again a second later."""
+_SHARE_OF_ANSWERS = 0.5
+"""A tenant whose clients take large answers slowly leaves room for those of others."""
 _HOUR = 3_600_000
 
 _log = logger()
@@ -158,6 +160,11 @@ async def opened(
             bodies=BodyWatch(config.limits.body_seconds),
             body_room=BodyRoom(
                 config.limits.large_bodies_bytes, patience_seconds=config.limits.body_seconds
+            ),
+            answer_room=BodyRoom(
+                config.limits.large_answers_bytes,
+                patience_seconds=config.limits.body_seconds,
+                share=_SHARE_OF_ANSWERS,
             ),
             readiness=Readiness(store.check),
             endpoints=_administration(config, store, seal, sender, types, clock),

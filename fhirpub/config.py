@@ -182,6 +182,12 @@ class LimitsConfig:
         "next waits for its turn before it is read, for body_seconds at most; then 503. A body "
         "that is larger than this goes alone. Memory for some four times as much is needed.",
     )
+    large_answers_bytes: int = _setting(
+        33_554_432,
+        "Resources above 64 KiB, or pages of them, without their documents, that one process "
+        "reads, updates or sends at the same time, in bytes together. The next waits for its "
+        "turn, for body_seconds at most; then 503. Memory for some four times as much is needed.",
+    )
     resource_bytes: int = _setting(
         8_388_608, "Largest resource with its parts, without its documents; larger: 413."
     )

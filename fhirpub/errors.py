@@ -175,7 +175,7 @@ class Throttled(FhirpubError):
 
 
 class Busy(FhirpubError):
-    """Too many large bodies are under way; the same request may come again after some seconds."""
+    """Too many large requests are under way; the same may come again after some seconds."""
 
     def __init__(self, *, retry_after: int) -> None:
         super().__init__("too many large requests at the moment, send the same request again")

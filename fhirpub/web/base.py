@@ -209,12 +209,12 @@ class BaseHandler:
 
     def _begin_answer(self, length: int) -> ResponseStartLine:
         self._answered = True
-        self.services.bodies.end(self.request)
-        self.services.body_room.leave(self.request)
-        request = self.request
-        self.services.metrics.answered(
-            request.method, self.route, self.status, request.milliseconds() / 1000
-        )
+        services, seconds = self.services, self.request.milliseconds() / 1000
+        services.bodies.end(self.request)
+        services.body_room.leave(self.request)
+        if length <= LARGE:  # else when all of it has left
+            services.answer_room.leave(self.request)
+        services.metrics.answered(self.request.method, self.route, self.status, seconds)
         if self.status not in (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED):
             self.headers["Content-Length"] = str(length)
         return ResponseStartLine("HTTP/1.1", self.status, _REASONS[self.status])
@@ -233,6 +233,7 @@ class BaseHandler:
         except Exception as problem:  # noqa: BLE001 - a fault is logged, too
             self.fail(problem)
         finally:
+            self.services.answer_room.leave(self.request)
             self.services.under_way.discard(self)
 
     async def _send_piece(self, piece: memoryview) -> None:

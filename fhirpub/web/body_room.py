@@ -1,4 +1,4 @@
-"""Room for the large bodies that are under way: who finds none waits, first come, first served.
+"""Room for large bodies, or answers, that are under way: who finds none waits, in their order.
 
 The handler of a request takes room before it reads a large body, and nothing of the connection
 is read meanwhile: what the client has still to send stays with the client (D-168).
@@ -23,40 +23,47 @@ _HUNG_UP = getattr(select, "POLLRDHUP", select.POLLHUP)
 _RETRY_SECONDS = 5
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Place:
-    """A place in the queue: how many bytes are asked for, and who is told when they are there."""
+    """How many bytes somebody has, or asks for; who waits for them is told when they are there."""
 
     size: int
+    owner: str
     turn: asyncio.Future[None]
 
 
 class BodyRoom:
-    """Shares ``most_bytes`` among large bodies; one that is larger than that goes alone."""
+    """Shares ``most_bytes`` among large bodies; one that is larger than that goes alone.
 
-    def __init__(self, most_bytes: int, *, patience_seconds: float) -> None:
+    An owner has at most ``share`` of it, but for one body that is larger.
+    """
+
+    def __init__(self, most_bytes: int, *, patience_seconds: float, share: float = 1.0) -> None:
         self._most = most_bytes
+        self._most_of_one = most_bytes * share
         self._patience = patience_seconds
-        self._taken: dict[Request, int] = {}
+        self._taken: dict[Request, _Place] = {}
         self._queue: dict[Request, _Place] = {}
 
-    def take(self, request: Request, size: int) -> Awaitable[None] | None:
+    def __contains__(self, request: Request) -> bool:
+        """Tell whether a request has room."""
+        return request in self._taken
+
+    def take(self, request: Request, size: int, *, owner: str = "") -> Awaitable[None] | None:
         """Take room for a body of ``size`` bytes: at once, or by waiting for what is returned.
 
         The wait ends when it is this body's turn, or when the client has hung up; its connection
         is closed then. After ``patience_seconds`` it raises Busy.
         """
-        if not self._queue and self._fits(size):
-            self._taken[request] = size
-            return None
-        place = _Place(size, asyncio.get_running_loop().create_future())
+        place = _Place(size, owner, asyncio.get_running_loop().create_future())
         self._queue[request] = place
-        return self._wait(request, place.turn)
+        self._admit()
+        return None if place.turn.done() else self._wait(request, place.turn)
 
     def settle(self, request: Request, size: int) -> None:
         """Give back what was taken beyond ``size``, now that all of the body is here."""
         if request in self._taken:
-            self._taken[request] = size
+            self._taken[request].size = size
             self._admit()
 
     def leave(self, request: Request) -> None:
@@ -64,17 +71,20 @@ class BodyRoom:
         if self._taken.pop(request, None) is not None:
             self._admit()
 
-    def _fits(self, size: int) -> bool:
-        return not self._taken or sum(self._taken.values()) + size <= self._most
-
     def _admit(self) -> None:
-        """Let those in whose turn has come. Nobody overtakes, so that nobody waits for ever."""
-        while self._queue:
-            request, place = next(iter(self._queue.items()))
-            if not self._fits(place.size):
+        """Let those in whose turn has come.
+
+        Nobody overtakes, so that nobody waits for ever, but who waits for their owner's share.
+        """
+        for request, place in [*self._queue.items()]:
+            taken = sum(each.size for each in self._taken.values())
+            own = sum(each.size for each in self._taken.values() if each.owner == place.owner)
+            if taken and taken + place.size > self._most:
                 return
+            if own and own + place.size > self._most_of_one:
+                continue
             del self._queue[request]
-            self._taken[request] = place.size
+            self._taken[request] = place
             place.turn.set_result(None)
 
     async def _wait(self, request: Request, turn: asyncio.Future[None]) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
 from fhirpub.interactions.history import PARAMETERS, history, history_of_type
 from fhirpub.interactions.records import Listing
 from fhirpub.web.base import BaseHandler
+from fhirpub.web.in_turn import in_turn
 
 
 class HistoryHandler(BaseHandler):
@@ -15,21 +18,23 @@ class HistoryHandler(BaseHandler):
 
     async def get(self, resource_id: str) -> None:
         """List versions, newest first."""
-        versions = await history(
-            resource_id,
-            self.parameters(),
-            resource_type=self.services.types[self.type_name],
-            tenant=self.caller.tenant,
-            context=self.services.context,
+        await self.answer_list(
+            lambda: history(
+                resource_id,
+                self.parameters(),
+                resource_type=self.services.types[self.type_name],
+                tenant=self.caller.tenant,
+                context=self.services.context,
+            )
         )
-        await self.answer_list(versions)
 
     def parameters(self) -> dict[str, str]:
         """Return the parameters of a history, empty where they are absent."""
         return {name: self.request.parameter(name) for name in PARAMETERS}
 
-    async def answer_list(self, versions: Listing) -> None:
+    async def answer_list(self, look: Callable[[], Awaitable[Listing]]) -> None:
         """Write a list of versions."""
+        versions = await in_turn(self, look, lambda found: found.size)
         await self.answer_made(versions.size, lambda: self.listed(versions))
 
 
@@ -40,10 +45,11 @@ class TypeHistoryHandler(HistoryHandler):
 
     async def get(self) -> None:  # type: ignore[override]
         """List versions, newest first."""
-        versions = await history_of_type(
-            self.parameters(),
-            resource_type=self.services.types[self.type_name],
-            tenant=self.caller.tenant,
-            context=self.services.context,
+        await self.answer_list(
+            lambda: history_of_type(
+                self.parameters(),
+                resource_type=self.services.types[self.type_name],
+                tenant=self.caller.tenant,
+                context=self.services.context,
+            )
         )
-        await self.answer_list(versions)

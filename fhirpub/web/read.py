@@ -9,6 +9,7 @@ from fhirpub.interactions.records import shown
 from fhirpub.interactions.subset import check_subset, is_subset, subset
 from fhirpub.storage.contract import Version
 from fhirpub.web.base import BaseHandler
+from fhirpub.web.in_turn import version_in_turn
 
 
 class ReadHandler(BaseHandler):
@@ -20,7 +21,9 @@ class ReadHandler(BaseHandler):
     async def get(self, resource_id: str) -> None:
         """Read."""
         tenant, context = self.caller.tenant, self.services.context
-        found = await read(self.type_name, resource_id, tenant=tenant, context=context)
+        found = await version_in_turn(
+            self, lambda: read(self.type_name, resource_id, tenant=tenant, context=context)
+        )
         await self.answer_version(found)
 
     async def answer_version(self, found: Version) -> None:
@@ -69,7 +72,10 @@ class VersionHandler(ReadHandler):
     async def get(self, resource_id: str, version: str) -> None:  # type: ignore[override]
         """Read one version."""
         tenant, context = self.caller.tenant, self.services.context
-        found = await vread(self.type_name, resource_id, version, tenant=tenant, context=context)
+        found = await version_in_turn(
+            self,
+            lambda: vread(self.type_name, resource_id, version, tenant=tenant, context=context),
+        )
         await self.answer_version(found)
 
 
@@ -81,7 +87,9 @@ class PartHandler(ReadHandler):
     async def get(self, resource_id: str) -> None:
         """Read a part."""
         tenant, context = self.caller.tenant, self.services.context
-        found = await read_part(self.type_name, resource_id, tenant=tenant, context=context)
+        found = await version_in_turn(
+            self, lambda: read_part(self.type_name, resource_id, tenant=tenant, context=context)
+        )
         if not self.may_with("r", (self.type_name, found.type)):
             raise NotPermitted
         await self.answer_version(found)

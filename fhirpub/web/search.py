@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from urllib.parse import parse_qsl
 
 from fhirpub.cohorts import others_caught_up
 from fhirpub.errors import InvalidSearch
+from fhirpub.interactions.records import Listing
 from fhirpub.interactions.search import search
 from fhirpub.web.base import BaseHandler
 from fhirpub.web.body_handler import BodyHandler
+from fhirpub.web.in_turn import in_turn
 from fhirpub.web.media import check_form, preference
 
 _MOST_PARAMETERS = 200
@@ -16,13 +19,16 @@ _MOST_FORM_BYTES = 64 * 1024
 
 
 async def _answer(handler: BaseHandler) -> None:
-    found = await search(
-        handler.request.parameters,
-        resource_type=handler.services.types[handler.type_name],
-        tenant=handler.caller.tenant,
-        context=handler.services.context,
-        strict=preference(handler.request.headers.get("Prefer", ""), "handling") == "strict",
-    )
+    def look() -> Awaitable[Listing]:
+        return search(
+            handler.request.parameters,
+            resource_type=handler.services.types[handler.type_name],
+            tenant=handler.caller.tenant,
+            context=handler.services.context,
+            strict=preference(handler.request.headers.get("Prefer", ""), "handling") == "strict",
+        )
+
+    found = await in_turn(handler, look, lambda listing: listing.size)
     await others_caught_up()
     await handler.answer_made(found.size, lambda: handler.listed(found))
 

@@ -39,6 +39,7 @@ class Services:
     metrics: Metrics
     bodies: BodyWatch
     body_room: BodyRoom
+    answer_room: BodyRoom
     readiness: Readiness
     endpoints: Administration
     deliveries: DeliveryLog

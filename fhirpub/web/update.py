@@ -13,6 +13,7 @@ from fhirpub.interactions.update import Update, prepare, update
 from fhirpub.storage.contract import Version
 from fhirpub.web import media
 from fhirpub.web.body_handler import BodyHandler
+from fhirpub.web.in_turn import version_in_turn
 
 
 class UpdateHandler(BodyHandler):
@@ -50,7 +51,7 @@ class UpdateHandler(BodyHandler):
             )
 
         updated = await update(
-            newest_of=newest_of,
+            newest_of=lambda: version_in_turn(self, newest_of),
             precondition=replace(
                 self.request.precondition(),
                 if_none_match=self.request.headers.get_list("If-None-Match"),

@@ -166,6 +166,23 @@ def test_documents_that_are_read_slowly_are_not_held(
     assert taken < _READERS * 2 * MIB, f"{taken / MIB:.0f} MiB"
 
 
+def test_large_resources_that_are_read_slowly_take_no_more_than_their_room(
+    process: ServiceProcess, lab: Integrator
+) -> None:
+    body = register_body("slow", conclusionCode=[{"text": "x" * 1_000_000}] * 8)
+    path = lab.register(body).headers["location"].removeprefix(process.base_url)
+    assert lab.get(path).status == 200
+    idle = memory_of(process, "VmRSS")
+
+    with ExitStack() as readers:
+        for _ in range(_READERS):
+            readers.enter_context(asking(lab, path))
+        time.sleep(3)
+        taken = memory_of(process, "VmHWM") - idle
+
+    assert taken < _MOST_ABOVE_IDLE_AT_ONCE, f"{taken / MIB:.0f} MiB"
+
+
 @pytest.fixture
 def impatient(tmp_path: Path) -> Iterator[ServiceProcess]:
     settings = {"limits": {"body_seconds": 0.5}}

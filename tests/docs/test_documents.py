@@ -18,7 +18,7 @@ QUOTED_PATH = re.compile(
     r"`((?:\.ci|bench|conf|docs|fhirpub|schemas|scripts|tests)/[\w./-]*)`",
 )
 CITATION = re.compile(r"\bD-([0-9]+)\b")
-LAST_DECISION = 279
+LAST_DECISION = 280
 
 
 def files() -> Iterator[Path]:

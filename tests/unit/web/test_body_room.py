@@ -90,6 +90,36 @@ async def test_nobody_overtakes_one_who_needs_more(arrive: Arrive) -> None:
     await asyncio.wait_for(asyncio.gather(before, behind), 1)
 
 
+async def test_who_has_its_share_waits_and_keeps_no_other_waiting(arrive: Arrive) -> None:
+    room, (first, _), (second, _), (other, _) = (
+        BodyRoom(100, patience_seconds=5, share=0.5),
+        arrive(),
+        arrive(),
+        arrive(),
+    )
+    room.take(first, 30, owner="lab")
+    waiting = started(room.take(second, 30, owner="lab"))
+    of_another = room.take(other, 30, owner="clinic")
+    await settled()
+    waited = not waiting.done()
+
+    room.leave(first)
+    await asyncio.wait_for(waiting, 1)
+
+    assert of_another is None
+    assert waited
+
+
+async def test_what_is_larger_than_a_share_needs_the_room_alone_of_its_owner(
+    arrive: Arrive,
+) -> None:
+    room, (large, _), (other, _) = BodyRoom(100, patience_seconds=5, share=0.5), arrive(), arrive()
+
+    waits = [room.take(large, 70, owner="lab"), room.take(other, 30, owner="clinic")]
+
+    assert waits == [None, None]
+
+
 async def test_one_larger_than_the_room_goes_alone(arrive: Arrive) -> None:
     room, (first, _), (huge, _), (small, _) = (
         BodyRoom(100, patience_seconds=5),

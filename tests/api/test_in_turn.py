@@ -1,0 +1,148 @@
+"""Large answers take turns, as updates of large resources do; small ones never wait for them."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fhirpub.config import Config, LimitsConfig
+from fhirpub.testing.service import Answer, Integrator, RunningService
+from tests.bodies import register_body
+
+BASE = "/fhir/r4/DiagnosticReport"
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+    limits = LimitsConfig(large_answers_bytes=200_000, body_seconds=5.0)
+    folder = tmp_path_factory.mktemp("turns")
+    with RunningService(folder, config=replace(Config(), limits=limits)) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def lab(service: RunningService) -> Integrator:
+    return service.integrator()
+
+
+@pytest.fixture(scope="module")
+def small(lab: Integrator) -> str:
+    return _registered(lab, "small")
+
+
+@pytest.fixture(scope="module")
+def large(lab: Integrator) -> str:
+    return _registered(lab, "large", conclusionCode=[{"text": "x" * 1_000_000}] * 8)
+
+
+@pytest.fixture
+def threads() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(4) as pool:
+        yield pool
+
+
+def _registered(lab: Integrator, value: str, **changes: Any) -> str:
+    answer = lab.register(register_body(value, **changes))
+    path = answer.headers["location"].removeprefix(lab.service.base_url)
+    return path.partition("/_history")[0]
+
+
+def asking(lab: Integrator, path: str) -> socket.socket:
+    """Ask for something, and take nothing of it."""
+    wire = socket.create_connection(("127.0.0.1", lab.service.port), timeout=20)
+    wire.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
+    wire.sendall(
+        f"GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {lab.token}\r\n\r\n".encode()
+    )
+    return wire
+
+
+def taking_nothing(lab: Integrator, path: str) -> socket.socket:
+    """Ask for something, and leave the answer on its way."""
+    wire = asking(lab, path)
+    assert wire.recv(12) == b"HTTP/1.1 200"
+    return wire
+
+
+def is_waiting(answer: Future[Answer]) -> bool:
+    time.sleep(0.3)
+    return not answer.done()
+
+
+ASKED: dict[str, Callable[[Integrator, str], Answer]] = {
+    "read": lambda lab, path: lab.get(path),
+    "part of it": lambda lab, path: lab.get(f"{path}?_elements=status"),
+    "vread": lambda lab, path: lab.get(f"{path}/_history/1"),
+    "search": lambda lab, path: lab.get(f"{BASE}?_id={path.rpartition('/')[2]}"),
+    "history": lambda lab, path: lab.get(f"{path}/_history"),
+    "history of a type": lambda lab, _path: lab.get(f"{BASE}/_history"),
+    "update": lambda lab, path: lab.patch(
+        path, {"resourceType": "DiagnosticReport", "status": "amended"}
+    ),
+}
+
+
+@pytest.mark.parametrize("ask", ASKED.values(), ids=ASKED)
+def test_what_is_large_waits_until_the_answer_before_has_left(
+    lab: Integrator, large: str, threads: ThreadPoolExecutor, ask: Callable[..., Answer]
+) -> None:
+    with closing(taking_nothing(lab, large)):
+        asked = threads.submit(ask, lab, large)
+        waited = is_waiting(asked)
+
+    assert asked.result().status in (200, 204)
+    assert waited
+
+
+def test_what_is_small_does_not_wait(lab: Integrator, small: str, large: str) -> None:
+    with closing(taking_nothing(lab, large)):
+        begun = time.monotonic()
+        assert lab.get(small).status == 200
+        assert time.monotonic() - begun < 2
+
+
+def test_who_hangs_up_while_waiting_is_not_waited_for(lab: Integrator, large: str) -> None:
+    with closing(taking_nothing(lab, large)):
+        for _ in range(3):
+            with socket.create_connection(("127.0.0.1", lab.service.port)) as wire:
+                line = f"GET {large} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {lab.token}"
+                wire.sendall(f"{line}\r\n\r\n".encode())
+                time.sleep(0.2)
+
+    assert lab.get(large).status == 200
+
+
+def test_who_takes_nothing_does_not_keep_others_waiting_for_ever(tmp_path: Path) -> None:
+    limits = LimitsConfig(large_answers_bytes=200_000, body_seconds=0.5)
+    with RunningService(tmp_path, config=replace(Config(), limits=limits)) as service:
+        lab = service.integrator()
+        path = _registered(lab, "large", conclusionCode=[{"text": "x" * 1_000_000}] * 8)
+        with closing(taking_nothing(lab, path)):
+            statuses = [lab.get(path).status for _ in range(2)]
+
+    assert statuses[-1] == 200
+
+
+def test_a_tenant_that_takes_nothing_keeps_no_other_waiting(tmp_path: Path) -> None:
+    limits = LimitsConfig(large_answers_bytes=40_000_000)
+    with RunningService(tmp_path, config=replace(Config(), limits=limits)) as service:
+        labs = [service.integrator(), service.integrator("Another")]
+        paths = [
+            _registered(lab, "large", conclusionCode=[{"text": "x" * 1_000_000}] * 8)
+            for lab in labs
+        ]
+        with ExitStack() as slow:
+            for _ in range(5):
+                slow.enter_context(closing(asking(labs[0], paths[0])))
+            time.sleep(0.5)
+            begun = time.monotonic()
+            assert labs[1].get(paths[1]).status == 200
+            assert time.monotonic() - begun < 5
