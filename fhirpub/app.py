@@ -36,7 +36,6 @@ from fhirpub.plugin_loader import load, load_with_owners
 from fhirpub.plugin_schemas import compiled
 from fhirpub.storage import mongodb, sqlite
 from fhirpub.storage.store import Store
-from fhirpub.web.body_room import BodyRoom
 from fhirpub.web.body_watch import BodyWatch
 from fhirpub.web.front import HEAD_BYTES, Front
 from fhirpub.web.http1 import Bounds, Server
@@ -44,6 +43,7 @@ from fhirpub.web.metrics_page import bind_page, published
 from fhirpub.web.openapi import openapi
 from fhirpub.web.rate_limit import RateLimit
 from fhirpub.web.readiness import Readiness
+from fhirpub.web.room import Room
 from fhirpub.web.services import Services
 from fhirpub.webhooks.delivery import Sender
 from fhirpub.webhooks.delivery_log import DeliveryLog
@@ -158,10 +158,10 @@ async def opened(
             rate_limit=RateLimit(config.limits.requests_per_client, clock),
             metrics=metrics,
             bodies=BodyWatch(config.limits.body_seconds),
-            body_room=BodyRoom(
+            body_room=Room(
                 config.limits.large_bodies_bytes, patience_seconds=config.limits.body_seconds
             ),
-            answer_room=BodyRoom(
+            answer_room=Room(
                 config.limits.large_answers_bytes,
                 patience_seconds=config.limits.body_seconds,
                 share=_SHARE_OF_ANSWERS,

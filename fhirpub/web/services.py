@@ -16,10 +16,10 @@ from fhirpub.interactions.context import Context
 from fhirpub.metrics import Metrics
 from fhirpub.plugin_api import ResourceType
 from fhirpub.storage.store import Store
-from fhirpub.web.body_room import BodyRoom
 from fhirpub.web.body_watch import BodyWatch
 from fhirpub.web.rate_limit import RateLimit
 from fhirpub.web.readiness import Readiness
+from fhirpub.web.room import Room
 from fhirpub.webhooks.delivery_log import DeliveryLog
 from fhirpub.webhooks.endpoints import Administration
 from fhirpub.webhooks.sending import Sending
@@ -38,8 +38,8 @@ class Services:
     rate_limit: RateLimit
     metrics: Metrics
     bodies: BodyWatch
-    body_room: BodyRoom
-    answer_room: BodyRoom
+    body_room: Room
+    answer_room: Room
     readiness: Readiness
     endpoints: Administration
     deliveries: DeliveryLog

@@ -1,7 +1,8 @@
-"""Room for large bodies, or answers, that are under way: who finds none waits, in their order.
+"""Room for what is large and under way, bodies or answers: who finds none waits, in their order.
 
 The handler of a request takes room before it reads a large body, and nothing of the connection
-is read meanwhile: what the client has still to send stays with the client (D-168).
+is read meanwhile: what the client has still to send stays with the client (D-168). What is large
+of an answer it takes room for when it has read it (`in_turn.py`, D-280).
 """
 
 from __future__ import annotations
@@ -32,10 +33,10 @@ class _Place:
     turn: asyncio.Future[None]
 
 
-class BodyRoom:
-    """Shares ``most_bytes`` among large bodies; one that is larger than that goes alone.
+class Room:
+    """Shares ``most_bytes`` among large requests; one that is larger than that goes alone.
 
-    An owner has at most ``share`` of it, but for one body that is larger.
+    An owner has at most ``share`` of it, but for one request that is larger.
     """
 
     def __init__(self, most_bytes: int, *, patience_seconds: float, share: float = 1.0) -> None:
@@ -50,10 +51,10 @@ class BodyRoom:
         return request in self._taken
 
     def take(self, request: Request, size: int, *, owner: str = "") -> Awaitable[None] | None:
-        """Take room for a body of ``size`` bytes: at once, or by waiting for what is returned.
+        """Take room for ``size`` bytes: at once, or by waiting for what is returned.
 
-        The wait ends when it is this body's turn, or when the client has hung up; its connection
-        is closed then. After ``patience_seconds`` it raises Busy.
+        The wait ends when it is this request's turn, or when the client has hung up; its
+        connection is closed then. After ``patience_seconds`` it raises Busy.
         """
         place = _Place(size, owner, asyncio.get_running_loop().create_future())
         self._queue[request] = place

@@ -10,8 +10,8 @@ from tornado.httputil import HTTPHeaders, RequestStartLine
 from tornado.iostream import IOStream
 
 from fhirpub.errors import Busy
-from fhirpub.web.body_room import BodyRoom
 from fhirpub.web.request import Request
+from fhirpub.web.room import Room
 
 Arrive = Callable[[], tuple[Request, socket.socket]]
 
@@ -52,7 +52,7 @@ async def settled() -> None:
 
 
 async def test_bodies_that_fit_together_do_not_wait(arrive: Arrive) -> None:
-    room = BodyRoom(100, patience_seconds=5)
+    room = Room(100, patience_seconds=5)
 
     waits = [room.take(arrive()[0], size) for size in (40, 60)]
 
@@ -60,7 +60,7 @@ async def test_bodies_that_fit_together_do_not_wait(arrive: Arrive) -> None:
 
 
 async def test_one_too_many_waits_until_there_is_room(arrive: Arrive) -> None:
-    room, (first, _), (second, _) = BodyRoom(100, patience_seconds=5), arrive(), arrive()
+    room, (first, _), (second, _) = Room(100, patience_seconds=5), arrive(), arrive()
     room.take(first, 60)
     waiting = started(room.take(second, 60))
     await settled()
@@ -74,7 +74,7 @@ async def test_one_too_many_waits_until_there_is_room(arrive: Arrive) -> None:
 
 async def test_nobody_overtakes_one_who_needs_more(arrive: Arrive) -> None:
     room, (first, _), (large, _), (small, _) = (
-        BodyRoom(100, patience_seconds=5),
+        Room(100, patience_seconds=5),
         arrive(),
         arrive(),
         arrive(),
@@ -92,7 +92,7 @@ async def test_nobody_overtakes_one_who_needs_more(arrive: Arrive) -> None:
 
 async def test_who_has_its_share_waits_and_keeps_no_other_waiting(arrive: Arrive) -> None:
     room, (first, _), (second, _), (other, _) = (
-        BodyRoom(100, patience_seconds=5, share=0.5),
+        Room(100, patience_seconds=5, share=0.5),
         arrive(),
         arrive(),
         arrive(),
@@ -113,7 +113,7 @@ async def test_who_has_its_share_waits_and_keeps_no_other_waiting(arrive: Arrive
 async def test_what_is_larger_than_a_share_needs_the_room_alone_of_its_owner(
     arrive: Arrive,
 ) -> None:
-    room, (large, _), (other, _) = BodyRoom(100, patience_seconds=5, share=0.5), arrive(), arrive()
+    room, (large, _), (other, _) = Room(100, patience_seconds=5, share=0.5), arrive(), arrive()
 
     waits = [room.take(large, 70, owner="lab"), room.take(other, 30, owner="clinic")]
 
@@ -122,7 +122,7 @@ async def test_what_is_larger_than_a_share_needs_the_room_alone_of_its_owner(
 
 async def test_one_larger_than_the_room_goes_alone(arrive: Arrive) -> None:
     room, (first, _), (huge, _), (small, _) = (
-        BodyRoom(100, patience_seconds=5),
+        Room(100, patience_seconds=5),
         arrive(),
         arrive(),
         arrive(),
@@ -144,7 +144,7 @@ async def test_one_larger_than_the_room_goes_alone(arrive: Arrive) -> None:
 
 
 async def test_what_was_taken_too_much_is_given_back(arrive: Arrive) -> None:
-    room, (first, _), (second, _) = BodyRoom(100, patience_seconds=5), arrive(), arrive()
+    room, (first, _), (second, _) = Room(100, patience_seconds=5), arrive(), arrive()
     room.take(first, 100)
     waiting = started(room.take(second, 60))
 
@@ -154,7 +154,7 @@ async def test_what_was_taken_too_much_is_given_back(arrive: Arrive) -> None:
 
 
 async def test_who_leaves_twice_gives_back_once(arrive: Arrive) -> None:
-    room, (first, _), (second, _) = BodyRoom(100, patience_seconds=5), arrive(), arrive()
+    room, (first, _), (second, _) = Room(100, patience_seconds=5), arrive(), arrive()
     room.take(first, 60)
     room.take(second, 40)
 
@@ -170,7 +170,7 @@ async def test_who_leaves_twice_gives_back_once(arrive: Arrive) -> None:
 
 async def test_who_waits_too_long_is_refused_and_those_behind_go_on(arrive: Arrive) -> None:
     room, (first, _), (large, _), (small, _) = (
-        BodyRoom(100, patience_seconds=0.2),
+        Room(100, patience_seconds=0.2),
         arrive(),
         arrive(),
         arrive(),
@@ -186,7 +186,7 @@ async def test_who_waits_too_long_is_refused_and_those_behind_go_on(arrive: Arri
 
 
 async def test_who_hangs_up_while_waiting_waits_no_longer(arrive: Arrive) -> None:
-    room, (first, _), (gone, client) = BodyRoom(100, patience_seconds=60), arrive(), arrive()
+    room, (first, _), (gone, client) = Room(100, patience_seconds=60), arrive(), arrive()
     room.take(first, 60)
     waiting = started(room.take(gone, 90))
     behind = started(room.take(arrive()[0], 40))
