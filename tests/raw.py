@@ -7,7 +7,7 @@ import socket
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from fhirpub.testing.service import Answer, Service
+from fhirpub.testing.service import Answer, Integrator, Service
 
 PATIENCE_SECONDS = 20.0
 _STATUS = re.compile(rb"HTTP/1\.1 ([0-9]{3}) ")  # a body ends where the next answer begins
@@ -92,3 +92,19 @@ def _listen(connection: socket.socket, seconds: float) -> tuple[bytes, bool]:
     except ConnectionError:
         return received, True
     return received, True
+
+
+def asking(lab: Integrator, path: str, *more: str) -> socket.socket:
+    """Ask for something, and take nothing of the answer yet."""
+    wire = socket.create_connection(("127.0.0.1", lab.service.port), timeout=60)
+    wire.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
+    lines = (
+        f"GET {path} HTTP/1.1",
+        "Host: x",
+        f"Authorization: Bearer {lab.token}",
+        *more,
+        "",
+        "",
+    )
+    wire.sendall("\r\n".join(lines).encode())
+    return wire

@@ -122,10 +122,7 @@ class SqliteStore(SqliteWebhooks, Store):
         self, tenant: str, resource_id: str, *, below: int | None = None, limit: int = 20
     ) -> Sequence[Version]:
         below = _LARGEST_INTEGER if below is None else min(below, _LARGEST_INTEGER)
-        key = (resource_id, tenant, below, limit)
-        rows = await self._open.read(
-            lambda connection: _page_of(connection.execute(sql.HISTORY, key))
-        )
+        rows = await self._rows_of_a_page(sql.HISTORY, (resource_id, tenant, below, limit))
         return [version_of(row) for row in rows]
 
     async def search(self, tenant: str, query: SearchQuery) -> Page:
@@ -229,10 +226,14 @@ class SqliteStore(SqliteWebhooks, Store):
     async def walk(
         self, *, after: tuple[str, int] = ("", 0), limit: int = 100
     ) -> Sequence[tuple[str, Version]]:
-        rows = await self._open.read(
-            lambda connection: _page_of(connection.execute(sql.WALK, (*after, limit)))
-        )
+        rows = await self._rows_of_a_page(sql.WALK, (*after, limit))
         return [(row[2], version_of(row)) for row in rows]
+
+    async def _rows_of_a_page(self, statement: str, parameters: Row) -> list[Row]:
+        """Return rows of versions, as many as are a page."""
+        return await self._open.read(
+            lambda connection: _page_of(connection.execute(statement, parameters))
+        )
 
     async def replace_search(
         self, tenant: str, resource_id: str, version: int, search: bytes

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ from fhirpub.fhir.strict_json import dumps, loads_stored
 from fhirpub.fhir.xml_writer import write_xml
 from fhirpub.testing.service import Integrator, RunningService
 from tests.bodies import organization, parameters, patient, register_body, report, self_contained
+from tests.stored import store_again
 
 CODE = {"coding": [{"system": "http://loinc.org", "code": "2951-2", "display": "Na"}]}
 OTHER = {"coding": [{"system": "http://loinc.org", "code": "2823-3", "display": "K"}]}
@@ -141,11 +141,9 @@ def test_what_is_contained_since_before_stays_open_to_updates(
     sound = containing({**OBSERVATION, "id": "c"})
     path = lab.register(register_body(f"before {before}", **sound)).headers["location"]
     path = path.removeprefix(service.base_url).partition("/_history")[0]
-    store, tenant_id = service.services.store, lab.tenant.id
-    first = service.call(store.version(tenant_id, path.rpartition("/")[2], 1))
-    assert first is not None
-    stored = {**loads_stored(first.body), "contained": [before]}
-    service.call(store.add(tenant_id, replace(first, version=2, body=dumps(stored)), ()))
+    store_again(
+        service, lab, path, lambda body: dumps({**loads_stored(body), "contained": [before]})
+    )
 
     answer = lab.patch(path, {"resourceType": "DiagnosticReport", "status": "amended"})
 

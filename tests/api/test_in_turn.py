@@ -15,6 +15,7 @@ import pytest
 
 from fhirpub.config import Config, LimitsConfig
 from fhirpub.testing.service import Answer, Integrator, RunningService
+from tests import raw
 from tests.bodies import register_body
 
 BASE = "/fhir/r4/DiagnosticReport"
@@ -55,19 +56,9 @@ def _registered(lab: Integrator, value: str, **changes: Any) -> str:
     return path.partition("/_history")[0]
 
 
-def asking(lab: Integrator, path: str) -> socket.socket:
-    """Ask for something, and take nothing of it."""
-    wire = socket.create_connection(("127.0.0.1", lab.service.port), timeout=20)
-    wire.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
-    wire.sendall(
-        f"GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {lab.token}\r\n\r\n".encode()
-    )
-    return wire
-
-
 def taking_nothing(lab: Integrator, path: str) -> socket.socket:
     """Ask for something, and leave the answer on its way."""
-    wire = asking(lab, path)
+    wire = raw.asking(lab, path)
     assert wire.recv(12) == b"HTTP/1.1 200"
     return wire
 
@@ -141,7 +132,7 @@ def test_a_tenant_that_takes_nothing_keeps_no_other_waiting(tmp_path: Path) -> N
         ]
         with ExitStack() as slow:
             for _ in range(5):
-                slow.enter_context(closing(asking(labs[0], paths[0])))
+                slow.enter_context(closing(raw.asking(labs[0], paths[0])))
             time.sleep(0.5)
             begun = time.monotonic()
             assert labs[1].get(paths[1]).status == 200

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import itertools
 import os
-import socket
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -130,22 +129,6 @@ def test_many_large_requests_at_once_take_no_more_than_their_room(
     assert taken < _MOST_ABOVE_IDLE_AT_ONCE, f"{taken / MIB:.0f} MiB"
 
 
-def asking(lab: Integrator, path: str, *more: str) -> socket.socket:
-    """Ask for something, and take nothing of the answer yet."""
-    wire = socket.create_connection(("127.0.0.1", lab.service.port), timeout=60)
-    wire.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
-    lines = (
-        f"GET {path} HTTP/1.1",
-        "Host: x",
-        f"Authorization: Bearer {lab.token}",
-        *more,
-        "",
-        "",
-    )
-    wire.sendall("\r\n".join(lines).encode())
-    return wire
-
-
 @pytest.mark.parametrize("accept", ["*/*", "application/fhir+json", "application/fhir+xml"])
 def test_documents_that_are_read_slowly_are_not_held(
     process: ServiceProcess, lab: Integrator, accept: str
@@ -158,7 +141,7 @@ def test_documents_that_are_read_slowly_are_not_held(
 
     with ExitStack() as readers:
         for _ in range(_READERS):
-            wire = readers.enter_context(asking(lab, path, f"Accept: {accept}"))
+            wire = readers.enter_context(raw.asking(lab, path, f"Accept: {accept}"))
             assert wire.recv(65_536).startswith(b"HTTP/1.1 200")
         time.sleep(0.5)
         taken = memory_of(process, "VmRSS") - idle
@@ -176,7 +159,7 @@ def test_large_resources_that_are_read_slowly_take_no_more_than_their_room(
 
     with ExitStack() as readers:
         for _ in range(_READERS):
-            readers.enter_context(asking(lab, path))
+            readers.enter_context(raw.asking(lab, path))
         time.sleep(3)
         taken = memory_of(process, "VmHWM") - idle
 
@@ -196,7 +179,7 @@ def stalled(process: ServiceProcess) -> int:
     large = document(b"%PDF-" + os.urandom(5_000_000))
     answer = lab.register(register_body("stalled", presentedForm=[large]))
     path = answer.headers["location"].removeprefix(process.base_url)
-    with asking(lab, path) as wire:
+    with raw.asking(lab, path) as wire:
         time.sleep(1.5)
         return sum(iter(lambda: len(wire.recv(65_536)), 0))
 

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import base64
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,6 +9,7 @@ from fhirpub.fhir.strict_json import dumps, loads_stored
 from fhirpub.interactions.patch_forms import FORMS
 from fhirpub.testing.service import Answer, Integrator, RunningService
 from tests.bodies import PDF, document, register_body
+from tests.stored import store_again
 
 
 @pytest.fixture
@@ -287,11 +287,8 @@ def test_an_update_refuses_a_type_that_contradicts_its_reference(
 def test_what_contradicts_itself_since_before_stays_open_to_updates(
     service: RunningService, lab: Integrator, path: str
 ) -> None:
-    store, tenant_id = service.services.store, lab.tenant.id
-    first = service.call(store.version(tenant_id, path.rpartition("/")[2], 1))
-    assert first is not None
-    said = first.body.replace(b'"reference":"Patient/', b'"type":"Group","reference":"Patient/')
-    service.call(store.add(tenant_id, replace(first, version=2, body=said), ()))
+    place, typed = b'"reference":"Patient/', b'"type":"Group","reference":"Patient/'
+    store_again(service, lab, path, lambda body: body.replace(place, typed))
     assert lab.get(path).json["subject"]["type"] == "Group"
 
     assert update(lab, path, status="amended").status == 204
@@ -321,12 +318,12 @@ BACKWARDS = {"start": "2026-11-20T12:00:00Z", "end": "2026-11-20T10:00:00Z"}
 def test_what_breaks_a_rule_since_before_stays_open_to_updates(
     service: RunningService, lab: Integrator, path: str, before: dict[str, Any]
 ) -> None:
-    store, tenant_id = service.services.store, lab.tenant.id
-    first = service.call(store.version(tenant_id, path.rpartition("/")[2], 1))
-    assert first is not None
-    stored = {**loads_stored(first.body), **before}
-    del stored["effectiveDateTime"]
-    service.call(store.add(tenant_id, replace(first, version=2, body=dumps(stored)), ()))
+    def breaking(body: bytes) -> bytes:
+        stored = {**loads_stored(body), **before}
+        del stored["effectiveDateTime"]
+        return dumps(stored)
+
+    store_again(service, lab, path, breaking)
 
     answer = update(lab, path, status="amended")
 
@@ -336,16 +333,17 @@ def test_what_breaks_a_rule_since_before_stays_open_to_updates(
 def test_what_is_wrong_since_before_is_refused_in_a_field_that_is_named(
     service: RunningService, lab: Integrator, path: str
 ) -> None:
-    store, tenant_id = service.services.store, lab.tenant.id
-    first = service.call(store.version(tenant_id, path.rpartition("/")[2], 1))
-    assert first is not None
-    stored = loads_stored(first.body)
-    stored["presentedForm"][0]["extension"] = [{"url": "https://lab.example/x"}]
-    stored["effectivePeriod"] = BACKWARDS
-    del stored["effectiveDateTime"]
-    service.call(store.add(tenant_id, replace(first, version=2, body=dumps(stored)), ()))
+    extension = [{"url": "https://lab.example/x"}]
 
-    extension = stored["presentedForm"][0]["extension"]
+    def breaking(body: bytes) -> bytes:
+        stored = loads_stored(body)
+        stored["presentedForm"][0]["extension"] = extension
+        stored["effectivePeriod"] = BACKWARDS
+        del stored["effectiveDateTime"]
+        return dumps(stored)
+
+    store_again(service, lab, path, breaking)
+
     again = update(lab, path, presentedForm=[document(extension=extension)])
     without = lab.request(
         "PATCH", path, {"status": None}, {"Content-Type": "application/merge-patch+json"}
@@ -362,10 +360,6 @@ def test_what_is_contained_since_before_stays_open_to_updates(
     specimen = {"resourceType": "Specimen", "id": "s", "receivedTime": "2024-02-29"}
     body = register_body("U-before", contained=[specimen], specimen=[{"reference": "#s"}])
     path = lab.register(body).headers["location"].partition("/_history")[0]
-    store, tenant_id = service.services.store, lab.tenant.id
-    first = service.call(store.version(tenant_id, path.rpartition("/")[2], 1))
-    assert first is not None
-    said = first.body.replace(b"2024-02-29", b"2024-02-30")
-    service.call(store.add(tenant_id, replace(first, version=2, body=said), ()))
+    store_again(service, lab, path, lambda body: body.replace(b"2024-02-29", b"2024-02-30"))
 
     assert update(lab, path.removeprefix(service.base_url), status="amended").status == 204

@@ -1,0 +1,18 @@
+"""Reports as an older release may have stored them, which judged less."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from fhirpub.testing.service import Integrator, RunningService
+
+
+def store_again(
+    service: RunningService, lab: Integrator, path: str, change: Callable[[bytes], bytes]
+) -> None:
+    """Add a second version to a report, whose body is made of the first one's, unjudged."""
+    store, tenant_id = service.services.store, lab.tenant.id
+    first = service.call(store.version(tenant_id, path.rpartition("/")[2], 1))
+    assert first is not None
+    service.call(store.add(tenant_id, replace(first, version=2, body=change(first.body)), ()))
