@@ -43,6 +43,10 @@ SEVERAL = Bounds(in_flight=3)
 _PAGES_AT_ONCE = 6
 """So many pages are on their way at the same time: each may be large, see `MOST_OF_A_PAGE`."""
 
+_IS_SMALL = {"$lte": [{"$bsonSize": "$$ROOT"}, SMALL_BYTES]}
+_ITS_KEY = {"id": "$id", "version": "$version", "tenant": "$tenant"}
+_IF_SMALL = {"$replaceRoot": {"newRoot": {"$cond": [_IS_SMALL, "$$ROOT", _ITS_KEY]}}}
+"""What many ask for together comes together, but for what is large: that takes memory."""
 _HAS_FEW = {"$lte": [{"$binarySize": {"$ifNull": ["$data", b""]}}, SMALL_BYTES]}
 _SHOWN_OF_A_BLOB = {
     "sha256": 1,
@@ -88,7 +92,7 @@ class Reads:
             self._fetch_few_blobs, deadline_seconds=seconds, bounds=SEVERAL
         )
         self._exact: GroupedReads[Key, Document] = GroupedReads(
-            self._fetch_exact, deadline_seconds=seconds, bounds=SEVERAL
+            self._fetch_exact_if_small, deadline_seconds=seconds, bounds=SEVERAL
         )
 
     async def latest(self, tenant: str, resource_id: str) -> Version | None:
@@ -97,7 +101,7 @@ class Reads:
         if found is None:
             return None
         if found["tenant"] == tenant:
-            return version_of(found)
+            return await self._whole(found)
         newest = await self.history(tenant, resource_id, below=None, limit=1)
         return newest[0] if newest else None
 
@@ -107,14 +111,24 @@ class Reads:
         if found is None:
             return None
         if found["tenant"] == tenant:
-            return version_of(found)
+            whole = await self._whole(found)
+            return whole if "body" in found else whole.as_shown()
         newest = await self.latest(tenant, resource_id)
         return newest and newest.as_shown()
 
     async def version(self, tenant: str, resource_id: str, version: int) -> Version | None:
         """Return one version."""
         found = await self._exact.get((resource_id, min(version, LARGEST_INTEGER)))
-        return version_of(found) if found is not None and found["tenant"] == tenant else None
+        if found is None or found["tenant"] != tenant:
+            return None
+        return await self._whole(found)
+
+    async def _whole(self, found: Document) -> Version:
+        """Return a version that was looked up together with others, all of it."""
+        if "body" in found:
+            return version_of(found)
+        async with within(self._seconds), self._pages:
+            return await self._one((found["id"], found["version"]))
 
     async def history(
         self, tenant: str, resource_id: str, *, below: int | None, limit: int
@@ -161,14 +175,18 @@ class Reads:
             return tuple(version_of(kept[each]) for each in keys)
         page, left = [], MOST_OF_A_PAGE
         for key in keys:
-            found = await self._fetch_exact([key])
-            if not found:  # behind a router another primary took over in between
-                raise StoreUnavailable("a version is missing")
-            page.append(version_of(found[key]))
+            page.append(await self._one(key))
             left -= page[-1].size
             if left <= 0:
                 break
         return tuple(page)
+
+    async def _one(self, key: Key) -> Version:
+        """Return a version that is there, by itself."""
+        found = await self._fetch_exact([key])
+        if not found:  # behind a router another primary took over in between
+            raise StoreUnavailable("a version is missing")
+        return version_of(found[key])
 
     async def blobs(self, tenant: str, names: Collection[str]) -> Mapping[str, KeptBlob]:
         """Return blobs; who asks for a few is answered together with others."""
@@ -250,8 +268,14 @@ class Reads:
         ]
         if without:
             newest.append({"$unset": [f"newest.{each}" for each in without]})
+        newest += [{"$replaceRoot": {"newRoot": "$newest"}}, _IF_SMALL]
         found = await self._answer(lambda: self._versions.aggregate(newest, hint=VERSION_KEY))
-        return {each["_id"]: each["newest"] for each in found}
+        return {each["id"]: each for each in found}
+
+    async def _fetch_exact_if_small(self, keys: Collection[Key]) -> Mapping[Key, Document]:
+        those: Pipeline = [{"$match": by_keys(keys)}, _IF_SMALL]
+        found = await self._answer(lambda: self._versions.aggregate(those, hint=VERSION_KEY))
+        return {(each["id"], each["version"]): each for each in found}
 
     async def _fetch_exact(
         self, keys: Collection[Key], *, at_once: int = 0

@@ -9,7 +9,7 @@ from fhirpub import errors
 from fhirpub.errors import FhirpubError, Issue
 from fhirpub.interactions.patch_forms import FORMS
 from fhirpub.web.byte_range import RangeNotSatisfiable
-from fhirpub.web.media import NotAcceptable, UnsupportedMediaType
+from fhirpub.web.media import CompressedBody, NotAcceptable, UnsupportedMediaType
 
 
 class MalformedRequest(FhirpubError):
@@ -95,6 +95,8 @@ def obligations(problem: BaseException, method: str) -> dict[str, str]:
     if isinstance(problem, errors.NotAuthenticated):
         error = ', error="invalid_token"' if problem.token_sent else ""
         return {"WWW-Authenticate": f'Bearer realm="fhirpub"{error}'}
+    if isinstance(problem, CompressedBody):  # RFC 9110, 12.5.3
+        return {"Accept-Encoding": "identity"}
     if isinstance(problem, UnsupportedMediaType) and method == "PATCH":
         return {"Accept-Patch": ", ".join(FORMS)}
     if isinstance(problem, RangeNotSatisfiable):

@@ -27,6 +27,10 @@ class UnsupportedMediaType(FhirpubError):
     """The body is of a type that is not read here."""
 
 
+class CompressedBody(UnsupportedMediaType):
+    """The body is compressed."""
+
+
 def is_xml(media_type: str) -> bool:
     """Tell a type of XML from one of JSON."""
     return media_type in _XML
@@ -92,9 +96,9 @@ def names_fhir(form: str) -> bool:
 
 
 def check_encoding(encoding: str) -> None:
-    """Raise UnsupportedMediaType for a compressed body (D-71)."""
+    """Raise CompressedBody for a compressed body (D-71)."""
     if encoding and encoding.lower() != "identity":
-        raise UnsupportedMediaType("the body must not be compressed")
+        raise CompressedBody("the body must not be compressed")
 
 
 def check_form(content_type: str, encoding: str) -> None:

@@ -400,6 +400,15 @@ def test_a_compressed_body_is_a_415(lab: Integrator, path: str, encoding: str) -
     assert (answer.status, code(answer)) == (415, "not-supported")
 
 
+@pytest.mark.parametrize("method", ["POST", "PATCH"])
+def test_a_415_for_a_compressed_body_says_how_to_send_it(lab: Integrator, method: str) -> None:
+    path = REGISTER if method == "POST" else f"{BASE}/any"
+
+    answer = lab.request(method, path, b"{}", {"Content-Encoding": "gzip"})
+
+    assert (answer.status, answer.headers["accept-encoding"]) == (415, "identity")
+
+
 def test_a_compressed_form_is_a_415(lab: Integrator) -> None:
     headers = {"Content-Type": "application/x-www-form-urlencoded", "Content-Encoding": "gzip"}
 

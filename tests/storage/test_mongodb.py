@@ -24,7 +24,7 @@ from fhirpub.clock import now_ms
 from fhirpub.errors import ConfigurationError, InvalidContent, StoreUnavailable, TooLarge
 from fhirpub.storage import mongodb, mongodb_server
 from fhirpub.storage import mongodb_schema as schema
-from fhirpub.storage.contract import MOST_OF_A_PAGE, SearchQuery, Version
+from fhirpub.storage.contract import MOST_OF_A_PAGE, SMALL_BYTES, SearchQuery, Version
 from fhirpub.storage.criteria import LAST_UPDATED, Criterion, TimeMatch, TokenMatch
 from fhirpub.storage.mongodb import MongoStore, from_url
 from fhirpub.storage.mongodb_documents import MOST_BYTES
@@ -952,6 +952,34 @@ async def test_few_pages_are_on_their_way_at_the_same_time(store: Store) -> None
 
     assert [len(each.versions) for each in pages] == [2] * 16
     assert COMMANDS.most_unanswered <= 6
+
+
+async def test_few_large_versions_are_on_their_way_at_the_same_time(store: Store) -> None:
+    versions = [a_version(body=b"x" * SMALL_BYTES) for _ in range(16)]
+    await add_all(store, versions)
+
+    with COMMANDS.recorded() as sent:
+        read = await asyncio.gather(*(store.latest(LAB, each.id) for each in versions))
+
+    assert list(read) == versions
+    assert len(sent) == 1 + 16
+    assert COMMANDS.most_unanswered <= 6
+
+
+@pytest.mark.parametrize("name", ["latest", "shown", "version"])
+async def test_a_large_version_holds_up_nobody_who_reads_a_small_one(
+    store: Store, name: str
+) -> None:
+    large, small = a_version(body=b"x" * SMALL_BYTES), a_version(body=b"x" * (SMALL_BYTES // 2))
+    await add_all(store, [large, small])
+    read = getattr(store, name)
+    more = (1,) if name == "version" else ()
+
+    with COMMANDS.recorded() as sent:
+        found = await asyncio.gather(*(read(LAB, each.id, *more) for each in (large, small)))
+
+    assert [each.body for each in found] == [large.body, small.body]
+    assert len(sent) == 2  # both together, and then the large one
 
 
 async def test_a_large_document_holds_up_nobody_who_reads_a_small_one(store: Store) -> None:
