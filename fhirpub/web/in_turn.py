@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from fhirpub.errors import Busy
 from fhirpub.storage.contract import Version
 from fhirpub.web.base import LARGE, BaseHandler
 
@@ -29,8 +29,10 @@ async def in_turn(
         return found
     del found
     await turn
-    if handler.request not in room:
-        raise Busy(retry_after=0)  # for somebody who has hung up
+    if handler.request not in room:  # who asked has hung up: there is nobody to answer
+        handler.request.connection.close()
+        handler.abandon()
+        raise asyncio.CancelledError
     return await look()
 
 

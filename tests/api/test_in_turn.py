@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from fhirpub.config import Config, LimitsConfig
+from fhirpub.testing.process import ServiceProcess
 from fhirpub.testing.service import Answer, Integrator, RunningService
 from tests import raw
 from tests.bodies import register_body
@@ -100,15 +101,41 @@ def test_what_is_small_does_not_wait(lab: Integrator, small: str, large: str) ->
         assert time.monotonic() - begun < 2
 
 
+def hang_up_while_waiting(lab: Integrator, path: str) -> None:
+    """Ask three times for what is not to be had yet, and do not wait for it."""
+    for _ in range(3):
+        with raw.asking(lab, path):
+            time.sleep(0.2)
+
+
 def test_who_hangs_up_while_waiting_is_not_waited_for(lab: Integrator, large: str) -> None:
     with closing(taking_nothing(lab, large)):
-        for _ in range(3):
-            with socket.create_connection(("127.0.0.1", lab.service.port)) as wire:
-                line = f"GET {large} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {lab.token}"
-                wire.sendall(f"{line}\r\n\r\n".encode())
-                time.sleep(0.2)
+        hang_up_while_waiting(lab, large)
 
     assert lab.get(large).status == 200
+
+
+def test_who_hangs_up_while_waiting_is_under_way_no_longer(
+    service: RunningService, lab: Integrator, large: str
+) -> None:
+    with closing(taking_nothing(lab, large)):
+        hang_up_while_waiting(lab, large)
+        time.sleep(1.2)
+        under_way = len(service.services.under_way)
+
+    assert under_way == 1
+
+
+def test_who_hangs_up_while_waiting_is_no_fault(tmp_path: Path) -> None:
+    settings = {"limits": {"large_answers_bytes": 200_000}}
+    with ServiceProcess(tmp_path, settings=settings) as process:
+        lab = process.integrator()
+        path = _registered(lab, "large", conclusionCode=[{"text": "x" * 1_000_000}] * 8)
+        with closing(taking_nothing(lab, path)):
+            hang_up_while_waiting(lab, path)
+            time.sleep(1.2)
+
+    assert "[error" not in process.errors.read_text()
 
 
 def test_who_takes_nothing_does_not_keep_others_waiting_for_ever(tmp_path: Path) -> None:
