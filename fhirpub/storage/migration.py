@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import TypeVar
@@ -34,7 +35,10 @@ _NO_EVENTS = b"[]"
 _NO_RULES = "{}"
 """Not empty, as what a new store says: the next run must not take the target for one."""
 _SIDE_BY_SIDE = 16
-"""Resources under way at once: each may hold megabytes."""
+"""Resources under way at once, but for those with large documents."""
+_FEW_SIDE_BY_SIDE = 2
+_LARGE_BYTES = 1024 * 1024
+"""A version whose documents have more than this takes memory several times over."""
 
 
 @dataclass(slots=True)
@@ -86,12 +90,12 @@ async def migrate(
 async def _copy_versions(
     source: Store, target: Store, progress: Progress, tell: Callable[[Progress], None]
 ) -> None:
-    places = asyncio.Semaphore(_SIDE_BY_SIDE)
+    places, for_large = asyncio.Semaphore(_SIDE_BY_SIDE), asyncio.Semaphore(_FEW_SIDE_BY_SIDE)
 
     async def copy(versions: Sequence[tuple[str, Version]]) -> None:
         async with places:
             for tenant, each in versions:
-                if await _copy_version(tenant, each, source, target):
+                if await _copy_version(tenant, each, source, target, for_large):
                     progress.copied += 1
                 else:
                     progress.there += 1
@@ -105,16 +109,21 @@ async def _copy_versions(
         tell(progress)
 
 
-async def _copy_version(tenant: str, version: Version, source: Store, target: Store) -> bool:
+async def _copy_version(
+    tenant: str, version: Version, source: Store, target: Store, for_large: asyncio.Semaphore
+) -> bool:
     """Return whether the version had to be copied."""
     known = await target.version(tenant, version.id, version.version)
     if known is None:
-        blobs = await source.whole_blobs(tenant, version.documents)
-        if len(blobs) < len(version.documents):
+        kept = await source.blobs(tenant, version.documents)
+        if len(kept) < len(version.documents):
             raise StoreUnavailable(f"a document of {version.type}/{version.id} is missing")
+        is_large = sum(each.size for each in kept.values()) > _LARGE_BYTES
         try:
-            if await target.add(tenant, version, list(blobs.values())):
-                return True
+            async with for_large if is_large else nullcontext():
+                blobs = await source.whole_blobs(tenant, version.documents)
+                if await target.add(tenant, version, list(blobs.values())):
+                    return True
         except Refused as refusal:
             raise ConfigurationError(
                 f"the target cannot keep {version.type}/{version.id} version {version.version}: "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, Collection, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +18,7 @@ from fhirpub.auth.tenants import disable_tenant
 from fhirpub.clock import now_ms
 from fhirpub.config import Config, StorageConfig
 from fhirpub.errors import ConfigurationError
-from fhirpub.storage.contract import Client, Version
+from fhirpub.storage.contract import Blob, Client, Version
 from fhirpub.storage.criteria import TimeMatch
 from fhirpub.storage.migration import Progress, migrate
 from fhirpub.storage.sqlite import SqliteStore
@@ -551,6 +551,39 @@ async def test_what_is_added_while_it_is_read_has_its_tenant_in_the_copy(tmp_pat
     assert (first.copied, again.copied) == (2, 1)
     assert owners == known == {LAB, OTHER}
     assert await everything(target) == await everything(source)
+    await source.stop()
+    await target.stop()
+
+
+class WatchedStore(SqliteStore):
+    """Which knows for how many versions at once it has read documents."""
+
+    under_way = most_under_way = 0
+
+    async def whole_blobs(self, tenant: str, names: Collection[str]) -> Mapping[str, Blob]:
+        self.under_way += 1
+        self.most_under_way = max(self.most_under_way, self.under_way)
+        found = await super().whole_blobs(tenant, names)
+        self.under_way -= 1
+        return found
+
+
+@pytest.mark.parametrize(("size", "most"), [(2_000_000, 2), (200_000, 8)])
+async def test_of_versions_with_large_documents_few_are_copied_at_the_same_time(
+    tmp_path: Path, size: int, most: int
+) -> None:
+    source = WatchedStore(tmp_path / "source.db", deadline_seconds=10)
+    target = SqliteStore(tmp_path / "target.db", deadline_seconds=10)
+    await source.start()
+    await target.start()
+    for _ in range(8):
+        blob = a_blob(os.urandom(size))
+        await source.add(LAB, a_version(documents=(blob.sha256,)), [blob])
+
+    copied = await migrate(source, target)
+
+    assert copied.copied == 8
+    assert source.most_under_way == most
     await source.stop()
     await target.stop()
 
