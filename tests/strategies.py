@@ -33,7 +33,8 @@ for _table in _TABLES["types"].values():
         _CHILDREN.setdefault(_each["path"].rpartition(".")[0], []).append(_each)
 
 _NEEDED: Mapping[str, tuple[tuple[str, str], ...]] = {
-    **dict.fromkeys(("Age", "Count", "Distance", "Duration", "Quantity"), (("code", "system"),)),
+    **dict.fromkeys(("Duration", "Quantity"), (("code", "system"),)),
+    **dict.fromkeys(("Age", "Count", "Distance"), (("value", "code"), ("code", "system"))),
     "ContactPoint": (("value", "system"),),
     "Ratio": (("numerator", "denominator"), ("denominator", "numerator")),
     "Timing.repeat": (
@@ -45,15 +46,29 @@ _NEEDED: Mapping[str, tuple[tuple[str, str], ...]] = {
         ("offset", "when"),
     ),
     "ServiceRequest": (("orderDetail", "code"),),
+    "TriggerDefinition": (("condition", "data"),),
 }
 """What FHIR wants beside an element: invariants that the schemas know."""
 
 _ANY_OF: Mapping[str, frozenset[str]] = {
+    **dict.fromkeys(
+        ("DataRequirement.codeFilter", "DataRequirement.dateFilter"),
+        frozenset({"path", "_path", "searchParam", "_searchParam"}),
+    ),
+    "Expression": frozenset({"expression", "_expression", "reference", "_reference"}),
     "Observation.referenceRange": frozenset({"low", "high", "text", "_text"}),
     "Organization": frozenset({"name", "_name", "identifier"}),
     "Patient.contact": frozenset({"name", "telecom", "address", "organization"}),
 }
 """Of what one must be there; where nothing is, the first of these is drawn."""
+
+_EXCLUDED: Mapping[str, tuple[str, str]] = {
+    "DataRequirement.codeFilter": ("path", "searchParam"),
+    "DataRequirement.dateFilter": ("path", "searchParam"),
+    "Timing.repeat": ("when", "timeOfDay"),
+    "TriggerDefinition": ("data", "timing"),
+}
+"""Beside what must not stand what begins with the second."""
 
 _TEXT = st.text(st.characters(codec="utf-8", exclude_characters=_CONTROL), min_size=1, max_size=9)
 _DATE = st.dates().map(str)
@@ -89,6 +104,9 @@ PRIMITIVES: dict[str, st.SearchStrategy[Any]] = {
     "xhtml": _TEXT.map('<div xmlns="http://www.w3.org/1999/xhtml">{}</div>'.format),
 }
 _OF_ITS_OWN = {
+    **dict.fromkeys(
+        ("Timing.repeat.duration", "Timing.repeat.period"), PRIMITIVES["decimal"].map(abs)
+    ),
     "Extension.url": PRIMITIVES["uri"],
     "SampledData.data": st.sampled_from(("0", "-1.5 E 2.25 U L")),  # HL7's XML schema wants it
 }
@@ -128,9 +146,10 @@ def _object(draw: st.DrawFn, path: str, depth: int) -> dict[str, Any]:
 def _take_out_the_excluded(path: str, value: dict[str, Any]) -> None:
     """Take out of an object what must not stand beside the rest of it."""
     given = {name.lstrip("_") for name in value}
-    if path == "Timing.repeat" and "when" in given:
-        value.pop("timeOfDay", None)
-        value.pop("_timeOfDay", None)
+    beside, excluded = _EXCLUDED.get(path, ("", ""))
+    if beside in given:
+        for name in [each for each in value if each.lstrip("_").startswith(excluded)]:
+            del value[name]
     if path == "Observation" and any(name.startswith("value") for name in given):
         value.pop("dataAbsentReason", None)
         if any(_codes(value) & _codes(each) for each in value.get("component", ())):

@@ -25,10 +25,11 @@ class Tables:
 
     ``types`` has them all; ``held`` names the types that the service has schemas of. The others
     are FHIR's rules between elements, by the path of the object: ``needed``, which element needs
-    which beside it (qty-3, rat-1, cpt-2, tim-1 to tim-9, prr-1), and by their keys ``any_of``,
-    of which one must be there, ``excluded``, the first of which must not stand beside the second,
-    ``distinct``, the first of which not even if one of the second has the code of the object, and
-    ``barred``, a value that an element of an element must not have.
+    which beside it (qty-3, age-1, rat-1, cpt-2, tim-1 to tim-9, prr-1), and by their keys
+    ``any_of``, of which one must be there, ``excluded``, the first of which must not stand beside
+    the second, ``distinct``, the first of which not even if one of the second has the code of the
+    object, ``barred``, a value that an element of an element must not have, and ``unsigned``, a
+    number that must not be negative.
     """
 
     types: Mapping[str, Any]
@@ -40,6 +41,7 @@ class Tables:
     excluded: Mapping[str, Mapping[str, list[str]]]
     distinct: Mapping[str, Mapping[str, list[str]]]
     barred: Mapping[str, Mapping[str, list[str]]]
+    unsigned: Mapping[str, Mapping[str, str]]
 
     @classmethod
     def read(cls, folder: Traversable | None = None) -> Tables:

@@ -215,6 +215,11 @@ class Shape:
         items = {"items": {"properties": {inner: never}}}
         self.rules.append({"properties": {name: items}})
 
+    def add_unsigned(self, key: str, name: str) -> None:
+        """Add the rule that a number must not be negative."""
+        rule = {SAID: f"must not be negative ({key})", "minimum": 0}
+        self.rules.append({"properties": {name: rule}})
+
     def _is_primitive(self, name: str) -> bool:
         return f"_{name}" in self.properties
 
@@ -245,21 +250,28 @@ def objects(type_name: str, tables: Tables) -> dict[str, Schema]:
         parent, _, name = element["path"].rpartition(".")
         _add(shapes.setdefault(parent, Shape()), name, element, tables)
     for path, each in shapes.items():
-        for name, needed in tables.needed.get(path, {}).items():
-            each.add_needed(name, needed)
-        for key, names in tables.any_of.get(path, {}).items():
-            each.add_any_of(key, names)
-        for key, (one, other) in tables.excluded.get(path, {}).items():
-            each.add_excluded(key, one, other)
-        for key, (one, items) in tables.distinct.get(path, {}).items():
-            each.add_distinct(key, one, items)
-        for key, (name, inner, value) in tables.barred.get(path, {}).items():
-            each.add_barred(key, name, inner, value)
+        _add_rules(each, path, tables)
     resource = table["kind"] == "resource"
     return {
         path: each.schema(root=resource and path == type_name, sibling=path == "Element")
         for path, each in shapes.items()
     }
+
+
+def _add_rules(shape: Shape, path: str, tables: Tables) -> None:
+    """Add FHIR's rules between the elements of an object."""
+    for name, needed in tables.needed.get(path, {}).items():
+        shape.add_needed(name, needed)
+    for key, names in tables.any_of.get(path, {}).items():
+        shape.add_any_of(key, names)
+    for key, (one, other) in tables.excluded.get(path, {}).items():
+        shape.add_excluded(key, one, other)
+    for key, (one, items) in tables.distinct.get(path, {}).items():
+        shape.add_distinct(key, one, items)
+    for key, (name, inner, value) in tables.barred.get(path, {}).items():
+        shape.add_barred(key, name, inner, value)
+    for key, name in tables.unsigned.get(path, {}).items():
+        shape.add_unsigned(key, name)
 
 
 def _add(parent: Shape, name: str, element: Element, tables: Tables) -> None:

@@ -215,6 +215,7 @@ def request(**elements: Any) -> dict[str, Any]:
     ("elements", "place"),
     [
         ({"quantityQuantity": {"value": 3, "code": "mg"}}, "quantity.system"),
+        ({"extension": [{"url": "urn:x", "valueAge": {"value": 3}}]}, "extension[0].value.code"),
         ({"quantityRatio": {"numerator": {"value": 1}}}, "quantity.denominator"),
         ({"quantityRatio": {"denominator": {"value": 1}}}, "quantity.numerator"),
         ({"occurrenceTiming": {"repeat": {"period": 1}}}, "occurrence.repeat.periodUnit"),
@@ -316,6 +317,53 @@ def test_elements_that_exclude_each_other_are_told(times: dict[str, Any]) -> Non
     assert told(request(occurrenceTiming={"repeat": repeat})) == [
         ("occurrence.repeat.timeOfDay", said)
     ]
+
+
+OF_DATA_TYPES: list[tuple[str, dict[str, Any], str, str]] = [
+    ("Timing", {"repeat": {"duration": -1, "durationUnit": "h"}}, ".repeat.duration", "tim-4"),
+    (
+        "Timing",
+        {"repeat": {"period": Decimal("-0.5"), "periodUnit": "d"}},
+        ".repeat.period",
+        "tim-5",
+    ),
+    ("Expression", {"language": "text/cql"}, "", "exp-1"),
+    (
+        "DataRequirement",
+        {"type": "Task", "codeFilter": [{"valueSet": "urn:x"}]},
+        ".codeFilter[0]",
+        "drq-1",
+    ),
+    (
+        "DataRequirement",
+        {"type": "Task", "dateFilter": [{"path": "for", "searchParam": "patient"}]},
+        ".dateFilter[0].path",
+        "drq-2",
+    ),
+    (
+        "TriggerDefinition",
+        {"type": "periodic", "timingDate": "2026", "data": [{"type": "Task"}]},
+        ".data",
+        "trd-1",
+    ),
+]
+
+
+@pytest.mark.parametrize(("type_name", "value", "place", "key"), OF_DATA_TYPES)
+def test_what_fhir_asks_of_data_types_is_told_by_its_key(
+    type_name: str, value: dict[str, Any], place: str, key: str
+) -> None:
+    [(at, said)] = told(patient(extension=[{"url": "urn:x", f"value{type_name}": value}]))
+
+    assert at == f"extension[0].value{place}"
+    assert said.endswith(f" ({key})")
+
+
+@pytest.mark.parametrize("period", [0, Decimal("-0.0"), Decimal("1E-30")])
+def test_a_period_of_a_timing_may_be_anything_from_zero(period: Any) -> None:
+    timing = {"repeat": {"period": period, "periodUnit": "d"}}
+
+    assert told(request(occurrenceTiming=timing)) == []
 
 
 def test_unknown_properties_are_named_when_their_names_are_plain() -> None:
