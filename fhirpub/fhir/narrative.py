@@ -50,6 +50,11 @@ def narrative_problem(div: str) -> str:
     return "must not be blank" if blank else ""
 
 
+def in_characters(div: str) -> str:
+    """Return a narrative's ``div`` without entities of HTML, which XML does not know."""
+    return _NAMED_ENTITY.sub(_character, div)
+
+
 def parsed(div: str) -> etree._Element:
     """Return a narrative's ``div`` as XML, entities of HTML replaced; raises ValueError."""
     if _MANY_ATTRIBUTES.search(div):
@@ -62,7 +67,7 @@ def parsed(div: str) -> etree._Element:
         resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, recover=False
     )
     try:
-        return etree.fromstring(_NAMED_ENTITY.sub(_character, div), parser)
+        return etree.fromstring(in_characters(div), parser)
     except (etree.XMLSyntaxError, ValueError):
         raise ValueError("must be well-formed XHTML") from None
 

@@ -129,6 +129,7 @@ def candidate_of(submission: Submission, tenant: Tenant, context: Context) -> St
     resource_id = tenant.resource_id(*key)
     part_ids = {name: tenant.part_id(resource_id, name) for name in submission.parts}
     rules.point_references_at(submission, part_ids, resource_id)
+    rules.write_narratives_in_characters(submission)
     yield
     now = context.clock()
     stored = stamped(resource, resource_id, version=1, updated=now)

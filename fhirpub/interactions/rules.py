@@ -24,6 +24,7 @@ from fhirpub.fhir.document import Document, attachments_of, hash_verdict
 from fhirpub.fhir.elements import items_of, values_at
 from fhirpub.fhir.human_name import given_names, name_to_use
 from fhirpub.fhir.invariants import RELATIVE_REFERENCE
+from fhirpub.fhir.narrative import in_characters
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.fhir.times import UnstorableTime, is_plain_utc, to_utc
 from fhirpub.fhir.xml_writer import write_xml
@@ -323,6 +324,14 @@ def point_references_at(
         for _at, reference in items_of(resource, part.referred_by):
             if reference.get("reference") == f"{part.type}/{part_ids.get(part.name)}":
                 _describe(reference, submission.parts[part.name].resource)
+
+
+def write_narratives_in_characters(submission: Submission) -> None:
+    """Rewrite entities of HTML, such as ``&nbsp;``, wherever a narrative stands (D-68)."""
+    for entry in (submission.entry, *submission.parts.values()):
+        for each in entry.telling:
+            if "div" in each:
+                each["div"] = in_characters(each["div"])
 
 
 def _point_out(submission: Submission, container: str) -> None:

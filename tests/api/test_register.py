@@ -675,6 +675,22 @@ def create(lab: Integrator, value: str, *contained: Any) -> Answer:
     return lab.request("POST", "/fhir/r4/DiagnosticReport", sent)
 
 
+def test_a_narrative_comes_back_without_entities_of_html(lab: Integrator) -> None:
+    div = '<div xmlns="http://www.w3.org/1999/xhtml">{}</div>'
+    text = {"status": "generated", "div": div.format("1&nbsp;mg &amp; 2&nbsp;mg &LT; 3&micro;g")}
+    plain = div.format("1\u00a0mg &amp; 2\u00a0mg &lt; 3\u00b5g")
+    contained = [patient(text=text), organization(), observation(text=text)]
+    sent = self_contained("C-20", contained=contained, text=text, result=[{"reference": "#v1"}])
+
+    created = lab.request("POST", "/fhir/r4/DiagnosticReport", sent).json
+    read = lab.get(f"/fhir/r4/DiagnosticReport/{created['id']}").json
+    part = lab.get(f"/fhir/r4/{created['subject']['reference']}").json
+
+    assert read["text"]["div"] == plain
+    assert read["contained"][0]["text"]["div"] == plain
+    assert part["text"]["div"] == plain
+
+
 def test_create_keeps_what_a_report_contains_beside_its_parts(lab: Integrator) -> None:
     created = create(lab, "C-4", patient(), observation(), organization())
 
