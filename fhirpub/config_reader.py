@@ -20,6 +20,8 @@ from typing import Any, Literal
 from fhirpub.errors import ConfigurationError, did_you_mean
 
 LAST_PORT = 65_535
+LARGEST = 2**53
+"""So far numbers of all kinds are exact."""
 _PREFIX = "FHIRPUB_"
 _WIDTH = 97
 
@@ -146,13 +148,11 @@ def _mismatch(value: Any, hint: Any) -> str:
 def _out_of_range(value: Any) -> str:
     if isinstance(value, float) and not math.isfinite(value):
         return "must be a finite number"
-    if value > _LARGEST:
-        return f"must be at most {_LARGEST}"
+    if value > LARGEST:
+        return f"must be at most {LARGEST}"
     return "must not be negative" if value < 0 else ""
 
 
-_LARGEST = 2**53
-"""So far numbers of all kinds are exact."""
 _NAMES = {str: "a string", int: "a whole number", float: "a number", bool: "true or false"}
 _ITEMS = {str: "strings", int: "whole numbers", float: "numbers"}
 

@@ -15,6 +15,7 @@ from fhirpub.cli.options import with_config, with_json
 from fhirpub.cli.printing import Record, print_record, print_table
 from fhirpub.clock import now_ms
 from fhirpub.config import Config
+from fhirpub.config_reader import LARGEST
 from fhirpub.fhir.times import instant
 from fhirpub.storage.contract import Client
 
@@ -65,7 +66,7 @@ def list_(tenant_id: str | None, config: Config, *, as_json: bool) -> None:
 @click.argument("client_id", metavar="ID")
 @click.option(
     "--grace-seconds",
-    type=click.IntRange(min=0),
+    type=click.IntRange(0, LARGEST),
     metavar="N",
     help="How long the old secret still works; default: secret_grace_seconds of [auth].",
 )

@@ -55,6 +55,16 @@ def test_a_client_from_beginning_to_end(told: Any) -> None:
     assert told("client", "list", "--tenant", told("tenant", "add", "Lab Dos")["id"]) == []
 
 
+def test_a_grace_that_no_store_can_keep_is_wrong_usage(run: Any, told: Any) -> None:
+    tenant = told("tenant", "add", "Lab Uno")["id"]
+    client = told("client", "add", "--tenant", tenant)["client_id"]
+
+    refused = run("client", "rotate", client, "--grace-seconds", str(10**20))
+
+    assert refused.returncode == 2
+    assert "--grace-seconds" in refused.stderr
+
+
 def test_the_scopes_of_a_client_are_set_anew(told: Any) -> None:
     tenant = told("tenant", "add", "Lab Uno")["id"]
     added = told("client", "add", "--tenant", tenant, *SCOPES)
