@@ -1,0 +1,20 @@
+"""Ids that follow from a tenant's salt: a store keeps them, so that no release may change them."""
+
+from __future__ import annotations
+
+from fhirpub.tenant import Tenant
+
+TENANT = Tenant("t", "Lab", bytes(range(32)), 1)
+REPORT = "ba0bfdd8-6ed4-4655-a465-b7ed5e2804e8"
+
+
+def test_an_identifier_has_the_id_that_it_had_in_every_release() -> None:
+    system = "https://lab.example/reports"
+
+    assert TENANT.resource_id("DiagnosticReport", system, "A-1") == REPORT
+    beyond_ascii = TENANT.resource_id("DiagnosticReport", system, 'A "é"/1')
+    assert beyond_ascii == "18b2a695-9591-4bea-9848-3583d97a8f9c"
+
+
+def test_a_part_has_the_id_that_it_had_in_every_release() -> None:
+    assert TENANT.part_id(REPORT, "patient") == "57a873a0-c292-4380-8d6e-b0bbf382e03f"
