@@ -284,7 +284,8 @@ def load(file: Path | None = None, *, environment: Mapping[str, str] | None = No
     """
     path = file or Path(DEFAULT_FILE)
     tables: dict[str, Any] = {}
-    if file is not None or path.exists():
+    # A link that leads nowhere is a file that is missing, not none that was ever meant.
+    if file is not None or os.path.lexists(path):
         tables = read_toml(path)
     variables = os.environ if environment is None else environment
     problems: list[str] = []

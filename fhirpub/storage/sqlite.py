@@ -69,7 +69,10 @@ def from_url(url: str, *, deadline_seconds: float) -> SqliteStore:
         )
     if set(name) & set("?#:\0"):
         raise ConfigurationError("[storage] url: the path must not contain ? # : or NUL")
-    return SqliteStore(Path(name), deadline_seconds=deadline_seconds)
+    try:
+        return SqliteStore(Path(name), deadline_seconds=deadline_seconds)
+    except FileNotFoundError:  # to what the path is relative
+        raise ConfigurationError("[storage] url: the working directory was deleted") from None
 
 
 class SqliteStore(SqliteWebhooks, Store):

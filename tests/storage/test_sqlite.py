@@ -388,6 +388,16 @@ def test_a_url_that_names_no_file_is_refused(url: str) -> None:
         from_url(url, deadline_seconds=1)
 
 
+def test_a_relative_url_in_a_folder_that_was_deleted_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    tmp_path.rmdir()
+
+    with pytest.raises(ConfigurationError, match="the working directory was deleted"):
+        from_url("sqlite:///x.db", deadline_seconds=1)
+
+
 # What a machine can do to it
 
 

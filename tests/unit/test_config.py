@@ -41,6 +41,16 @@ def test_without_a_file_the_one_in_the_working_directory_is_read(
     assert load(environment={}).server.port == 9
 
 
+def test_a_link_in_the_working_directory_that_leads_nowhere_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "fhirpub.toml").symlink_to("not-mounted")
+
+    with pytest.raises(ConfigurationError, match=r"fhirpub\.toml: cannot be read: No such file"):
+        load(environment={})
+
+
 def test_a_named_file_that_is_missing_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"none\.toml: cannot be read: No such file"):
         load(tmp_path / "none.toml", environment={})
