@@ -126,10 +126,13 @@ def element_of(name: str, elements: Collection[str]) -> str:
     return plain
 
 
-def reduced(resource: Mapping[str, Any], elements: Collection[str]) -> JsonObject:
-    """Return the properties that hold one of the elements, without those of extensions alone."""
+def reduced(
+    resource: Mapping[str, Any], elements: Collection[str], *, siblings: bool = False
+) -> JsonObject:
+    """Return the properties that hold one of the elements; ``siblings``: extensions as well."""
     return {
         name: value
         for name, value in resource.items()
-        if name in elements or (name[:1] != "_" and element_of(name, elements) in elements)
+        if name in elements
+        or ((siblings or name[:1] != "_") and element_of(name, elements) in elements)
     }

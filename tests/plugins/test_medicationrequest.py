@@ -32,6 +32,17 @@ class TestMedicationRequest(CompositionContract):
         assert self.resource_of(registered)["doNotPerform"] is True
         assert told["data"]["doNotPerform"] is True
 
+    def test_the_answer_has_what_stands_in_place_of_a_required_value(
+        self, lab: Integrator
+    ) -> None:
+        reason = "http://hl7.org/fhir/StructureDefinition/data-absent-reason"
+        masked = {"extension": [{"url": reason, "valueCode": "masked"}]}
+        body = register_body(medication_request(self.fresh_value(), intent=None, _intent=masked))
+
+        registered = self.register(lab, body)
+
+        assert self.resource_of(registered)["_intent"] == masked
+
     def test_it_may_refer_to_an_encounter_that_was_registered_before(
         self, lab: Integrator
     ) -> None:
