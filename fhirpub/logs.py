@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 import traceback
+from pathlib import Path
 from typing import Any, TextIO
 
 import structlog
@@ -14,7 +16,9 @@ _LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
 def configure(*, level: str, form: str, stream: TextIO | None = None) -> None:
     """Send every log line, also those of libraries, to a stream (standard error) in one form."""
-    stream = stream or sys.stderr
+    # Where there is no standard error, nobody asked for lines between a command's results either.
+    if stream is None:
+        stream = sys.stderr or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
     renderer: Any = structlog.processors.JSONRenderer()
     if form == "text":
         renderer = structlog.dev.ConsoleRenderer(colors=False, pad_event_to=24)
@@ -27,7 +31,7 @@ def configure(*, level: str, form: str, stream: TextIO | None = None) -> None:
     structlog.configure(
         processors=[*shared, renderer],
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
-        logger_factory=structlog.PrintLoggerFactory(stream),
+        logger_factory=structlog.WriteLoggerFactory(stream),  # a line is one write
         cache_logger_on_first_use=True,
     )
     handler = logging.StreamHandler(stream)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -392,6 +393,28 @@ def test_a_library_that_logs_such_a_text_writes_one_line_too(form: str) -> None:
         assert line.isprintable()
         texts = json.loads(line).values() if form == "json" else [line]
         assert all(each.isprintable() for each in texts if isinstance(each, str))
+
+
+@pytest.mark.parametrize("form", ["json", "text"])
+def test_a_line_is_one_write_so_that_those_of_several_workers_stay_apart(form: str) -> None:
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)  # keeps writes apart
+    with ours, theirs:
+        words = [sys.executable, "-c", LIBRARY, form, "x"]
+        subprocess.run(words, stderr=theirs.fileno(), check=True)
+        written = [ours.recv(65_536) for _ in range(3)]
+
+    assert [each.count(b"\n") for each in written] == [1, 1, 1]
+    assert all(each.endswith(b"\n") for each in written)
+
+
+@pytest.mark.parametrize("closed", ["2>&-", ">&- 2>&-"])
+def test_without_standard_error_a_line_goes_nowhere(closed: str) -> None:
+    script = f'exec "$0" -c "$1" json x {closed}'
+
+    words = ["sh", "-c", script, sys.executable, LIBRARY]
+    done = subprocess.run(words, capture_output=True, check=True)
+
+    assert (done.stdout, done.stderr) == (b"", b"")
 
 
 FAULT = """
