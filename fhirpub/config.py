@@ -352,6 +352,8 @@ def _contradictions(values: Mapping[str, Mapping[str, Any]]) -> list[str]:
     found += wrong_networks("[server] trusted_proxies", server.trusted_proxies)
     if not server.host.strip():
         found.append("[server] host must not be empty; 0.0.0.0 is every address of the machine")
+    if not AuthConfig(**values["auth"]).audience:
+        found.append("[auth] audience must not be empty: nobody could ask for a token")
     if server.base_url and not _is_base_url(server.base_url):
         found.append(
             "[server] base_url must start with http:// or https://, name a host, and have no "

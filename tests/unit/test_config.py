@@ -106,6 +106,7 @@ def test_an_enabled_plugin_has_a_group_of_its_own(tmp_path: Path) -> None:
         ("port = 1", "port stands in no group; put it below [server] or [metrics]"),
         ("prt = 1", "prt stands in no group; every key stands below a [group]"),
         ("[server]\nhost = ''", "[server] host must not be empty; 0.0.0.0 is every address"),
+        ("[auth]\naudience = ''", "[auth] audience must not be empty"),
         ("[server]\nbase_url = 'https://'", "[server] base_url must start with http"),
         ("[server]\nbase_url = 'https://a b'", "name a host, and have no blank, ? or #"),
         ("[server]\nbase_url = 'https://[a'", "[server] base_url must start with http"),
