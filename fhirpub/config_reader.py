@@ -52,8 +52,7 @@ def described(groups: Groups) -> Iterator[str]:
 def read_toml(path: Path) -> dict[str, Any]:
     """Return the tables of a file. Raises ConfigurationError."""
     try:
-        with path.open("rb") as stream:
-            return tomllib.load(stream)
+        return tomllib.loads(path.read_bytes().decode("utf-8-sig"))  # editors put a BOM there
     except OSError as problem:
         raise ConfigurationError(f"{path}: cannot be read: {problem.strerror}") from problem
     except ValueError as problem:  # of TOML, of UTF-8, of numbers with thousands of digits

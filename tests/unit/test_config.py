@@ -41,6 +41,13 @@ def test_without_a_file_the_one_in_the_working_directory_is_read(
     assert load(environment={}).server.port == 9
 
 
+def test_a_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    file = tmp_path / "fhirpub.toml"
+    file.write_bytes(b"\xef\xbb\xbf[server]\r\nport = 9\r\n")
+
+    assert load(file, environment={}).server.port == 9
+
+
 def test_a_link_in_the_working_directory_that_leads_nowhere_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
