@@ -171,10 +171,12 @@ class Attempts:
         since = line.condition.streak.since
         if line.condition.warned == since:
             return
-        line.condition = replace(line.condition, warned=since)
-        _log.warning("endpoint is failing", endpoint=line.endpoint.id, since=since)
         event = self._service_events.failing(line.endpoint, since=since, now=self._clock())
         await self._tell(line.endpoint, event)
+        # Unless another attempt has noted it meanwhile, or the failures have come to an end.
+        if line.condition.streak.since == since != line.condition.warned:
+            line.condition = replace(line.condition, warned=since)
+            _log.warning("endpoint is failing", endpoint=line.endpoint.id, since=since)
 
     async def _disable(self, line: Line, why: str, url: str) -> None:
         """Disable the endpoint, unless somebody has changed its state or URL meanwhile."""

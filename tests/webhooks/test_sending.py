@@ -15,6 +15,7 @@ import pytest
 from standardwebhooks import Webhook
 
 from fhirpub.clock import now_ms
+from fhirpub.errors import StoreUnavailable
 from fhirpub.fhir.strict_json import dumps
 from fhirpub.storage.webhook_contract import Delivery, Endpoint
 from fhirpub.testing.clock import HandClock
@@ -375,6 +376,39 @@ async def test_an_outage_of_three_days_loses_nothing(
             return await office.store.count_deliveries(TENANT, endpoint.endpoint.id)
 
         await until(a_second_later, lambda states: states == {"delivered": 100})
+
+
+async def test_that_an_endpoint_is_failing_is_told_before_it_is_noted(
+    store_url: str, clock: HandClock, receiver: Receiver, another: Receiver
+) -> None:
+    settings = replace(SETTINGS, retry_seconds=[1.0], retry_forever=True)
+    receiver.answer(Reply(status=500))
+    async with opened_office(store_url, clock=clock, settings=settings) as office:
+        failing = (
+            await office.endpoint(receiver.url, event_types=["diagnostic_report.*"])
+        ).endpoint
+        watching = await office.endpoint(another.url, event_types=["endpoint.failing"])
+        append = office.store.append
+
+        async def unavailable(deliveries: Sequence[Delivery]) -> int:
+            if deliveries[0].endpoint == watching.endpoint.id:
+                raise StoreUnavailable("the queue cannot be written")
+            return await append(deliveries)
+
+        async def condition() -> Condition:
+            endpoint = await office.store.endpoint(TENANT, failing.id)
+            assert endpoint is not None
+            return Condition.read(endpoint.condition)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(office.store, "append", unavailable)
+            await office.commit()
+            await until(condition, lambda found: found.streak.failures == 1)
+            clock.forward(seconds=25 * 3600)
+            await until(condition, lambda found: found.streak.failures == 2)
+            assert not (await condition()).warned
+        await office.until_states(watching, delivered=1)
+        await until(condition, lambda found: found.warned == found.streak.since)
 
 
 async def test_after_its_last_attempt_a_delivery_is_dead_and_others_are_told(
