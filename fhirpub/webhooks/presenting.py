@@ -156,7 +156,7 @@ def _health(endpoint: Endpoint) -> Record:
         "breaker": condition.breaker.state,
         "failures_in_a_row": condition.streak.failures,
         "failing_since": _moment(condition.streak.since),
-        "warned": condition.warned > 0,
+        "warned": 0 < condition.warned == condition.streak.since,
         "throttled_until": _moment(condition.throttled),
     }
 

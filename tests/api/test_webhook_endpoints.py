@@ -864,6 +864,18 @@ def test_how_an_endpoint_does_is_told_in_numbers(
     }
 
 
+def test_the_warning_of_failures_ends_with_them(
+    service: RunningService, lab: Integrator, added: dict[str, Any]
+) -> None:
+    shown = []
+    for streak in ({"failures": 3, "since": 1000}, {"failures": 0, "since": 0}):
+        condition = json.dumps({"streak": streak, "warned": 1000}).encode()
+        service.call(service.services.store.put_condition(added["id"], condition))
+        shown.append(lab.get(path_of(added, "stats")).json["warned"])
+
+    assert shown == [True, False]
+
+
 @pytest.mark.parametrize("condition", [b"", b"[]", b'{"breaker": 1}', b"\xff"])
 def test_a_note_that_cannot_be_read_does_no_harm(
     condition: bytes, service: RunningService, lab: Integrator, added: dict[str, Any]
