@@ -11,7 +11,7 @@ import binascii
 import hashlib
 import os
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal
@@ -50,13 +50,10 @@ class Seal:
     Without any key it exists as well, and says so when it is needed.
     """
 
-    def __init__(
-        self, keys: Sequence[bytes], *, random_bytes: Callable[[int], bytes] = secrets.token_bytes
-    ) -> None:
+    def __init__(self, keys: Sequence[bytes]) -> None:
         """Take keys of 32 bytes, the one that encrypts first."""
         self._ciphers = {_name(each): AESGCM(each) for each in keys}
         self._first = _name(keys[0]) if keys else b""
-        self._random_bytes = random_bytes
 
     def __bool__(self) -> bool:
         """Tell whether there is a key."""
@@ -66,7 +63,7 @@ class Seal:
         """Return a secret of an endpoint, encrypted. Raises SecretsUnavailable."""
         if not self._ciphers:
             raise SecretsUnavailable(NO_KEY)
-        nonce = self._random_bytes(_NONCE_BYTES)
+        nonce = secrets.token_bytes(_NONCE_BYTES)
         cipher = self._ciphers[self._first]
         encrypted = cipher.encrypt(nonce, text.encode(), _bound_to(endpoint, purpose))
         return _FORM + self._first + nonce + encrypted
