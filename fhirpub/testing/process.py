@@ -48,7 +48,7 @@ class ServiceProcess(Service):
         tables = {name: dict(table) for name, table in (settings or {}).items()}
         tables["storage"] = {"url": f"sqlite:///{folder}/fhirpub.db", **tables.get("storage", {})}
         tables["server"] = {"port": 0, "workers": workers, **tables.get("server", {})}
-        self.file.write_text(_toml(tables))
+        self.file.write_text(_toml(tables), encoding="utf-8")
         self.config = load(self.file, environment={})
         self.status: int | None = None
         """The exit status of the last run."""
@@ -166,5 +166,7 @@ def _toml(tables: Mapping[str, Mapping[str, Any]]) -> str:
     lines = []
     for name, table in tables.items():
         lines.append(f"[{name}]")
-        lines += [f"{key} = {json.dumps(value)}" for key, value in table.items()]
+        lines += [
+            f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in table.items()
+        ]
     return "\n".join(lines) + "\n"
