@@ -232,12 +232,8 @@ class Resources(ABC):
         by itself. Raises StoreUnavailable, also for a blob that is not kept.
         """
 
-    async def whole_blobs(self, tenant: str, names: Collection[str]) -> Mapping[str, Blob]:
-        """Return blobs with all their bytes; unknown ones are left out."""
-        kept = await self.blobs(tenant, names)
-        return {name: await self._whole(tenant, each) for name, each in kept.items()}
-
-    async def _whole(self, tenant: str, blob: KeptBlob) -> Blob:
+    async def whole_blob(self, tenant: str, blob: KeptBlob) -> Blob:
+        """Return a blob with all its bytes."""
         data = blob.data
         if data is None:
             pieces = self.blob_pieces(tenant, blob, slice(0, blob.size))

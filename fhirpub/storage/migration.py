@@ -121,8 +121,8 @@ async def _copy_version(
         is_large = sum(each.size for each in kept.values()) > _LARGE_BYTES
         try:
             async with for_large if is_large else nullcontext():
-                blobs = await source.whole_blobs(tenant, version.documents)
-                if await target.add(tenant, version, list(blobs.values())):
+                blobs = [await source.whole_blob(tenant, each) for each in kept.values()]
+                if await target.add(tenant, version, blobs):
                     return True
         except Refused as refusal:
             raise ConfigurationError(

@@ -19,7 +19,7 @@ from fhirpub.config import Config, StorageConfig
 from fhirpub.storage import mongodb, sqlite
 from fhirpub.storage.store import Store
 from fhirpub.tenant import Tenant
-from fhirpub.testing.store_contract import LAB, a_blob, a_key, a_version, successor
+from fhirpub.testing.store_contract import LAB, a_blob, a_key, a_version, successor, whole_blobs
 
 ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs" / "operators.md").read_text(encoding="utf-8")
@@ -34,7 +34,7 @@ def opened(url: str) -> AbstractAsyncContextManager[Store]:
 async def everything(url: str) -> tuple[object, ...]:
     async with opened(url) as store:
         versions = await store.walk(limit=100)
-        blobs = [await store.whole_blobs(tenant, each.documents) for tenant, each in versions]
+        blobs = [await whole_blobs(store, tenant, each.documents) for tenant, each in versions]
         return versions, blobs, await store.tenants(), await store.signing_keys("sandbox")
 
 

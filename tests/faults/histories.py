@@ -25,6 +25,7 @@ from fhirpub.storage.contract import SearchQuery, Version
 from fhirpub.storage.store import Store
 from fhirpub.tenant import Tenant
 from fhirpub.testing.service import Answer, Integrator
+from fhirpub.testing.store_contract import whole_blobs
 from tests.bodies import SYSTEM, document, register_body
 from tests.faults.linearizability import (
     Absent,
@@ -287,7 +288,7 @@ def _data(marker: str) -> bytes:
 async def _kept(store: Store, tenant_id: str, report_id: str) -> list[Kept]:
     versions: Collection[Version] = await store.history(tenant_id, report_id, limit=1_000_000)
     names = {name for each in versions for name in each.documents}
-    blobs = set(await store.whole_blobs(tenant_id, names))
+    blobs = set(await whole_blobs(store, tenant_id, names))
     return [
         Kept(each.version, _content(each, blobs), tuple(_events(each)))
         for each in sorted(versions, key=lambda each: each.version)

@@ -52,6 +52,7 @@ from fhirpub.testing.store_contract import (
     successor,
     token,
     wanting,
+    whole_blobs,
 )
 from fhirpub.testing.webhook_contract import EVENTS
 from tests.mongod.executable import executable
@@ -709,7 +710,7 @@ async def test_documents_are_written_again_until_they_are_kept(
     with failing(admin, "insert", "update", times=2, errorCode=8000, namespace=of_blobs):
         assert await tried.add(LAB, version, [blob])
 
-    assert await tried.whole_blobs(LAB, [blob.sha256]) == {blob.sha256: blob}
+    assert await whole_blobs(tried, LAB, [blob.sha256]) == {blob.sha256: blob}
 
 
 async def test_without_its_documents_no_version_is_added_and_others_are(
@@ -936,7 +937,7 @@ async def test_documents_that_arrive_together_are_one_command(store: Store) -> N
             *(store.add(LAB, a_version(documents=(each.sha256,)), [each]) for each in blobs)
         )
     with COMMANDS.recorded() as sent:
-        read = await asyncio.gather(*(store.whole_blobs(LAB, [each.sha256]) for each in blobs))
+        read = await asyncio.gather(*(whole_blobs(store, LAB, [each.sha256]) for each in blobs))
 
     assert [len(each["documents"]) for each in written] == [20, 20]
     assert list(read) == [{each.sha256: each} for each in blobs]
@@ -1033,7 +1034,7 @@ async def test_pieces_without_their_blob_are_completed_by_whoever_brings_it_agai
 
     await keep(store, LAB, [blob])
 
-    assert await store.whole_blobs(LAB, [blob.sha256]) == {blob.sha256: blob}
+    assert await whole_blobs(store, LAB, [blob.sha256]) == {blob.sha256: blob}
 
 
 async def test_pieces_of_a_document_that_is_named_are_looked_at_once(
@@ -1064,7 +1065,7 @@ async def test_a_large_document_that_was_kept_undivided_is_read(
     database[schema.PIECE].delete_many({})
     database[schema.BLOB].update_one({}, {"$set": {"data": blob.data}, "$unset": {"size": ""}})
 
-    assert await store.whole_blobs(LAB, [blob.sha256]) == {blob.sha256: blob}
+    assert await whole_blobs(store, LAB, [blob.sha256]) == {blob.sha256: blob}
     (known,) = (await store.blobs(LAB, [blob.sha256])).values()
     pieces = store.blob_pieces(LAB, known, slice(262_000, 530_000))
     assert b"".join([each async for each in pieces]) == blob.data[262_000:530_000]

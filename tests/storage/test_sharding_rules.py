@@ -32,6 +32,7 @@ from fhirpub.testing.store_contract import (
     new_id,
     query,
     successor,
+    whole_blobs,
 )
 from fhirpub.testing.webhook_contract import EVENTS, NOW, an_endpoint, end, queue
 
@@ -172,7 +173,7 @@ async def test_what_requests_ask_is_asked_of_one_shard(store: Store) -> None:
         assert await store.latest(LAB, version.id) == later
         assert await store.version(LAB, version.id, 1) == version
         assert len(await store.history(LAB, version.id)) == 2
-        assert len(await store.whole_blobs(LAB, [each.sha256 for each in blobs])) == 2
+        assert len(await whole_blobs(store, LAB, [each.sha256 for each in blobs])) == 2
         for more in (0, 20):
             wanted = query(ids=[*ids, *map(str, range(more))])
             assert (await store.search(LAB, wanted)).total == 1

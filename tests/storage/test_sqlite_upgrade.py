@@ -18,7 +18,7 @@ from fhirpub.storage.sqlite import SqliteStore
 from fhirpub.storage.sqlite_file import Addition
 from fhirpub.storage.webhook_contract import Untold
 from fhirpub.testing.samples import LAB, OTHER, a_version, successor
-from fhirpub.testing.store_contract import Reopen, a_blob, reopening
+from fhirpub.testing.store_contract import Reopen, a_blob, reopening, whole_blobs
 from fhirpub.testing.webhook_contract import EVENTS
 
 TABLES_OF_1 = (
@@ -187,7 +187,7 @@ async def test_an_older_file_keeps_everything(reopen: Reopen) -> None:
 
     assert await store.history(LAB, TOLD.id) == [AGAIN, TOLD]
     assert await store.latest(LAB, SILENT.id) == SILENT
-    assert await store.whole_blobs(LAB, [BLOB.sha256]) == {BLOB.sha256: BLOB}
+    assert await whole_blobs(store, LAB, [BLOB.sha256]) == {BLOB.sha256: BLOB}
     assert [each.name for each in await store.tenants()] == ["Lab"]
 
 

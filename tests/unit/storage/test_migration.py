@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +18,7 @@ from fhirpub.auth.tenants import disable_tenant
 from fhirpub.clock import now_ms
 from fhirpub.config import Config, StorageConfig
 from fhirpub.errors import ConfigurationError
-from fhirpub.storage.contract import Blob, Client, Version
+from fhirpub.storage.contract import Blob, Client, KeptBlob, Version
 from fhirpub.storage.criteria import TimeMatch
 from fhirpub.storage.migration import Progress, migrate
 from fhirpub.storage.sqlite import SqliteStore
@@ -37,6 +37,7 @@ from fhirpub.testing.store_contract import (
     successor,
     token,
     wanting,
+    whole_blobs,
 )
 from fhirpub.testing.webhook_contract import (
     NOW,
@@ -96,7 +97,7 @@ async def target(
 async def everything(store: Store) -> tuple[object, ...]:
     versions = await store.walk(limit=10_000)
     names = {(tenant, name) for tenant, each in versions for name in each.documents}
-    blobs = [await store.whole_blobs(tenant, [name]) for tenant, name in sorted(names)]
+    blobs = [await whole_blobs(store, tenant, [name]) for tenant, name in sorted(names)]
     keys = [await store.signing_keys(each) for each in ("sandbox", "production")]
     endpoints = await store.endpoints(LAB), await store.walk_deliveries()
     untold = await store.unrelayed(limit=10_000)
@@ -560,10 +561,10 @@ class WatchedStore(SqliteStore):
 
     under_way = most_under_way = 0
 
-    async def whole_blobs(self, tenant: str, names: Collection[str]) -> Mapping[str, Blob]:
+    async def whole_blob(self, tenant: str, blob: KeptBlob) -> Blob:
         self.under_way += 1
         self.most_under_way = max(self.most_under_way, self.under_way)
-        found = await super().whole_blobs(tenant, names)
+        found = await super().whole_blob(tenant, blob)
         self.under_way -= 1
         return found
 
