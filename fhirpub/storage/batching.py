@@ -86,13 +86,14 @@ class GroupCommit(Generic[T, R]):
 
     async def _work(self) -> None:
         self._starting = False
+        itself = {asyncio.current_task()}  # by the end its loop may be gone
         try:
             while self._waiting:
                 await self._settle(self._take())
         finally:
             # Here and not when the task is seen to be done, a turn of the loop later: an item
             # that arrives in between needs a worker of its own.
-            self._workers -= {asyncio.current_task()}
+            self._workers -= itself
 
     def _take(self) -> list[_Waiting[T, R]]:
         batch = [self._waiting.popleft()]

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import sys
 import time
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import closing
 
 import pytest
 
@@ -303,6 +306,23 @@ async def test_what_was_told_too_late_is_committed_all_the_same() -> None:
     await commits.group.drain()
 
     assert commits.batches == [["a"]]
+
+
+def test_a_group_that_is_forgotten_while_it_commits_ends_without_an_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def forgotten() -> None:
+        commits = Commits()
+        commits.group.add("a")
+        await turns()
+
+    errors: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", errors.append)
+    with closing(asyncio.new_event_loop()) as loop:
+        loop.run_until_complete(forgotten())
+        gc.collect()
+
+    assert errors == []
 
 
 class Fetches:
