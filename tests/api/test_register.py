@@ -424,6 +424,23 @@ def test_documents_in_both_places_must_be_equal(lab: Integrator) -> None:
     assert lab.register(same).status == 201
 
 
+def test_documents_beside_the_resource_are_a_list(lab: Integrator) -> None:
+    sent = body(presentedForm=None)
+    sent["parameter"][2]["presentedForm"] = document()
+
+    answer = lab.register(sent)
+
+    assert (answer.status, answer.blamed) == (400, {"Parameters.parameter[2].presentedForm"})
+
+
+def test_what_create_contains_is_a_list(lab: Integrator) -> None:
+    sent = self_contained("C-5") | {"contained": patient()}
+
+    answer = lab.request("POST", "/fhir/r4/DiagnosticReport", sent)
+
+    assert (answer.status, answer.blamed) == (400, {"DiagnosticReport.contained"})
+
+
 def test_the_identifier_must_have_an_absolute_system(lab: Integrator) -> None:
     answer = lab.register(register_body("x", system="not a uri"))
 

@@ -152,6 +152,23 @@ async def test_many_silent_endpoints_of_a_tenant_do_not_delay_another_tenant(
         await office.until_states(fast, delivered=20, seconds=5.0)
 
 
+async def test_an_endpoint_has_no_more_attempts_under_way_than_it_may(
+    store_url: str, receiver: Receiver
+) -> None:
+    settings = replace(SETTINGS, in_flight_per_endpoint=3, timeout_seconds=60.0)
+    receiver.answer(Reply(misbehaviour="silent"))
+    async with opened_office(store_url, clock=now_ms, settings=settings) as office:
+        await office.endpoint(receiver.url)
+        await office.commits(2)
+        await asyncio.to_thread(receiver.wait, 2)
+
+        await office.commits(8)
+        await asyncio.to_thread(receiver.wait, 3)
+        await asyncio.sleep(0.3)
+
+        assert len(receiver.received) == 3
+
+
 async def test_one_attempt_at_a_time_is_enough(store_url: str, receiver: Receiver) -> None:
     settings = replace(SETTINGS, in_flight=1)
     async with opened_office(store_url, clock=now_ms, settings=settings) as office:

@@ -81,6 +81,13 @@ def test_tokens_are_taken_of_every_type_of_element() -> None:
     }
 
 
+@pytest.mark.parametrize(("value", "code"), [(True, "true"), (False, "false")])
+def test_a_boolean_is_a_token_of_its_word(*, value: bool, code: str) -> None:
+    it = searched("MedicationRequest", parameter("unwanted", "token", "doNotPerform"))
+
+    assert ("doNotPerform", code, "") in taken(it, doNotPerform=value)
+
+
 @pytest.mark.parametrize(
     ("elements", "expected"),
     [
