@@ -616,6 +616,15 @@ def test_references_to_the_parts_lead_to_them_wherever_they_stand(lab: Integrato
     assert read["subject"]["identifier"]["value"] == "AAB123456"
 
 
+def test_a_patient_is_told_by_the_first_identifier_that_is_complete(lab: Integrator) -> None:
+    complete = {"system": "urn:mrn", "value": "7"}
+    sent = body(of_patient={"identifier": [{"value": "6"}, {"system": "urn:mrn"}, complete]})
+
+    read = lab.get(lab.register(sent).headers["location"]).json
+
+    assert read["subject"]["identifier"] == complete
+
+
 def test_if_none_exist_has_no_effect(lab: Integrator) -> None:
     first = lab.register(body(), If_None_Exist="identifier=other|thing")
     again = lab.register(body(), If_None_Exist="nonsense")

@@ -23,6 +23,8 @@ def coded(code: str, system: str = LOINC) -> dict[str, Any]:
     return {"text": code, "coding": [{"system": system, "code": code}]}
 
 
+ELSEWHERE = "https://elsewhere.example/fhir/Practitioner/7"
+
 REPORTS: dict[str, dict[str, Any]] = {
     "ana-blood": {
         "status": "final",
@@ -48,6 +50,7 @@ REPORTS: dict[str, dict[str, Any]] = {
     },
     "bea-undated": {
         "status": "registered",
+        "performer": [{"reference": "Organization/o1"}, {"reference": ELSEWHERE}],
         "code": {"text": "in words alone"},
         "effectiveDateTime": None,
         "issued": None,
@@ -174,6 +177,8 @@ def test_references_are_compared_in_all_their_forms(lab: Integrator, ids: dict[s
         f"performer={performer}": {"ana-blood"},
         f"performer:Organization={performer.partition('/')[2]}": {"ana-blood"},
         f"performer={literal}": set(),
+        f"performer={ELSEWHERE}": {"bea-undated"},
+        f"performer:Practitioner={ELSEWHERE}": {"bea-undated"},
         f"patient={literal}&status=preliminary": set(),
     }.items():
         assert names_in(lab.get(f"{BASE}?{query}"), ids) == names, query
