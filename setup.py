@@ -46,22 +46,22 @@ setup(
     install_requires=[
         "tornado>=6.6.1",  # percent-decoding denial of service, header folding removed
         "python-jose[cryptography]>=3.5",  # CVE-2024-33663, CVE-2024-33664
-        "cryptography>=44",  # the signing keys behind python-jose
+        "cryptography>=46.0.7",  # keys behind python-jose; CVE-2026-26007, CVE-2026-39892
         "jsonschema>=4.23",  # draft 2020-12 with the referencing library
         "referencing>=0.35",  # one registry of schemas for both validators
         "jsonschema-rs>=0.60",  # keywords of our own, a registry, Decimal as a number
         "pluggy>=1.5",  # typed markers
-        "orjson>=3.10",  # Fragment: decimals keep their digits
+        "orjson>=3.11.6",  # Fragment: decimals keep their digits; CVE-2025-67221
         "jsonpatch>=1.47",  # typed; its test operation tells 1 from true
         "pybase64>=1.4",  # strict decoding without the GIL
         "click>=8.4",  # command line; types of parameters name what they make
         "prometheus-client>=0.21",  # the text formats of Prometheus; older ones were not tried
         "structlog>=25.5",  # one line of JSON an event, or of text in columns
         "motor>=3.7",  # MongoDB without blocking; the first that works with PyMongo 4.9 and up
-        "pymongo>=4.9",  # one deadline for an operation and all its retries
+        "pymongo>=4.16",  # its errors no longer show a document that it cannot write
         "aiohttp>=3.14.5",  # webhooks; the first without known holes in its client
         "idna>=3.7",  # hosts of webhooks in ASCII, in time that does not grow with their square
-        "lxml>=5.3",  # its libxml2 (2.12) reads many attributes in time that is not their square
+        "lxml>=5.4",  # CVE-2025-24928 and others in the libxml2 of its wheels (2.13.8)
     ],
     extras_require={
         "test": [
