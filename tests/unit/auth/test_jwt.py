@@ -209,6 +209,19 @@ async def test_a_token_of_the_future_is_refused(
         await refused(world, token)
 
 
+@pytest.mark.parametrize(("ahead", "is_accepted"), [(5, True), (6, False)])
+async def test_a_beginning_may_lie_ahead_by_the_leeway(
+    make_world: Callable[..., Any], ahead: int, *, is_accepted: bool
+) -> None:
+    world: World = await make_world(leeway_seconds=5)
+    token = await world.signed(world.claims(nbf=world.clock() // 1000 + ahead))
+
+    if is_accepted:
+        await accepted(world, token)
+    else:
+        await refused(world, token)
+
+
 @pytest.mark.parametrize(
     "change",
     [
