@@ -1231,6 +1231,18 @@ class _BlobContract:
 
         assert await whole_blobs(reader, LAB, [blob.sha256]) == {blob.sha256: blob}
 
+    async def test_blobs_of_all_sizes_that_come_at_the_same_time_are_all_kept(
+        self, store: Store
+    ) -> None:
+        blobs = {each.sha256: each for each in (a_blob(os.urandom(size)) for size in _SIZES)}
+        versions = [a_version(documents=(each,)) for each in blobs]
+
+        await asyncio.gather(
+            *(store.add(LAB, each, [blobs[each.documents[0]]]) for each in versions)
+        )
+
+        assert await whole_blobs(store, LAB, blobs) == blobs
+
     @pytest.mark.parametrize("size", _SIZES)
     async def test_what_is_known_of_a_blob_has_its_bytes_only_if_they_are_few(
         self, store: Store, size: int

@@ -144,6 +144,7 @@ def test_an_enabled_plugin_has_a_group_of_its_own(tmp_path: Path) -> None:
         (f"[server]\ndrain_seconds = {'9' * 400}", "drain_seconds in [server]: must be at most"),
         (f"[server]\nport = {'9' * 5000}", "is not TOML"),
         ("[webhooks]\nlease_seconds = 0.1", "[webhooks] lease_seconds must be at least 0.5"),
+        ("[webhooks]\nbreaker_share = 1.1", "[webhooks] breaker_share must be at most 1"),
         ("[server]\ndrain_seconds = inf", "drain_seconds in [server]: must be a finite number"),
         ("[server]\nbase_url = 'x'", "[server] base_url must start with http"),
         ("[auth]\nenforce_scopes = 1", "enforce_scopes in [auth]: must be true or false"),

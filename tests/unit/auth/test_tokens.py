@@ -64,6 +64,13 @@ async def test_a_granted_token_verifies_with_the_published_keys(
     assert grant.access_token not in repr(grant)
 
 
+async def test_a_token_that_is_known_speaks_for_the_same_client(world: World) -> None:
+    token = await world.token()
+    first = await world.tokens.caller(bearer(token))
+
+    assert await world.tokens.caller(bearer(token)) == first
+
+
 async def test_a_granted_token_speaks_for_its_client_until_it_expires(world: World) -> None:
     token = await world.token()
 
