@@ -71,6 +71,11 @@ def dumps(value: Any) -> bytes:
     return orjson.dumps(value, default=_decimal)
 
 
+def in_decimals(value: Any) -> Any:
+    """Return a copy in which equal numbers compare so: 13.2 may have been read as a float."""
+    return _DECODER.decode(dumps(value).decode())
+
+
 def pretty(value: Any) -> bytes:
     """Write UTF-8 JSON for people: two blanks an indent."""
     return orjson.dumps(value, default=_decimal, option=orjson.OPT_INDENT_2)

@@ -7,7 +7,6 @@ fields may be updated, and what they lead to is judged by the same rules.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -22,7 +21,7 @@ from jsonpatch import (
 from fhirpub.errors import BrokenRule, InvalidContent, Issue, TooLarge
 from fhirpub.fhir.document import attachments_of, is_marker
 from fhirpub.fhir.elements import element_of
-from fhirpub.fhir.strict_json import JsonObject, refuse_excess
+from fhirpub.fhir.strict_json import JsonObject, in_decimals, refuse_excess
 from fhirpub.plugin_api import ResourceType
 
 Form = Literal["fhir", "merge-patch", "json-patch"]
@@ -142,8 +141,8 @@ def _json_patch(
         raise InvalidContent(malformed)
     written = list(dict.fromkeys(root for each in operations for root in _written(each)))
     _refuse_others(written, resource_type)
-    after, copied = deepcopy(before), 0
-    for number, operation in enumerate(operations, start=1):
+    after, copied = in_decimals(before), 0
+    for number, operation in enumerate(in_decimals(operations), start=1):
         if operation["op"] == "copy":
             copied += _weight(JsonPointer(operation["from"]).resolve(after, None))
             if copied > most:

@@ -193,6 +193,21 @@ def test_a_test_that_fails_is_a_422_that_names_the_operation(lab: Integrator, pa
     assert lab.get(path).headers["etag"] == 'W/"1"'
 
 
+def test_a_test_holds_for_the_same_number_however_the_body_is_written(lab: Integrator) -> None:
+    extension = {"url": "https://x.example", "valueDecimal": 13.2}
+    location = lab.register(register_body("P-2", extension=[extension])).headers["location"]
+    path = location.removeprefix(lab.service.base_url).removesuffix("/_history/1")
+    body = (
+        b'[{"op": "test", "path": "/extension/0/valueDecimal", "value": 13.20},'
+        b' {"op": "replace", "path": "/status", "value": "amended"}]'
+    )
+
+    answer = lab.request("PATCH", path, body, {"Content-Type": JSON_PATCH})
+
+    assert answer.status == 204
+    assert lab.get(path).json["extension"] == [extension]
+
+
 def test_a_test_alone_that_fails_is_a_422_and_one_that_holds_a_400(
     lab: Integrator, path: str
 ) -> None:
