@@ -290,7 +290,7 @@ def other_references(submission: Submission, context: Context) -> Iterator[Issue
         literal = each.get("reference")
         if not isinstance(literal, str) or literal in submission.local:
             continue
-        if RELATIVE_REFERENCE.fullmatch(literal):
+        if not literal.startswith("#") and not _ABSOLUTE.fullmatch(literal):
             at = f"{submission.entry.place_of(each)}.reference"
             if _may_be_held(literal, context):
                 rule = "is kept as it is: whether it is held here is not looked up"
@@ -301,6 +301,8 @@ def other_references(submission: Submission, context: Context) -> Iterator[Issue
 
 def _may_be_held(literal: str, context: Context) -> bool:
     """Tell whether a relative reference has the form of those that we give."""
+    if not RELATIVE_REFERENCE.fullmatch(literal):
+        return False
     type_name, resource_id, *_version = literal.split("/")
     known = type_name in context.types or type_name in context.part_types
     return known and is_resource_id(resource_id)

@@ -944,6 +944,27 @@ def test_an_identifier_has_at_most_2048_characters(
     assert answer.status == status
 
 
+@pytest.mark.parametrize(
+    "reference",
+    [
+        "Practitioner/d1",
+        "Practitioner/dr_smith",
+        "/Practitioner/d1",
+        "Practitioner?identifier=https://registry.example/licences|81234",
+    ],
+)
+def test_a_relative_reference_that_leads_nowhere_is_kept_with_a_warning(
+    lab: Integrator, reference: str
+) -> None:
+    answer = lab.register(body(resultsInterpreter=[{"reference": reference}]))
+
+    warned = answer.json["parameter"][1]["resource"]["issue"][1:]
+    place = f"{REPORT}.resultsInterpreter[0].reference"
+    assert [(each["severity"], each["expression"]) for each in warned] == [("warning", [place])]
+    read = lab.get(answer.headers["location"]).json
+    assert read["resultsInterpreter"] == [{"reference": reference}]
+
+
 def test_thousands_of_remarks_cost_no_more_than_a_hundred(lab: Integrator) -> None:
     started = time.process_time()
 
