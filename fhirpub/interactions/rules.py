@@ -45,17 +45,25 @@ def refuse(issues: Iterable[Issue], context: Context) -> list[Issue]:
     """Raise for errors, those of 400 before those of 422; return the rest; a hundred at most."""
     collected = told(issues, context)
     errors = [each for each in collected if each.severity == "error"]
-    broken = [each for each in errors if each.code == "business-rule"]
+    broken = [each for each in errors if _is_broken_rule(each)]
     if len(errors) > len(broken):
-        raise InvalidContent(each for each in errors if each.code != "business-rule")
+        raise InvalidContent(each for each in errors if not _is_broken_rule(each))
     if broken:
         raise BrokenRule(broken)
     return collected
 
 
+def _is_broken_rule(issue: Issue) -> bool:
+    return issue.code == "business-rule"
+
+
 def told(issues: Iterable[Issue], context: Context) -> list[Issue]:
-    """Return issues as they are told: errors first, places as FHIRPath, a hundred at most."""
-    found = sorted(issues, key=lambda each: each.severity != "error")[:MOST_ISSUES]
+    """Return issues as they are told: errors first, places as FHIRPath, a hundred at most.
+
+    Of errors those of 400 come first: a hundred of 422 must not hide them.
+    """
+    found = sorted(issues, key=lambda each: (each.severity != "error", _is_broken_rule(each)))
+    found = found[:MOST_ISSUES]
     return [each.at(context.schemas.fhirpath(each.expression)) for each in found]
 
 

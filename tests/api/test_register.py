@@ -944,6 +944,15 @@ def test_an_identifier_has_at_most_2048_characters(
     assert answer.status == status
 
 
+def test_a_broken_field_is_told_before_a_hundred_broken_rules(lab: Integrator) -> None:
+    modifier = {"url": "https://x.example", "valueString": "x"}
+    media = [{"link": {"display": "x"}, "modifierExtension": [modifier]}] * 100
+
+    answer = lab.register(body(media=media, category=[{"text": "Hematology"}]))
+
+    assert (answer.status, answer.blamed) == (400, {f"{REPORT}.category[0]"})
+
+
 @pytest.mark.parametrize(
     "reference",
     [
