@@ -12,6 +12,7 @@ from typing import Any
 
 from fhirpub.cohorts import Stages
 from fhirpub.errors import InvalidContent, Issue, StoreUnavailable
+from fhirpub.fhir.contained import with_contained
 from fhirpub.fhir.document import detach
 from fhirpub.fhir.elements import reduced
 from fhirpub.fhir.invariants import (
@@ -165,6 +166,7 @@ def _response(submission: Submission, stored: JsonObject) -> JsonObject:
     short = reduced(stored, kept, siblings=True)
     if len(short) < len(stored):
         short["meta"] = subsetted(stored["meta"])
+    short = with_contained(short, stored)
     created = Issue("information", "informational", f"{submission.type.name} was created")
     return {
         "resourceType": "Parameters",

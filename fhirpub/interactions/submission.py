@@ -7,14 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fhirpub.errors import InvalidContent, Issue
+from fhirpub.fhir.contained import Contained, reached
 from fhirpub.fhir.document import Document
 from fhirpub.fhir.elements import items_of, objects_in
-from fhirpub.fhir.invariants import local_in
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.plugin_api import Entry, Part, ResourceType
-
-Contained = dict[str, JsonObject]
-"""Contained resources by the literals that lead to them, such as ``#p1``."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -50,7 +47,7 @@ class Submission:
             brought |= found
         taken |= {id(each) for each in brought.values()}
         rest = [each for each in resource["contained"] if id(each) not in taken]
-        rest += _reached({**resource, "contained": rest}, brought).values()
+        rest += reached({**resource, "contained": rest}, brought).values()
         if rest:
             resource["contained"] = rest
         else:
@@ -132,7 +129,7 @@ def from_contained(body: Any, resource_type: ResourceType) -> Submission:
     along = {
         name: found
         for name, each in parts.items()
-        if "contained" not in each.resource and (found := _reached(each.resource, others))
+        if "contained" not in each.resource and (found := reached(each.resource, others))
     }
     stand_ins = {
         id(each.resource): _stand_in(each.resource["id"], along.get(name, ()))
@@ -193,18 +190,6 @@ def _stand_in(resource_id: str, leading: Collection[str]) -> JsonObject:
     extensions = [{"url": "leads-to", "valueUri": each} for each in leading]
     more = {"extension": extensions} if extensions else {}
     return {**_ANY_RESOURCE, "id": resource_id, **more}
-
-
-def _reached(resource: JsonObject, among: Contained) -> Contained:
-    """Return what a resource leads to among others, by itself or through one of them."""
-    found: Contained = {}
-    waiting = [resource]
-    for each in waiting:  # grows while it is read
-        for literal in local_in(each):
-            if literal in among and literal not in found:
-                found[literal] = among[literal]
-                waiting.append(among[literal])
-    return found
 
 
 def _entries(body: Any) -> list[Any]:

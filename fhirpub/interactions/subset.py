@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fhirpub.errors import InvalidSearch
+from fhirpub.fhir.contained import with_contained
 from fhirpub.fhir.schema_documents import forms_of_choices
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.interactions.records import subsetted
@@ -31,13 +32,19 @@ def check_subset(summary: str, elements: str) -> None:
 def subset(
     resource: JsonObject, schema: Mapping[str, Any], *, summary: str, elements: str
 ) -> JsonObject:
-    """Return the part of a resource that is asked for, tagged as such.
+    """Return the part of a resource that is asked for, tagged as such, with what it leads to.
 
     ``summary`` is true, text, data or false; ``elements`` names elements of the top level. What
     is mandatory stays. ``schema`` is the document of the type, which knows what is a summary.
     Raises InvalidSearch as :func:`check_subset` does.
     """
     check_subset(summary, elements)
+    return with_contained(_part(resource, schema, summary, elements), resource)
+
+
+def _part(
+    resource: JsonObject, schema: Mapping[str, Any], summary: str, elements: str
+) -> JsonObject:
     kept = _ALWAYS | frozenset(schema.get("x-mandatory", ()))
     if elements:
         return _only(resource, kept | _named(elements, schema))

@@ -126,6 +126,51 @@ def test_what_is_right_is_kept(lab: Integrator, case: str) -> None:
     assert lab.get(answer.headers["location"]).json["contained"] == [SOUND[case]]
 
 
+ROLE = {
+    "resourceType": "PractitionerRole",
+    "id": "role",
+    "organization": {"reference": "#c"},
+}
+SPECIMEN = {"resourceType": "Specimen", "id": "s"}
+
+
+@pytest.mark.parametrize(
+    ("query", "contained"),
+    [
+        ("_elements=performer", [ROLE, ORGANIZATION]),
+        ("_summary=true", [ROLE, ORGANIZATION]),
+        ("_elements=specimen", [SPECIMEN]),
+        ("_elements=conclusion", None),
+    ],
+)
+def test_a_part_of_a_report_contains_what_it_refers_to(
+    lab: Integrator, query: str, contained: Any
+) -> None:
+    answer = lab.register(body_that_contains())
+
+    read = lab.get(f"{answer.headers['location']}?{query}").json
+    found = lab.get(f"/fhir/r4/DiagnosticReport?identifier=parts&{query}").json
+
+    assert read.get("contained") == contained
+    assert found["entry"][0]["resource"].get("contained") == contained
+
+
+def test_the_answer_to_a_registration_contains_what_it_refers_to(lab: Integrator) -> None:
+    short = lab.register(body_that_contains()).json["parameter"][0]["resource"]
+
+    assert short["performer"][0] == {"reference": "#role"}
+    assert short["contained"] == [ROLE, ORGANIZATION]
+
+
+def body_that_contains() -> dict[str, Any]:
+    return register_body(
+        "parts",
+        contained=[SPECIMEN, ORGANIZATION, ROLE],
+        specimen=[{"reference": "#s"}],
+        performer=[{"reference": "#role"}, {"reference": "Organization/o1"}],
+    )
+
+
 @pytest.mark.parametrize(
     "before",
     [
