@@ -72,7 +72,7 @@ class _Writing:
 
     def resource(self, value: Any, at: str, depth: int, namespace: str = "") -> None:
         name = value.get("resourceType") if isinstance(value, dict) else None
-        if name not in tables().resources:
+        if not isinstance(name, str) or name not in tables().resources:
             raise NotExpressible(at)
         rest = {key: each for key, each in value.items() if key != "resourceType"}
         self._open(f"{name}{namespace}", depth)

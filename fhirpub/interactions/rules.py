@@ -114,7 +114,7 @@ def structure(submission: Submission, context: Context) -> Iterator[Issue]:
         if "id" not in part.resource:
             yield Issue("error", "exception", "is required: references need it", f"{part.at}.id")
         problems = context.schemas.problems(part.resource["resourceType"], part.resource)
-        yield from _each(part, problems or contained(part.resource, context))
+        yield from _each(part, chain(problems, contained(part.resource, context)))
 
 
 def of_structure(
@@ -124,7 +124,7 @@ def of_structure(
     found = list(identifier(resource))
     yield from found
     problems = context.schemas.problems(resource_type.name, resource)
-    for issue in problems or contained(resource, context):
+    for issue in chain(problems, contained(resource, context)):
         if not (found and issue.expression.startswith("identifier")):
             yield issue
 
@@ -136,7 +136,8 @@ def contained(resource: JsonObject, context: Context) -> Iterator[Issue]:
     looked up.
     """
     for at, each in items_of(resource, "contained"):
-        if not context.schemas.knows(each["resourceType"]):
+        name = each.get("resourceType") if isinstance(each, dict) else None
+        if isinstance(name, str) and not context.schemas.knows(name):
             try:
                 write_xml(each, is_of_type=context.schemas.accepts_primitive)
             except NotExpressible as problem:

@@ -118,6 +118,15 @@ def test_create_holds_its_parts_to_the_rules_of_their_types(lab: Integrator) -> 
     assert (answer.status, answer.blamed) == (400, {f"{at}[0].contact[0]", f"{at}[1]"})
 
 
+def test_what_has_no_schema_is_judged_together_with_what_contains_it(lab: Integrator) -> None:
+    strange = {"resourceType": "Specimen", "id": "c", "strange": 1}
+
+    answer = lab.register(register_body("both", status="nonsense", **containing(strange)))
+
+    at = "Parameters.parameter[2].resource"
+    assert (answer.status, answer.blamed) == (400, {f"{at}.status", f"{at}.contained[0]"})
+
+
 @pytest.mark.parametrize("case", SOUND)
 def test_what_is_right_is_kept(lab: Integrator, case: str) -> None:
     answer = lab.register(register_body(case, **containing(SOUND[case])))
