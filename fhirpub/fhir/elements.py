@@ -51,7 +51,8 @@ _TELLING = frozenset(
 def places_in(resource: JsonObject) -> dict[int, str]:
     """Return the FHIRPath of every object of a resource, by ``id()``; empty for the resource.
 
-    A path ends at the first name that FHIR could not have: what a sender made up is not shown.
+    What stands beside a primitive is below its element, ``status`` for ``_status``. A path ends
+    at the first name that FHIR could not have: what a sender made up is not shown.
     """
     places = {id(resource): ""}
     below = [resource]
@@ -59,7 +60,8 @@ def places_in(resource: JsonObject) -> dict[int, str]:
         path = places[id(each)]
         for name, member in each.items():
             plain = _PLAIN_NAME.fullmatch(name) is not None
-            at = (f"{path}.{name}" if path else name) if plain else path
+            element = name.removeprefix("_")
+            at = (f"{path}.{element}" if path else element) if plain else path
             members = enumerate(member) if isinstance(member, list) else ((None, member),)
             for index, one in members:
                 if isinstance(one, dict):

@@ -409,7 +409,8 @@ def _modifiers(entry: Entry) -> Iterator[Issue]:
         if _MODIFIERS.isdisjoint(each):
             continue
         for name in _MODIFIERS & each.keys():
-            at = ".".join(filter(None, (entry.at, entry.place_of(each), name)))
+            names = (entry.at, entry.place_of(each), name.removeprefix("_"))
+            at = ".".join(filter(None, names))
             yield Issue("error", "business-rule", "is not supported: it changes meanings", at)
 
 

@@ -141,6 +141,14 @@ FIELD_REFUSALS: dict[str, tuple[dict[str, Any], str]] = {
         body(extension=[{"url": "https://x.example"}]),
         f"{REPORT}.extension[0]",
     ),
+    "an extension with nothing in it, of a status": (
+        body(_status={"extension": [{"url": "https://x.example"}]}),
+        f"{REPORT}.status.extension[0]",
+    ),
+    "an extension with nothing in it, of a time": (
+        body(_effectiveDateTime={"extension": [{"url": "https://x.example"}]}),
+        f"{REPORT}.effective.extension[0]",
+    ),
     "a period that ends before it starts": (
         body(effectiveDateTime=None, effectivePeriod={"start": "2026-02", "end": "2026-01"}),
         f"{REPORT}.effective",
@@ -249,6 +257,10 @@ RULE_REFUSALS: dict[str, tuple[dict[str, Any], str]] = {
     "implicit rules in the patient": (
         body(of_patient={"implicitRules": "https://x.example"}),
         f"{PATIENT}.implicitRules",
+    ),
+    "extensions of implicit rules": (
+        body(_implicitRules={"extension": [{"url": "https://x.example", "valueCode": "x"}]}),
+        f"{REPORT}.implicitRules",
     ),
 }
 
