@@ -73,7 +73,8 @@ def parsed(div: str) -> etree._Element:
 
 
 def _element_problem(element: etree._Element) -> str:
-    if str(element.tag).removeprefix(_XHTML) not in _ELEMENTS:
+    tag = str(element.tag)
+    if not tag.startswith(_XHTML) or tag.removeprefix(_XHTML) not in _ELEMENTS:
         return "holds an element other than basic formatting, tables, lists, links and images"
     for name, value in element.attrib.items():
         if name not in _ATTRIBUTES:

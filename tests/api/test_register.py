@@ -210,6 +210,15 @@ FIELD_REFUSALS: dict[str, tuple[dict[str, Any], str]] = {
         ),
         f"{REPORT}.text.div",
     ),
+    "a narrative with an element of no namespace": (
+        body(
+            text={
+                "status": "generated",
+                "div": '<div xmlns="http://www.w3.org/1999/xhtml">a <b xmlns="">c</b></div>',
+            }
+        ),
+        f"{REPORT}.text.div",
+    ),
     "a narrative that runs something": (
         body(
             text={

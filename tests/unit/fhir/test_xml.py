@@ -156,7 +156,7 @@ def test_gaps_between_values_and_their_extensions_come_back() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        '<div xmlns="http://www.w3.org/1999/xhtml">a<b xmlns="">b</b></div>',
+        '<div xmlns="http://www.w3.org/1999/xhtml">a<b xmlns="http://www.w3.org/1999/xhtml">b</b></div>',
         '<div xmlns="http://www.w3.org/1999/xhtml" title="&lt;&amp;&#xA0;">a<br/>&#169;</div>',
         '<div xmlns="http://www.w3.org/1999/xhtml">a<!-- note --> b\n</div>',
     ],
