@@ -53,7 +53,8 @@ def _part(
     if summary == "data":
         return _only(resource, {each.lstrip("_") for each in resource} - {"text"})
     short = _only(resource, kept | frozenset(schema.get("x-summary", ())))
-    return {name: _summarized(value, name, schema) for name, value in short.items()}
+    summarized = {name: _summarized(value, name, schema) for name, value in short.items()}
+    return {name: value for name, value in summarized.items() if value != []}
 
 
 def _named(elements: str, schema: Mapping[str, Any]) -> set[str]:
@@ -69,8 +70,9 @@ def _only(resource: JsonObject, names: frozenset[str] | set[str]) -> JsonObject:
 
 
 def _summarized(value: Any, name: str, schema: Mapping[str, Any]) -> Any:
-    """Leave out what is no summary within the nested elements of the type."""
+    """Leave out what is no summary in the nested elements of the type, and those without any."""
     nested = schema.get("$defs", {}).get(f"{schema['title']}.{name}", {}).get("x-summary")
     if nested is None or not isinstance(value, list):
         return value
-    return [{key: each[key] for key in each if key.lstrip("_") in nested} for each in value]
+    kept = [{key: each[key] for key in each if key.lstrip("_") in nested} for each in value]
+    return [each for each in kept if each]

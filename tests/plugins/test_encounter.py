@@ -41,3 +41,17 @@ class TestEncounter(CompositionContract):
         resource = self.resource_of(self.register(lab, body))
 
         assert resource["participant"][1]["individual"]["display"] == "Marta Sol Ferreyra"
+
+    def test_a_summary_leaves_out_participants_of_whom_it_tells_nothing(
+        self, lab: Integrator
+    ) -> None:
+        author = {"individual": {"reference": "Practitioner/d1"}}
+        somebody = {"period": {"start": "2026-11-20"}}
+        value = self.fresh_value()
+        self.register(lab, register_body(encounter(value, participant=[somebody, author])))
+        found = f"/fhir/r4/Encounter?identifier={value}&_summary=true"
+
+        told = lab.get(found).json["entry"][0]["resource"]["participant"]
+
+        assert [each["individual"]["display"] for each in told] == ["Marta Sol Ferreyra"]
+        assert lab.get(found, Accept="application/fhir+xml").status == 200
