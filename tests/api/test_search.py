@@ -176,6 +176,23 @@ def test_a_cursor_is_of_no_use_to_another_tenant(
     assert other.get(url).status == 400
 
 
+def test_the_next_page_of_a_long_search_is_had_by_a_form(
+    lab: Integrator, reports: dict[str, str]
+) -> None:
+    values = ",".join(["A", "B", *("x" * 100 for _ in range(200))])
+    first = lab.request("POST", f"{BASE}/_search", f"_count=2&identifier={values}".encode(), FORM)
+    following = first.json["link"][-1]["url"]
+
+    assert lab.get(following).status == 414
+    rest = lab.request("POST", f"{BASE}/_search", following.partition("?")[2].encode(), FORM)
+    assert len(found(first)) == 2
+    assert {*found(first), *found(rest)} == {
+        reports[f"{SYSTEM}|A"],
+        reports[f"{SYSTEM}|B"],
+        reports[f"{OTHER}|A"],
+    }
+
+
 def test_a_cursor_is_of_no_use_to_another_search(lab: Integrator, reports: dict[str, str]) -> None:
     url = lab.get(f"{BASE}?_count=1").json["link"][1]["url"]
 
