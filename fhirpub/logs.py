@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import os
 import sys
 import traceback
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -19,6 +21,7 @@ def configure(*, level: str, form: str, stream: TextIO | None = None) -> None:
     # Where there is no standard error, nobody asked for lines between a command's results either.
     if stream is None:
         stream = sys.stderr or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
+    lines: Any = _Lines(stream)
     renderer: Any = structlog.processors.JSONRenderer()
     if form == "text":
         renderer = structlog.dev.ConsoleRenderer(colors=False, pad_event_to=24)
@@ -31,13 +34,32 @@ def configure(*, level: str, form: str, stream: TextIO | None = None) -> None:
     structlog.configure(
         processors=[*shared, renderer],
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
-        logger_factory=structlog.WriteLoggerFactory(stream),  # a line is one write
+        logger_factory=structlog.WriteLoggerFactory(lines),  # a line is one write
         cache_logger_on_first_use=True,
     )
     handler = logging.StreamHandler(stream)
     chain = [_library, *shared]
     handler.setFormatter(structlog.stdlib.ProcessorFormatter(renderer, foreign_pre_chain=chain))
     logging.basicConfig(handlers=[handler], level=max(_LEVELS[level], logging.WARNING), force=True)
+
+
+class _Lines(io.TextIOBase):
+    """A stream that loses a line which cannot be written: no request and no work fails for it.
+
+    The disk may be full, or whoever read the lines has ended.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        with suppress(OSError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            self._stream.flush()
 
 
 def logger() -> Any:

@@ -440,3 +440,18 @@ def test_a_library_that_logs_a_fault_tells_its_kind_and_no_more(form: str) -> No
     assert CANARY not in done.stderr
     assert "ValueError" in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_full_disk_of_the_log_keeps_nobody_from_an_answer(tmp_path: Path) -> None:
+    (tmp_path / "stderr.txt").symlink_to("/dev/full")
+
+    with ServiceProcess(tmp_path) as service:
+        statuses = [
+            service.request("GET", "/metadata").status,
+            service.request("POST", "/oauth/token", b"", FORM).status,
+        ]
+        service.terminate()
+
+        assert service.wait(10) == 0
+    assert statuses == [401, 400]
