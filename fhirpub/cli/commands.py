@@ -6,6 +6,8 @@ import errno
 import io
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -44,20 +46,33 @@ class Reporting(click.Group):
         """Return the commands in the order in which one comes to need them."""
         return list(self.commands)
 
+    def make_context(self, *arguments: Any, **named: Any) -> click.Context:
+        """Read the line, which may ask for help at once."""
+        with _told_if_full():
+            return super().make_context(*arguments, **named)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command named on the line."""
         try:
-            return super().invoke(ctx)
+            with _told_if_full():
+                return super().invoke(ctx)
         except FhirpubError as problem:
             raise click.ClickException(_advice(problem)) from problem
-        except OSError as problem:
-            if problem.errno != errno.ENOSPC:
-                raise
-            # What is still in the buffer would fail again, with a trace, when Python ends.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise click.ClickException(
-                "the disk is full, and what was to be printed is lost"
-            ) from problem
+
+
+@contextmanager
+def _told_if_full() -> Iterator[None]:
+    """Tell of a disk on which there is no room for what is printed."""
+    try:
+        yield
+    except OSError as problem:
+        if problem.errno != errno.ENOSPC:
+            raise
+        # What is still in the buffer would fail again, with a trace, when Python ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise click.ClickException(
+            "the disk is full, and what was to be printed is lost"
+        ) from problem
 
 
 def _advice(problem: FhirpubError) -> str:

@@ -151,12 +151,15 @@ def test_trouble_is_one_line_on_standard_error(
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+@pytest.mark.parametrize(
+    "words", [["tenant", "add", "Lab"], ["serve", "--help"], ["--help"], ["--version"]]
+)
 def test_a_disk_without_room_for_the_answer_is_told(
-    tmp_path: Path, environment: dict[str, str]
+    tmp_path: Path, environment: dict[str, str], words: list[str]
 ) -> None:
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
-            [sys.executable, "-m", "fhirpub", "tenant", "add", "Lab"],
+            [sys.executable, "-m", "fhirpub", *words],
             cwd=tmp_path,
             env=environment,
             stdout=full,
