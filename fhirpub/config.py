@@ -44,6 +44,7 @@ _ABOVE_NOTHING = {
     ),
 }
 """What would refuse every request if it were 0."""
+_ABSOLUTE_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s]+")
 _HEAD = (
     "# Every setting of fhirpub with its default and its meaning.",
     "# Written by `fhirpub config`. A line that starts with `#key` shows a default: take the",
@@ -364,6 +365,11 @@ def _contradictions(values: Mapping[str, Mapping[str, Any]]) -> list[str]:
         for group, keys in _ABOVE_NOTHING.items()
         for key in keys
         if values[group].get(key) == 0
+    ]
+    found += [
+        f"[fhir] organization_namespaces: {each!r} is no absolute URI"
+        for each in fhir.organization_namespaces
+        if not _ABSOLUTE_URI.fullmatch(each)
     ]
     if not 1 <= fhir.page_size <= fhir.page_size_max:
         found.append("[fhir] page_size must be between 1 and page_size_max")

@@ -153,6 +153,11 @@ def test_an_enabled_plugin_has_a_group_of_its_own(tmp_path: Path) -> None:
         ("[plugins]\nenabled = [1]", "enabled in [plugins]: must be a list of strings"),
         ("[fhir]\npage_size = 0", "[fhir] page_size must be between 1 and page_size_max"),
         ("[fhir]\npage_size = 101", "[fhir] page_size must be between 1 and page_size_max"),
+        (
+            "[fhir]\norganization_namespaces = ['a.example/orgs']",
+            "'a.example/orgs' is no absolute",
+        ),
+        ("[fhir]\norganization_namespaces = ['']", "'' is no absolute URI"),
         ("[limits]\ndrain_bytes = 1", "[limits] drain_bytes must not be below request_bytes"),
         ("[webhooks]\nports = ['443']", "ports in [webhooks]: must be a list of whole numbers"),
         ("[webhooks]\nports = [0]", "[webhooks] ports must be between 1 and 65535"),
