@@ -19,6 +19,7 @@ from jose.backends.base import Key
 from fhirpub.clock import Clock
 from fhirpub.config import AuthConfig
 from fhirpub.errors import StoreUnavailable
+from fhirpub.logs import logger, where
 from fhirpub.storage.contract import Access, SigningKey
 
 FRESH_SECONDS = 30
@@ -27,6 +28,8 @@ _MOST_LOOKS = 10
 _KID = re.compile(r"[A-Za-z0-9_-]{43}")
 _RSA_BITS = 2048
 _PUBLIC = {"EC": ("crv", "kty", "x", "y"), "RSA": ("e", "kty", "n")}
+
+_log = logger()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,8 @@ class KeyRing:
         self._config = config
         self._clock = clock
         self._keys: dict[str, ReadyKey] = {}
+        self._signing: SigningKey | None = None
+        self._damaged: set[str] = set()
         self._read_at: int | None = None
         self._reading = asyncio.Lock()
         self._began = self._failed = float("-inf")
@@ -82,16 +87,24 @@ class KeyRing:
         self._looked = 0.0
         self._problem = StoreUnavailable("not read yet")
 
-    async def signer(self) -> ReadyKey:
-        """Return the key that signs now; the first one ever is made here."""
+    async def signing(self) -> SigningKey:
+        """Return the record of the key that signs now; the first one ever is made here."""
         await self.refresh()
-        newest = self._newest()
-        while newest is None:
+        while self._signing is None:
             new = await asyncio.to_thread(_made, self._config, self._clock())
             await self._access.rotate_signing_key(new, expected=[])
             await self._read()
-            newest = self._newest()
-        return newest
+        return self._signing
+
+    async def signer(self) -> ReadyKey:
+        """Return the key that signs now.
+
+        Raises StoreUnavailable, also if it is damaged: to replace it is for the operator.
+        """
+        kid = (await self.signing()).kid
+        if kid not in self._keys:
+            raise StoreUnavailable(f"signing key {kid} cannot be read: rotate the keys")
+        return self._keys[kid]
 
     async def find(self, kid: str) -> ReadyKey | None:
         """Return the key of this name, if it may still verify."""
@@ -152,18 +165,27 @@ class KeyRing:
             if before is not None and before.record == record:
                 ready[record.kid] = before
             elif self._verifies(record):
-                ready[record.kid] = await asyncio.to_thread(_ready, record)
+                try:
+                    ready[record.kid] = await asyncio.to_thread(_ready, record)
+                except Exception as problem:  # noqa: BLE001 - the other keys are good all the same
+                    self._tell_damage(record.kid, problem)
         self._keys = ready
+        self._signing = _newest(records)
         self._read_at = now
+
+    def _tell_damage(self, kid: str, problem: Exception) -> None:
+        if kid not in self._damaged:
+            self._damaged.add(kid)
+            _log.error(
+                "signing key cannot be read; `fhirpub keys rotate` makes another",
+                kid=kid,
+                **where(problem),
+            )
 
     def _is_fresh(self) -> bool:
         if self._read_at is None:
             return False
         return 0 <= self._clock() - self._read_at < FRESH_SECONDS * 1000
-
-    def _newest(self) -> ReadyKey | None:
-        newest = _newest([each.record for each in self._keys.values()])
-        return None if newest is None else self._keys[newest.kid]
 
     def _verifies(self, record: SigningKey) -> bool:
         if record.retired is None:

@@ -84,8 +84,11 @@ class Tokens:
         self._refreshing: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Read the signing keys, make the first one if there is none, and keep them fresh."""
-        await self._ring.signer()
+        """Read the signing keys, make the first one if there is none, and keep them fresh.
+
+        One that is damaged keeps nobody from starting: there is more to do than to sign.
+        """
+        await self._ring.signing()
         self._refreshing = asyncio.create_task(self._keep_fresh())
 
     async def stop(self) -> None:

@@ -6,6 +6,7 @@ import time
 from dataclasses import replace
 
 import pytest
+from structlog.testing import capture_logs
 
 from fhirpub.auth.keys import KeyRing, rotate
 from fhirpub.config import AuthConfig
@@ -182,3 +183,66 @@ async def test_a_clock_that_goes_back_makes_keys_old_not_young() -> None:
     await keys.refresh()
 
     assert access.reads == ["keys"]
+
+
+async def damage(access: MemoryAccess, kid: str) -> None:
+    (key,) = [each for each in await access.signing_keys("sandbox") if each.kid == kid]
+    await access.put_signing_key(replace(key, private_pem=b"-----BEGIN PRIVATE KEY-----\nx"))
+
+
+async def test_with_a_damaged_key_nothing_is_signed_and_it_is_told_why() -> None:
+    access, clock = MemoryAccess(), HandClock()
+    new = await rotate(access, ES256, clock=clock)
+    await damage(access, new.kid)
+
+    with pytest.raises(StoreUnavailable) as refusal:
+        await ring(access, clock).signer()
+
+    assert refusal.value.reason == f"signing key {new.kid} cannot be read: rotate the keys"
+    assert [each.kid for each in await access.signing_keys("sandbox")] == [new.kid]
+
+
+async def test_beside_a_damaged_key_the_one_before_still_verifies() -> None:
+    access, clock = MemoryAccess(), HandClock()
+    keys = ring(access, clock)
+    old = await keys.signer()
+    await damage(access, (await rotate(access, ES256, clock=clock)).kid)
+    clock.pass_seconds(30)
+
+    assert await keys.find(old.kid) is not None
+    assert [each["kid"] for each in keys.jwks()["keys"]] == [old.kid]
+
+
+async def test_a_damaged_key_is_logged_once() -> None:
+    access, clock = MemoryAccess(), HandClock()
+    new = await rotate(access, ES256, clock=clock)
+    await damage(access, new.kid)
+    keys = ring(access, clock)
+
+    with capture_logs() as lines:
+        await keys.refresh()
+        clock.pass_seconds(30)
+        await keys.refresh()
+
+    assert [(each["log_level"], each["kid"]) for each in lines] == [("error", new.kid)]
+
+
+async def test_after_a_rotation_the_key_that_was_damaged_is_in_nobodys_way() -> None:
+    access, clock = MemoryAccess(), HandClock()
+    keys = ring(access, clock)
+    await damage(access, (await keys.signer()).kid)
+    clock.pass_seconds(30)
+    await keys.refresh()
+
+    new = await rotate(access, ES256, clock=clock)
+    clock.pass_seconds(30)
+
+    assert (await keys.signer()).kid == new.kid
+
+
+async def test_a_service_starts_with_a_damaged_key() -> None:
+    access, clock = MemoryAccess(), HandClock()
+    new = await rotate(access, ES256, clock=clock)
+    await damage(access, new.kid)
+
+    assert (await ring(access, clock).signing()).kid == new.kid
