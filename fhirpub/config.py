@@ -45,6 +45,8 @@ _ABOVE_NOTHING = {
 }
 """What would refuse every request if it were 0."""
 _ABSOLUTE_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s]+")
+_LONGEST_TOKEN_SECONDS = 36_500 * 86_400
+"""A token that lived beyond the year 9999 would be refused."""
 _HEAD = (
     "# Every setting of fhirpub with its default and its meaning.",
     "# Written by `fhirpub config`. A line that starts with `#key` shows a default: take the",
@@ -353,8 +355,7 @@ def _contradictions(values: Mapping[str, Mapping[str, Any]]) -> list[str]:
     found += wrong_networks("[server] trusted_proxies", server.trusted_proxies)
     if not server.host.strip():
         found.append("[server] host must not be empty; 0.0.0.0 is every address of the machine")
-    if not AuthConfig(**values["auth"]).audience:
-        found.append("[auth] audience must not be empty: nobody could ask for a token")
+    found += _auth_contradictions(AuthConfig(**values["auth"]))
     if server.base_url and not _is_base_url(server.base_url):
         found.append(
             "[server] base_url must start with http:// or https://, name a host, and have no "
@@ -375,6 +376,15 @@ def _contradictions(values: Mapping[str, Mapping[str, Any]]) -> list[str]:
         found.append("[fhir] page_size must be between 1 and page_size_max")
     found += metrics_contradictions(MetricsConfig(**values["metrics"]), server)
     return found + webhook_contradictions(WebhooksConfig(**values["webhooks"]))
+
+
+def _auth_contradictions(auth: AuthConfig) -> list[str]:
+    found = []
+    if not auth.audience:
+        found.append("[auth] audience must not be empty: nobody could ask for a token")
+    if auth.token_seconds > _LONGEST_TOKEN_SECONDS:
+        found.append(f"[auth] token_seconds must be at most {_LONGEST_TOKEN_SECONDS}")
+    return found
 
 
 def _is_base_url(text: str) -> bool:
