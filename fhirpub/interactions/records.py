@@ -44,8 +44,10 @@ def subsetted(meta: Mapping[str, Any]) -> JsonObject:
 
 
 def blobs_of(documents: Iterable[Document]) -> tuple[Blob, ...]:
-    """Return the documents as they are kept, each once."""
-    unique = {each.sha256: each for each in documents}
+    """Return the documents as they are kept, each once, as it first came (D-93)."""
+    unique: dict[str, Document] = {}
+    for each in documents:
+        unique.setdefault(each.sha256, each)
     return tuple(
         Blob(each.sha256, each.content_type, each.data, each.title[:_LONGEST_TITLE])
         for each in unique.values()

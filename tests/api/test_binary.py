@@ -38,6 +38,16 @@ def test_a_document_is_itself_with_its_type(lab: Integrator) -> None:
     assert answer.headers["content-type"] == "application/pdf"
 
 
+def test_a_document_that_came_twice_has_the_type_that_it_first_came_with(lab: Integrator) -> None:
+    text = b"Within the reference ranges"
+    forms = [document(text, contentType=each) for each in ("text/plain", "text/markdown")]
+    lab.register(register_body("B-2", presentedForm=forms))
+
+    answer = lab.get(f"/fhir/r4/Binary/{hashlib.sha256(text).hexdigest()}")
+
+    assert answer.headers["content-type"] == "text/plain"
+
+
 def test_a_document_comes_as_fhir_when_fhir_is_asked_for(lab: Integrator) -> None:
     answer = ask(lab, Accept="application/fhir+json")
 
