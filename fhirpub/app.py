@@ -131,7 +131,6 @@ async def opened(
             )
             for name, each in types.items()
         }
-        await take_anew_if_needed(store, searched)
         metrics = Metrics(serves=True, sends=_sends(config))
         sender = await stack.enter_async_context(_sender(config, metrics, clock))
         seal = await opened_seal(config, store)
@@ -262,6 +261,8 @@ async def serving(
 ) -> AsyncGenerator[None, None]:
     """Serve until the block ends, then finish what is under way and stop."""
     config = services.config
+    # Not earlier: `fhirpub check` builds everything too, beside a service that adds as before.
+    await take_anew_if_needed(services.store, services.context.searched)
     bounds = Bounds(
         head_bytes=HEAD_BYTES,
         body_bytes=config.limits.drain_bytes,

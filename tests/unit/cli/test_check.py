@@ -9,6 +9,10 @@ from typing import Any
 
 import pytest
 
+from fhirpub.testing.process import ServiceProcess
+from fhirpub.testing.service import Integrator
+from tests.bodies import register_body
+
 
 def test_a_fresh_folder_is_fine(run: Any) -> None:
     done = run("check", "--json")
@@ -158,3 +162,19 @@ def test_faulty_plugins_are_explained_each_by_its_name(
     assert "faulty_sheets.py, line 1" in findings[1]["text"]
     assert "did you mean fhirpub_resource_types?" in findings[2]["text"]
     assert "not a JSON Schema at type" in findings[3]["text"]
+
+
+def test_a_check_leaves_the_values_that_are_searched_to_the_next_start(tmp_path: Path) -> None:
+    """What the service that still runs adds afterwards is to be found by the next as well."""
+    zone = {"fhir": {"default_timezone": "America/Lima"}}
+    with ServiceProcess(tmp_path) as before:
+        lab = before.integrator()
+        after = ServiceProcess(tmp_path, settings=zone)
+        after.command("check")
+        lab.register(register_body("R-1", effectiveDateTime="2026-03-02"))
+    with after:
+        same = Integrator(after, lab.tenant, lab.client_id, lab.client_secret)
+        same.log_in()
+        found = same.get("/fhir/r4/DiagnosticReport?date=sa2026-03-02T01:00:00Z")
+
+    assert found.json["total"] == 1
