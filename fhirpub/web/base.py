@@ -432,7 +432,7 @@ class BaseHandler:
             _log.error("failed", **where(problem), request_id=self.request_id)
 
     def _log_answer(self) -> None:
-        status, request = self.status, self.request
+        status, request = int(self.status), self.request
         if status < HTTPStatus.BAD_REQUEST:
             if self.services.config.logs.level == "debug":
                 _log.debug("answered", status=status, method=request.method)

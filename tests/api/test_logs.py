@@ -455,3 +455,15 @@ def test_a_full_disk_of_the_log_keeps_nobody_from_an_answer(tmp_path: Path) -> N
 
         assert service.wait(10) == 0
     assert statuses == [401, 400]
+
+
+def test_a_status_is_a_number_in_lines_of_text_too(tmp_path: Path) -> None:
+    settings: dict[str, Mapping[str, Any]] = {
+        "logs": {"level": "debug"},
+        "fhir": {"metadata_public": True},
+    }
+    with ServiceProcess(tmp_path, settings=settings) as service:
+        service.request("GET", "/metadata")
+        output = written_by(service)
+
+    assert re.findall("answered .* status=(.*)", output) == ["200"]
