@@ -722,6 +722,16 @@ def create(lab: Integrator, value: str, *contained: Any) -> Answer:
     return lab.request("POST", "/fhir/r4/DiagnosticReport", sent)
 
 
+@pytest.mark.parametrize("strange", [{"resourceType": "Specimen"}, {"id": "s1"}, "s1", None])
+def test_what_create_contains_and_nothing_can_refer_to_is_named(
+    lab: Integrator, strange: Any
+) -> None:
+    answer = create(lab, "C-6", patient(), organization(), observation(), strange)
+
+    assert answer.status == 400
+    assert {each[:29] for each in answer.blamed} == {"DiagnosticReport.contained[3]"}
+
+
 def test_a_narrative_comes_back_without_entities_of_html(lab: Integrator) -> None:
     div = '<div xmlns="http://www.w3.org/1999/xhtml">{}</div>'
     text = {"status": "generated", "div": div.format("1&nbsp;mg &amp; 2&nbsp;mg &LT; 3&micro;g")}
