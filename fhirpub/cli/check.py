@@ -28,7 +28,7 @@ from fhirpub.errors import (
 from fhirpub.plugin_schemas import schema_and_element_problems
 from fhirpub.webhooks.sealing import NO_KEY, configured_seal, live_secrets, token_of
 
-_OF_OTHERS = 0o077
+_OF_OTHERS = 0o007
 _EXAMPLE = re.compile(r"//([^/:]*\.)?example(\.(com|net|org))?([:/]|$)")
 _EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - nothing is bound here
 _COLOURS = {"ok": "green", "warning": "yellow", "error": "red"}
@@ -144,8 +144,9 @@ async def _webhooks(config: Config) -> AsyncIterator[Finding]:
     if not seal and beside is None:
         yield Finding("webhooks", "warning", NO_KEY)
         return
-    if beside is not None and beside.exists() and beside.stat().st_mode & _OF_OTHERS:
-        yield Finding("webhooks", "warning", f"{beside} can be read by others: chmod 600")
+    file = Path(config.webhooks.keys_file) if config.webhooks.keys_file else beside
+    if file is not None and file.exists() and file.stat().st_mode & _OF_OTHERS:
+        yield Finding("webhooks", "warning", f"{file} can be read by others: chmod o-rwx")
     yield Finding(
         "webhooks", "ok", f"the secrets of every endpoint ({len(endpoints)}) can be used"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 from pathlib import Path
@@ -178,3 +179,14 @@ def test_a_check_leaves_the_values_that_are_searched_to_the_next_start(tmp_path:
         found = same.get("/fhir/r4/DiagnosticReport?date=sa2026-03-02T01:00:00Z")
 
     assert found.json["total"] == 1
+
+
+def test_a_key_of_webhooks_that_all_can_read_is_a_warning(run: Any, tmp_path: Path) -> None:
+    keys = tmp_path / "keys"
+    keys.write_bytes(base64.b64encode(bytes(range(32))))
+    keys.chmod(0o644)
+
+    done = run("check", "--json", FHIRPUB_WEBHOOKS__KEYS_FILE=str(keys))
+
+    (warning,) = [each for each in json.loads(done.stdout) if each["level"] == "warning"]
+    assert warning["text"] == f"{keys} can be read by others: chmod o-rwx"

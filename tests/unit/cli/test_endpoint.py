@@ -352,7 +352,7 @@ def test_a_check_warns_of_a_key_that_others_can_read(
 
     done = CliRunner().invoke(check, ["--config", str(file)])
 
-    assert "can be read by others: chmod 600" in done.stdout
+    assert "can be read by others: chmod o-rwx" in done.stdout
     assert done.exit_code == 0
 
 
