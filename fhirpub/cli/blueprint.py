@@ -104,7 +104,11 @@ def blueprint(type_name: str, tables: Tables) -> Blueprint:
     names = list(_names(type_name, tables))
     attachments = _of_type(names, "Attachment", repeating=True)
     statuses = [code for _, code in tables.codes[tables.required_set(children["status"])]]
-    shown = [name for name, element in children.items() if element.get("summary")]
+    shown = [
+        name
+        for name, element in children.items()
+        if element.get("summary") and "Attachment" not in element["types"]
+    ]
     roles = tuple(_roles(children))
     return Blueprint(
         type=type_name,
@@ -116,7 +120,7 @@ def blueprint(type_name: str, tables: Tables) -> Blueprint:
             *(f"{each}.{end}" for each in _of_type(names, "Period") for end in ("start", "end")),
         ),
         codings=_of_type(names, "CodeableConcept"),
-        summary=tuple(each for each in shown if each not in (*_LEFT_OUT, *attachments)),
+        summary=tuple(each for each in shown if each not in _LEFT_OUT),
         body=_body(type_name, roles, statuses, tables),
     )
 

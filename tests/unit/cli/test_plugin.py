@@ -77,6 +77,12 @@ def declared_in(plan: Blueprint) -> ResourceType:
     return declared
 
 
+def test_no_answer_to_a_registration_repeats_a_document() -> None:
+    assert "content" not in PLANS["Media"].summary
+    assert "source[x]" not in PLANS["Consent"].summary
+    assert "content" not in PLANS["Library"].summary
+
+
 @pytest.mark.parametrize("name", ["Immunization", "CoverageEligibilityResponse", "Observation"])
 def test_new_files_are_formatted_and_without_blame(name: str, tmp_path: Path) -> None:
     for path, text in files_of(PLANS[name], TABLES).items():
