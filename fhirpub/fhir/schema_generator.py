@@ -339,6 +339,7 @@ def resource(type_name: str, tables: Tables) -> Schema:
         each["x-summary"] = tables.marked(path, "summary")
     body = found.pop(type_name)
     body["x-mandatory"] = tables.marked(type_name, "min")
+    body["x-modifier"] = tables.marked(type_name, "modifier")
     kind = {"title": "resourceType", "description": type_name, "const": type_name}
     body["properties"] = {"resourceType": kind, **body["properties"]}
     body["required"] = ["resourceType", *body.get("required", [])]

@@ -35,7 +35,8 @@ def subset(
     """Return the part of a resource that is asked for, tagged as such, with what it leads to.
 
     ``summary`` is true, text, data or false; ``elements`` names elements of the top level. What
-    is mandatory stays. ``schema`` is the document of the type, which knows what is a summary.
+    is mandatory stays, and what changes the meaning of the rest, such as doNotPerform.
+    ``schema`` is the document of the type, which knows what is a summary.
     Raises InvalidSearch as :func:`check_subset` does.
     """
     check_subset(summary, elements)
@@ -45,7 +46,7 @@ def subset(
 def _part(
     resource: JsonObject, schema: Mapping[str, Any], summary: str, elements: str
 ) -> JsonObject:
-    kept = _ALWAYS | frozenset(schema.get("x-mandatory", ()))
+    kept = _ALWAYS.union(schema.get("x-mandatory", ()), schema.get("x-modifier", ()))
     if elements:
         return _only(resource, kept | _named(elements, schema))
     if summary == "text":

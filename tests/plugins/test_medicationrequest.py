@@ -3,6 +3,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+import pytest
+
 from fhirpub.testing.service import Integrator, RunningService
 from fhirpub_medicationrequest import MEDICATION_REQUEST
 from tests.compositions import encounter, medication_request, register_body
@@ -58,3 +60,14 @@ class TestMedicationRequest(CompositionContract):
         )
         assert said["severity"] == "information"
         assert lab.get(self.path_of(registered)).json["encounter"] == own
+
+    @pytest.mark.parametrize("query", ["_elements=medication", "_summary=text", "_summary=true"])
+    def test_that_something_is_not_to_be_taken_is_never_left_out(
+        self, lab: Integrator, query: str
+    ) -> None:
+        value = self.fresh_value()
+        self.register(lab, register_body(medication_request(value, doNotPerform=True)))
+
+        found = lab.get(f"/fhir/r4/MedicationRequest?identifier={value}&{query}").json
+
+        assert found["entry"][0]["resource"]["doNotPerform"] is True
