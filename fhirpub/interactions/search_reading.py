@@ -32,6 +32,8 @@ _NAME = re.compile(r"(?P<name>[^:.]+)(?::(?P<modifier>[^.]*))?(?:\.(?P<further>.
 _TYPE = re.compile(r"[A-Z][A-Za-z]*")
 _SUMMARIES = frozenset({"true", "text", "data", "count", "false"})
 _TOTALS = frozenset({"none", "estimate", "accurate"})
+_LAST_COUNTS = frozenset({"_count", "_elements", "_summary", "_total"})
+"""Parameters of which the last one is used, if they repeat."""
 _MOST_CONDITIONS = 100
 
 _Match = TokenMatch | TimeMatch
@@ -105,6 +107,8 @@ class Reading:
         asked = _Asked(name, match["name"], match["modifier"] or "", match["further"] or "", value)
         read = self._readers.get(asked.name, self._parameter)
         if read(asked):
+            if name in _LAST_COUNTS:  # the link "self" lists what was used
+                self.understood = [each for each in self.understood if each[0] != name]
             self.understood.append((name, value))
         else:
             self.unknown.append(name)

@@ -176,6 +176,14 @@ def test_a_cursor_is_of_no_use_to_another_tenant(
     assert other.get(url).status == 400
 
 
+def test_the_link_self_lists_only_what_was_used(lab: Integrator, reports: dict[str, str]) -> None:
+    query = "_count=1&identifier=A&_count=2&identifier=A&_elements=code&_elements=status"
+
+    (link,) = lab.get(f"{BASE}?{query}").json["link"]
+
+    assert link["url"].partition("?")[2] == "identifier=A&_count=2&identifier=A&_elements=status"
+
+
 def test_the_next_page_of_a_long_search_is_had_by_a_form(
     lab: Integrator, reports: dict[str, str]
 ) -> None:
