@@ -19,6 +19,7 @@ from fhirpub.tenant import Tenant
 TRIED = ("mode", "profile")
 """Parameters of the operation that may stand in the URL as well."""
 _ENTRIES = "Parameters.parameter"
+_R4 = "4.0.1"
 
 
 def findings(
@@ -94,17 +95,20 @@ def _refuse_other_tries(
     asked: Mapping[str, str], named: Mapping[str, JsonObject], resource_type: ResourceType
 ) -> None:
     """A registration is what can be tried, against the profile that the type is held to."""
+    profiles = [resource_type.canonical]
+    if not resource_type.profile:  # FHIR's own, which may be named with its version
+        profiles.append(f"{resource_type.canonical}|{_R4}")
     issues = [
         Issue("error", "not-supported", rule, place)
         for name, fits, rule in (
-            ("mode", "create", "only create can be tried"),
-            ("profile", resource_type.canonical, "the type is held to another"),
+            ("mode", ["create"], "only create can be tried"),
+            ("profile", profiles, "the type is held to another"),
         )
         for place, value in (
             (name, asked[name]),
             (f"{_ENTRIES}.where(name='{name}')", _value(named.get(name, {}))),
         )
-        if value and value != fits
+        if value and value not in fits
     ]
     if issues:
         raise InvalidContent(issues)

@@ -130,6 +130,17 @@ def test_a_resource_may_come_with_a_mode_in_the_url(lab: Integrator) -> None:
     assert (answer.status, severities(answer)) == (200, ["information"])
 
 
+@pytest.mark.parametrize(("version", "status"), [("", 200), ("|4.0.1", 200), ("|3.0.2", 400)])
+def test_the_profile_of_the_type_may_be_named_with_its_version(
+    lab: Integrator, version: str, status: int
+) -> None:
+    profile = f"http://hl7.org/fhir/StructureDefinition/DiagnosticReport{version}"
+
+    answer = validate(lab, wrapped(contained("V-11"), profile={"valueUri": profile}))
+
+    assert answer.status == status
+
+
 @pytest.mark.parametrize(
     "entry",
     [
