@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -107,11 +107,18 @@ def from_contained(body: Any, resource_type: ResourceType) -> Submission:
         raise InvalidContent.because("must be a list", expression=f"{name}.contained")
     parts: dict[str, Entry] = {}
     local: dict[str, str] = {}
+    places = {
+        f"#{each['id']}": place
+        for place, each in enumerate(contained)
+        if isinstance(each, dict) and isinstance(each.get("id"), str)
+    }
     for part in resource_type.parts:
-        for index, each in enumerate(contained):
-            if _is_part(each, part, body):
-                parts[part.name] = Entry(each, f"{name}.contained[{index}]")
-                local[f"#{each['id']}"] = part.name
+        # The one that is referred to first: the author of a visit, and not a nurse.
+        for literal in filter(places.__contains__, _literals(body, part)):
+            place = places[literal]
+            if contained[place].get("resourceType") == part.type:
+                parts[part.name] = Entry(contained[place], f"{name}.contained[{place}]")
+                local[literal] = part.name
                 break
     issues = [
         _error(f"a contained {part.type} that {part.referred_by} refers to is required", name)
@@ -120,12 +127,7 @@ def from_contained(body: Any, resource_type: ResourceType) -> Submission:
     ]
     if issues:
         raise InvalidContent(issues)
-    beside = {
-        f"#{each['id']}": each
-        for each in contained
-        if isinstance(each, dict) and isinstance(each.get("id"), str)
-    }
-    others = {literal: each for literal, each in beside.items() if literal not in local}
+    others = {each: contained[place] for each, place in places.items() if each not in local}
     along = {
         name: found
         for name, each in parts.items()
@@ -237,17 +239,13 @@ def _lift(beside: Any, resource: JsonObject, element: str, at: str, issues: list
         issues.append(_error(rule, f"{at}.{element}"))
 
 
-def _is_part(each: Any, part: Part, body: JsonObject) -> bool:
-    if not isinstance(each, dict) or each.get("resourceType") != part.type:
-        return False
-    if not isinstance(each.get("id"), str):
-        return False
-    wanted = f"#{each['id']}"
-    named = (one for _place, one in items_of(body, part.referred_by))
-    return any(
-        isinstance(one, dict) and one.get("reference") == wanted
-        for one in (named if part.referred_by else objects_in(body))
-    )
+def _literals(body: JsonObject, part: Part) -> Iterator[str]:
+    """Yield the literals of the references that may lead to a part, in their order."""
+    by_element = [one for _place, one in items_of(body, part.referred_by)]
+    for one in by_element if part.referred_by else objects_in(body):
+        literal = one.get("reference") if isinstance(one, dict) else None
+        if isinstance(literal, str):
+            yield literal
 
 
 def _error(rule: str, at: str) -> Issue:

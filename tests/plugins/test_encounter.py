@@ -5,7 +5,8 @@ from typing import Any, ClassVar
 
 from fhirpub.testing.service import Integrator
 from fhirpub_encounter import ENCOUNTER
-from tests.compositions import UCUM, encounter, register_body
+from tests.bodies import organization, patient
+from tests.compositions import UCUM, encounter, practitioner, register_body
 from tests.plugins.composition_contract import CompositionContract
 
 
@@ -55,3 +56,22 @@ class TestEncounter(CompositionContract):
 
         assert [each["individual"]["display"] for each in told] == ["Marta Sol Ferreyra"]
         assert lab.get(found, Accept="application/fhir+xml").status == 200
+
+    def test_of_several_who_are_contained_the_first_to_take_part_is_the_author(
+        self, lab: Integrator
+    ) -> None:
+        nurse = practitioner(id="n1", name=[{"text": "A nurse"}])
+        involved = [{"individual": {"reference": f"#{each}"}} for each in ("d1", "n1")]
+        resource = encounter(
+            self.fresh_value(),
+            contained=[patient(), nurse, practitioner(), organization()],
+            subject={"reference": "#p1"},
+            participant=involved,
+            serviceProvider={"reference": "#o1"},
+        )
+
+        created = lab.request("POST", "/fhir/r4/Encounter", resource).json
+
+        shown = [each["individual"]["reference"] for each in created["participant"]]
+        assert shown[0].startswith("Practitioner/")
+        assert shown[1] == "#n1"
