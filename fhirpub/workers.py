@@ -44,16 +44,16 @@ def supervise(count: int, work: Work, *, announce: Callable[[], None]) -> int:
     deaths: deque[float] = deque(maxlen=_MOST_DEATHS)
     while workers.numbers:
         pid, status = os.wait()
-        number = workers.numbers.pop(pid)
-        if workers.stopping or not started:
-            continue
+        ended = workers.numbers.pop(pid, None)
+        if ended is None or workers.stopping or not started:
+            continue  # no number: a child of before an `exec`, or an orphan in a container
         deaths.append(time.monotonic())
         _log.error("worker died", pid=pid, status=os.waitstatus_to_exitcode(status))
         if len(deaths) == _MOST_DEATHS and deaths[-1] - deaths[0] < _SECONDS:
             workers.stop()
             started = False
             continue
-        workers.start(number)
+        workers.start(ended)
     return 0 if started else 1
 
 
@@ -97,8 +97,8 @@ class _Workers:
                 said += len(os.read(self._reading, count))
             except BlockingIOError:
                 pid, _status = os.waitpid(-1, os.WNOHANG)
-                self.numbers.pop(pid, None)
-                if pid and not self.stopping:
+                died = self.numbers.pop(pid, None) is not None
+                if died and not self.stopping:
                     for other in self.numbers:
                         _terminate(other)
                     return False

@@ -6,6 +6,7 @@ import http.client
 import os
 import signal
 import socket
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ from fhirpub.testing.process import ServiceProcess
 from fhirpub.testing.service import Integrator
 from tests.bodies import document, register_body
 from tests.faults.load import Publisher, check_all, check_store, run_until_answers_fail
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -250,3 +252,19 @@ def test_two_stops_at_once_are_one(process: ServiceProcess) -> None:
         each.join()
 
     assert process.wait() == 0
+
+
+def test_a_child_that_is_no_worker_may_end(tmp_path: Path) -> None:
+    # What starts a container leaves such children behind when it becomes the service by `exec`.
+    script, noted = tmp_path / "start", tmp_path / "pid"
+    before = f"true &\nsleep 600 &\necho $! > {noted}"
+    script.write_text(f'#!/bin/sh\n{before}\nexec {sys.executable} "$@"\n')
+    script.chmod(0o755)
+
+    with ServiceProcess(tmp_path, workers=2, python=str(script)) as process:
+        os.kill(int(noted.read_text()), signal.SIGKILL)
+        assert wait_until(lambda: len(process.workers) == 2)
+        assert process.request("GET", "/health/ready").status == 200
+        process.terminate()
+
+        assert process.wait() == 0
