@@ -9,10 +9,8 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 
 from fhirpub.clock import Clock
-from fhirpub.errors import StoreUnavailable
 from fhirpub.logs import logger, where
 from fhirpub.storage.store import Store
 from fhirpub.storage.webhook_contract import Delivery, Endpoint, Waiting
@@ -83,19 +81,22 @@ class Dispatcher:
         for each in (self._looking, self._loading, self._beginning):
             each.stop()
 
-    async def drain(self, seconds: float) -> None:
-        """Wait for attempts under way, and give up those that take longer.
+    async def drain(self, until: float) -> None:
+        """Wait for attempts under way, and give up those that take longer, by the loop's clock.
 
         Of these nobody knows what came; they are made again when their leases have run out.
         """
         if self._under_way:
-            await asyncio.wait(self._under_way, timeout=seconds)
+            left = until - asyncio.get_running_loop().time()
+            await asyncio.wait(self._under_way, timeout=max(0.0, left))
         for task in self._under_way:
             task.cancel()
         await asyncio.gather(*self._under_way, return_exceptions=True)
-        with suppress(StoreUnavailable):
-            await self._attempts.drain()
-            await self._note_conditions()
+
+    async def note_last(self) -> None:
+        """Note what came of the attempts, after :meth:`drain`. Raises StoreUnavailable."""
+        await self._attempts.drain()
+        await self._note_conditions()
 
     def told(self, deliveries: Sequence[Delivery]) -> None:
         """Take notice of deliveries of one endpoint that were just made."""

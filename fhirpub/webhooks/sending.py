@@ -34,6 +34,8 @@ _BUSY_SECONDS, _IDLE_SECONDS = 0.025, 0.1
 _BUSY_FOR_SECONDS = 2.0
 _UNHEARD_SECONDS = 0.25
 """Between rounds while there is no endpoint: the first one may hear of its events so late."""
+_LAST_SECONDS = 3.0
+"""For what is noted in the end. Without it others wait until our leases have run out."""
 _DAY_MS = 86_400_000
 
 _log = logger()
@@ -102,18 +104,31 @@ class Sending:
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None, None]:
-        """Work until the block ends; then finish what is under way, within ``drain_seconds``."""
+        """Work until the block ends; then finish what is under way, within ``drain_seconds``.
+
+        A store that is away does not hold that up: what is not noted is safe to do once more.
+        """
         work = asyncio.gather(self._relaying.run(), self._sweeping.run(), self._dispatcher.run())
         try:
             yield
         finally:
             for each in (self._relaying, self._sweeping, self._dispatcher):
                 each.stop()
-            await work
-            await self._dispatcher.drain(self._drain_seconds)
-            with suppress(StoreUnavailable):
-                await self._relay.finish()
-                await self._leases.release_all()
+            until = asyncio.get_running_loop().time() + self._drain_seconds
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(until):
+                    await work
+            await self._dispatcher.drain(until)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_LAST_SECONDS):
+                    await self._note_last()
+
+    async def _note_last(self) -> None:
+        with suppress(StoreUnavailable):
+            await self._dispatcher.note_last()
+        with suppress(StoreUnavailable):
+            await self._relay.finish()
+            await self._leases.release_all()
 
     def _show(self, metrics: Metrics) -> None:
         """Have the gauges read what is in memory, when they are asked for."""

@@ -90,6 +90,41 @@ async def test_who_stops_finishes_what_is_under_way(
         assert (delivery.state, delivery.number) == ("delivered", 1)
 
 
+class Unanswering:
+    """A store that answers nobody any more once it is told to."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.silent = asyncio.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._store, name)
+
+        async def tried(*values: Any, **named: Any) -> Any:
+            if self.silent.is_set():
+                await asyncio.sleep(3600)
+            return await method(*values, **named)
+
+        return tried
+
+
+async def test_who_stops_while_the_store_is_away_does_not_wait_for_it(
+    store_url: str, receiver: Receiver
+) -> None:
+    receiver.answer(Reply(delay=0.3))
+    async with opened_office(store_url, clock=now_ms, sends=False) as office:
+        await office.endpoint(receiver.url)
+        store: Any = Unanswering(office.store)
+        async with asyncio.timeout(20), office.another(store):
+            await office.commit()
+            await asyncio.to_thread(receiver.wait, 1)
+            store.silent.set()
+            begun = asyncio.get_running_loop().time()
+
+        took = asyncio.get_running_loop().time() - begun
+        assert took < office.config.server.drain_seconds + 4
+
+
 async def deliver_elsewhere(office: Office, begun: Delivery, *, now: int) -> None:
     """Note that another process has delivered what it had begun."""
     attempt = replace(begun.attempts[-1], ended=now, status=204)
