@@ -28,6 +28,7 @@ from aiohttp import (
     TCPConnector,
 )
 from aiohttp.abc import AbstractResolver, ResolveResult
+from aiohttp.connector import Connection
 from yarl import URL
 
 from fhirpub.clock import Clock
@@ -203,7 +204,7 @@ class Sender:
 
     def _session(self, endpoint: str) -> ClientSession:
         keep: dict[str, Any] = {"keepalive_timeout": _KEPT_SECONDS}
-        connector = TCPConnector(
+        connector = _Connector(
             resolver=self._resolver,
             socket_factory=lambda found: _current.get().open_socket(found),
             ssl=self._tls,
@@ -318,6 +319,21 @@ class _Exchange:
 
 _current: ContextVar[_Exchange] = ContextVar("exchange")
 """The attempt that a connection is opened for: the connector itself does not know it."""
+
+
+class _Connector(TCPConnector):
+    """Leaves kept connections over which something came unasked (RFC 9112 section 9.2).
+
+    It would be taken for the answer to the next message, which the receiver may never read.
+    """
+
+    async def connect(self, *values: Any, **named: Any) -> Connection:
+        while True:
+            connection = await super().connect(*values, **named)
+            is_new = bool(_current.get().dialled)
+            if is_new or connection.protocol is None or not connection.protocol.should_close:
+                return connection
+            connection.close()
 
 
 _Name = tuple[str, int, int]

@@ -339,6 +339,30 @@ async def test_a_kept_connection_that_breaks_is_a_failure_and_nothing_is_sent_tw
     assert len(receiver.received) == 3
 
 
+async def test_what_a_receiver_says_unasked_answers_nothing(sender: Sender) -> None:
+    answers = [b"204 No Content", b"500 Internal Server Error"]
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(BODY)
+        writer.write(b"HTTP/1.1 %b\r\nContent-Length: 0\r\n\r\n" % answers.pop(0))
+        await asyncio.sleep(0.05)
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        await asyncio.sleep(0.3)
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    message = replace(MESSAGE, url=f"http://127.0.0.1:{port}/", endpoint="a")
+
+    first = await sender.attempt(message)
+    await asyncio.sleep(0.2)
+    second = await sender.attempt(message)
+    server.close()
+    await asyncio.sleep(0.5)  # until both connections are closed
+
+    assert (first.status, second.status) == (204, 500)
+
+
 async def test_a_kept_connection_waits_for_a_second_only(
     sender: Sender, receiver: Receiver
 ) -> None:
