@@ -31,6 +31,9 @@ def serve(host: str | None, port: int | None, workers: int | None, config: Confi
     Prints one line with the address once requests are welcome. What is missing on the embedded
     store (its folder, its tables, a signing key) is made.
     """
+    if host is not None and not host.strip():
+        rule = "must not be empty; 0.0.0.0 is every address of the machine"
+        raise click.BadParameter(rule, param_hint="--host")
     chosen = {"host": host, "port": port, "workers": workers}
     given = {name: value for name, value in chosen.items() if value is not None}
     server = dataclasses.replace(config.server, **given)  # type: ignore[arg-type]

@@ -173,7 +173,14 @@ def test_a_disk_without_room_for_the_answer_is_told(
 
 @pytest.mark.parametrize(
     "words",
-    [["nothing"], ["tenant", "add"], ["tenant", "add", " "], ["serve", "--port", "x"], ["client"]],
+    [
+        ["nothing"],
+        ["tenant", "add"],
+        ["tenant", "add", " "],
+        ["serve", "--port", "x"],
+        ["serve", "--host", ""],
+        ["client"],
+    ],
 )
 def test_wrong_usage_exits_with_2(run: Any, words: list[str]) -> None:
     done = run(*words)
