@@ -203,10 +203,12 @@ class LimitsConfig:
         75.0, "How long an idle connection is kept: longer than a proxy in front keeps it."
     )
     requests_per_client: int = _setting(
-        0, "Requests a minute that one client may make before it gets 429; 0: no limit."
+        0, "Requests a minute that one client may make of one process before 429; 0: no limit."
     )
     token_failures: int = _setting(
-        10, "Failed token requests a minute, for one client_id from one address, before 429."
+        10,
+        "Failed token requests a minute at one process, for one client_id from one address, "
+        "before 429.",
     )
 
 
