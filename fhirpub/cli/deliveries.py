@@ -14,7 +14,7 @@ from fhirpub.app import Administering, administering
 from fhirpub.cli.endpoint import endpoint_of_any, tenants_meant
 from fhirpub.cli.moments import Moment
 from fhirpub.cli.options import with_config, with_json
-from fhirpub.cli.printing import Record, print_json, print_record, print_table
+from fhirpub.cli.printing import Record, is_terminal, print_json, print_record, print_table
 from fhirpub.clock import now_ms
 from fhirpub.config import Config
 from fhirpub.errors import NoSuchRecord
@@ -168,7 +168,7 @@ async def _replay(open_: Administering, endpoint: Endpoint, wanted: Wanted) -> i
         page = await open_.deliveries.replay(endpoint, replace(wanted, from_sequence=following))
         reopened += page.reopened
         following = page.following
-        if sys.stderr.isatty():
+        if is_terminal(sys.stderr):
             click.echo(f"\r{endpoint.id}: {reopened}", err=True, nl=following is None)
         if following is None:
             return reopened

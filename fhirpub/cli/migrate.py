@@ -13,7 +13,7 @@ import click
 
 from fhirpub.app import opened_store
 from fhirpub.cli.options import with_config, with_json
-from fhirpub.cli.printing import print_json
+from fhirpub.cli.printing import is_terminal, print_json
 from fhirpub.cli.store_trouble import explained
 from fhirpub.config import Config, load
 from fhirpub.errors import ConfigurationError, StoreUnavailable
@@ -122,7 +122,7 @@ class _Line:
     def __init__(self) -> None:
         self._began = time.monotonic()
         self._last = 0.0
-        self._terminal = sys.stderr.isatty()
+        self._terminal = is_terminal(sys.stderr)
 
     def show(self, progress: Progress) -> None:
         """Say how far it is, how fast, and how long it will take."""

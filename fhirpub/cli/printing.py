@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
 Record = Mapping[str, Any]
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    """Tell whether somebody sits at a standard stream, which is None if it was closed before."""
+    return stream is not None and stream.isatty()
 
 
 def print_json(value: Any) -> None:

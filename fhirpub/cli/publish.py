@@ -14,7 +14,7 @@ from tornado.httpclient import AsyncHTTPClient, HTTPResponse
 
 from fhirpub.cli.calls import FHIR_JSON, Call, http_client, json_of, send_until_answered
 from fhirpub.cli.options import with_config, with_json
-from fhirpub.cli.printing import print_json
+from fhirpub.cli.printing import is_terminal, print_json
 from fhirpub.cli.submission import Submission, UnusableSubmission
 from fhirpub.clock import now_ms
 from fhirpub.config import Config, variable
@@ -155,7 +155,7 @@ def _line(issue: dict[str, Any]) -> str:
 def _credentials() -> dict[str, str]:
     """Return the credentials of the environment; what is missing there is asked for."""
     found = {"client_id": variable(_ID), "client_secret": variable(_SECRET)}
-    if not all(found.values()) and not sys.stdin.isatty():
+    if not all(found.values()) and not is_terminal(sys.stdin):
         raise click.UsageError(f"set {_ID} and {_SECRET}: there is no terminal to ask on")
     return {
         "client_id": found["client_id"] or click.prompt("Client id", err=True),

@@ -16,6 +16,7 @@ from click.testing import CliRunner
 from fhirpub import __version__
 from fhirpub.cli.commands import fhirpub
 from fhirpub.config import Config, reference
+from tests.bodies import register_body
 
 
 def leaves(group: click.Group, *path: str) -> list[tuple[str, ...]]:
@@ -169,6 +170,34 @@ def test_a_disk_without_room_for_the_answer_is_told(
 
     assert done.returncode == 1
     assert done.stderr == b"Error: the disk is full, and what was to be printed is lost\n"
+
+
+def test_a_copy_is_made_without_standard_error(
+    run: Any, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    run("tenant", "add", "Lab")
+    script = '"$0" -m fhirpub migrate --to sqlite:///copy.db 2>&-'
+
+    done = subprocess.run(
+        ["sh", "-c", script, sys.executable], cwd=tmp_path, env=environment, check=False
+    )
+
+    assert done.returncode == 0
+    assert (tmp_path / "copy.db").exists()
+
+
+def test_a_report_without_credentials_and_standard_input_is_wrong_usage(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    body = register_body("R-1")
+    (tmp_path / "report.json").write_text(json.dumps(body))
+    script = '"$0" -m fhirpub publish report.json <&-'
+
+    done = subprocess.run(
+        ["sh", "-c", script, sys.executable], cwd=tmp_path, env=environment, check=False
+    )
+
+    assert done.returncode == 2
 
 
 @pytest.mark.parametrize(
