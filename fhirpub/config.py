@@ -47,6 +47,8 @@ _ABOVE_NOTHING = {
 _ABSOLUTE_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s]+")
 _LONGEST_TOKEN_SECONDS = 36_500 * 86_400
 """A token that lived beyond the year 9999 would be refused."""
+_BASE_URL = re.compile(r"https?://[A-Za-z0-9._~:/@!$&'()*+,;=%\[\]-]+")
+"""Without query and fragment, of RFC 3986's characters."""
 _HEAD = (
     "# Every setting of fhirpub with its default and its meaning.",
     "# Written by `fhirpub config`. A line that starts with `#key` shows a default: take the",
@@ -361,7 +363,7 @@ def _contradictions(values: Mapping[str, Mapping[str, Any]]) -> list[str]:
     if server.base_url and not _is_base_url(server.base_url):
         found.append(
             "[server] base_url must start with http:// or https://, name a host, and have no "
-            "blank, ? or #"
+            "blank, ? or #, and no letters beyond ASCII: a host is written as xn--…"
         )
     found += [
         f"[{group}] {key} must be above 0"
@@ -390,8 +392,10 @@ def _auth_contradictions(auth: AuthConfig) -> list[str]:
 
 
 def _is_base_url(text: str) -> bool:
+    """Tell whether links can begin with a text: it goes into headers as it is."""
     try:
-        return bool(re.fullmatch(r"https?://[^\s?#]+", text) and urlsplit(text).hostname)
+        parts = urlsplit(text)
+        return bool(_BASE_URL.fullmatch(text) and parts.hostname and parts.port != 0)
     except ValueError:  # a port or an IPv6 address that is none
         return False
 
