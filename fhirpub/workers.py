@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from types import FrameType
 
-from fhirpub.errors import FhirpubError
+from fhirpub.errors import FhirpubError, SecretsUnavailable, StoreUnavailable
 from fhirpub.logs import logger, where
 
 _MOST_DEATHS = 20
@@ -116,6 +116,8 @@ class _Workers:
         try:
             self._work(number, lambda _address: self._say_ready())
             status = 0
+        except (StoreUnavailable, SecretsUnavailable) as problem:
+            print(f"fhirpub: {problem.reason}", file=sys.stderr)  # noqa: T201
         except FhirpubError as problem:
             print(f"fhirpub: {problem}", file=sys.stderr)  # noqa: T201
         except BaseException as problem:  # noqa: BLE001 - nothing leaves a child but its status

@@ -268,3 +268,11 @@ def test_a_child_that_is_no_worker_may_end(tmp_path: Path) -> None:
         process.terminate()
 
         assert process.wait() == 0
+
+
+def test_a_worker_that_cannot_use_the_store_says_why(tmp_path: Path) -> None:
+    settings = {"storage": {"url": "mongodb://127.0.0.1:9/absent", "deadline_seconds": 1}}
+    process = ServiceProcess(tmp_path, workers=2, settings=settings)
+
+    with pytest.raises(RuntimeError, match="fhirpub: no server that could be written to"):
+        process.start()
