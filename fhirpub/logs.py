@@ -18,10 +18,7 @@ _LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
 def configure(*, level: str, form: str, stream: TextIO | None = None) -> None:
     """Send every log line, also those of libraries, to a stream (standard error) in one form."""
-    # Where there is no standard error, nobody asked for lines between a command's results either.
-    if stream is None:
-        stream = sys.stderr or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
-    lines: Any = _Lines(stream)
+    lines: Any = _Lines(stream or _standard_error())
     renderer: Any = structlog.processors.JSONRenderer()
     if form == "text":
         renderer = structlog.dev.ConsoleRenderer(colors=False, pad_event_to=24)
@@ -37,10 +34,27 @@ def configure(*, level: str, form: str, stream: TextIO | None = None) -> None:
         logger_factory=structlog.WriteLoggerFactory(lines),  # a line is one write
         cache_logger_on_first_use=True,
     )
-    handler = logging.StreamHandler(stream)
+    handler = logging.StreamHandler(lines)
     chain = [_library, *shared]
     handler.setFormatter(structlog.stdlib.ProcessorFormatter(renderer, foreign_pre_chain=chain))
     logging.basicConfig(handlers=[handler], level=max(_LEVELS[level], logging.WARNING), force=True)
+
+
+def _standard_error() -> TextIO:
+    """Return standard error, without a buffer if it is a file.
+
+    What could not be written would stay in the buffer, and the process end with status 120 since
+    it still cannot be written then. Where there is no standard error, nobody asked for lines
+    between a command's results either.
+    """
+    if sys.stderr is None:
+        return Path(os.devnull).open("w", encoding="utf-8")
+    try:
+        file = io.FileIO(sys.stderr.fileno(), "w", closefd=False)
+    except OSError:
+        return sys.stderr
+    # As Python itself does it with PYTHONUNBUFFERED.
+    return io.TextIOWrapper(file, encoding="utf-8", errors="backslashreplace", write_through=True)
 
 
 class _Lines(io.TextIOBase):
