@@ -833,7 +833,8 @@ async def test_a_write_for_which_there_is_no_connection_has_not_happened(proxy: 
     proxy.heal()
     await holding
 
-    assert refused.value.reason == "deadline exceeded"
+    # Whichever of the driver and the loop sees the end first: it was tried until then.
+    assert refused.value.reason in ("deadline exceeded", "WaitQueueTimeoutError")
     assert await store.latest(LAB, version.id) is None
     await store.stop()
 
