@@ -44,7 +44,9 @@ _ABOVE_NOTHING = {
     ),
 }
 """What would refuse every request if it were 0."""
-_ABSOLUTE_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s]+")
+ABSOLUTE_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s]+")
+"""Of a namespace here, as of the system of an identifier, which is to be in it."""
+EMPTY_HOST = "must not be empty; 0.0.0.0 is every address of the machine"
 _LONGEST_TOKEN_SECONDS = 36_500 * 86_400
 """A token that lived beyond the year 9999 would be refused."""
 _BASE_URL = re.compile(r"https?://[A-Za-z0-9._~:/@!$&'()*+,;=%\[\]-]+")
@@ -358,7 +360,7 @@ def _contradictions(values: Mapping[str, Mapping[str, Any]]) -> list[str]:
         found.append(f"[server] port must be at most {LAST_PORT}")
     found += wrong_networks("[server] trusted_proxies", server.trusted_proxies)
     if not server.host.strip():
-        found.append("[server] host must not be empty; 0.0.0.0 is every address of the machine")
+        found.append(f"[server] host {EMPTY_HOST}")
     found += _auth_contradictions(AuthConfig(**values["auth"]))
     if server.base_url and not _is_base_url(server.base_url):
         found.append(
@@ -374,7 +376,7 @@ def _contradictions(values: Mapping[str, Mapping[str, Any]]) -> list[str]:
     found += [
         f"[fhir] organization_namespaces: {each!r} is no absolute URI"
         for each in fhir.organization_namespaces
-        if not _ABSOLUTE_URI.fullmatch(each)
+        if not ABSOLUTE_URI.fullmatch(each)
     ]
     if not 1 <= fhir.page_size <= fhir.page_size_max:
         found.append("[fhir] page_size must be between 1 and page_size_max")

@@ -9,7 +9,7 @@ import click
 
 from fhirpub import app
 from fhirpub.cli.options import with_config
-from fhirpub.config import Config
+from fhirpub.config import EMPTY_HOST, Config
 
 
 @click.command(
@@ -32,8 +32,7 @@ def serve(host: str | None, port: int | None, workers: int | None, config: Confi
     store (its folder, its tables, a signing key) is made.
     """
     if host is not None and not host.strip():
-        rule = "must not be empty; 0.0.0.0 is every address of the machine"
-        raise click.BadParameter(rule, param_hint="--host")
+        raise click.BadParameter(EMPTY_HOST, param_hint="--host")
     chosen = {"host": host, "port": port, "workers": workers}
     given = {name: value for name, value in chosen.items() if value is not None}
     server = dataclasses.replace(config.server, **given)  # type: ignore[arg-type]

@@ -13,6 +13,7 @@ from fhirpub.plugin_api import ResourceType
 from fhirpub.plugin_api.search import DEFINITIONS
 
 ID = "fhirpub"
+FHIR_VERSION = "4.0.1"
 _BASE_PROFILE = "http://hl7.org/fhir/StructureDefinition"
 _OF_EVERY_TYPE = (
     {
@@ -84,7 +85,7 @@ def _statement(context: Context) -> JsonObject:
             "description": f"Registers, returns, updates and finds {', '.join(context.types)}",
             "url": context.fhir_url,
         },
-        "fhirVersion": "4.0.1",
+        "fhirVersion": FHIR_VERSION,
         "format": ["json", "xml"],
         "patchFormat": list(FORMS),
         "rest": [

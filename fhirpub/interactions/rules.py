@@ -12,6 +12,7 @@ from itertools import chain
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from fhirpub.config import ABSOLUTE_URI
 from fhirpub.errors import (
     MOST_ISSUES,
     BrokenRule,
@@ -33,7 +34,6 @@ from fhirpub.interactions.submission import Submission
 from fhirpub.plugin_api import Entry, ResourceType, RuleContext
 from fhirpub.tenant import is_resource_id
 
-_ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s]+")
 _MIME = re.compile(r"[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+(?:[ \t]*;[\x20-\x7e]+)?")
 _LONGEST_URL = 2048
 _LONGEST_IDENTIFIER = 2048
@@ -100,7 +100,7 @@ def identifier(resource: Mapping[str, Any]) -> Iterator[Issue]:
     if len(f"{system}{one.get('value')}") > _LONGEST_IDENTIFIER:
         rule = f"system and value must not have more than {_LONGEST_IDENTIFIER} characters"
         yield Issue("error", "invalid", rule, "identifier[0]")
-    if isinstance(system, str) and system.strip() and not _ABSOLUTE.fullmatch(system):
+    if isinstance(system, str) and system.strip() and not ABSOLUTE_URI.fullmatch(system):
         yield Issue("error", "invalid", "must be an absolute URI", "identifier[0].system")
 
 
@@ -299,7 +299,7 @@ def other_references(submission: Submission, context: Context) -> Iterator[Issue
         literal = each.get("reference")
         if not isinstance(literal, str) or literal in submission.local:
             continue
-        if not literal.startswith("#") and not _ABSOLUTE.fullmatch(literal):
+        if not literal.startswith("#") and not ABSOLUTE_URI.fullmatch(literal):
             at = f"{submission.entry.place_of(each)}.reference"
             if _may_be_held(literal, context):
                 rule = "is kept as it is: whether it is held here is not looked up"

@@ -9,6 +9,7 @@ from fhirpub.cohorts import Stages
 from fhirpub.errors import InvalidContent, Issue, Refused
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.interactions import rules
+from fhirpub.interactions.capabilities import FHIR_VERSION
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.register import ReadBody, candidate_of, judge
 from fhirpub.interactions.submission import from_contained, from_parameters, from_wrapped
@@ -19,7 +20,6 @@ from fhirpub.tenant import Tenant
 TRIED = ("mode", "profile")
 """Parameters of the operation that may stand in the URL as well."""
 _ENTRIES = "Parameters.parameter"
-_R4 = "4.0.1"
 
 
 def findings(
@@ -97,7 +97,7 @@ def _refuse_other_tries(
     """A registration is what can be tried, against the profile that the type is held to."""
     profiles = [resource_type.canonical]
     if not resource_type.profile:  # FHIR's own, which may be named with its version
-        profiles.append(f"{resource_type.canonical}|{_R4}")
+        profiles.append(f"{resource_type.canonical}|{FHIR_VERSION}")
     issues = [
         Issue("error", "not-supported", rule, place)
         for name, fits, rule in (
