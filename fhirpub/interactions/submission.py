@@ -81,12 +81,10 @@ def from_parameters(body: Any, resource_type: ResourceType) -> Submission:
         for name in (own, *(each.name for each in resource_type.parts if each.required))
         if name not in found
     ]
-    if missing or issues:
+    entry = found.pop(own, None)
+    local = _literals_of(found, issues)
+    if entry is None or missing or issues:
         raise InvalidContent([*missing, *issues])
-    entry = found.pop(own)
-    local = {
-        f"{one.resource['resourceType']}/{one.resource.get('id')}": n for n, one in found.items()
-    }
     return Submission(
         type=resource_type,
         entry=entry,
@@ -95,6 +93,17 @@ def from_parameters(body: Any, resource_type: ResourceType) -> Submission:
         remarks=remarks,
         envelope=_envelope(body, wanted),
     )
+
+
+def _literals_of(parts: Mapping[str, Entry], issues: list[Issue]) -> dict[str, str]:
+    """Name the parts by what refers to them; one literal must not mean two of them."""
+    local: dict[str, str] = {}
+    for name, each in parts.items():
+        if isinstance(resource_id := each.resource.get("id"), str):
+            other = local.setdefault(f"{each.resource['resourceType']}/{resource_id}", name)
+            if other != name:
+                issues.append(_error(f"is the id of the entry {other}, too", f"{each.at}.id"))
+    return local
 
 
 def from_contained(body: Any, resource_type: ResourceType) -> Submission:
