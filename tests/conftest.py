@@ -14,10 +14,12 @@ from uuid import uuid4
 import pytest
 from pymongo import MongoClient
 
+from fhirpub.clock import now_ms
 from fhirpub.config import variable
 from fhirpub.logs import configure
 from fhirpub.testing.service import Integrator, RunningService
 from tests.mongod.replica_set import ProxiedSet, ReplicaSet
+from tests.mongod.story import story
 from tests.node.packages import NoNode, NoPackages, Scripts, scripts_in
 
 
@@ -125,8 +127,13 @@ def three_members(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReplicaS
 
 @pytest.fixture
 def set_of_three(three_members: ReplicaSet) -> Iterator[ReplicaSet]:
-    """A set of three members that a test may stop, pause and kill."""
+    """A set of three members that a test may stop, pause and kill.
+
+    If the test fails, what they said meanwhile is among its output.
+    """
+    begun = now_ms()
     yield three_members
+    print(story(three_members.members, since=begun))  # noqa: T201
     three_members.restore()
 
 

@@ -33,7 +33,7 @@ _POLL_SECONDS = 0.02
 # A set of one writes its journal only so often when it reads `linearizable`. A secondary whose
 # source falls silent waits that many seconds before it takes another.
 _OPTIONS = f"""
-    --replSet {SET_NAME} --bind_ip {HOST} --nounixsocket
+    --replSet {SET_NAME} --bind_ip {HOST} --nounixsocket --timeStampFormat iso8601-utc
     --wiredTigerCacheSizeGB 0.25 --oplogSize 64
     --journalCommitInterval 5
     --setParameter enableTestCommands=1

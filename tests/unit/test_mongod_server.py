@@ -15,8 +15,10 @@ import pytest
 from pymongo import MongoClient, WriteConcern
 from pymongo.errors import OperationFailure
 
+from fhirpub.clock import now_ms
 from tests.mongod.replica_set import ReplicaSet
 from tests.mongod.server import eventually
+from tests.mongod.story import story
 
 _SAFE = WriteConcern(w="majority", j=True)
 _ABANDON = """
@@ -78,6 +80,19 @@ def test_a_step_down_yields_another_primary_within_seconds(set_of_three: Replica
     assert elected is not former
     assert former.hello()["secondary"]
     assert time.monotonic() - begun < 10
+
+
+def test_a_set_tells_who_took_over_since_a_moment(set_of_three: ReplicaSet) -> None:
+    begun = now_ms()
+    set_of_three.kill_primary()
+    elected = set_of_three.primary()
+
+    def transitions() -> list[str] | None:
+        told = story(set_of_three.members, since=begun).splitlines()
+        return [each for each in told if "Transition to primary complete" in each] or None
+
+    (line,) = eventually(transitions)
+    assert line.split()[1] == str(elected.port)
 
 
 def test_a_set_can_step_down_again_and_again(set_of_three: ReplicaSet) -> None:
