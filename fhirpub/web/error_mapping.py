@@ -92,9 +92,8 @@ def answer_to(problem: BaseException) -> Answer:
 
 def obligations(problem: BaseException, method: str) -> dict[str, str]:
     """Return the headers that a refusal obliges to, such as the challenge of a 401."""
-    if isinstance(problem, errors.NotAuthenticated):
-        error = ', error="invalid_token"' if problem.token_sent else ""
-        return {"WWW-Authenticate": f'Bearer realm="fhirpub"{error}'}
+    if isinstance(problem, (errors.NotAuthenticated, errors.NotPermitted)):
+        return {"WWW-Authenticate": f'Bearer realm="fhirpub"{_token_error(problem)}'}
     if isinstance(problem, CompressedBody):  # RFC 9110, 12.5.3
         return {"Accept-Encoding": "identity"}
     if isinstance(problem, UnsupportedMediaType) and method == "PATCH":
@@ -104,6 +103,13 @@ def obligations(problem: BaseException, method: str) -> dict[str, str]:
     if isinstance(problem, (errors.Throttled, errors.Busy, errors.StoreUnavailable)):
         return {"Retry-After": str(problem.retry_after)}
     return {}
+
+
+def _token_error(problem: errors.NotAuthenticated | errors.NotPermitted) -> str:
+    """Return what is wrong with the token, if one was sent (RFC 6750, 3.1)."""
+    if isinstance(problem, errors.NotPermitted):
+        return ', error="insufficient_scope"'
+    return ', error="invalid_token"' if problem.token_sent else ""
 
 
 def status_of(problem: errors.TokenRefused) -> int:

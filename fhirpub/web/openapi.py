@@ -215,6 +215,7 @@ _MEANINGS = {
 _REFUSALS = tuple(_MEANINGS)
 _OBLIGED = {
     401: ("WWW-Authenticate",),
+    403: ("WWW-Authenticate",),
     416: ("Content-Range",),
     429: ("Retry-After",),
     503: ("Retry-After",),

@@ -74,6 +74,13 @@ def test_each_interaction_demands_its_scope(
     assert who_may(others).request(method, path, b"{}").status == 403
 
 
+def test_a_token_without_the_scope_is_told_so_by_the_challenge(who_may: WhoMay) -> None:
+    answer = who_may("r").request("POST", f"{BASE}/$register", b"{}")
+
+    challenge = answer.headers["www-authenticate"]
+    assert challenge == 'Bearer realm="fhirpub", error="insufficient_scope"'
+
+
 @pytest.mark.parametrize(("letters", "status"), [("cr", 403), ("crs", 200)])
 def test_a_condition_of_create_is_a_search(who_may: WhoMay, letters: str, status: int) -> None:
     assert create(who_may(letters)).status == status
