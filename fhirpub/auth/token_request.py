@@ -58,6 +58,8 @@ def read(
         raise TooLarge.because(f"a token request has at most {MOST_BYTES} bytes")
     # RFC 6749 section 3.1: a parameter without a value counts as left out.
     fields = {name: value for name, value in _fields(content_type, body).items() if value}
+    if "client_secret" in fields:  # a token that comes along authenticates no client
+        authorization = [each for each in authorization if each[:7].lower() != "bearer "]
     _refuse_missing(fields, () if authorization else ("client_id", "client_secret"))
     _check_grant(fields)
     scopes, audience = _scopes(fields), fields["audience"]
@@ -131,9 +133,11 @@ def _json(body: bytes) -> dict[str, str]:
     if type(value) is not dict:
         raise malformed("the body must be a JSON object")
     _check_count(len(value))
-    if not all(isinstance(each, str) for each in value.values()):
+    # RFC 6749 section 3.2: what is not known is ignored, what has no value is left out.
+    known = {name: each for name, each in value.items() if name in _NAMES and each is not None}
+    if not all(isinstance(each, str) for each in known.values()):
         raise malformed("every parameter must be a string")
-    return _plain(value)
+    return _plain(known)
 
 
 def _halves(pair: bytes) -> tuple[str, str]:

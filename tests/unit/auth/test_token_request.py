@@ -62,6 +62,8 @@ def refused(
             JSON + "; charset=utf-8",
             json.dumps({"extra": "x", **GOOD}, indent=1).encode(),
         ),
+        (JSON, json.dumps({"scope": None, **GOOD}).encode()),
+        (JSON, json.dumps({"extra": [1], **GOOD}).encode()),
     ],
 )
 def test_forms_and_json_mean_the_same(content_type: str, body: bytes) -> None:
@@ -177,11 +179,19 @@ def test_8192_bytes_and_20_parameters_are_not_too_many() -> None:
     assert read(content_type=FORM, body=body + b"x" * (8192 - len(body))).client_id == "me"
 
 
+@pytest.mark.parametrize("scheme", ["Bearer", "bearer"])
+def test_a_token_of_before_is_no_way_to_authenticate(scheme: str) -> None:
+    request = read(content_type=FORM, body=BODY, authorization=[f"{scheme} a.b.c"])
+
+    assert (request.client_id, request.client_secret, request.basic) == ("me", "s3cret", False)
+
+
 @pytest.mark.parametrize(
     ("body", "authorization"),
     [
         (BODY, basic("me:s3cret")),
-        (BODY, ["Bearer a.b.c"]),
+        (BODY, ["Digest username=me"]),
+        (BODY, ["Bearer a.b.c", *basic("me:s3cret")]),
         (BARE + b"&client_secret=s3cret", basic("me:s3cret")),
         (BARE + b"&client_id=other", basic("me:s3cret")),
         (BARE, basic("me:s3cret") * 2),
