@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterable
 from urllib.parse import parse_qsl
 
 from fhirpub.cohorts import others_caught_up
-from fhirpub.errors import InvalidSearch
+from fhirpub.errors import InvalidSearch, NotPermitted
 from fhirpub.interactions.records import Listing
 from fhirpub.interactions.search import search
 from fhirpub.web.base import BaseHandler
@@ -19,6 +19,9 @@ _MOST_FORM_BYTES = 64 * 1024
 
 
 async def _answer(handler: BaseHandler) -> None:
+    if _includes(handler.request.parameters) and not handler.may("r"):
+        raise NotPermitted  # what came with a resource is for who may read it (D-23)
+
     def look() -> Awaitable[Listing]:
         return search(
             handler.request.parameters,
@@ -31,6 +34,10 @@ async def _answer(handler: BaseHandler) -> None:
     found = await in_turn(handler, look, lambda listing: listing.size)
     await others_caught_up()
     await handler.answer_made(found.size, lambda: handler.listed(found))
+
+
+def _includes(parameters: Iterable[tuple[str, str]]) -> bool:
+    return any(name.partition(":")[0] == "_include" for name, _ in parameters)
 
 
 class SearchHandler(BaseHandler):

@@ -105,6 +105,19 @@ def test_who_may_not_read_is_not_shown_what_was_updated(who_may: WhoMay) -> None
     assert "preference-applied" not in answer.headers
 
 
+@pytest.mark.parametrize(("letters", "status"), [("s", 403), ("rs", 200)])
+def test_what_came_with_reports_is_included_for_who_may_read_them(
+    who_may: WhoMay, letters: str, status: int
+) -> None:
+    reader = who_may(letters)
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+
+    by_url = reader.get(f"{BASE}?_include=DiagnosticReport:patient")
+    by_form = reader.request("POST", f"{BASE}/_search", b"_include=*", form)
+
+    assert (by_url.status, by_form.status) == (status, status)
+
+
 @pytest.fixture(scope="module")
 def of_two_types(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
     """A service of two types that demands scopes."""
