@@ -7,7 +7,7 @@ from typing import Any
 
 from fhirpub.fhir.elements import element_of
 from fhirpub.fhir.schema_components import ANY_RESOURCE, ref
-from fhirpub.fhir.strict_json import JsonObject
+from fhirpub.fhir.strict_json import JsonObject, dumps
 from fhirpub.fhir.xml_writer import write_xml
 from fhirpub.interactions.patch_forms import OPERATIONS
 from fhirpub.plugin_api import ResourceType
@@ -56,9 +56,12 @@ def _contained(resource_type: ResourceType) -> JsonObject:
     """Return the same as one resource that contains the others, as FHIR's create takes it."""
     if not resource_type.example:
         return {}
-    contained = [dict(part.example) for part in resource_type.parts if part.example]
-    local = {f"{each['resourceType']}/{each['id']}": f"#{each['id']}" for each in contained}
+    examples = [dict(part.example) for part in resource_type.parts if part.example]
+    local = {f"{each['resourceType']}/{each['id']}": f"#{each['id']}" for each in examples}
     own: JsonObject = _pointed(resource_type.example, local)
+    written = dumps(own)
+    # What is contained must be referred to (dom-3), which an entry of $register need not be.
+    contained = [each for each in examples if dumps(f"#{each['id']}") in written]
     return {**own, "contained": contained}
 
 

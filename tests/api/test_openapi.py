@@ -165,19 +165,31 @@ def test_a_search_has_the_parameters_that_are_read_and_no_other(
     assert named == declared | ABOUT_THE_ANSWER | {CURSOR, "Prefer"}
 
 
+@pytest.fixture(scope="module")
+def of_every_type(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+    """A service with every type of the shelf."""
+    config = Config(plugins=PluginsConfig(enabled=_SHELF))
+    with RunningService(tmp_path_factory.mktemp("shelf"), config=config) as running:
+        yield running
+
+
 @pytest.mark.parametrize("form", ["application/fhir+json", "application/fhir+xml"])
 @pytest.mark.parametrize("operation", ["/$register", "", "/$validate"])
-def test_an_example_works_in_both_forms(
-    lab: Integrator, document: Any, operation: str, form: str
+def test_the_examples_of_every_type_work_in_both_forms(
+    of_every_type: RunningService, operation: str, form: str
 ) -> None:
-    path = f"/fhir/r4/DiagnosticReport{operation}"
-    example = document["paths"][path]["post"]["requestBody"]["content"][form]["example"]
-    body = example.encode() if isinstance(example, str) else example
+    lab = of_every_type.integrator()
+    paths = lab.get("/openapi.json").json["paths"]
 
-    answer = lab.request("POST", path, body, {"Content-Type": form})
+    for type_name in of_every_type.services.types:
+        path = f"/fhir/r4/{type_name}{operation}"
+        example = paths[path]["post"]["requestBody"]["content"][form]["example"]
+        body = example.encode() if isinstance(example, str) else example
 
-    assert answer.status < 300, answer.body
-    assert b'"error"' not in answer.body
+        answer = lab.request("POST", path, body, {"Content-Type": form})
+
+        assert answer.status < 300, (type_name, answer.body)
+        assert b'"error"' not in answer.body
 
 
 def test_validate_takes_what_is_said_of_its_parameters_and_nothing_else(
