@@ -175,6 +175,8 @@ class Resources(ABC):
     async def add(self, tenant: str, version: Version, blobs: Collection[Blob] = ()) -> bool:
         """Insert a version as one atomic, durable step; return whether this call did it.
 
+        All versions of a resource are of one tenant, from whose salt its id is made.
+
         ``blobs`` are the documents that it names and that may not be kept yet: they are durable
         before the version can be read. Bytes that are kept already change nothing, but count as
         fresh for :meth:`sweep_blobs`; content type and title that came first stay. Those of a

@@ -1155,16 +1155,6 @@ class _TenancyContract:
         assert await store.latest(OTHER, version.id) is None
         assert await store.latest(LAB, version.id) == version
 
-    async def test_another_tenants_later_version_does_not_hide_ours(self, store: Store) -> None:
-        version = a_version()
-        await store.add(LAB, version)
-        await store.add(OTHER, successor(version))
-
-        assert await store.latest(LAB, version.id) == version
-        assert await store.shown(LAB, version.id) == version.as_shown()
-        assert await store.history(LAB, version.id) == [version]
-        assert await found(store, query(), LAB) == {version.id}
-
     async def test_blobs_are_the_tenants_own(self, store: Store) -> None:
         blob = a_blob()
         await keep(store, LAB, [blob])

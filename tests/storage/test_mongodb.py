@@ -35,6 +35,7 @@ from fhirpub.tenant import Tenant
 from fhirpub.testing.store_contract import (
     FOREVER,
     LAB,
+    OTHER,
     Reopen,
     StoreContract,
     a_blob,
@@ -985,6 +986,23 @@ async def test_a_large_version_holds_up_nobody_who_reads_a_small_one(
 
     assert [each.body for each in found] == [large.body, small.body]
     assert len(sent) == 2  # both together, and then the large one
+
+
+@pytest.mark.parametrize("name", ["latest", "shown", "version"])
+@pytest.mark.parametrize("size", [1, SMALL_BYTES])
+async def test_another_tenants_version_is_one_question_as_one_that_is_not_there(
+    store: Store, name: str, size: int
+) -> None:
+    theirs = a_version(body=b"x" * size)
+    await add_all(store, [theirs], OTHER)
+    read = getattr(store, name)
+    more = (1,) if name == "version" else ()
+
+    with COMMANDS.recorded() as sent:
+        answers = [await read(LAB, each, *more) for each in (theirs.id, new_id())]
+
+    assert answers == [None, None]
+    assert len(sent) == 2
 
 
 async def test_a_large_document_holds_up_nobody_who_reads_a_small_one(store: Store) -> None:
