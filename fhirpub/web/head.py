@@ -47,7 +47,8 @@ def read_head(data: bytes) -> tuple[RequestStartLine, Fields]:
 
     One that cannot be read has the line of a plain GET, and fields with a problem.
     """
-    start, _, fields = data.lstrip(b"\r\n").partition(b"\r\n")
+    # One empty line may stand before a request (RFC 9112, 2.2), and no other end of a line.
+    start, _, fields = data.removeprefix(b"\r\n").partition(b"\r\n")
     try:
         line = parse_request_start_line(start.decode("latin-1"))
         return line, _fields(fields, line.version)

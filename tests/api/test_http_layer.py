@@ -180,6 +180,8 @@ def test_an_unclear_length_is_refused_on_every_path(
         b"GET /health/live HTTP/9.9\r\nHost: localhost\r\n\r\n",
         b"GET /health/live HTTP/1.1 x\r\nHost: localhost\r\n\r\n",
         b"GE(T /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"\rGET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"\nGET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n",
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
     ],
