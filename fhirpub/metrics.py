@@ -39,6 +39,11 @@ _OF_ATTEMPTS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 30)
 _OF_DELIVERIES = (0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 7200, 86400)
 
 
+def method_word(method: str) -> str:
+    """Return a method that HTTP knows, or ``other``: a client may send any word as one."""
+    return method if method in _METHODS else _OTHER_METHOD
+
+
 class Metrics(Collector):
     """Every metric of a process: those of requests if it ``serves``, of webhooks if it ``sends``.
 
@@ -116,7 +121,7 @@ class Metrics(Collector):
 
     def answered(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request that was answered. ``route`` is a row of the table of URLs."""
-        key = (method if method in _METHODS else _OTHER_METHOD, route, status)
+        key = (method_word(method), route, status)
         found = self._answers.get(key)
         if found is None:
             method, *_ = key

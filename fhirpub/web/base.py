@@ -31,7 +31,7 @@ from fhirpub.fhir.xml_writer import write_xml
 from fhirpub.interactions.records import Listing, documents_of
 from fhirpub.interactions.update import is_named
 from fhirpub.logs import logger, where
-from fhirpub.metrics import NO_ROUTE
+from fhirpub.metrics import NO_ROUTE, method_word
 from fhirpub.storage.contract import KeptBlob, Version
 from fhirpub.web import media
 from fhirpub.web.error_mapping import TooSlow, answer_to, is_expected, obligations
@@ -435,13 +435,13 @@ class BaseHandler:
         status, request = int(self.status), self.request
         if status < HTTPStatus.BAD_REQUEST:
             if self.services.config.logs.level == "debug":
-                _log.debug("answered", status=status, method=request.method)
+                _log.debug("answered", status=status, method=method_word(request.method))
             return
         write: Callable[..., None] = _log.error if status >= 500 else _log.info
         write(
             "refused",
             status=status,
-            method=request.method,
+            method=method_word(request.method),
             handler=type(self).__name__,
             type=self.type_name,
             request_id=self.request_id,

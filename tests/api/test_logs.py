@@ -241,6 +241,7 @@ def _questions(lab: Integrator, path: str) -> Iterator[tuple[str, Answer]]:
     yield "406 format", lab.get(f"{BASE}?_format={canary('format')}")
     yield "404 route", lab.get(f"/fhir/r4/Patient?name={canary('name')}&token={lab.token}")
     yield "405 method", lab.request("PUT", path, telling())
+    yield "405 word", lab.request(CANARY, path)
 
 
 def _tokens(service: ServiceProcess, lab: Integrator) -> Iterator[tuple[str, Answer]]:
