@@ -35,6 +35,8 @@ from fhirpub.plugin_api import Entry, ResourceType, RuleContext
 from fhirpub.tenant import is_resource_id
 
 _MIME = re.compile(r"[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+(?:[ \t]*;[\x20-\x7e]+)?")
+_LONGEST_MIME = 1000
+"""What is longer is too long for a header, so that the document could not be read."""
 _LONGEST_URL = 2048
 _LONGEST_IDENTIFIER = 2048
 """What is longer fits into no URL, so that it could not be searched for."""
@@ -229,8 +231,9 @@ def _attachment(attachment: JsonObject) -> Iterator[Issue]:
     elif "data" in has and "hash" not in has:
         yield Issue("error", "exception", "data needs a hash")
     kind = attachment.get("contentType")
-    if kind is not None and not _MIME.fullmatch(kind):
-        yield Issue("error", "exception", "must be a MIME type", "contentType")
+    if kind is not None and (len(kind) > _LONGEST_MIME or not _MIME.fullmatch(kind)):
+        rule = f"must be a MIME type of at most {_LONGEST_MIME} characters"
+        yield Issue("error", "exception", rule, "contentType")
     elif kind is not None and not _is_pdf(kind):
         yield Issue("information", "informational", f"{_PDF} is preferred", "contentType")
     if "url" in has and not _is_web_address(attachment["url"]):

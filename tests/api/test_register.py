@@ -197,6 +197,10 @@ FIELD_REFUSALS: dict[str, tuple[dict[str, Any], str]] = {
         body(issued="2026-11-20T10:05:00.1234567890Z"),
         f"{REPORT}.issued",
     ),
+    "a content type that no header could hold": (
+        body(presentedForm=[document(contentType="application/pdf; x=" + "a" * 1000)]),
+        f"{REPORT}.presentedForm[0].contentType",
+    ),
     "a content type beyond ASCII": (
         body(presentedForm=[document(contentType="application/pdf; x=日本")]),
         f"{REPORT}.presentedForm[0].contentType",
