@@ -177,13 +177,15 @@ async def test_expiry_is_exact_to_the_millisecond(
     make_world: Callable[..., Any], leeway: int
 ) -> None:
     world: World = await make_world(leeway_seconds=leeway)
-    token = await world.signed(world.claims(exp=world.clock() // 1000 + 10))
+    claims = world.claims(exp=world.clock() // 1000 + 10)
+    token, unseen = [await world.signed(claims) for _ in range(2)]
 
     world.clock.pass_seconds(9.999 + leeway)
     await accepted(world, token)
     assert world.tokens.cached(f"Bearer {token}") is not None
     world.clock.pass_seconds(0.001)
     await refused(world, token)
+    await refused(world, unseen)
 
 
 @pytest.mark.parametrize(
