@@ -129,6 +129,7 @@ def test_the_history_of_a_type_is_the_tenants_own(
     assert other.get(f"{BASE}/_history").json["total"] == 0
     assert other.get(cursor).status == 400
     assert lab.get(cursor.replace("_count=1", "_since=2026")).status == 400
+    assert lab.get(cursor.replace("/_history", "")).status == 400
 
 
 @pytest.mark.parametrize(
