@@ -261,13 +261,14 @@ async def test_what_was_acknowledged_survives_a_kill_of_the_writer(
 ) -> None:
     acknowledged: set[str] = set()
     for number in range(10):
-        writer = process(ADDING_WITHOUT_END, str(path))
-        assert writer.stdout is not None
-        acknowledged.add(writer.stdout.readline().strip())
-        await asyncio.sleep(0.02 + number * 0.02)
-        writer.send_signal(signal.SIGKILL)
-        # The last line may have been cut by the kill.
-        acknowledged |= {line[:-1] for line in writer.communicate()[0].splitlines(keepends=True)}
+        with process(ADDING_WITHOUT_END, str(path)) as writer:
+            assert writer.stdout is not None
+            acknowledged.add(writer.stdout.readline().strip())
+            await asyncio.sleep(0.02 + number * 0.02)
+            writer.send_signal(signal.SIGKILL)
+            # Not by communicate(), which passes over what came together with the first line. The
+            # last line may have been cut by the kill.
+            acknowledged |= {*writer.stdout.read().split("\n")[:-1]}
         assert writer.returncode == -signal.SIGKILL
 
         store = await reopen()
