@@ -428,7 +428,7 @@ body = sys.argv[2]
 try:
     raise ValueError(body)
 except ValueError:
-    logging.getLogger("asyncio").exception("never retrieved")
+    logging.getLogger("asyncio").exception("never retrieved: %s", body)
 """
 
 
