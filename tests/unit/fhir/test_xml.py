@@ -516,7 +516,7 @@ def test_a_hostile_body_is_refused_at_once(case: str) -> None:
 @pytest.mark.parametrize(
     "raw",
     [
-        HOSTILE["many elements"],
+        xml("<a/>" * 250_000),
         xml("<name " + " ".join(f"a{number} = ''" for number in range(250_000)) + "/>"),
     ],
     ids=["elements", "attributes"],
