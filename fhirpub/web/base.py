@@ -406,7 +406,7 @@ class BaseHandler:
         """Write any refusal or fault as an OperationOutcome (D-139 to D-143)."""
         answer = answer_to(problem)
         self.status = answer.status
-        self.headers.update(obligations(problem, self.request.method))
+        self.headers.update(obligations(problem))
         fhirpath = self.services.context.schemas.fhirpath
         outcome = outcome_of([each.at(fhirpath(each.expression)) for each in answer.issues])
         try:

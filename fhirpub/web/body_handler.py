@@ -58,6 +58,12 @@ class BodyHandler(BaseHandler):
             also=self.also_read,
         )
 
+    def write_refusal(self, problem: Exception) -> None:
+        """Tell who sends a patch of another type which there are (RFC 5789, 2.2)."""
+        if type(problem) is media.UnsupportedMediaType and self.request.method == "PATCH":
+            self.headers["Accept-Patch"] = ", ".join(self.also_read)
+        super().write_refusal(problem)
+
     def content(self, body: bytes) -> Any:
         """Read a body by its type; raises InvalidContent."""
         return read_xml(body) if media.is_xml(self.body_type) else loads(body)

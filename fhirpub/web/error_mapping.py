@@ -7,7 +7,6 @@ from http import HTTPStatus
 
 from fhirpub import errors
 from fhirpub.errors import FhirpubError, Issue
-from fhirpub.interactions.patch_forms import FORMS
 from fhirpub.web.byte_range import RangeNotSatisfiable
 from fhirpub.web.media import CompressedBody, NotAcceptable, UnsupportedMediaType
 
@@ -90,14 +89,12 @@ def answer_to(problem: BaseException) -> Answer:
     return Answer(HTTPStatus.INTERNAL_SERVER_ERROR, (Issue("error", "exception", text),))
 
 
-def obligations(problem: BaseException, method: str) -> dict[str, str]:
+def obligations(problem: BaseException) -> dict[str, str]:
     """Return the headers that a refusal obliges to, such as the challenge of a 401."""
     if isinstance(problem, (errors.NotAuthenticated, errors.NotPermitted)):
         return {"WWW-Authenticate": f'Bearer realm="fhirpub"{_token_error(problem)}'}
     if isinstance(problem, CompressedBody):  # RFC 9110, 12.5.3
         return {"Accept-Encoding": "identity"}
-    if isinstance(problem, UnsupportedMediaType) and method == "PATCH":
-        return {"Accept-Patch": ", ".join(FORMS)}
     if isinstance(problem, RangeNotSatisfiable):
         return {"Content-Range": f"bytes */{problem.size}"}
     if isinstance(problem, (errors.Throttled, errors.Busy, errors.StoreUnavailable)):

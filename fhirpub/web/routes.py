@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 
 from fhirpub.errors import ConfigurationError, FhirpubError
-from fhirpub.interactions.patch_forms import FORMS
 from fhirpub.web import webhook_deliveries, webhooks
 from fhirpub.web.base import BaseHandler
 from fhirpub.web.binary import BinaryHandler
+from fhirpub.web.body_handler import BodyHandler
 from fhirpub.web.error_mapping import MethodNotAllowed, NoSuchAddress
 from fhirpub.web.health import LiveHandler, ReadyHandler
 from fhirpub.web.history import HistoryHandler, TypeHistoryHandler
@@ -146,6 +146,7 @@ class MethodNotAllowedHandler(NotFoundHandler):
     """Answer a method that its path does not have, and tell those that it has (D-16, D-148)."""
 
     allow = ""
+    forms = ""
 
     def ready(self) -> Awaitable[None] | None:
         """Refuse any method but the one that asks for the methods."""
@@ -156,8 +157,8 @@ class MethodNotAllowedHandler(NotFoundHandler):
     def dispatch(self) -> Awaitable[None] | None:
         """Tell the methods to who asks for them."""
         self.headers["Allow"] = self.allow
-        if "PATCH" in self.allow:
-            self.headers["Accept-Patch"] = ", ".join(FORMS)
+        if self.forms:
+            self.headers["Accept-Patch"] = self.forms
         self.answer_empty()
         return None
 
@@ -246,6 +247,7 @@ class Router:
         else:
             handler = refusing = path.refusing(request, self._services)
             refusing.allow = _allow(path.methods)
+            refusing.forms = _forms(path.methods)
         handler.route = path.template
         return handler
 
@@ -260,3 +262,11 @@ def _unescaped(path: str) -> str:
 def _allow(methods: Mapping[str, Route]) -> str:
     heads = ["HEAD"] if "GET" in methods else []
     return ", ".join([*methods, *heads, "OPTIONS"])
+
+
+def _forms(methods: Mapping[str, Route]) -> str:
+    """Return the media types of a patch, if the path takes one."""
+    patch = methods.get("PATCH")
+    if patch is None or not issubclass(patch.handler, BodyHandler):
+        return ""
+    return ", ".join(patch.handler.also_read)

@@ -87,6 +87,8 @@ class WebhooksHandler(BaseHandler):
 class WebhooksBodyHandler(WebhooksHandler, BodyHandler):
     """A handler that takes a JSON object, or no body at all."""
 
+    also_read = ("application/json",)
+
     def check_content_type(self) -> None:
         """Refuse a body that is not JSON (415)."""
         headers = self.request.headers

@@ -311,6 +311,17 @@ def test_a_body_that_is_not_json_or_too_large_is_refused(lab: Integrator) -> Non
     assert lab.request("POST", ENDPOINTS, b" " * 65_537).status == 413
 
 
+def test_a_change_in_another_type_is_told_the_one_that_is_read(
+    lab: Integrator, added: dict[str, Any]
+) -> None:
+    place, patch = f"{ENDPOINTS}/{added['id']}", {"Content-Type": "application/merge-patch+json"}
+
+    refused = lab.request("PATCH", place, b"{}", patch)
+
+    told = [refused.headers["accept-patch"], lab.request("OPTIONS", place).headers["accept-patch"]]
+    assert (refused.status, told) == (415, ["application/json"] * 2)
+
+
 @pytest.mark.parametrize(
     ("accept", "status"),
     [("application/json", 200), ("*/*", 200), ("application/fhir+json", 200), ("text/xml", 406)],
