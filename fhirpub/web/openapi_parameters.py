@@ -8,12 +8,18 @@ from fhirpub.interactions.history import BELOW
 from fhirpub.interactions.links import CURSOR
 from fhirpub.web.media import FHIR_JSON, FHIR_XML
 from fhirpub.web.services import Services
+from fhirpub.web.webhook_deliveries import HIGHEST_SEQUENCE, MOST_OF_A_PAGE, USUAL_PAGE
 from fhirpub.webhooks.delivery_log import SHOWN_STATES
 
 _TEXT: JsonObject = {"type": "string"}
 _MOMENT: JsonObject = {"type": "string", "format": "date-time"}
-_PAGE: JsonObject = {"type": "integer", "minimum": 0, "maximum": 100}
-_SEQUENCE: JsonObject = {"type": "integer", "minimum": 0, "maximum": 10**15}
+_PAGE: JsonObject = {
+    "type": "integer",
+    "minimum": 0,
+    "maximum": MOST_OF_A_PAGE,
+    "default": USUAL_PAGE,
+}
+_SEQUENCE: JsonObject = {"type": "integer", "minimum": 0, "maximum": HIGHEST_SEQUENCE}
 _COUNT: JsonObject = {"type": "integer", "minimum": 0, "maximum": 999_999_999}
 
 
@@ -58,8 +64,8 @@ PARAMETERS: dict[str, JsonObject] = {
         _query("event_type", "The name of an event.", _TEXT),
         _query("since", "From this moment on.", _MOMENT),
         _query("until", "Before this moment.", _MOMENT),
-        _query("limit", "The most entries of a page.", _PAGE),
-        _query("before", "Where a page begins; taken from `next`.", _SEQUENCE),
+        _query("limit", "The most entries of a page; 0: as many as usual.", _PAGE),
+        _query("before", "Where a page begins; taken from `next`. 0: the newest.", _SEQUENCE),
         _query("after_seq", "The sequence of the last event that the client has.", _SEQUENCE),
         _header("If-Match", "The version that is meant; 412 if it is another.", 'W/"1"'),
         _header(

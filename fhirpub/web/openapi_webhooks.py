@@ -197,6 +197,11 @@ def _fields(*required: str, **properties: JsonObject) -> JsonObject:
 _TEXT: JsonObject = {"type": "string"}
 _NUMBER: JsonObject = {"type": "integer"}
 _MOMENT: JsonObject = {"type": "string", "format": "date-time"}
+_SEQUENCE: JsonObject = {
+    "type": "integer",
+    "minimum": 1,
+    "maximum": webhook_deliveries.HIGHEST_SEQUENCE,
+}
 _STATUS: JsonObject = {"enum": [*SHOWN_STATES]}
 _STATE: JsonObject = {"enum": [*typing.get_args(EndpointState)]}
 _EVENT = {"event_id": _TEXT, "event_type": _TEXT, "sequence": _NUMBER, "status": _STATUS}
@@ -306,9 +311,14 @@ WEBHOOK_BODIES: dict[str, JsonObject] = {
     "newToken": _fields(bearer_token=_TOKEN),
     "replay": {
         **_fields(
-            event_ids={"type": "array", "minItems": 1, "maxItems": 1000, "items": _TEXT},
-            from_seq={"type": "integer", "minimum": 1},
-            to_seq={"type": "integer", "minimum": 1},
+            event_ids={
+                "type": "array",
+                "minItems": 1,
+                "maxItems": webhook_deliveries.MOST_IDS,
+                "items": _TEXT,
+            },
+            from_seq=_SEQUENCE,
+            to_seq=_SEQUENCE,
             since=_MOMENT,
             until=_MOMENT,
             status={"enum": ["dead", "delivered"]},

@@ -16,10 +16,10 @@ from fhirpub.webhooks import presenting
 from fhirpub.webhooks.delivery_log import SHOWN_STATES, ShownState, Wanted
 from fhirpub.webhooks.registration import unknown_fields, wrong
 
-_MOST_IDS = 1_000
-_MOST_OF_A_PAGE = 100
-_USUAL_PAGE = 20
-_HIGHEST_SEQUENCE = 10**15
+MOST_IDS = 1_000
+MOST_OF_A_PAGE = 100
+USUAL_PAGE = 20
+HIGHEST_SEQUENCE = 10**15
 _WHOLE = re.compile("[0-9]{1,16}")
 _FIELDS_OF_REPLAY = ("event_ids", "from_seq", "to_seq", "since", "until", "status")
 _REPLAYED = ("dead", "delivered")
@@ -42,7 +42,7 @@ class Parameters:
         """Return a parameter, empty if it is not there."""
         return self._request.parameter(name)
 
-    def whole_number(self, name: str, *, usual: int, most: int = _HIGHEST_SEQUENCE) -> int:
+    def whole_number(self, name: str, *, usual: int, most: int = HIGHEST_SEQUENCE) -> int:
         """Return a number from 0."""
         text = self.text(name)
         good = _WHOLE.fullmatch(text) and int(text) <= most
@@ -106,10 +106,10 @@ class DeliveriesHandler(ListHandler):
         )
         state = given.state("status")
         before = given.whole_number("before", usual=0) or None
-        limit = given.whole_number("limit", usual=_USUAL_PAGE, most=_MOST_OF_A_PAGE)
+        limit = given.whole_number("limit", usual=USUAL_PAGE, most=MOST_OF_A_PAGE)
         given.check()
         page = await self.log.latest(
-            endpoint, wanted, state=state, before=before, limit=limit or _USUAL_PAGE
+            endpoint, wanted, state=state, before=before, limit=limit or USUAL_PAGE
         )
         now = self.services.clock()
         self.tell(
@@ -145,9 +145,9 @@ class EventsHandler(ListHandler):
         endpoint = await self.endpoint(endpoint_id)
         given = self.parameters
         after = given.whole_number("after_seq", usual=0)
-        limit = given.whole_number("limit", usual=_USUAL_PAGE, most=_MOST_OF_A_PAGE)
+        limit = given.whole_number("limit", usual=USUAL_PAGE, most=MOST_OF_A_PAGE)
         given.check()
-        page = await self.log.events(endpoint, after=after, limit=limit or _USUAL_PAGE)
+        page = await self.log.events(endpoint, after=after, limit=limit or USUAL_PAGE)
         now = self.services.clock()
         self.tell(
             {
@@ -218,13 +218,13 @@ def _wanted(fields: JsonObject) -> Wanted:
 def _replay_problem(name: str, value: Any) -> str:
     if name == "event_ids":
         strings = isinstance(value, list) and all(isinstance(each, str) for each in value)
-        return "" if strings and 1 <= len(value) <= _MOST_IDS else f"must be 1 to {_MOST_IDS} ids"
+        return "" if strings and 1 <= len(value) <= MOST_IDS else f"must be 1 to {MOST_IDS} ids"
     if name == "status":
         return "" if value in _REPLAYED else f"must be one of {', '.join(_REPLAYED)}"
     if name in ("since", "until"):
         good = isinstance(value, str) and moment_of(value) is not None
         return "" if good else _TIME_RULE
     whole = (
-        isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _HIGHEST_SEQUENCE
+        isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= HIGHEST_SEQUENCE
     )
-    return "" if whole else "must be a whole number from 1"
+    return "" if whole else f"must be a whole number from 1 to {HIGHEST_SEQUENCE}"

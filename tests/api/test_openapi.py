@@ -225,6 +225,24 @@ def tried(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
         yield running
 
 
+def test_a_replay_takes_the_sequences_that_are_described_and_no_others(
+    tried: RunningService,
+) -> None:
+    lab, document = tried.integrator(), tried.request("GET", "/openapi.json").json
+    operation = document["paths"]["/webhooks/v1/endpoints/{id}/replay"]["post"]
+    fields = operation["requestBody"]["content"]["application/json"]["schema"]["properties"]
+    least, most = fields["from_seq"]["minimum"], fields["from_seq"]["maximum"]
+    added = tried.services.endpoints.add(lab.tenant.id, {"url": _NOBODY}, trusted=True)
+    place = f"/webhooks/v1/endpoints/{tried.call(added).endpoint.id}/replay"
+
+    statuses = [
+        lab.request("POST", place, {"from_seq": each}).status
+        for each in (least - 1, least, most, most + 1)
+    ]
+
+    assert statuses == [400, 200, 200, 400]
+
+
 @pytest.fixture(scope="module")
 def given(tried: RunningService, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """What schemathesis has to know: two tenants, and what one of them has."""

@@ -835,6 +835,7 @@ def test_a_long_replay_goes_on_where_it_stopped(
         ({"event_ids": []}, {"event_ids"}),
         ({"event_ids": "evt_1"}, {"event_ids"}),
         ({"from_seq": 0, "to_seq": "3"}, {"from_seq", "to_seq"}),
+        ({"to_seq": 10**15 + 1}, {"to_seq"}),
         ({"since": 5, "until": "2026-11-21"}, {"since", "until"}),
         ({"dead": True, "since": "yesterday"}, {"dead", "since"}),
     ],
