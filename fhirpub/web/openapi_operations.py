@@ -79,7 +79,7 @@ _ONE_VERSION = ("If-Match", "If-Unmodified-Since")
 _CONDITIONS = ("If-None-Match", "If-Modified-Since", *_ONE_VERSION)
 _UPDATED_IF = (*_ONE_VERSION, "If-None-Match")
 _SUBSETS = ("_summary", "_elements")
-_NOT_MODIFIED = Success(text="The client has it.", form="empty")
+NOT_MODIFIED = Success(text="The client has it.", form="empty", headers=("ETag",))
 _SEARCHED = {
     200: Success(text="A page of what was found. Its link `next` leads on.", schemas=("Bundle",))
 }
@@ -89,7 +89,7 @@ _STATEMENT = Operation(
     summary="Read what the service can do, as a CapabilityStatement",
     successes={
         200: Success(text="The statement.", schemas=("CapabilityStatement",), headers=("ETag",)),
-        304: _NOT_MODIFIED,
+        304: NOT_MODIFIED,
     },
     refusals=(406,),
     parameters=(*_FORMAT, "If-None-Match"),
@@ -103,7 +103,7 @@ def _read(name: str, summary: str, blanks: tuple[str, ...] = ("id",)) -> Operati
         summary=summary,
         successes={
             200: Success(text="The resource.", schemas=("{type}",), headers=_VERSIONED),
-            304: _NOT_MODIFIED,
+            304: NOT_MODIFIED,
         },
         refusals=(404, 406, 412),
         parameters=(*_FORMAT, *_SUBSETS, *_CONDITIONS),
@@ -269,7 +269,7 @@ OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
                 schemas=("{type}",),
                 headers=("ETag", "Content-Range"),
             ),
-            304: _NOT_MODIFIED,
+            304: NOT_MODIFIED,
         },
         refusals=(404, 406, 412, 416),
         parameters=(
@@ -295,7 +295,7 @@ OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
         summary="Read this document",
         successes={
             200: Success(text="OpenAPI 3.1.", form="json", schemas=("Object",), headers=("ETag",)),
-            304: _NOT_MODIFIED,
+            304: NOT_MODIFIED,
         },
         parameters=("If-None-Match",),
         tag="Service",

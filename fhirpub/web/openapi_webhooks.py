@@ -13,7 +13,7 @@ from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.storage.webhook_contract import EndpointState, Ordering, Payload
 from fhirpub.web import webhook_deliveries, webhooks
 from fhirpub.web.base import BaseHandler
-from fhirpub.web.openapi_operations import Operation, Success
+from fhirpub.web.openapi_operations import NOT_MODIFIED, Operation, Success
 from fhirpub.webhooks.delivery_log import SHOWN_STATES
 from fhirpub.webhooks.registration import (
     LONGEST_DESCRIPTION,
@@ -63,7 +63,7 @@ WEBHOOK_OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
             200: Success(
                 text="The endpoint.", form="json", schemas=("WebhookEndpoint",), headers=("ETag",)
             ),
-            304: Success(text="The client has it.", form="empty"),
+            304: NOT_MODIFIED,
         },
         refusals=(403, 404, 406),
         parameters=("If-None-Match",),
@@ -76,7 +76,6 @@ WEBHOOK_OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
         _told("WebhookEndpoint", "ETag"),
         404,
         412,
-        422,
         body="changedEndpoint",
         parameters=("If-Match",),
     ),
@@ -104,10 +103,10 @@ WEBHOOK_OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
         422,
     ),
     (webhooks.VerifyHandler, "POST"): _operation(
-        "verifyEndpoint", "Send a challenge, and tell what came of it", _told("Trial"), 404, 422
+        "verifyEndpoint", "Send a challenge, and tell what came of it", _told("Trial"), 404
     ),
     (webhooks.TestHandler, "POST"): _operation(
-        "testEndpoint", "Send a test event, and tell what came of it", _told("Trial"), 404, 422
+        "testEndpoint", "Send a test event, and tell what came of it", _told("Trial"), 404
     ),
     (webhooks.RotateSecretHandler, "POST"): _operation(
         "rotateSecret",
@@ -122,7 +121,6 @@ WEBHOOK_OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
         "Send another token from now on",
         _told("DisclosedEndpoint", "ETag"),
         404,
-        422,
         body="newToken",
     ),
     (webhook_deliveries.DeliveriesHandler, "GET"): _operation(
@@ -153,7 +151,6 @@ WEBHOOK_OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
         "Have a page of deliveries sent again",
         _told("Replayed"),
         404,
-        422,
         text="`next` in the answer is the body for those behind it.",
         body="replay",
     ),

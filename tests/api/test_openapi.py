@@ -111,6 +111,28 @@ def test_who_has_the_document_gets_304(service: RunningService) -> None:
     assert (answer.status, answer.body) == (304, b"")
 
 
+def test_a_304_is_described_with_the_tag_that_it_has(document: Any) -> None:
+    described = [
+        {*operation["responses"]["304"]["headers"]}
+        for operations in document["paths"].values()
+        for operation in operations.values()
+        if "304" in operation["responses"]
+    ]
+
+    assert described == [{"X-Request-Id", "ETag"}] * len(described) != []
+
+
+def test_of_webhooks_these_alone_have_a_rule_that_can_be_broken(document: Any) -> None:
+    named = {
+        operation["operationId"]
+        for path, operations in document["paths"].items()
+        for operation in operations.values()
+        if path.startswith("/webhooks/") and "422" in operation["responses"]
+    }
+
+    assert named == {"addEndpoint", "enableEndpoint", "pauseEndpoint", "rotateSecret"}
+
+
 def test_every_documented_path_is_a_route_and_every_route_documented(
     document: Any, table: list[Route]
 ) -> None:
