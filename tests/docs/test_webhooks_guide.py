@@ -24,6 +24,7 @@ from standardwebhooks import Webhook
 
 from fhirpub.clock import now_ms
 from fhirpub.config import Config, variable
+from fhirpub.storage.webhook_contract import MOST_ATTEMPTS_KEPT
 from fhirpub.testing.receiver import Receiver
 from fhirpub.testing.service import Integrator, RunningService
 from fhirpub.web.routes import webhook_routes
@@ -302,6 +303,14 @@ def test_the_vectors_are_of_an_event_as_it_is_sent() -> None:
     jsonschema.Draft202012Validator(schema, registry=known).validate(body)
 
     assert body["event_id"] == vectors["webhook-id"]
+
+
+def test_the_guide_tells_how_long_is_tried_and_how_much_of_it_is_kept() -> None:
+    waits = WebhooksConfig().retry_seconds
+    least, most = (round(sum(waits) * longer / 3600) for longer in (1.0, 1.2))
+
+    assert f"{len(waits) + 1}\nattempts in {least} to {most} hours" in GUIDE
+    assert f"the latest {MOST_ATTEMPTS_KEPT} attempts of each" in GUIDE
 
 
 def test_the_guide_names_every_call() -> None:
