@@ -21,6 +21,7 @@ from fhirpub.webhooks.registration import (
     LONGEST_TOKEN,
     MOST_PATTERNS,
 )
+from fhirpub.webhooks.targets import LONGEST_URL
 
 _READ, _WRITE = WEBHOOKS
 
@@ -203,7 +204,11 @@ _STATUS: JsonObject = {"enum": [*SHOWN_STATES]}
 _STATE: JsonObject = {"enum": [*typing.get_args(EndpointState)]}
 _EVENT = {"event_id": _TEXT, "event_type": _TEXT, "sequence": _NUMBER, "status": _STATUS}
 _SETTINGS: dict[str, JsonObject] = {
-    "url": {"description": "Where events are sent, with https.", "type": "string"},
+    "url": {
+        "description": "Where events are sent, with https.",
+        "type": "string",
+        "maxLength": LONGEST_URL,
+    },
     "event_types": {
         "description": "Names of events, or patterns of them such as `*`.",
         "type": "array",

@@ -136,8 +136,7 @@ class TargetRules:
         Raises InvalidContent with the place ``url``. A host that is a name still has to resolve to
         an address that is permitted.
         """
-        if len(url) > LONGEST_URL:
-            raise _refused(f"has more than {LONGEST_URL} characters")
+        _refuse_long(url)
         match = _URL.fullmatch(url)
         if match is None:
             raise _refused(
@@ -151,6 +150,7 @@ class TargetRules:
             port=int(match["port"] or usual),
             rest=match["rest"],
         )
+        _refuse_long(target.url)  # it may have a slash more, and is judged again when it is called
         if not 0 < target.port <= LAST_PORT:
             raise _refused(f"has a port that is not between 1 and {LAST_PORT}")
         self._refuse_impossible(target)
@@ -183,6 +183,11 @@ class TargetRules:
         return any(
             address in each and (guard is None or _lies_in(each, guard)) for each in self._allowed
         )
+
+
+def _refuse_long(url: str) -> None:
+    if len(url) > LONGEST_URL:
+        raise _refused(f"has more than {LONGEST_URL} characters")
 
 
 def _target(host: str, *, scheme: str, port: int, rest: str) -> Target:

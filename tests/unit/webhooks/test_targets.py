@@ -200,6 +200,11 @@ def test_a_url_has_one_canonical_form(url: str, canonical: str | None) -> None:
     assert RULES.target(target.url) == target
 
 
+@pytest.mark.parametrize("beginning", ["https://hooks.example.org?", "https://bücher.example/"])
+def test_a_url_that_would_be_too_long_in_its_canonical_form_is_refused(beginning: str) -> None:
+    assert refused(beginning.ljust(LONGEST_URL, "a")) == "has more than 2048 characters"
+
+
 @pytest.mark.parametrize(
     "url",
     [
