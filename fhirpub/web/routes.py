@@ -41,8 +41,8 @@ from fhirpub.web.token import (
 from fhirpub.web.update import ConditionalUpdateHandler, UpdateHandler
 from fhirpub.web.validate import ValidateHandler
 
-_ESCAPE = re.compile("%(2[4DE]|3[0-9]|[46][1-9A-F]|5[0-9AF]|7[0-9AE])", re.IGNORECASE)
-"""Escapes of characters that need none (RFC 3986, 2.3), and of the dollar sign (D-15)."""
+_ESCAPE = re.compile("%(2[4DE]|3[0-9A]|[46][1-9A-F]|5[0-9AF]|7[0-9AE])", re.IGNORECASE)
+"""Escapes of characters that need none (RFC 3986, 2.3), and of dollar sign and colon (D-15)."""
 
 _BLANK = "([^/$][^/]*)"
 """What fills a blank. The name of an operation does not: one that there is not is no id."""

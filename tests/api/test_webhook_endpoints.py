@@ -643,6 +643,11 @@ def test_a_rotation_without_a_body_has_a_day_of_grace(
     assert len(act(lab, added, "secret:rotate").json["old_secrets_until"]) == 1
 
 
+@pytest.mark.parametrize("verb", ["secret%3Arotate", "token%3arotate"])
+def test_the_colon_may_come_escaped(verb: str, lab: Integrator, added: dict[str, Any]) -> None:
+    assert act(lab, added, verb).status == 200
+
+
 def test_no_more_than_five_old_secrets_are_kept(lab: Integrator, added: dict[str, Any]) -> None:
     statuses = [act(lab, added, "secret:rotate").status for _number in range(6)]
     at_once = act(lab, added, "secret:rotate", body={"grace_seconds": 0})
