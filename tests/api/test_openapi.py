@@ -111,6 +111,17 @@ def test_who_has_the_document_gets_304(service: RunningService) -> None:
     assert (answer.status, answer.body) == (304, b"")
 
 
+def test_what_any_path_may_answer_is_said_once(service: RunningService, document: Any) -> None:
+    answers = [
+        service.request("PUT", "/metadata"),
+        service.request("GET", f"/metadata?{'a' * 20_000}"),
+        service.request("GET", "/metadata", headers={"X-Long": "a" * 20_000}),
+    ]
+
+    assert [each.status for each in answers] == [405, 414, 431]
+    assert all(str(each.status) in document["info"]["description"] for each in answers)
+
+
 def test_a_304_is_described_with_the_tag_that_it_has(document: Any) -> None:
     described = [
         {*operation["responses"]["304"]["headers"]}
