@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fhirpub.clock import now_ms
-from fhirpub.errors import InvalidContent
+from fhirpub.errors import MOST_ISSUES, InvalidContent
 from fhirpub.webhook_settings import WebhooksConfig
 from fhirpub.webhooks.delivery import Sender
 from fhirpub.webhooks.event_types import EventTypes
-from fhirpub.webhooks.registration import NEW, NEW_SECRET, judged
+from fhirpub.webhooks.registration import NEW, NEW_SECRET, judged, unknown_fields
 from fhirpub_diagnosticreport.rules import DIAGNOSTIC_REPORT
 
 KNOWN = EventTypes.of([DIAGNOSTIC_REPORT])
@@ -91,3 +91,9 @@ def test_whatever_comes_is_taken_or_refused(judge: Judge, fields: dict[str, Any]
 
     with suppress(InvalidContent):
         assert judge(fields) == fields
+
+
+def test_no_more_unknown_fields_are_judged_than_are_told() -> None:
+    fields = {f"orderin{number}": 0 for number in range(4_000)}
+
+    assert len([*unknown_fields(fields, NEW)]) == MOST_ISSUES
