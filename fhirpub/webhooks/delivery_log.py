@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import typing
 from collections.abc import Mapping, Sequence
@@ -36,6 +37,8 @@ _MOST_PAGES = 10
 _REPLAYED_AT_ONCE = 200
 _JUDGED_DELIVERIES = 1_000
 _JUDGED_AT_ONCE = 25
+_MOST_READERS = 4
+"""Pages that are read at a time: 100 deliveries may have 12 MB of answers."""
 STATS_SECONDS = 86_400
 
 
@@ -115,6 +118,7 @@ class DeliveryLog:
     def __init__(self, store: Endpoints, *, clock: Clock) -> None:
         self._store = store
         self._clock = clock
+        self._readers = asyncio.Semaphore(_MOST_READERS)
 
     async def latest(
         self,
@@ -133,7 +137,7 @@ class DeliveryLog:
             query = replace(
                 wanted.query(endpoint, limit=limit - len(found)), newest_first=True, before=before
             )
-            page = await self._store.deliveries(endpoint.tenant, query)
+            page = await self._page(endpoint, query)
             now = self._clock()
             found += [
                 each
@@ -156,7 +160,7 @@ class DeliveryLog:
     async def events(self, endpoint: Endpoint, *, after: int, limit: int) -> Page:
         """Return what an endpoint is told behind a place in its sequence, in order."""
         wanted = Wanted(from_sequence=after + 1)
-        page = await self._store.deliveries(endpoint.tenant, wanted.query(endpoint, limit=limit))
+        page = await self._page(endpoint, wanted.query(endpoint, limit=limit))
         return Page(page, page[-1].sequence if len(page) == limit else None)
 
     async def last_sequence(self, endpoint: Endpoint) -> int:
@@ -172,7 +176,7 @@ class DeliveryLog:
         sequence that is returned, until that is None.
         """
         query = wanted.query(endpoint, limit=_REPLAYED_AT_ONCE)
-        page = await self._store.deliveries(endpoint.tenant, query)
+        page = await self._page(endpoint, query)
         last = wanted.to_sequence
         chosen = [each for each in page if last is None or each.sequence <= last]
         # Even of none: it also tells of those that a call before this one has opened.
@@ -197,6 +201,15 @@ class DeliveryLog:
             p95=_percentile(durations, 0.95),
         )
 
+    async def _page(self, endpoint: Endpoint, query: DeliveryQuery) -> Sequence[Delivery]:
+        """Return deliveries, their attempts without the answers, which nobody is shown in lists.
+
+        Few are read at a time (D-216), so that memory stays bounded however many ask.
+        """
+        async with self._readers:
+            page = await self._store.deliveries(endpoint.tenant, query)
+            return [_without_answers(each) for each in page]
+
     async def _attempts_of_a_day(self, endpoint: Endpoint) -> list[tuple[int, int]]:
         """Return duration and status of each: the answers that are kept may be large."""
         since = self._clock() - STATS_SECONDS * 1000
@@ -219,6 +232,11 @@ class DeliveryLog:
         query = Wanted(states=OPEN).query(endpoint, limit=1)
         found = await self._store.deliveries(endpoint.tenant, query)
         return found[0].created if found else None
+
+
+def _without_answers(delivery: Delivery) -> Delivery:
+    attempts = tuple(replace(each, answer=b"") for each in delivery.attempts)
+    return replace(delivery, attempts=attempts)
 
 
 def _shown_counts(counts: Mapping[DeliveryState, int], endpoint: Endpoint) -> dict[str, int]:
