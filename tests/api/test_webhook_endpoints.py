@@ -731,6 +731,17 @@ def test_deliveries_are_found_by_what_became_of_them(
     assert found("status=held") == [4, 3]
 
 
+def test_a_page_of_one_state_may_be_empty_before_the_last(
+    service: RunningService, lab: Integrator, added: dict[str, Any]
+) -> None:
+    ended(service, delivered(service, added, 201)[0], "delivered", status=204)
+
+    first = lab.get(f"{path_of(added, 'deliveries')}?status=delivering").json
+    last = lab.get(first["next"]).json
+
+    assert (first["deliveries"], last) == ([], {"deliveries": [], "next": None})
+
+
 def test_a_delivery_is_told_with_its_attempts(
     service: RunningService, lab: Integrator, added: dict[str, Any]
 ) -> None:
