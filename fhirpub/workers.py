@@ -18,6 +18,10 @@ from fhirpub.logs import logger, where
 _MOST_DEATHS = 20
 _SECONDS = 60
 """How many workers may die within which time: more, and starting anew mends nothing."""
+_STORE_AWAY = os.EX_TEMPFAIL
+"""The status of a worker that could not use the store at its start: another may, later."""
+_PAUSE_SECONDS = 2.0
+"""How long the next one waits then, which is not counted: the others answer meanwhile."""
 
 _STOPS = (signal.SIGTERM, signal.SIGINT)
 
@@ -47,8 +51,12 @@ def supervise(count: int, work: Work, *, announce: Callable[[], None]) -> int:
         ended = workers.numbers.pop(pid, None)
         if ended is None or workers.stopping or not started:
             continue  # no number: a child of before an `exec`, or an orphan in a container
+        code = os.waitstatus_to_exitcode(status)
+        _log.error("worker died", pid=pid, status=code)
+        if code == _STORE_AWAY:
+            workers.start(ended, after=_PAUSE_SECONDS)
+            continue
         deaths.append(time.monotonic())
-        _log.error("worker died", pid=pid, status=os.waitstatus_to_exitcode(status))
         if len(deaths) == _MOST_DEATHS and deaths[-1] - deaths[0] < _SECONDS:
             workers.stop()
             started = False
@@ -68,14 +76,14 @@ class _Workers:
         self._reading, self._writing = os.pipe()
         self._lifeline = os.pipe()
 
-    def start(self, number: int) -> None:
-        """Start the one of this number, unless they are told to stop."""
+    def start(self, number: int, *, after: float = 0.0) -> None:
+        """Start the one of this number, unless they are told to stop; it works after seconds."""
         # Python forgets a signal that meets a child before its fork is done: let it wait.
         signal.pthread_sigmask(signal.SIG_BLOCK, _STOPS)
         if not self.stopping:
             pid = os.fork()
             if not pid:
-                self._run(number)
+                self._run(number, after)
             self.numbers[pid] = number
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPS)
 
@@ -105,7 +113,7 @@ class _Workers:
                 signal.sigtimedwait([], 0.02)
         return True
 
-    def _run(self, number: int) -> None:
+    def _run(self, number: int, after: float) -> None:
         """Work in a forked child, and end it."""
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -114,10 +122,12 @@ class _Workers:
         threading.Thread(target=self._end_with_supervisor, daemon=True).start()
         status = 1
         try:
+            time.sleep(after)
             self._work(number, lambda _address: self._say_ready())
             status = 0
         except (StoreUnavailable, SecretsUnavailable) as problem:
             print(f"fhirpub: {problem.reason}", file=sys.stderr)  # noqa: T201
+            status = _STORE_AWAY if isinstance(problem, StoreUnavailable) else status
         except FhirpubError as problem:
             print(f"fhirpub: {problem}", file=sys.stderr)  # noqa: T201
         except BaseException as problem:  # noqa: BLE001 - nothing leaves a child but its status
