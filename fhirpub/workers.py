@@ -148,3 +148,4 @@ class _Workers:
 def _terminate(pid: int) -> None:
     with suppress(ProcessLookupError):  # it has ended by itself
         os.kill(pid, signal.SIGTERM)
+        os.kill(pid, signal.SIGCONT)  # one that was stopped would not hear of it

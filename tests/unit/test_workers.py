@@ -96,3 +96,11 @@ def test_a_worker_that_waits_for_the_store_is_stopped_at_once(
     supervisor.terminate()
 
     assert supervisor.wait(timeout=1) == 0
+
+
+def test_a_stopped_worker_does_not_hold_the_end_up(supervisor: subprocess.Popen[str]) -> None:
+    os.kill(workers_of(supervisor)[0], signal.SIGSTOP)
+
+    supervisor.terminate()
+
+    assert supervisor.wait(timeout=10) == 0
