@@ -13,7 +13,7 @@ from typing import Literal
 import click
 
 from fhirpub import plugin_loader
-from fhirpub.app import key_file, opened, opened_store
+from fhirpub.app import key_file, opened, opened_seal, opened_store
 from fhirpub.cli.options import with_config_file, with_json
 from fhirpub.cli.printing import print_json
 from fhirpub.cli.store_trouble import explained
@@ -128,18 +128,24 @@ async def _store(config: Config) -> AsyncIterator[Finding]:
 
 
 async def _webhooks(config: Config) -> AsyncIterator[Finding]:
-    """Try whether the secrets of endpoints can be decrypted; nothing is made here."""
+    """Try whether the secrets of endpoints can be decrypted; the key may be made, as by a start."""
     beside = key_file(config)
     try:
         seal = configured_seal(config.webhooks, beside=beside)
         async with opened_store(config) as store:
             endpoints = await store.all_endpoints()
+            made = beside if not (seal or endpoints) else None
+            if made:
+                await opened_seal(config, store)
         for endpoint in endpoints:
             live_secrets(endpoint, seal, now=now_ms())
             token_of(endpoint, seal)
     except FhirpubError as problem:
         for each in _errors("webhooks", problem):
             yield each
+        return
+    if made:
+        yield Finding("webhooks", "ok", f"made {made}, the key of their secrets: keep a copy")
         return
     if not seal and beside is None:
         yield Finding("webhooks", "warning", NO_KEY)

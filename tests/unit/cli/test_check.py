@@ -37,6 +37,14 @@ def test_people_get_one_line_for_each_finding(run: Any) -> None:
     assert lines[0] == "ok       configuration  built-in defaults"
 
 
+def test_who_makes_the_key_of_webhooks_says_where_it_is(run: Any) -> None:
+    first, second = (run("check").stdout.splitlines()[3] for _time in range(2))
+
+    made = "made fhirpub-data/fhirpub.webhook-keys, the key of their secrets: keep a copy"
+    assert first == f"ok       webhooks       {made}"
+    assert "can be used" in second
+
+
 @pytest.mark.parametrize(
     ("settings", "subject", "text"),
     [
