@@ -79,6 +79,8 @@ class _Asked(Message):
         if not isinstance(start_line, RequestStartLine):
             raise HTTPInputError("not a request")
         self._line, self._headers = start_line, headers
+        if headers.get("Content-Length", "0") != "0" or "Transfer-Encoding" in headers:
+            self.finish()  # nothing would end the wait for a body that does not come
 
     def too_long(self) -> None:
         """Answer as ever."""

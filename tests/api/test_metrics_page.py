@@ -113,6 +113,21 @@ def test_nothing_else_is_there(process: ServiceProcess, method: str, path: str) 
     assert asked(process.config.metrics.port, path, method=method).status == 404
 
 
+@pytest.mark.parametrize("announced", ["Content-Length: 10", "Transfer-Encoding: chunked"])
+def test_a_body_that_never_comes_is_not_waited_for(
+    process: ServiceProcess, announced: str
+) -> None:
+    with socket.create_connection(("127.0.0.1", process.config.metrics.port)) as scraping:
+        scraping.settimeout(5)
+        scraping.sendall(f"GET /metrics HTTP/1.1\r\nHost: x\r\n{announced}\r\n\r\n".encode())
+        answer = http.client.HTTPResponse(scraping)
+        answer.begin()
+
+        assert answer.status == 200
+        assert answer.read().startswith(b"# HELP")
+        assert scraping.recv(1) == b""
+
+
 def test_clients_of_the_service_find_no_metrics(process: ServiceProcess) -> None:
     assert process.request("GET", "/metrics").status == 404
 
