@@ -85,6 +85,10 @@ def _advice(config: Config) -> Iterator[Finding]:
     if config.server.host in _EVERYWHERE and not config.server.base_url:
         text = f"[server] base_url is not set: links in answers lead to {config.base_url}"
         yield Finding("configuration", "warning", text)
+    inside = config.server.host not in _EVERYWHERE
+    if config.metrics.port and config.metrics.host in _EVERYWHERE and inside:
+        text = f"[metrics] host {config.metrics.host}: all networks can read them, without a token"
+        yield Finding("configuration", "warning", text)
     if config.auth.environment != "production":
         return
     if not config.server.base_url.startswith("https://"):
@@ -128,7 +132,7 @@ async def _store(config: Config) -> AsyncIterator[Finding]:
 
 
 async def _webhooks(config: Config) -> AsyncIterator[Finding]:
-    """Try whether the secrets of endpoints can be decrypted; the key may be made, as by a start."""
+    """Try whether the secrets of endpoints can be decrypted; make the key, as a start would."""
     beside = key_file(config)
     try:
         seal = configured_seal(config.webhooks, beside=beside)

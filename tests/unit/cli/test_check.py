@@ -122,6 +122,18 @@ def test_what_starts_but_is_hardly_meant_is_a_warning(run: Any) -> None:
     ]
 
 
+@pytest.mark.parametrize(("host", "warned"), [("127.0.0.1", True), ("0.0.0.0", False)])
+def test_metrics_for_everybody_beside_a_service_for_a_proxy_are_a_warning(
+    run: Any, host: str, *, warned: bool
+) -> None:
+    server = {"FHIRPUB_SERVER__HOST": host, "FHIRPUB_SERVER__BASE_URL": "http://lab"}
+
+    done = run("check", **server, FHIRPUB_METRICS__HOST="0.0.0.0", FHIRPUB_METRICS__PORT="9464")
+
+    assert done.returncode == 0
+    assert ("warning  configuration  [metrics] host 0.0.0.0:" in done.stdout) == warned
+
+
 FAULTY = {
     "sheets": "import no_such_module_xyz",
     "boards": "from fhirpub.plugin_api import hookimpl\n@hookimpl\ndef fhirpub_types(): ...",
