@@ -77,7 +77,12 @@ def from_url(
         with warnings.catch_warnings(action="error", category=UserWarning):
             client: AsyncIOMotorClient[dict[str, Any]] = AsyncIOMotorClient(url, **_FORCED)
         client.get_default_database()
-    except (PyMongoError, ValueError, TypeError, OSError, UserWarning) as refusal:
+    except OSError:  # SSLError is one: of a file that is no certificate
+        raise ConfigurationError(
+            "[storage] url: a file that tlsCAFile, tlsCertificateKeyFile or tlsCRLFile names "
+            "cannot be read, or is not in PEM"
+        ) from None
+    except (PyMongoError, ValueError, TypeError, UserWarning) as refusal:
         raise ConfigurationError(
             "[storage] url: must be mongodb://host:port/database?replicaSet=name, with the "
             f"options that MongoDB's drivers know; the driver says {type(refusal).__name__}"

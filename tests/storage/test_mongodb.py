@@ -153,7 +153,6 @@ class TestMongoStore(StoreContract):
         "mongodb://host/a b",
         "mongodb://host/x?replicaSt=rs0",
         "mongodb://host/x?maxPoolSize=many",
-        "mongodb://host/x?tls=true&tlsCAFile=/no/such/file",
         "mongodb+srv://host:27017/x",
         "mongodb://user:pass:word@host/x",
         "mongodb://user:pass@word@host/x",
@@ -165,6 +164,15 @@ def test_a_url_that_names_no_database_is_refused_and_not_shown(url: str) -> None
 
     assert "word" not in str(refused.value)
     assert refused.value.__suppress_context__
+
+
+@pytest.mark.parametrize(
+    "option",
+    ["tlsCAFile=/no/such/file", f"tlsCAFile={__file__}", "tlsCertificateKeyFile=/no/such/file"],
+)
+def test_a_file_of_a_url_that_cannot_be_used_is_said_to_be_the_fault(option: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"a file that tlsCAFile, .* cannot be read"):
+        from_url(f"mongodb://host/x?tls=true&{option}", deadline_seconds=1, production=True)
 
 
 WEAK = (
