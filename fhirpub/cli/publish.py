@@ -43,7 +43,7 @@ Examples:
     multiple=True,
     type=_A_FILE,
     metavar="FILE.pdf",
-    help="Attach a document, with its hash; may be repeated.",
+    help="Attach a document, with its hash, in presentedForm; may be repeated.",
 )
 @click.option("--url", metavar="BASE", help="The service; default: base_url of the settings.")
 @click.option("--audience", metavar="A", help="Audience; default: audience of the settings.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import mimetypes
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,7 +72,7 @@ def attachment(file: Path, *, now: int) -> JsonObject:
     data = file.read_bytes()
     return {
         "contentType": mimetypes.guess_type(file.name)[0] or "application/octet-stream",
-        "title": file.name,
+        "title": os.fsencode(file.name).decode(errors="replace"),  # of a disk that was Latin-1
         "data": base64.b64encode(data).decode(),
         "hash": hashlib.sha256(data).hexdigest(),
         "creation": instant(now),

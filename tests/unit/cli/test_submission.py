@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +77,18 @@ def test_a_document_of_unknown_kind_is_bytes(tmp_path: Path) -> None:
     file.write_bytes(b"")
 
     assert attachment(file, now=NOW)["contentType"] == "application/octet-stream"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="others have only names in UTF-8")
+def test_a_name_that_is_not_utf_8_is_a_title_all_the_same(tmp_path: Path) -> None:
+    file = tmp_path / os.fsdecode(b"m\xe9dico.pdf")
+    file.write_bytes(b"")
+    submission = Submission.from_json(parameters(entry("DiagnosticReport")))
+
+    submission.attach([file], now=NOW)
+
+    (sent,) = json.loads(submission.to_json())["parameter"]
+    assert sent["resource"]["presentedForm"][0]["title"] == "m\N{REPLACEMENT CHARACTER}dico.pdf"
 
 
 def test_documents_follow_those_that_are_there(pdf: Path) -> None:
