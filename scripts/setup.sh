@@ -29,7 +29,8 @@ prepare() {
     done
     python="$(find_python)"
     echo "Setting up $venv (the first time takes a minute) ..." >&2
-    [ -x "$venv/bin/python" ] || "$python" -m venv "$venv"
+    # A first run that was interrupted leaves a python without pip.
+    "$venv/bin/python" -m pip --version >/dev/null 2>&1 || "$python" -m venv "$venv"
     "$venv/bin/python" -m pip install --quiet --disable-pip-version-check -e "$root$extras"
     echo "$now" > "$venv/stamp$extras"
 }

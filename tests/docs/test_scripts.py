@@ -1,0 +1,43 @@
+"""What the scripts make of a folder in which one of them was interrupted."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+SCRIPTS = Path(__file__).parents[2] / "scripts"
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """A clone with the scripts and a package with nothing in it, below a name with a blank."""
+    clone = tmp_path / "a clone"
+    shutil.copytree(SCRIPTS, clone / "scripts")
+    (clone / "plugins").mkdir()
+    (clone / "setup.py").write_text("")
+    return clone
+
+
+def test_an_environment_without_pip_is_made_anew(clone: Path) -> None:
+    # So a first run leaves it that is interrupted while pip is installed.
+    python, made = clone / "python", clone / ".venv" / "bin" / "python"
+    made.parent.mkdir(parents=True)
+    made.write_text("#!/bin/sh\nexit 1\n")
+    made.chmod(0o755)
+    python.write_text('#!/bin/sh\n[ "$1" = -c ] || ln -sf /bin/true "$3/bin/python"\n')
+    python.chmod(0o755)
+
+    done = subprocess.run(
+        ["bash", "-c", "set -eu; source scripts/setup.sh; prepare ''"],
+        cwd=clone,
+        env={"PATH": os.defpath, "PYTHON": "./python"},
+        capture_output=True,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert (clone / ".venv" / "stamp").exists()
