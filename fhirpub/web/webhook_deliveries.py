@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 from fhirpub.errors import InvalidContent, InvalidSearch, Issue, NoSuchRecord
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.fhir.times import moment_of
+from fhirpub.web.in_turn import in_turn
 from fhirpub.web.request import Request
 from fhirpub.web.webhooks import WebhooksBodyHandler, WebhooksHandler
 from fhirpub.webhooks import presenting
@@ -147,7 +148,11 @@ class EventsHandler(ListHandler):
         after = given.whole_number("after_seq", usual=0)
         limit = given.whole_number("limit", usual=USUAL_PAGE, most=MOST_OF_A_PAGE)
         given.check()
-        page = await self.log.events(endpoint, after=after, limit=limit or USUAL_PAGE)
+        page = await in_turn(
+            self,
+            lambda: self.log.events(endpoint, after=after, limit=limit or USUAL_PAGE),
+            lambda found: sum(len(each.body) for each in found.deliveries),
+        )
         now = self.services.clock()
         self.tell(
             {

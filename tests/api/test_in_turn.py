@@ -16,17 +16,22 @@ import pytest
 from fhirpub.config import Config, LimitsConfig
 from fhirpub.testing.process import ServiceProcess
 from fhirpub.testing.service import Answer, Integrator, RunningService
+from fhirpub.webhook_settings import WebhooksConfig
 from tests import raw
 from tests.bodies import register_body
+from tests.waiting import wait_until
 
 BASE = "/fhir/r4/DiagnosticReport"
+ENDPOINTS = "/webhooks/v1/endpoints"
 
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
     limits = LimitsConfig(large_answers_bytes=200_000, body_seconds=5.0)
     folder = tmp_path_factory.mktemp("turns")
-    with RunningService(folder, config=replace(Config(), limits=limits)) as running:
+    webhooks = WebhooksConfig(allow_networks=["127.0.0.1/32"])
+    config = replace(Config(), limits=limits, webhooks=webhooks)
+    with RunningService(folder, config=config) as running:
         yield running
 
 
@@ -91,6 +96,32 @@ def test_what_is_large_waits_until_the_answer_before_has_left(
         waited = is_waiting(asked)
 
     assert asked.result().status in (200, 204)
+    assert waited
+
+
+@pytest.fixture
+def events(service: RunningService) -> Iterator[tuple[Integrator, str]]:
+    """Somebody whose endpoint was not verified yet, and the address of its 100 kB of events."""
+    somebody = service.integrator()
+    endpoint = somebody.request("POST", ENDPOINTS, {"url": "http://127.0.0.1:1/"}).json
+    path = f"{ENDPOINTS}/{endpoint['id']}/events?limit=50"
+    for number in range(50):
+        _registered(somebody, f"{number:02}{'x' * 1_990}")
+    assert wait_until(lambda: len(somebody.get(path).json["events"]) == 50)
+    yield somebody, path
+    assert somebody.request("DELETE", f"{ENDPOINTS}/{endpoint['id']}").status == 204
+
+
+def test_a_page_of_events_waits_too(
+    events: tuple[Integrator, str], threads: ThreadPoolExecutor
+) -> None:
+    somebody, path = events
+    large = _registered(somebody, "large", conclusionCode=[{"text": "x" * 1_000_000}] * 8)
+    with closing(taking_nothing(somebody, large)):
+        asked = threads.submit(somebody.get, path)
+        waited = is_waiting(asked)
+
+    assert asked.result().status == 200
     assert waited
 
 
