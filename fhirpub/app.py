@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import gc
 import signal
 import socket
@@ -16,9 +15,8 @@ from contextlib import (
     suppress,
 )
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-
-from tornado.netutil import bind_sockets
 
 from fhirpub.auth.tokens import Tokens
 from fhirpub.clock import Clock, now_ms
@@ -39,6 +37,7 @@ from fhirpub.storage.store import Store
 from fhirpub.web.body_watch import BodyWatch
 from fhirpub.web.front import HEAD_BYTES, Front
 from fhirpub.web.http1 import Bounds, Server
+from fhirpub.web.listening import bind, reserve
 from fhirpub.web.metrics_page import bind_page, published
 from fhirpub.web.openapi import openapi
 from fhirpub.web.rate_limit import RateLimit
@@ -54,8 +53,6 @@ from fhirpub.webhooks.sending import Sending
 from fhirpub.workers import supervise
 
 _SWEEP_SECONDS = 600
-_BACKLOG = 1_024
-"""So many clients may connect while the loop is busy; others try again a second later."""
 _SHARE_OF_ANSWERS = 0.5
 """A tenant whose clients take large answers slowly leaves room for those of others."""
 _HOUR = 3_600_000
@@ -76,15 +73,18 @@ OpenStore = Callable[[Config], AbstractAsyncContextManager[Store]]
 
 
 @asynccontextmanager
-async def opened_store(config: Config) -> AsyncGenerator[Store, None]:
-    """Open the store of the configuration until the block ends."""
+async def opened_store(config: Config, *, make: bool = True) -> AsyncGenerator[Store, None]:
+    """Open the store of the configuration until the block ends; ``make`` a file if there is none.
+
+    Raises ConfigurationError, StoreUnavailable.
+    """
     url, seconds = config.storage.url, config.storage.deadline_seconds
     store: Store
     if url.startswith(mongodb.SCHEMES):
         production = config.auth.environment == "production"
         store = mongodb.from_url(url, deadline_seconds=seconds, production=production)
     else:
-        store = sqlite.from_url(url, deadline_seconds=seconds)
+        store = sqlite.from_url(url, deadline_seconds=seconds, make=make)
     await store.start()
     try:
         yield store
@@ -285,17 +285,6 @@ async def serving(
             await asyncio.gather(*beside, return_exceptions=True)
 
 
-def bind(config: Config, *, reuse_port: bool = False) -> tuple[Config, list[socket.socket]]:
-    """Listen on the address of the configuration; return it with the port that it became."""
-    host, port = config.server.host, config.server.port
-    try:
-        sockets = bind_sockets(port, address=host, reuse_port=reuse_port, backlog=_BACKLOG)
-    except OSError as problem:
-        raise _cannot_listen(config, problem) from None
-    port = sockets[0].getsockname()[1]
-    return replace(config, server=replace(config.server, port=port)), sockets
-
-
 def serve(config: Config, *, announce: Callable[[str], None]) -> int:
     """Serve until SIGTERM or SIGINT; return the exit status.
 
@@ -307,19 +296,30 @@ def serve(config: Config, *, announce: Callable[[str], None]) -> int:
     if problems:  # the command line may have named other ports and workers than the file
         raise ConfigurationError("\n".join(problems))
     if config.server.workers > 1:
-        reserved = _reserved(config)
+        reserved = reserve(config)
         port = reserved.getsockname()[1]
         config = replace(config, server=replace(config.server, port=port))
         with reserved:
-            return supervise(
-                config.server.workers,
-                lambda number, ready: asyncio.run(
-                    _serve_one(_of_worker(config, number), ready, reuse_port=True)
-                ),
-                announce=lambda: announce(config.base_url),
-            )
+            return _supervise(config, announce)
     asyncio.run(_serve_one(config, announce))
     return 0
+
+
+def _supervise(config: Config, announce: Callable[[str], None]) -> int:
+    all_started = False
+
+    def work(number: int, ready: Callable[[str], None]) -> None:
+        # Who replaces another makes no store: what is missing then was there, and will come back.
+        open_store = partial(opened_store, make=not all_started)
+        settings = _of_worker(config, number)
+        asyncio.run(_serve_one(settings, ready, shares_port=True, open_store=open_store))
+
+    def announce_all() -> None:
+        nonlocal all_started
+        all_started = True
+        announce(config.base_url)
+
+    return supervise(config.server.workers, work, announce=announce_all)
 
 
 def _of_worker(config: Config, number: int) -> Config:
@@ -370,21 +370,29 @@ def told_to_stop() -> asyncio.Event:
 
 
 async def _serve_one(
-    config: Config, announce: Callable[[str], None], *, reuse_port: bool = False
+    config: Config,
+    announce: Callable[[str], None],
+    *,
+    shares_port: bool = False,
+    open_store: OpenStore = opened_store,
 ) -> None:
     page = bind_page(config.metrics)
-    config, sockets = bind(config, reuse_port=reuse_port)
+    sockets: list[socket.socket] = []
+    if not shares_port:
+        config, sockets = bind(config)
     told = told_to_stop()
     async with (
-        opened(config) as services,
+        opened(config, open_store=open_store) as services,
         published(services.metrics, page),
-        serving(services, sockets),
     ):
-        gc.collect()
-        gc.freeze()  # what was built at start stays: the collector need not look at it again
-        announce(config.base_url)
-        await told.wait()
-        _log.info("stopping", drain_seconds=config.server.drain_seconds)
+        if shares_port:  # before, clients would have come here who find the others ready
+            _config, sockets = bind(config, reuse_port=True)
+        async with serving(services, sockets):
+            gc.collect()
+            gc.freeze()  # what was built at start stays: the collector need not look at it again
+            announce(config.base_url)
+            await told.wait()
+            _log.info("stopping", drain_seconds=config.server.drain_seconds)
 
 
 async def _drained(services: Services, server: Server) -> None:
@@ -409,33 +417,6 @@ async def _sweep(services: Services) -> None:
             _log.warning("not swept", reason=problem.reason)
         except Exception as problem:  # noqa: BLE001 - the next time may be better
             _log.error("not swept", **where(problem))
-
-
-def _reserved(config: Config) -> socket.socket:
-    """Bind the port for the workers to share; this socket never listens."""
-    family = socket.AF_INET6 if ":" in config.server.host else socket.AF_INET
-    reserved = socket.socket(family, socket.SOCK_STREAM)
-    reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        with socket.socket(family, socket.SOCK_STREAM) as alone:
-            # Without SO_REUSEPORT, with which another service's workers would share theirs.
-            alone.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            alone.bind((config.server.host, config.server.port))
-        reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        reserved.bind((config.server.host, config.server.port))
-    except OSError as problem:
-        reserved.close()
-        raise _cannot_listen(config, problem) from None
-    return reserved
-
-
-def _cannot_listen(config: Config, problem: OSError) -> ConfigurationError:
-    address = f"{config.server.host} port {config.server.port}"
-    of_port = problem.errno in (errno.EADDRINUSE, errno.EACCES)
-    option = "--port" if of_port else "--host"
-    return ConfigurationError(
-        f"cannot listen on {address}: {problem.strerror}; choose another with {option}"
-    )
 
 
 def _zone(name: str) -> zoneinfo.ZoneInfo:

@@ -42,7 +42,7 @@ def supervise(count: int, work: Work, *, announce: Callable[[], None]) -> int:
         signal.signal(each, workers.stop)
     for number in range(count):
         workers.start(number)
-    started = workers.all_started(count)
+    started = workers.replacing = workers.all_started(count)
     if started and not workers.stopping:
         announce()
     deaths: deque[float] = deque(maxlen=_MOST_DEATHS)
@@ -72,6 +72,8 @@ class _Workers:
         self.numbers: dict[int, int] = {}
         """The number of each, by its process id."""
         self.stopping = False
+        self.replacing = False
+        """Whether one that starts takes the place of another: nobody reads what it would print."""
         self._work = work
         self._reading, self._writing = os.pipe()
         self._lifeline = os.pipe()
@@ -126,15 +128,21 @@ class _Workers:
             self._work(number, lambda _address: self._say_ready())
             status = 0
         except (StoreUnavailable, SecretsUnavailable) as problem:
-            print(f"fhirpub: {problem.reason}", file=sys.stderr)  # noqa: T201
+            self._tell(problem.reason)
             status = _STORE_AWAY if isinstance(problem, StoreUnavailable) else status
         except FhirpubError as problem:
-            print(f"fhirpub: {problem}", file=sys.stderr)  # noqa: T201
+            self._tell(str(problem))
         except BaseException as problem:  # noqa: BLE001 - nothing leaves a child but its status
             _log.error("worker failed", **where(problem))
         finally:
             sys.stderr.flush()
             os._exit(status)
+
+    def _tell(self, reason: str) -> None:
+        if self.replacing:
+            _log.error("worker cannot start", reason=reason)
+        else:
+            print(f"fhirpub: {reason}", file=sys.stderr)  # noqa: T201
 
     def _say_ready(self) -> None:
         os.write(self._writing, b"+")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import click
 
-from fhirpub.app import bind, opened, serving, told_to_stop
+from fhirpub.app import opened, serving, told_to_stop
 from fhirpub.auth import clients, tenants
 from fhirpub.cli.calls import http_client
 from fhirpub.cli.compositions import PLUGINS
@@ -25,6 +25,7 @@ from fhirpub.cli.transcript import Transcript
 from fhirpub.clock import now_ms
 from fhirpub.config import Config, LogsConfig, PluginsConfig, ServerConfig, StorageConfig
 from fhirpub.errors import ConfigurationError
+from fhirpub.web.listening import bind
 from fhirpub.web.services import Services
 from fhirpub.webhook_settings import WebhooksConfig
 

@@ -56,7 +56,7 @@ _PIECE = MOST_OF_A_PIECE // 3 * 3
 """As large as may be: SQLite goes through all that is in front of a piece to find it."""
 
 
-def from_url(url: str, *, deadline_seconds: float) -> SqliteStore:
+def from_url(url: str, *, deadline_seconds: float, make: bool = True) -> SqliteStore:
     """Return the store of ``sqlite:///relative/path.db`` or ``sqlite:////absolute/path.db``.
 
     Raises ConfigurationError for anything else; names are taken as they stand, unescaped.
@@ -70,7 +70,7 @@ def from_url(url: str, *, deadline_seconds: float) -> SqliteStore:
     if set(name) & set("?#:\0"):
         raise ConfigurationError("[storage] url: the path must not contain ? # : or NUL")
     try:
-        return SqliteStore(Path(name), deadline_seconds=deadline_seconds)
+        return SqliteStore(Path(name), deadline_seconds=deadline_seconds, make=make)
     except FileNotFoundError:  # to what the path is relative
         raise ConfigurationError("[storage] url: the working directory was deleted") from None
 
@@ -78,15 +78,21 @@ def from_url(url: str, *, deadline_seconds: float) -> SqliteStore:
 class SqliteStore(SqliteWebhooks, Store):
     """A store in one file, and the two that SQLite keeps beside it."""
 
-    def __init__(self, path: Path, *, deadline_seconds: float, clock: Clock = now_ms) -> None:
+    def __init__(
+        self, path: Path, *, deadline_seconds: float, make: bool = True, clock: Clock = now_ms
+    ) -> None:
+        """Take the place of a file; a start will ``make`` it if there is none."""
         self._path = path.absolute()
+        self._make = make
         self._deadline = deadline_seconds
         self._clock = clock
 
     async def start(self) -> None:
         if self._file is None:
             with as_unavailable():
-                self._file = await asyncio.to_thread(File, self._path, self._deadline)
+                self._file = await asyncio.to_thread(
+                    File, self._path, self._deadline, make=self._make
+                )
 
     async def check(self) -> None:
         # A write that is committed: a full disk is not seen by anything less.

@@ -40,15 +40,18 @@ _TABLES_SECONDS = 600.0
 _ROWS_AT_ONCE = 512
 """A submission may bring thousands of documents, a statement takes 32,766 parameters."""
 _ROWS_STEP = 8
+_GONE = "the file was moved, deleted or replaced: restart the service"
 
 
 class File:
     """An open file: its connections, and the threads that wait for it."""
 
-    def __init__(self, path: Path, deadline_seconds: float) -> None:
+    def __init__(self, path: Path, deadline_seconds: float, *, make: bool = True) -> None:
         """Open it, in a thread: all this may wait for the disk and for other processes."""
         self._path = path
         self._deadline = deadline_seconds
+        if not make and _identity(path) is None:
+            raise StoreUnavailable(_GONE)
         _make_file(path)
         self._writer = _connect(path, wait_seconds=deadline_seconds)
         self._identity = _identity(path)
@@ -129,7 +132,7 @@ class File:
     def _commit_now(self, batch: Sequence[Addition | Work[Any]]) -> list[Any]:
         # A file that was moved or deleted takes it all the same, and nobody finds it again.
         if _identity(self._path) != self._identity:
-            raise StoreUnavailable("the file was moved, deleted or replaced: restart the service")
+            raise StoreUnavailable(_GONE)
         try:
             return self._written(batch)
         except sqlite3.OperationalError:

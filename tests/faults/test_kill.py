@@ -121,6 +121,28 @@ def test_a_killed_worker_is_replaced_while_clients_go_on(two_workers: ServicePro
     check_store(two_workers.config.storage.url)
 
 
+def test_who_replaces_a_worker_makes_no_store_in_the_place_of_one_that_is_away(
+    tmp_path: Path,
+) -> None:
+    data, away = tmp_path / "data", tmp_path / "away"
+    settings = {"storage": {"url": f"sqlite:///{data}/fhirpub.db"}}
+    with ServiceProcess(tmp_path, workers=2, settings=settings) as process:
+        lab = process.integrator()
+        data.rename(away)
+
+        os.kill(process.workers[0], signal.SIGKILL)
+        assert wait_until(lambda: "worker cannot start" in process.errors.read_text())
+        nothing_made = not data.exists()
+
+        away.rename(data)
+        assert wait_until(lambda: len(process.workers) == 2 and _all_answer(lab))
+        assert nothing_made
+
+
+def _all_answer(lab: Integrator) -> bool:
+    return all(lab.get("/fhir/r4/DiagnosticReport").status == 200 for _ in range(16))
+
+
 def test_a_killed_supervisor_leaves_no_workers_behind(two_workers: ServiceProcess) -> None:
     workers = two_workers.workers
 

@@ -7,9 +7,10 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from fhirpub.app import bind, opened, serving
+from fhirpub.app import opened, serving
 from fhirpub.config import load
 from fhirpub.logs import configure
+from fhirpub.web.listening import bind
 from tests.faults.seeded import AcknowledgesTooEarly, opening
 
 

@@ -440,6 +440,17 @@ async def test_a_file_that_was_moved_takes_no_writes(path: Path, store: Store) -
     assert await store.add(LAB, version)
 
 
+async def test_a_store_that_is_not_to_be_made_is_not(tmp_path: Path) -> None:
+    path = tmp_path / "away" / "fhirpub.db"
+    url = f"sqlite:///{path}"
+
+    with pytest.raises(StoreUnavailable) as refused:
+        await from_url(url, deadline_seconds=5.0, make=False).start()
+
+    assert refused.value.reason.startswith("the file was moved, deleted or replaced")
+    assert not path.parent.exists()
+
+
 async def test_a_file_that_was_moved_is_seen_by_a_check(path: Path, store: Store) -> None:
     await asyncio.to_thread(path.rename, path.with_name("moved.db"))
 

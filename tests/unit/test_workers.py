@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -18,6 +19,7 @@ _PROGRAM = """
 import signal, sys
 from pathlib import Path
 from fhirpub.errors import StoreUnavailable
+from fhirpub.logs import configure
 from fhirpub.workers import supervise
 
 def work(number, ready):
@@ -28,6 +30,7 @@ def work(number, ready):
     ready("")
     signal.pause()
 
+configure(level="info", form="json")
 sys.exit(supervise(2, work, announce=lambda: print("ready", flush=True)))
 """
 
@@ -75,6 +78,16 @@ def test_a_store_that_is_away_never_ends_the_others(
     time.sleep(2.5)
 
     assert supervisor.poll() is None
+
+
+def test_what_keeps_a_worker_from_replacing_another_is_a_line_of_the_log(
+    supervisor: subprocess.Popen[str], tmp_path: Path
+) -> None:
+    lose_one(supervisor, tmp_path)
+
+    lines = [json.loads(each) for each in (tmp_path / "errors").read_text().splitlines()]
+    told = [each for each in lines if each.get("reason") == "it is away"]
+    assert told[0]["event"] == "worker cannot start"
 
 
 def test_a_worker_is_replaced_once_the_store_is_back(

@@ -7,8 +7,8 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
-from fhirpub.app import bind
 from fhirpub.config import Config
+from fhirpub.web.listening import bind
 
 _MOST = int(Path("/proc/sys/net/core/somaxconn").read_text())
 _SOONER_THAN_A_SECOND_TRY = 0.5
