@@ -58,6 +58,10 @@ class Reporting(click.Group):
                 return super().invoke(ctx)
         except FhirpubError as problem:
             raise click.ClickException(_advice(problem)) from problem
+        except UnicodeError as problem:
+            if all(map(_is_text, sys.argv)):
+                raise
+            raise click.UsageError("there are words here that are not UTF-8") from problem
 
 
 @contextmanager
@@ -73,6 +77,10 @@ def _told_if_full() -> Iterator[None]:
         raise click.ClickException(
             "the disk is full, and what was to be printed is lost"
         ) from problem
+
+
+def _is_text(word: str) -> bool:
+    return os.fsencode(word).decode(errors="replace") == word
 
 
 def _advice(problem: FhirpubError) -> str:

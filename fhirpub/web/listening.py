@@ -13,6 +13,8 @@ from fhirpub.errors import ConfigurationError
 
 _BACKLOG = 1_024
 """So many clients may connect while the loop is busy; others try again a second later."""
+REFUSALS = (OSError, UnicodeError)
+"""What says that an address cannot be listened on; some names are none that could be asked for."""
 
 
 def bind(config: Config, *, reuse_port: bool = False) -> tuple[Config, list[socket.socket]]:
@@ -20,7 +22,7 @@ def bind(config: Config, *, reuse_port: bool = False) -> tuple[Config, list[sock
     host, port = config.server.host, config.server.port
     try:
         sockets = bind_sockets(port, address=host, reuse_port=reuse_port, backlog=_BACKLOG)
-    except OSError as problem:
+    except REFUSALS as problem:
         raise _cannot_listen(config, problem) from None
     port = sockets[0].getsockname()[1]
     return replace(config, server=replace(config.server, port=port)), sockets
@@ -38,16 +40,21 @@ def reserve(config: Config) -> socket.socket:
             alone.bind((config.server.host, config.server.port))
         reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         reserved.bind((config.server.host, config.server.port))
-    except OSError as problem:
+    except REFUSALS as problem:
         reserved.close()
         raise _cannot_listen(config, problem) from None
     return reserved
 
 
-def _cannot_listen(config: Config, problem: OSError) -> ConfigurationError:
+def why_not(problem: Exception) -> str:
+    """Return in words why an address cannot be listened on."""
+    return str(problem.strerror) if isinstance(problem, OSError) else "the host has no valid name"
+
+
+def _cannot_listen(config: Config, problem: Exception) -> ConfigurationError:
     address = f"{config.server.host} port {config.server.port}"
-    of_port = problem.errno in (errno.EADDRINUSE, errno.EACCES)
+    of_port = getattr(problem, "errno", 0) in (errno.EADDRINUSE, errno.EACCES)
     option = "--port" if of_port else "--host"
     return ConfigurationError(
-        f"cannot listen on {address}: {problem.strerror}; choose another with {option}"
+        f"cannot listen on {address}: {why_not(problem)}; choose another with {option}"
     )

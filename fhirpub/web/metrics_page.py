@@ -20,6 +20,7 @@ from fhirpub.config import MetricsConfig
 from fhirpub.errors import ConfigurationError
 from fhirpub.metrics import Metrics
 from fhirpub.web.http1 import Bounds, Delegate, Message, Server
+from fhirpub.web.listening import REFUSALS, why_not
 
 _PATH = "/metrics"
 _MOST_BYTES = 4_096
@@ -32,10 +33,10 @@ def bind_page(config: MetricsConfig) -> list[socket.socket]:
         return []
     try:
         return bind_sockets(config.port, address=config.host)
-    except OSError as problem:
+    except REFUSALS as problem:
         address = f"{config.host} port {config.port}"
         raise ConfigurationError(
-            f"[metrics] port: cannot listen on {address}: {problem.strerror}"
+            f"[metrics] port: cannot listen on {address}: {why_not(problem)}"
         ) from None
 
 

@@ -172,6 +172,20 @@ def test_a_disk_without_room_for_the_answer_is_told(
     assert done.stderr == b"Error: the disk is full, and what was to be printed is lost\n"
 
 
+@pytest.mark.parametrize(
+    "words", [["tenant", "disable"], ["client", "rotate"], ["endpoint", "list", "--tenant"]]
+)
+def test_words_that_are_not_utf_8_are_wrong_usage(
+    tmp_path: Path, environment: dict[str, str], words: list[str]
+) -> None:
+    line: list[str | bytes] = [sys.executable, "-m", "fhirpub", *words, b"\xff"]
+
+    done = subprocess.run(line, cwd=tmp_path, env=environment, capture_output=True, check=False)
+
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == b"Error: there are words here that are not UTF-8"
+
+
 def test_a_copy_is_made_without_standard_error(
     run: Any, tmp_path: Path, environment: dict[str, str]
 ) -> None:

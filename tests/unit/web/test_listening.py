@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+import subprocess
+import sys
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +14,15 @@ from fhirpub.web.listening import bind
 
 _MOST = int(Path("/proc/sys/net/core/somaxconn").read_text())
 _SOONER_THAN_A_SECOND_TRY = 0.5
+
+
+def test_a_host_that_no_name_can_be_is_told(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "fhirpub", "serve", "--host", "a..b"]
+
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    told = "Error: cannot listen on a..b port 8080: the host has no valid name; "
+    assert (done.returncode, done.stderr) == (1, f"{told}choose another with --host\n")
 
 
 def test_hundreds_of_clients_may_connect_while_none_is_served() -> None:
