@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from fhirpub.cli.commands import fhirpub
+import signal
 
 
 def main() -> None:
     """Run the command line."""
+    on_interrupt = signal.getsignal(signal.SIGINT)
+    if on_interrupt is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    # To load all of it takes a moment; Ctrl-C ends that without a word, as it ends other programs.
+    from fhirpub.cli.commands import fhirpub  # noqa: PLC0415
+
+    signal.signal(signal.SIGINT, on_interrupt)
     fhirpub(prog_name="fhirpub")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -184,6 +185,23 @@ def test_words_that_are_not_utf_8_are_wrong_usage(
 
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1] == b"Error: there are words here that are not UTF-8"
+
+
+def test_ctrl_c_before_all_is_loaded_ends_it_without_a_word(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    interrupting = "import os, signal; os.kill(os.getpid(), signal.SIGINT)"
+    (tmp_path / "click.py").write_text(interrupting)  # found in the place of the real one
+
+    done = subprocess.run(
+        [sys.executable, "-m", "fhirpub", "tenant", "list"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        check=False,
+    )
+
+    assert (done.returncode, done.stderr) == (-signal.SIGINT, b"")
 
 
 def test_a_copy_is_made_without_standard_error(
