@@ -345,8 +345,10 @@ class ResourceTypeContract:
         resource_id, status = resource["id"], resource["status"]
         queries = [f"_id={resource_id}", f"status={status}", "_lastUpdated=gt2020"]
         for part in self.resource_type.parts:
-            if part.type == "Patient" and part.referred_by in resource:
-                literal = resource[part.referred_by]["reference"]
+            for _at, reference in items_of(resource, part.referred_by):
+                literal = reference.get("reference", "")
+                if part.type != "Patient" or not literal.startswith("Patient/"):
+                    continue
                 queries.append(f"patient={literal}")
                 identifier = lab.get(f"/fhir/r4/{literal}").json["identifier"][0]["value"]
                 queries.append(f"patient.identifier={identifier}")

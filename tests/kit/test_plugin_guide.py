@@ -187,6 +187,19 @@ def test_a_new_plugin_installs_and_passes_its_tests_untouched(told: list[str]) -
     assert "failed" not in told[1]
 
 
+def test_one_whose_patient_stands_in_a_list_passes_its_tests_too(
+    told: list[str], author: Author
+) -> None:
+    assert told
+    commands = (
+        "fhirpub plugin new Account",
+        "pip install --quiet -e './fhirpub-account[test]'",
+        "python -m pytest fhirpub-account",
+    )
+
+    assert re.search(r"\b[2-9][0-9] passed\b", author.run(". venv/bin/activate", *commands))
+
+
 def test_the_rule_of_the_guide_is_proved_by_its_test(told: list[str]) -> None:
     assert re.search(r"\b[1-9][0-9]? passed\b", told[2])
     assert "failed" not in told[2]
