@@ -9,7 +9,6 @@ import pytest
 from fhirpub.testing.service import Answer, Integrator
 from tests.bodies import SYSTEM, organization, patient, register_body, report
 
-V2_0074 = "http://terminology.hl7.org/CodeSystem/v2-0074"
 PATH = "/fhir/r4/DiagnosticReport/$validate"
 
 
