@@ -128,8 +128,9 @@ class MongoWebhooks(OnDatabase, Endpoints, Dispatching):
             await endpoints.update_one(reopened, {"$inc": {"reopened": 1}})
         return int(waited.modified_count + opened.modified_count)
 
-    async def all_endpoints(self) -> Sequence[Endpoint]:
-        return _oldest_first(await self._list(ENDPOINT, {"state": {"$ne": "deleted"}}))
+    async def all_endpoints(self, *, of: Collection[str] | None = None) -> Sequence[Endpoint]:
+        tenants = {} if of is None else {"tenant": {"$in": [*of]}}
+        return _oldest_first(await self._list(ENDPOINT, {**tenants, "state": {"$ne": "deleted"}}))
 
     async def put_condition(self, endpoint_id: str, condition: bytes) -> None:
         endpoints = self._collection(ENDPOINT)

@@ -104,6 +104,10 @@ REPLACE_ENDPOINT = """
 ENDPOINT_BY_ID = f"SELECT {ENDPOINT} FROM endpoint WHERE id = ? AND tenant = ?"
 ENDPOINTS_OF = f"SELECT {ENDPOINT} FROM endpoint WHERE tenant = ? ORDER BY created, id"
 ALL_ENDPOINTS = f"SELECT {ENDPOINT} FROM endpoint WHERE state <> 'deleted' ORDER BY created, id"
+ENDPOINTS_OF_SOME = f"""
+    SELECT {ENDPOINT} FROM endpoint
+    WHERE tenant IN (SELECT value FROM json_each(?)) AND state <> 'deleted' ORDER BY created, id
+"""
 PUT_CONDITION = "UPDATE endpoint SET condition = ? WHERE id = ?"
 
 LEASE = f"""

@@ -76,8 +76,12 @@ class SqliteWebhooks(OnFile, Endpoints, Dispatching):
         opened: int = await self._open.write(work)
         return opened
 
-    async def all_endpoints(self) -> Sequence[Endpoint]:
-        return [_endpoint(row) for row in await self._many(sql.ALL_ENDPOINTS, ())]
+    async def all_endpoints(self, *, of: Collection[str] | None = None) -> Sequence[Endpoint]:
+        if of is None:
+            rows = await self._many(sql.ALL_ENDPOINTS, ())
+        else:
+            rows = await self._many(sql.ENDPOINTS_OF_SOME, (json_list(of),))
+        return [_endpoint(row) for row in rows]
 
     async def put_condition(self, endpoint_id: str, condition: bytes) -> None:
         await self._execute(sql.PUT_CONDITION, (condition, endpoint_id))
@@ -232,7 +236,7 @@ def _endpoint_row(endpoint: Endpoint) -> Row:
     )
 
 
-# All of them are read after each commit and each second, and hardly ever one has changed.
+# All of them are read each second, and hardly ever one has changed.
 @lru_cache(_ENDPOINTS_KEPT)
 def _endpoint(row: Row) -> Endpoint:
     return Endpoint(

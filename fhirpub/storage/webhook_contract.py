@@ -240,8 +240,8 @@ class Dispatching(ABC):
     """Everything that is to be told, whoever's it is."""
 
     @abstractmethod
-    async def all_endpoints(self) -> Sequence[Endpoint]:
-        """Return all endpoints but deleted ones, oldest first."""
+    async def all_endpoints(self, *, of: Collection[str] | None = None) -> Sequence[Endpoint]:
+        """Return all endpoints but deleted ones, or those of some tenants, oldest first."""
 
     @abstractmethod
     async def put_condition(self, endpoint_id: str, condition: bytes) -> None:

@@ -245,6 +245,16 @@ class _EndpointContract:
 
         assert await store.all_endpoints() == shown[::-1]
 
+    async def test_or_those_of_some_tenants(self, store: Store) -> None:
+        ours, theirs = an_endpoint(created=2), an_endpoint(created=1, tenant=OTHER)
+        somebodys = an_endpoint(tenant="5f0c5f7a-0000-4000-8000-000000000000")
+        for each in (ours, theirs, somebodys, an_endpoint(state="deleted")):
+            await store.put_endpoint(each.tenant, each)
+
+        assert await store.all_endpoints(of={LAB, OTHER}) == [theirs, ours]
+        assert await store.all_endpoints(of=[LAB, somebodys.id]) == [ours]
+        assert await store.all_endpoints(of=[]) == []
+
     async def test_a_condition_is_kept_and_is_no_change_of_the_endpoint(
         self, store: Store, reader: Store
     ) -> None:

@@ -203,7 +203,7 @@ class Attempts:
 
     async def _tell(self, endpoint: Endpoint, event: WebhookEvent) -> None:
         """Tell the tenant's other endpoints."""
-        everybody = await insist("tell", self._store.all_endpoints)
-        for each in told_of(endpoint, event.type, everybody):
+        ours = await insist("tell", partial(self._store.all_endpoints, of=[endpoint.tenant]))
+        for each in told_of(endpoint, event.type, ours):
             made = await insist("tell", partial(self._appender.append, each, [event]))
             self.told(made)

@@ -57,6 +57,8 @@ class Dispatcher:
         self._settings = settings
         self._line_of = line_of
         self._clock = clock
+        self.heard = True
+        """Whether anybody is to be told of anything: there was an endpoint at the last look."""
         self.informed = False
         """Whether :meth:`told` is called for all that is new: the relay is in this process."""
         self._lease_ms = round((settings.timeout_seconds + settings.lease_seconds) * 1000)
@@ -132,6 +134,7 @@ class Dispatcher:
 
     async def _look(self) -> float:
         endpoints = await self._endpoints()
+        self.heard = bool(endpoints)
         active = {each.id for each in endpoints.values() if each.state == "active"}
         await self._shares.give_up(self._shares.owned - endpoints.keys())
         surplus = await self._shares.update(active)

@@ -17,8 +17,8 @@ from fhirpub.webhooks.leases import Leases
 from fhirpub.webhooks.rounds import together
 
 _LEASE = "relay"
-_AT_ONCE = 100
-_AT_ONCE_UNHEARD = 1_000
+AT_ONCE = 100
+AT_ONCE_UNHEARD = 1_000
 """Versions of one pass; to tell of them takes longer than to pass them over."""
 
 _log = logger()
@@ -46,8 +46,6 @@ class Relay:
         self._told = told
         self._faulty: set[_Key] = set()
         self._unmarked: set[_Key] = set()
-        self.heard = True
-        """Whether there was any endpoint when this looked last."""
         self.oldest: int | None = None
         """When the oldest version of the last round was committed, if it found any."""
 
@@ -56,7 +54,7 @@ class Relay:
         """Whether this is the one that works."""
         return self._leases.held(_LEASE)
 
-    async def relay(self) -> int | None:
+    async def relay(self, *, most: int = AT_ONCE) -> int | None:
         """Relay some versions; return how many, or None if another relay works.
 
         Raises StoreUnavailable; then it is to be called again.
@@ -65,7 +63,6 @@ class Relay:
             self.oldest = None
             return None
         known = self._faulty | self._unmarked
-        most = _AT_ONCE if self.heard else _AT_ONCE_UNHEARD
         unrelayed = await self._store.unrelayed(limit=most + len(known))
         new = {
             key: (tenant, version)
@@ -76,8 +73,8 @@ class Relay:
         work: list[Awaitable[None]] = []
         if new:
             # Read after the versions: whoever registered before them must be told of them.
-            endpoints = await self._store.all_endpoints()
-            self.heard = bool(endpoints)
+            tenants = {tenant for tenant, _ in new.values()}
+            endpoints = await self._store.all_endpoints(of=tenants)
             work = self._tellings(self._events(new.values(), endpoints), endpoints)
         await together(*work, self._mark())
         self._unmarked = new.keys() - self._faulty

@@ -23,7 +23,7 @@ from fhirpub.webhooks.dispatcher import Dispatcher
 from fhirpub.webhooks.leases import Leases, Shares
 from fhirpub.webhooks.line import Line
 from fhirpub.webhooks.outcome import FAILURES
-from fhirpub.webhooks.relay import Relay
+from fhirpub.webhooks.relay import AT_ONCE, AT_ONCE_UNHEARD, Relay
 from fhirpub.webhooks.retry import BREAKER_STATES, Patience, Schedule
 from fhirpub.webhooks.rounds import Rounds
 from fhirpub.webhooks.sealing import Seal
@@ -99,7 +99,7 @@ class Sending:
 
         A relay elsewhere looks for itself.
         """
-        if self._relay.leading and self._relay.heard:
+        if self._relay.leading and self._dispatcher.heard:
             self._relaying.ring()
 
     @asynccontextmanager
@@ -148,11 +148,12 @@ class Sending:
 
     async def _relay_some(self) -> float:
         now = asyncio.get_running_loop().time()
-        relayed = await self._relay.relay()
+        heard = self._dispatcher.heard
+        relayed = await self._relay.relay(most=AT_ONCE if heard else AT_ONCE_UNHEARD)
         self._dispatcher.informed = relayed is not None
         if relayed is None:
             return self._settings.lease_seconds / 5
-        if not self._relay.heard:
+        if not heard:
             return _UNHEARD_SECONDS
         if relayed:
             self._busy_until = now + _BUSY_FOR_SECONDS

@@ -44,8 +44,8 @@ class WebhooksAround(Endpoints, Dispatching):
     ) -> int:
         return await self.inner.reopen(tenant, endpoint_id, event_ids, now=now)
 
-    async def all_endpoints(self) -> Sequence[Endpoint]:
-        return await self.inner.all_endpoints()
+    async def all_endpoints(self, *, of: Collection[str] | None = None) -> Sequence[Endpoint]:
+        return await self.inner.all_endpoints(of=of)
 
     async def put_condition(self, endpoint_id: str, condition: bytes) -> None:
         await self.inner.put_condition(endpoint_id, condition)
