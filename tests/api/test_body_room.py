@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -191,20 +192,22 @@ def test_all_room_is_given_back(lab: Integrator, threads: ThreadPoolExecutor) ->
 def test_who_was_answered_while_the_token_was_looked_up_takes_no_room(
     tmp_path: Path, threads: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    limits = LimitsConfig(large_bodies_bytes=ROOM, body_seconds=0.5)
+    limits = LimitsConfig(large_bodies_bytes=ROOM, body_seconds=PATIENCE_SECONDS)
     with RunningService(tmp_path, config=replace(Config(), limits=limits)) as service:
         store, known = service.services.store, service.integrator()
-        look_up = store.client
+        look_up, answered = store.client, threading.Event()
 
         async def slow(client_id: str) -> Client | None:
-            await asyncio.sleep(2)
+            while not answered.is_set():
+                await asyncio.sleep(0.01)
             return await look_up(client_id)
 
         late = service.colleague(known.tenant)  # whose token nobody knows yet
         monkeypatch.setattr(store, "client", slow)
         with closing(began(late, body_of("late"))) as connection:
             assert connection.recv(12) == b"HTTP/1.1 408"
-            time.sleep(2.5)
+            answered.set()
+            time.sleep(0.3)
         monkeypatch.undo()
 
-        assert threads.submit(known.register, body_of("next")).result(5).status == 201
+        assert threads.submit(known.register, body_of("next")).result(10).status == 201
