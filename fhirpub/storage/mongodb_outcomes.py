@@ -16,8 +16,8 @@ from pymongo.errors import OperationFailure, PyMongoError, ServerSelectionTimeou
 from fhirpub.errors import ConfigurationError, StoreUnavailable
 
 DUPLICATE_KEY = 11_000
-_SOONER_SECONDS = 0.2
-"""The driver should be the one to say what it waited for."""
+_SOONER_SECONDS = 1.0
+"""The driver should be the one to say what it waited for, on a busy machine too."""
 _ACCESS_REFUSED = (13, 18)
 """Unauthorized, AuthenticationFailed."""
 _NO_JOURNAL = 2

@@ -86,7 +86,6 @@ def test_small_bodies_never_wait(lab: Integrator, threads: ThreadPoolExecutor) -
         second = threads.submit(lab.register, body_of("large-2"))
         waited = is_waiting(second)
 
-        begun = time.monotonic()
         statuses = [lab.register(register_body(f"small-{number}")).status for number in range(5)]
         small = raw.request(
             lab.service,
@@ -96,11 +95,11 @@ def test_small_bodies_never_wait(lab: Integrator, threads: ThreadPoolExecutor) -
             "Transfer-Encoding: chunked",
             body=raw.chunked(dumps(register_body("small and in chunks"))),
         )
-        seconds = time.monotonic() - begun
+        waits = not second.done()
 
     assert waited
     assert [*statuses, small.status] == [201] * 6
-    assert seconds < 1
+    assert waits
 
 
 def test_who_hangs_up_with_half_a_body_makes_room(

@@ -129,7 +129,7 @@ def test_what_is_small_does_not_wait(lab: Integrator, small: str, large: str) ->
     with closing(taking_nothing(lab, large)):
         begun = time.monotonic()
         assert lab.get(small).status == 200
-        assert time.monotonic() - begun < 2
+        assert time.monotonic() - begun < 4
 
 
 def hang_up_while_waiting(lab: Integrator, path: str) -> None:
@@ -194,4 +194,4 @@ def test_a_tenant_that_takes_nothing_keeps_no_other_waiting(tmp_path: Path) -> N
             time.sleep(0.5)
             begun = time.monotonic()
             assert labs[1].get(paths[1]).status == 200
-            assert time.monotonic() - begun < 5
+            assert time.monotonic() - begun < 20

@@ -29,7 +29,8 @@ def kills(process: ServiceProcess, random: Random, *, workers: int, services: in
             else:
                 await asyncio.to_thread(process.kill)
                 await asyncio.to_thread(process.start)
-        await asyncio.sleep(0.2)
+        # Who replaces a worker is there before it listens, and both may have been killed.
+        assert await asyncio.to_thread(wait_until, lambda: _listens(process))
 
     return nemesis
 
@@ -59,6 +60,13 @@ def failovers(
 def nothing(seconds: float) -> Nemesis:
     """Do no harm for a while."""
     return lambda: asyncio.sleep(seconds)
+
+
+def _listens(process: ServiceProcess) -> bool:
+    try:
+        return process.request("GET", "/health/ready").status == 200
+    except OSError:
+        return False
 
 
 def kill_one_worker(process: ServiceProcess, number: int) -> None:

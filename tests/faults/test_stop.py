@@ -141,7 +141,7 @@ def test_idle_connections_do_not_hold_the_stop_up(process: ServiceProcess) -> No
     status = process.wait()
 
     assert status == 0
-    assert time.monotonic() - begun < 2
+    assert time.monotonic() - begun < _DRAIN_SECONDS / 2
     for each in idle:
         each.close()
 
@@ -165,7 +165,7 @@ def test_a_client_that_never_ends_is_waited_for_as_long_as_configured(
         sending.close()
 
     assert status == 0
-    assert 0.9 < seconds < 4
+    assert 0.9 < seconds < 10
 
 
 def test_nobody_is_let_in_while_it_stops(process: ServiceProcess) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Self
 
-from pymongo.errors import OperationFailure, PyMongoError
+from pymongo.errors import NotPrimaryError, OperationFailure, PyMongoError
 
 from tests.mongod.server import SET_NAME, Mongod, eventually
 from tests.proxy import Proxy
@@ -72,14 +72,12 @@ class ReplicaSet:
 
     def primary(self) -> Mongod:
         """Return the member that takes writes, once there is one."""
-        return self._primary_but(None)
+        return eventually(lambda: self._claimant(None))
 
     def step_down(self) -> Mongod:
         """Make the primary hand over; return the member that was elected instead."""
         former = self.primary()
-        seconds = {"secondaryCatchUpPeriodSecs": _CATCH_UP_SECONDS}
-        former.command("replSetStepDown", _STEP_DOWN_SECONDS, **seconds)
-        elected = self._primary_but(former)
+        elected = eventually(lambda: self._successor(former))
         former.command("replSetFreeze", 0)  # it may be elected again at once
         return elected
 
@@ -141,8 +139,11 @@ class ReplicaSet:
             return None
         return all(each["isWritablePrimary"] or each["secondary"] for each in said) or None
 
-    def _primary_but(self, former: Mongod | None) -> Mongod:
-        return eventually(lambda: self._claimant(former))
+    def _successor(self, former: Mongod) -> Mongod | None:
+        with suppress(NotPrimaryError):  # on a slow machine it steps down of itself, meanwhile
+            seconds = {"secondaryCatchUpPeriodSecs": _CATCH_UP_SECONDS}
+            former.command("replSetStepDown", _STEP_DOWN_SECONDS, **seconds)
+        return self._claimant(former)
 
     def _claimant(self, former: Mongod | None) -> Mongod | None:
         claims = []

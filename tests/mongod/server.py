@@ -111,8 +111,13 @@ class Mongod:
         )
         self._guard = _guard(self.pid, self._data)
         self._wait_until_ready(self._process)
+        # As patient with a heartbeat as with a command: one that is late for a machine that
+        # stands still would cancel the command that is under way.
         self._client = MongoClient(
-            self.url, serverSelectionTimeoutMS=5000, socketTimeoutMS=30_000, connectTimeoutMS=5000
+            self.url,
+            serverSelectionTimeoutMS=5000,
+            socketTimeoutMS=30_000,
+            connectTimeoutMS=30_000,
         )
 
     def stop(self) -> None:

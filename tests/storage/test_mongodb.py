@@ -401,7 +401,7 @@ async def test_a_server_that_cannot_be_reached_is_unavailable_in_time() -> None:
     with pytest.raises(StoreUnavailable) as refused:
         await store_of(f"mongodb://127.0.0.1:{port}/x?replicaSet=rs0", seconds=1).start()
 
-    assert time.monotonic() - begun < 3
+    assert time.monotonic() - begun < 10
     assert refused.value.reason == "no server that could be written to was found in time"
 
 
@@ -647,7 +647,7 @@ async def test_what_stays_unknown_is_unavailable_in_time_and_may_be_repeated(
             await tried.add(LAB, version)
         waited = time.monotonic() - begun
 
-    assert waited < 2.5
+    assert waited < 4
     assert "secret" not in refused.value.reason
     await tried.add(LAB, version)
     assert await tried.latest(LAB, version.id) == version
@@ -706,7 +706,7 @@ async def test_a_write_that_nobody_will_take_is_unavailable_at_once(
     with certain, pytest.raises(StoreUnavailable):
         await tried.add(LAB, a_version())
 
-    assert time.monotonic() - begun < 1
+    assert time.monotonic() - begun < 2
 
 
 async def test_documents_are_written_again_until_they_are_kept(
@@ -872,7 +872,7 @@ async def test_a_server_that_falls_silent_is_unavailable_in_time(
         return_exceptions=True,
     )
 
-    assert time.monotonic() - begun < 3
+    assert time.monotonic() - begun < 10
     assert all(isinstance(each, StoreUnavailable) for each in ended)
     proxy.heal()
     assert await far.add(LAB, a_version())

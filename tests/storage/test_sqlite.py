@@ -526,7 +526,7 @@ async def test_a_file_locked_for_too_long_is_unavailable_for_writes_alone(
         assert (await hasty.search(LAB, query())).versions == (version,)
         blocking.execute("ROLLBACK")
 
-    assert waited < 2
+    assert waited < 4
     assert await hasty.add(LAB, a_version())
 
 
@@ -546,7 +546,7 @@ async def test_a_write_beyond_the_deadline_is_unavailable_and_happens_all_the_sa
     await asyncio.gather(slow, return_exceptions=True)
     await hasty.stop()
 
-    assert waited < 1
+    assert waited < 4
     assert await store.latest(LAB, version.id) == version
 
 

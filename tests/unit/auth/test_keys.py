@@ -97,7 +97,7 @@ async def test_made_up_kids_cost_ten_reads_then_one_a_second() -> None:
     for each in range(200):
         assert await keys.find("x" * 40 + f"{each:03}") is None
 
-    assert time.monotonic() - began < 0.5
+    assert time.monotonic() - began < 5
     assert access.reads == ["keys"] * 10
     new = await rotate(access, ES256, clock=clock)
     await asyncio.sleep(1)

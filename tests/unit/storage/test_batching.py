@@ -266,7 +266,7 @@ async def test_nobody_waits_beyond_the_deadline() -> None:
     outcomes = await asyncio.gather(*commits.hand_in("a", "b"), return_exceptions=True)
 
     assert [type(each) for each in outcomes] == [StoreUnavailable] * 2
-    assert 0.05 <= time.monotonic() - began < 1
+    assert 0.05 <= time.monotonic() - began < 5
 
 
 async def test_each_has_a_deadline_of_its_own() -> None:

@@ -22,8 +22,8 @@ from fhirpub.webhooks.delivery import LookUp, Message, Sender
 from fhirpub.webhooks.outcome import Outcome, Reason
 from fhirpub.webhooks.signing import BadSecret, NotVerified, new_secret, verify
 
-TOTAL_SECONDS = 0.6
-LONGEST_SECONDS = TOTAL_SECONDS + 0.5
+TOTAL_SECONDS = 1.2
+LONGEST_SECONDS = TOTAL_SECONDS + 3
 BODY = b'{"event_id":"evt_1"}'
 MESSAGE = Message(
     url="",
@@ -168,7 +168,7 @@ async def test_a_receiver_that_answers_late_is_not_waited_for(
     outcome = await sent(sender, receiver, Reply(delay=TOTAL_SECONDS * 2))
 
     assert outcome.reason == "E_TIMEOUT"
-    assert outcome.duration == pytest.approx(TOTAL_SECONDS * 1000, abs=400)
+    assert 900 * TOTAL_SECONDS < outcome.duration < 1000 * 2 * TOTAL_SECONDS
 
 
 async def test_a_redirect_is_an_answer_and_is_not_followed(
