@@ -21,6 +21,7 @@ from fhirpub.storage.contract import Client
 from fhirpub.testing.service import Answer, Integrator, RunningService
 from tests import raw
 from tests.bodies import document, register_body
+from tests.waiting import wait_until
 
 START = "POST /fhir/r4/DiagnosticReport/$register"
 JSON = "Content-Type: application/fhir+json"
@@ -116,12 +117,16 @@ def test_who_hangs_up_with_half_a_body_makes_room(
 def test_who_hangs_up_while_waiting_is_under_way_no_longer(
     service: RunningService, lab: Integrator
 ) -> None:
-    with closing(began(lab, body_of("has room"))):
-        began(lab, body_of("waits and hangs up")).close()
-        time.sleep(1.2)
-        under_way = len(service.services.under_way)
+    def are_under_way(number: int) -> bool:
+        return wait_until(lambda: len(service.services.under_way) == number)
 
-    assert under_way == 1
+    with closing(began(lab, body_of("has room"))):
+        waiting = began(lab, body_of("waits and hangs up"))
+        both = are_under_way(2)
+        waiting.close()
+
+        assert both
+        assert are_under_way(1)
 
 
 def test_who_waits_too_long_gets_a_503_and_may_come_again(
