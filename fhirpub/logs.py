@@ -60,19 +60,20 @@ def _standard_error() -> TextIO:
 class _Lines(io.TextIOBase):
     """A stream that loses a line which cannot be written: no request and no work fails for it.
 
-    The disk may be full, or whoever read the lines has ended.
+    The disk may be full (OSError), whoever read the lines has ended (that as well), or the stream
+    has been closed before this one, as at the end of a process (ValueError).
     """
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        with suppress(OSError):
+        with suppress(OSError, ValueError):
             self._stream.write(text)
         return len(text)
 
     def flush(self) -> None:
-        with suppress(OSError):
+        with suppress(OSError, ValueError):
             self._stream.flush()
 
 

@@ -418,6 +418,25 @@ def test_without_standard_error_a_line_goes_nowhere(closed: str) -> None:
     assert (done.stdout, done.stderr) == (b"", b"")
 
 
+CLOSED = """
+import io
+import logging
+from fhirpub.logs import configure, logger
+
+stream = io.StringIO()
+configure(level="debug", form="text", stream=stream)
+stream.close()
+logger().info("own")
+logging.getLogger("asyncio").error("library")
+"""
+
+
+def test_a_line_for_a_stream_that_was_closed_goes_nowhere() -> None:
+    done = subprocess.run([sys.executable, "-c", CLOSED], capture_output=True, check=True)
+
+    assert (done.stdout, done.stderr) == (b"", b"")
+
+
 FAULT = """
 import logging
 import sys
