@@ -154,7 +154,7 @@ class Sending:
         if relayed is None:
             return self._settings.lease_seconds / 5
         if not heard:
-            return _UNHEARD_SECONDS
+            return 0.0 if relayed >= AT_ONCE_UNHEARD else _UNHEARD_SECONDS
         if relayed:
             self._busy_until = now + _BUSY_FOR_SECONDS
             return 0.0

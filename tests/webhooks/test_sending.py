@@ -20,7 +20,7 @@ from fhirpub.fhir.strict_json import dumps
 from fhirpub.storage.webhook_contract import Delivery, Endpoint
 from fhirpub.testing.clock import HandClock
 from fhirpub.testing.receiver import Received, Receiver, Reply
-from fhirpub.webhooks import verify
+from fhirpub.webhooks import sending, verify
 from fhirpub.webhooks.appending import Appender
 from fhirpub.webhooks.condition import Condition
 from fhirpub.webhooks.retry import Streak
@@ -685,3 +685,16 @@ async def test_how_far_the_relay_is_behind_is_told_until_it_has_caught_up(
         await office.sending._relay_some()
 
         assert (before, behind, lag()) == (b"0.0", b"5.0", b"0.0")
+
+
+async def test_the_relay_rests_only_after_all_that_nobody_is_to_be_told_of(
+    store_url: str, clock: HandClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sending, "AT_ONCE_UNHEARD", 2)
+    async with opened_office(store_url, clock=clock, sends=False) as office:
+        office.sending._dispatcher.heard = False
+        await office.commits(3)
+
+        pauses = [await office.sending._relay_some() for _ in range(2)]
+
+    assert pauses == [0.0, sending._UNHEARD_SECONDS]
