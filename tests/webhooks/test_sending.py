@@ -183,7 +183,13 @@ async def test_one_attempt_at_a_time_is_enough(store_url: str, receiver: Receive
 async def test_a_hostile_receiver_costs_its_own_attempts_only(
     store_url: str, receiver: Receiver, another: Receiver, misbehaviour: str
 ) -> None:
-    settings = replace(SETTINGS, connect_seconds=0.2, timeout_seconds=0.3, retry_seconds=[0.05])
+    settings = replace(
+        SETTINGS,
+        connect_seconds=0.2,
+        timeout_seconds=0.3,
+        retry_seconds=[0.05],
+        lease_seconds=3600.0,  # what a slow machine could not make in time is begun once more
+    )
     receiver.answer(Reply(misbehaviour=misbehaviour))  # type: ignore[arg-type]
     async with opened_office(store_url, clock=now_ms, settings=settings) as office:
         hostile = await office.endpoint(receiver.url)
