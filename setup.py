@@ -39,7 +39,8 @@ setup(
             "source/*.json",
             "README.md",
         ],
-        "fhirpub.cli": ["sample/*", "plugin_template/*"],
+        "fhirpub.cli.demo": ["sample/*"],
+        "fhirpub.cli.scaffold": ["plugin_template/*"],
         **{name: ["*.json"] for name in SHELF},
     },
     # Every lower bound has a reason: it is the first release with what we rely on.

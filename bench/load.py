@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 
 from bench.connection import Connection, Tally
 from bench.payloads import SMALL_DOCUMENT, Caller
-from bench.works import WORKS, Session, Stock, Work, registering
+from bench.workloads import WORKS, Session, Stock, Work, registering
 
 GRACE_SECONDS = 60.0
 SEEDING_SECONDS = 60.0

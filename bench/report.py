@@ -15,7 +15,7 @@ from typing import Any
 
 from bench.load import Result
 from bench.memory import Memory
-from bench.works import WORKS
+from bench.workloads import WORKS
 
 AIMS = {
     ("sqlite", "register"): 0.45,

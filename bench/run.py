@@ -21,8 +21,8 @@ from typing import NoReturn
 
 from bench.load import Result
 from bench.memory import memory
-from bench.proof import WrongAnswer, prove
 from bench.report import Conditions, Outcome, document, machine, results_file, table, today
+from bench.smoke_check import WrongAnswer, prove
 from bench.targets import (
     DEFAULT_COMMAND,
     DEFAULT_STORAGE_URL,
@@ -32,7 +32,7 @@ from bench.targets import (
     floor,
     service,
 )
-from bench.works import WORKS
+from bench.workloads import WORKS
 from tests.mongod.replica_set import ReplicaSet
 
 SERIALS_OF_A_RUN = 10_000_000

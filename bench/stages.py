@@ -20,12 +20,12 @@ from typing import Any
 from bench.payloads import SMALL_DOCUMENT, Caller, RegisterRequests
 from fhirpub.app import opened
 from fhirpub.auth.tenants import add_tenant
-from fhirpub.cohorts import completed
-from fhirpub.config import Config
+from fhirpub.config.settings import Config
 from fhirpub.fhir.strict_json import loads
 from fhirpub.interactions import rules
 from fhirpub.interactions.register import Candidate, candidate_of, judge
 from fhirpub.interactions.submission import Submission, from_parameters
+from fhirpub.runtime.stages import completed
 from fhirpub.tenant import Tenant
 from fhirpub.web.services import Services
 

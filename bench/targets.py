@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlencode
 
-from bench.asking import ask
-from bench.floor import LOOPBACK
+from bench.baseline import LOOPBACK
+from bench.http_client import ask
 
 DEFAULT_STORAGE_URL = "sqlite:///{directory}/fhirpub.db"
 DEFAULT_COMMAND = (sys.executable, "-m", "fhirpub")
@@ -54,16 +54,16 @@ class Target:
 def floor(token: str, *, front: str = "handler") -> Generator[Target]:
     """Run the floor; ``token`` is what the generator sends to it, to equal the service's heads.
 
-    ``front`` is what answers: see ``bench.floor``.
+    ``front`` is what answers: see ``bench.baseline``.
     """
-    with _answering("bench.floor", token, "--front", front) as target:
+    with _answering("bench.baseline", token, "--front", front) as target:
         yield target
 
 
 @contextmanager
 def ceiling() -> Generator[Target]:
     """Run the bare answerer that shows how fast the generator itself is."""
-    with _answering("bench.ceiling", "") as target:
+    with _answering("bench.upper_bound", "") as target:
         yield target
 
 

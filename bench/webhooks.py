@@ -20,20 +20,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fhirpub.app import opened_store
-from fhirpub.clock import now_ms
-from fhirpub.config import Config, StorageConfig
+from fhirpub.config.settings import Config, StorageConfig
+from fhirpub.config.webhooks import WebhooksConfig
 from fhirpub.fhir.strict_json import dumps
-from fhirpub.logs import configure
-from fhirpub.metrics import Metrics
+from fhirpub.runtime.clock import now_ms
+from fhirpub.runtime.logging import configure
+from fhirpub.runtime.metrics import Metrics
 from fhirpub.storage.contract import Version
 from fhirpub.storage.store import Store
 from fhirpub.storage.webhook_contract import Endpoint, EndpointSecret
-from fhirpub.webhook_settings import WebhooksConfig
-from fhirpub.webhooks.delivery import Sender
-from fhirpub.webhooks.envelope import event_id
-from fhirpub.webhooks.sealing import Seal
-from fhirpub.webhooks.sending import Sending
-from fhirpub.webhooks.signing import new_secret
+from fhirpub.webhooks.dispatch.worker import Sending
+from fhirpub.webhooks.management.secret_encryption import Seal
+from fhirpub.webhooks.transport.envelope import event_id
+from fhirpub.webhooks.transport.http_client import Sender
+from fhirpub.webhooks.transport.signing import new_secret
 
 TENANT = str(uuid.uuid4())
 SEAL = Seal([b"k" * 32])

@@ -19,38 +19,44 @@ from functools import partial
 from pathlib import Path
 
 from fhirpub.auth.tokens import Tokens
-from fhirpub.clock import Clock, now_ms
-from fhirpub.config import Config, metrics_contradictions
+from fhirpub.config.settings import Config, metrics_contradictions
 from fhirpub.errors import ConfigurationError, StoreUnavailable
 from fhirpub.fhir.terminology import Terminology
+from fhirpub.http.server import Bounds, Server
+from fhirpub.http.sockets import bind, reserve
 from fhirpub.interactions.capabilities import own_resources, statement
 from fhirpub.interactions.context import Context, fhir_url
-from fhirpub.interactions.retaking import take_anew_if_needed
-from fhirpub.interactions.search_parameters import Searched
-from fhirpub.logs import configure, logger, where
-from fhirpub.metrics import Metrics
+from fhirpub.interactions.parameters import Searched
+from fhirpub.interactions.reindex import take_anew_if_needed
 from fhirpub.plugin_api import ResourceType
-from fhirpub.plugin_loader import load, load_with_owners
-from fhirpub.plugin_schemas import compiled
-from fhirpub.storage import mongodb, sqlite
+from fhirpub.plugin_host.loader import load, load_with_owners
+from fhirpub.plugin_host.schemas import compiled
+from fhirpub.runtime.clock import Clock, now_ms
+from fhirpub.runtime.logging import configure, logger, where
+from fhirpub.runtime.metrics import Metrics
+from fhirpub.runtime.supervisor import supervise
+from fhirpub.storage.mongodb import store as mongodb
+from fhirpub.storage.sqlite import store as sqlite
 from fhirpub.storage.store import Store
-from fhirpub.web.body_watch import BodyWatch
-from fhirpub.web.front import HEAD_BYTES, Front
-from fhirpub.web.http1 import Bounds, Server
-from fhirpub.web.listening import bind, reserve
-from fhirpub.web.metrics_page import bind_page, published
-from fhirpub.web.openapi import openapi
-from fhirpub.web.rate_limit import RateLimit
+from fhirpub.web.adapter import HEAD_BYTES, Front
+from fhirpub.web.admission.body_timeout import BodyWatch
+from fhirpub.web.admission.memory_budget import Room
+from fhirpub.web.admission.rate_limit import RateLimit
+from fhirpub.web.metrics_server import bind_page, published
+from fhirpub.web.openapi.document import openapi
 from fhirpub.web.readiness import Readiness
-from fhirpub.web.room import Room
 from fhirpub.web.services import Services
-from fhirpub.webhooks.delivery import Sender
-from fhirpub.webhooks.delivery_log import DeliveryLog
-from fhirpub.webhooks.endpoints import Administration
-from fhirpub.webhooks.event_types import EventTypes
-from fhirpub.webhooks.sealing import LOST_KEY, Seal, configured_seal, made_seal
-from fhirpub.webhooks.sending import Sending
-from fhirpub.workers import supervise
+from fhirpub.webhooks.dispatch.worker import Sending
+from fhirpub.webhooks.management.delivery_log import DeliveryLog
+from fhirpub.webhooks.management.endpoints import Administration
+from fhirpub.webhooks.management.event_types import EventTypes
+from fhirpub.webhooks.management.secret_encryption import (
+    LOST_KEY,
+    Seal,
+    configured_seal,
+    made_seal,
+)
+from fhirpub.webhooks.transport.http_client import Sender
 
 _SWEEP_SECONDS = 600
 _SHARE_OF_ANSWERS = 0.5

@@ -8,9 +8,9 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from fhirpub.fhir.element_tables import ABSTRACT, RESOURCE_TYPES, Tables
-from fhirpub.fhir.schema_documents import URN
-from fhirpub.fhir.schema_generator import (
+from fhirpub.fhir.definitions.element_tables import ABSTRACT, RESOURCE_TYPES, Tables
+from fhirpub.fhir.definitions.schema_documents import URN
+from fhirpub.fhir.definitions.schema_generator import (
     CONTROL,
     LARGEST_STRING,
     PRIMITIVES,

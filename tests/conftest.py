@@ -14,12 +14,12 @@ from uuid import uuid4
 import pytest
 from pymongo import MongoClient
 
-from fhirpub.clock import now_ms
-from fhirpub.config import variable
-from fhirpub.logs import configure
+from fhirpub.config.settings import variable
+from fhirpub.runtime.clock import now_ms
+from fhirpub.runtime.logging import configure
 from fhirpub.testing.service import Integrator, RunningService
 from tests.mongod.replica_set import ProxiedSet, ReplicaSet
-from tests.mongod.story import story
+from tests.mongod.server_logs import story
 from tests.node.packages import NoNode, NoPackages, Scripts, scripts_in
 
 
@@ -49,7 +49,7 @@ LONGEST = (  # from two minutes down to a quarter
     "tests/faults/test_races.py",
     "tests/storage/test_mongodb.py",
     "tests/api/test_memory.py",
-    "tests/unit/cli/test_migrate.py",
+    "tests/unit/cli/test_transfer.py",
     "tests/kit/test_plugin_guide.py",
     "tests/unit/cli/test_records.py",
     "tests/api/test_openapi.py",
@@ -58,7 +58,7 @@ LONGEST = (  # from two minutes down to a quarter
     "tests/storage/test_mongodb_servers.py",
     "tests/faults/test_seeded_bugs.py",
     "tests/storage/test_migrating_service.py",
-    "tests/unit/cli/test_demo.py",
+    "tests/unit/cli/demo/test_command.py",
 )
 
 

@@ -11,8 +11,8 @@ from dataclasses import replace
 
 from fhirpub.auth.scopes import is_scope
 from fhirpub.auth.tenants import enabled_tenant
-from fhirpub.clock import Clock
 from fhirpub.errors import ConfigurationError, NoSuchRecord
+from fhirpub.runtime.clock import Clock
 from fhirpub.storage.contract import Access, Client, ClientSecret
 from fhirpub.tenant import Tenant
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fhirpub.config import AuthConfig
+from fhirpub.config.settings import AuthConfig
 
 _GRANTS = ["client_credentials"]
 _METHODS = ["client_secret_basic", "client_secret_post"]

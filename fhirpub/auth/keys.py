@@ -16,10 +16,10 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from jose import jwk
 from jose.backends.base import Key
 
-from fhirpub.clock import Clock
-from fhirpub.config import AuthConfig
+from fhirpub.config.settings import AuthConfig
 from fhirpub.errors import StoreUnavailable
-from fhirpub.logs import logger, where
+from fhirpub.runtime.clock import Clock
+from fhirpub.runtime.logging import logger, where
 from fhirpub.storage.contract import Access, SigningKey
 
 FRESH_SECONDS = 30

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fhirpub.clock import Clock
 from fhirpub.errors import ConfigurationError, NoSuchRecord
+from fhirpub.runtime.clock import Clock
 from fhirpub.storage.contract import Access
 from fhirpub.tenant import Tenant
 

@@ -9,8 +9,8 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from fhirpub.clock import Clock
 from fhirpub.errors import Throttled, TokenRefused
+from fhirpub.runtime.clock import Clock
 
 _WINDOW_MS = 60_000
 _MOST_PAIRS = 10_000

@@ -12,22 +12,22 @@ from typing import Any
 
 from fhirpub.auth import discovery, jwt, token_request
 from fhirpub.auth.caller import Caller
+from fhirpub.auth.client_status import Standings
 from fhirpub.auth.clients import MOST_SCOPE_CHARACTERS, authenticated
 from fhirpub.auth.keys import FRESH_SECONDS, KeyRing
 from fhirpub.auth.scopes import narrowed, shared
-from fhirpub.auth.standing import Standings
 from fhirpub.auth.throttle import Throttle
+from fhirpub.auth.token_cache import Verified, VerifiedTokens
 from fhirpub.auth.token_request import TokenRequest
-from fhirpub.auth.verified import Verified, VerifiedTokens
-from fhirpub.clock import Clock
-from fhirpub.config import AuthConfig, LimitsConfig
+from fhirpub.config.settings import AuthConfig, LimitsConfig
 from fhirpub.errors import (
     ConfigurationError,
     NotAuthenticated,
     StoreUnavailable,
     TokenRefused,
 )
-from fhirpub.logs import logger
+from fhirpub.runtime.clock import Clock
+from fhirpub.runtime.logging import logger
 from fhirpub.storage.contract import Access, Client
 
 _MOST_CACHED = 8_192

@@ -12,21 +12,26 @@ from typing import Literal
 
 import click
 
-from fhirpub import plugin_loader
 from fhirpub.app import key_file, opened, opened_seal, opened_store
+from fhirpub.cli.error_hints import explained
 from fhirpub.cli.options import with_config_file, with_json
 from fhirpub.cli.printing import print_json
-from fhirpub.cli.store_trouble import explained
-from fhirpub.clock import now_ms
-from fhirpub.config import DEFAULT_FILE, Config, load, overlooked
+from fhirpub.config.settings import DEFAULT_FILE, Config, load, overlooked
 from fhirpub.errors import (
     ConfigurationError,
     FhirpubError,
     SecretsUnavailable,
     StoreUnavailable,
 )
-from fhirpub.plugin_schemas import schema_and_element_problems
-from fhirpub.webhooks.sealing import NO_KEY, configured_seal, live_secrets, token_of
+from fhirpub.plugin_host import loader as plugin_loader
+from fhirpub.plugin_host.schemas import schema_and_element_problems
+from fhirpub.runtime.clock import now_ms
+from fhirpub.webhooks.management.secret_encryption import (
+    NO_KEY,
+    configured_seal,
+    live_secrets,
+    token_of,
+)
 
 _OF_OTHERS = 0o007
 _EXAMPLE = re.compile(r"//([^/:]*\.)?example(\.(com|net|org))?([:/]|$)")

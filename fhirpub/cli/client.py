@@ -13,10 +13,10 @@ from fhirpub.auth.scopes import gives_something
 from fhirpub.auth.tenants import known_tenant
 from fhirpub.cli.options import with_config, with_json
 from fhirpub.cli.printing import Record, print_record, print_table
-from fhirpub.clock import now_ms
-from fhirpub.config import Config
-from fhirpub.config_reader import LARGEST
+from fhirpub.config.reader import LARGEST
+from fhirpub.config.settings import Config
 from fhirpub.fhir.times import instant
+from fhirpub.runtime.clock import now_ms
 from fhirpub.storage.contract import Client
 
 _SHOWN_ONCE = "The secret is shown this once: keep it where secrets are kept."

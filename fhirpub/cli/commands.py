@@ -12,23 +12,24 @@ from typing import Any
 
 import click
 
-from fhirpub import __version__, logs
+from fhirpub import __version__
 from fhirpub.cli.check import check
 from fhirpub.cli.client import client
 from fhirpub.cli.deliveries import deliveries
-from fhirpub.cli.demo import demo
+from fhirpub.cli.demo.command import demo
 from fhirpub.cli.dispatch import dispatch
 from fhirpub.cli.endpoint import endpoint
+from fhirpub.cli.error_hints import explained
 from fhirpub.cli.keys import keys
-from fhirpub.cli.migrate import migrate
 from fhirpub.cli.plugin import plugin
 from fhirpub.cli.publish import publish
 from fhirpub.cli.serve import serve
 from fhirpub.cli.settings import config, plugins
-from fhirpub.cli.store_trouble import explained
 from fhirpub.cli.tenant import tenant
-from fhirpub.config import variable
+from fhirpub.cli.transfer import migrate
+from fhirpub.config.settings import variable
 from fhirpub.errors import FhirpubError, NoSuchRecord, SecretsUnavailable, StoreUnavailable
+from fhirpub.runtime import logging as logs
 
 _GROUPS = {
     "tenant": "tenant",

@@ -12,15 +12,15 @@ import click
 
 from fhirpub.app import Administering, administering
 from fhirpub.cli.endpoint import endpoint_of_any, tenants_meant
-from fhirpub.cli.moments import Moment
 from fhirpub.cli.options import with_config, with_json
 from fhirpub.cli.printing import Record, is_terminal, print_json, print_record, print_table
-from fhirpub.clock import now_ms
-from fhirpub.config import Config
+from fhirpub.cli.time_types import Moment
+from fhirpub.config.settings import Config
 from fhirpub.errors import NoSuchRecord
+from fhirpub.runtime.clock import now_ms
 from fhirpub.storage.webhook_contract import Endpoint
-from fhirpub.webhooks import presenting
-from fhirpub.webhooks.delivery_log import SHOWN_STATES, ShownState, Wanted
+from fhirpub.webhooks.management import serializers as presenting
+from fhirpub.webhooks.management.delivery_log import SHOWN_STATES, ShownState, Wanted
 
 _of_endpoint = click.option(
     "--endpoint", "endpoint_id", metavar="ID", help="Only those to this endpoint."

@@ -8,7 +8,7 @@ import click
 
 from fhirpub import app
 from fhirpub.cli.options import with_config
-from fhirpub.config import Config
+from fhirpub.config.settings import Config
 
 
 @click.command(

@@ -12,16 +12,16 @@ import click
 
 from fhirpub.app import Administering, administering, key_file
 from fhirpub.auth.tenants import enabled_tenant, known_tenant
-from fhirpub.cli.moments import Span
 from fhirpub.cli.options import with_config, with_json
 from fhirpub.cli.printing import Record, print_json, print_record, print_table
+from fhirpub.cli.time_types import Span
 from fhirpub.cli.verification import asked_secret, verify
-from fhirpub.config import Config, variable
+from fhirpub.config.settings import Config, variable
 from fhirpub.errors import NoSuchRecord
 from fhirpub.storage.webhook_contract import Endpoint, Ordering, Payload
-from fhirpub.webhooks import presenting
-from fhirpub.webhooks.endpoints import USUAL_GRACE_SECONDS, Disclosed, Trial
-from fhirpub.webhooks.registration import LONGEST_GRACE_SECONDS
+from fhirpub.webhooks.management import serializers as presenting
+from fhirpub.webhooks.management.endpoints import USUAL_GRACE_SECONDS, Disclosed, Trial
+from fhirpub.webhooks.management.validation import LONGEST_GRACE_SECONDS
 
 T = TypeVar("T")
 Command = TypeVar("Command", bound=Callable[..., Any])

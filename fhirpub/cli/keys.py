@@ -11,9 +11,9 @@ from fhirpub.app import opened_store
 from fhirpub.auth import keys as key_ring
 from fhirpub.cli.options import with_config, with_json
 from fhirpub.cli.printing import Record, print_record, print_table
-from fhirpub.clock import now_ms
-from fhirpub.config import Config
+from fhirpub.config.settings import Config
 from fhirpub.fhir.times import instant
+from fhirpub.runtime.clock import now_ms
 from fhirpub.storage.contract import SigningKey
 
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from fhirpub.config import DEFAULT_FILE, Config, load
+from fhirpub.config.settings import DEFAULT_FILE, Config, load
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import click
 
-from fhirpub.cli.blueprint import blueprint
 from fhirpub.cli.options import with_config, with_json
 from fhirpub.cli.printing import print_record
-from fhirpub.cli.scaffold import files_of
-from fhirpub.config import Config
+from fhirpub.cli.scaffold.plan import blueprint
+from fhirpub.cli.scaffold.writer import files_of
+from fhirpub.config.settings import Config
 from fhirpub.errors import PluginError
-from fhirpub.fhir.element_tables import Tables
-from fhirpub.plugin_loader import available
+from fhirpub.fhir.definitions.element_tables import Tables
+from fhirpub.plugin_host.loader import available
 
 
 @click.group()

@@ -12,12 +12,12 @@ from urllib.parse import urlsplit
 import click
 from tornado.httpclient import AsyncHTTPClient, HTTPResponse
 
-from fhirpub.cli.calls import FHIR_JSON, Call, http_client, json_of, send_until_answered
+from fhirpub.cli.http_client import FHIR_JSON, Call, http_client, json_of, send_until_answered
 from fhirpub.cli.options import with_config, with_json
 from fhirpub.cli.printing import is_terminal, print_json
 from fhirpub.cli.submission import Submission, UnusableSubmission
-from fhirpub.clock import now_ms
-from fhirpub.config import Config, variable
+from fhirpub.config.settings import Config, variable
+from fhirpub.runtime.clock import now_ms
 
 _ID, _SECRET = "FHIRPUB_CLIENT_ID", "FHIRPUB_CLIENT_SECRET"
 _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})

@@ -9,7 +9,7 @@ import click
 
 from fhirpub import app
 from fhirpub.cli.options import with_config
-from fhirpub.config import EMPTY_HOST, Config
+from fhirpub.config.settings import EMPTY_HOST, Config
 
 
 @click.command(

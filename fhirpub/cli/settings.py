@@ -9,8 +9,8 @@ import click
 
 from fhirpub.cli.options import with_config, with_json
 from fhirpub.cli.printing import print_json, print_table
-from fhirpub.config import Config, reference
-from fhirpub.plugin_loader import available, load
+from fhirpub.config.settings import Config, reference
+from fhirpub.plugin_host.loader import available, load
 
 
 @click.command(

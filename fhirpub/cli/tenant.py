@@ -12,10 +12,10 @@ from fhirpub.app import administering, opened_store
 from fhirpub.auth import tenants
 from fhirpub.cli.options import with_config, with_json
 from fhirpub.cli.printing import Record, print_record, print_table
-from fhirpub.clock import now_ms
-from fhirpub.config import Config
+from fhirpub.config.settings import Config
 from fhirpub.errors import NoSuchRecord
 from fhirpub.fhir.times import instant
+from fhirpub.runtime.clock import now_ms
 from fhirpub.tenant import Tenant
 
 

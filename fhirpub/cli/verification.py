@@ -11,10 +11,10 @@ import click
 
 from fhirpub.cli.options import with_json
 from fhirpub.cli.printing import print_record
-from fhirpub.clock import now_ms
-from fhirpub.config import variable
-from fhirpub.webhooks.signing import BadSecret, NotVerified
-from fhirpub.webhooks.signing import verify as verified
+from fhirpub.config.settings import variable
+from fhirpub.runtime.clock import now_ms
+from fhirpub.webhooks.transport.signing import BadSecret, NotVerified
+from fhirpub.webhooks.transport.signing import verify as verified
 
 SECRET_VARIABLE = "FHIRPUB_SIGNING_SECRET"  # noqa: S105 - the name of a variable
 

@@ -16,8 +16,7 @@ from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 
 from fhirpub.errors import ConfigurationError, Issue
-from fhirpub.fhir.document import decode, is_marker
-from fhirpub.fhir.schema_documents import (
+from fhirpub.fhir.definitions.schema_documents import (
     ANY,
     SAID,
     URN,
@@ -27,6 +26,7 @@ from fhirpub.fhir.schema_documents import (
     forms_of_choices,
     types_of,
 )
+from fhirpub.fhir.document import decode, is_marker
 from fhirpub.fhir.strict_json import JsonObject
 
 MOST_PROBLEMS = 100

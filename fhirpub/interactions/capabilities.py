@@ -7,8 +7,8 @@ import hashlib
 import fhirpub
 from fhirpub.fhir.strict_json import JsonObject, dumps
 from fhirpub.interactions.context import Context
-from fhirpub.interactions.patch_forms import FORMS
-from fhirpub.interactions.search_parameters import Known
+from fhirpub.interactions.parameters import Known
+from fhirpub.interactions.patch_formats import FORMS
 from fhirpub.plugin_api import ResourceType
 from fhirpub.plugin_api.search import DEFINITIONS
 

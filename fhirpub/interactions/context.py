@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from datetime import tzinfo
 from functools import lru_cache
 
-from fhirpub.clock import Clock
-from fhirpub.config import Config
+from fhirpub.config.settings import Config
 from fhirpub.fhir.schema import Schemas
 from fhirpub.fhir.terminology import Terminology
 from fhirpub.fhir.times import instant
-from fhirpub.interactions.search_parameters import Searched
+from fhirpub.interactions.parameters import Searched
 from fhirpub.plugin_api import ResourceType, RuleContext
+from fhirpub.runtime.clock import Clock
 from fhirpub.storage.contract import Resources
 
 _DAY = 86_400_000

@@ -11,9 +11,9 @@ from fhirpub.fhir.date_value import Stretch, stretch_of
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.fhir.times import instant
 from fhirpub.interactions.context import Context
-from fhirpub.interactions.links import CURSOR, link_to, seal, unseal
+from fhirpub.interactions.cursors import CURSOR, link_to, seal, unseal
 from fhirpub.interactions.read import read
-from fhirpub.interactions.records import MOST_COUNTED, Listing, shown
+from fhirpub.interactions.versions import MOST_COUNTED, Listing, shown
 from fhirpub.plugin_api import ResourceType
 from fhirpub.storage.contract import MOST_OF_A_PAGE, SearchQuery, Version
 from fhirpub.storage.criteria import LAST_UPDATED, Criterion, TimeMatch, sort_key

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from fhirpub.cohorts import Stages
 from fhirpub.errors import InvalidContent, Issue, StoreUnavailable
 from fhirpub.fhir.contained import with_contained
 from fhirpub.fhir.document import detach
@@ -25,9 +24,10 @@ from fhirpub.fhir.outcome import outcome_of
 from fhirpub.fhir.strict_json import JsonObject, dumps
 from fhirpub.interactions import rules
 from fhirpub.interactions.context import Context
-from fhirpub.interactions.records import blobs_of, events_of, stamped, subsetted
 from fhirpub.interactions.submission import Submission
+from fhirpub.interactions.versions import blobs_of, events_of, stamped, subsetted
 from fhirpub.plugin_api import Change, ResourceType
+from fhirpub.runtime.stages import Stages
 from fhirpub.storage.contract import Blob, Version
 from fhirpub.tenant import Tenant
 

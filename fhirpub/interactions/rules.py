@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from fhirpub.config import ABSOLUTE_URI
+from fhirpub.config.settings import ABSOLUTE_URI
 from fhirpub.errors import (
     MOST_ISSUES,
     BrokenRule,
@@ -28,7 +28,7 @@ from fhirpub.fhir.invariants import RELATIVE_REFERENCE
 from fhirpub.fhir.narrative import in_characters
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.fhir.times import UnstorableTime, is_plain_utc, to_utc
-from fhirpub.fhir.xml_writer import write_xml
+from fhirpub.fhir.xml.writer import write_xml
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.submission import Submission
 from fhirpub.plugin_api import Entry, ResourceType, RuleContext

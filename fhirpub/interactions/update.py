@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fhirpub.cohorts import Stages
 from fhirpub.errors import InvalidContent, Issue, StoreUnavailable, VersionConflict
 from fhirpub.fhir.document import detach, documents_in
 from fhirpub.fhir.invariants import broken_invariants, mistyped_references, types_of_contained
@@ -15,9 +14,10 @@ from fhirpub.fhir.strict_json import JsonObject, dumps, loads_stored, refuse_exc
 from fhirpub.fhir.times import from_http, http_date
 from fhirpub.interactions import rules
 from fhirpub.interactions.context import Context
-from fhirpub.interactions.patch_forms import Fields, Form, fields_of
-from fhirpub.interactions.records import blobs_of, events_of, stamped
+from fhirpub.interactions.patch_formats import Fields, Form, fields_of
+from fhirpub.interactions.versions import blobs_of, events_of, stamped
 from fhirpub.plugin_api import Change, Entry, ResourceType
+from fhirpub.runtime.stages import Stages
 from fhirpub.storage.contract import Blob, Version
 from fhirpub.tenant import Tenant
 

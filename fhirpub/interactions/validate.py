@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fhirpub.cohorts import Stages
 from fhirpub.errors import InvalidContent, Issue, Refused
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.interactions import rules
@@ -14,6 +13,7 @@ from fhirpub.interactions.context import Context
 from fhirpub.interactions.register import ReadBody, candidate_of, judge
 from fhirpub.interactions.submission import from_contained, from_parameters, from_wrapped
 from fhirpub.plugin_api import ResourceType
+from fhirpub.runtime.stages import Stages
 from fhirpub.storage.contract import Version
 from fhirpub.tenant import Tenant
 

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, Self
 
-from fhirpub.config import load
+from fhirpub.config.settings import load
 from fhirpub.tenant import Tenant
 from fhirpub.testing.service import Integrator, Service
 

@@ -11,11 +11,11 @@ import pytest
 
 from fhirpub.fhir.elements import objects_in
 from fhirpub.fhir.strict_json import loads_stored
-from fhirpub.fhir.xml_reader import read_xml
-from fhirpub.fhir.xml_writer import write_xml
+from fhirpub.fhir.xml.reader import read_xml
+from fhirpub.fhir.xml.writer import write_xml
 from fhirpub.plugin_api import ResourceType, items_of
 from fhirpub.testing.service import Answer, Integrator, RunningService
-from fhirpub.web.media import FHIR_XML
+from fhirpub.web.message.content_negotiation import FHIR_XML
 
 _SYSTEM = "https://contract.example/identifiers"
 _numbers = itertools.count()

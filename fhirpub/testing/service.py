@@ -15,11 +15,11 @@ from urllib.parse import urlencode
 from fhirpub.app import OpenStore, opened, opened_store, serving
 from fhirpub.auth.clients import add_client
 from fhirpub.auth.tenants import add_tenant
-from fhirpub.clock import Clock, now_ms
-from fhirpub.config import Config
+from fhirpub.config.settings import Config
 from fhirpub.fhir.strict_json import dumps, loads
+from fhirpub.http.sockets import bind
+from fhirpub.runtime.clock import Clock, now_ms
 from fhirpub.tenant import Tenant
-from fhirpub.web.listening import bind
 from fhirpub.web.services import Services
 
 T = TypeVar("T")

@@ -44,8 +44,8 @@ from typing import Any
 
 import pytest
 
-from fhirpub.clock import now_ms
 from fhirpub.errors import StoreUnavailable
+from fhirpub.runtime.clock import now_ms
 from fhirpub.storage.contract import (
     MOST_OF_A_PAGE,
     MOST_OF_A_PIECE,

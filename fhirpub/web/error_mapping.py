@@ -7,8 +7,12 @@ from http import HTTPStatus
 
 from fhirpub import errors
 from fhirpub.errors import FhirpubError, Issue
-from fhirpub.web.byte_range import RangeNotSatisfiable
-from fhirpub.web.media import CompressedBody, NotAcceptable, UnsupportedMediaType
+from fhirpub.web.message.byte_range import RangeNotSatisfiable
+from fhirpub.web.message.content_negotiation import (
+    CompressedBody,
+    NotAcceptable,
+    UnsupportedMediaType,
+)
 
 
 class MalformedRequest(FhirpubError):

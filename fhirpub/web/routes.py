@@ -12,34 +12,35 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 
 from fhirpub.errors import ConfigurationError, FhirpubError
-from fhirpub.web import webhook_deliveries, webhooks
-from fhirpub.web.base import BaseHandler
-from fhirpub.web.binary import BinaryHandler
-from fhirpub.web.body_handler import BodyHandler
 from fhirpub.web.error_mapping import MethodNotAllowed, NoSuchAddress
-from fhirpub.web.health import LiveHandler, ReadyHandler
-from fhirpub.web.history import HistoryHandler, TypeHistoryHandler
-from fhirpub.web.metadata import MetadataHandler, OpenApiHandler, PublicMetadataHandler
-from fhirpub.web.read import (
+from fhirpub.web.handlers import webhook_deliveries
+from fhirpub.web.handlers import webhook_endpoints as webhooks
+from fhirpub.web.handlers.base import BaseHandler
+from fhirpub.web.handlers.binary import BinaryHandler
+from fhirpub.web.handlers.body import BodyHandler
+from fhirpub.web.handlers.health import LiveHandler, ReadyHandler
+from fhirpub.web.handlers.history import HistoryHandler, TypeHistoryHandler
+from fhirpub.web.handlers.metadata import MetadataHandler, OpenApiHandler, PublicMetadataHandler
+from fhirpub.web.handlers.read import (
     OwnHandler,
     PartHandler,
     PartVersionHandler,
     ReadHandler,
     VersionHandler,
 )
-from fhirpub.web.register import CreateHandler, RegisterHandler
-from fhirpub.web.request import Request
-from fhirpub.web.search import SearchFormHandler, SearchHandler
-from fhirpub.web.services import Services
-from fhirpub.web.token import (
+from fhirpub.web.handlers.register import CreateHandler, RegisterHandler
+from fhirpub.web.handlers.search import SearchFormHandler, SearchHandler
+from fhirpub.web.handlers.token import (
     KeysHandler,
     ServerMetadataHandler,
     SmartConfigurationHandler,
     TokenHandler,
     write_oauth,
 )
-from fhirpub.web.update import ConditionalUpdateHandler, UpdateHandler
-from fhirpub.web.validate import ValidateHandler
+from fhirpub.web.handlers.update import ConditionalUpdateHandler, UpdateHandler
+from fhirpub.web.handlers.validate import ValidateHandler
+from fhirpub.web.message.request import Request
+from fhirpub.web.services import Services
 
 _ESCAPE = re.compile("%(2[4DE]|3[0-9A]|[46][1-9A-F]|5[0-9AF]|7[0-9AE])", re.IGNORECASE)
 """Escapes of characters that need none (RFC 3986, 2.3), and of dollar sign and colon (D-15)."""

@@ -9,20 +9,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fhirpub.auth.tokens import Tokens
-from fhirpub.clock import Clock
-from fhirpub.cohorts import Cohorts
-from fhirpub.config import Config
+from fhirpub.config.settings import Config
 from fhirpub.interactions.context import Context
-from fhirpub.metrics import Metrics
 from fhirpub.plugin_api import ResourceType
+from fhirpub.runtime.clock import Clock
+from fhirpub.runtime.metrics import Metrics
+from fhirpub.runtime.stages import Cohorts
 from fhirpub.storage.store import Store
-from fhirpub.web.body_watch import BodyWatch
-from fhirpub.web.rate_limit import RateLimit
+from fhirpub.web.admission.body_timeout import BodyWatch
+from fhirpub.web.admission.memory_budget import Room
+from fhirpub.web.admission.rate_limit import RateLimit
 from fhirpub.web.readiness import Readiness
-from fhirpub.web.room import Room
-from fhirpub.webhooks.delivery_log import DeliveryLog
-from fhirpub.webhooks.endpoints import Administration
-from fhirpub.webhooks.sending import Sending
+from fhirpub.webhooks.dispatch.worker import Sending
+from fhirpub.webhooks.management.delivery_log import DeliveryLog
+from fhirpub.webhooks.management.endpoints import Administration
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,6 @@ Receivers need one name of it, which rests on the standard library alone:
 
 from __future__ import annotations
 
-from fhirpub.webhooks.signing import BadSecret, NotVerified, verify
+from fhirpub.webhooks.transport.signing import BadSecret, NotVerified, verify
 
 __all__ = ["BadSecret", "NotVerified", "verify"]

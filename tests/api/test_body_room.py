@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from fhirpub.config import Config, LimitsConfig
+from fhirpub.config.settings import Config, LimitsConfig
 from fhirpub.fhir.strict_json import dumps
 from fhirpub.storage.contract import Client
 from fhirpub.testing.service import Answer, Integrator, RunningService

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fhirpub.config import Config, LimitsConfig
+from fhirpub.config.settings import Config, LimitsConfig
 from fhirpub.storage.contract import MOST_OF_A_PAGE
 from fhirpub.testing.service import Answer, Integrator, RunningService
 from tests.bodies import SYSTEM, register_body, self_contained

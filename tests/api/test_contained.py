@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fhirpub.fhir.strict_json import dumps, loads_stored
-from fhirpub.fhir.xml_writer import write_xml
+from fhirpub.fhir.xml.writer import write_xml
 from fhirpub.testing.service import Integrator, RunningService
 from tests.bodies import organization, parameters, patient, register_body, report, self_contained
 from tests.stored import store_again

@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from fhirpub.config import Config, LimitsConfig, ServerConfig
+from fhirpub.config.settings import Config, LimitsConfig, ServerConfig
 from fhirpub.fhir.strict_json import dumps
 from fhirpub.testing.service import Answer, Integrator, RunningService
 from fhirpub.web.routes import routes

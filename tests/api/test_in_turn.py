@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from fhirpub.config import Config, LimitsConfig
+from fhirpub.config.settings import Config, LimitsConfig
+from fhirpub.config.webhooks import WebhooksConfig
 from fhirpub.testing.process import ServiceProcess
 from fhirpub.testing.service import Answer, Integrator, RunningService
-from fhirpub.webhook_settings import WebhooksConfig
 from tests import raw
 from tests.bodies import register_body
 from tests.waiting import wait_until

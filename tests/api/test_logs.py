@@ -15,7 +15,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from fhirpub.fhir.xml_writer import write_xml
+from fhirpub.fhir.xml.writer import write_xml
 from fhirpub.testing.process import ServiceProcess
 from fhirpub.testing.service import Answer, Integrator
 from tests import raw
@@ -371,7 +371,7 @@ def test_no_text_of_a_request_begins_a_line_of_its_own(tmp_path: Path, form: str
 LIBRARY = """
 import logging
 import sys
-from fhirpub.logs import configure, logger
+from fhirpub.runtime.logging import configure, logger
 
 configure(level="debug", form=sys.argv[1])
 nasty = sys.argv[2]
@@ -421,7 +421,7 @@ def test_without_standard_error_a_line_goes_nowhere(closed: str) -> None:
 CLOSED = """
 import io
 import logging
-from fhirpub.logs import configure, logger
+from fhirpub.runtime.logging import configure, logger
 
 stream = io.StringIO()
 configure(level="debug", form="text", stream=stream)
@@ -440,7 +440,7 @@ def test_a_line_for_a_stream_that_was_closed_goes_nowhere() -> None:
 FAULT = """
 import logging
 import sys
-from fhirpub.logs import configure
+from fhirpub.runtime.logging import configure
 
 configure(level="debug", form=sys.argv[1])
 body = sys.argv[2]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fhirpub.config import Config, FhirConfig
+from fhirpub.config.settings import Config, FhirConfig
 from fhirpub.testing.service import Integrator, RunningService
 
 

@@ -12,11 +12,11 @@ import pytest
 from prometheus_client import parser
 from prometheus_client.openmetrics import parser as openmetrics_parser
 
-from fhirpub.config import Config
-from fhirpub.metrics import Metrics
+from fhirpub.config.settings import Config
+from fhirpub.config.webhooks import WebhooksConfig
+from fhirpub.runtime.metrics import Metrics
 from fhirpub.testing.receiver import Receiver, Reply
 from fhirpub.testing.service import Integrator, RunningService
-from fhirpub.webhook_settings import WebhooksConfig
 from tests import raw
 from tests.bodies import register_body
 from tests.waiting import wait_until

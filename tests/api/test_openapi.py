@@ -19,16 +19,16 @@ import pytest
 from jsonschema import Draft202012Validator, ValidationError
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from fhirpub.config import Config, FhirConfig, PluginsConfig, variable
-from fhirpub.interactions.conditional import ABOUT_THE_ANSWER
-from fhirpub.interactions.links import CURSOR
+from fhirpub.config.settings import Config, FhirConfig, PluginsConfig, variable
+from fhirpub.config.webhooks import WebhooksConfig
+from fhirpub.interactions.cursors import CURSOR
+from fhirpub.interactions.match import ABOUT_THE_ANSWER
 from fhirpub.interactions.validate import TRIED
-from fhirpub.plugin_loader import available
+from fhirpub.plugin_host.loader import available
 from fhirpub.testing.service import Integrator, RunningService
-from fhirpub.web.openapi import TABLE
+from fhirpub.web.openapi.document import TABLE
 from fhirpub.web.routes import Route, routes
-from fhirpub.webhook_settings import WebhooksConfig
-from fhirpub.webhooks.envelope import events_of
+from fhirpub.webhooks.transport.envelope import events_of
 from tests.bodies import PDF, register_body
 from tests.waiting import wait_until
 

@@ -21,9 +21,9 @@ from tornado.ioloop import IOLoop
 from fhirpub.app import opened
 from fhirpub.auth.clients import add_client
 from fhirpub.auth.tenants import add_tenant
-from fhirpub.clock import now_ms
-from fhirpub.config import Config
-from fhirpub.web.front import Front
+from fhirpub.config.settings import Config
+from fhirpub.runtime.clock import now_ms
+from fhirpub.web.adapter import Front
 from fhirpub.web.services import Services
 
 Steps = Generator[Any, Any, None]

@@ -21,10 +21,10 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from fhirpub.config import variable
+from fhirpub.config.settings import variable
 from fhirpub.fhir.schema import Schemas
 from fhirpub.fhir.strict_json import dumps
-from fhirpub.fhir.xml_reader import read_xml
+from fhirpub.fhir.xml.reader import read_xml
 from fhirpub.testing.service import Answer, Integrator, RunningService
 from tests.bodies import document, organization, parameters, patient, register_body, report
 from tests.strategies import resource_of

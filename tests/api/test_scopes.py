@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from fhirpub.config import AuthConfig, Config, PluginsConfig
+from fhirpub.config.settings import AuthConfig, Config, PluginsConfig
 from fhirpub.testing.service import Answer, Integrator, RunningService
 from tests.bodies import PDF, SYSTEM, register_body, self_contained
 

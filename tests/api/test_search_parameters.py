@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
-from fhirpub.interactions.records import MOST_COUNTED
+from fhirpub.interactions.versions import MOST_COUNTED
 from fhirpub.testing.samples import a_version
 from fhirpub.testing.service import Answer, Integrator, RunningService
 from fhirpub.testing.store_contract import add_all

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fhirpub.config import Config, TypeConfig
+from fhirpub.config.settings import Config, TypeConfig
 from fhirpub.errors import ConfigurationError
 from fhirpub.testing.service import Answer, Integrator, RunningService
 from fhirpub_diagnosticreport.rules import DIAGNOSTIC_REPORT

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from fhirpub.fhir.strict_json import dumps, loads_stored
-from fhirpub.interactions.patch_forms import FORMS
+from fhirpub.interactions.patch_formats import FORMS
 from fhirpub.testing.service import Answer, Integrator, RunningService
 from tests.bodies import PDF, document, register_body
 from tests.stored import store_again

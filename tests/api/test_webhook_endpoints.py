@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-from fhirpub.config import AuthConfig, Config
+from fhirpub.config.settings import AuthConfig, Config
+from fhirpub.config.webhooks import WebhooksConfig
 from fhirpub.errors import BrokenRule
 from fhirpub.storage.webhook_contract import Delivery, Ended
 from fhirpub.testing.receiver import Receiver, Reply
 from fhirpub.testing.service import Answer, Integrator, RunningService
 from fhirpub.web.routes import webhook_routes
-from fhirpub.webhook_settings import WebhooksConfig
 from fhirpub.webhooks import verify
-from fhirpub.webhooks.signing import new_secret
+from fhirpub.webhooks.transport.signing import new_secret
 
 ENDPOINTS = "/webhooks/v1/endpoints"
 ROUTES = [(each.method, each.path) for each in webhook_routes()]

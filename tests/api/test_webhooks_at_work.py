@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from fhirpub.config import Config
+from fhirpub.config.settings import Config
+from fhirpub.config.webhooks import WebhooksConfig
 from fhirpub.testing.process import ServiceProcess
 from fhirpub.testing.receiver import Receiver, Reply
 from fhirpub.testing.service import Integrator, RunningService
-from fhirpub.webhook_settings import WebhooksConfig
 from tests.bodies import register_body
 from tests.waiting import wait_until
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from fhirpub.fhir.xml_reader import read_xml
-from fhirpub.fhir.xml_writer import write_xml
-from fhirpub.interactions.patch_forms import FORMS
+from fhirpub.fhir.xml.reader import read_xml
+from fhirpub.fhir.xml.writer import write_xml
+from fhirpub.interactions.patch_formats import FORMS
 from fhirpub.testing.service import Answer, Integrator, RunningService
 from tests.api.test_third_party_reports import CORPUS, validator
 from tests.bodies import PDF, SYSTEM, document, organization, patient, register_body, report

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from fhirpub.config import Config, PluginsConfig
+from fhirpub.config.settings import Config, PluginsConfig
 from fhirpub.plugin_api.composition import author_of
-from fhirpub.plugin_loader import load
+from fhirpub.plugin_host.loader import load
 from fhirpub.testing.service import Integrator, RunningService
 from tests.node.packages import Scripts
 

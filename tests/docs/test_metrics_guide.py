@@ -8,8 +8,8 @@ from pathlib import Path
 import yaml
 from prometheus_client import Metric
 
-from fhirpub.config import load
-from fhirpub.metrics import Metrics
+from fhirpub.config.settings import load
+from fhirpub.runtime.metrics import Metrics
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "operators.md").read_text(encoding="utf-8")
 SECTION = GUIDE.partition("\n## Metrics\n")[2].partition("\n## ")[0]

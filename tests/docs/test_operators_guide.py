@@ -15,8 +15,9 @@ import pytest
 from pymongo import MongoClient
 
 from fhirpub.app import opened_store
-from fhirpub.config import Config, StorageConfig
-from fhirpub.storage import mongodb, sqlite
+from fhirpub.config.settings import Config, StorageConfig
+from fhirpub.storage.mongodb import store as mongodb
+from fhirpub.storage.sqlite import store as sqlite
 from fhirpub.storage.store import Store
 from fhirpub.tenant import Tenant
 from fhirpub.testing.store_contract import LAB, a_blob, a_key, a_version, successor, whole_blobs

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from fhirpub.cli.blueprint import blueprint
-from fhirpub.cli.scaffold import files_of
-from fhirpub.config import Config, PluginsConfig, TypeConfig
-from fhirpub.fhir.element_tables import Tables
+from fhirpub.cli.scaffold.plan import blueprint
+from fhirpub.cli.scaffold.writer import files_of
+from fhirpub.config.settings import Config, PluginsConfig, TypeConfig
+from fhirpub.config.webhooks import WebhooksConfig
+from fhirpub.fhir.definitions.element_tables import Tables
 from fhirpub.testing.receiver import Receiver
 from fhirpub.testing.service import Integrator, RunningService
-from fhirpub.webhook_settings import WebhooksConfig
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "plugins.md").read_text(encoding="utf-8")
 (EXAMPLE,) = re.findall(r'^```py\n("""Immunization .*?)^```$', GUIDE, re.DOTALL | re.MULTILINE)

@@ -22,15 +22,15 @@ import pytest
 from referencing import Registry, Resource
 from standardwebhooks import Webhook
 
-from fhirpub.clock import now_ms
-from fhirpub.config import Config, variable
+from fhirpub.config.settings import Config, variable
+from fhirpub.config.webhooks import WebhooksConfig
+from fhirpub.runtime.clock import now_ms
 from fhirpub.storage.webhook_contract import MOST_ATTEMPTS_KEPT
 from fhirpub.testing.receiver import Receiver
 from fhirpub.testing.service import Integrator, RunningService
 from fhirpub.web.routes import webhook_routes
-from fhirpub.webhook_settings import WebhooksConfig
 from fhirpub.webhooks import verify
-from fhirpub.webhooks.signing import new_secret, signed_headers
+from fhirpub.webhooks.transport.signing import new_secret, signed_headers
 from tests.bodies import register_body
 
 ROOT = Path(__file__).parents[2]

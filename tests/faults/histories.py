@@ -19,7 +19,7 @@ from random import Random
 from typing import Any
 
 from fhirpub.app import opened_store
-from fhirpub.config import Config
+from fhirpub.config.settings import Config
 from fhirpub.fhir.strict_json import dumps, loads, loads_stored
 from fhirpub.storage.contract import SearchQuery, Version
 from fhirpub.storage.store import Store

@@ -50,7 +50,7 @@ def failovers(
             await asyncio.to_thread(members.primary)
             await asyncio.sleep(random.uniform(0.1, 0.4))
             if lose_primary == members.pause_primary:
-                # It wakes up as a primary that does not know better yet: see storage/mongodb.py.
+                # It wakes up as a primary that does not know better yet.
                 await asyncio.sleep(_HEARD_SECONDS)
             await asyncio.to_thread(members.restore)
 

@@ -10,16 +10,16 @@ from dataclasses import replace
 from pymongo import WriteConcern
 
 from fhirpub.app import OpenStore, opened_store
-from fhirpub.config import Config
+from fhirpub.config.settings import Config
 from fhirpub.storage.batching import GroupCommit
 from fhirpub.storage.contract import Blob, Client, KeptBlob, Page, SearchQuery, SigningKey, Version
-from fhirpub.storage.mongodb import MongoStore
-from fhirpub.storage.mongodb_schema import BLOB, PIECE, VERSION
-from fhirpub.storage.mongodb_writes import Additions
+from fhirpub.storage.mongodb.schema import BLOB, PIECE, VERSION
+from fhirpub.storage.mongodb.store import MongoStore
+from fhirpub.storage.mongodb.writes import Additions
 from fhirpub.storage.store import Store
 from fhirpub.tenant import Tenant
 from fhirpub.testing.store_contract import new_id
-from tests.faults.around import WebhooksAround
+from tests.faults.wrapped_webhooks import WebhooksAround
 
 _WEAK_SECONDS = 2.0
 _RACE_SECONDS = 0.02

@@ -15,10 +15,10 @@ from motor.motor_asyncio import AsyncIOMotorClient
 from pymongo.read_concern import ReadConcern
 
 from fhirpub.app import OpenStore, opened_store
-from fhirpub.config import Config, StorageConfig
+from fhirpub.config.settings import Config, StorageConfig
 from fhirpub.errors import StoreUnavailable
-from fhirpub.storage.mongodb import from_url
-from fhirpub.storage.mongodb_primary import Primary
+from fhirpub.storage.mongodb.primary import Primary
+from fhirpub.storage.mongodb.store import from_url
 from fhirpub.storage.store import Store
 from fhirpub.testing.process import ServiceProcess
 from fhirpub.testing.service import RunningService

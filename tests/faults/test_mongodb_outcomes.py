@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from fhirpub.config import Config, StorageConfig
+from fhirpub.config.settings import Config, StorageConfig
 from fhirpub.testing.service import Answer, Integrator, RunningService
 from tests.bodies import SYSTEM, document, register_body
 from tests.mongod.replica_set import ProxiedSet
-from tests.proxy import Fault, Proxy
+from tests.mongodb_proxy import Fault, Proxy
 
 pytestmark = pytest.mark.slow
 

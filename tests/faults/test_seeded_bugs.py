@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fhirpub.config import Config
+from fhirpub.config.settings import Config
 from fhirpub.testing.process import ServiceProcess
 from fhirpub.testing.service import Integrator, RunningService
 from tests.faults import seeded
@@ -69,7 +69,7 @@ _BEFORE_THE_KILL = 200
 async def test_what_was_acknowledged_too_early_is_missed_after_a_kill(
     seed: int, tmp_path: Path
 ) -> None:
-    with ServiceProcess(tmp_path, module="tests.faults.too_early") as process:
+    with ServiceProcess(tmp_path, module="tests.faults.early_acknowledgement") as process:
         lab = process.integrator()
         histories = await of_lab(lab, seed=seed)
 

@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 
-from fhirpub.config import variable
+from fhirpub.config.settings import variable
 from fhirpub.testing.process import ServiceProcess
 from fhirpub.testing.receiver import Receiver
 from tests.faults.nemesis import failovers, kill_one_worker
-from tests.faults.telling import Reporters, impatient, told_by, truth_of
+from tests.faults.webhook_checks import Reporters, impatient, told_by, truth_of
 from tests.mongod.replica_set import SHORTER_THAN_AN_ELECTION_SECONDS, ReplicaSet
 
 pytestmark = pytest.mark.slow

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from fhirpub.config import variable
+from fhirpub.config.settings import variable
 from fhirpub.testing.process import ServiceProcess
 from fhirpub.testing.service import Integrator
 from tests.ports import free_port

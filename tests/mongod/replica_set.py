@@ -13,7 +13,7 @@ from typing import Self
 from pymongo.errors import NotPrimaryError, OperationFailure, PyMongoError
 
 from tests.mongod.server import SET_NAME, Mongod, eventually
-from tests.proxy import Proxy
+from tests.mongodb_proxy import Proxy
 
 _SETTINGS = {
     "electionTimeoutMillis": 1000,

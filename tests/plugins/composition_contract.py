@@ -14,7 +14,7 @@ from fhirpub.plugin_api import CompositionEvents
 from fhirpub.storage.webhook_contract import Untold
 from fhirpub.testing.resource_type_contract import ResourceTypeContract
 from fhirpub.testing.service import Answer, Integrator, RunningService
-from fhirpub.webhooks.envelope import LARGEST_BODY, events_of
+from fhirpub.webhooks.transport.envelope import LARGEST_BODY, events_of
 from tests.bodies import organization, patient
 from tests.compositions import practitioner, register_body
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from fhirpub.config import Config, PluginsConfig
+from fhirpub.config.settings import Config, PluginsConfig
 from fhirpub.testing.service import RunningService
 
 SHELF = (

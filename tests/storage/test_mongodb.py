@@ -20,15 +20,16 @@ import pymongo.monitoring
 import pytest
 from pymongo.synchronous.database import Database as PymongoDatabase
 
-from fhirpub.clock import now_ms
 from fhirpub.errors import ConfigurationError, InvalidContent, StoreUnavailable, TooLarge
-from fhirpub.storage import mongodb, mongodb_server
-from fhirpub.storage import mongodb_schema as schema
+from fhirpub.runtime.clock import now_ms
 from fhirpub.storage.contract import MOST_OF_A_PAGE, SMALL_BYTES, SearchQuery, Version
 from fhirpub.storage.criteria import LAST_UPDATED, Criterion, TimeMatch, TokenMatch
-from fhirpub.storage.mongodb import MongoStore, from_url
-from fhirpub.storage.mongodb_documents import MOST_BYTES
-from fhirpub.storage.mongodb_search import page_and_total
+from fhirpub.storage.mongodb import schema
+from fhirpub.storage.mongodb import server_checks as mongodb_server
+from fhirpub.storage.mongodb import store as mongodb
+from fhirpub.storage.mongodb.documents import MOST_BYTES
+from fhirpub.storage.mongodb.search import page_and_total
+from fhirpub.storage.mongodb.store import MongoStore, from_url
 from fhirpub.storage.store import Store
 from fhirpub.storage.webhook_contract import Untold
 from fhirpub.tenant import Tenant
@@ -58,7 +59,7 @@ from fhirpub.testing.store_contract import (
 from fhirpub.testing.webhook_contract import EVENTS
 from tests.mongod.executable import executable
 from tests.mongod.replica_set import ReplicaSet
-from tests.proxy import Fault, Proxy
+from tests.mongodb_proxy import Fault, Proxy
 
 Database = PymongoDatabase[dict[str, Any]]
 Admin = pymongo.MongoClient[dict[str, Any]]

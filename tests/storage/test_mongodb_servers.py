@@ -23,8 +23,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from pymongo import MongoClient
 
 from fhirpub.errors import ConfigurationError
-from fhirpub.storage import mongodb
-from fhirpub.storage.mongodb import from_url
+from fhirpub.storage.mongodb import store as mongodb
+from fhirpub.storage.mongodb.store import from_url
 from fhirpub.testing.process import ServiceProcess
 from fhirpub.testing.store_contract import new_id
 from tests.bodies import register_body

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from fhirpub.errors import StoreUnavailable
-from fhirpub.storage.mongodb import from_url
-from fhirpub.storage.mongodb_schema import ENDPOINT
+from fhirpub.storage.mongodb.schema import ENDPOINT
+from fhirpub.storage.mongodb.store import from_url
 from fhirpub.storage.store import Store
 from fhirpub.storage.webhook_contract import Ended
 from fhirpub.testing.clock import HandClock
@@ -26,9 +26,9 @@ from fhirpub.testing.webhook_contract import (
     kept,
     queue,
 )
-from fhirpub.webhooks.delivery_log import DeliveryLog, Wanted
+from fhirpub.webhooks.management.delivery_log import DeliveryLog, Wanted
 from tests.mongod.replica_set import ProxiedSet
-from tests.proxy import Fault
+from tests.mongodb_proxy import Fault
 from tests.waiting import wait_until
 
 

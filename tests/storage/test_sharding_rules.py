@@ -18,8 +18,8 @@ import pymongo.monitoring
 import pytest
 
 from fhirpub.app import opened_store
-from fhirpub.config import Config, StorageConfig
-from fhirpub.storage import mongodb_schema as schema
+from fhirpub.config.settings import Config, StorageConfig
+from fhirpub.storage.mongodb import schema
 from fhirpub.storage.store import Store
 from fhirpub.storage.webhook_contract import DeliveryQuery
 from fhirpub.testing.store_contract import (

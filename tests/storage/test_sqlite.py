@@ -23,7 +23,6 @@ from pathlib import Path
 import pytest
 
 from fhirpub.errors import ConfigurationError, StoreUnavailable
-from fhirpub.storage import sqlite_schema as sql
 from fhirpub.storage.contract import SMALL_BYTES, SearchQuery
 from fhirpub.storage.criteria import (
     LAST_UPDATED,
@@ -34,14 +33,15 @@ from fhirpub.storage.criteria import (
     TokenMatch,
     encoded,
 )
-from fhirpub.storage.sqlite import SqliteStore, best_source, from_url
-from fhirpub.storage.sqlite_search import (
+from fhirpub.storage.sqlite import schema as sql
+from fhirpub.storage.sqlite.search import (
     MOST_COUNTED,
     SearchStatements,
     Source,
     search_statements,
     sources_of,
 )
+from fhirpub.storage.sqlite.store import SqliteStore, best_source, from_url
 from fhirpub.storage.store import Store
 from fhirpub.testing.store_contract import (
     LAB,
@@ -68,7 +68,7 @@ import asyncio, json, os, sys
 from dataclasses import replace
 from pathlib import Path
 from fhirpub.errors import StoreUnavailable
-from fhirpub.storage.sqlite import SqliteStore
+from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.testing.store_contract import LAB, a_version
 from fhirpub.testing.webhook_contract import a_delivery
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from fhirpub.errors import StoreUnavailable
-from fhirpub.storage import sqlite_schema as sql
 from fhirpub.storage.contract import Version
-from fhirpub.storage.sqlite import SqliteStore
-from fhirpub.storage.sqlite_file import Addition
+from fhirpub.storage.sqlite import schema as sql
+from fhirpub.storage.sqlite.database import Addition
+from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.storage.webhook_contract import Untold
 from fhirpub.testing.samples import LAB, OTHER, a_version, successor
 from fhirpub.testing.store_contract import Reopen, a_blob, reopening, whole_blobs

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from fhirpub.app import opened_store
-from fhirpub.config import Config, StorageConfig
-from fhirpub.storage import sqlite_webhook_schema as sql
-from fhirpub.storage.sqlite_schema import make_tables
+from fhirpub.config.settings import Config, StorageConfig
+from fhirpub.storage.sqlite import webhook_schema as sql
+from fhirpub.storage.sqlite.schema import make_tables
 from fhirpub.storage.webhook_contract import DeliveryQuery
 from fhirpub.testing.samples import LAB
 from fhirpub.testing.webhook_contract import an_endpoint

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from fhirpub.storage.sqlite import SqliteStore
-from fhirpub.storage.sqlite_schema import APPLICATION_ID
+from fhirpub.storage.sqlite.schema import APPLICATION_ID
+from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.testing.service import Answer, Integrator, RunningService
 from fhirpub.testing.store_contract import LAB, a_version
 from tests.bodies import register_body

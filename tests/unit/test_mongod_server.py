@@ -15,10 +15,10 @@ import pytest
 from pymongo import MongoClient, WriteConcern
 from pymongo.errors import OperationFailure
 
-from fhirpub.clock import now_ms
+from fhirpub.runtime.clock import now_ms
 from tests.mongod.replica_set import ReplicaSet
 from tests.mongod.server import eventually
-from tests.mongod.story import story
+from tests.mongod.server_logs import story
 
 _SAFE = WriteConcern(w="majority", j=True)
 _ABANDON = """

@@ -13,7 +13,7 @@ from pymongo.errors import AutoReconnect, NetworkTimeout, ServerSelectionTimeout
 
 from tests.mongod.replica_set import ProxiedSet
 from tests.mongod.server import eventually
-from tests.proxy import Fault
+from tests.mongodb_proxy import Fault
 
 Client = MongoClient[dict[str, Any]]
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from fhirpub.clock import now_ms
+from fhirpub.runtime.clock import now_ms
 from fhirpub.testing.clock import HandClock
 from fhirpub.testing.receiver import Receiver
-from tests.webhooks.office import Office, opened_office
+from tests.webhooks.harness import Office, opened_office
 
 
 @pytest.fixture

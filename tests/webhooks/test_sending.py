@@ -14,18 +14,19 @@ from typing import Any
 import pytest
 from standardwebhooks import Webhook
 
-from fhirpub.clock import now_ms
 from fhirpub.errors import StoreUnavailable
 from fhirpub.fhir.strict_json import dumps
+from fhirpub.runtime.clock import now_ms
 from fhirpub.storage.webhook_contract import Delivery, Endpoint
 from fhirpub.testing.clock import HandClock
 from fhirpub.testing.receiver import Received, Receiver, Reply
-from fhirpub.webhooks import sending, verify
-from fhirpub.webhooks.appending import Appender
-from fhirpub.webhooks.condition import Condition
-from fhirpub.webhooks.retry import Streak
-from fhirpub.webhooks.service_events import ServiceEvents
-from tests.webhooks.office import SETTINGS, TENANT, Office, opened_office, until
+from fhirpub.webhooks import verify
+from fhirpub.webhooks.dispatch import worker as sending
+from fhirpub.webhooks.dispatch.appender import Appender
+from fhirpub.webhooks.management.operational_events import ServiceEvents
+from fhirpub.webhooks.policy.endpoint_health import Condition
+from fhirpub.webhooks.policy.retry_policy import Streak
+from tests.webhooks.harness import SETTINGS, TENANT, Office, opened_office, until
 
 ONE_REPORT = "22222222-2222-4222-8222-222222222222"
 

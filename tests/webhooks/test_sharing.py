@@ -15,18 +15,18 @@ from typing import Any
 
 import pytest
 
-from fhirpub.clock import Clock, now_ms
 from fhirpub.errors import StoreUnavailable
+from fhirpub.runtime.clock import Clock, now_ms
 from fhirpub.storage.store import Store
 from fhirpub.storage.webhook_contract import Delivery, Ended, Untold
 from fhirpub.testing.clock import HandClock
 from fhirpub.testing.receiver import Receiver, Reply
-from fhirpub.webhooks.appending import Appender
-from fhirpub.webhooks.condition import Condition
-from fhirpub.webhooks.envelope import events_of
-from fhirpub.webhooks.leases import Leases, Shares
-from fhirpub.webhooks.relay import Relay
-from tests.webhooks.office import KEY, SETTINGS, Office, opened_office, until
+from fhirpub.webhooks.dispatch.appender import Appender
+from fhirpub.webhooks.dispatch.leases import Leases, Shares
+from fhirpub.webhooks.dispatch.relay import Relay
+from fhirpub.webhooks.policy.endpoint_health import Condition
+from fhirpub.webhooks.transport.envelope import events_of
+from tests.webhooks.harness import KEY, SETTINGS, Office, opened_office, until
 
 
 def shares_of(store: Store, owner: str, clock: Clock) -> Shares:

@@ -16,7 +16,7 @@ from jose import jwk
 from fhirpub.auth.clients import add_client
 from fhirpub.auth.tenants import add_tenant
 from fhirpub.auth.tokens import Grant, Tokens
-from fhirpub.config import AuthConfig, LimitsConfig
+from fhirpub.config.settings import AuthConfig, LimitsConfig
 from fhirpub.errors import StoreUnavailable
 from fhirpub.storage.contract import Access, Client, SigningKey
 from fhirpub.tenant import Tenant

@@ -9,7 +9,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from fhirpub.auth.keys import KeyRing, rotate
-from fhirpub.config import AuthConfig
+from fhirpub.config.settings import AuthConfig
 from fhirpub.errors import StoreUnavailable
 from tests.unit.auth.conftest import HandClock, MemoryAccess
 

@@ -19,7 +19,7 @@ from fhirpub.auth.clients import add_client, disable_client, rotate_client, set_
 from fhirpub.auth.keys import rotate
 from fhirpub.auth.tenants import disable_tenant
 from fhirpub.auth.tokens import Tokens
-from fhirpub.config import AuthConfig, LimitsConfig
+from fhirpub.config.settings import AuthConfig, LimitsConfig
 from fhirpub.errors import (
     ConfigurationError,
     NotAuthenticated,
@@ -479,9 +479,9 @@ from urllib.parse import urlencode
 from fhirpub.auth.clients import add_client
 from fhirpub.auth.tenants import add_tenant
 from fhirpub.auth.tokens import Tokens
-from fhirpub.config import AuthConfig, LimitsConfig
+from fhirpub.config.settings import AuthConfig, LimitsConfig
 from fhirpub.errors import TokenRefused
-from fhirpub.logs import configure
+from fhirpub.runtime.logging import configure
 from tests.unit.auth.conftest import AUDIENCE, FORM, HandClock, MemoryAccess
 
 async def main():

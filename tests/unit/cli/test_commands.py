@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 from fhirpub import __version__
 from fhirpub.cli.commands import fhirpub
-from fhirpub.config import Config, reference
+from fhirpub.config.settings import Config, reference
 from tests.bodies import register_body
 
 

@@ -20,8 +20,7 @@ from fhirpub.cli.check import check
 from fhirpub.cli.deliveries import deliveries
 from fhirpub.cli.endpoint import endpoint
 from fhirpub.cli.tenant import tenant as tenant_commands
-from fhirpub.clock import now_ms
-from fhirpub.config import Config, load
+from fhirpub.config.settings import Config, load
 from fhirpub.errors import (
     ConfigurationError,
     FhirpubError,
@@ -29,10 +28,11 @@ from fhirpub.errors import (
     NoSuchRecord,
     SecretsUnavailable,
 )
+from fhirpub.runtime.clock import now_ms
 from fhirpub.storage.webhook_contract import Delivery, Ended
 from fhirpub.testing.receiver import Receiver, Reply
 from fhirpub.webhooks import verify
-from fhirpub.webhooks.signing import new_secret, signed_headers
+from fhirpub.webhooks.transport.signing import new_secret, signed_headers
 
 SECRET = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 BODY = b'{"event_id":"evt_1","sequence":1}'

@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from fhirpub.cli.blueprint import Blueprint, blueprint
 from fhirpub.cli.plugin import new
-from fhirpub.cli.scaffold import files_of
+from fhirpub.cli.scaffold.plan import Blueprint, blueprint
+from fhirpub.cli.scaffold.writer import files_of
 from fhirpub.errors import PluginError
-from fhirpub.fhir.element_tables import Tables
+from fhirpub.fhir.definitions.element_tables import Tables
+from fhirpub.fhir.definitions.schema_generator import resource
 from fhirpub.fhir.schema import Schemas
-from fhirpub.fhir.schema_generator import resource
 from fhirpub.plugin_api import ResourceType
-from fhirpub.plugin_schemas import _against
+from fhirpub.plugin_host.schemas import _against
 
 TABLES = Tables.read()
 

@@ -40,7 +40,7 @@ def test_a_report_is_published_once_and_the_service_ends_well(
     program, address = service
     tenant = json.loads(run("tenant", "add", "Lab Uno", "--json").stdout)["id"]
     client = json.loads(run("client", "add", "--tenant", tenant, "--json").stdout)
-    sample = files("fhirpub.cli") / "sample"
+    sample = files("fhirpub.cli.demo") / "sample"
     (tmp_path / "register.json").write_bytes((sample / "register.json").read_bytes())
     (tmp_path / "report.pdf").write_bytes((sample / "report.pdf").read_bytes())
     words = ["publish", "register.json", "--document", "report.pdf", "--url", address, "--json"]

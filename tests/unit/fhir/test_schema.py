@@ -11,8 +11,8 @@ import pytest
 
 from fhirpub.errors import ConfigurationError, Issue
 from fhirpub.fhir import schema
+from fhirpub.fhir.definitions.schema_documents import documents, forms_of_choices
 from fhirpub.fhir.schema import Schemas
-from fhirpub.fhir.schema_documents import documents, forms_of_choices
 
 SCHEMAS = Schemas()
 ORDINARY = Path(__file__).parents[3] / "schemas" / "source" / "fhir_r4_elements.json"

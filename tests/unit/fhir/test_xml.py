@@ -16,14 +16,14 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
-from fhirpub.config import variable
+from fhirpub.config.settings import variable
 from fhirpub.errors import InvalidContent, NotExpressible
 from fhirpub.fhir.narrative import narrative_problem, parsed
 from fhirpub.fhir.schema import Schemas
 from fhirpub.fhir.strict_json import dumps, loads
-from fhirpub.fhir.xml_reader import read_xml
-from fhirpub.fhir.xml_tables import tables
-from fhirpub.fhir.xml_writer import write_xml
+from fhirpub.fhir.xml.reader import read_xml
+from fhirpub.fhir.xml.tables import tables
+from fhirpub.fhir.xml.writer import write_xml
 from tests.bodies import register_body
 from tests.r4_xml_schema import faults
 from tests.strategies import RESOURCE_TYPES, resource_of

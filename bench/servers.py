@@ -1,0 +1,62 @@
+"""What HTTP takes of a request: the same constant answered by three fronts, in turns.
+
+Prints requests a second, and microseconds of CPU for each. ``python -m bench.servers``
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+from contextlib import ExitStack
+from pathlib import Path
+
+from bench.baseline import FRONTS
+from bench.run import Bench
+from bench.targets import DEFAULT_COMMAND, DEFAULT_STORAGE_URL, Target, floor
+
+_ROUNDS = 5
+_TOKEN = "x" * 700
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def main() -> None:
+    bench = Bench(
+        seconds=2.0,
+        connections=32,
+        rounds=_ROUNDS,
+        stock=500,
+        command=DEFAULT_COMMAND,
+        storage_url=DEFAULT_STORAGE_URL,
+    )
+    with ExitStack() as stack:
+        targets = {each: stack.enter_context(floor(_TOKEN, front=each)) for each in FRONTS}
+        print(f"{'':40}{'POST/s':>8}{'us':>6}{'GET/s':>8}{'us':>6}")
+        found: dict[tuple[str, str], list[tuple[float, float]]] = {}
+        for _ in range(_ROUNDS):
+            for front, target in targets.items():
+                for work in ("register", "read"):
+                    found.setdefault((front, work), []).append(_measured(bench, target, work))
+    for front, said in FRONTS.items():
+        posts, gets = (_medians(found[front, work]) for work in ("register", "read"))
+        print(f"{said:40}{posts[0]:8,.0f}{posts[1]:6.0f}{gets[0]:8,.0f}{gets[1]:6.0f}")
+
+
+def _measured(bench: Bench, target: Target, work: str) -> tuple[float, float]:
+    """Return requests a second, and microseconds of the server's CPU for each."""
+    before = _cpu_seconds(target.pid)
+    result = bench.load(target, work, on_floor=True)
+    return result.rate, (_cpu_seconds(target.pid) - before) / result.requests * 1e6
+
+
+def _medians(pairs: list[tuple[float, float]]) -> tuple[float, float]:
+    rates, times = zip(*pairs, strict=True)
+    return statistics.median(rates), statistics.median(times)
+
+
+def _cpu_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICKS
+
+
+if __name__ == "__main__":
+    main()

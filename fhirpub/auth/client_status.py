@@ -1,0 +1,76 @@
+"""Whether the client and the tenant behind a token may still act, at most half a minute ago."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from fhirpub.runtime.clock import Clock
+from fhirpub.storage.contract import Access, Client
+from fhirpub.tenant import Tenant
+
+_FRESH_MS = 30_000
+_MOST_CLIENTS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A client and its tenant as they were, together valid until a moment."""
+
+    client: Client | None
+    tenant: Tenant | None
+    read: int
+    until: int
+
+    @property
+    def scopes(self) -> tuple[str, ...]:
+        """Those of the client, which its older tokens may go beyond."""
+        return () if self.client is None else self.client.scopes
+
+    def tenant_for(self, tenant_id: str, *, environment: str) -> Tenant | None:
+        """Return the tenant if the client may act for it in this environment."""
+        client, tenant = self.client, self.tenant
+        if client is None or client.disabled or client.environment != environment:
+            return None
+        if tenant is None or tenant.disabled or tenant.id != tenant_id:
+            return None
+        return tenant
+
+
+class Standings:
+    """Reads standings from the store, once for all who ask for a client at the same time."""
+
+    def __init__(self, access: Access, *, clock: Clock) -> None:
+        self._access = access
+        self._clock = clock
+        self._known: OrderedDict[str, Standing] = OrderedDict()
+        self._reading: dict[str, asyncio.Task[Standing]] = {}
+
+    async def of(self, client_id: str) -> Standing:
+        """Return a client's standing; raises StoreUnavailable rather than trust an old one."""
+        known = self._known.get(client_id)
+        if known is not None and known.read <= self._clock() < known.until:
+            return known
+        reading = self._reading.get(client_id)
+        if reading is None:
+            reading = asyncio.create_task(self._read(client_id))
+            self._reading[client_id] = reading
+            reading.add_done_callback(lambda task: self._end(client_id, task))
+        return await asyncio.shield(reading)
+
+    async def _read(self, client_id: str) -> Standing:
+        now = self._clock()
+        client = await self._access.client(client_id)
+        tenant = None if client is None else await self._access.tenant(client.tenant)
+        standing = Standing(client, tenant, now, now + _FRESH_MS)
+        self._known[client_id] = standing
+        self._known.move_to_end(client_id)
+        if len(self._known) > _MOST_CLIENTS:
+            self._known.popitem(last=False)
+        return standing
+
+    def _end(self, client_id: str, task: asyncio.Task[Standing]) -> None:
+        del self._reading[client_id]
+        if not task.cancelled():
+            task.exception()  # whoever asked has it, unless they went away

@@ -1,0 +1,176 @@
+"""``fhirpub demo``: the whole service on a folder of its own, shown at work."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import shlex
+import shutil
+import socket
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from fhirpub.app import opened, serving, told_to_stop
+from fhirpub.auth import clients, tenants
+from fhirpub.cli.demo.compositions import PLUGINS
+from fhirpub.cli.demo.printer import Transcript
+from fhirpub.cli.demo.receiver import Mailbox
+from fhirpub.cli.demo.steps import Tour, write_files
+from fhirpub.cli.http_client import http_client
+from fhirpub.cli.options import with_config
+from fhirpub.config.settings import Config, LogsConfig, PluginsConfig, ServerConfig, StorageConfig
+from fhirpub.config.webhooks import WebhooksConfig
+from fhirpub.errors import ConfigurationError
+from fhirpub.http.sockets import bind
+from fhirpub.runtime.clock import now_ms
+from fhirpub.web.services import Services
+
+_HOST = "127.0.0.1"
+_USUAL_PORT = ServerConfig().port
+_CREDENTIALS = "credentials.sh"
+
+
+@click.command(
+    short_help="See all of it work, on a folder of its own.",
+    epilog="""\b
+Examples:
+  fhirpub demo                   show everything, then keep serving until Ctrl-C
+  fhirpub demo --exit            show everything and end
+""",
+)
+@click.option("--exit", "leave", is_flag=True, help="End when everything has been shown.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65_535),
+    metavar="P",
+    help=f"Port to listen on; default: {_USUAL_PORT}, or a free one if that is taken.",
+)
+@with_config
+def demo(port: int | None, config: Config, *, leave: bool) -> None:
+    """Publish, read, update and search a report, see its webhook arrive, publish each other type.
+
+    Each step is shown as the curl command that does it.
+
+    Everything happens in a temporary folder, which is deleted at the end. Nothing has to be
+    installed or set up, and nothing of an existing service is touched.
+    """
+    with tempfile.TemporaryDirectory(prefix="fhirpub-demo-") as name:
+        folder = Path(name)
+        asyncio.run(_shown(_private(config, folder), folder, port, leave=leave))
+
+
+async def _shown(config: Config, folder: Path, port: int | None, *, leave: bool) -> None:
+    config, sockets = _bound(config, port)
+    base = config.base_url
+    mailbox = Mailbox()
+    async with (
+        mailbox.receiving(),
+        opened(config) as services,
+        serving(services, sockets),
+        http_client() as client,
+    ):
+        credentials = await _credentials(services)
+        write_files(folder, now=now_ms())
+        _write_credentials(folder, base, credentials)
+        _introduce(base, folder)
+        transcript = Transcript()
+        await Tour(
+            client=client,
+            base=base,
+            folder=folder,
+            credentials=credentials,
+            transcript=transcript,
+            mailbox=mailbox,
+        ).walk()
+        click.echo()
+        if not leave:
+            stopped = told_to_stop()
+            _invite(base, folder, credentials)
+            await stopped.wait()
+            click.echo()
+    click.echo(f"Done; {folder} is deleted.")
+
+
+async def _credentials(services: Services) -> dict[str, str]:
+    """Make a tenant and a client of it."""
+    tenant = await tenants.add_tenant(services.store, "North Quay Laboratory", clock=now_ms)
+    client, secret = await clients.add_client(
+        services.store,
+        tenant=tenant.id,
+        name="demo",
+        environment=services.config.auth.environment,
+        scopes=("system/*.cruds", "webhooks.read", "webhooks.write"),
+        clock=now_ms,
+    )
+    audience = services.config.auth.audience
+    return {"client_id": client.id, "client_secret": secret, "audience": audience}
+
+
+def _introduce(base: str, folder: Path) -> None:
+    click.secho(f"fhirpub serves on {base}, on an empty store in {folder}.", bold=True)
+    click.echo("To follow in a second terminal, paste this first, then any command below:")
+    click.echo()
+    click.secho(f"    {_enter(folder)}", fg="cyan")
+
+
+def _invite(base: str, folder: Path, credentials: dict[str, str]) -> None:
+    click.secho("The service stays up. Try it yourself:", bold=True)
+    click.echo(f"  address        {base}")
+    for name, value in credentials.items():
+        click.echo(f"  {name.replace('_', ' '):<13}  {value}")
+    click.echo(f"  files          {folder}")
+    click.echo()
+    click.echo("From a second terminal:")
+    click.secho(f"    {_enter(folder)}", fg="cyan")
+    click.secho(f'    {_program()} publish register.json --url "$BASE"', fg="cyan")
+    click.echo("Ctrl-C ends it.")
+
+
+def _enter(folder: Path) -> str:
+    return f"cd {shlex.quote(str(folder))} && . ./{_CREDENTIALS}"
+
+
+def _program() -> str:
+    """Return how to start this program from any folder."""
+    return "fhirpub" if shutil.which("fhirpub") else f"{shlex.quote(sys.executable)} -m fhirpub"
+
+
+def _write_credentials(folder: Path, base: str, credentials: dict[str, str]) -> None:
+    """Write what the commands need as variables; the folder is its owner's alone."""
+    variables = {"BASE": base} | {name.upper(): value for name, value in credentials.items()}
+    for name in ("CLIENT_ID", "CLIENT_SECRET"):
+        variables[f"FHIRPUB_{name}"] = variables[name]
+    lines = [f"export {name}={shlex.quote(value)}\n" for name, value in variables.items()]
+    (folder / _CREDENTIALS).write_text("".join(lines), encoding="utf-8")
+
+
+def _private(config: Config, folder: Path) -> Config:
+    """Return the settings with a store and an address of the demo's own."""
+    return dataclasses.replace(
+        config,
+        server=dataclasses.replace(config.server, host=_HOST, base_url=""),
+        storage=StorageConfig(url=f"sqlite:///{folder / 'fhirpub.db'}"),
+        plugins=PluginsConfig(enabled=_enabled(config.plugins.enabled)),
+        webhooks=WebhooksConfig(allow_networks=[_HOST]),
+        logs=LogsConfig(level="error"),
+    )
+
+
+def _enabled(configured: Sequence[str]) -> list[str]:
+    """Return the plugins that the demo shows, and those of the configuration."""
+    return list(dict.fromkeys([*PluginsConfig().enabled, *PLUGINS, *configured]))
+
+
+def _bound(config: Config, port: int | None) -> tuple[Config, list[socket.socket]]:
+    """Listen on the port, or on the usual one or any free one; return the settings with it."""
+    server = dataclasses.replace(config.server, port=_USUAL_PORT if port is None else port)
+    try:
+        return bind(dataclasses.replace(config, server=server))
+    except ConfigurationError:
+        if port is not None:
+            raise
+        return _bound(config, 0)

@@ -1,0 +1,199 @@
+"""A conversation over HTTP, told on a terminal: a sentence, the curl command, the answer."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlencode
+
+import click
+from tornado.httpclient import HTTPResponse
+
+from fhirpub.cli.http_client import FHIR_JSON, Call
+
+WIDTH = 100
+_INDENT = "    "
+_WIDEST = WIDTH - len(_INDENT)
+_TELLING_HEADERS = ("Location", "ETag", "Last-Modified")
+_TELLING_HEADERS_OF_WEBHOOKS = (
+    "X-Webhook-Event",
+    "X-Webhook-Sequence",
+    "webhook-id",
+    "webhook-timestamp",
+    "webhook-signature",
+)
+_KEPT_OF_LONG_TEXT = 32
+_LONG_TEXT = 160
+_FIRST_REFUSAL = 400
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One request, as curl and as the same call of our own.
+
+    ``file`` holds the body. ``if_match`` is what our call sends; ``if_match_shell`` is how the
+    command says it. ``then`` are further lines of shell that remember something of the answer.
+    ``shown`` are the elements to display of each resource in a list; none: all.
+    """
+
+    sentence: str
+    path: str
+    expected: int
+    method: str = "GET"
+    query: Mapping[str, str] = field(default_factory=dict)
+    file: str = ""
+    content_type: str = FHIR_JSON
+    if_match: str = ""
+    if_match_shell: str = ""
+    prefer: str = ""
+    then: Sequence[str] = ()
+    shown: Sequence[str] = ()
+
+    def call(self, base: str, token: str, body: bytes | None) -> Call:
+        """Return the request to send."""
+        headers = {"Authorization": f"Bearer {token}"}
+        if self.file:
+            headers["Content-Type"] = self.content_type
+        if self.if_match:
+            headers["If-Match"] = self.if_match
+        if self.prefer:
+            headers["Prefer"] = self.prefer
+        query = f"?{urlencode(self.query)}" if self.query else ""
+        url = f"{base}{self.path}{query}"
+        if self.method == "POST" and body is None:
+            body = b""
+        return Call(method=self.method, url=url, headers=headers, body=body)
+
+    def curl(self) -> str:
+        """Return the command that does the very same, for a shell with BASE and TOKEN set."""
+        implied = self.method == "GET" or (self.method == "POST" and self.file)
+        verb = "" if implied else f" -X {self.method}"
+        get = " -G" if self.query else ""
+        escaped = self.path.replace("$", "\\$")
+        lines = [f'curl -sS -i{verb}{get} "$BASE{escaped}"', '-H "Authorization: Bearer $TOKEN"']
+        if self.file:
+            lines.append(f'-H "Content-Type: {self.content_type}" --data-binary @{self.file}')
+        if self.if_match:
+            lines.append(f"-H {self.if_match_shell or shlex.quote(f'If-Match: {self.if_match}')}")
+        if self.prefer:
+            lines.append(f'-H "Prefer: {self.prefer}"')
+        for name, value in self.query.items():
+            lines.append(f"--data-urlencode {shlex.quote(f'{name}={value}')}")
+        return "\n".join([" \\\n  ".join(lines), *self.then])
+
+
+class Transcript:
+    """Prints numbered steps, at most ``WIDTH`` wide."""
+
+    def __init__(self) -> None:
+        self._steps = 0
+        self._last_body = b""
+
+    def sentence(self, text: str) -> None:
+        """Begin a step."""
+        self._steps += 1
+        click.echo()
+        click.secho(f"{self._steps}. {text}", bold=True)
+
+    def command(self, text: str) -> None:
+        """Show what to type."""
+        click.echo()
+        for line in text.splitlines():
+            click.secho(f"{_INDENT}{line}", fg="cyan")
+        click.echo()
+
+    def answer(self, answer: HTTPResponse, *, shown: Sequence[str] = ()) -> None:
+        """Show the status, the headers that tell something, and the body unless it is known."""
+        colour = "red" if answer.code >= _FIRST_REFUSAL else "green"
+        click.secho(f"{_INDENT}{answer.code} {answer.reason}", fg=colour, bold=True)
+        for name in _TELLING_HEADERS:
+            if name in answer.headers:
+                for line in _folded(name, answer.headers[name]):
+                    click.echo(f"{_INDENT}{line}")
+        known = bool(answer.body) and answer.body == self._last_body
+        lines = (
+            ["(the body is byte for byte the one above)"] if known else pretty(answer.body, shown)
+        )
+        self._last_body = answer.body
+        for line in lines:
+            click.echo(f"{_INDENT}{line}")
+
+    def webhook(self, headers: Mapping[str, str], body: bytes) -> None:
+        """Show what came at the receiver: the headers that tell something, and the body."""
+        click.echo()
+        for name in _TELLING_HEADERS_OF_WEBHOOKS:
+            click.echo(f"{_INDENT}{name}: {headers[name]}")
+        for line in pretty(body):
+            click.echo(f"{_INDENT}{line}")
+
+    def note(self, text: str) -> None:
+        """Say what the answer means."""
+        click.secho(f"{_INDENT}=> {text}", bold=True)
+
+
+def pretty(body: bytes | None, shown: Sequence[str] = ()) -> list[str]:
+    """Return a body's lines for the eye: indented, with documents and tokens shortened.
+
+    With ``shown``, the resources of a Bundle are reduced to these elements, id and meta.
+    """
+    if not body:
+        return []
+    try:
+        value = json.loads(body)
+    except ValueError:
+        return [body[:_LONG_TEXT].decode(errors="replace")]
+    for entry in value.get("entry", []) if shown else []:
+        entry["resource"] = _reduced(entry["resource"], {"resourceType", "id", "meta", *shown})
+    return list(_lines(_shortened(value), indent="", name="", end=""))
+
+
+def _reduced(resource: dict[str, Any], shown: Collection[str]) -> dict[str, Any]:
+    kept = {key: each for key, each in resource.items() if key in shown}
+    return {**kept, "…": f"{len(resource) - len(kept)} more elements"}
+
+
+def _lines(value: Any, *, indent: str, name: str, end: str) -> Iterator[str]:
+    """Write JSON with all on one line that fits on one, except for the outermost value."""
+    line = f"{indent}{name}{json.dumps(value, ensure_ascii=False)}{end}"
+    fits = len(line) <= _WIDEST and bool(indent)
+    if fits or not isinstance(value, dict | list) or not value:
+        yield _cut(line)
+        return
+    named = isinstance(value, dict)
+    yield f"{indent}{name}{'{' if named else '['}"
+    members = list(value.items()) if isinstance(value, dict) else [("", each) for each in value]
+    for position, (key, each) in enumerate(members, start=1):
+        yield from _lines(
+            each,
+            indent=f"{indent}  ",
+            name=f"{json.dumps(key, ensure_ascii=False)}: " if named else "",
+            end="," if position < len(members) else "",
+        )
+    yield f"{indent}{'}' if named else ']'}{end}"
+
+
+def _shortened(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _shortened(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_shortened(each) for each in value]
+    if isinstance(value, str) and len(value) > _LONG_TEXT:
+        return f"{value[:_KEPT_OF_LONG_TEXT]}… ({len(value)} characters)"
+    return value
+
+
+def _cut(line: str) -> str:
+    if len(line) <= _WIDEST:
+        return line
+    end = '…",' if line.endswith(",") else '…"'
+    return line[: _WIDEST - len(end)] + end
+
+
+def _folded(name: str, value: str) -> list[str]:
+    line = f"{name}: {value}"
+    if len(_INDENT) + len(line) <= WIDTH:
+        return [line]
+    return [f"{name}:", value]

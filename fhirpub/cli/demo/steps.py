@@ -1,0 +1,247 @@
+"""The steps of the demo: a report's life, and one of each other kind, over real HTTP."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Any
+
+import click
+from tornado.httpclient import AsyncHTTPClient, HTTPResponse
+
+from fhirpub.cli.demo import compositions
+from fhirpub.cli.demo.printer import Step, Transcript
+from fhirpub.cli.demo.receiver import Mailbox
+from fhirpub.cli.http_client import Call, json_of, send
+from fhirpub.cli.submission import Submission
+from fhirpub.runtime.clock import now_ms
+from fhirpub.webhooks import NotVerified, verify
+
+_REPORTS = "/fhir/r4/DiagnosticReport"
+_REGISTER = f"{_REPORTS}/$register"
+_ENDPOINTS = "/webhooks/v1/endpoints"
+_CREATED = "diagnostic_report.created"
+_LONGEST_WAIT = 15.0
+_TOKEN_COMMAND = r"""TOKEN=$(curl -sS "$BASE/oauth/token" -d grant_type=client_credentials \
+  -d "client_id=$CLIENT_ID" -d "client_secret=$CLIENT_SECRET" -d "audience=$AUDIENCE" |
+  sed -E 's/.*"access_token" *: *"([^"]+)".*/\1/')"""  # noqa: S105 - no token, but how to get one
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tour:
+    """A walk through the service. ``folder`` holds the bodies that the commands send."""
+
+    client: AsyncHTTPClient
+    base: str
+    folder: Path
+    credentials: Mapping[str, str]
+    transcript: Transcript
+    mailbox: Mailbox
+
+    async def walk(self) -> None:
+        """Take every step in order; stop at the first that does not go as told."""
+        token = await self._token()
+        secret = await self._subscribe(token)
+        first = await self._take(_register("Publish a report with its PDF."), token)
+        self.transcript.sentence("The receiver has been told: this webhook came.")
+        await self._show_webhook(_CREATED, secret)
+        await self._resubmit(first, token)
+        path = f"{_REPORTS}/{_id_in(first)}"
+        read = await self._take(_read(path), token)
+        etag = read.headers["ETag"]
+        await self._take(_update(path, etag), token)
+        await self._take(_stale_update(path, etag), token)
+        await self._take(_search(_identifier(self.folder)), token)
+        await self._take(_history(path), token)
+        await self._take(_refused(), token)
+        for step, event in compositions.steps():
+            await self._take(step, token)
+            await self._show_webhook(event, secret)
+
+    async def _token(self) -> str:
+        self.transcript.sentence("Trade the credentials for an access token; it lives 24 hours.")
+        self.transcript.command(_TOKEN_COMMAND)
+        form = {"grant_type": "client_credentials", **self.credentials}
+        answer = await send(self.client, Call.form(f"{self.base}/oauth/token", form))
+        self.transcript.answer(answer)
+        _expect(answer, 200)
+        return str(json_of(answer)["access_token"])
+
+    async def _subscribe(self, token: str) -> str:
+        """Add an endpoint at the demo's own receiver; return the secret that signs."""
+        _write(self.folder / "endpoint.json", {"url": self.mailbox.url, "event_types": ["*"]})
+        answer = json_of(await self._take(_add_endpoint(), token))
+        await self._take(_verify(answer["id"]), token)
+        self.transcript.note("the receiver beside this demo has repeated the challenge")
+        return str(answer["signing_secret"])
+
+    async def _show_webhook(self, event: str, secret: str) -> None:
+        try:
+            letter = await self.mailbox.wait_for(event, seconds=_LONGEST_WAIT)
+            verify(letter.headers, letter.body, secret, now=now_ms() / 1000)
+        except (TimeoutError, NotVerified):
+            raise click.ClickException("the demo expected a webhook that verifies here") from None
+        self.transcript.webhook(letter.headers, letter.body)
+        self.transcript.note("the webhook came; its signature verifies with the endpoint's secret")
+
+    async def _resubmit(self, first: HTTPResponse, token: str) -> None:
+        again = await self._take(
+            _register("Publish it again, as after a lost connection. Nothing is doubled."), token
+        )
+        if again.headers["Location"] != first.headers["Location"]:
+            raise click.ClickException("the resubmission was given another id")
+        self.transcript.note(f"the same id as before: {_id_in(again)}")
+
+    async def _take(self, step: Step, token: str) -> HTTPResponse:
+        self.transcript.sentence(step.sentence)
+        self.transcript.command(step.curl())
+        body = (self.folder / step.file).read_bytes() if step.file else None
+        answer = await send(self.client, step.call(self.base, token, body))
+        self.transcript.answer(answer, shown=step.shown)
+        _expect(answer, step.expected)
+        return answer
+
+
+def write_files(folder: Path, *, now: int) -> None:
+    """Write the bodies that the commands send, and the document."""
+    sample = files("fhirpub.cli.demo") / "sample"
+    with as_file(sample / "report.pdf") as document:
+        (folder / "report.pdf").write_bytes(document.read_bytes())
+    submission = Submission.from_json((sample / "register.json").read_bytes())
+    submission.attach([folder / "report.pdf"], now=now)
+    _write(folder / "register.json", submission.body)
+    _write(folder / "wrong.json", _with_mistakes(submission.body))
+    for name, body in compositions.bodies(submission.body).items():
+        _write(folder / name, body)
+    _write(
+        folder / "update.json",
+        {
+            "resourceType": "DiagnosticReport",
+            "status": "amended",
+            "conclusion": "All values lie within the reference ranges. Repeat in six months.",
+        },
+    )
+
+
+def _add_endpoint() -> Step:
+    return Step(
+        sentence="Ask to be told of everything: add an endpoint. Its secret is shown this once.",
+        method="POST",
+        path=_ENDPOINTS,
+        file="endpoint.json",
+        content_type="application/json",
+        expected=201,
+    )
+
+
+def _verify(endpoint_id: str) -> Step:
+    return Step(
+        sentence="Have it verified: it has to repeat what it is sent before it is told anything.",
+        method="POST",
+        path=f"{_ENDPOINTS}/{endpoint_id}/verify",
+        expected=200,
+    )
+
+
+def _register(sentence: str) -> Step:
+    return Step(
+        sentence=sentence, method="POST", path=_REGISTER, file="register.json", expected=201
+    )
+
+
+def _read(path: str) -> Step:
+    header = '-H "Authorization: Bearer $TOKEN"'
+    return Step(
+        sentence="Read it back; its ETag is the version that an update will build on.",
+        path=path,
+        expected=200,
+        then=(
+            f'ETAG=$(curl -sS -o /dev/null -D - \\\n  "$BASE{path}" \\',
+            f"  {header} | tr -d '\\r' | awk 'tolower($1) == \"etag:\" {{print $2}}')",
+        ),
+    )
+
+
+def _update(path: str, etag: str) -> Step:
+    return Step(
+        sentence="Update it, on condition that nobody else has (If-Match).",
+        method="PATCH",
+        path=path,
+        file="update.json",
+        if_match=etag,
+        if_match_shell='"If-Match: $ETAG"',
+        expected=204,
+    )
+
+
+def _stale_update(path: str, etag: str) -> Step:
+    return Step(
+        sentence="Update from the old version: refused as it should be, no change is lost.",
+        method="PATCH",
+        path=path,
+        file="update.json",
+        if_match=etag,
+        expected=412,
+    )
+
+
+def _search(identifier: str) -> Step:
+    return Step(
+        sentence="Find it by its identifier. Lists give a link in place of the document's data.",
+        path=_REPORTS,
+        query={"identifier": identifier},
+        shown=("identifier", "status", "conclusion", "presentedForm"),
+        expected=200,
+    )
+
+
+def _history(path: str) -> Step:
+    return Step(
+        sentence="Look at its history: every version is kept.",
+        path=f"{path}/_history",
+        shown=("status", "conclusion"),
+        expected=200,
+    )
+
+
+def _refused() -> Step:
+    return Step(
+        sentence="Publish one with mistakes: refused as it should be, and all are named at once.",
+        method="POST",
+        path=_REGISTER,
+        file="wrong.json",
+        expected=400,
+    )
+
+
+def _with_mistakes(body: dict[str, Any]) -> dict[str, Any]:
+    """Return a registration that is wrong in several places."""
+    wrong = Submission.from_json(json.dumps(body).encode())
+    report = wrong.entry["resource"]
+    report["status"] = "amended"
+    del report["category"]
+    del report["code"]["text"]
+    del report["presentedForm"][0]["hash"]
+    return wrong.body
+
+
+def _identifier(folder: Path) -> str:
+    submission = Submission.from_json((folder / "register.json").read_bytes())
+    (identifier,) = submission.entry["resource"]["identifier"]
+    return f"{identifier['system']}|{identifier['value']}"
+
+
+def _id_in(answer: HTTPResponse) -> str:
+    return answer.headers["Location"].partition("/_history/")[0].rpartition("/")[2]
+
+
+def _expect(answer: HTTPResponse, status: int) -> None:
+    if answer.code != status:
+        raise click.ClickException(f"the demo expected {status} here, not {answer.code}")
+
+
+def _write(file: Path, value: Any) -> None:
+    file.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

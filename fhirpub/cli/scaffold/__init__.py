@@ -1,0 +1,1 @@
+"""Writes the package of a new plugin: `fhirpub plugin new`."""

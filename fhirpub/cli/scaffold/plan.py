@@ -1,0 +1,195 @@
+"""What a new plugin is made of: read from the element tables of FHIR R4, nothing asked."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from fhirpub.cli.scaffold.example import EXAMPLE_PARTS, example_of
+from fhirpub.errors import PluginError
+from fhirpub.fhir.definitions.element_tables import Element, Tables, json_names
+from fhirpub.fhir.strict_json import JsonObject
+
+_PATIENT = ("patient", "subject", "beneficiary", "for", "individual")
+_ORGANIZATION = (
+    "managingOrganization",
+    "serviceProvider",
+    "organization",
+    "provider",
+    "performer",
+    "custodian",
+    "author",
+    "sender",
+    "requester",
+)
+_TIMES = ("dateTime", "instant")
+_LEFT_OUT = {
+    "id",
+    "meta",
+    "implicitRules",
+    "language",
+    "text",
+    "contained",
+    "identifier",
+    "status",
+}
+_FINISHED = ("completed", "final", "active", "finished", "available")
+_IN_ERROR = "entered-in-error"
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """An element that refers to a part, and whether it has to."""
+
+    part: str
+    referred_by: str
+    required: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Blueprint:
+    """A resource type as its new plugin declares it; the author goes on from there."""
+
+    type: str
+    roles: tuple[Role, ...]
+    statuses: tuple[str, ...]
+    attachments: tuple[str, ...]
+    times: tuple[str, ...]
+    codings: tuple[str, ...]
+    summary: tuple[str, ...]
+    body: JsonObject
+    """A valid body of ``$register``."""
+
+    @property
+    def plugin(self) -> str:
+        """The name by which the plugin is enabled."""
+        return self.type.lower()
+
+    @property
+    def package(self) -> str:
+        """The name of the Python package."""
+        return f"fhirpub_{self.plugin}"
+
+    @property
+    def distribution(self) -> str:
+        """The name under which it is installed."""
+        return f"fhirpub-{self.plugin}"
+
+    @property
+    def constant(self) -> str:
+        """The name of the declaration."""
+        return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", self.type).upper()
+
+    @property
+    def composition(self) -> str:
+        """What its events are named after."""
+        return self.constant.lower()
+
+    @property
+    def create_statuses(self) -> tuple[str, ...]:
+        """Every status but that of a mistake: nothing begins as one."""
+        return tuple(each for each in self.statuses if each != _IN_ERROR)
+
+
+def blueprint(type_name: str, tables: Tables) -> Blueprint:
+    """Return the plugin of a type.
+
+    Raises PluginError for a type that cannot be registered, with the reason.
+    """
+    _check(type_name, tables)
+    children = dict(tables.children(type_name))
+    names = list(_names(type_name, tables))
+    attachments = _of_type(names, "Attachment", repeating=True)
+    statuses = [code for _, code in tables.codes[tables.required_set(children["status"])]]
+    shown = [
+        name
+        for name, element in children.items()
+        if element.get("summary") and "Attachment" not in element["types"]
+    ]
+    roles = tuple(_roles(children))
+    return Blueprint(
+        type=type_name,
+        roles=roles,
+        statuses=tuple(statuses),
+        attachments=attachments,
+        times=(
+            *(time for each in _TIMES for time in _of_type(names, each)),
+            *(f"{each}.{end}" for each in _of_type(names, "Period") for end in ("start", "end")),
+        ),
+        codings=_of_type(names, "CodeableConcept"),
+        summary=tuple(each for each in shown if each not in _LEFT_OUT),
+        body=_body(type_name, roles, statuses, tables),
+    )
+
+
+def _check(type_name: str, tables: Tables) -> None:
+    known = tables.resource_types()
+    if type_name not in known:
+        listed = {each.lower(): each for each in known}
+        near = difflib.get_close_matches(type_name.lower(), listed, n=1, cutoff=0.5)
+        hint = f"; did you mean {listed[near[0]]}?" if near else ""
+        raise PluginError(f"FHIR R4 has no resource type {type_name}{hint}")
+    children = dict(tables.children(type_name))
+    identifier, status = children.get("identifier"), children.get("status")
+    reason = ""
+    if identifier is None or identifier["types"] != ["Identifier"]:
+        reason = "it has no business identifier, and that is what resources are registered under"
+    elif identifier["max"] != "*":
+        reason = "its identifier is a single one, where the rules for all types need a list"
+    elif status is None or status["types"] != ["code"]:
+        reason = "it has no status that is a code, which registrations have and updates change"
+    elif not tables.required_set(status):
+        reason = "the codes of its status are not known"
+    if reason:
+        raise PluginError(f"{type_name} cannot be registered: {reason}")
+
+
+def _names(type_name: str, tables: Tables) -> Iterator[tuple[str, str, Element]]:
+    """Yield the elements of a resource as they stand in JSON: name, type, row of the table."""
+    for name, element in tables.children(type_name):
+        types = element["types"] or [""]
+        yield from zip(json_names(name, element), types, [element] * len(types), strict=False)
+
+
+def _of_type(
+    names: list[tuple[str, str, Element]], wanted: str, *, repeating: bool = False
+) -> tuple[str, ...]:
+    return tuple(
+        name
+        for name, type_name, element in names
+        if type_name == wanted and (element["max"] == "*" or not repeating)
+    )
+
+
+def _roles(children: dict[str, Element]) -> Iterator[Role]:
+    for part, target, names in (
+        ("patient", "Patient", _PATIENT),
+        ("organization", "Organization", _ORGANIZATION),
+    ):
+        for name in names:
+            element = children.get(name, {})
+            if element.get("types") == ["Reference"] and target in element.get("targets", ()):
+                yield Role(part, name, required=element["min"] > 0)
+                break
+
+
+def _body(
+    type_name: str, roles: tuple[Role, ...], statuses: list[str], tables: Tables
+) -> JsonObject:
+    resource: JsonObject = {
+        "resourceType": type_name,
+        "identifier": [{"system": f"https://lab.example/{type_name.lower()}", "value": "1001"}],
+        "status": next((each for each in _FINISHED if each in statuses), statuses[0]),
+    }
+    resource = {**resource, **example_of(type_name, tables), **resource}
+    for role in roles:
+        part = EXAMPLE_PARTS[role.part]
+        reference: Any = {"reference": f"{part['resourceType']}/{part['id']}"}
+        many = dict(tables.children(type_name))[role.referred_by]["max"] == "*"
+        resource[role.referred_by] = [reference] if many else reference
+    entries = [{"name": each.part, "resource": EXAMPLE_PARTS[each.part]} for each in roles]
+    own = {"name": type_name[0].lower() + type_name[1:], "resource": resource}
+    return {"resourceType": "Parameters", "parameter": [*entries, own]}

@@ -1,0 +1,105 @@
+"""The files of a new plugin, filled in from its blueprint."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from importlib import resources
+from string import Template
+
+from fhirpub import __version__
+from fhirpub.cli.scaffold.plan import Blueprint
+from fhirpub.fhir.definitions.element_tables import Tables
+from fhirpub.fhir.definitions.schema_generator import resource
+from fhirpub.plugin_api.hookspecs import API_VERSION, group_of
+
+
+def files_of(plan: Blueprint, tables: Tables) -> dict[str, str]:
+    """Return the text of every file of a new plugin by its path in the plugin's folder."""
+    words = _words(plan, brings_schema=plan.type not in tables.held)
+    package = plan.package
+    found = {
+        "README.md": _filled("README.md", words),
+        "setup.py": _filled("setup.py", words),
+        "pyproject.toml": _filled("pyproject.toml", words),
+        f"{package}/__init__.py": _filled("hooks.py", words),
+        f"{package}/rules.py": _filled("rules.py", words),
+        f"{package}/py.typed": "",
+        f"tests/test_{plan.plugin}.py": _filled("test.py", words),
+        "tests/register.json": _json(plan.body),
+    }
+    if plan.type not in tables.held:
+        found[f"{package}/{plan.type}.schema.json"] = _json(resource(plan.type, tables))
+    return found
+
+
+def _words(plan: Blueprint, *, brings_schema: bool) -> dict[str, str]:
+    """Return what stands for each placeholder of the templates."""
+    fields = {
+        "attachments": plan.attachments,
+        "times": plan.times,
+        "codings": plan.codings,
+        "summary": plan.summary,
+    }
+    lines = [f"    {name}={_tuple(values)},\n" for name, values in fields.items() if values]
+    row = (
+        f"| `{plan.package}/{plan.type}.schema.json` | its JSON Schema, from the tables of R4 |\n"
+    )
+    lines.append(f'    events=CompositionEvents("{plan.composition}"),\n')
+    parts = sorted(each.part for each in plan.roles)
+    schema = f'Path(__file__).with_name("{plan.type}.schema.json")'
+    if brings_schema:
+        lines.append(f'    schemas={{"{plan.type}": json.loads(_SCHEMA.read_bytes())}},\n')
+    return {
+        "type": plan.type,
+        "plugin": plan.plugin,
+        "package": plan.package,
+        "distribution": plan.distribution,
+        "constant": plan.constant,
+        "release": __version__,
+        "api": str(API_VERSION),
+        "group": group_of(API_VERSION),
+        "imports": ", ".join(["CompositionEvents", "ResourceType", *parts]),
+        "parts": _parts(plan),
+        "create_statuses": _frozenset(plan.create_statuses),
+        "update_statuses": _frozenset(plan.statuses),
+        "fields": "".join(lines),
+        "schema_imports": "import json\nfrom pathlib import Path\n\n" * brings_schema,
+        "schema_reading": f"\n_SCHEMA = {schema}\n" * brings_schema,
+        "schema_row": row * brings_schema,
+    }
+
+
+def _parts(plan: Blueprint) -> str:
+    optional = {True: "", False: ", required=False"}
+    return _listed(
+        [
+            f'{each.part}(referred_by="{each.referred_by}"{optional[each.required]})'
+            for each in plan.roles
+        ]
+    )
+
+
+def _tuple(values: Iterable[str]) -> str:
+    return _listed([f'"{each}"' for each in values])
+
+
+def _frozenset(values: Iterable[str]) -> str:
+    inside = "".join(f'            "{each}",\n' for each in values)
+    return f"frozenset(\n        {{\n{inside}        }}\n    )"
+
+
+def _listed(items: Sequence[str]) -> str:
+    """Return a tuple as formatters leave it: one item in one line, more in a line each."""
+    if len(items) < 2:
+        return f"({''.join(f'{each},' for each in items)})"
+    return "(\n" + "".join(f"        {each},\n" for each in items) + "    )"
+
+
+def _filled(name: str, words: dict[str, str]) -> str:
+    template = resources.files("fhirpub.cli.scaffold") / "plugin_template" / f"{name}.txt"
+    return Template(template.read_text(encoding="utf-8")).substitute(words)
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, indent=1, ensure_ascii=False) + "\n"

@@ -1,0 +1,56 @@
+"""Moments and spans of time as they are written on a command line."""
+
+from __future__ import annotations
+
+import re
+
+import click
+
+from fhirpub.fhir.times import moment_of
+from fhirpub.runtime.clock import now_ms
+
+_SPAN = re.compile(r"(?P<number>[0-9]{1,6})(?P<unit>[smhd])")
+_SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+
+
+class Span(click.ParamType[int]):
+    """A span such as ``90s``, ``15m``, ``24h`` or ``7d``; in seconds."""
+
+    name = "span"
+
+    def convert(
+        self, value: str | int, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        """Read it."""
+        if isinstance(value, int):
+            return value
+        seconds = _seconds(value)
+        if seconds is None:
+            self.fail("must be a span such as 90s, 15m, 24h or 7d", param, ctx)
+        return seconds
+
+
+class Moment(click.ParamType[int]):
+    """A moment such as ``2026-11-21T10:00:00Z``, or ``24h`` for so long ago; in milliseconds."""
+
+    name = "moment"
+
+    def convert(
+        self, value: str | int, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        """Read it."""
+        if isinstance(value, int):
+            return value
+        seconds = _seconds(value)
+        if seconds is not None:
+            return now_ms() - seconds * 1000
+        moment = moment_of(value)
+        if moment is None:
+            rule = "must be a moment such as 2026-11-21T10:00:00Z, or 24h for a day ago"
+            self.fail(rule, param, ctx)
+        return moment
+
+
+def _seconds(text: str) -> int | None:
+    match = _SPAN.fullmatch(text)
+    return int(match["number"]) * _SECONDS[match["unit"]] if match else None

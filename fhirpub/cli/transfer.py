@@ -1,0 +1,143 @@
+"""``fhirpub migrate``: from one store into another."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from fhirpub.app import opened_store
+from fhirpub.cli.error_hints import explained
+from fhirpub.cli.options import with_config, with_json
+from fhirpub.cli.printing import is_terminal, print_json
+from fhirpub.config.settings import Config, load
+from fhirpub.errors import ConfigurationError, StoreUnavailable
+from fhirpub.storage import transfer as migration
+from fhirpub.storage.store import Store
+from fhirpub.storage.transfer import Progress
+
+_SECONDS_BETWEEN_LINES = 10
+
+
+@click.command(
+    short_help="Copy everything into another store.",
+    epilog="""\b
+Example, from the embedded store to MongoDB:
+  fhirpub migrate --to "mongodb://db1,db2,db3/fhirpub?replicaSet=rs0"    while it serves
+  (stop the service)
+  fhirpub migrate --to "mongodb://db1,db2,db3/fhirpub?replicaSet=rs0"    the rest
+  (set [storage] url to the new address, start the service)
+
+A URL with a password is better written into a file: --to production.toml
+""",
+)
+@click.option(
+    "--to",
+    "target",
+    required=True,
+    metavar="URL|FILE",
+    help="The other store: its [storage] url, or a file of settings that has it.",
+)
+@with_config
+@with_json
+def migrate(target: str, config: Config, *, as_json: bool) -> None:
+    """Copy tenants, clients, signing keys, every version with its documents, and webhooks.
+
+    May be interrupted and repeated: what is there already is compared, not written again. The
+    store that is read is the one of the configuration, and it is left as it is.
+    """
+    other = _other(config, target)
+    line = _Line()
+    began = time.monotonic()
+    try:
+        progress = asyncio.run(_migrate(config, other, line))
+    except KeyboardInterrupt:
+        raise click.ClickException(
+            "interrupted; what was copied is safe, repeat the command to go on"
+        ) from None
+    summary = {
+        "versions": progress.seen,
+        "copied": progress.copied,
+        "there_already": progress.there,
+        "deliveries_written": progress.deliveries,
+        "kept_by_target": progress.kept,
+        "seconds": round(time.monotonic() - began, 1),
+    }
+    if as_json:
+        print_json(summary)
+        return
+    click.echo(
+        f"All {progress.seen:,} versions are in the other store: {progress.copied:,} copied, "
+        f"{progress.there:,} were there already and are the same."
+    )
+    if progress.deliveries:
+        click.echo(f"{progress.deliveries:,} deliveries of webhooks were new or changed.")
+    for each in progress.kept:
+        click.echo(f"Differs in the other store, and was left so: {each}")
+
+
+async def _migrate(config: Config, other: Config, line: _Line) -> Progress:
+    async with AsyncExitStack() as stack:
+        source = await _opened(stack, config, "the store to copy from")
+        target = await _opened(stack, other, "the store to copy to")
+        try:
+            return await migration.migrate(source, target, tell=line.show)
+        except StoreUnavailable as problem:
+            words = explained(problem.reason)
+            raise StoreUnavailable(
+                f"{words}; what was copied is safe, repeat the command to go on"
+            ) from None
+        finally:
+            line.end()
+
+
+async def _opened(stack: AsyncExitStack, config: Config, name: str) -> Store:
+    """Open a store; of two stores it must be said which one cannot be used."""
+    try:
+        return await stack.enter_async_context(opened_store(config))
+    except StoreUnavailable as problem:
+        words = explained(problem.reason)
+        raise ConfigurationError(f"{name} cannot be used: {words}") from None
+    except ConfigurationError as problem:
+        raise ConfigurationError(f"{name} cannot be used: {problem}") from None
+
+
+def _other(config: Config, target: str) -> Config:
+    """Return the settings with the other store; the environment speaks of the first one only."""
+    if "://" in target:
+        return replace(config, storage=replace(config.storage, url=target))
+    if not Path(target).is_file():  # it is not shown: it may be a URL, mistyped, with a password
+        raise ConfigurationError("--to: is neither the URL of a store nor a file of settings")
+    return replace(config, storage=load(Path(target), environment={}).storage)
+
+
+class _Line:
+    """One line on standard error that says how far it is: in place on a terminal."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self._last = 0.0
+        self._terminal = is_terminal(sys.stderr)
+
+    def show(self, progress: Progress) -> None:
+        """Say how far it is, how fast, and how long it will take."""
+        now = time.monotonic()
+        if now - self._last < (0.1 if self._terminal else _SECONDS_BETWEEN_LINES):
+            return
+        self._last = now
+        rate = progress.seen / max(now - self._began, 0.001)
+        left = max(progress.total - progress.seen, 0) / max(rate, 0.001)
+        text = (
+            f"{progress.seen:,} of {progress.total:,} versions, {rate:,.0f}/s, {left:,.0f} s left"
+        )
+        click.echo(f"\r{text:<70}" if self._terminal else text, err=True, nl=not self._terminal)
+
+    def end(self) -> None:
+        """Go to the next line."""
+        if self._terminal and self._last:
+            click.echo(err=True)

@@ -1,0 +1,1 @@
+"""Settings: their names, defaults and meaning, and how they are read."""

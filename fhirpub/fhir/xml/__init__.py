@@ -1,0 +1,1 @@
+"""FHIR XML, read into and written from the JSON form."""

@@ -1,0 +1,310 @@
+"""HTTP/1.1 on Tornado's streams: one request after another, each handed to a delegate.
+
+It stands where Tornado's ``HTTPServer`` could, behind the same interfaces, and takes two fifths
+of its time (bench/README.md). Left out is what only clients or other servers need: answers in
+chunks, compression, TLS, what proxies tell.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from socket import SHUT_WR, socket
+from typing import Any
+
+from tornado.httputil import (
+    HTTPHeaders,
+    HTTPInputError,
+    HTTPMessageDelegate,
+    HTTPServerConnectionDelegate,
+    RequestStartLine,
+)
+from tornado.iostream import IOStream, StreamClosedError
+
+from fhirpub.http.exchange import Exchange, Peer
+from fhirpub.http.head import UNREAD, Fields, HeadTooLong, read_head
+from fhirpub.http.reader import Incoming, TooLong
+from fhirpub.runtime.logging import logger, where
+
+_TURN_BYTES = 8_192
+"""After so many bytes of heads that were all here already, the others have their turn.
+
+Who sends one request at a time never has to wait so: those that arrive together stay together,
+and what they ask of the store is asked at once.
+"""
+_LEAST_BYTES = 512
+"""As many as a head counts at least: its answer takes time, too."""
+_ACCEPTED_AT_ONCE = 128
+_REST_SECONDS = 1.0
+"""How long nobody is let in after there was no file descriptor for somebody."""
+_LINGER_SECONDS = 2.0
+_AGAIN_SECONDS = 0.05
+"""When to look again after a connection whose time is up, but on which something has come."""
+_QUIET_SECONDS = 0.1
+"""A client that was just answered may have sent its next request, as a busy proxy has."""
+_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+_log = logger()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """What a client may send, and how long a connection waits for it.
+
+    ``body_bytes`` are read at most, whatever becomes of them. ``idle_seconds`` may pass from the
+    end of an answer, or from the beginning, until the next head is there.
+    """
+
+    head_bytes: int
+    body_bytes: int
+    idle_seconds: float
+
+
+class Message(HTTPMessageDelegate):
+    """A request on its way in; it ends with one of ``finish``, too_long, on_connection_close."""
+
+    def too_long(self) -> None:
+        """Answer at once: the body is longer than anything that is read. By itself a 400."""
+        raise TooLong
+
+
+class Delegate(HTTPServerConnectionDelegate):
+    """What answers requests, and what is none."""
+
+    def start_request(self, server_conn: object, request_conn: Any) -> Message:
+        """Expect a request on a connection."""
+        raise NotImplementedError
+
+    def refuse(
+        self,
+        exchange: Exchange,
+        line: RequestStartLine,
+        headers: HTTPHeaders,
+        problem: HTTPInputError,
+    ) -> None:
+        """Answer what breaks HTTP, at once; else it is answered with a 400 that has no body.
+
+        ``problem`` is a HeadTooLong for a head that is longer than may be. If the head could not
+        be read there are no ``headers``, and ``line`` is that of a plain GET.
+        """
+
+
+class Server:
+    """Listens, and hands what comes to a delegate."""
+
+    def __init__(self, delegate: Delegate, bounds: Bounds) -> None:
+        self._delegate = delegate
+        self._bounds = bounds
+        self._sockets: list[socket] = []
+        self._connections: dict[Connection, asyncio.Task[None]] = {}
+
+    def add_sockets(self, sockets: Iterable[socket]) -> None:
+        """Take the connections that come to these, which listen already."""
+        for each in sockets:
+            self._sockets.append(each)
+            self._listen(each)
+
+    def stop(self) -> None:
+        """Take no more connections, and at most one more request on those that there are."""
+        for each in self._sockets:
+            asyncio.get_running_loop().remove_reader(each)
+            each.close()
+        self._sockets.clear()
+        for connection in self._connections:
+            connection.end_after_answer()
+
+    def close_idle(self) -> bool:
+        """Close those on which nothing is under way; return whether there are others."""
+        busy = [each for each in self._connections if not each.is_idle()]
+        for each in self._connections.keys() - busy:
+            each.close()
+        return bool(busy)
+
+    async def close_all_connections(self) -> None:
+        """Close them, whatever is under way; return when nothing is."""
+        for each in self._connections:
+            each.close()
+        if self._connections:
+            await asyncio.wait(self._connections.values())
+
+    def _listen(self, listening: socket) -> None:
+        if listening in self._sockets:
+            asyncio.get_running_loop().add_reader(listening, self._accept, listening)
+
+    def _accept(self, listening: socket) -> None:
+        for _ in range(_ACCEPTED_AT_ONCE):
+            try:
+                accepted, address = listening.accept()
+            except (BlockingIOError, ConnectionAbortedError):
+                return
+            except OSError as problem:  # no file descriptor, perhaps: there may be one later
+                _log.error("no connection taken", reason=problem.strerror)
+                loop = asyncio.get_running_loop()
+                loop.remove_reader(listening)
+                loop.call_later(_REST_SECONDS, self._listen, listening)
+                return
+            self._serve(Connection(IOStream(accepted), Peer(address[0]), self._bounds))
+
+    def _serve(self, connection: Connection) -> None:
+        task = asyncio.create_task(connection.serve(self._delegate))
+        self._connections[connection] = task
+        task.add_done_callback(lambda _done: self._connections.pop(connection))
+
+
+class Connection:
+    """A connection of a client, which reads one request after another."""
+
+    def __init__(self, stream: IOStream, peer: Peer, bounds: Bounds) -> None:
+        self._stream = stream
+        self._incoming = Incoming(stream)
+        self._peer = peer
+        self._bounds = bounds
+        self._is_ending = False
+        self._is_waiting = True
+        """Whether the next head is not here yet."""
+        self._exchange: Exchange | None = None
+        self._turn_bytes = 0
+        self._loop = asyncio.get_running_loop()
+        self._began = self._loop.time()
+        self._timer = self._loop.call_later(bounds.idle_seconds, self._look)
+
+    async def serve(self, delegate: Delegate) -> None:
+        """Take requests until either side has enough."""
+        try:
+            self._stream.set_nodelay(True)
+            while not self._stream.closed():
+                await self._serve_one(delegate)
+                if not self._incoming.is_ahead():
+                    self._turn_bytes = 0
+                elif self._turn_bytes >= _TURN_BYTES:
+                    self._turn_bytes = 0
+                    await asyncio.sleep(0)
+        except StreamClosedError:
+            pass
+        except Exception as problem:  # noqa: BLE001 - it ends this connection, and no other
+            _log.error("failed", **where(problem))
+        finally:
+            self._timer.cancel()
+            self.close()
+
+    def end_after_answer(self) -> None:
+        """Close it once the request that is under way, or else the next, is answered."""
+        self._is_ending = True
+        if self._exchange is not None:
+            self._exchange.is_last = True
+
+    def close(self) -> None:
+        """Hang up, whatever is under way."""
+        self._stream.close()
+        if self._exchange is not None:
+            self._exchange.close()
+
+    def is_idle(self) -> bool:
+        """Tell whether no request is under way, none begins to arrive, and none was lately.
+
+        Closing it at once then can lose only a request that is being sent at this very moment.
+        """
+        if not self._is_waiting:
+            last = self._exchange
+            return last is not None and last.is_finished and last.closes
+        is_quiet = self._loop.time() - self._waits_since() > _QUIET_SECONDS
+        return is_quiet and not self._incoming.has_more()
+
+    async def _serve_one(self, delegate: Delegate) -> None:
+        line, fields, problem = await self._next_head()
+        is_last = self._is_ending or not fields.keeps_open
+        self._exchange = exchange = Exchange(self._stream, self._peer, line, is_last=is_last)
+        try:
+            if problem is not None:
+                raise problem
+            await self._take(delegate, line, fields, exchange)
+        except HTTPInputError as found:
+            if not exchange.is_begun:
+                delegate.refuse(exchange, line, fields.headers, found)
+            if not exchange.is_finished:
+                exchange.refuse()
+        await exchange.ended()
+        if exchange.closes:
+            await self._linger()
+            self.close()
+
+    async def _next_head(self) -> tuple[RequestStartLine, Fields, HTTPInputError | None]:
+        """Return the next head, and why it cannot be heeded, if so."""
+        self._is_waiting = True
+        try:
+            data = await self._incoming.head(self._bounds.head_bytes)
+        except HeadTooLong as problem:
+            return *UNREAD, problem
+        finally:
+            self._is_waiting = False
+        self._turn_bytes += max(len(data), _LEAST_BYTES)
+        line, fields = read_head(data)
+        if fields.problem:
+            return line, fields, HTTPInputError(fields.problem)
+        return line, fields, None
+
+    async def _take(
+        self, delegate: Delegate, line: RequestStartLine, fields: Fields, exchange: Exchange
+    ) -> None:
+        """Hand a request on, until it is answered or all of it is here."""
+        message = delegate.start_request(self, exchange)
+        try:
+            later = message.headers_received(line, fields.headers)
+            if later is not None:
+                await later
+            if fields.has_body and not exchange.is_begun:
+                await self._read_body(message, fields)
+            exchange.is_read = not exchange.is_begun
+        except TooLong:
+            if not exchange.is_begun:
+                message.too_long()
+        finally:
+            if not (exchange.is_read or exchange.is_begun):
+                message.on_connection_close()
+        if exchange.is_read:
+            message.finish()
+
+    async def _read_body(self, message: Message, fields: Fields) -> None:
+        most = self._bounds.body_bytes
+        if fields.length > most:
+            raise TooLong
+        if fields.expects_100:
+            await self._stream.write(_CONTINUE)
+        if fields.is_chunked:
+            await self._incoming.chunks(most, message.data_received)
+        else:
+            await self._incoming.body(fields.length, message.data_received)
+
+    async def _linger(self) -> None:
+        """Give a client that is still sending the time to read the last answer.
+
+        Its system would throw the answer away if what it sends came to a closed connection
+        (RFC 9112, 9.6).
+        """
+        if self._stream.closed():
+            return
+        with suppress(OSError, TimeoutError):
+            self._stream.socket.shutdown(SHUT_WR)
+            async with asyncio.timeout(_LINGER_SECONDS):
+                await self._incoming.discard()
+
+    def _waits_since(self) -> float:
+        """Return since when there is no request; that is now while one is under way."""
+        since = self._began if self._exchange is None else self._exchange.finished_at
+        return self._loop.time() if since is None else since
+
+    def _look(self) -> None:
+        """Hang up if it has waited too long, or look again when it would have.
+
+        A timer for each connection, and not one for each request, which would cost more.
+        """
+        now = self._loop.time()
+        until = self._waits_since() + self._bounds.idle_seconds
+        if until <= now and self._is_waiting and self._incoming.has_more():
+            self._timer = self._loop.call_later(_AGAIN_SECONDS, self._look)
+        elif until <= now:
+            self.close()
+        else:
+            self._timer = self._loop.call_at(until, self._look)

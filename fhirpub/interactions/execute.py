@@ -1,0 +1,227 @@
+"""Search: which resources, in which order, and where the next page begins (D-125 to D-138)."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import uuid
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from fhirpub.errors import InvalidSearch, Issue
+from fhirpub.fhir.outcome import outcome_of
+from fhirpub.fhir.strict_json import JsonObject, dumps, loads_stored
+from fhirpub.interactions.context import Context
+from fhirpub.interactions.cursors import CURSOR, Parameters, link_to, seal, unseal
+from fhirpub.interactions.query_parser import Reading
+from fhirpub.interactions.summary import is_subset, subset
+from fhirpub.interactions.versions import Listing, shown
+from fhirpub.plugin_api import ResourceType
+from fhirpub.storage.contract import MOST_OF_A_PAGE, Page, SearchQuery, Version
+from fhirpub.storage.criteria import sort_key
+from fhirpub.tenant import Tenant
+
+PARAMETER_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,63}")
+"""What can be the name of a search parameter, with its modifier, and can be shown."""
+_FIRST_AT_ONCE = 4
+_NAMING = ("_include", "_sort")
+"""What is known, and unknown only if it names something that cannot be included or sorted by."""
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """A search as it was understood, and what of it was not."""
+
+    query: SearchQuery
+    understood: tuple[tuple[str, str], ...]
+    unknown: tuple[str, ...]
+    empty: tuple[str, ...]
+    cursor: str
+    summary: str
+    elements: str
+    included: frozenset[str]
+
+
+async def search(
+    parameters: Parameters,
+    *,
+    resource_type: ResourceType,
+    tenant: Tenant,
+    context: Context,
+    strict: bool,
+) -> Listing:
+    """Return a searchset Bundle, to be made.
+
+    Raises InvalidSearch for what cannot be honoured; ``strict`` also for unknown parameters
+    (``Prefer: handling=strict``, D-130).
+    """
+    wanted = understood(
+        parameters, resource_type=resource_type, tenant=tenant, context=context, strict=strict
+    )
+    page = await context.resources.search(tenant.id, wanted.query)
+    parts: list[bytes] = []
+    if wanted.included:
+        page, parts = await _with_parts(page, tenant=tenant, context=context)
+    return Listing(
+        sum(len(each.body) for each in page.versions) + sum(map(len, parts)),
+        lambda: _bundle(wanted, page, parts, tenant=tenant, context=context),
+    )
+
+
+def understood(
+    parameters: Parameters,
+    *,
+    resource_type: ResourceType,
+    tenant: Tenant,
+    context: Context,
+    strict: bool,
+) -> Search:
+    """Read the parameters; raises InvalidSearch with everything that is wrong with them.
+
+    If ``strict``, a parameter that is not known is wrong too.
+    """
+    reading = Reading(context.searched[resource_type.name], tenant, context)
+    for name, value in parameters:
+        reading.take(name, value)
+    reading.finish()
+    wrong = [*reading.issues, *(map(_not_known, reading.unknown) if strict else ())]
+    if wrong:
+        raise InvalidSearch(wrong)
+    cursor = reading.cursor
+    after = unseal(cursor, tenant, resource_type.name, reading.understood) if cursor else None
+    if cursor and after is None:
+        raise InvalidSearch.because("is not a link of this search", expression=CURSOR)
+    limit = 0 if reading.summary == "count" else reading.count
+    query = SearchQuery(
+        type=resource_type.name,
+        ids=reading.ids,
+        identifiers=tuple(reading.identifiers),
+        criteria=tuple(reading.criteria),
+        order=reading.order,
+        after=after,
+        limit=min(limit, context.config.fhir.page_size_max),
+        count_up_to=None if limit == 0 else reading.count_up_to,
+    )
+    return Search(
+        query,
+        tuple(reading.understood),
+        tuple(reading.unknown),
+        tuple(reading.empty),
+        cursor,
+        reading.summary,
+        reading.elements,
+        frozenset(reading.included),
+    )
+
+
+async def _with_parts(page: Page, *, tenant: Tenant, context: Context) -> tuple[Page, list[bytes]]:
+    """Return a page with the parts that came with its resources, shorter if they are large."""
+
+    async def first(version: Version) -> Version | None:
+        if version.version == 1:
+            return version
+        return await context.resources.version(tenant.id, version.id, 1)
+
+    parts: list[bytes] = []
+    shown, size = 0, 0
+    while shown < len(page.versions) and size < MOST_OF_A_PAGE:
+        # A few together: of more the parts may be too large.
+        few = page.versions[shown : shown + _FIRST_AT_ONCE]
+        firsts = [each for each in await asyncio.gather(*map(first, few)) if each is not None]
+        parts += [each.parts for each in firsts]
+        shown += len(few)
+        size += sum(len(each.body) for each in few) + sum(len(each.parts) for each in firsts)
+    more = page.more or shown < len(page.versions)
+    return Page(page.versions[:shown], page.total, more=more), parts
+
+
+def _bundle(
+    wanted: Search,
+    page: Page,
+    parts: Sequence[bytes],
+    *,
+    tenant: Tenant,
+    context: Context,
+) -> JsonObject:
+    type_name = wanted.query.type
+    address = f"{context.fhir_url}/{type_name}"
+    here = [*wanted.understood, *([(CURSOR, wanted.cursor)] if wanted.cursor else [])]
+    links = [{"relation": "self", "url": link_to(address, here)}]
+    if page.more:
+        place = sort_key(wanted.query.order, page.versions[-1])
+        cursor = seal(place, tenant, type_name, wanted.understood)
+        following = link_to(address, [*wanted.understood, (CURSOR, cursor)])
+        links.append({"relation": "next", "url": following})
+    entries: list[JsonObject] = [
+        {
+            "fullUrl": f"{address}/{version.id}",
+            "resource": _listed(version, wanted, context),
+            "search": {"mode": "match"},
+        }
+        for version in page.versions
+    ]
+    entries += [
+        {
+            "fullUrl": f"{context.fhir_url}/{part['resourceType']}/{part['id']}",
+            "resource": part,
+            "search": {"mode": "include"},
+        }
+        for part in _included(parts, wanted.included)
+    ]
+    if unused := [*_unknown(wanted.unknown), *_empty(wanted.empty)]:
+        entries.append(_outcome(unused))
+    bundle: JsonObject = {"resourceType": "Bundle", "type": "searchset"}
+    if page.total is not None:
+        bundle["total"] = page.total
+    bundle["link"] = links
+    return bundle | {"entry": entries} if entries else bundle
+
+
+def _outcome(issues: Sequence[Issue]) -> JsonObject:
+    """Return an entry that tells something, with a fullUrl as every entry must have one (R4)."""
+    outcome = outcome_of(issues)
+    identity = uuid.uuid5(uuid.NAMESPACE_OID, dumps(outcome).decode())
+    return {"fullUrl": identity.urn, "resource": outcome, "search": {"mode": "outcome"}}
+
+
+def _included(parts: Iterable[bytes], names: Collection[str]) -> Iterator[JsonObject]:
+    for each in map(loads_stored, parts):
+        yield from (each[name] for name in sorted(each.keys() & names))
+
+
+def _listed(version: Version, wanted: Search, context: Context) -> JsonObject:
+    resource = shown(version, context=context)
+    if not is_subset(wanted.summary, wanted.elements):
+        return resource
+    schema = context.schemas.document(version.type)
+    return subset(resource, schema, summary=wanted.summary, elements=wanted.elements)
+
+
+def _empty(names: Iterable[str]) -> list[Issue]:
+    """A filter that is left empty by mistake must not go unnoticed (D-268)."""
+    rule = "the search parameter {} has no value and was not used"
+    return [Issue("warning", "invalid", rule.format(name)) for name in _shown(names)]
+
+
+def _shown(names: Iterable[str]) -> Iterable[str]:
+    said = [each if PARAMETER_NAME.fullmatch(each) else "(unknown)" for each in names]
+    return dict.fromkeys(said)
+
+
+def _unknown(names: Iterable[str]) -> list[Issue]:
+    rule = "the search parameter {} is not supported and was not used"
+    naming = "what the search parameter {} names is not supported and was not used"
+    return [
+        Issue("warning", "not-supported", (naming if name in _NAMING else rule).format(name))
+        for name in _shown(names)
+    ]
+
+
+def _not_known(name: str) -> Issue:
+    rule = "names what is not supported" if name in _NAMING else "cannot be searched by"
+    return Issue("error", "not-supported", rule, place_of(name))
+
+
+def place_of(name: str) -> str:
+    """Return the name of a parameter if it can be shown, without its modifier."""
+    return name.partition(":")[0] if PARAMETER_NAME.fullmatch(name) else ""

@@ -1,0 +1,380 @@
+"""From the parameters of a search to what is asked of the store (R4 search; D-125 to D-138)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from fhirpub.errors import Issue
+from fhirpub.fhir.date_value import prefixed
+from fhirpub.fhir.search_value import plain, token_of, typed_of, values_of
+from fhirpub.interactions.context import Context
+from fhirpub.interactions.cursors import CURSOR
+from fhirpub.interactions.parameters import Known, Searched, split_reference, typed_code
+from fhirpub.interactions.versions import MOST_COUNTED
+from fhirpub.storage.criteria import (
+    ANYTHING,
+    ID,
+    IDENTIFIER,
+    LAST_UPDATED,
+    NEWEST_FIRST,
+    Criterion,
+    Order,
+    TimeMatch,
+    TokenMatch,
+)
+from fhirpub.tenant import Tenant, is_resource_id
+
+IGNORED = frozenset({"_format", "_pretty"})
+
+_NAME = re.compile(r"(?P<name>[^:.]+)(?::(?P<modifier>[^.]*))?(?:\.(?P<further>.+))?", re.DOTALL)
+_TYPE = re.compile(r"[A-Z][A-Za-z]*")
+_SUMMARIES = frozenset({"true", "text", "data", "count", "false"})
+_TOTALS = frozenset({"none", "estimate", "accurate"})
+_LAST_COUNTS = frozenset({"_count", "_elements", "_summary", "_total"})
+"""Parameters of which the last one is used, if they repeat."""
+_MOST_CONDITIONS = 100
+
+_Match = TokenMatch | TimeMatch
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """One parameter of a request, taken apart: ``name:modifier.further=value``."""
+
+    whole: str
+    name: str
+    modifier: str
+    further: str
+    value: str
+
+
+class Reading:
+    """What has been read of the parameters so far."""
+
+    def __init__(self, searched: Searched, tenant: Tenant, context: Context) -> None:
+        """Begin with nothing."""
+        self.count = context.config.fhir.page_size
+        self.cursor = ""
+        self.ids: frozenset[str] | None = None
+        self.identifiers: list[tuple[TokenMatch, ...]] = []
+        self.criteria: list[Criterion] = []
+        self.count_up_to: int | None = MOST_COUNTED
+        self.summary = ""
+        self.elements = ""
+        self.included: set[str] = set()
+        self.understood: list[tuple[str, str]] = []
+        self.unknown: list[str] = []
+        self.empty: list[str] = []
+        self.issues: list[Issue] = []
+        self._order: dict[str, Order] = {}
+        self._listed_dates = 0
+        self._searched = searched
+        self._tenant = tenant
+        self._context = context
+        self._readers: dict[str, Callable[[_Asked], bool]] = {
+            IDENTIFIER: self._identifier,
+            ID: self._id,
+            LAST_UPDATED: self._last_updated,
+            "_count": self._count,
+            "_sort": self._sort,
+            "_total": self._total,
+            "_summary": self._summary,
+            "_elements": self._elements,
+            "_include": self._include,
+        }
+
+    @property
+    def order(self) -> tuple[Order, ...]:
+        """The order that is asked for, or the newest first."""
+        return tuple(self._order.values()) or NEWEST_FIRST
+
+    def take(self, name: str, value: str) -> None:
+        """Take one parameter: known, ignored, or unknown."""
+        if name in IGNORED:
+            return
+        if not value:
+            self.empty.append(name)
+            return
+        if name == CURSOR:
+            self.cursor = value
+            return
+        match = _NAME.fullmatch(name)
+        if match is None:
+            self.unknown.append(name)
+            return
+        asked = _Asked(name, match["name"], match["modifier"] or "", match["further"] or "", value)
+        read = self._readers.get(asked.name, self._parameter)
+        if read(asked):
+            if name in _LAST_COUNTS:  # the link "self" lists what was used
+                self.understood = [each for each in self.understood if each[0] != name]
+            self.understood.append((name, value))
+        else:
+            self.unknown.append(name)
+
+    def finish(self) -> None:
+        """Look at what parameters mean together."""
+        if self.elements and self.summary not in ("", "false"):
+            self._wrong("_summary", "cannot go with _elements")
+        if self.included and self.summary == "text":
+            self._wrong("_summary", "cannot be text together with _include")
+        # An engine asks them one by one; tokens of a list and of one system it looks up together.
+        lists = [*self.identifiers, *(each.any_of for each in self.criteria)]
+        if sum(map(_systems_in, lists)) + self._listed_dates > _MOST_CONDITIONS:
+            rule = "a search has at most {} conditions; each date and each system of a list is one"
+            self._wrong("", rule.format(_MOST_CONDITIONS))
+
+    # Parameters that every resource has.
+
+    def _identifier(self, asked: _Asked) -> bool:
+        if asked.modifier or asked.further:
+            return self._token(IDENTIFIER, asked)
+        matches = self._tokens(asked)
+        # Every identifier here has a system, so that "|value" never matches.
+        matches = [each for each in matches if each.system != ""]
+        if all(each.system and each.value for each in matches):
+            # The id follows from system and value: no index is needed.
+            self._narrow(
+                self._tenant.resource_id(
+                    self._searched.type.name, each.system or "", each.value or ""
+                )
+                for each in matches
+            )
+        else:
+            self.identifiers.append(tuple(matches))
+        return True
+
+    def _id(self, asked: _Asked) -> bool:
+        if asked.modifier or asked.further:
+            return self._token(ID, asked)
+        ids = values_of(asked.value)
+        if ids is None:
+            self._wrong(ID, "must be ids, separated by commas")
+        else:
+            self._narrow(each for each in ids if is_resource_id(each))
+        return True
+
+    def _narrow(self, ids: Iterable[str]) -> None:
+        found = frozenset(ids)
+        self.ids = found if self.ids is None else self.ids & found
+
+    def _last_updated(self, asked: _Asked) -> bool:
+        return not asked.further and self._date(LAST_UPDATED, asked)
+
+    # Parameters of the type.
+
+    def _parameter(self, asked: _Asked) -> bool:
+        known = self._searched.parameters.get(asked.name)
+        if known is None:
+            return False
+        kind = known.parameter.type
+        if kind == "reference":
+            if asked.further:
+                return self._chain(known, asked)
+            return self._reference(known, asked)
+        if asked.further:
+            return False
+        if kind == "token":
+            return self._token(known.stored, asked)
+        return self._date(known.stored, asked)
+
+    def _token(self, name: str, asked: _Asked) -> bool:
+        if asked.further:
+            return False
+        if asked.modifier == "missing":
+            self._missing(name, asked, ANYTHING)
+        elif asked.modifier in ("", "not"):
+            negated = asked.modifier == "not"
+            self._demand(name, self._tokens(asked), negated=negated)
+        elif asked.modifier == "of-type" and name in self._searched.typed:
+            self._demand(self._searched.typed[name], self._typed(asked))
+        else:
+            self._no_modifier(asked)
+        return True
+
+    def _typed(self, asked: _Asked) -> list[TokenMatch]:
+        read = [typed_of(each) for each in values_of(asked.value) or [""]]
+        if None in read:
+            self._wrong(asked.name, "must be system|code|value with :of-type")
+        known = [each for each in read if each is not None]
+        return [TokenMatch(system, typed_code(code, value)) for system, code, value in known]
+
+    def _tokens(self, asked: _Asked) -> list[TokenMatch]:
+        tokens = [token_of(each) for each in values_of(asked.value) or [""]]
+        if None in tokens:
+            self._wrong(asked.name, "must be value, system|value, system| or |value")
+        return [TokenMatch(each.system, each.value) for each in tokens if each is not None]
+
+    def _date(self, name: str, asked: _Asked) -> bool:
+        if asked.modifier == "missing":
+            self._missing(name, asked, ANYTHING)
+        elif asked.modifier:
+            self._no_modifier(asked)
+        else:
+            matches: list[_Match] = []
+            texts = asked.value.split(",")
+            self._listed_dates += len(texts) - 1
+            for text in texts:
+                read = prefixed(text, default_zone=self._searched.zone)
+                if read is None:
+                    rule = "must be a date or time of FHIR, after a prefix such as ge if wanted"
+                    self._wrong(asked.name, rule)
+                    return True
+                matches += times_meant_by(*read, now=self._context.clock())
+            self._demand(name, matches)
+        return True
+
+    def _reference(self, known: Known, asked: _Asked) -> bool:
+        target = asked.modifier if _TYPE.fullmatch(asked.modifier) else ""
+        wanted = TokenMatch(known.target or target or None, None)
+        if asked.modifier == "missing":
+            self._missing(known.stored, asked, wanted)
+        elif asked.modifier and not target:
+            self._no_modifier(asked)
+        elif {known.target, target} <= {"", wanted.system}:
+            self._demand(known.stored, self._references(wanted.system, asked))
+        else:
+            self._demand(known.stored, [])
+        return True
+
+    def _references(self, target: str | None, asked: _Asked) -> list[TokenMatch]:
+        texts = values_of(asked.value)
+        if not texts:
+            self._wrong(asked.name, "must be an id, Type/id or a URL")
+            return []
+        found = []
+        for text in texts:
+            literal = plain(text)
+            type_name, resource_id = split_reference(literal, self._searched)
+            if not resource_id:
+                self._wrong(asked.name, "must be an id, Type/id or a URL")
+            if not type_name:
+                wanted = "" if ":" in literal else target
+            elif target in (None, type_name):
+                wanted = type_name
+            else:
+                continue
+            found.append(TokenMatch(wanted, resource_id))
+            found += self._searched.owners(wanted, resource_id, self._tenant)
+        return found
+
+    def _chain(self, known: Known, asked: _Asked) -> bool:
+        """Read ``patient.identifier`` and ``subject:Patient.identifier``."""
+        names = self._searched.chains_of(known, asked.modifier)
+        further, modified, _modifier = asked.further.partition(":")
+        if further != IDENTIFIER or len(names) != 1:
+            return False
+        if modified:
+            self._no_modifier(asked)
+        else:
+            self._demand(names[0], self._tokens(asked))
+        return True
+
+    def _missing(self, name: str, asked: _Asked, anything: TokenMatch) -> None:
+        if asked.value in ("true", "false"):
+            self._demand(name, [anything], negated=asked.value == "true")
+        else:
+            self._wrong(asked.name, "takes true or false with :missing")
+
+    def _demand(self, name: str, any_of: Sequence[_Match], *, negated: bool = False) -> None:
+        self.criteria.append(Criterion(name, tuple(any_of), negated))
+
+    # What the answer is to look like.
+
+    def _count(self, asked: _Asked) -> bool:
+        value = asked.value
+        if value.isascii() and value.isdecimal() and len(value) < 10:
+            self.count = int(value)
+        else:
+            self._wrong("_count", "must be a whole number of at least 0")
+        return self._unmodified(asked)
+
+    def _sort(self, asked: _Asked) -> bool:
+        order = []
+        for text in asked.value.split(","):
+            name = text.removeprefix("-")
+            known = self._searched.parameters.get(name)
+            if known is not None and known.parameter.type != "reference":
+                name = known.stored
+            elif name not in (ID, IDENTIFIER, LAST_UPDATED):
+                return False
+            order.append(Order(name, descending=text.startswith("-")))
+        for each in order:  # a name that comes again has nothing left to sort
+            self._order.setdefault(each.name, each)
+        return self._unmodified(asked)
+
+    def _total(self, asked: _Asked) -> bool:
+        if asked.value not in _TOTALS:
+            self._wrong("_total", "must be none, estimate or accurate")
+        self.count_up_to = 0 if asked.value == "none" else None
+        return self._unmodified(asked)
+
+    def _summary(self, asked: _Asked) -> bool:
+        if asked.value not in _SUMMARIES:
+            self._wrong("_summary", "must be true, text, data, count or false")
+        self.summary = asked.value
+        return self._unmodified(asked)
+
+    def _elements(self, asked: _Asked) -> bool:
+        self.elements = asked.value
+        return self._unmodified(asked)
+
+    def _include(self, asked: _Asked) -> bool:
+        """Read ``DiagnosticReport:patient``, also with ``:Patient`` behind it, or with ``*``."""
+        every = self._searched.type
+        source, _, rest = asked.value.partition(":")
+        name, _, target = rest.partition(":")
+        known = self._searched.parameters.get(name)
+        if asked.further:
+            return False
+        if asked.modifier:
+            self._no_modifier(asked)
+            return True
+        if asked.value in ("*", f"{every.name}:*"):
+            self.included |= {part.name for part in every.parts}
+            return True
+        if source != every.name or known is None or known.parameter.type != "reference":
+            return False
+        self.included |= {
+            part.name
+            for part in every.parts
+            if part.referred_by in known.parameter.paths
+            and {target, known.target} <= {"", part.type}
+        }
+        return True
+
+    def _unmodified(self, asked: _Asked) -> bool:
+        if asked.modifier:
+            self._no_modifier(asked)
+        return not asked.further
+
+    def _no_modifier(self, asked: _Asked) -> None:
+        self._wrong(asked.name, "does not support this modifier")
+
+    def _wrong(self, name: str, rule: str) -> None:
+        self.issues.append(Issue("error", "invalid", rule, name))
+
+
+def times_meant_by(prefix: str, stretch: tuple[int, int], *, now: int) -> list[TimeMatch]:
+    """Return what a prefix means for times that begin and end somewhere (R4 search, 3.1.1.5.4)."""
+    start, end = stretch
+    slack = 0
+    if prefix == "ap":  # a tenth of the distance to now, as R4 suggests
+        slack = max(abs(now - start), abs(now - end)) // 10
+    return {
+        "eq": [TimeMatch(from_=start, until=end)],
+        "ne": [TimeMatch(before=start), TimeMatch(after=end)],
+        "gt": [TimeMatch(after=end)],
+        "lt": [TimeMatch(before=start)],
+        "ge": [TimeMatch(after=end), TimeMatch(from_=start)],
+        "le": [TimeMatch(before=start), TimeMatch(until=end)],
+        "sa": [TimeMatch(from_=end)],
+        "eb": [TimeMatch(until=start)],
+        "ap": [TimeMatch(before=end + slack, after=start - slack)],
+    }[prefix]
+
+
+def _systems_in(alternatives: Iterable[TokenMatch | TimeMatch]) -> int:
+    """Count the systems that a list names, a token without one being of another; at least 1."""
+    return max(1, len({each.system for each in alternatives if isinstance(each, TokenMatch)}))

@@ -1,0 +1,1 @@
+"""Loads plugins and compiles their schemas."""

@@ -1,0 +1,1 @@
+"""The process: its clock, logging and metrics, staged execution, worker supervision."""

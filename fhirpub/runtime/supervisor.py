@@ -1,0 +1,159 @@
+"""Several processes on one port: started, watched, replaced when they die, stopped together."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from types import FrameType
+
+from fhirpub.errors import FhirpubError, SecretsUnavailable, StoreUnavailable
+from fhirpub.runtime.logging import logger, where
+
+_MOST_DEATHS = 20
+_SECONDS = 60
+"""How many workers may die within which time: more, and starting anew mends nothing."""
+_STORE_AWAY = os.EX_TEMPFAIL
+"""The status of a worker that could not use the store at its start: another may, later."""
+_PAUSE_SECONDS = 2.0
+"""How long the next one waits then, which is not counted: the others answer meanwhile."""
+
+_STOPS = (signal.SIGTERM, signal.SIGINT)
+
+_log = logger()
+
+Work = Callable[[int, Callable[[str], None]], None]
+
+
+def supervise(count: int, work: Work, *, announce: Callable[[], None]) -> int:
+    """Run ``work`` in ``count`` processes until SIGTERM or SIGINT; return the exit status.
+
+    ``work`` gets its number, from 0, which one that replaces it takes over, and a function to call
+    when it is ready. ``announce`` is called when all are.
+    Workers stop by themselves when the supervisor is gone, even if it was killed.
+    """
+    workers = _Workers(work)
+    for each in _STOPS:
+        signal.signal(each, workers.stop)
+    for number in range(count):
+        workers.start(number)
+    started = workers.replacing = workers.all_started(count)
+    if started and not workers.stopping:
+        announce()
+    deaths: deque[float] = deque(maxlen=_MOST_DEATHS)
+    while workers.numbers:
+        pid, status = os.wait()
+        ended = workers.numbers.pop(pid, None)
+        if ended is None or workers.stopping or not started:
+            continue  # no number: a child of before an `exec`, or an orphan in a container
+        code = os.waitstatus_to_exitcode(status)
+        _log.error("worker died", pid=pid, status=code)
+        if code == _STORE_AWAY:
+            workers.start(ended, after=_PAUSE_SECONDS)
+            continue
+        deaths.append(time.monotonic())
+        if len(deaths) == _MOST_DEATHS and deaths[-1] - deaths[0] < _SECONDS:
+            workers.stop()
+            started = False
+            continue
+        workers.start(ended)
+    return 0 if started else 1
+
+
+class _Workers:
+    """The processes, and the pipes through which they and the supervisor know of each other."""
+
+    def __init__(self, work: Work) -> None:
+        self.numbers: dict[int, int] = {}
+        """The number of each, by its process id."""
+        self.stopping = False
+        self.replacing = False
+        """Whether one that starts takes the place of another: nobody reads what it would print."""
+        self._work = work
+        self._reading, self._writing = os.pipe()
+        self._lifeline = os.pipe()
+
+    def start(self, number: int, *, after: float = 0.0) -> None:
+        """Start the one of this number, unless they are told to stop; it works after seconds."""
+        # Python forgets a signal that meets a child before its fork is done: let it wait.
+        signal.pthread_sigmask(signal.SIG_BLOCK, _STOPS)
+        if not self.stopping:
+            pid = os.fork()
+            if not pid:
+                self._run(number, after)
+            self.numbers[pid] = number
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPS)
+
+    def stop(self, _number: int = 0, _frame: FrameType | None = None) -> None:
+        """Stop them all; also the handler of signals."""
+        self.stopping = True
+        for pid in self.numbers:
+            _terminate(pid)
+
+    def all_started(self, count: int) -> bool:
+        """Wait until every worker says that it is ready, or all are told to stop.
+
+        Return False if one ended by itself before; that stops the others.
+        """
+        said = 0
+        os.set_blocking(self._reading, False)
+        while said < count and not self.stopping:
+            try:
+                said += len(os.read(self._reading, count))
+            except BlockingIOError:
+                pid, _status = os.waitpid(-1, os.WNOHANG)
+                died = self.numbers.pop(pid, None) is not None
+                if died and not self.stopping:
+                    for other in self.numbers:
+                        _terminate(other)
+                    return False
+                signal.sigtimedwait([], 0.02)
+        return True
+
+    def _run(self, number: int, after: float) -> None:
+        """Work in a forked child, and end it."""
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPS)
+        os.close(self._lifeline[1])
+        threading.Thread(target=self._end_with_supervisor, daemon=True).start()
+        status = 1
+        try:
+            time.sleep(after)
+            self._work(number, lambda _address: self._say_ready())
+            status = 0
+        except (StoreUnavailable, SecretsUnavailable) as problem:
+            self._tell(problem.reason)
+            status = _STORE_AWAY if isinstance(problem, StoreUnavailable) else status
+        except FhirpubError as problem:
+            self._tell(str(problem))
+        except BaseException as problem:  # noqa: BLE001 - nothing leaves a child but its status
+            _log.error("worker failed", **where(problem))
+        finally:
+            sys.stderr.flush()
+            os._exit(status)
+
+    def _tell(self, reason: str) -> None:
+        if self.replacing:
+            _log.error("worker cannot start", reason=reason)
+        else:
+            print(f"fhirpub: {reason}", file=sys.stderr)  # noqa: T201
+
+    def _say_ready(self) -> None:
+        os.write(self._writing, b"+")
+
+    def _end_with_supervisor(self) -> None:
+        """Wait until the supervisor's end of the pipe is closed, by whatever ended it."""
+        os.read(self._lifeline[0], 1)
+        _terminate(os.getpid())
+
+
+def _terminate(pid: int) -> None:
+    with suppress(ProcessLookupError):  # it has ended by itself
+        os.kill(pid, signal.SIGTERM)
+        os.kill(pid, signal.SIGCONT)  # one that was stopped would not hear of it

@@ -1,0 +1,1 @@
+"""The storage engine for MongoDB."""

@@ -1,0 +1,43 @@
+"""What every part of a MongoDB store does with its collections, within its deadline."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+from fhirpub.storage.mongodb.errors import within
+from fhirpub.storage.mongodb.primary import Primary
+from fhirpub.storage.mongodb.schema import Records
+
+
+class OnDatabase(ABC):
+    """What works on a database between its start and its stop."""
+
+    _deadline: float
+
+    @abstractmethod
+    def _collection(self, name: str) -> Records:
+        """Return a collection; raises StoreUnavailable before the start and after the stop."""
+
+    @property
+    @abstractmethod
+    def _primary(self) -> Primary:
+        """Return whom reads ask; raises StoreUnavailable as well."""
+
+    async def _put(self, name: str, document: dict[str, Any]) -> None:
+        collection = self._collection(name)
+        async with within(self._deadline):
+            await collection.replace_one({"_id": document["_id"]}, document, upsert=True)
+
+    async def _list(
+        self,
+        name: str,
+        wanted: dict[str, Any],
+        shown: dict[str, Any] | None = None,
+        **options: Any,
+    ) -> list[dict[str, Any]]:
+        """Return what is found; ``options`` are those of ``find``."""
+        collection = self._collection(name)
+        return await self._primary.answer(
+            lambda: collection.find(wanted, shown, **options).to_list(None)
+        )

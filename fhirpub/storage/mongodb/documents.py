@@ -1,0 +1,260 @@
+"""Records as BSON documents and back, and what must be refused before it is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import bson
+from bson.errors import BSONError
+from bson.objectid import ObjectId
+from bson.raw_bson import RawBSONDocument
+from pymongo import UpdateOne
+
+from fhirpub.errors import InvalidContent, TooLarge
+from fhirpub.storage.contract import (
+    SMALL_BYTES,
+    Blob,
+    Client,
+    ClientSecret,
+    KeptBlob,
+    SigningKey,
+    Version,
+)
+from fhirpub.storage.criteria import SearchValue, decoded, encoded, field_number
+from fhirpub.storage.mongodb.schema import NO_EVENTS
+from fhirpub.tenant import Tenant
+
+Document = Mapping[str, Any]
+Key = tuple[str, int]
+
+MOST_BYTES = 16 * 1024 * 1024 - 16 * 1024
+"""MongoDB takes 16 MiB; the rest is for what stands around a document on its way."""
+PIECE_BYTES = 255 * 1024
+"""As they are stored: with another number, pieces that are there would not fit together."""
+LARGEST_INTEGER = 2**63 - 1
+NOT_SHOWN = ("response", "parts", "events", "search")
+"""What a version may lack that is read as :meth:`Version.as_shown`."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Addition:
+    """A version on its way in, encoded, and its documents, the large ones in pieces.
+
+    ``nonce`` is fresh for each call and the ``_id`` of what it inserts: who wrote a key can be
+    told from it when the answer to the insert was lost. ``size`` is in bytes.
+    """
+
+    key: Key
+    nonce: ObjectId
+    document: RawBSONDocument
+    blobs: tuple[dict[str, Any], ...]
+    pieces: tuple[dict[str, Any], ...]
+    size: int
+
+
+def addition_of(tenant: str, version: Version, blobs: Collection[Blob], *, now: int) -> Addition:
+    """Encode what a call brings, by itself: in a batch it would take the others down with it.
+
+    Raises TooLarge, and InvalidContent for what BSON cannot hold.
+    """
+    nonce = ObjectId()
+    try:
+        document = bson.encode(_version_document(nonce, tenant, version))
+        keeping = tuple(_blob_document(tenant, each, now=now) for each in blobs)
+        pieces = tuple(piece for each in blobs for piece in _pieces_of(tenant, each, now=now))
+    except (BSONError, OverflowError, UnicodeEncodeError):
+        raise InvalidContent.because("the resource cannot be stored as it is") from None
+    if len(document) > MOST_BYTES:
+        raise TooLarge.because("the resource is larger than the store can keep")
+    size = len(document) + sum(len(each.data) for each in blobs)
+    key, raw = (version.id, version.version), RawBSONDocument(document)
+    return Addition(key, nonce, raw, keeping, pieces, size)
+
+
+def _version_document(nonce: ObjectId, tenant: str, version: Version) -> dict[str, Any]:
+    v = version
+    document: dict[str, Any] = {
+        "_id": nonce,
+        "id": v.id,
+        "version": v.version,
+        "tenant": tenant,
+        "type": v.type,
+        "system": v.system,
+        "value": v.value,
+        "status": v.status,
+        "created": v.created,
+        "updated": v.updated,
+        "events": v.events,
+        "body": v.body,
+        "response": v.response,
+        "parts": v.parts,
+        "search": found_by(tenant, v.type, v.search),
+    }
+    if v.documents:  # absent otherwise: the index over it has entries for those that name some
+        document["documents"] = v.documents
+    if v.events != NO_EVENTS:  # so too; False once they are relayed
+        document["unrelayed"] = True
+    return document
+
+
+def version_of(document: Document) -> Version:
+    """Return the version of a document."""
+    d = document
+    return Version(
+        id=d["id"],
+        version=d["version"],
+        type=d["type"],
+        system=d["system"],
+        value=d["value"],
+        status=d["status"],
+        created=d["created"],
+        updated=d["updated"],
+        body=d["body"],
+        documents=tuple(d.get("documents", ())),
+        response=d.get("response", b""),
+        parts=d.get("parts", b""),
+        events=d.get("events", NO_EVENTS),
+        search=encoded(map(_search_value, d.get("search", ()))),
+    )
+
+
+def found_by(tenant: str, type_name: str, search: bytes) -> list[dict[str, str | int]]:
+    """Return values as they are stored; what has a ``key``, a code or a time's end, is indexed."""
+    return [
+        _stored_value(field_number(tenant, type_name, name), name, first, second)
+        for name, first, second in decoded(search)
+    ]
+
+
+def _stored_value(
+    field: int, name: str, first: str | int, second: str | int
+) -> dict[str, str | int]:
+    if isinstance(first, int):
+        return {"name": name, "field": field, "key": second, "rest": first}
+    if first:
+        return {"name": name, "field": field, "key": first, "rest": second}
+    return {"name": name, "rest": second}
+
+
+def _search_value(stored: Mapping[str, Any]) -> SearchValue:
+    key, rest = stored.get("key", ""), stored["rest"]
+    return (stored["name"], key, rest) if isinstance(key, str) else (stored["name"], rest, key)
+
+
+def blob_id(tenant: str, sha256: str) -> str:
+    """Return the key of a blob."""
+    return f"{tenant}/{sha256}"
+
+
+def _blob_document(tenant: str, blob: Blob, *, now: int) -> dict[str, Any]:
+    """Return the document of a blob that no version is known to name yet."""
+    document = {
+        "_id": blob_id(tenant, blob.sha256),
+        "tenant": tenant,
+        "sha256": blob.sha256,
+        "content_type": blob.content_type,
+        "title": blob.title,
+        "size": len(blob.data),
+        "loose": True,
+        "added": now,
+    }
+    bson.encode(document)  # what it refuses is seen here, and not in the batch
+    return document | ({"data": blob.data} if len(blob.data) <= SMALL_BYTES else {})
+
+
+def piece_id(tenant: str, sha256: str, number: int) -> str:
+    """Return the key of a piece, ``number`` counted from 0."""
+    return f"{blob_id(tenant, sha256)}/{number}"
+
+
+def _pieces_of(tenant: str, blob: Blob, *, now: int) -> Iterator[dict[str, Any]]:
+    """Return the bytes of a large blob, in documents of which none is known to be needed yet."""
+    if len(blob.data) <= SMALL_BYTES:
+        return
+    for number, start in enumerate(range(0, len(blob.data), PIECE_BYTES)):
+        yield {
+            "_id": piece_id(tenant, blob.sha256, number),
+            "tenant": tenant,
+            "blob": blob_id(tenant, blob.sha256),
+            "loose": True,
+            "added": now,
+            "data": blob.data[start : start + PIECE_BYTES],
+        }
+
+
+def refreshed(blob: Document) -> UpdateOne:
+    """Return what marks a blob, or a piece, as fresh, and keeps it if it is not there any more."""
+    kept = {name: value for name, value in blob.items() if name not in ("_id", "added")}
+    fresh = {"$setOnInsert": kept, "$max": {"added": blob["added"]}}
+    return UpdateOne({"_id": blob["_id"]}, fresh, upsert=True)
+
+
+def blob_of(document: Document) -> KeptBlob:
+    """Return what is known of a blob."""
+    d = document
+    return KeptBlob(d["sha256"], d["content_type"], d.get("title", ""), d["size"], d.get("data"))
+
+
+def tenant_document(tenant: Tenant) -> dict[str, Any]:
+    """Return the document of a tenant."""
+    return {
+        "_id": tenant.id,
+        "name": tenant.name,
+        "salt": tenant.salt,
+        "created": tenant.created,
+        "disabled": tenant.disabled,
+    }
+
+
+def tenant_of(document: Document) -> Tenant:
+    """Return the tenant of a document."""
+    d = document
+    return Tenant(d["_id"], d["name"], d["salt"], d["created"], d["disabled"])
+
+
+def client_document(client: Client) -> dict[str, Any]:
+    """Return the document of a client."""
+    return {
+        "_id": client.id,
+        "tenant": client.tenant,
+        "name": client.name,
+        "environment": client.environment,
+        "created": client.created,
+        "secrets": [{"digest": s.digest, "expires": s.expires} for s in client.secrets],
+        "scopes": list(client.scopes),
+        "disabled": client.disabled,
+    }
+
+
+def client_of(document: Document) -> Client:
+    """Return the client of a document."""
+    d = document
+    return Client(
+        id=d["_id"],
+        tenant=d["tenant"],
+        name=d["name"],
+        environment=d["environment"],
+        created=d["created"],
+        secrets=tuple(ClientSecret(each["digest"], each["expires"]) for each in d["secrets"]),
+        scopes=tuple(d["scopes"]),
+        disabled=d["disabled"],
+    )
+
+
+def key_document(key: SigningKey) -> dict[str, Any]:
+    """Return a signing key as it stands in the list of all."""
+    return {
+        "kid": key.kid,
+        "algorithm": key.algorithm,
+        "environment": key.environment,
+        "created": key.created,
+        "private_pem": key.private_pem,
+        "retired": key.retired,
+    }
+
+
+def key_of(document: Document) -> SigningKey:
+    """Return the signing key of an entry of that list."""
+    return SigningKey(**document)

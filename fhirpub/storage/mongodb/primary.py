@@ -1,0 +1,114 @@
+"""Asking the primary, so that no answer is older than what anybody was told.
+
+A new primary has all that was acknowledged, but for a moment it does not know of the last of it
+that a majority has it, and a read of what a majority has does not show it: a report that was
+registered an instant ago would not be there. It knows once a majority has taken over something
+of its own. A ``linearizable`` read waits for that, so that each primary is asked for one before
+it is believed; and if another took over while an answer was on its way, it is asked for again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextvars import Context
+from typing import Any, TypeVar
+
+import pymongo
+from pymongo import MongoClient
+from pymongo.errors import PyMongoError
+from pymongo.read_concern import ReadConcern
+from pymongo.topology_description import TopologyDescription
+
+from fhirpub.errors import StoreUnavailable
+from fhirpub.storage.mongodb.errors import within
+from fhirpub.storage.mongodb.schema import PROBE, STORE, Database
+
+Term = tuple[object, ...]
+"""A time in office: who was elected, and by which election."""
+
+_WITHOUT_ELECTIONS = ("Single", "Sharded", "LoadBalanced")
+R = TypeVar("R")
+
+
+class Primary:
+    """The primary of a replica set, whichever that is at the moment.
+
+    ``certain`` is the read concern of that name (`mongodb_server.Concerns`). Elections behind a
+    router are not seen from here, and a single server has none: there every answer is taken as
+    it comes.
+    """
+
+    def __init__(self, database: Database, *, certain: ReadConcern, seconds: float) -> None:
+        self._client: MongoClient[dict[str, Any]] = database.client.delegate
+        self._certain = database[STORE].with_options(read_concern=certain)
+        self._seconds = seconds
+        self._description: TopologyDescription | None = None
+        self._term: Term | None = None
+        self._trusted: Term | None = None
+        self._proof: asyncio.Task[StoreUnavailable | None] | None = None
+
+    async def answer(self, look: Callable[[], Awaitable[R]]) -> R:
+        """Return what a read finds, within the deadline; raises StoreUnavailable."""
+        async with within(self._seconds):
+            while True:
+                term = await self.trusted_term()
+                found = await self._twice(look)
+                if self._current_term() == term:
+                    return found
+
+    async def trusted_term(self) -> Term:
+        """Return the present term, once its primary knows all that was acknowledged."""
+        while (term := self._current_term()) is None or term != self._trusted:
+            # One proof for all who wait, with a deadline of its own: it must not be begun anew
+            # by each of them with what the one before has left of its time. If it fails, those
+            # who came later have time for another.
+            under_way = self._proof
+            if under_way is None or under_way.done():
+                self._proof = asyncio.create_task(self._prove(), context=Context())
+                problem = await asyncio.shield(self._proof)
+                if problem is not None:
+                    raise StoreUnavailable(problem.reason)
+            else:
+                await asyncio.shield(under_way)
+        return term
+
+    async def _prove(self) -> StoreUnavailable | None:
+        """Trust the present term, or return why not."""
+        term = self._current_term()
+        try:
+            async with within(self._seconds):
+                await self._twice(lambda: self._certain.find({"_id": PROBE}).to_list(None))
+        except StoreUnavailable as problem:
+            return problem
+        if self._current_term() == term:
+            self._trusted = term
+        return None
+
+    async def _twice(self, look: Callable[[], Awaitable[R]]) -> R:
+        """Try once with half of the time, and once more.
+
+        A primary that fell silent, with connections that nobody ended, would have all of it,
+        while another took over long ago.
+        """
+        try:
+            with pymongo.timeout(self._seconds / 2):
+                return await look()
+        except PyMongoError as error:
+            if not error.timeout:
+                raise
+        return await look()
+
+    def _current_term(self) -> Term | None:
+        """Return the term that the driver knows of; None while there is no primary."""
+        description = self._client.topology_description
+        if description is not self._description:
+            self._description, self._term = description, _term_of(description)
+        return self._term
+
+
+def _term_of(description: TopologyDescription) -> Term | None:
+    for each in description.server_descriptions().values():
+        if each.server_type_name == "RSPrimary":
+            return each.address, each.election_id
+    return () if description.topology_type_name in _WITHOUT_ELECTIONS else None

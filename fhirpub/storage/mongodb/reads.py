@@ -1,0 +1,292 @@
+"""Reads of a MongoDB store: grouped look-ups by key, histories, and searches."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from motor.motor_asyncio import AsyncIOMotorCommandCursor, AsyncIOMotorCursor
+from pymongo.read_concern import ReadConcern
+
+from fhirpub.errors import StoreUnavailable
+from fhirpub.storage.batching import Bounds, GroupedReads
+from fhirpub.storage.contract import (
+    MOST_OF_A_PAGE,
+    SMALL_BYTES,
+    KeptBlob,
+    Page,
+    SearchQuery,
+    Version,
+)
+from fhirpub.storage.id_search import FEW, known_total, page_without_search
+from fhirpub.storage.mongodb.documents import (
+    LARGEST_INTEGER,
+    NOT_SHOWN,
+    PIECE_BYTES,
+    Document,
+    Key,
+    blob_id,
+    blob_of,
+    piece_id,
+    version_of,
+)
+from fhirpub.storage.mongodb.errors import within
+from fhirpub.storage.mongodb.primary import Primary
+from fhirpub.storage.mongodb.schema import VERSION_KEY, Pipeline, Records, by_keys
+from fhirpub.storage.mongodb.search import page_and_total
+
+Cursor = AsyncIOMotorCursor[dict[str, Any]] | AsyncIOMotorCommandCursor[dict[str, Any]]
+
+SEVERAL = Bounds(in_flight=3)
+"""The driver works in threads and the server beside us: while one batch is away, others can be."""
+_PAGES_AT_ONCE = 6
+"""So many pages are on their way at the same time: each may be large, see `MOST_OF_A_PAGE`."""
+
+_IS_SMALL = {"$lte": [{"$bsonSize": "$$ROOT"}, SMALL_BYTES]}
+_ITS_KEY = {"id": "$id", "version": "$version", "tenant": "$tenant"}
+_IF_SMALL = {"$replaceRoot": {"newRoot": {"$cond": [_IS_SMALL, "$$ROOT", _ITS_KEY]}}}
+"""What many ask for together comes together, but for what is large: that takes memory."""
+_HAS_FEW = {"$lte": [{"$binarySize": {"$ifNull": ["$data", b""]}}, SMALL_BYTES]}
+_SHOWN_OF_A_BLOB = {
+    "sha256": 1,
+    "content_type": 1,
+    "title": 1,
+    # Version 2 of the schema had no size, and had the bytes of large blobs here as well.
+    "size": {"$ifNull": ["$size", {"$binarySize": {"$ifNull": ["$data", b""]}}]},
+    "data": {"$cond": [_HAS_FEW, "$data", "$$REMOVE"]},
+}
+
+
+class Reads:
+    """Reads versions; see `mongodb.py` for why none is stale.
+
+    Look-ups by key are grouped without the tenant, which is compared afterwards: an id is
+    derived from its tenant's secret, so that hardly ever anybody asks for another's. Who does is
+    answered without another question to the server: the time would tell that there is something.
+    """
+
+    def __init__(
+        self,
+        versions: Records,
+        blobs: Records,
+        pieces: Records,
+        *,
+        primary: Primary,
+        one_moment: ReadConcern,
+        seconds: float,
+    ) -> None:
+        self._primary = primary
+        self._versions = versions
+        self._blobs = blobs
+        self._pieces = pieces
+        self._of_one_moment = versions.with_options(read_concern=one_moment)
+        self._seconds = seconds
+        self._pages = asyncio.Semaphore(_PAGES_AT_ONCE)
+        self._latest: GroupedReads[str, Document] = GroupedReads(
+            self._fetch_latest, deadline_seconds=seconds, bounds=SEVERAL
+        )
+        self._shown: GroupedReads[str, Document] = GroupedReads(
+            self._fetch_shown, deadline_seconds=seconds, bounds=SEVERAL
+        )
+        self._few_blobs: GroupedReads[tuple[str, ...], Sequence[Document]] = GroupedReads(
+            self._fetch_few_blobs, deadline_seconds=seconds, bounds=SEVERAL
+        )
+        self._exact: GroupedReads[Key, Document] = GroupedReads(
+            self._fetch_exact_if_small, deadline_seconds=seconds, bounds=SEVERAL
+        )
+
+    async def latest(self, tenant: str, resource_id: str) -> Version | None:
+        """Return the newest version."""
+        found = await self._latest.get(resource_id)
+        if found is None or found["tenant"] != tenant:
+            return None
+        return await self._whole(found)
+
+    async def shown(self, tenant: str, resource_id: str) -> Version | None:
+        """Return what readers see of the newest version."""
+        found = await self._shown.get(resource_id)
+        if found is None or found["tenant"] != tenant:
+            return None
+        whole = await self._whole(found)
+        return whole if "body" in found else whole.as_shown()
+
+    async def version(self, tenant: str, resource_id: str, version: int) -> Version | None:
+        """Return one version."""
+        found = await self._exact.get((resource_id, min(version, LARGEST_INTEGER)))
+        if found is None or found["tenant"] != tenant:
+            return None
+        return await self._whole(found)
+
+    async def _whole(self, found: Document) -> Version:
+        """Return a version that was looked up together with others, all of it."""
+        if "body" in found:
+            return version_of(found)
+        async with within(self._seconds), self._pages:
+            return await self._one((found["id"], found["version"]))
+
+    async def history(
+        self, tenant: str, resource_id: str, *, below: int | None, limit: int
+    ) -> Sequence[Version]:
+        """Return versions, newest first."""
+        if not limit:
+            return []
+        wanted = {
+            "id": resource_id,
+            "tenant": tenant,
+            "version": {"$lt": LARGEST_INTEGER if below is None else min(below, LARGEST_INTEGER)},
+        }
+        found = await self._answer(
+            lambda: self._versions.find(
+                wanted, sort=[("version", -1)], hint=VERSION_KEY, **_one_batch(limit)
+            )
+        )
+        return [version_of(each) for each in found]
+
+    async def search(self, tenant: str, query: SearchQuery) -> Page:
+        """Return a page."""
+
+        async def latest(ids: Collection[str]) -> Sequence[Version | None]:
+            return await asyncio.gather(*(self.latest(tenant, each) for each in ids))
+
+        without = await page_without_search(query, latest)
+        if without is not None:
+            return without
+        pipeline, index = page_and_total(tenant, query)
+        async with within(self._seconds):
+            hint = {} if index is None else {"hint": index}
+            found = await self._answer(lambda: self._of_one_moment.aggregate(pipeline, **hint))
+            counted = found.pop()["total"] if found and "total" in found[-1] else 0
+            keys = [(each["id"], each["version"]) for each in found[: query.limit]]
+            # Versions never change: what the page consists of is settled already.
+            async with self._pages:
+                versions = await self._page_of(keys)
+        return Page(versions, known_total(counted, query), more=len(found) > len(versions))
+
+    async def _page_of(self, keys: Sequence[Key]) -> tuple[Version, ...]:
+        """Return versions in their order, up to the one with which they are enough for a page."""
+        kept = await self._fetch_exact(keys, at_once=len(keys))
+        if len(kept) == len(keys):
+            return tuple(version_of(kept[each]) for each in keys)
+        page, left = [], MOST_OF_A_PAGE
+        for key in keys:
+            page.append(await self._one(key))
+            left -= page[-1].size
+            if left <= 0:
+                break
+        return tuple(page)
+
+    async def _one(self, key: Key) -> Version:
+        """Return a version that is there, by itself."""
+        found = await self._fetch_exact([key])
+        if not found:  # behind a router another primary took over in between
+            raise StoreUnavailable("a version is missing")
+        return version_of(found[key])
+
+    async def blobs(self, tenant: str, names: Collection[str]) -> Mapping[str, KeptBlob]:
+        """Return blobs; who asks for a few is answered together with others."""
+        ids = tuple({blob_id(tenant, each) for each in names})
+        if not ids:
+            return {}
+        if len(ids) <= FEW:
+            found = await self._few_blobs.get(ids) or ()
+        else:
+            found = list((await self._blobs_by_id(ids)).values())
+        return {each["sha256"]: blob_of(each) for each in found}
+
+    async def _fetch_few_blobs(
+        self, groups: Collection[tuple[str, ...]]
+    ) -> Mapping[tuple[str, ...], Sequence[Document]]:
+        by_id = await self._blobs_by_id({each for group in groups for each in group})
+        return {group: [by_id[each] for each in group if each in by_id] for group in groups}
+
+    async def _blobs_by_id(self, ids: Iterable[str]) -> Mapping[str, Document]:
+        wanted = {"_id": {"$in": list(ids)}}
+        found = await self._answer(lambda: self._blobs.find(wanted, _SHOWN_OF_A_BLOB))
+        return {each["_id"]: each for each in found}
+
+    async def blob_pieces(
+        self, tenant: str, blob: KeptBlob, part: slice
+    ) -> AsyncGenerator[bytes, None]:
+        """Yield a part of a blob, piece by piece as they are stored."""
+        start = part.start
+        while start < part.stop:
+            number, offset = divmod(start, PIECE_BYTES)
+            data = await self._data(self._pieces, piece_id(tenant, blob.sha256, number))
+            if data is None:
+                async for piece in self._undivided(tenant, blob, slice(start, part.stop)):
+                    yield piece
+                return
+            yield data[offset : offset + part.stop - start]
+            start += PIECE_BYTES - offset
+
+    async def _undivided(
+        self, tenant: str, blob: KeptBlob, part: slice
+    ) -> AsyncGenerator[bytes, None]:
+        """Yield a part of a blob that is small, or was kept when none was divided."""
+        data = await self._data(self._blobs, blob_id(tenant, blob.sha256))
+        if data is None:
+            raise StoreUnavailable("a document is missing")
+        for start in range(part.start, part.stop, PIECE_BYTES):
+            yield data[start : min(start + PIECE_BYTES, part.stop)]
+
+    async def _data(self, records: Records, record_id: str) -> bytes | None:
+        found = await self._answer(lambda: records.find({"_id": record_id}, {"data": True}))
+        return found[0].get("data") if found else None
+
+    async def walk(self, after: Key, limit: int) -> Sequence[tuple[str, Version]]:
+        """Return versions of all tenants by the index of their keys."""
+        resource_id, version = after
+        in_order = [("id", 1), ("version", 1)]
+        first: list[tuple[str, Any]] = [("id", resource_id), ("version", version + 1)]
+        versions = self._versions
+        options = _one_batch(limit)
+        found = await self._answer(
+            lambda: versions.find({}, sort=in_order, hint=VERSION_KEY, **options).min(first)
+        )
+        return [(each["tenant"], version_of(each)) for each in found]
+
+    async def _fetch_latest(self, ids: Collection[str]) -> Mapping[str, Document]:
+        return await self._fetch_newest(ids, without=())
+
+    async def _fetch_shown(self, ids: Collection[str]) -> Mapping[str, Document]:
+        return await self._fetch_newest(ids, without=NOT_SHOWN)
+
+    async def _fetch_newest(
+        self, ids: Collection[str], *, without: Collection[str]
+    ) -> Mapping[str, Document]:
+        # Answered by one step through the index for each id, however many versions there are.
+        newest: Pipeline = [
+            {"$match": {"id": {"$in": list(ids)}}},
+            {"$sort": {"id": -1, "version": -1}},
+            {"$group": {"_id": "$id", "newest": {"$first": "$$ROOT"}}},
+        ]
+        if without:
+            newest.append({"$unset": [f"newest.{each}" for each in without]})
+        newest += [{"$replaceRoot": {"newRoot": "$newest"}}, _IF_SMALL]
+        found = await self._answer(lambda: self._versions.aggregate(newest, hint=VERSION_KEY))
+        return {each["id"]: each for each in found}
+
+    async def _fetch_exact_if_small(self, keys: Collection[Key]) -> Mapping[Key, Document]:
+        those: Pipeline = [{"$match": by_keys(keys)}, _IF_SMALL]
+        found = await self._answer(lambda: self._versions.aggregate(those, hint=VERSION_KEY))
+        return {(each["id"], each["version"]): each for each in found}
+
+    async def _fetch_exact(
+        self, keys: Collection[Key], *, at_once: int = 0
+    ) -> Mapping[Key, Document]:
+        """Return versions; of ``at_once`` only those that go into one batch of the server."""
+        if not keys:
+            return {}
+        wanted = by_keys(keys)
+        batch = _one_batch(at_once)
+        found = await self._answer(lambda: self._versions.find(wanted, hint=VERSION_KEY, **batch))
+        return {(each["id"], each["version"]): each for each in found}
+
+    async def _answer(self, ask: Callable[[], Cursor]) -> list[dict[str, Any]]:
+        return await self._primary.answer(lambda: ask().to_list(None))
+
+
+def _one_batch(most: int) -> dict[str, int]:
+    """Return the options for a single batch, which the server ends at `MOST_OF_A_PAGE`; 0: all."""
+    return {"limit": -most, "batch_size": most}

@@ -1,0 +1,376 @@
+"""The store on MongoDB: a replica set or a sharded cluster, shared by many machines.
+
+What is acknowledged is in the journals of a majority, and no URL can weaken that. Reads ask the
+primary for what a majority has: a write is acknowledged only once the primary's own view of what
+a majority has includes it, and a new primary is believed only once its view includes all of that
+(`mongodb_primary.py`), so that every later read sees it. A primary that was deposed and does
+not know it yet, for a few seconds, could still answer with what was newest before. Nobody is
+misled into writing by that: every insert meets at the unique key on the real primary, and a
+process that has heard of the new primary asks the old one no more. Where even that would not do,
+because the outcome of a write is to be told, the read is ``linearizable``: `mongodb_writes.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import warnings
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+from urllib.parse import parse_qsl
+
+import pymongo
+from bson.codec_options import CodecOptions
+from motor.motor_asyncio import AsyncIOMotorClient
+from pymongo import ReadPreference, WriteConcern
+from pymongo.errors import PyMongoError
+from pymongo.read_concern import ReadConcern
+
+from fhirpub.errors import ConfigurationError, StoreUnavailable
+from fhirpub.runtime.clock import Clock, now_ms
+from fhirpub.runtime.logging import logger
+from fhirpub.storage.batching import GroupCommit
+from fhirpub.storage.contract import Blob, Client, KeptBlob, Page, SearchQuery, SigningKey, Version
+from fhirpub.storage.mongodb import documents, schema
+from fhirpub.storage.mongodb.documents import Addition
+from fhirpub.storage.mongodb.errors import misconfigured, within
+from fhirpub.storage.mongodb.primary import Primary
+from fhirpub.storage.mongodb.reads import SEVERAL, Reads
+from fhirpub.storage.mongodb.schema import Database, Records
+from fhirpub.storage.mongodb.server_checks import Concerns, examine
+from fhirpub.storage.mongodb.webhooks import MongoWebhooks
+from fhirpub.storage.mongodb.writes import Additions
+from fhirpub.storage.store import Store
+from fhirpub.tenant import Tenant
+
+SCHEMES = ("mongodb://", "mongodb+srv://")
+
+_FORCED: dict[str, Any] = {
+    "w": "majority",
+    "journal": True,
+    "readConcernLevel": "majority",
+    "readPreference": "primary",
+    "retryWrites": True,
+    "retryReads": True,
+    "directConnection": False,  # a member that is asked alone answers even as a secondary
+    "serverMonitoringMode": "stream",  # by asking now and then two elections may be missed
+}
+_SWEPT_AT_ONCE = 100
+_GOODBYE_SECONDS = 1.0
+_INDEX_SECONDS = 3_600.0
+"""An index that was lost is made again from all there is."""
+_log = logger()
+
+
+def from_url(
+    url: str, *, deadline_seconds: float, production: bool, clock: Clock = now_ms
+) -> MongoStore:
+    """Return the store of ``mongodb://…/database?…``; ``production`` refuses a single server.
+
+    Raises ConfigurationError, which shows nothing of the URL: there may be a password in it.
+    """
+    overruled = _overruled(url)
+    if overruled:
+        _log.warning("[storage] url is overruled: writes are durable", options=overruled)
+    try:
+        with warnings.catch_warnings(action="error", category=UserWarning):
+            client: AsyncIOMotorClient[dict[str, Any]] = AsyncIOMotorClient(url, **_FORCED)
+        client.get_default_database()
+    except OSError:  # SSLError is one: of a file that is no certificate
+        raise ConfigurationError(
+            "[storage] url: a file that tlsCAFile, tlsCertificateKeyFile or tlsCRLFile names "
+            "cannot be read, or is not in PEM"
+        ) from None
+    except (PyMongoError, ValueError, TypeError, UserWarning) as refusal:
+        raise ConfigurationError(
+            "[storage] url: must be mongodb://host:port/database?replicaSet=name, with the "
+            f"options that MongoDB's drivers know; the driver says {type(refusal).__name__}"
+        ) from None
+    return MongoStore(
+        client, deadline_seconds=deadline_seconds, production=production, clock=clock
+    )
+
+
+def _overruled(url: str) -> list[str]:
+    """Return the options by which a URL asks for less than what is promised."""
+    asked = {name.lower(): value.lower() for name, value in parse_qsl(url.partition("?")[2])}
+    asked["journal"] = asked.pop("j", asked.get("journal", "true"))
+    return [
+        name
+        for name, value in _FORCED.items()
+        if asked.get(name.lower(), str(value).lower()) != str(value).lower()
+    ]
+
+
+class MongoStore(MongoWebhooks, Store):
+    """A store in one database; made by :func:`from_url`."""
+
+    def __init__(
+        self,
+        client: AsyncIOMotorClient[dict[str, Any]],
+        *,
+        deadline_seconds: float,
+        production: bool,
+        clock: Clock,
+    ) -> None:
+        self._client = client
+        self._deadline = deadline_seconds
+        self._production = production
+        self._clock = clock
+        self._opened: _Opened | None = None
+        # On the handles as well as on the client, so that nothing but this states them.
+        self._database = client.get_default_database().with_options(
+            codec_options=CodecOptions(),
+            read_preference=ReadPreference.PRIMARY,
+            write_concern=WriteConcern("majority", j=True),
+            read_concern=ReadConcern("majority"),
+        )
+
+    async def start(self) -> None:
+        if self._opened is not None:
+            return
+        production, now = self._production, self._clock()
+        try:
+            async with within(self._deadline):
+                with misconfigured():
+                    concerns = await examine(self._client, production=production, now=now)
+            async with within(_INDEX_SECONDS):
+                with misconfigured():
+                    await schema.prepare(self._database)
+            opened = _Opened(self._database, concerns, self._deadline)
+            async with within(self._deadline):
+                await opened.primary.trusted_term()
+        except BaseException:
+            await self._close()
+            raise
+        self._opened = opened
+
+    async def check(self) -> None:
+        await self._put(schema.STORE, {"_id": schema.PROBE, "moment": self._clock()})
+
+    async def stop(self) -> None:
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            await opened.additions.drain()
+            await self._close()
+
+    async def _close(self) -> None:
+        # The driver says goodbye to a server, which may not be there to hear it.
+        with pymongo.timeout(_GOODBYE_SECONDS):
+            await asyncio.to_thread(self._client.close)
+
+    async def add(self, tenant: str, version: Version, blobs: Collection[Blob] = ()) -> bool:
+        opened = self._open
+        addition = documents.addition_of(tenant, version, blobs, now=self._clock())
+        return await opened.additions.add(addition, size=addition.size)
+
+    async def latest(self, tenant: str, resource_id: str) -> Version | None:
+        return await self._open.reads.latest(tenant, resource_id)
+
+    async def shown(self, tenant: str, resource_id: str) -> Version | None:
+        return await self._open.reads.shown(tenant, resource_id)
+
+    async def version(self, tenant: str, resource_id: str, version: int) -> Version | None:
+        return await self._open.reads.version(tenant, resource_id, version)
+
+    async def history(
+        self, tenant: str, resource_id: str, *, below: int | None = None, limit: int = 20
+    ) -> Sequence[Version]:
+        return await self._open.reads.history(tenant, resource_id, below=below, limit=limit)
+
+    async def search(self, tenant: str, query: SearchQuery) -> Page:
+        return await self._open.reads.search(tenant, query)
+
+    async def blobs(self, tenant: str, names: Collection[str]) -> Mapping[str, KeptBlob]:
+        return await self._open.reads.blobs(tenant, names)
+
+    def blob_pieces(self, tenant: str, blob: KeptBlob, part: slice) -> AsyncGenerator[bytes, None]:
+        return self._open.reads.blob_pieces(tenant, blob, part)
+
+    async def sweep_blobs(self, tenant: str, *, before: int) -> int:
+        # A blob is `loose` until a sweep finds a version that names it; versions stay for ever,
+        # so that it is looked at once. What is named by none is deleted only if at that very
+        # moment it still was last added before `before`. That cannot hit a document of a report:
+        # a version names only what came with it or what an earlier version names. What comes
+        # with it was added, fresh, before the version was sent. So either the version was there
+        # to be found, or the blob is younger than any request lasts, which `before` is not.
+        #
+        # So with the pieces of large ones: a piece becomes fresh before its blob, and is `loose`
+        # until that is named, for such a blob stays for ever.
+        limit = _SWEPT_AT_ONCE
+        blobs = schema.loose_blobs(tenant, before=before, limit=limit)
+        pieces = schema.loose_pieces(tenant, before=before, limit=limit)
+        swept = await self._sweep_loose(schema.BLOB, blobs, before=before)
+        await self._sweep_loose(schema.PIECE, pieces, before=before)
+        return swept
+
+    async def _sweep_loose(self, name: str, looking: schema.Pipeline, *, before: int) -> int:
+        """Delete what is loose, old and named by nothing; return how many."""
+        records = self._collection(name)
+        swept, handled = 0, _SWEPT_AT_ONCE
+        while handled == _SWEPT_AT_ONCE:
+            async with within(self._deadline):
+                found = await records.aggregate(looking).to_list(None)
+                named = [each["_id"] for each in found if _is_named(each["naming"])]
+                unnamed = [each["_id"] for each in found if not each["naming"]]
+                await records.update_many({"_id": {"$in": named}}, {"$unset": {"loose": True}})
+                old = {"_id": {"$in": unnamed}, "added": {"$lt": before}}
+                swept += (await records.delete_many(old)).deleted_count
+                handled = len(named) + len(unnamed)
+        return swept
+
+    async def put_tenant(self, tenant: Tenant) -> None:
+        await self._put(schema.TENANT, documents.tenant_document(tenant))
+
+    async def tenant(self, tenant_id: str) -> Tenant | None:
+        found = await self._list(schema.TENANT, {"_id": tenant_id})
+        return documents.tenant_of(found[0]) if found else None
+
+    async def tenants(self) -> Sequence[Tenant]:
+        found = [documents.tenant_of(each) for each in await self._list(schema.TENANT, {})]
+        return sorted(found, key=lambda each: (each.created, each.id))
+
+    async def put_client(self, client: Client) -> None:
+        await self._put(schema.CLIENT, documents.client_document(client))
+
+    async def replace_client(self, client: Client, *, over: Client) -> bool:
+        before, after = (documents.client_document(each) for each in (over, client))
+        async with within(self._deadline):
+            clients = self._collection(schema.CLIENT)
+            return bool((await clients.replace_one(before, after)).matched_count)
+
+    async def client(self, client_id: str) -> Client | None:
+        found = await self._list(schema.CLIENT, {"_id": client_id})
+        return documents.client_of(found[0]) if found else None
+
+    async def clients(self, *, tenant: str | None = None) -> Sequence[Client]:
+        wanted = {} if tenant is None else {"tenant": tenant}
+        found = [documents.client_of(each) for each in await self._list(schema.CLIENT, wanted)]
+        return sorted(found, key=lambda each: (each.created, each.id))
+
+    async def put_signing_key(self, key: SigningKey) -> None:
+        await self._change_keys(
+            lambda keys: [*(each for each in keys if each.kid != key.kid), key]
+        )
+
+    async def signing_keys(self, environment: str) -> Sequence[SigningKey]:
+        (everything,) = await self._list(schema.STORE, {"_id": schema.KEYS})
+        keys = [documents.key_of(each) for each in everything["keys"]]
+        chosen = [each for each in keys if each.environment == environment]
+        return sorted(chosen, key=lambda each: (each.created, each.kid))
+
+    async def rotate_signing_key(self, new: SigningKey, *, expected: Sequence[str]) -> bool:
+        def change(keys: Sequence[SigningKey]) -> list[SigningKey] | None:
+            ours = [each for each in keys if each.environment == new.environment]
+            unretired = {each.kid for each in ours if each.retired is None}
+            if unretired != set(expected):
+                return None
+            retired = [
+                replace(each, retired=new.created) if each.kid in unretired else each
+                for each in keys
+            ]
+            return [*retired, new]
+
+        return await self._change_keys(change)
+
+    async def _change_keys(
+        self, change: Callable[[Sequence[SigningKey]], Sequence[SigningKey] | None]
+    ) -> bool:
+        """Replace the list of all keys, which is one document, unless ``change`` gives None.
+
+        It is written only over the list that was read; if another was quicker, it is read again.
+        """
+        store = self._collection(schema.STORE)
+        async with within(self._deadline):
+            while True:
+                (read,) = await self._list(schema.STORE, {"_id": schema.KEYS})
+                changed = change([documents.key_of(each) for each in read["keys"]])
+                if changed is None:
+                    return False
+                keys = [documents.key_document(each) for each in changed]
+                over = {"_id": schema.KEYS, "keys": read["keys"]}
+                if (await store.update_one(over, {"$set": {"keys": keys}})).matched_count:
+                    return True
+
+    async def identity(self) -> str:
+        # The server gives each collection a UUID, which is one on all members of a set.
+        async with within(self._deadline):
+            looking = await self._database.list_collections(filter={"name": schema.STORE})
+            (found,) = await looking.to_list(None)
+        return bytes(found["info"]["uuid"]).hex()
+
+    async def count(self) -> int:
+        async with within(self._deadline):
+            return int(await self._collection(schema.VERSION).estimated_document_count())
+
+    async def walk(
+        self, *, after: tuple[str, int] = ("", 0), limit: int = 100
+    ) -> Sequence[tuple[str, Version]]:
+        return await self._open.reads.walk(after, limit)
+
+    async def replace_search(
+        self, tenant: str, resource_id: str, version: int, search: bytes
+    ) -> None:
+        wanted = {"id": resource_id, "version": version, "tenant": tenant}
+        shown = {"type": True}
+        for found in await self._list(schema.VERSION, wanted, shown, hint=schema.VERSION_KEY):
+            values = documents.found_by(tenant, found["type"], search)
+            async with within(self._deadline):
+                versions = self._collection(schema.VERSION)
+                await versions.update_one(wanted, {"$set": {"search": values}})
+
+    async def search_rules(self) -> str:
+        found = await self._list(schema.STORE, {"_id": schema.SEARCH_RULES})
+        return str(found[0]["rules"]) if found else ""
+
+    async def put_search_rules(self, rules: str) -> None:
+        await self._put(schema.STORE, {"_id": schema.SEARCH_RULES, "rules": rules})
+
+    @property
+    def _open(self) -> _Opened:
+        if self._opened is None:
+            raise StoreUnavailable("not started, or stopped")
+        return self._opened
+
+    @property
+    def _primary(self) -> Primary:
+        return self._open.primary
+
+    def _collection(self, name: str) -> Records:
+        return self._open.collections[name]
+
+
+def _is_named(naming: Sequence[documents.Document]) -> bool:
+    """Tell whether any of those that name it stays: a loose blob may not."""
+    return any(not each.get("loose") for each in naming)
+
+
+class _Opened:
+    """What a store has from its start to its stop."""
+
+    def __init__(self, database: Database, concerns: Concerns, seconds: float) -> None:
+        self.collections: dict[str, Records] = {
+            each: database[each] for each in schema.COLLECTIONS
+        }
+        versions, blobs, pieces = (
+            self.collections[each] for each in (schema.VERSION, schema.BLOB, schema.PIECE)
+        )
+        self.primary = Primary(database, certain=concerns.certain, seconds=seconds)
+        additions = Additions(
+            versions,
+            certain=versions.with_options(read_concern=concerns.certain),
+            blobs=blobs,
+            pieces=pieces,
+            seconds=seconds,
+        )
+        self.additions: GroupCommit[Addition, bool] = GroupCommit(
+            additions.commit, deadline_seconds=seconds, bounds=SEVERAL
+        )
+        self.reads = Reads(
+            versions,
+            blobs,
+            pieces,
+            primary=self.primary,
+            one_moment=concerns.one_moment,
+            seconds=seconds,
+        )

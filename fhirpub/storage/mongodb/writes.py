@@ -1,0 +1,188 @@
+"""The group commit of a MongoDB store, and how an unknown outcome becomes a known one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import AbstractContextManager, suppress
+from typing import Any
+
+import pymongo
+from bson.objectid import ObjectId
+from bson.raw_bson import RawBSONDocument
+from pymongo.errors import BulkWriteError, PyMongoError
+
+from fhirpub.errors import StoreUnavailable
+from fhirpub.runtime.logging import logger
+from fhirpub.storage.mongodb.documents import Addition, Key, refreshed
+from fhirpub.storage.mongodb.errors import DUPLICATE_KEY, reason, was_not_executed
+from fhirpub.storage.mongodb.schema import VERSION_KEY, Records
+
+_TOO_LATE_SECONDS = 0.02
+_PAUSE_SECONDS = 0.05
+
+_log = logger()
+
+
+class Additions:
+    """Adds versions in batches.
+
+    The driver retries by itself, and then an insert that was already applied counts once. What
+    it gives up on may have happened or not. Then the key is read: what a majority has will stay,
+    and where it has nothing, a ``linearizable`` read is answered by the true primary. Our nonce
+    under the key means that the insert was ours. Another's means that the key is taken. If there
+    is nothing, the same insert is sent once more, nonce and all; should the first still arrive,
+    one of the two finds the key taken, and both are ours.
+    """
+
+    def __init__(
+        self,
+        versions: Records,
+        certain: Records,
+        *,
+        blobs: Records,
+        pieces: Records,
+        seconds: float,
+    ) -> None:
+        self._versions = versions
+        self._certain = certain
+        self._blobs = blobs
+        self._pieces = pieces
+        self._seconds = seconds
+
+    async def commit(self, batch: Sequence[Addition]) -> Sequence[bool | Exception]:
+        """Return for each addition whether it took its key, or that nobody knows."""
+        time = _Time(self._seconds)
+        owners: dict[Key, ObjectId] = {}
+        why = "outcome unknown"
+        ready = batch
+        try:
+            # In this order: what is named is there before anything names it.
+            for records, documents in (
+                (self._pieces, [each for one in batch for each in one.pieces]),
+                (self._blobs, [each for one in batch for each in one.blobs]),
+            ):
+                await self._keep(records, documents, time)
+        except StoreUnavailable as problem:
+            ready, why = [each for each in batch if not each.blobs], problem.reason
+        try:
+            await self._take_keys(ready, owners, time)
+        except StoreUnavailable as problem:
+            why = problem.reason
+        return [
+            owners[each.key] == each.nonce if each.key in owners else StoreUnavailable(why)
+            for each in batch
+        ]
+
+    async def _keep(
+        self, records: Records, documents: Sequence[dict[str, Any]], time: _Time
+    ) -> None:
+        """Write blobs, or pieces of them; each write may be repeated.
+
+        Most are new: to insert them all costs less than to ask for each whether it is there.
+        Those that are, or may be, are marked as fresh.
+        """
+        known = await self._insert(records, documents, time) if documents else ()
+        writes = [refreshed(documents[index]) for index in known]
+        for last in (False, True):
+            if not writes:
+                return
+            try:
+                with time.half():
+                    await records.bulk_write(writes, ordered=False)
+            except PyMongoError as error:
+                if last or was_not_executed(error):
+                    raise StoreUnavailable(reason(error)) from None
+            else:
+                return
+
+    async def _take_keys(
+        self, batch: Sequence[Addition], owners: dict[Key, ObjectId], time: _Time
+    ) -> None:
+        """Insert, and note the nonce that each key has then."""
+        missing = batch
+        for _ in ("first", "once more"):
+            if not missing:
+                return
+            documents = [each.document for each in missing]
+            places = await self._insert(self._versions, documents, time)
+            doubtful = {missing[place] for place in places}
+            owners |= {each.key: each.nonce for each in missing if each not in doubtful}
+            if doubtful:
+                owners |= await self._nonces([each.key for each in doubtful], time)
+            missing = [each for each in doubtful if each.key not in owners]
+
+    async def _insert(
+        self, records: Records, documents: Sequence[dict[str, Any] | RawBSONDocument], time: _Time
+    ) -> Collection[int]:
+        """Return the places of those of which it is not certain that they were inserted.
+
+        Raises StoreUnavailable if it is certain that none was.
+        """
+        try:
+            with time.half():
+                await records.insert_many(documents, ordered=False)
+        except BulkWriteError as error:
+            refused = error.details["writeErrors"]
+            if error.details["writeConcernErrors"]:  # applied, but it may be undone
+                _tell("not yet durable", error, error.details["writeConcernErrors"])
+                return range(len(documents))
+            if any(each["code"] != DUPLICATE_KEY for each in refused):
+                _tell("not written", error, refused)
+            return {each["index"] for each in refused}
+        except PyMongoError as error:
+            if was_not_executed(error):
+                raise StoreUnavailable(reason(error)) from None
+            _log.warning("outcome unknown", reason=reason(error), documents=len(documents))
+            return range(len(documents))
+        return ()
+
+    async def _nonces(self, keys: Sequence[Key], time: _Time) -> dict[Key, ObjectId]:
+        """Return the nonces of keys that are taken; ask until somebody answers for certain.
+
+        What a majority has will stay, whoever says so, and is cheap to ask for. Only what is not
+        found that way needs the dear question.
+        """
+        found: dict[Key, ObjectId] = {}
+        with suppress(PyMongoError):
+            found = await self._look(self._versions, keys, time)
+        while missing := [each for each in keys if each not in found]:
+            try:
+                return found | await self._look(self._certain, missing, time)
+            except PyMongoError as error:
+                if time.is_up:
+                    raise StoreUnavailable(reason(error)) from None
+                await asyncio.sleep(_PAUSE_SECONDS)
+        return found
+
+    async def _look(
+        self, versions: Records, keys: Sequence[Key], time: _Time
+    ) -> dict[Key, ObjectId]:
+        wanted = [{"id": resource_id, "version": version} for resource_id, version in keys]
+        shown = {"id": True, "version": True}
+        with time.half():
+            looking = versions.find({"$or": wanted}, shown, hint=VERSION_KEY)
+            found = await looking.to_list(None)
+        return {(each["id"], each["version"]): each["_id"] for each in found}
+
+
+class _Time:
+    """What a batch has left. Each step may take half of it, so that another can follow."""
+
+    def __init__(self, seconds: float) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._end = self._loop.time() + seconds
+
+    @property
+    def is_up(self) -> bool:
+        return self._end - self._loop.time() < _TOO_LATE_SECONDS
+
+    def half(self) -> AbstractContextManager[None]:
+        if self.is_up:
+            raise StoreUnavailable("deadline exceeded")
+        return pymongo.timeout((self._end - self._loop.time()) / 2)
+
+
+def _tell(event: str, error: BulkWriteError, problems: Iterable[dict[str, object]]) -> None:
+    codes = sorted({str(each.get("code")) for each in problems})
+    _log.warning(event, reason=reason(error), codes=" ".join(codes))

@@ -1,0 +1,379 @@
+"""An SQLite file that is open: its connections, its threads, and its errors in our words.
+
+One thread writes, and commits together what has gathered while it wrote. Reads that take less
+time than a thread takes to wake up are made on the event loop's thread, all others in threads.
+In WAL mode readers and writers do not wait for one another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+import time
+from collections.abc import Awaitable, Callable, Collection, Generator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from itertools import chain
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, TypeVar
+
+from fhirpub.errors import ConfigurationError, StoreUnavailable
+from fhirpub.storage.batching import GroupCommit
+from fhirpub.storage.contract import SMALL_BYTES, Blob, Version
+from fhirpub.storage.sqlite import schema as sql
+from fhirpub.storage.sqlite.parameters import json_pairs
+from fhirpub.storage.sqlite.search import index_entries
+
+R = TypeVar("R")
+Row = tuple[Any, ...]
+Parameters = Row | Mapping[str, object]
+Work = Callable[[sqlite3.Connection], R]
+
+_READERS = 4
+_PAGES_BEFORE_CHECKPOINT = 4_000
+"""16 MB; the writer's next commit then takes some ten milliseconds longer, while it moves them."""
+_STEPS_BETWEEN_LOOKS = 10_000
+_TABLES_SECONDS = 600.0
+"""So long a start waits for another that brings a large file up to date."""
+_ROWS_AT_ONCE = 512
+"""A submission may bring thousands of documents, a statement takes 32,766 parameters."""
+_ROWS_STEP = 8
+_GONE = "the file was moved, deleted or replaced: restart the service"
+
+
+class File:
+    """An open file: its connections, and the threads that wait for it."""
+
+    def __init__(self, path: Path, deadline_seconds: float, *, make: bool = True) -> None:
+        """Open it, in a thread: all this may wait for the disk and for other processes."""
+        self._path = path
+        self._deadline = deadline_seconds
+        if not make and _identity(path) is None:
+            raise StoreUnavailable(_GONE)
+        _make_file(path)
+        self._writer = _connect(path, wait_seconds=deadline_seconds)
+        self._identity = _identity(path)
+        self._connections = [self._writer]
+        try:
+            until = time.monotonic() + max(deadline_seconds, _TABLES_SECONDS)
+            _retry(until, lambda: sql.make_tables(self._writer))
+            _retry(until, lambda: sql.make_addition(self._writer))
+            self._at_once = self._reader(path)
+            self._at_once.execute("PRAGMA busy_timeout = 0")
+            self._idle: SimpleQueue[sqlite3.Connection] = SimpleQueue()
+            for _ in range(_READERS):
+                self._idle.put(self._reader(path))
+        except BaseException:
+            self._close_connections()
+            raise
+        self._reading = ThreadPoolExecutor(_READERS, "sqlite-reader")
+        self._writing = ThreadPoolExecutor(1, "sqlite-writer")
+        self._group: GroupCommit[Addition | Work[Any], Any] = GroupCommit(
+            self._commit, deadline_seconds=deadline_seconds
+        )
+
+    def at_once(self, statement: str, parameters: Parameters) -> list[Row] | None:
+        """Return rows without leaving the thread, or None if that would mean to wait."""
+        try:
+            return self._at_once.execute(statement, parameters).fetchall()
+        except sqlite3.Error as error:
+            if _is_busy(error):
+                return None
+            raise StoreUnavailable(_name(error)) from None
+
+    async def read(self, work: Work[R]) -> R:
+        """Return what ``work`` finds, in a thread."""
+        until = time.monotonic() + self._deadline
+        loop = asyncio.get_running_loop()
+        with as_unavailable():
+            async with asyncio.timeout(self._deadline):
+                return await loop.run_in_executor(self._reading, self._read, work, until)
+
+    def write(self, item: Addition | Work[Any], *, size: int = 0) -> Awaitable[Any]:
+        """Return what comes of ``item``, once it is committed."""
+        return self._group.add(item, size=size)
+
+    async def close(self) -> None:
+        """Finish what was handed in and close."""
+        await self._group.drain()
+        await asyncio.to_thread(self._close)
+
+    def _close(self) -> None:
+        self._reading.shutdown()
+        self._writing.shutdown()
+        self._close_connections()
+
+    def _close_connections(self) -> None:
+        for connection in self._connections:
+            connection.close()
+
+    def _reader(self, path: Path) -> sqlite3.Connection:
+        connection = _connect(path, wait_seconds=self._deadline)
+        self._connections.append(connection)
+        connection.execute("PRAGMA query_only = ON")
+        return connection
+
+    def _read(self, work: Work[R], until: float) -> R:
+        connection = self._idle.get()
+        try:
+            # What nobody waits for any more must not keep the others waiting.
+            connection.set_progress_handler(lambda: time.monotonic() > until, _STEPS_BETWEEN_LOOKS)
+            return work(connection)
+        finally:
+            self._idle.put(connection)
+
+    async def _commit(self, batch: Sequence[Addition | Work[Any]]) -> Sequence[Any]:
+        loop = asyncio.get_running_loop()
+        with as_unavailable():
+            return await loop.run_in_executor(self._writing, self._commit_now, batch)
+
+    def _commit_now(self, batch: Sequence[Addition | Work[Any]]) -> list[Any]:
+        # A file that was moved or deleted takes it all the same, and nobody finds it again.
+        if _identity(self._path) != self._identity:
+            raise StoreUnavailable(_GONE)
+        try:
+            return self._written(batch)
+        except sqlite3.OperationalError:
+            raise
+        except Exception:
+            if len(batch) == 1:
+                raise
+        # One of them cannot be written by its nature: the others must not suffer.
+        return [self._alone(each) for each in batch]
+
+    def _alone(self, item: Addition | Work[Any]) -> Any:
+        try:
+            with as_unavailable():
+                return self._written([item])[0]
+        except Exception as problem:  # noqa: BLE001 - it is the caller's
+            return problem
+
+    def _written(self, batch: Sequence[Addition | Work[Any]]) -> list[Any]:
+        additions = [each for each in batch if isinstance(each, Addition)]
+        rows = [row for each in additions for row in each.rows]
+        others = len(additions) < len(batch) or any(each.large for each in additions)
+        if not others and len(rows) <= _ROWS_AT_ONCE:
+            with suppress(sqlite3.IntegrityError):  # a key is taken
+                _insert(self._writer, rows)
+                return [True] * len(batch)
+        with transaction(self._writer, "BEGIN IMMEDIATE"):
+            added = _add(self._writer, additions)
+            return [
+                each in added if isinstance(each, Addition) else each(self._writer)
+                for each in batch
+            ]
+
+
+class OnFile:
+    """What works on a file that is open between its start and its stop."""
+
+    _file: File | None = None
+
+    @property
+    def _open(self) -> File:
+        if self._file is None:
+            raise StoreUnavailable("not started, or stopped")
+        return self._file
+
+    async def _few(self, statement: str, parameters: Parameters) -> list[Row]:
+        """Return rows that are known to be small and few."""
+        rows = self._open.at_once(statement, parameters)
+        return await self._many(statement, parameters) if rows is None else rows
+
+    async def _many(self, statement: str, parameters: Parameters) -> list[Row]:
+        return await self._open.read(
+            lambda connection: connection.execute(statement, parameters).fetchall()
+        )
+
+    async def _execute(self, statement: str, parameters: Parameters) -> int:
+        """Return how many rows a statement has changed."""
+
+        def work(connection: sqlite3.Connection) -> int:
+            return connection.execute(statement, parameters).rowcount
+
+        changed: int = await self._open.write(work)
+        return changed
+
+
+class Addition:
+    """A version on its way in with its documents, already as rows."""
+
+    __slots__ = ("key", "large", "rows", "size")
+
+    def __init__(
+        self, tenant: str, version: Version, blobs: Collection[Blob], *, now: int
+    ) -> None:
+        v = version
+        self.key = (v.id, v.version)
+        size = len(v.events) + len(v.body) + len(v.response) + len(v.parts)
+        identity = (v.id, v.version, tenant, v.type, v.system, v.value)
+        state = (v.status, v.created, v.updated, " ".join(v.documents), size)
+        search = v.search.decode()
+        content = (v.events, v.body, v.response, v.parts)
+        self.rows: list[Row] = [
+            *(_blob_row(tenant, each, now=now) for each in blobs),
+            (*identity, *state, search, *content, json_pairs(index_entries(tenant, version))),
+        ]
+        self.large = [(each.data, tenant, each.sha256) for each in blobs if _is_large(each)]
+        self.size = size + sum(len(each.data) for each in blobs)
+
+
+def _blob_row(tenant: str, blob: Blob, *, now: int) -> Row:
+    """Return a blob in the columns of an addition: see ``sqlite_schema``."""
+    identity = (None, None, tenant, blob.content_type, blob.title, blob.sha256)
+    state = (None, now, None, None, len(blob.data), None)
+    data = None if _is_large(blob) else blob.data
+    return (*identity, *state, None, data, None, None, None)
+
+
+def _is_large(blob: Blob) -> bool:
+    return len(blob.data) > SMALL_BYTES
+
+
+def version_of(row: Row) -> Version:
+    """Return the version in a row of the columns of a version."""
+    return Version(
+        id=row[0],
+        version=row[1],
+        type=row[3],
+        system=row[4],
+        value=row[5],
+        status=row[6],
+        created=row[7],
+        updated=row[8],
+        documents=tuple(row[9].split()),
+        search=row[11].encode(),
+        events=row[12],
+        body=row[13],
+        response=row[14],
+        parts=row[15],
+    )
+
+
+def size_of(row: Row) -> int:
+    """Return how large a version in a row is, by what can be large of it."""
+    size: int = row[10]
+    return size
+
+
+def has_bytes(row: Row) -> bool:
+    """Tell whether a row came with its bytes, and not without since they are many."""
+    return row[13] is not None
+
+
+def _add(connection: sqlite3.Connection, additions: Sequence[Addition]) -> set[Addition]:
+    """Insert those whose key is free; return them. Of several with one key the first."""
+    first: dict[tuple[str, int], Addition] = {}
+    for each in additions:
+        first.setdefault(each.key, each)
+    if not first:
+        return set()
+    taken = connection.execute(sql.TAKEN, (json_pairs(first),)).fetchall()
+    for key in taken:
+        del first[key]
+    _insert(connection, [row for each in first.values() for row in each.rows])
+    for each in first.values():
+        connection.executemany(sql.ADD_BYTES, each.large)
+    return set(first.values())
+
+
+def _insert(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
+    """Insert rows of additions; raises IntegrityError if a key is taken."""
+    for start in range(0, len(rows), _ROWS_AT_ONCE):
+        part = [*rows[start : start + _ROWS_AT_ONCE]]
+        # Empty rows are passed over, and spare statements for every number of them.
+        part += [(None,) * sql.ADDITION_COLUMNS] * (-len(part) % _ROWS_STEP)
+        connection.execute(sql.add_rows(len(part)), list(chain.from_iterable(part)))
+
+
+def _make_file(path: Path) -> None:
+    """Make a file that only its owner can read; secrets will be in it."""
+    if sqlite3.sqlite_version_info < sql.LEAST_SQLITE:
+        least = ".".join(map(str, sql.LEAST_SQLITE))
+        raise ConfigurationError(f"SQLite {sqlite3.sqlite_version} is older than {least}")
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for each, flags in ((path, os.O_CREAT), (path.parent, os.O_DIRECTORY)):
+            descriptor = os.open(each, os.O_RDONLY | flags, 0o600)
+            os.fsync(descriptor)  # so that the file's name is as durable as its content
+            os.close(descriptor)
+    except OSError as error:
+        raise ConfigurationError(
+            f"[storage] url: {path} cannot be made or opened: {error.strerror}"
+        ) from error
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Return what is equal as long as it is one and the same file; None if there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _connect(path: Path, *, wait_seconds: float) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        path,
+        timeout=wait_seconds,
+        isolation_level=None,
+        check_same_thread=False,
+        cached_statements=200,
+    )
+    try:
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA fullfsync = ON")  # elsewhere than on macOS without effect
+        connection.execute(f"PRAGMA wal_autocheckpoint = {_PAGES_BEFORE_CHECKPOINT}")
+        connection.execute("PRAGMA temp_store = MEMORY")  # what is sorted must not land in /tmp
+    except sqlite3.DatabaseError as error:
+        connection.close()
+        if error.sqlite_errorcode != sqlite3.SQLITE_NOTADB:
+            raise
+        raise ConfigurationError("[storage] url: the file is not an SQLite database") from None
+    return connection
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection, begin: str) -> Generator[None]:
+    """Commit what the block does, or undo it if it fails."""
+    connection.execute(begin)
+    try:
+        yield
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
+def _retry(moment: float, work: Callable[[], None]) -> None:
+    """Repeat while the file is busy: not every statement waits by itself."""
+    while True:
+        try:
+            return work()
+        except sqlite3.OperationalError as error:
+            if not _is_busy(error) or time.monotonic() > moment:
+                raise
+        time.sleep(0.01)
+
+
+@contextmanager
+def as_unavailable() -> Generator[None]:
+    """Raise StoreUnavailable for what SQLite cannot do, or not in time."""
+    try:
+        yield
+    except TimeoutError:
+        raise StoreUnavailable("deadline exceeded") from None
+    except sqlite3.Error as error:
+        raise StoreUnavailable(_name(error)) from None
+
+
+def _is_busy(error: sqlite3.Error) -> bool:
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
+
+
+def _name(error: sqlite3.Error) -> str:
+    """Return SQLite's own name of an error, which holds no value as its text might."""
+    name: str = getattr(error, "sqlite_errorname", type(error).__name__)
+    return name

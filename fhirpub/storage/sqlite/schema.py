@@ -1,0 +1,326 @@
+"""The tables of a SQLite store, how they come to be, and what is asked of them."""
+
+# ruff: noqa: S608 - statements are put together from names in this file, never from values
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+from functools import cache
+
+from fhirpub.errors import ConfigurationError
+from fhirpub.storage.contract import SMALL_BYTES
+from fhirpub.storage.sqlite import webhook_schema as webhooks
+
+SCHEMA_VERSION = 2
+APPLICATION_ID = 0x66687062
+"""Marks the file as ours ("fhpb"), so that no other program's database is written to."""
+
+LEAST_SQLITE = (3, 37, 0)
+
+# Short rows, for there are several of each version: `field` is a number made of tenant, type and
+# name, `number` the version's rowid. They find candidates; the version itself decides.
+_SEARCH = (
+    """
+    CREATE TABLE search_value (
+        field INTEGER NOT NULL,
+        value ANY NOT NULL,
+        updated INTEGER NOT NULL,
+        number INTEGER NOT NULL,
+        PRIMARY KEY (field, value, updated DESC, number)
+    ) STRICT, WITHOUT ROWID
+    """,
+    "CREATE TABLE search_rules (number INTEGER PRIMARY KEY, rules TEXT NOT NULL) STRICT",
+)
+
+# The large columns stand last: SQLite reads a row only as far as it must. A resource's id is
+# derived from its tenant's secret, so that (id, version) is a key without the tenant.
+_TABLES = (
+    """
+    CREATE TABLE version (
+        id TEXT NOT NULL,
+        version INTEGER NOT NULL,
+        tenant TEXT NOT NULL,
+        type TEXT NOT NULL,
+        system TEXT NOT NULL,
+        value TEXT NOT NULL,
+        status TEXT NOT NULL,
+        created INTEGER NOT NULL,
+        updated INTEGER NOT NULL,
+        documents TEXT NOT NULL,
+        size INTEGER NOT NULL,
+        search TEXT NOT NULL,
+        events BLOB NOT NULL,
+        body BLOB NOT NULL,
+        response BLOB NOT NULL,
+        parts BLOB NOT NULL
+    ) STRICT
+    """,
+    "CREATE UNIQUE INDEX version_key ON version (id, version)",
+    # These hold all that a search and its total ask for but the key of later versions.
+    "CREATE INDEX version_by_value ON version (tenant, type, value, system, version)",
+    "CREATE INDEX version_by_system ON version (tenant, type, system, updated DESC, id, version)",
+    "CREATE INDEX version_by_time ON version (tenant, type, updated DESC, id, version)",
+    """
+    CREATE TABLE document (
+        tenant TEXT NOT NULL,
+        sha256 TEXT NOT NULL,
+        id TEXT NOT NULL,
+        version INTEGER NOT NULL,
+        PRIMARY KEY (tenant, sha256, id, version)
+    ) STRICT, WITHOUT ROWID
+    """,
+    # The bytes are apart, so that a blob can be marked as fresh or as named without moving them.
+    """
+    CREATE TABLE blob (
+        number INTEGER PRIMARY KEY,
+        tenant TEXT NOT NULL,
+        sha256 TEXT NOT NULL,
+        content_type TEXT NOT NULL,
+        title TEXT NOT NULL,
+        size INTEGER NOT NULL,
+        added INTEGER NOT NULL,
+        named INTEGER NOT NULL,
+        UNIQUE (tenant, sha256)
+    ) STRICT
+    """,
+    "CREATE INDEX blob_unnamed ON blob (tenant, added) WHERE named = 0",
+    # Done here and not by the program: within the one statement that inserts many versions.
+    """
+    CREATE TRIGGER version_names_documents AFTER INSERT ON version WHEN NEW.documents <> ''
+    BEGIN
+        INSERT OR IGNORE INTO document (tenant, sha256, id, version)
+            SELECT NEW.tenant, value, NEW.id, NEW.version
+            FROM json_each('["' || replace(NEW.documents, ' ', '","') || '"]');
+        UPDATE blob SET named = 1 WHERE tenant = NEW.tenant AND named = 0 AND sha256 IN (
+            SELECT value FROM json_each('["' || replace(NEW.documents, ' ', '","') || '"]')
+        );
+    END
+    """,
+    "CREATE TABLE blob_bytes (number INTEGER PRIMARY KEY, data BLOB NOT NULL) STRICT",
+    """
+    CREATE TABLE tenant (
+        id TEXT NOT NULL PRIMARY KEY,
+        name TEXT NOT NULL,
+        salt BLOB NOT NULL,
+        created INTEGER NOT NULL,
+        disabled INTEGER NOT NULL
+    ) STRICT
+    """,
+    """
+    CREATE TABLE client (
+        id TEXT NOT NULL PRIMARY KEY,
+        tenant TEXT NOT NULL,
+        name TEXT NOT NULL,
+        environment TEXT NOT NULL,
+        created INTEGER NOT NULL,
+        secrets TEXT NOT NULL,
+        scopes TEXT NOT NULL,
+        disabled INTEGER NOT NULL
+    ) STRICT
+    """,
+    """
+    CREATE TABLE signing_key (
+        kid TEXT NOT NULL PRIMARY KEY,
+        algorithm TEXT NOT NULL,
+        environment TEXT NOT NULL,
+        created INTEGER NOT NULL,
+        private_pem BLOB NOT NULL,
+        retired INTEGER
+    ) STRICT
+    """,
+    "CREATE TABLE probe (number INTEGER PRIMARY KEY, moment INTEGER NOT NULL) STRICT",
+    *_SEARCH,
+    *webhooks.TABLES,
+)
+_ADD_SEARCH = "ALTER TABLE version ADD COLUMN search TEXT NOT NULL DEFAULT '[]'"
+
+_STEPS = {
+    0: (*_TABLES, f"PRAGMA application_id = {APPLICATION_ID}"),
+    1: (
+        "ALTER TABLE blob ADD COLUMN title TEXT NOT NULL DEFAULT ''",
+        *(_ADD_SEARCH, *_SEARCH),
+        *(*webhooks.TABLES, webhooks.FILL),
+    ),
+    SCHEMA_VERSION: (),
+}
+"""What makes a file of this release of one without tables, and of each older one."""
+
+_FACTS = (
+    "id, version, tenant, type, system, value, status, created, updated, documents, size, search"
+)
+_BYTES = ("events", "body", "response", "parts")
+VERSION_COLUMNS = f"{_FACTS}, {', '.join(_BYTES)}"
+
+
+def _columns_with(instead: Mapping[str, str]) -> str:
+    return ", ".join(instead.get(name, name) for name in VERSION_COLUMNS.split(", "))
+
+
+# What is read on the event loop's thread; more than that would hold up everybody else.
+_SMALL = {name: f"iif(size <= {SMALL_BYTES}, {name}, NULL)" for name in _BYTES}
+_NOT_SHOWN = {"search": "'[]'", "events": "x'5B5D'", "response": "x''", "parts": "x''"}
+
+# Versions and their documents are added by one statement, which is a transaction by itself: after
+# each the writer would have to wait until the event loop's thread lets go of the interpreter. A
+# row with an id is a version, with `found_by` as JSON: fields and values. One without is a blob,
+# its bytes in `body`, its hash in `value`, its title in `system`. What is named comes first. The
+# bytes of a large one follow by ADD_BYTES: SQLite copies the rows before it hands them on.
+_ADDITION = (
+    f"""
+    CREATE TEMP VIEW IF NOT EXISTS addition AS
+        SELECT {VERSION_COLUMNS}, '[]' AS found_by FROM version
+    """,
+    f"""
+    CREATE TEMP TRIGGER IF NOT EXISTS add_version INSTEAD OF INSERT ON addition
+    WHEN NEW.id IS NOT NULL
+    BEGIN
+        INSERT INTO version ({VERSION_COLUMNS})
+            VALUES ({", ".join(f"NEW.{each}" for each in VERSION_COLUMNS.split(", "))});
+        INSERT OR IGNORE INTO search_value (field, value, updated, number)
+            SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), NEW.updated,
+                last_insert_rowid()
+            FROM json_each(NEW.found_by);
+    END
+    """,
+    """
+    CREATE TEMP TRIGGER IF NOT EXISTS add_blob INSTEAD OF INSERT ON addition
+    WHEN NEW.id IS NULL AND NEW.tenant IS NOT NULL
+    BEGIN
+        INSERT INTO blob (tenant, sha256, content_type, title, size, added, named)
+            SELECT NEW.tenant, NEW.value, NEW.type, NEW.system, NEW.size, NEW.created,
+                EXISTS (SELECT 1 FROM document WHERE tenant = NEW.tenant AND sha256 = NEW.value)
+            WHERE true
+            ON CONFLICT (tenant, sha256) DO UPDATE SET added = max(added, excluded.added);
+        INSERT INTO blob_bytes (number, data)
+            SELECT number, NEW.body FROM blob
+            WHERE tenant = NEW.tenant AND sha256 = NEW.value AND NEW.body IS NOT NULL
+            ON CONFLICT (number) DO NOTHING;
+    END
+    """,
+)
+ADDITION_COLUMNS = len(VERSION_COLUMNS.split(",")) + 1
+TAKEN = f"SELECT v.id, v.version {webhooks.KEPT}"
+
+_LATEST = (
+    "FROM version INDEXED BY version_key WHERE id = ? AND tenant = ? ORDER BY version DESC LIMIT 1"
+)
+LATEST = f"SELECT {VERSION_COLUMNS} {_LATEST}"
+LATEST_IF_SMALL = f"SELECT {_columns_with(_SMALL)} {_LATEST}"
+SHOWN = f"SELECT {_columns_with(_NOT_SHOWN)} {_LATEST}"
+SHOWN_IF_SMALL = f"SELECT {_columns_with(_SMALL | _NOT_SHOWN)} {_LATEST}"
+_EXACT = "FROM version INDEXED BY version_key WHERE id = ? AND tenant = ? AND version = ?"
+EXACT = f"SELECT {VERSION_COLUMNS} {_EXACT}"
+EXACT_IF_SMALL = f"SELECT {_columns_with(_SMALL)} {_EXACT}"
+HISTORY = (
+    f"SELECT {VERSION_COLUMNS} FROM version INDEXED BY version_key "
+    "WHERE id = ? AND tenant = ? AND version < ? ORDER BY version DESC LIMIT ?"
+)
+COUNT = "SELECT count(*) FROM version"
+WALK = (
+    f"SELECT {VERSION_COLUMNS} FROM version INDEXED BY version_key "
+    "WHERE (id, version) > (?, ?) ORDER BY id, version LIMIT ?"
+)
+NUMBERED = f"SELECT {VERSION_COLUMNS} FROM version WHERE rowid = ?"
+BLOBS = f"""
+    SELECT sha256, content_type, title, size, iif(size <= {SMALL_BYTES}, data, NULL)
+    FROM blob JOIN blob_bytes USING (number)
+    WHERE tenant = ? AND sha256 IN (SELECT value FROM json_each(?))
+"""
+BLOB_NUMBER = "SELECT number FROM blob WHERE tenant = ? AND sha256 = ?"
+BLOB_BYTES = ("blob_bytes", "data")
+SWEEP = """
+    DELETE FROM blob WHERE number IN (
+        SELECT number FROM blob WHERE tenant = ? AND named = 0 AND added < ? LIMIT ?
+    ) RETURNING number
+"""
+SWEEP_BYTES = "DELETE FROM blob_bytes WHERE number = ?"
+
+_TENANT = "id, name, salt, created, disabled"
+PUT_TENANT = f"INSERT OR REPLACE INTO tenant ({_TENANT}) VALUES (?, ?, ?, ?, ?)"
+TENANT = f"SELECT {_TENANT} FROM tenant WHERE id = ?"
+TENANTS = f"SELECT {_TENANT} FROM tenant ORDER BY created, id"
+
+_CLIENT = "id, tenant, name, environment, created, secrets, scopes, disabled"
+PUT_CLIENT = f"INSERT OR REPLACE INTO client ({_CLIENT}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+CLIENT = f"SELECT {_CLIENT} FROM client WHERE id = ?"
+CLIENTS = f"SELECT {_CLIENT} FROM client WHERE ?1 IS NULL OR tenant = ?1 ORDER BY created, id"
+
+_KEY = "kid, algorithm, environment, created, private_pem, retired"
+PUT_KEY = f"INSERT OR REPLACE INTO signing_key ({_KEY}) VALUES (?, ?, ?, ?, ?, ?)"
+KEYS = f"SELECT {_KEY} FROM signing_key WHERE environment = ? ORDER BY created, kid"
+UNRETIRED = "SELECT kid FROM signing_key WHERE environment = ? AND retired IS NULL"
+RETIRE = "UPDATE signing_key SET retired = ? WHERE environment = ? AND retired IS NULL"
+
+REPLACE_SEARCH = (
+    "UPDATE version SET search = ?4 WHERE id = ?1 AND version = ?2 AND tenant = ?3 RETURNING rowid"
+)
+FORGET_SEARCH_VALUE = (
+    "DELETE FROM search_value WHERE field = ? AND value = ? AND updated = ? AND number = ?"
+)
+ADD_BYTES = (
+    "INSERT INTO blob_bytes (data, number) SELECT ?, number FROM blob "
+    "WHERE tenant = ? AND sha256 = ? ON CONFLICT (number) DO NOTHING"
+)
+ADD_SEARCH_VALUE = (
+    "INSERT OR IGNORE INTO search_value (field, value, updated, number) VALUES (?, ?, ?, ?)"
+)
+PUT_SEARCH_RULES = "INSERT OR REPLACE INTO search_rules (number, rules) VALUES (1, ?)"
+SEARCH_RULES = "SELECT rules FROM search_rules"
+
+PUT_PROBE = "INSERT OR REPLACE INTO probe (number, moment) VALUES (1, ?)"
+PROBE = "SELECT moment FROM probe"
+
+
+def make_tables(connection: sqlite3.Connection) -> None:
+    """Make what is missing; safe when several processes start at once.
+
+    A file of an older release is brought to this one's tables, or stays as it is. Raises
+    ConfigurationError for a file that a newer release or another program has made.
+    """
+    _found_version(connection)  # before the file is touched
+    (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+    if mode != "wal":
+        raise ConfigurationError("[storage] url: the file system lacks what SQLite's WAL needs")
+    if _found_version(connection) == SCHEMA_VERSION:
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        for statement in _STEPS[_found_version(connection)]:  # another may have been quicker
+            connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
+def _found_version(connection: sqlite3.Connection) -> int:
+    """Return the version of the tables that are there, 0 if there are none."""
+    # In this order: who sees tables that are just being made sees also what came with them.
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    if not tables:
+        return 0
+    (owner,) = connection.execute("PRAGMA application_id").fetchone()
+    (found,) = connection.execute("PRAGMA user_version").fetchone()
+    if owner != APPLICATION_ID:
+        raise ConfigurationError("[storage] url: the file is another program's database")
+    if found not in _STEPS:
+        raise ConfigurationError(
+            f"[storage] url: the file has schema version {found}, "
+            f"this release reads and writes version {SCHEMA_VERSION}"
+        )
+    return int(found)
+
+
+def make_addition(connection: sqlite3.Connection) -> None:
+    """Make what ``add_rows`` inserts into, for the connection that writes."""
+    for statement in _ADDITION:
+        connection.execute(statement)
+
+
+@cache
+def add_rows(count: int) -> str:
+    """Return the statement that adds so many rows of ``addition``; none, if a key is taken."""
+    row = f"({', '.join('?' * ADDITION_COLUMNS)})"
+    return f"INSERT INTO addition VALUES {', '.join([row] * count)}"

@@ -1,0 +1,389 @@
+"""How a SQLite store is searched: the statements for a page and for its total.
+
+The rows of `search_value` find candidates, by a token's code or a time's end. What is stored in
+a version decides; there the values stand as JSON, in which a quotation mark that follows a
+bracket can only be the beginning of a value.
+"""
+
+# ruff: noqa: S608 - statements are put together from names in this file, never from values
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+import orjson
+
+from fhirpub.storage.contract import SearchQuery, Version
+from fhirpub.storage.criteria import (
+    ANYTHING,
+    ID,
+    IDENTIFIER,
+    LAST_UPDATED,
+    Criterion,
+    Order,
+    SortKey,
+    TimeMatch,
+    TokenMatch,
+    decoded,
+    field_number,
+)
+from fhirpub.storage.sqlite.parameters import json_list
+
+Parameters = dict[str, str | int]
+
+_BEST_FIRST = ("version_key", "version_by_value", "version_by_system", "version_by_time")
+MOST_COUNTED = 1_000
+_PAIRS = "SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(:{name})"
+_LATER = """
+    SELECT 1 FROM version AS n INDEXED BY version_key
+    WHERE n.id = v.id AND n.version = v.version + 1 AND n.tenant = v.tenant
+"""
+_COLUMNS = {ID: ("''", "v.id"), IDENTIFIER: ("v.system", "v.value"), LAST_UPDATED: ("", "")}
+_SORT_COLUMNS = {ID: "v.id", IDENTIFIER: "v.value", LAST_UPDATED: "v.updated"}
+
+
+def index_entries(tenant: str, version: Version) -> list[tuple[int, str | int]]:
+    """Return what a version is to be found by: fields and values."""
+    return [
+        (
+            field_number(tenant, version.type, name),
+            second if isinstance(first, int) else first,
+        )
+        for name, first, second in decoded(version.search)
+        if first != ""
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where all candidates of a criterion are: a query for their numbers.
+
+    ``condition`` is set if they are the rows of `search_value` for one value, which stand in
+    the order of ``updated``, each version once.
+    """
+
+    numbers: str
+    parameters: Parameters
+    condition: str = ""
+    newest: bool = False
+    """Whether they are most likely the newest of all: times without an end."""
+
+    @property
+    def count(self) -> str:
+        """The statement that counts them, up to a limit: enough to compare."""
+        return f"SELECT count(*) FROM ({self.numbers} LIMIT {MOST_COUNTED})"
+
+
+def sources_of(tenant: str, query: SearchQuery) -> list[Source]:
+    """Return the sources that a query offers, none if it is better answered without."""
+    by_value = any(all(each.value is not None for each in group) for group in query.identifiers)
+    if query.ids is not None or by_value:
+        return []
+    found: list[Source] = []
+    for criterion in query.criteria:
+        if not criterion.negated and criterion.name not in _COLUMNS:
+            field = field_number(tenant, query.type, criterion.name)
+            found += _sources_in(field, criterion.any_of)
+    return found
+
+
+def _sources_in(field: int, any_of: Sequence[TokenMatch | TimeMatch]) -> Iterator[Source]:
+    parameters: Parameters = {"field": field}
+    owners = [each.of for each in any_of if isinstance(each, TokenMatch) and each.of is not None]
+    tokens = [each for each in any_of if isinstance(each, TokenMatch) and each.of is None]
+    values = [each.value for each in tokens]
+    among = _listed(values, parameters) or _ranged(any_of, parameters)
+    if not among and (values or not owners):
+        return
+    condition = f"s.field = :field AND {among}"
+    numbers = [f"SELECT s.number FROM search_value AS s WHERE {condition}"] if among else []
+    if owners:
+        owned = _one_of("w.id", owners, "owners", parameters)
+        numbers.append(f"SELECT w.rowid FROM version AS w INDEXED BY version_key WHERE {owned}")
+    only = len(values) == 1 and not owners
+    newest = "after" in parameters and "until" not in parameters
+    yield Source(" UNION ALL ".join(numbers), parameters, condition if only else "", newest)
+
+
+def _listed(values: Sequence[str | None], parameters: Parameters) -> str:
+    texts = [each for each in values if each]
+    if not texts or len(texts) < len(values):
+        return ""
+    if len(texts) == 1:
+        parameters["sought"] = texts[0]
+        return "s.value = :sought"
+    parameters["sought"] = json_list(texts)
+    return "s.value IN (SELECT value FROM json_each(:sought))"
+
+
+def _ranged(any_of: Sequence[TokenMatch | TimeMatch], parameters: Parameters) -> str:
+    """Return a range for the ends of times, or nothing if it has no beginning."""
+    times = [each for each in any_of if isinstance(each, TimeMatch)]
+    lowest = [each.after if each.from_ is None else each.from_ for each in times]
+    known = [each for each in lowest if each is not None]
+    if not known or len(known) < len(any_of):
+        return ""
+    parameters["after"] = min(known)
+    highest = [each.until for each in times if each.until is not None]
+    if len(highest) < len(times):
+        return "s.value > :after"
+    parameters["until"] = max(highest)
+    return "s.value > :after AND s.value <= :until"
+
+
+@dataclass(frozen=True, slots=True)
+class SearchStatements:
+    """The statement for a page and one entry more, that for the total, and their parameters."""
+
+    page: str
+    total: str
+    parameters: Parameters
+
+
+def search_statements(
+    tenant: str, query: SearchQuery, source: Source | None = None
+) -> SearchStatements:
+    """Return what to ask for a search.
+
+    Each statement names the index that finds its candidates, since SQLite has no statistics
+    here to choose by; the conditions that the index does not cover sort out some of them.
+    """
+    parameters: Parameters = {"tenant": tenant, "type": query.type}
+    index, conditions = _conditions(query, parameters)
+    table = f"version AS v INDEXED BY {index}"
+    if source is not None:
+        parameters |= source.parameters
+        table = _through(source, conditions)
+    found = f"FROM {table} WHERE {' AND '.join(conditions)}"
+    latest = "1" if query.every_version else f"NOT EXISTS ({_LATER})"
+    # Identifiers never change, so that each match has one version 1.
+    by_first = not (query.criteria or query.every_version)
+    matches = f"SELECT 1 {found} AND {'v.version = 1' if by_first else latest}"
+    parameters["counted"] = -1 if query.count_up_to is None else query.count_up_to + 1
+    total = f"SELECT count(*) FROM ({matches} LIMIT :counted)"
+    updated = "s.updated" if source and source.condition else "v.updated"
+    order = _Order(query.order, updated=updated)
+    parameters |= order.parameters
+    if query.after is not None:
+        found += f" AND {order.after(query.after, parameters)}"
+    page = f"SELECT v.rowid {found} AND {latest} ORDER BY {order.terms} LIMIT {query.limit + 1}"
+    return SearchStatements(page, total, parameters)
+
+
+def _conditions(query: SearchQuery, parameters: Parameters) -> tuple[str, list[str]]:
+    """Return the index that finds candidates, and what must hold of them."""
+    index, conditions = "version_by_time", ["v.tenant = :tenant", "v.type = :type"]
+    for number, group in enumerate(query.identifiers):
+        needed = _identified(group, str(number), parameters)
+        conditions += needed.values()
+        index = min([index, *needed], key=_BEST_FIRST.index)
+    if query.ids is not None:
+        index = "version_key"
+        conditions.append(_one_of("v.id", query.ids, "ids", parameters))
+    for number, criterion in enumerate(query.criteria):
+        conditions.append(_condition(criterion, f"c{number}", parameters))
+    return index, conditions
+
+
+def _through(source: Source, conditions: list[str]) -> str:
+    if source.condition:
+        conditions += ["v.rowid = s.number", source.condition]
+        return "search_value AS s CROSS JOIN version AS v NOT INDEXED"
+    conditions.append(f"v.rowid IN ({source.numbers})")
+    return "version AS v NOT INDEXED"
+
+
+class _Order:
+    """The order of a page as SQL: its terms, and what comes after a place in it."""
+
+    def __init__(self, order: Sequence[Order], *, updated: str) -> None:
+        self.parameters: Parameters = {}
+        self._keys = [(self._key(each, updated), each) for each in order] + [("v.id", Order(ID))]
+
+    def _key(self, order: Order, updated: str) -> str:
+        if order.name == LAST_UPDATED:
+            return updated
+        if order.name in _SORT_COLUMNS:
+            return _SORT_COLUMNS[order.name]
+        name = f"order{len(self.parameters)}"
+        self.parameters[name] = order.name
+        extreme = "max" if order.descending else "min"
+        return (
+            f"(SELECT {extreme}(json_extract(o.value, '$[1]')) FROM json_each(v.search) AS o "
+            f"WHERE json_extract(o.value, '$[0]') = :{name})"
+        )
+
+    @property
+    def terms(self) -> str:
+        """What stands behind ORDER BY."""
+        return ", ".join(
+            key
+            + (" DESC" if each.descending else "")
+            + ("" if self._always(each) else " NULLS LAST")
+            for key, each in self._keys
+        )
+
+    @staticmethod
+    def _always(order: Order) -> bool:
+        return order.name in _SORT_COLUMNS
+
+    def after(self, place: SortKey, parameters: Parameters) -> str:
+        """Return the condition for what comes after a place; sets its parameters."""
+        condition = "0"
+        for number in range(len(place) - 1, -1, -1):
+            (key, each), value = self._keys[number], place[number]
+            if value is None:
+                condition = f"({key} IS NULL AND {condition})"
+                continue
+            name, later = f"after{number}", "<" if each.descending else ">"
+            parameters[name] = value
+            further = f"{key} {later}= :{name} AND ({key} {later} :{name} OR {condition})"
+            condition = f"({further})" if self._always(each) else f"({key} IS NULL OR {further})"
+        return condition
+
+
+def _condition(criterion: Criterion, name: str, parameters: Parameters) -> str:
+    tokens = [each for each in criterion.any_of if isinstance(each, TokenMatch)]
+    times = [each for each in criterion.any_of if isinstance(each, TimeMatch)]
+    if ANYTHING in tokens and criterion.name in _COLUMNS:
+        either = ["1"]
+    elif criterion.name == LAST_UPDATED:
+        either = [_bounded(times, ("v.updated", "v.updated + 1"), name, parameters)]
+    elif criterion.name in _COLUMNS:
+        either = [_mixed(tokens, name, parameters, _COLUMNS[criterion.name])]
+    else:
+        parameters[name] = criterion.name
+        either = list(_among_values(criterion.name, tokens, times, name, parameters))
+    return f"{'NOT ' if criterion.negated else ''}({' OR '.join(either) or '0'})"
+
+
+def _among_values(
+    field: str,
+    tokens: Sequence[TokenMatch],
+    times: Sequence[TimeMatch],
+    name: str,
+    parameters: Parameters,
+) -> Iterator[str]:
+    """Return what of the values of a version must be true, one way or another."""
+    yield from _owned(field, tokens, name, parameters)
+    tokens = [each for each in tokens if each.of is None]
+    beginnings = [
+        _beginning_of(field, each) for each in tokens if each.value is not None or each == ANYTHING
+    ]
+    if len(beginnings) == 1:
+        parameters[f"{name}b"] = beginnings[0]
+        yield f"instr(v.search, :{name}b) > 0"
+    elif beginnings:
+        parameters[f"{name}b"] = json.dumps(beginnings, ensure_ascii=False)
+        yield f"EXISTS (SELECT 1 FROM json_each(:{name}b) WHERE instr(v.search, value) > 0)"
+    value, is_of_name = (
+        "json_extract(e.value, '$[{}]')",
+        f"json_extract(e.value, '$[0]') = :{name}",
+    )
+    each = f"EXISTS (SELECT 1 FROM json_each(v.search) AS e WHERE {is_of_name} AND {{}})"
+    systems = [one.system for one in tokens if one.value is None and one.system is not None]
+    if systems:
+        yield each.format(_one_of(value.format(2), systems, f"{name}s", parameters))
+    if times:
+        ends = (value.format(1), value.format(2))
+        yield each.format(_bounded(times, ends, name, parameters))
+
+
+def _owned(
+    field: str, tokens: Sequence[TokenMatch], name: str, parameters: Parameters
+) -> Iterator[str]:
+    """Return the conditions for what only the resource of an id may match by."""
+    owners: defaultdict[str, list[str]] = defaultdict(list)
+    for each in tokens:
+        if each.of is not None:
+            owners[_beginning_of(field, each)].append(each.of)
+    for number, (beginning, ids) in enumerate(owners.items()):
+        parameters[f"{name}o{number}"] = beginning
+        owned = _one_of("v.id", ids, f"{name}w{number}", parameters)
+        yield f"({owned} AND instr(v.search, :{name}o{number}) > 0)"
+
+
+def _beginning_of(name: str, token: TokenMatch) -> str:
+    """Return how values that match begin, as they are stored."""
+    known = [name]
+    if token.value is not None:
+        known.append(token.value)
+        if token.system is not None:
+            known.append(token.system)
+    text = orjson.dumps(known).decode()
+    return text if len(known) == 3 else f"{text[:-1]},"
+
+
+def _bounded(
+    times: Sequence[TimeMatch], ends: tuple[str, str], name: str, parameters: Parameters
+) -> str:
+    start, end = ends
+    either = []
+    for number, each in enumerate(times):
+        bounds = (
+            (start, ">=", each.from_),
+            (start, "<", each.before),
+            (end, ">", each.after),
+            (end, "<=", each.until),
+        )
+        all_of = ["1"]
+        for which, (value, compared, bound) in enumerate(bounds):
+            if bound is not None:
+                parameters[f"{name}t{number}_{which}"] = bound
+                all_of.append(f"{value} {compared} :{name}t{number}_{which}")
+        either.append(f"({' AND '.join(all_of)})")
+    return f"({' OR '.join(either) or '0'})"
+
+
+def _identified(
+    group: Sequence[TokenMatch], number: str, parameters: Parameters
+) -> dict[str, str]:
+    """Return what must hold for one of the alternatives to match, by the index that serves it."""
+    systems = [each.system for each in group if each.system is not None]
+    values = [each.value for each in group if each.value is not None]
+    needed: dict[str, str] = {}
+    if ANYTHING in group:
+        return needed
+    if len(systems) == len(group):
+        name = f"systems{number}"
+        needed["version_by_system"] = _one_of("v.system", systems, name, parameters)
+    if len(values) == len(group):
+        name = f"values{number}"
+        needed["version_by_value"] = _one_of("v.value", values, name, parameters)
+    if systems and values and len(group) > 1:
+        needed["version_by_time"] = _mixed(group, number, parameters, _COLUMNS[IDENTIFIER])
+    return needed
+
+
+def _mixed(
+    group: Sequence[TokenMatch], name: str, parameters: Parameters, columns: tuple[str, str]
+) -> str:
+    """Return the condition for alternatives of several forms, or of several pairs."""
+    alone = [each.system for each in group if each.system is not None and each.value is None]
+    values = [each.value for each in group if each.system is None and each.value is not None]
+    pairs = [
+        [each.system, each.value]
+        for each in group
+        if each.system is not None and each.value is not None
+        if "\0" not in each.system + each.value
+    ]
+    parameters[f"pairs{name}"] = json.dumps(pairs, ensure_ascii=False)
+    system, value = columns
+    either = (
+        _one_of(system, alone, f"lone_systems{name}", parameters),
+        _one_of(value, values, f"lone_values{name}", parameters),
+        f"({system}, {value}) IN ({_PAIRS.format(name=f'pairs{name}')})",
+    )
+    return f"({' OR '.join(either)})"
+
+
+def _one_of(column: str, texts: Collection[str], name: str, parameters: Parameters) -> str:
+    """Return a condition; a single text is compared as such, so that the index keeps its order."""
+    if len(texts) == 1:
+        parameters[name] = next(iter(texts))
+        return f"{column} = :{name}"
+    parameters[name] = json_list(texts)
+    return f"{column} IN (SELECT value FROM json_each(:{name}))"

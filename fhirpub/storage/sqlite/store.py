@@ -1,0 +1,374 @@
+"""The embedded store: one SQLite file, shared by the processes of one machine."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from fhirpub.errors import ConfigurationError, StoreUnavailable
+from fhirpub.runtime.clock import Clock, now_ms
+from fhirpub.storage.contract import (
+    MOST_OF_A_PAGE,
+    MOST_OF_A_PIECE,
+    Blob,
+    Client,
+    ClientSecret,
+    KeptBlob,
+    Page,
+    SearchQuery,
+    SigningKey,
+    Version,
+)
+from fhirpub.storage.id_search import FEW, known_total, page_without_search
+from fhirpub.storage.sqlite import schema as sql
+from fhirpub.storage.sqlite.database import (
+    Addition,
+    File,
+    Row,
+    as_unavailable,
+    has_bytes,
+    size_of,
+    transaction,
+    version_of,
+)
+from fhirpub.storage.sqlite.parameters import json_list
+from fhirpub.storage.sqlite.search import (
+    MOST_COUNTED,
+    Source,
+    index_entries,
+    search_statements,
+    sources_of,
+)
+from fhirpub.storage.sqlite.webhooks import SqliteWebhooks
+from fhirpub.storage.store import Store
+from fhirpub.tenant import Tenant
+
+SCHEME = "sqlite:///"
+_SWEPT_AT_ONCE = 16
+"""Few, since each may have megabytes and every other write waits meanwhile."""
+_LARGEST_INTEGER = 2**63 - 1
+_PIECE = MOST_OF_A_PIECE // 3 * 3
+"""As large as may be: SQLite goes through all that is in front of a piece to find it."""
+
+
+def from_url(url: str, *, deadline_seconds: float, make: bool = True) -> SqliteStore:
+    """Return the store of ``sqlite:///relative/path.db`` or ``sqlite:////absolute/path.db``.
+
+    Raises ConfigurationError for anything else; names are taken as they stand, unescaped.
+    """
+    name = url.removeprefix(SCHEME)
+    if not url.startswith(SCHEME) or not Path(name).name or name.endswith("/"):
+        raise ConfigurationError(
+            "[storage] url: must be sqlite:///relative/path.db, sqlite:////absolute/path.db "
+            "or mongodb://host/database"
+        )
+    if set(name) & set("?#:\0"):
+        raise ConfigurationError("[storage] url: the path must not contain ? # : or NUL")
+    try:
+        return SqliteStore(Path(name), deadline_seconds=deadline_seconds, make=make)
+    except FileNotFoundError:  # to what the path is relative
+        raise ConfigurationError("[storage] url: the working directory was deleted") from None
+
+
+class SqliteStore(SqliteWebhooks, Store):
+    """A store in one file, and the two that SQLite keeps beside it."""
+
+    def __init__(
+        self, path: Path, *, deadline_seconds: float, make: bool = True, clock: Clock = now_ms
+    ) -> None:
+        """Take the place of a file; a start will ``make`` it if there is none."""
+        self._path = path.absolute()
+        self._make = make
+        self._deadline = deadline_seconds
+        self._clock = clock
+
+    async def start(self) -> None:
+        if self._file is None:
+            with as_unavailable():
+                self._file = await asyncio.to_thread(
+                    File, self._path, self._deadline, make=self._make
+                )
+
+    async def check(self) -> None:
+        # A write that is committed: a full disk is not seen by anything less.
+        await self._execute(sql.PUT_PROBE, (self._clock(),))
+        await self._few(sql.PROBE, ())
+
+    async def stop(self) -> None:
+        file, self._file = self._file, None
+        if file is not None:
+            await file.close()
+
+    async def add(self, tenant: str, version: Version, blobs: Collection[Blob] = ()) -> bool:
+        addition = Addition(tenant, version, blobs, now=self._clock())
+        added: bool = await self._open.write(addition, size=addition.size)
+        return added
+
+    async def latest(self, tenant: str, resource_id: str) -> Version | None:
+        key = (resource_id, tenant)
+        return await self._one_version(sql.LATEST_IF_SMALL, sql.LATEST, key)
+
+    async def shown(self, tenant: str, resource_id: str) -> Version | None:
+        key = (resource_id, tenant)
+        return await self._one_version(sql.SHOWN_IF_SMALL, sql.SHOWN, key)
+
+    async def version(self, tenant: str, resource_id: str, version: int) -> Version | None:
+        key = (resource_id, tenant, min(version, _LARGEST_INTEGER))
+        return await self._one_version(sql.EXACT_IF_SMALL, sql.EXACT, key)
+
+    async def _one_version(self, if_small: str, always: str, key: Row) -> Version | None:
+        rows = self._open.at_once(if_small, key)
+        if rows is None or (rows and not has_bytes(rows[0])):
+            rows = await self._many(always, key)
+        return version_of(rows[0]) if rows else None
+
+    async def history(
+        self, tenant: str, resource_id: str, *, below: int | None = None, limit: int = 20
+    ) -> Sequence[Version]:
+        below = _LARGEST_INTEGER if below is None else min(below, _LARGEST_INTEGER)
+        rows = await self._rows_of_a_page(sql.HISTORY, (resource_id, tenant, below, limit))
+        return [version_of(row) for row in rows]
+
+    async def search(self, tenant: str, query: SearchQuery) -> Page:
+        async def latest(ids: Collection[str]) -> Sequence[Version | None]:
+            return [await self.latest(tenant, each) for each in ids]
+
+        without = await page_without_search(query, latest)
+        if without is not None:
+            return without
+
+        def look(connection: sqlite3.Connection) -> Page:
+            with transaction(connection, "BEGIN"):
+                return _page(connection, tenant, query)
+
+        return await self._open.read(look)
+
+    async def blobs(self, tenant: str, names: Collection[str]) -> Mapping[str, KeptBlob]:
+        ask = self._few if len(names) <= FEW else self._many
+        found = await ask(sql.BLOBS, (tenant, json_list(names)))
+        return {row[0]: KeptBlob(*row) for row in found}
+
+    async def blob_pieces(
+        self, tenant: str, blob: KeptBlob, part: slice
+    ) -> AsyncGenerator[bytes, None]:
+        for start in range(part.start, part.stop, _PIECE):
+            stop = min(start + _PIECE, part.stop)
+            piece = partial(_piece, tenant=tenant, sha256=blob.sha256, part=slice(start, stop))
+            yield await self._open.read(piece)
+
+    async def sweep_blobs(self, tenant: str, *, before: int) -> int:
+        def work(connection: sqlite3.Connection) -> int:
+            numbers = connection.execute(sql.SWEEP, (tenant, before, _SWEPT_AT_ONCE)).fetchall()
+            connection.executemany(sql.SWEEP_BYTES, numbers)
+            return len(numbers)
+
+        swept = 0
+        while True:
+            now: int = await self._open.write(work)
+            swept += now
+            if now < _SWEPT_AT_ONCE:
+                return swept
+
+    async def put_tenant(self, tenant: Tenant) -> None:
+        row = (tenant.id, tenant.name, tenant.salt, tenant.created, tenant.disabled)
+        await self._execute(sql.PUT_TENANT, row)
+
+    async def tenant(self, tenant_id: str) -> Tenant | None:
+        rows = await self._few(sql.TENANT, (tenant_id,))
+        return _tenant(rows[0]) if rows else None
+
+    async def tenants(self) -> Sequence[Tenant]:
+        return [_tenant(row) for row in await self._many(sql.TENANTS, ())]
+
+    async def put_client(self, client: Client) -> None:
+        await self._execute(sql.PUT_CLIENT, _client_row(client))
+
+    async def replace_client(self, client: Client, *, over: Client) -> bool:
+        def work(connection: sqlite3.Connection) -> bool:
+            kept = connection.execute(sql.CLIENT, (client.id,)).fetchall()
+            if [_client(row) for row in kept] != [over]:
+                return False
+            connection.execute(sql.PUT_CLIENT, _client_row(client))
+            return True
+
+        replaced: bool = await self._open.write(work)
+        return replaced
+
+    async def client(self, client_id: str) -> Client | None:
+        rows = await self._few(sql.CLIENT, (client_id,))
+        return _client(rows[0]) if rows else None
+
+    async def clients(self, *, tenant: str | None = None) -> Sequence[Client]:
+        return [_client(row) for row in await self._many(sql.CLIENTS, (tenant,))]
+
+    async def put_signing_key(self, key: SigningKey) -> None:
+        await self._execute(sql.PUT_KEY, _key_row(key))
+
+    async def signing_keys(self, environment: str) -> Sequence[SigningKey]:
+        return [_key(row) for row in await self._many(sql.KEYS, (environment,))]
+
+    async def rotate_signing_key(self, new: SigningKey, *, expected: Sequence[str]) -> bool:
+        def work(connection: sqlite3.Connection) -> bool:
+            unretired = {kid for (kid,) in connection.execute(sql.UNRETIRED, (new.environment,))}
+            if unretired != set(expected):
+                return False
+            connection.execute(sql.RETIRE, (new.created, new.environment))
+            connection.execute(sql.PUT_KEY, _key_row(new))
+            return True
+
+        rotated: bool = await self._open.write(work)
+        return rotated
+
+    async def identity(self) -> str:
+        found = await asyncio.to_thread(self._path.stat)
+        return f"{found.st_dev}/{found.st_ino}"
+
+    async def count(self) -> int:
+        ((count,),) = await self._many(sql.COUNT, ())
+        return int(count)
+
+    async def walk(
+        self, *, after: tuple[str, int] = ("", 0), limit: int = 100
+    ) -> Sequence[tuple[str, Version]]:
+        rows = await self._rows_of_a_page(sql.WALK, (*after, limit))
+        return [(row[2], version_of(row)) for row in rows]
+
+    async def _rows_of_a_page(self, statement: str, parameters: Row) -> list[Row]:
+        """Return rows of versions, as many as are a page."""
+        return await self._open.read(
+            lambda connection: _page_of(connection.execute(statement, parameters))
+        )
+
+    async def replace_search(
+        self, tenant: str, resource_id: str, version: int, search: bytes
+    ) -> None:
+        def work(connection: sqlite3.Connection) -> None:
+            key = (resource_id, tenant, version)
+            for row in connection.execute(sql.EXACT, key).fetchall():
+                before = version_of(row)
+                ((number,),) = connection.execute(
+                    sql.REPLACE_SEARCH, (resource_id, version, tenant, search.decode())
+                ).fetchall()
+                old = [(*each, before.updated, number) for each in index_entries(tenant, before)]
+                connection.executemany(sql.FORGET_SEARCH_VALUE, old)
+                after = replace(before, search=search)
+                new = [(*each, before.updated, number) for each in index_entries(tenant, after)]
+                connection.executemany(sql.ADD_SEARCH_VALUE, new)
+
+        await self._open.write(work)
+
+    async def search_rules(self) -> str:
+        rows = await self._few(sql.SEARCH_RULES, ())
+        return str(rows[0][0]) if rows else ""
+
+    async def put_search_rules(self, rules: str) -> None:
+        await self._execute(sql.PUT_SEARCH_RULES, (rules,))
+
+
+def _piece(connection: sqlite3.Connection, *, tenant: str, sha256: str, part: slice) -> bytes:
+    with transaction(connection, "BEGIN"):  # a number that is swept may be given to another blob
+        for (number,) in connection.execute(sql.BLOB_NUMBER, (tenant, sha256)):
+            with connection.blobopen(*sql.BLOB_BYTES, number, readonly=True) as data:
+                data.seek(part.start)
+                return data.read(part.stop - part.start)
+    raise StoreUnavailable("a document is missing")
+
+
+def _page_of(rows: Iterable[Row]) -> list[Row]:
+    """Return rows of versions up to the one with which they are enough for a page."""
+    page, left = [], MOST_OF_A_PAGE
+    for row in rows:
+        page.append(row)
+        left -= size_of(row)
+        if left <= 0:
+            break
+    return page
+
+
+def _page(connection: sqlite3.Connection, tenant: str, query: SearchQuery) -> Page:
+    numbers: list[Row] = []
+    counted = 0
+    source, candidates = best_source(connection, tenant, query)
+    statements = search_statements(tenant, query, source)
+    if query.limit:
+        page = statements
+        if source and source.newest and candidates == MOST_COUNTED:
+            # Most of them would be sorted in vain: going from the newest on meets some at once.
+            page = search_statements(tenant, query)
+        numbers = connection.execute(page.page, page.parameters).fetchall()
+    if query.count_up_to != 0:
+        ((counted,),) = connection.execute(statements.total, statements.parameters)
+    # One by one, as many as are shown: to sort them would take all of them into memory.
+    found = (connection.execute(sql.NUMBERED, each).fetchone() for each in numbers[: query.limit])
+    versions = tuple(map(version_of, _page_of(found)))
+    return Page(versions, known_total(counted, query), more=len(numbers) > len(versions))
+
+
+def best_source(
+    connection: sqlite3.Connection, tenant: str, query: SearchQuery
+) -> tuple[Source | None, int]:
+    """Return the source with the fewest candidates, and their number up to a limit.
+
+    SQLite itself has no statistics to choose by.
+    """
+
+    def candidates(source: Source) -> int:
+        ((count,),) = connection.execute(source.count, source.parameters)
+        return int(count)
+
+    counted = [(candidates(each), each) for each in sources_of(tenant, query)]
+    if not counted:
+        return None, 0
+    count, source = min(counted, key=lambda each: each[0])
+    return source, count
+
+
+def _tenant(row: Row) -> Tenant:
+    return Tenant(row[0], row[1], row[2], row[3], bool(row[4]))
+
+
+def _client_row(client: Client) -> Row:
+    secrets = json.dumps([[each.digest.hex(), each.expires] for each in client.secrets])
+    row = (client.id, client.tenant, client.name, client.environment, client.created)
+    return (*row, secrets, json.dumps(client.scopes), client.disabled)
+
+
+def _client(row: Row) -> Client:
+    secrets = tuple(ClientSecret(bytes.fromhex(each[0]), each[1]) for each in json.loads(row[5]))
+    return Client(
+        id=row[0],
+        tenant=row[1],
+        name=row[2],
+        environment=row[3],
+        created=row[4],
+        secrets=secrets,
+        scopes=tuple(json.loads(row[6])),
+        disabled=bool(row[7]),
+    )
+
+
+def _key_row(key: SigningKey) -> Row:
+    return (
+        key.kid,
+        key.algorithm,
+        key.environment,
+        key.created,
+        key.private_pem,
+        key.retired,
+    )
+
+
+def _key(row: Row) -> SigningKey:
+    return SigningKey(
+        kid=row[0],
+        algorithm=row[1],
+        environment=row[2],
+        created=row[3],
+        private_pem=row[4],
+        retired=row[5],
+    )

@@ -1,0 +1,293 @@
+"""From one store into another, whatever the engines: safe to interrupt and to repeat.
+
+A version never changes, and adding one that is there changes nothing: so a copy that was cut off
+is simply made again, and what is there already is compared instead of written. Tenants, clients
+and signing keys do change. A later copy brings them up to date, but undoes no refusal: what either
+store has disabled or retired stays so (D-165). So with endpoints: a change of the target's own
+stays (D-224).
+
+Deliveries come last: by then all versions that were found relayed have theirs (D-225). Whatever is
+relayed between these two looks is unrelayed in the target and has its deliveries all the same,
+from which those who send there see that it was told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from typing import TypeVar
+
+from fhirpub.config.settings import ENVIRONMENTS
+from fhirpub.errors import ConfigurationError, Refused, StoreUnavailable
+from fhirpub.storage.contract import Client, SigningKey, Version
+from fhirpub.storage.store import Store
+from fhirpub.storage.webhook_contract import Delivery, DeliveryQuery, Endpoint
+from fhirpub.tenant import Tenant
+
+T = TypeVar("T")
+Put = Callable[[T], Awaitable[None]]
+
+_PAGE = 200
+_NO_EVENTS = b"[]"
+_NO_RULES = "{}"
+"""Not empty, as what a new store says: the next run must not take the target for one."""
+_SIDE_BY_SIDE = 16
+"""Resources under way at once, but for those with large documents."""
+_FEW_SIDE_BY_SIDE = 2
+_LARGE_BYTES = 1024 * 1024
+"""A version whose documents have more than this takes memory several times over."""
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far a copy has come, in versions. ``total`` was counted at its beginning.
+
+    ``kept`` names the tenants, clients, signing keys and endpoints that the target goes on having
+    in another state than the source, such as disabled. ``deliveries`` are those that were written.
+    """
+
+    total: int
+    copied: int = 0
+    there: int = 0
+    deliveries: int = 0
+    kept: list[str] = field(default_factory=list)
+
+    @property
+    def seen(self) -> int:
+        """How many are in the target now."""
+        return self.copied + self.there
+
+
+async def migrate(
+    source: Store, target: Store, *, tell: Callable[[Progress], None] = lambda _progress: None
+) -> Progress:
+    """Copy tenants, clients, signing keys, every version with its documents, and webhooks.
+
+    ``tell`` is called after every page. What comes into the source meanwhile may be missed:
+    another run copies it. Raises ConfigurationError if the source is empty, if the target is the
+    source, cannot keep a version, or holds reports or tenants that are not those of the source;
+    StoreUnavailable.
+    """
+    identity = await source.identity()
+    if identity and identity == await target.identity():
+        raise ConfigurationError("the target is the store that is to be copied")
+    progress = Progress(await source.count())
+    if not progress.total and not await source.tenants():
+        raise ConfigurationError("the store that is to be copied is empty; is it the right one?")
+    await _copy_access(source, target)
+    await _say_search_rules(source, target)
+    await _copy_versions(source, target, progress, tell)
+    await _say_search_rules(source, target)
+    # Again: those who came meanwhile have brought reports, and a refusal must not be missed.
+    progress.kept = await _copy_access(source, target) + await _copy_endpoints(source, target)
+    await _copy_deliveries(source, target, progress)
+    return progress
+
+
+async def _copy_versions(
+    source: Store, target: Store, progress: Progress, tell: Callable[[Progress], None]
+) -> None:
+    places, for_large = asyncio.Semaphore(_SIDE_BY_SIDE), asyncio.Semaphore(_FEW_SIDE_BY_SIDE)
+
+    async def copy(versions: Sequence[tuple[str, Version]]) -> None:
+        async with places:
+            for tenant, each in versions:
+                if await _copy_version(tenant, each, source, target, for_large):
+                    progress.copied += 1
+                else:
+                    progress.there += 1
+
+    after = ("", 0)
+    while page := await source.walk(after=after, limit=_PAGE):
+        resources = [list(each) for _id, each in groupby(page, key=lambda each: each[1].id)]
+        await asyncio.gather(*map(copy, resources))
+        await _mark_relayed([version for _tenant, version in page], source, target)
+        after = (page[-1][1].id, page[-1][1].version)
+        tell(progress)
+
+
+async def _copy_version(
+    tenant: str, version: Version, source: Store, target: Store, for_large: asyncio.Semaphore
+) -> bool:
+    """Return whether the version had to be copied."""
+    known = await target.version(tenant, version.id, version.version)
+    if known is None:
+        kept = await source.blobs(tenant, version.documents)
+        if len(kept) < len(version.documents):
+            raise StoreUnavailable(f"a document of {version.type}/{version.id} is missing")
+        is_large = sum(each.size for each in kept.values()) > _LARGE_BYTES
+        try:
+            async with for_large if is_large else nullcontext():
+                blobs = [await source.whole_blob(tenant, each) for each in kept.values()]
+                if await target.add(tenant, version, blobs):
+                    return True
+        except Refused as refusal:
+            raise ConfigurationError(
+                f"the target cannot keep {version.type}/{version.id} version {version.version}: "
+                + "; ".join(each.diagnostics for each in refusal.issues)
+            ) from None
+        known = await target.version(tenant, version.id, version.version)
+    if known is None or replace(known, search=version.search) != version:
+        raise ConfigurationError(
+            f"the target holds another {version.type}/{version.id} version {version.version}: "
+            "it is not a copy of this store"
+        )
+    return False
+
+
+async def _say_search_rules(source: Store, target: Store) -> None:
+    """Say by which rules the target's values are taken; if there are two, that it is by none.
+
+    Before the first is copied, since a copy may end anywhere, and again after the last, since the
+    source may have taken its own anew meanwhile.
+    """
+    rules, there = await source.search_rules() or _NO_RULES, await target.search_rules()
+    said = rules if there in ("", rules) else _NO_RULES
+    if said != there:
+        await target.put_search_rules(said)
+
+
+async def _mark_relayed(versions: Sequence[Version], source: Store, target: Store) -> None:
+    """Mark those as relayed that the source has relayed: the target began with all unrelayed."""
+    keys = {(each.id, each.version) for each in versions if each.events != _NO_EVENTS}
+    await target.mark_relayed(keys - await source.unrelayed_of(keys))
+
+
+async def _copy_endpoints(source: Store, target: Store) -> list[str]:
+    """Return the ids of those that were changed in the target, and stay so."""
+    kept = []
+    for tenant in await source.tenants():
+        for endpoint in await source.endpoints(tenant.id):
+            kept += await _settle_endpoint(endpoint, target)
+    return kept
+
+
+async def _settle_endpoint(endpoint: Endpoint, target: Store) -> list[str]:
+    """Bring an endpoint up to date, even if it is changed meanwhile; return its id if it stays."""
+    while True:
+        there = await target.endpoint(endpoint.tenant, endpoint.id)
+        if there is None:
+            wanted = endpoint
+        elif _follows(endpoint, there):
+            wanted = replace(endpoint, reopened=max(endpoint.reopened, there.reopened))
+        else:
+            return [endpoint.id]
+        if wanted == there or await target.copy_endpoint(wanted, over=there):
+            return []
+
+
+def _follows(endpoint: Endpoint, there: Endpoint) -> bool:
+    """Tell whether it is a later one, or the same but for what those who send note of it.
+
+    What was deleted in the target stays so, however often it was changed in the source.
+    """
+    if there.state == "deleted" != endpoint.state:
+        return False
+    noted = replace(endpoint, condition=there.condition, reopened=there.reopened)
+    return endpoint.revision > there.revision or noted == there
+
+
+async def _copy_deliveries(source: Store, target: Store, progress: Progress) -> None:
+    after = ("", 0)
+    while page := await source.walk_deliveries(after=after, limit=_PAGE):
+        for endpoint, queue in groupby(page, key=lambda each: each.endpoint):
+            changed = await _changed(endpoint, list(queue), target)
+            await target.put_deliveries(changed)
+            progress.deliveries += len(changed)
+        after = (page[-1].endpoint, page[-1].sequence)
+
+
+async def _changed(endpoint: str, queue: Sequence[Delivery], target: Store) -> list[Delivery]:
+    """Return those that are not in the target as they are; but where that is ahead."""
+    first, last = queue[0].sequence, queue[-1].sequence
+    places = DeliveryQuery(
+        endpoint=endpoint, after=first - 1, before=last + 1, limit=last + 1 - first
+    )
+    there = {each.sequence: each for each in await target.deliveries(queue[0].tenant, places)}
+    changed = []
+    for each in queue:
+        known = there.get(each.sequence, each)
+        if known.event_id != each.event_id:
+            raise ConfigurationError(
+                f"the target has sent events of its own to the endpoint {endpoint}: "
+                "it is not a copy of this store"
+            )
+        if each.sequence not in there or (known != each and not _is_ahead(known, each)):
+            changed.append(each)
+    return changed
+
+
+def _is_ahead(there: Delivery, delivery: Delivery) -> bool:
+    """Tell whether the target has tried a delivery later, or has opened it again."""
+    if there.attempts == delivery.attempts:
+        return there.ended is None and delivery.ended is not None
+    # The logs tell nothing by their lengths: each holds the latest attempts alone.
+    return _last_tried(there) > _last_tried(delivery)
+
+
+def _last_tried(delivery: Delivery) -> int:
+    return delivery.attempts[-1].begun if delivery.attempts else 0
+
+
+async def _copy_access(source: Store, target: Store) -> list[str]:
+    """Return the names of what the target goes on having in another state."""
+    kept = []
+    for tenant in await source.tenants():
+        kept += await _settle(
+            tenant, await target.tenant(tenant.id), _tenant, target.put_tenant, name=tenant.id
+        )
+    for client in await source.clients():
+        kept += await _settle_client(client, target)
+    for environment in ENVIRONMENTS:
+        known = {each.kid: each for each in await target.signing_keys(environment)}
+        for key in await source.signing_keys(environment):
+            kept += await _settle(
+                key, known.get(key.kid), _key, target.put_signing_key, name=key.kid
+            )
+    return kept
+
+
+async def _settle(
+    record: T, there: T | None, merged: Callable[[T, T], T], put: Put[T], *, name: str
+) -> list[str]:
+    """Bring a record of the target up to date; return its name if it is not as in the source."""
+    wanted = record if there is None else merged(record, there)
+    if wanted != there:
+        await put(wanted)
+    return [name] if wanted != record else []
+
+
+async def _settle_client(client: Client, target: Store) -> list[str]:
+    """Bring a client up to date as :func:`_settle` does, even if it is changed meanwhile."""
+    while (there := await target.client(client.id)) is not None:
+        wanted = _client(client, there)
+        if wanted == there or await target.replace_client(wanted, over=there):
+            return [client.id] if wanted != client else []
+    await target.put_client(client)
+    return []
+
+
+def _tenant(tenant: Tenant, there: Tenant) -> Tenant:
+    if there.salt != tenant.salt:
+        raise ConfigurationError(f"the target has another tenant with the id {tenant.id}")
+    return replace(tenant, disabled=tenant.disabled or there.disabled)
+
+
+def _client(client: Client, there: Client) -> Client:
+    # A new secret stands last and the one before it stays for a while: so a target that knows
+    # the source's newest one is as far, or further.
+    known = {each.digest for each in there.secrets}
+    newest = {each.digest for each in client.secrets[-1:]}
+    secrets = there.secrets if newest <= known else client.secrets
+    disabled = client.disabled or there.disabled
+    # Nothing tells whose scopes were set later: the operator does, who is told of it.
+    scopes = there.scopes or client.scopes
+    return replace(client, secrets=secrets, disabled=disabled, scopes=scopes)
+
+
+def _key(key: SigningKey, there: SigningKey) -> SigningKey:
+    retired = [each for each in (key.retired, there.retired) if each is not None]
+    return replace(key, retired=min(retired, default=None))

@@ -1,0 +1,95 @@
+"""Where requests come in: from the HTTP connection to a handler, with nothing in between.
+
+What HTTP/1.1 says about messages is read and checked before. Tornado's ``RequestHandler`` is left
+out: what it does beside (cookies, templates, arguments of many forms) is not needed here, and
+costs as much as reading the request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import Any
+
+from tornado.httputil import (
+    HTTPHeaders,
+    HTTPInputError,
+    RequestStartLine,
+    ResponseStartLine,
+)
+
+from fhirpub.errors import FhirpubError, TooLarge
+from fhirpub.http.exchange import Exchange
+from fhirpub.http.head import HeadTooLong
+from fhirpub.http.server import Delegate, Message
+from fhirpub.web.error_mapping import AddressTooLong, HeadTooLarge, MalformedRequest
+from fhirpub.web.handlers.base import BaseHandler
+from fhirpub.web.message.request import Request
+from fhirpub.web.routes import Router
+from fhirpub.web.services import Services
+
+HEAD_BYTES = 16_384
+"""How long the line and the headers of a request may be."""
+
+
+class Front(Delegate):
+    """What a server is given: one for the service, for all connections."""
+
+    def __init__(self, services: Services) -> None:
+        """Read the table of URLs; raises ConfigurationError."""
+        self._router = Router(services)
+
+    def start_request(self, server_conn: object, request_conn: Any) -> Message:  # noqa: ARG002
+        """Expect a request on a connection."""
+        return _Arriving(self._router, request_conn)
+
+    def refuse(
+        self,
+        exchange: Exchange,
+        line: RequestStartLine,
+        headers: HTTPHeaders,
+        problem: HTTPInputError,
+    ) -> None:
+        """Tell what is wrong, as an OperationOutcome."""
+        refusal: FhirpubError = MalformedRequest(str(problem))
+        if isinstance(problem, HeadTooLong):
+            refusal = _too_long(problem)
+        self._router.refusing(Request(line, headers, exchange), refusal).begin()
+
+
+def _too_long(problem: HeadTooLong) -> FhirpubError:
+    if problem.in_line:
+        return AddressTooLong("the address is too long; a search can be sent to _search instead")
+    return HeadTooLarge(f"the line and the headers have more than {HEAD_BYTES} bytes")
+
+
+class _Arriving(Message):
+    """One request on its way in, handed on to its handler."""
+
+    __slots__ = ("_connection", "_handler", "_router")
+
+    def __init__(self, router: Router, connection: Any) -> None:
+        self._router = router
+        self._connection = connection
+        self._handler: BaseHandler
+
+    def headers_received(
+        self, start_line: RequestStartLine | ResponseStartLine, headers: HTTPHeaders
+    ) -> Awaitable[None] | None:
+        if not isinstance(start_line, RequestStartLine):
+            raise HTTPInputError("not a request")
+        self._handler = self._router.handler(Request(start_line, headers, self._connection))
+        return self._handler.begin()
+
+    def data_received(self, chunk: bytes) -> Awaitable[None] | None:
+        return self._handler.data_received(chunk)
+
+    def finish(self) -> None:
+        self._handler.run()
+
+    def too_long(self) -> None:
+        most = self._handler.services.config.limits.drain_bytes
+        self._handler.refuse_now(TooLarge.because(f"the body has more than {most} bytes"))
+
+    def on_connection_close(self) -> None:
+        if hasattr(self, "_handler"):
+            self._handler.abandon()

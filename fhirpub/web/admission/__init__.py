@@ -1,0 +1,1 @@
+"""Admission control: the memory budget for bodies, body timeouts and rate limits."""

@@ -1,0 +1,132 @@
+"""A handler that takes a body: its type, its size, its turn, and who judges it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, ClassVar, TypeVar
+
+from fhirpub.errors import Busy, FhirpubError, TooLarge
+from fhirpub.fhir.strict_json import loads
+from fhirpub.fhir.xml.reader import read_xml
+from fhirpub.runtime.stages import Stages, completed
+from fhirpub.web.handlers.base import LARGE, BaseHandler
+from fhirpub.web.message import content_negotiation as media
+
+T = TypeVar("T")
+
+
+class BodyHandler(BaseHandler):
+    """A handler that takes a body, piece by piece as it arrives."""
+
+    also_read: ClassVar[tuple[str, ...]] = ()
+    """Media types of a body beside those of FHIR."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._chunks: list[bytes] = []
+        self._received = 0
+        self._has_room = False
+        self.body_type = media.FHIR_JSON
+
+    def ready(self) -> Awaitable[None] | None:
+        """Go on with the type of the body, and with its size as far as it is announced."""
+        super().ready()
+        self.check_content_type()
+        size = int(self.request.headers.get("Content-Length", "0"))
+        if size > self.most_bytes():
+            raise self._too_large()
+        return self._take_room(size) if size > LARGE else None
+
+    def _take_room(self, size: int) -> Awaitable[None] | None:
+        self._has_room = True
+        turn = self.services.body_room.take(self.request, size)
+        return None if turn is None else self._wait_for(turn)
+
+    async def _wait_for(self, turn: Awaitable[None]) -> None:
+        self.services.bodies.end(self.request)  # it is not the client who is slow now
+        try:
+            await turn
+        finally:
+            self.services.bodies.begin(self.request, self.too_slow)
+
+    def check_content_type(self) -> None:
+        """Refuse a body of another type than FHIR's (415)."""
+        headers = self.request.headers
+        self.body_type = media.body_type(
+            headers.get("Content-Type", ""),
+            headers.get("Content-Encoding", ""),
+            also=self.also_read,
+        )
+
+    def write_refusal(self, problem: Exception) -> None:
+        """Tell who sends a patch of another type which there are (RFC 5789, 2.2)."""
+        if type(problem) is media.UnsupportedMediaType and self.request.method == "PATCH":
+            self.headers["Accept-Patch"] = ", ".join(self.also_read)
+        super().write_refusal(problem)
+
+    def content(self, body: bytes) -> Any:
+        """Read a body by its type; raises InvalidContent."""
+        return read_xml(body) if media.is_xml(self.body_type) else loads(body)
+
+    def most_bytes(self) -> int:
+        """Return how large a body may be."""
+        return self.services.config.limits.request_bytes
+
+    def _too_large(self) -> FhirpubError:
+        return TooLarge.because(f"the body has more than {self.most_bytes()} bytes")
+
+    def data_received(self, chunk: bytes) -> Awaitable[None] | None:
+        """Keep a piece of the body, unless it will be refused anyway.
+
+        A body in chunks that turns out to be large takes room for the largest: if it took more
+        as it grows, several could wait for one another.
+        """
+        self._received += len(chunk)
+        if self._received > self.most_bytes() and self._refusal is None:
+            self.refuse(self._too_large())
+        if self._refusal is not None:
+            return None
+        self._chunks.append(chunk)
+        if self._received <= LARGE or self._has_room:
+            return None
+        turn = self._take_room(self.most_bytes())
+        return None if turn is None else self._wait_amid(turn)
+
+    async def _wait_amid(self, turn: Awaitable[None]) -> None:
+        try:
+            await turn
+        except Busy as problem:
+            self.refuse(problem)
+
+    def refuse(self, problem: Exception) -> None:
+        """Throw away what came, and will throw away what comes."""
+        super().refuse(problem)
+        self._chunks.clear()
+        self.services.body_room.leave(self.request)
+
+    def run(self) -> None:
+        """Answer, now that the size of the body is known."""
+        self.services.body_room.settle(self.request, self._received)
+        super().run()
+
+    def take_body(self) -> bytes:
+        """Return the whole body, once."""
+        chunks, self._chunks = self._chunks, []
+        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+    async def judged(
+        self, body: bytes, judge: Callable[[Any], Stages[T]], *, beside: int = 0
+    ) -> T:
+        """Read a body and judge its content, with those of others, or in a thread if it is large.
+
+        ``beside`` is the size of what is looked at with it.
+        """
+        stages, size = self._stages(body, judge), len(body) + beside
+        if size <= LARGE:
+            return await self.services.cohorts.run(stages)
+        return await self.computed(size, lambda: completed(stages))
+
+    def _stages(self, body: bytes, judge: Callable[[Any], Stages[T]]) -> Stages[T]:
+        content = self.content(body)
+        yield
+        return (yield from judge(content))

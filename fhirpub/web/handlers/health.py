@@ -1,0 +1,32 @@
+"""GET /health/live and /health/ready (D-149)."""
+
+from __future__ import annotations
+
+from fhirpub.web.handlers.base import BaseHandler
+
+
+class LiveHandler(BaseHandler):
+    """Tell that the process answers."""
+
+    requires_token = False
+
+    def check_format(self) -> None:
+        """Answer in JSON whatever is accepted."""
+
+    def get(self) -> None:
+        """Return at once."""
+        self._say("alive")
+
+    def _say(self, status: str) -> None:
+        self.headers["Content-Type"] = "application/json"
+        self.headers["Cache-Control"] = "no-store"
+        self.finish(b'{"status":"%b"}' % status.encode())
+
+
+class ReadyHandler(LiveHandler):
+    """Tell whether requests can be served now; 503 when the store cannot be reached."""
+
+    async def get(self) -> None:  # type: ignore[override]
+        """Ask the store."""
+        await self.services.readiness.confirm()
+        self._say("ready")

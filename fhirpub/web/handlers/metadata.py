@@ -1,0 +1,48 @@
+"""What the service says of itself: the CapabilityStatement (D-1) and OpenAPI (D-260)."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from fhirpub.web.handlers.base import BaseHandler
+
+
+class MetadataHandler(BaseHandler):
+    """Describe the service."""
+
+    requires_token = True
+
+    def get(self) -> None:
+        """Return the CapabilityStatement."""
+        tag, body = self.services.statement
+        self.headers["ETag"] = tag
+        if self.is_known(tag.removeprefix("W/").strip('"')):
+            self.not_modified()
+            return
+        self.answer(body)
+
+
+class OpenApiHandler(BaseHandler):
+    """Describe the whole HTTP interface, to everybody: here a client reads how to get a token."""
+
+    requires_token = False
+
+    def check_format(self) -> None:
+        """Answer in JSON whatever is accepted."""
+
+    def get(self) -> None:
+        """Return the OpenAPI document."""
+        tag, body = self.services.openapi
+        self.headers["ETag"] = tag
+        self.headers["Cache-Control"] = "no-cache"
+        if self.is_known(tag.strip('"')):
+            self.answer_empty(status=304)
+            return
+        self.headers["Content-Type"] = "application/json"
+        self.finish(body)
+
+
+class PublicMetadataHandler(MetadataHandler):
+    """Describe the service to everybody (`[fhir] metadata_public`, D-2)."""
+
+    requires_token: ClassVar[bool] = False

@@ -1,0 +1,118 @@
+"""GET of one resource, of one version, and of a part."""
+
+from __future__ import annotations
+
+from fhirpub.errors import NoSuchResource, NotPermitted
+from fhirpub.fhir.times import from_http
+from fhirpub.interactions.read import read, read_part, vread
+from fhirpub.interactions.summary import check_subset, is_subset, subset
+from fhirpub.interactions.versions import shown
+from fhirpub.storage.contract import Version
+from fhirpub.web.handlers.base import BaseHandler
+from fhirpub.web.handlers.large_responses import version_in_turn
+
+
+class ReadHandler(BaseHandler):
+    """Read the latest version."""
+
+    requires_token = True
+    scope = "r"
+
+    async def get(self, resource_id: str) -> None:
+        """Read."""
+        tenant, context = self.caller.tenant, self.services.context
+        found = await version_in_turn(
+            self, lambda: read(self.type_name, resource_id, tenant=tenant, context=context)
+        )
+        await self.answer_version(found)
+
+    async def answer_version(self, found: Version) -> None:
+        """Write a version, or 304 if the client has it (D-99), or 412 if it wants another.
+
+        What would be refused is refused before: a condition changes no error (RFC 9110, 13.2.1).
+        """
+        summary, elements = self.request.parameter("_summary"), self.request.parameter("_elements")
+        check_subset(summary, elements)
+        self.request.precondition().check(found)
+        self.describe(found)
+        if await self._is_known(found):
+            self.not_modified()
+            return
+        context = self.services.context
+        if is_subset(summary, elements):
+
+            def part() -> bytes:
+                resource = shown(found, context=context)
+                schema = context.schemas.document(resource["resourceType"])
+                return self.written(subset(resource, schema, summary=summary, elements=elements))
+
+            await self.answer_made(len(found.body), part)
+            return
+        await self.answer_whole(found)
+
+    async def _is_known(self, found: Version) -> bool:
+        if self.request.headers.get("If-None-Match"):
+            return self.is_known(str(found.version))
+        since = from_http(self.request.headers.get("If-Modified-Since", ""))
+        if since is None:
+            return False
+        second = since // 1000
+        if since % 1000 or found.updated // 1000 != second:
+            return found.updated <= since
+        # An HTTP-date knows seconds alone: it may be that of the version before.
+        before = await self.services.context.resources.version(
+            self.caller.tenant.id, found.id, found.version - 1
+        )
+        return before is None or before.updated // 1000 < second
+
+
+class VersionHandler(ReadHandler):
+    """Read one version (vread)."""
+
+    async def get(self, resource_id: str, version: str) -> None:  # type: ignore[override]
+        """Read one version."""
+        tenant, context = self.caller.tenant, self.services.context
+        found = await version_in_turn(
+            self,
+            lambda: vread(self.type_name, resource_id, version, tenant=tenant, context=context),
+        )
+        await self.answer_version(found)
+
+
+class PartHandler(ReadHandler):
+    """Read what came with a resource, such as its patient (D-94)."""
+
+    belongs_to_others = True
+
+    async def get(self, resource_id: str) -> None:
+        """Read a part."""
+        tenant, context = self.caller.tenant, self.services.context
+        found = await version_in_turn(
+            self, lambda: read_part(self.type_name, resource_id, tenant=tenant, context=context)
+        )
+        if not self.may_with("r", (self.type_name, found.type)):
+            raise NotPermitted
+        await self.answer_version(found)
+
+
+class PartVersionHandler(PartHandler):
+    """Read the version of a part: there is one, which its ``meta`` and its entity tag name."""
+
+    async def get(self, resource_id: str, version: str) -> None:  # type: ignore[override]
+        """Read the part."""
+        if version != "1":
+            raise NoSuchResource(self.type_name, f"{resource_id}/_history/{version}")
+        await super().get(resource_id)
+
+
+class OwnHandler(BaseHandler):
+    """Read what the service itself publishes: its statement, its operations (D-3, D-6)."""
+
+    requires_token = True
+
+    def get(self, resource_id: str) -> None:
+        """Read one of our own resources."""
+        body = self.services.own_resources.get((self.type_name, resource_id))
+        if body is None:
+            raise NoSuchResource(self.type_name, resource_id)
+        self.answer(body)

@@ -1,0 +1,140 @@
+"""POST /fhir/r4/{Type}/$register and POST /fhir/r4/{Type}."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from fhirpub.fhir.strict_json import JsonObject, loads_stored
+from fhirpub.interactions.match import the_match
+from fhirpub.interactions.register import ReadBody, Registration, prepare, register
+from fhirpub.interactions.submission import from_contained, from_parameters
+from fhirpub.runtime.stages import others_caught_up
+from fhirpub.web.handlers.body import BodyHandler
+from fhirpub.web.message.content_negotiation import preference
+from fhirpub.web.message.request import parameters_of
+
+_OF_THE_ANSWER = ("_format", "_pretty")
+
+
+class RegisterHandler(BodyHandler):
+    """Register a resource with its parts; the answer is the first one, for ever (D-78)."""
+
+    requires_token = True
+    scope = "c"
+    read_body: ReadBody = staticmethod(from_parameters)
+
+    async def post(self) -> None:
+        """Register."""
+        body = self.take_body()
+        tenant, context = self.caller.tenant, self.services.context
+        candidate = await self.judged(
+            body,
+            lambda content: prepare(
+                content,
+                read_body=self.read_body,
+                resource_type=self.services.types[self.type_name],
+                tenant=tenant,
+                context=context,
+            ),
+        )
+        registration = await register(candidate, tenant=tenant, context=context)
+        if not registration.created:  # else those who were committed together are here together
+            await others_caught_up()
+        self.services.metrics.registered(self.type_name, created=registration.created)
+        self.locate(registration.first)
+        self.describe(registration.first, registration=True)
+        await self.answer_registration(registration)
+
+    async def answer_registration(self, registration: Registration) -> None:
+        """Write the Parameters, or what the client prefers (D-74)."""
+        response = registration.first.response
+        wanted = self.wish("minimal", "representation", "OperationOutcome")
+        if wanted == "minimal":
+            self.headers["Cache-Control"] = "private, no-cache"
+            self.answer_empty(status=self.status_of(registration))
+            return
+        only_issues = wanted == "OperationOutcome"
+        await self.answer_made(
+            len(response),
+            lambda: self.written(_issues(response) if only_issues else response),
+            status=self.status_of(registration),
+        )
+
+    def wish(self, *honoured: str) -> str:
+        """Return what the client prefers to get, and tell it if that is honoured here."""
+        wanted = preference(self.request.headers.get("Prefer", ""), "return")
+        if wanted in honoured:
+            self.headers["Preference-Applied"] = f"return={wanted}"
+        return wanted
+
+    def status_of(self, _registration: Registration) -> int:
+        """Return the status of an answer: a repetition gets that of the first (D-78)."""
+        return 201
+
+
+class CreateHandler(RegisterHandler):
+    """Create: the same registration for a resource that contains its parts (D-5)."""
+
+    read_body: ReadBody = staticmethod(from_contained)
+
+    def is_permitted(self) -> bool:
+        """Demand the right to search of who sends a condition: its answer tells what is there."""
+        return super().is_permitted() and (self._condition is None or self.may("s"))
+
+    async def post(self) -> None:
+        """Register, unless the client describes one that is there (D-73)."""
+        if not await self._answered_with_the_match():
+            await super().post()
+
+    async def _answered_with_the_match(self) -> bool:
+        condition = self._condition
+        if condition is None:
+            return False
+        match = await the_match(
+            condition,
+            resource_type=self.services.types[self.type_name],
+            tenant=self.caller.tenant,
+            context=self.services.context,
+        )
+        if match is None:
+            return False
+        self.locate(match)
+        self.describe(match)
+        wanted = self.wish("minimal", "representation")
+        if wanted == "minimal" or not self.may("r"):
+            self.answer_empty(status=200)
+        else:
+            await self.answer_whole(match)
+        return True
+
+    @cached_property
+    def _condition(self) -> list[tuple[str, str]] | None:
+        """What must not be there, by If-None-Exist and by the URL (D-181)."""
+        header = ",".join(self.request.headers.get_list("If-None-Exist"))
+        of_url = [each for each in self.request.parameters if each[0] not in _OF_THE_ANSWER]
+        if not header and not of_url:
+            return None
+        return [*parameters_of(_query_of(header)), *of_url]
+
+    def status_of(self, registration: Registration) -> int:
+        """Return 200 to who asked for a condition and was too late, else as for any other."""
+        conditional = self._condition is not None
+        return 200 if conditional and not registration.created else 201
+
+    async def answer_registration(self, registration: Registration) -> None:
+        """Write the resource as it was registered."""
+        if self.wish("representation") in ("minimal", "OperationOutcome"):
+            await super().answer_registration(registration)
+            return
+        await self.answer_whole(registration.first, status=self.status_of(registration))
+
+
+def _query_of(condition: str) -> str:
+    """Return the parameters of a condition, before which clients may write an address."""
+    address, _, query = condition.partition("?")
+    return query if query and "=" not in address else condition
+
+
+def _issues(response: bytes) -> JsonObject:
+    outcome: JsonObject = loads_stored(response)["parameter"][1]["resource"]
+    return outcome

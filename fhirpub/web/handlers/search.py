@@ -1,0 +1,89 @@
+"""GET /fhir/r4/{Type}?… and POST /fhir/r4/{Type}/_search."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Iterable
+from urllib.parse import parse_qsl
+
+from fhirpub.errors import InvalidSearch, NotPermitted
+from fhirpub.interactions.execute import search
+from fhirpub.interactions.versions import Listing
+from fhirpub.runtime.stages import others_caught_up
+from fhirpub.web.handlers.base import BaseHandler
+from fhirpub.web.handlers.body import BodyHandler
+from fhirpub.web.handlers.large_responses import in_turn
+from fhirpub.web.message.content_negotiation import check_form, preference
+
+_MOST_PARAMETERS = 200
+_MOST_FORM_BYTES = 64 * 1024
+
+
+async def _answer(handler: BaseHandler) -> None:
+    if _includes(handler.request.parameters) and not handler.may("r"):
+        raise NotPermitted  # what came with a resource is for who may read it (D-23)
+
+    def look() -> Awaitable[Listing]:
+        return search(
+            handler.request.parameters,
+            resource_type=handler.services.types[handler.type_name],
+            tenant=handler.caller.tenant,
+            context=handler.services.context,
+            strict=preference(handler.request.headers.get("Prefer", ""), "handling") == "strict",
+        )
+
+    found = await in_turn(handler, look, lambda listing: listing.size)
+    await others_caught_up()
+    await handler.answer_made(found.size, lambda: handler.listed(found))
+
+
+def _includes(parameters: Iterable[tuple[str, str]]) -> bool:
+    return any(name.partition(":")[0] == "_include" for name, _ in parameters)
+
+
+class SearchHandler(BaseHandler):
+    """Search by URL."""
+
+    requires_token = True
+    scope = "s"
+
+    async def get(self) -> None:
+        """Search."""
+        await _answer(self)
+
+
+class SearchFormHandler(BodyHandler):
+    """Search by form; parameters of the URL count as well (R4 search)."""
+
+    requires_token = True
+    scope = "s"
+
+    def check_format(self) -> None:
+        """Wait for the form: its ``_format`` comes before ``Accept`` (D-253)."""
+
+    def check_content_type(self) -> None:
+        """Refuse a body that is not a form; who puts all into the URL may send none."""
+        headers = self.request.headers
+        if self.request.has_content() or "Content-Type" in headers:
+            check_form(headers.get("Content-Type", ""), headers.get("Content-Encoding", ""))
+
+    def most_bytes(self) -> int:
+        """Return how large a form may be."""
+        return _MOST_FORM_BYTES
+
+    async def post(self) -> None:
+        """Search."""
+        try:
+            form = parse_qsl(
+                self.take_body().decode(),
+                keep_blank_values=True,
+                errors="strict",
+                max_num_fields=_MOST_PARAMETERS,
+            )
+        except UnicodeDecodeError:
+            raise InvalidSearch.because("the form must be UTF-8") from None
+        except ValueError:
+            rule = f"the form must have at most {_MOST_PARAMETERS} parameters"
+            raise InvalidSearch.because(rule) from None
+        self.request.add_form(form)
+        super().check_format()
+        await _answer(self)

@@ -1,0 +1,117 @@
+"""POST /oauth/token and what clients need to know about tokens (RFC 6749, 7517, 8414)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fhirpub.auth.token_request import malformed
+from fhirpub.errors import StoreUnavailable, Throttled, TokenRefused, TooLarge
+from fhirpub.fhir.strict_json import dumps
+from fhirpub.http.exchange import Headers
+from fhirpub.web.error_mapping import TooSlow, answer_to, status_of
+from fhirpub.web.handlers.base import BaseHandler
+from fhirpub.web.handlers.body import BodyHandler
+
+_MOST_BYTES = 8192
+
+
+class TokenHandler(BodyHandler):
+    """Grant an access token for client credentials."""
+
+    requires_token = False
+
+    def first_headers(self) -> Headers:
+        """Keep tokens and refusals out of caches (RFC 6749 section 5.1)."""
+        return Headers(
+            super().first_headers(), **{"Cache-Control": "no-store", "Pragma": "no-cache"}
+        )
+
+    def check_format(self) -> None:
+        """Answer in JSON whatever is accepted, as OAuth does."""
+
+    def check_content_type(self) -> None:
+        """Leave the type of the body to the token request; refuse a compressed one: 400 (D-28)."""
+        if self.request.headers.get("Content-Encoding", "identity").lower() != "identity":
+            raise malformed("the body must not be compressed")
+
+    def most_bytes(self) -> int:
+        """Return how large a token request may be."""
+        return _MOST_BYTES
+
+    async def post(self) -> None:
+        """Grant a token."""
+        trusted = self.services.config.server.trusted_proxies
+        grant = await self.services.tokens.grant(
+            content_type=self.request.headers.get("Content-Type", ""),
+            body=self.take_body(),
+            authorization=self.request.headers.get_list("Authorization"),
+            address=self.request.client_address(trusted),
+            query=self.request.query,
+        )
+        answer: dict[str, Any] = {
+            "access_token": grant.access_token,
+            "token_type": "Bearer",
+            "expires_in": grant.expires_in,
+        }
+        if grant.scope:
+            answer["scope"] = grant.scope
+        write_oauth(self, answer)
+
+    def write_refusal(self, problem: Exception) -> None:
+        """Write a refusal as OAuth errors are written (RFC 6749 section 5.2)."""
+        status, error, text = 500, "server_error", "the service could not answer"
+        if isinstance(problem, TokenRefused):
+            status, error, text = status_of(problem), problem.error, str(problem)
+            if problem.challenge:
+                self.headers["WWW-Authenticate"] = 'Basic realm="fhirpub"'
+        elif isinstance(problem, TooLarge):
+            status, error = 413, "invalid_request"
+            text = f"the request has more than {_MOST_BYTES} bytes"
+        elif isinstance(problem, TooSlow):
+            status, error, text = answer_to(problem).status, "invalid_request", str(problem)
+        elif isinstance(problem, (Throttled, StoreUnavailable)):
+            status, error = answer_to(problem).status, "temporarily_unavailable"
+            text = str(problem)
+            self.headers["Retry-After"] = str(problem.retry_after)
+        self.status = status
+        write_oauth(self, {"error": error, "error_description": text})
+
+
+def write_oauth(handler: BaseHandler, answer: dict[str, Any]) -> None:
+    """Write an answer of the token endpoint."""
+    handler.headers["Content-Type"] = "application/json"
+    handler.finish(dumps(answer))
+
+
+class KeysHandler(BaseHandler):
+    """Publish the keys that verify our tokens (RFC 7517)."""
+
+    requires_token = False
+
+    def check_format(self) -> None:
+        """Answer in JSON whatever is accepted."""
+
+    def get(self) -> None:
+        """Return the key set."""
+        self._publish(self.services.tokens.jwks())
+
+    def _publish(self, document: dict[str, Any]) -> None:
+        self.headers["Content-Type"] = "application/json"
+        self.headers["Cache-Control"] = "public, max-age=300"
+        self.finish(dumps(document))
+
+
+class ServerMetadataHandler(KeysHandler):
+    """Describe the token endpoint (RFC 8414)."""
+
+    def get(self) -> None:
+        """Return the authorization server's metadata."""
+        self._publish(self.services.tokens.metadata(self.services.config.base_url))
+
+
+class SmartConfigurationHandler(KeysHandler):
+    """Describe the token endpoint to SMART clients."""
+
+    def get(self) -> None:
+        """Return the SMART configuration."""
+        self._publish(self.services.tokens.smart_configuration(self.services.config.base_url))

@@ -1,0 +1,92 @@
+"""PATCH /fhir/r4/{Type}/{id}, in each of the forms of its body (D-105)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+from fhirpub.errors import NoneMatches
+from fhirpub.interactions.match import the_match
+from fhirpub.interactions.patch_formats import FORMS
+from fhirpub.interactions.read import read_whole
+from fhirpub.interactions.update import Update, prepare, update
+from fhirpub.storage.contract import Version
+from fhirpub.web.handlers.body import BodyHandler
+from fhirpub.web.handlers.large_responses import version_in_turn
+from fhirpub.web.message import content_negotiation as media
+
+
+class UpdateHandler(BodyHandler):
+    """Replace named fields of a resource, under optimistic locking."""
+
+    requires_token = True
+    scope = "u"
+    also_read = tuple(FORMS)
+
+    async def patch(self, resource_id: str) -> None:
+        """Update."""
+        tenant, context = self.caller.tenant, self.services.context
+        await self.update(
+            lambda: read_whole(self.type_name, resource_id, tenant=tenant, context=context)
+        )
+
+    async def update(self, newest_of: Callable[[], Awaitable[Version]]) -> None:
+        """Update the resource whose newest version ``newest_of`` reads."""
+        body = self.take_body()
+        tenant, context = self.caller.tenant, self.services.context
+        resource_type = self.services.types[self.type_name]
+
+        async def prepared(latest: Version) -> Update:
+            return await self.judged(
+                body,
+                lambda content: prepare(
+                    FORMS.get(self.body_type, "fhir"),
+                    content,
+                    latest,
+                    resource_type=resource_type,
+                    tenant=tenant,
+                    context=context,
+                ),
+                beside=len(latest.body),
+            )
+
+        updated = await update(
+            newest_of=lambda: version_in_turn(self, newest_of),
+            precondition=replace(
+                self.request.precondition(),
+                if_none_match=self.request.headers.get_list("If-None-Match"),
+            ),
+            resource_type=resource_type,
+            tenant=tenant,
+            context=context,
+            prepared=prepared,
+        )
+        self.locate(updated)
+        self.describe(updated)
+        wanted = media.preference(self.request.headers.get("Prefer", ""), "return")
+        if wanted == "representation" and self.may("r"):
+            self.headers["Preference-Applied"] = "return=representation"
+            await self.answer_whole(updated)
+            return
+        self.answer_empty()
+
+
+class ConditionalUpdateHandler(UpdateHandler):
+    """Update the one resource that the parameters of the URL mean."""
+
+    scope = "us"
+
+    async def patch(self) -> None:  # type: ignore[override] # the path has no blank
+        """Update."""
+        await self.update(self._matching)
+
+    async def _matching(self) -> Version:
+        matching = await the_match(
+            self.request.parameters,
+            resource_type=self.services.types[self.type_name],
+            tenant=self.caller.tenant,
+            context=self.services.context,
+        )
+        if matching is None:
+            raise NoneMatches(f"no {self.type_name} matches the condition")
+        return matching

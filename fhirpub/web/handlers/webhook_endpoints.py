@@ -1,0 +1,235 @@
+"""/webhooks/v1: a tenant's own endpoints, and what was sent to them (D-208 to D-216)."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+
+from fhirpub.auth.scopes import WEBHOOKS
+from fhirpub.errors import InvalidContent
+from fhirpub.fhir.strict_json import JsonObject, dumps, loads
+from fhirpub.interactions.update import check_precondition
+from fhirpub.storage.webhook_contract import Endpoint
+from fhirpub.web.handlers.base import BaseHandler
+from fhirpub.web.handlers.body import BodyHandler
+from fhirpub.web.message.content_negotiation import NotAcceptable, check_json, is_xml
+from fhirpub.webhooks.management import serializers as presenting
+from fhirpub.webhooks.management.delivery_log import DeliveryLog
+from fhirpub.webhooks.management.endpoints import Administration, Check, Disclosed
+
+BASE = "/webhooks/v1"
+_READ, _WRITE = WEBHOOKS
+_MOST_BYTES = 65_536
+
+
+class WebhooksHandler(BaseHandler):
+    """What all of these share: their scopes, and JSON that is not FHIR's."""
+
+    requires_token = True
+
+    @property
+    def administration(self) -> Administration:
+        """What adds, changes and tries endpoints."""
+        return self.services.endpoints
+
+    @property
+    def log(self) -> DeliveryLog:
+        """What was sent."""
+        return self.services.deliveries
+
+    @property
+    def tenant_id(self) -> str:
+        """Whose endpoints these are."""
+        return self.caller.tenant.id
+
+    def is_permitted(self) -> bool:
+        """Demand a scope for reading, and another for everything else (D-209)."""
+        reading = self.request.method in ("GET", "HEAD")
+        return (_READ if reading else _WRITE) in self.caller.scopes
+
+    def check_format(self) -> None:
+        """Answer in plain JSON, to whoever accepts any JSON; it is not FHIR, and has no XML."""
+        super().check_format()
+        if is_xml(self.answer_type):
+            raise NotAcceptable("spoken here is application/json")
+        self.answer_type = "application/json"
+
+    async def endpoint(self, endpoint_id: str) -> Endpoint:
+        """Return an endpoint of the caller's tenant."""
+        return await self.administration.endpoint(self.tenant_id, endpoint_id)
+
+    @property
+    def if_match(self) -> Check:
+        """The caller's precondition, if there is one."""
+        named = self.request.headers.get_list("If-Match")
+        return lambda revision: check_precondition(named, revision)
+
+    def tell(self, value: Any, *, status: int = 200) -> None:
+        """Write JSON."""
+        self._send(dumps(value), status)
+
+    def tell_endpoint(self, endpoint: Endpoint) -> None:
+        """Write an endpoint with its tag."""
+        self.headers["ETag"] = _tag(endpoint)
+        self.tell(presenting.endpoint_record(endpoint))
+
+    def disclose(self, disclosed: Disclosed, *, status: int = 200) -> None:
+        """Write an endpoint with what is shown this once, and nothing of it into caches."""
+        made = {"signing_secret": disclosed.signing_secret, "bearer_token": disclosed.token}
+        record = presenting.endpoint_record(disclosed.endpoint)
+        self.headers["ETag"] = _tag(disclosed.endpoint)
+        self.headers["Content-Type"] = self.answer_type
+        self.headers["Cache-Control"] = "no-store"
+        self.status = status
+        self.finish(dumps({**record, **{name: text for name, text in made.items() if text}}))
+
+
+class WebhooksBodyHandler(WebhooksHandler, BodyHandler):
+    """A handler that takes a JSON object, or no body at all."""
+
+    also_read = ("application/json",)
+
+    def check_content_type(self) -> None:
+        """Refuse a body that is not JSON (415)."""
+        headers = self.request.headers
+        if self.request.has_body() and headers.get("Content-Length") != "0":
+            check_json(headers.get("Content-Type", ""), headers.get("Content-Encoding", ""))
+
+    def most_bytes(self) -> int:
+        """Return how large a body may be."""
+        return _MOST_BYTES
+
+    def fields(self) -> JsonObject:
+        """Return the body as an object; no body is an empty one. Raises InvalidContent."""
+        body = self.take_body()
+        fields = loads(body) if body else {}
+        if not isinstance(fields, dict):
+            raise InvalidContent.because("the body must be a JSON object")
+        return fields
+
+
+class EndpointsHandler(WebhooksHandler):
+    """GET /endpoints."""
+
+    async def get(self) -> None:
+        """List the endpoints, oldest first."""
+        endpoints = await self.administration.endpoints(self.tenant_id)
+        self.tell({"endpoints": [presenting.endpoint_record(each) for each in endpoints]})
+
+
+class AddEndpointHandler(WebhooksBodyHandler):
+    """POST /endpoints."""
+
+    async def post(self) -> None:
+        """Add an endpoint; its secret and its token are shown this once."""
+        added = await self.administration.add(self.tenant_id, self.fields())
+        base = self.services.config.base_url
+        self.headers["Location"] = f"{base}{BASE}/endpoints/{added.endpoint.id}"
+        self.disclose(added, status=HTTPStatus.CREATED)
+
+
+class EndpointHandler(WebhooksHandler):
+    """GET and DELETE /endpoints/{id}."""
+
+    async def get(self, endpoint_id: str) -> None:
+        """Show an endpoint."""
+        endpoint = await self.endpoint(endpoint_id)
+        if self.is_known(str(endpoint.revision)):
+            self.headers["ETag"] = _tag(endpoint)
+            self.not_modified()
+            return
+        self.tell_endpoint(endpoint)
+
+    async def delete(self, endpoint_id: str) -> None:
+        """Remove an endpoint."""
+        await self.administration.delete(self.tenant_id, endpoint_id, check=self.if_match)
+        self.answer_empty()
+
+
+class ChangeEndpointHandler(WebhooksBodyHandler):
+    """PATCH /endpoints/{id}."""
+
+    async def patch(self, endpoint_id: str) -> None:
+        """Change some fields of an endpoint."""
+        changed = await self.administration.change(
+            self.tenant_id, endpoint_id, self.fields(), check=self.if_match
+        )
+        self.tell_endpoint(changed)
+
+
+class PauseHandler(WebhooksHandler):
+    """POST /endpoints/{id}/pause."""
+
+    async def post(self, endpoint_id: str) -> None:
+        """Hold what is to be delivered."""
+        self.tell_endpoint(await self.administration.pause(self.tenant_id, endpoint_id))
+
+
+class EnableHandler(WebhooksHandler):
+    """POST /endpoints/{id}/enable."""
+
+    async def post(self, endpoint_id: str) -> None:
+        """Go on."""
+        self.tell_endpoint(await self.administration.enable(self.tenant_id, endpoint_id))
+
+
+class VerifyHandler(WebhooksHandler):
+    """POST /endpoints/{id}/verify."""
+
+    async def post(self, endpoint_id: str) -> None:
+        """Send a challenge and tell what came of it."""
+        trial = await self.administration.verify(self.tenant_id, endpoint_id)
+        self.tell(presenting.trial_record(trial))
+
+
+class TestHandler(WebhooksHandler):
+    """POST /endpoints/{id}/test."""
+
+    async def post(self, endpoint_id: str) -> None:
+        """Send a test event and tell what came of it."""
+        trial = await self.administration.test(self.tenant_id, endpoint_id)
+        self.tell(presenting.trial_record(trial))
+
+
+class RotateSecretHandler(WebhooksBodyHandler):
+    """POST /endpoints/{id}/secret:rotate."""
+
+    async def post(self, endpoint_id: str) -> None:
+        """Let a new secret sign, with the others for a while."""
+        fields, tenant_id = self.fields(), self.tenant_id
+        self.disclose(await self.administration.rotate_secret(tenant_id, endpoint_id, fields))
+
+
+class RotateTokenHandler(WebhooksBodyHandler):
+    """POST /endpoints/{id}/token:rotate."""
+
+    async def post(self, endpoint_id: str) -> None:
+        """Send another token from now on."""
+        fields, tenant_id = self.fields(), self.tenant_id
+        self.disclose(await self.administration.rotate_token(tenant_id, endpoint_id, fields))
+
+
+class EventTypesHandler(WebhooksHandler):
+    """GET /event-types."""
+
+    def get(self) -> None:
+        """List the events with the JSON Schemas of their bodies."""
+        known = self.administration.event_types
+        self.tell(
+            {
+                "event_types": [
+                    {
+                        "name": each.name,
+                        "resource_type": each.resource or None,
+                        "title": each.schema.get("title", ""),
+                        "schema": each.schema or None,
+                    }
+                    for each in known.all
+                ],
+                "shared_schemas": known.shared,
+            }
+        )
+
+
+def _tag(endpoint: Endpoint) -> str:
+    return f'W/"{endpoint.revision}"'

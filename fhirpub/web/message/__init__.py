@@ -1,0 +1,1 @@
+"""Reading requests and writing responses: formats, preconditions, ranges and bodies."""

@@ -1,0 +1,325 @@
+"""What each handler does, in the words of OpenAPI: the table behind `web/openapi/document.py`.
+
+``{type}`` in a name stands for the resource type of the route.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from fhirpub.interactions.cursors import CURSOR
+from fhirpub.interactions.history import BELOW
+from fhirpub.web.handlers.base import BaseHandler
+from fhirpub.web.handlers.binary import BinaryHandler
+from fhirpub.web.handlers.health import LiveHandler, ReadyHandler
+from fhirpub.web.handlers.history import HistoryHandler, TypeHistoryHandler
+from fhirpub.web.handlers.metadata import MetadataHandler, OpenApiHandler, PublicMetadataHandler
+from fhirpub.web.handlers.read import (
+    OwnHandler,
+    PartHandler,
+    PartVersionHandler,
+    ReadHandler,
+    VersionHandler,
+)
+from fhirpub.web.handlers.register import CreateHandler, RegisterHandler
+from fhirpub.web.handlers.search import SearchFormHandler, SearchHandler
+from fhirpub.web.handlers.token import (
+    KeysHandler,
+    ServerMetadataHandler,
+    SmartConfigurationHandler,
+    TokenHandler,
+)
+from fhirpub.web.handlers.update import ConditionalUpdateHandler, UpdateHandler
+from fhirpub.web.handlers.validate import ValidateHandler
+
+Form = Literal["fhir", "json", "document", "empty"]
+"""What an answer is written in: FHIR's forms, plain JSON, a document as it is, or nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Success:
+    """An answer that is no refusal. ``schemas`` names components, one of which it has."""
+
+    text: str
+    form: Form = "fhir"
+    schemas: tuple[str, ...] = ()
+    headers: tuple[str, ...] = ()
+    id_at: str = ""
+    """Where the id stands of what was made, as a JSON pointer: links lead from there on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """What a handler does for one method.
+
+    ``refusals`` are the statuses beside those that follow from the handler's class, ``blanks``
+    the names of what the path leaves open, ``body`` that of a body in `web/openapi/request_bodies.py`.
+    ``scope`` is one that SMART does not have.
+    """
+
+    name: str
+    summary: str
+    successes: Mapping[int, Success]
+    refusals: tuple[int, ...] = ()
+    parameters: tuple[str, ...] = ()
+    blanks: tuple[str, ...] = ("id",)
+    body: str = ""
+    text: str = ""
+    scope: str = ""
+    tag: str = "{type}"
+    refuses_in: str = "OperationOutcome"
+
+
+_VERSIONED = ("ETag", "Last-Modified")
+_WRITTEN = (*_VERSIONED, "Location")
+_FORMAT = ("_format", "_pretty")
+_ONE_VERSION = ("If-Match", "If-Unmodified-Since")
+_CONDITIONS = ("If-None-Match", "If-Modified-Since", *_ONE_VERSION)
+_UPDATED_IF = (*_ONE_VERSION, "If-None-Match")
+_SUBSETS = ("_summary", "_elements")
+NOT_MODIFIED = Success(text="The client has it.", form="empty", headers=("ETag",))
+_SEARCHED = {
+    200: Success(text="A page of what was found. Its link `next` leads on.", schemas=("Bundle",))
+}
+_REPLACED = "Each named field is replaced; with `If-Match` only in the version that it names."
+_STATEMENT = Operation(
+    name="capabilities",
+    summary="Read what the service can do, as a CapabilityStatement",
+    successes={
+        200: Success(text="The statement.", schemas=("CapabilityStatement",), headers=("ETag",)),
+        304: NOT_MODIFIED,
+    },
+    refusals=(406,),
+    parameters=(*_FORMAT, "If-None-Match"),
+    tag="Service",
+)
+
+
+def _read(name: str, summary: str, blanks: tuple[str, ...] = ("id",)) -> Operation:
+    return Operation(
+        name=name,
+        summary=summary,
+        successes={
+            200: Success(text="The resource.", schemas=("{type}",), headers=_VERSIONED),
+            304: NOT_MODIFIED,
+        },
+        refusals=(404, 406, 412),
+        parameters=(*_FORMAT, *_SUBSETS, *_CONDITIONS),
+        blanks=blanks,
+    )
+
+
+def _update(name: str, summary: str, *parameters: str, text: str) -> Operation:
+    return Operation(
+        name=name,
+        summary=summary,
+        text=text,
+        successes={
+            200: Success(
+                text="The new version, for `Prefer: return=representation`.",
+                schemas=("{type}",),
+                headers=_WRITTEN,
+            ),
+            204: Success(text="There is a new version.", form="empty", headers=_WRITTEN),
+        },
+        refusals=(404, 406, 412, 422),
+        parameters=(*_FORMAT, *parameters),
+        body="update",
+    )
+
+
+def _discovery(name: str, summary: str) -> Operation:
+    return Operation(
+        name=name,
+        summary=summary,
+        successes={200: Success(text="As the standard has it.", form="json", schemas=("Object",))},
+        tag="Authorization",
+    )
+
+
+def _health(name: str, summary: str, *refusals: int) -> Operation:
+    return Operation(
+        name=name,
+        summary=summary,
+        successes={200: Success(text="Yes.", form="json", schemas=("Health",))},
+        refusals=refusals,
+        tag="Service",
+    )
+
+
+OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
+    (ReadHandler, "GET"): _read("read", "Read the latest version of a {type}"),
+    (VersionHandler, "GET"): _read("vread", "Read one version of a {type}", ("id", "version")),
+    (PartHandler, "GET"): _read("read", "Read a {type} that came with a registration"),
+    (PartVersionHandler, "GET"): _read(
+        "vread",
+        "Read the one version of a {type} that came with a registration",
+        ("id", "version"),
+    ),
+    (UpdateHandler, "PATCH"): _update(
+        "update", "Update fields of a {type}", *_UPDATED_IF, "Prefer", text=_REPLACED
+    ),
+    (ConditionalUpdateHandler, "PATCH"): _update(
+        "updateMatching",
+        "Update fields of the one {type} that a search finds",
+        *_UPDATED_IF,
+        "Prefer",
+        "conditions",
+        text=f"{_REPLACED} 412 if the search finds several, 404 if none.",
+    ),
+    (RegisterHandler, "POST"): Operation(
+        name="register",
+        summary="Register a {type} with what belongs to it",
+        text=(
+            "One call, safe to repeat: the same business identifier again creates nothing and "
+            "gets the first answer. Entries of other names are ignored, with a remark."
+        ),
+        successes={
+            201: Success(
+                text="Registered, now or by an earlier call; empty for `Prefer: return=minimal`, "
+                "an OperationOutcome for `return=OperationOutcome`.",
+                schemas=("Registered", "OperationOutcome"),
+                headers=_WRITTEN,
+                id_at="/parameter/0/resource/id",
+            )
+        },
+        refusals=(406, 422),
+        parameters=(*_FORMAT, "Prefer"),
+        body="register",
+    ),
+    (CreateHandler, "POST"): Operation(
+        name="create",
+        summary="Register a {type} that contains what belongs to it",
+        text="The same registration as `$register`, in the form of FHIR's create.",
+        successes={
+            200: Success(
+                text="The one that `If-None-Exist` finds.",
+                schemas=("{type}", "OperationOutcome"),
+                headers=_WRITTEN,
+            ),
+            201: Success(
+                text="Registered, now or by an earlier call: the resource as it was registered; "
+                "see `$register` for what `Prefer` changes.",
+                schemas=("{type}", "OperationOutcome"),
+                headers=_WRITTEN,
+                id_at="/id",
+            ),
+        },
+        refusals=(406, 412, 422),
+        parameters=(*_FORMAT, "Prefer", "If-None-Exist"),
+        body="create",
+    ),
+    (ValidateHandler, "POST"): Operation(
+        name="validate",
+        summary="Try the registration of a {type}",
+        text="Nothing is stored. Takes what `$register` and create take, and FHIR's Parameters.",
+        successes={
+            200: Success(
+                text="All that a registration would be refused for, or remark.",
+                schemas=("OperationOutcome",),
+            )
+        },
+        refusals=(406,),
+        parameters=(*_FORMAT, "tries"),
+        body="validate",
+    ),
+    (SearchHandler, "GET"): Operation(
+        name="search",
+        summary="Find resources of type {type}",
+        successes=_SEARCHED,
+        refusals=(406,),
+        parameters=(*_FORMAT, "Prefer", "searched"),
+    ),
+    (SearchFormHandler, "POST"): Operation(
+        name="searchByForm",
+        summary="Find resources of type {type}, with parameters in a form",
+        text="Parameters of the address count as well.",
+        successes=_SEARCHED,
+        refusals=(406,),
+        parameters=(*_FORMAT, "Prefer"),
+        body="search",
+    ),
+    (HistoryHandler, "GET"): Operation(
+        name="history",
+        summary="List the versions of a {type}, newest first",
+        successes={200: Success(text="A page of versions.", schemas=("Bundle",))},
+        refusals=(404, 406),
+        parameters=(*_FORMAT, "_count", "_since", "_at", BELOW),
+    ),
+    (TypeHistoryHandler, "GET"): Operation(
+        name="historyOfAll",
+        summary="List the versions of every {type}, newest first",
+        successes={200: Success(text="A page of versions.", schemas=("Bundle",))},
+        refusals=(406,),
+        parameters=(*_FORMAT, "_count", "_since", CURSOR),
+    ),
+    (BinaryHandler, "GET"): Operation(
+        name="read",
+        summary="Read a document",
+        text="FHIR's Binary if `Accept` or `_format` names a form of FHIR.",
+        successes={
+            200: Success(
+                text="The document.", form="document", schemas=("{type}",), headers=("ETag",)
+            ),
+            206: Success(
+                text="The part of it that was asked for.",
+                form="document",
+                schemas=("{type}",),
+                headers=("ETag", "Content-Range"),
+            ),
+            304: NOT_MODIFIED,
+        },
+        refusals=(404, 406, 412, 416),
+        parameters=(
+            "_format-of-document",
+            "_pretty",
+            "If-Match",
+            "If-None-Match",
+            "Range",
+            "If-Range",
+        ),
+    ),
+    (OwnHandler, "GET"): Operation(
+        name="read",
+        summary="Read a {type} of the service itself",
+        successes={200: Success(text="The resource.", schemas=("{type}",))},
+        refusals=(404, 406),
+        parameters=_FORMAT,
+    ),
+    (MetadataHandler, "GET"): _STATEMENT,
+    (PublicMetadataHandler, "GET"): _STATEMENT,
+    (OpenApiHandler, "GET"): Operation(
+        name="openapi",
+        summary="Read this document",
+        successes={
+            200: Success(text="OpenAPI 3.1.", form="json", schemas=("Object",), headers=("ETag",)),
+            304: NOT_MODIFIED,
+        },
+        parameters=("If-None-Match",),
+        tag="Service",
+    ),
+    (TokenHandler, "POST"): Operation(
+        name="token",
+        summary="Ask for an access token",
+        text=(
+            "OAuth 2.0 client credentials (RFC 6749, 4.4); the credentials in the body, or by "
+            "HTTP Basic. Refusals are OAuth's."
+        ),
+        successes={200: Success(text="The token.", form="json", schemas=("Token",))},
+        refusals=(401, 403, 429, 503),
+        body="token",
+        tag="Authorization",
+        refuses_in="OAuthError",
+    ),
+    (KeysHandler, "GET"): _discovery("keys", "Read the keys that verify tokens (RFC 7517)"),
+    (ServerMetadataHandler, "GET"): _discovery(
+        "authorizationServer", "Read about the token endpoint (RFC 8414)"
+    ),
+    (SmartConfigurationHandler, "GET"): _discovery(
+        "smartConfiguration", "Read about the token endpoint, as SMART has it"
+    ),
+    (LiveHandler, "GET"): _health("live", "Ask whether the process answers"),
+    (ReadyHandler, "GET"): _health("ready", "Ask whether requests can be served now", 503),
+}

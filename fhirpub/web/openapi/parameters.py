@@ -1,0 +1,157 @@
+"""The parameters and headers of the interface, in the words of OpenAPI."""
+
+from __future__ import annotations
+
+from fhirpub.fhir.strict_json import JsonObject
+from fhirpub.interactions.capabilities import searched_by
+from fhirpub.interactions.cursors import CURSOR
+from fhirpub.interactions.history import BELOW
+from fhirpub.web.handlers.webhook_deliveries import HIGHEST_SEQUENCE, MOST_OF_A_PAGE, USUAL_PAGE
+from fhirpub.web.message.content_negotiation import FHIR_JSON, FHIR_XML
+from fhirpub.web.services import Services
+from fhirpub.webhooks.management.delivery_log import SHOWN_STATES
+
+_TEXT: JsonObject = {"type": "string"}
+_MOMENT: JsonObject = {"type": "string", "format": "date-time"}
+_PAGE: JsonObject = {
+    "type": "integer",
+    "minimum": 0,
+    "maximum": MOST_OF_A_PAGE,
+    "default": USUAL_PAGE,
+}
+_SEQUENCE: JsonObject = {"type": "integer", "minimum": 0, "maximum": HIGHEST_SEQUENCE}
+_COUNT: JsonObject = {"type": "integer", "minimum": 0, "maximum": 999_999_999}
+
+
+def _query(name: str, text: str, schema: JsonObject) -> JsonObject:
+    return {"name": name, "in": "query", "description": text, "schema": schema}
+
+
+def _header(name: str, text: str, example: str) -> JsonObject:
+    said = {"name": name, "in": "header", "description": text, "schema": _TEXT}
+    return {**said, "example": example}
+
+
+def _answered(text: str, schema: JsonObject = _TEXT) -> JsonObject:
+    return {"description": text, "required": True, "schema": schema}
+
+
+_FORMS: JsonObject = {"type": "string", "enum": ["json", "xml", FHIR_JSON, FHIR_XML]}
+PARAMETERS: dict[str, JsonObject] = {
+    "_format-of-document": _query(
+        "_format",
+        "FHIR's form of the document, or any other media type for the document as it is, "
+        "whatever `Accept` says.",
+        {"anyOf": [_FORMS, {"type": "string", "pattern": "^$|/"}]},
+    )
+} | {
+    each["name"]: each
+    for each in (
+        _query("_format", "The form of the answer, whatever `Accept` says.", _FORMS),
+        _query("_pretty", "`true`: in lines, for people.", _TEXT),
+        _query(
+            "_summary",
+            "A part of the resource.",
+            {"type": "string", "enum": ["true", "text", "data", "false"]},
+        ),
+        _query("_elements", "The elements that are wanted, separated by commas.", _TEXT),
+        _query("_count", "The most entries of a page.", _COUNT),
+        _query("_since", "From this moment on.", _TEXT),
+        _query("_at", "What was the latest version at this moment, or in this time.", _TEXT),
+        _query(BELOW, "Where a page begins; taken from the link to it.", _COUNT),
+        _query(CURSOR, "Where a page begins; taken from the link to it.", _TEXT),
+        _query("status", "What became of a delivery.", {"enum": [*SHOWN_STATES]}),
+        _query("event_type", "The name of an event.", _TEXT),
+        _query("since", "From this moment on.", _MOMENT),
+        _query("until", "Before this moment.", _MOMENT),
+        _query("limit", "The most entries of a page; 0: as many as usual.", _PAGE),
+        _query("before", "Where a page begins; taken from `next`. 0: the newest.", _SEQUENCE),
+        _query("after_seq", "The sequence of the last event that the client has.", _SEQUENCE),
+        _header("If-Match", "The version that is meant; 412 if it is another.", 'W/"1"'),
+        _header(
+            "If-None-Exist",
+            "A search: if it finds one resource, nothing is created.",
+            "identifier=https://north-quay.example/reports|NQ-2026-000418",
+        ),
+        _header(
+            "If-None-Match",
+            "The version that the client has; then 304, of an update 412.",
+            'W/"1"',
+        ),
+        _header(
+            "If-Modified-Since",
+            "When the client got what it has; 304 if that is the latest.",
+            "Sat, 21 Nov 2026 10:00:00 GMT",
+        ),
+        _header(
+            "If-Unmodified-Since",
+            "When the client got what it means; 412 if there is a newer version.",
+            "Sat, 21 Nov 2026 10:00:00 GMT",
+        ),
+        _header("Range", "The bytes that are wanted.", "bytes=0-1023"),
+        _header("If-Range", "The entity tag that `Range` is meant for.", '"0123abcd"'),
+        _header(
+            "Prefer",
+            "`return=minimal`, `representation` or `OperationOutcome` for writes; "
+            "`handling=strict` for searches: a parameter that is not known gets 400.",
+            "return=representation",
+        ),
+    )
+}
+
+HEADERS: dict[str, JsonObject] = {
+    "X-Request-Id": _answered(
+        "The id of the request in the log; the client's own if it sent one."
+    ),
+    "ETag": _answered("The version, for `If-Match` and `If-None-Match`."),
+    "Last-Modified": _answered("When the version was made."),
+    "Location": _answered("The address of the version.", {"type": "string", "format": "uri"}),
+    "Content-Range": _answered("Which bytes these are, of how many."),
+    "WWW-Authenticate": _answered("How to authenticate (RFC 6750)."),
+    "Retry-After": {
+        "description": "Seconds to wait.",
+        "schema": {"type": "integer", "minimum": 0},
+    },
+}
+
+
+_ABOUT_THE_PAGE = (
+    PARAMETERS["_count"],
+    PARAMETERS[CURSOR],
+    PARAMETERS["_elements"],
+    _query("_include", "Parts to send along, such as `*`.", _TEXT),
+    _query("_sort", "Parameters to sort by, separated by commas; `-` for the reverse.", _TEXT),
+    _query(
+        "_summary",
+        "A part of each resource, or how many there are.",
+        {"type": "string", "enum": ["true", "text", "data", "count", "false"]},
+    ),
+    _query(
+        "_total",
+        "Whether the number of all is wanted.",
+        {"type": "string", "enum": ["none", "estimate", "accurate"]},
+    ),
+)
+
+
+def search_parameters(services: Services, type_name: str) -> list[JsonObject]:
+    """Return the parameters of a search: what is searched by, and what is said of the page."""
+    return [*conditions(services, type_name), *_ABOUT_THE_PAGE]
+
+
+def conditions(services: Services, type_name: str) -> list[JsonObject]:
+    """Return what a type can be searched by, as the CapabilityStatement declares it."""
+    declared = searched_by(type_name, services.context)
+    return [_query(each["name"], each["documentation"], _TEXT) for each in declared]
+
+
+def tries(services: Services, type_name: str) -> list[JsonObject]:
+    """Return what can be tried: of each parameter the one value that is not refused (D-182)."""
+    fits = {
+        "mode": ("What is tried: a registration.", "create"),
+        "profile": ("What the type is held to.", services.types[type_name].canonical),
+    }
+    return [
+        _query(name, text, {"type": "string", "enum": [value]})
+        for name, (text, value) in fits.items()
+    ]

@@ -1,0 +1,236 @@
+"""What is sent, in the words of OpenAPI: bodies by name, and the schemas that are not R4's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from fhirpub.fhir.definitions.schema_components import ANY_RESOURCE, ref
+from fhirpub.fhir.elements import element_of
+from fhirpub.fhir.strict_json import JsonObject, dumps
+from fhirpub.fhir.xml.writer import write_xml
+from fhirpub.interactions.patch_formats import OPERATIONS
+from fhirpub.plugin_api import ResourceType
+from fhirpub.web.message.content_negotiation import FHIR_JSON, FHIR_XML, FORM
+from fhirpub.web.openapi.parameters import search_parameters
+from fhirpub.web.openapi.webhook_operations import WEBHOOK_BODIES, WEBHOOK_SCHEMAS
+from fhirpub.web.services import Services
+
+_TEXT: JsonObject = {"type": "string"}
+_JSON = "application/json"
+
+
+def body_of(name: str, services: Services, type_name: str) -> JsonObject:
+    """Return the body of an operation, nothing if it takes none."""
+    if name in WEBHOOK_BODIES:
+        schema = WEBHOOK_BODIES[name]
+        needed = "required" in schema or "minProperties" in schema
+        return {"required": needed, "content": {_JSON: {"schema": schema}}}
+    return _BODIES[name](services, type_name) if name else {}
+
+
+def own_schemas(
+    types: Iterable[ResourceType], r4: Mapping[str, JsonObject]
+) -> dict[str, JsonObject]:
+    """Return the schemas by name that are not R4's; ``r4`` are those that are."""
+    own = {**_OWN, **WEBHOOK_SCHEMAS}
+    for each in types:
+        own[f"Register{each.name}"] = _registration(each)
+        own[f"Update{each.name}"] = _update(each, r4[each.name])
+    return own
+
+
+def example_of(resource_type: ResourceType) -> JsonObject:
+    """Return a body of ``$register`` that works; nothing if the type declares no example."""
+    if not resource_type.example:
+        return {}
+    named = [
+        *((part.name, part.example) for part in resource_type.parts if part.example),
+        (resource_type.entry_name, resource_type.example),
+    ]
+    entries = [{"name": name, "resource": example} for name, example in named]
+    return {"resourceType": "Parameters", "parameter": entries}
+
+
+def _contained(resource_type: ResourceType) -> JsonObject:
+    """Return the same as one resource that contains the others, as FHIR's create takes it."""
+    if not resource_type.example:
+        return {}
+    examples = [dict(part.example) for part in resource_type.parts if part.example]
+    local = {f"{each['resourceType']}/{each['id']}": f"#{each['id']}" for each in examples}
+    own: JsonObject = _pointed(resource_type.example, local)
+    written = dumps(own)
+    # What is contained must be referred to (dom-3), which an entry of $register need not be.
+    contained = [each for each in examples if dumps(f"#{each['id']}") in written]
+    return {**own, "contained": contained}
+
+
+def _pointed(node: Any, local: Mapping[str, str]) -> Any:
+    """Return a copy with other references."""
+    if isinstance(node, Mapping):
+        return {name: _pointed(each, local) for name, each in node.items()}
+    if isinstance(node, list):
+        return [_pointed(each, local) for each in node]
+    return local.get(node, node) if isinstance(node, str) else node
+
+
+def _object(required: Iterable[str] = (), **properties: JsonObject) -> JsonObject:
+    named = {"type": "object", "properties": properties}
+    return {**named, "required": [*required]} if required else named
+
+
+# Bodies.
+
+
+def _registered(services: Services, type_name: str) -> JsonObject:
+    return _fhir(ref(f"Register{type_name}"), example_of(services.types[type_name]))
+
+
+def _created(services: Services, type_name: str) -> JsonObject:
+    return _fhir(ref(type_name), _contained(services.types[type_name]))
+
+
+def _tried(services: Services, type_name: str) -> JsonObject:
+    either = {"anyOf": [ref(f"Register{type_name}"), ref(type_name), ref("Parameters")]}
+    return _fhir(either, example_of(services.types[type_name]))
+
+
+def _updated(services: Services, type_name: str) -> JsonObject:
+    resource_type = services.types[type_name]
+    statuses = sorted(resource_type.update_statuses)
+    change = {"status": statuses[0]}
+    body = _fhir(ref(f"Update{type_name}"), {"resourceType": type_name, **change})
+    body["content"] |= {
+        "application/merge-patch+json": {"schema": ref("MergePatch"), "example": change},
+        "application/json-patch+json": {
+            "schema": ref("JsonPatch"),
+            "example": [{"op": "replace", "path": "/status", "value": statuses[0]}],
+        },
+    }
+    return body
+
+
+def _searched(services: Services, type_name: str) -> JsonObject:
+    declared = search_parameters(services, type_name)
+    fields = {
+        each["name"]: {"description": each["description"], **each["schema"]} for each in declared
+    }
+    return {"required": True, "content": {FORM: {"schema": _object(**fields)}}}
+
+
+def _token_request(_services: Services, _type_name: str) -> JsonObject:
+    schema = {"schema": ref("TokenRequest")}
+    return {"required": True, "content": {FORM: schema, _JSON: schema}}
+
+
+def _fhir(schema: JsonObject, example: JsonObject) -> JsonObject:
+    if not example:
+        return {"required": True, "content": {FHIR_JSON: {"schema": schema}, FHIR_XML: {}}}
+    content = {
+        FHIR_JSON: {"schema": schema, "example": example},
+        FHIR_XML: {"example": write_xml(example).decode()},
+    }
+    return {"required": True, "content": content}
+
+
+_BODIES: dict[str, Callable[[Services, str], JsonObject]] = {
+    "create": _created,
+    "register": _registered,
+    "search": _searched,
+    "token": _token_request,
+    "update": _updated,
+    "validate": _tried,
+}
+
+
+# Schemas.
+
+
+def _registration(resource_type: ResourceType) -> JsonObject:
+    """Return the schema of a body of ``$register``."""
+    wanted = [
+        (resource_type.entry_name, resource_type.name, True),
+        *((part.name, part.type, part.required) for part in resource_type.parts),
+    ]
+    required = [name for name, _type, needed in wanted if needed]
+    entries = [
+        _object(("name", "resource"), name={"const": name}, resource=ref(kind))
+        for name, kind, _needed in wanted
+    ]
+    parameter = {
+        "description": f"One entry each; required: {', '.join(required)}.",
+        "type": "array",
+        "minItems": len(required),
+        "items": {"anyOf": entries},
+    }
+    said = _object(
+        ("resourceType", "parameter"), resourceType={"const": "Parameters"}, parameter=parameter
+    )
+    return {"description": f"A {resource_type.name} with what belongs to it.", **said}
+
+
+def _update(resource_type: ResourceType, schema: JsonObject) -> JsonObject:
+    """Return the schema of an update in FHIR's own form: the fields that can be updated."""
+    fields = {
+        name: each
+        for name, each in schema["properties"].items()
+        if element_of(name, resource_type.updatable) in resource_type.updatable
+    }
+    said = _object(("resourceType",), resourceType={"const": resource_type.name}, **fields)
+    return {"description": "The fields to replace, at least one.", "minProperties": 2, **said}
+
+
+_PARAMETER = _object(("name",), name=_TEXT, resource=ref(ANY_RESOURCE))
+_OWN: dict[str, JsonObject] = {
+    "Health": _object(("status",), status={"enum": ["alive", "ready"]}),
+    "JsonPatch": {
+        "description": "RFC 6902.",
+        "type": "array",
+        "minItems": 1,
+        "items": _object(
+            ("op", "path"),
+            **{"op": {"enum": [*OPERATIONS]}, "path": _TEXT, "from": _TEXT, "value": {}},
+        ),
+    },
+    "MergePatch": {"description": "RFC 7396.", "type": "object", "minProperties": 1},
+    "OAuthError": _object(("error", "error_description"), error=_TEXT, error_description=_TEXT),
+    "Object": {"type": "object"},
+    "Parameters": _object(
+        ("resourceType", "parameter"),
+        resourceType={"const": "Parameters"},
+        parameter={"type": "array", "minItems": 1, "items": _PARAMETER},
+    ),
+    "Registered": {
+        "description": "The resource in short, and what there is to say of it.",
+        **_object(
+            ("resourceType", "parameter"),
+            resourceType={"const": "Parameters"},
+            parameter={
+                "type": "array",
+                "prefixItems": [
+                    _object(("name", "resource"), name=_TEXT, resource=ref(ANY_RESOURCE)),
+                    _object(
+                        ("name", "resource"),
+                        name={"const": "issues"},
+                        resource=ref("OperationOutcome"),
+                    ),
+                ],
+            },
+        ),
+    },
+    "Token": _object(
+        ("access_token", "token_type", "expires_in"),
+        access_token=_TEXT,
+        token_type={"const": "Bearer"},
+        expires_in={"description": "Seconds.", "type": "integer"},
+        scope=_TEXT,
+    ),
+    "TokenRequest": _object(
+        ("grant_type", "audience"),
+        grant_type={"const": "client_credentials"},
+        audience=_TEXT,
+        client_id=_TEXT,
+        client_secret=_TEXT,
+        scope=_TEXT,
+    ),
+}

@@ -1,0 +1,331 @@
+"""What the handlers of webhooks do, in the words of OpenAPI, and what they take and tell."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from fhirpub.auth.scopes import WEBHOOKS
+from fhirpub.fhir.definitions.schema_components import ref
+from fhirpub.fhir.strict_json import JsonObject
+from fhirpub.storage.webhook_contract import EndpointState, Ordering, Payload
+from fhirpub.web.handlers import webhook_deliveries
+from fhirpub.web.handlers import webhook_endpoints as webhooks
+from fhirpub.web.handlers.base import BaseHandler
+from fhirpub.web.openapi.operations import NOT_MODIFIED, Operation, Success
+from fhirpub.webhooks.management.delivery_log import SHOWN_STATES
+from fhirpub.webhooks.management.validation import (
+    LONGEST_DESCRIPTION,
+    LONGEST_GRACE_SECONDS,
+    LONGEST_TOKEN,
+    MOST_PATTERNS,
+)
+from fhirpub.webhooks.transport.url_policy import LONGEST_URL
+
+_READ, _WRITE = WEBHOOKS
+
+
+def _operation(
+    name: str, summary: str, success: Success, *refusals: int, status: int = 200, **more: Any
+) -> Operation:
+    return Operation(
+        name=name,
+        summary=summary,
+        successes={status: success},
+        refusals=(403, 406, *refusals),
+        blanks=("id", "event_id"),
+        tag="Webhooks",
+        **{"scope": _WRITE, **more},
+    )
+
+
+def _told(schema: str, *headers: str) -> Success:
+    return Success(text="What there is now.", form="json", schemas=(schema,), headers=headers)
+
+
+WEBHOOK_OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
+    (webhooks.EndpointsHandler, "GET"): _operation(
+        "listEndpoints", "List the endpoints, oldest first", _told("Endpoints"), scope=_READ
+    ),
+    (webhooks.AddEndpointHandler, "POST"): _operation(
+        "addEndpoint",
+        "Add an endpoint",
+        replace(_told("DisclosedEndpoint", "ETag", "Location"), id_at="/id"),
+        422,
+        text="Its secret and its token are shown this once.",
+        status=201,
+        body="newEndpoint",
+    ),
+    (webhooks.EndpointHandler, "GET"): Operation(
+        name="readEndpoint",
+        summary="Read an endpoint",
+        successes={
+            200: Success(
+                text="The endpoint.", form="json", schemas=("WebhookEndpoint",), headers=("ETag",)
+            ),
+            304: NOT_MODIFIED,
+        },
+        refusals=(403, 404, 406),
+        parameters=("If-None-Match",),
+        scope=_READ,
+        tag="Webhooks",
+    ),
+    (webhooks.ChangeEndpointHandler, "PATCH"): _operation(
+        "changeEndpoint",
+        "Change fields of an endpoint",
+        _told("WebhookEndpoint", "ETag"),
+        404,
+        412,
+        body="changedEndpoint",
+        parameters=("If-Match",),
+    ),
+    (webhooks.EndpointHandler, "DELETE"): Operation(
+        name="removeEndpoint",
+        summary="Remove an endpoint",
+        successes={204: Success(text="It is gone.", form="empty")},
+        refusals=(403, 404, 406, 412),
+        parameters=("If-Match",),
+        scope=_WRITE,
+        tag="Webhooks",
+    ),
+    (webhooks.PauseHandler, "POST"): _operation(
+        "pauseEndpoint",
+        "Hold what is to be delivered",
+        _told("WebhookEndpoint", "ETag"),
+        404,
+        422,
+    ),
+    (webhooks.EnableHandler, "POST"): _operation(
+        "enableEndpoint",
+        "Go on delivering",
+        _told("WebhookEndpoint", "ETag"),
+        404,
+        422,
+    ),
+    (webhooks.VerifyHandler, "POST"): _operation(
+        "verifyEndpoint", "Send a challenge, and tell what came of it", _told("Trial"), 404
+    ),
+    (webhooks.TestHandler, "POST"): _operation(
+        "testEndpoint", "Send a test event, and tell what came of it", _told("Trial"), 404
+    ),
+    (webhooks.RotateSecretHandler, "POST"): _operation(
+        "rotateSecret",
+        "Let a new secret sign, with the others for a while",
+        _told("DisclosedEndpoint", "ETag"),
+        404,
+        422,
+        body="newSecret",
+    ),
+    (webhooks.RotateTokenHandler, "POST"): _operation(
+        "rotateToken",
+        "Send another token from now on",
+        _told("DisclosedEndpoint", "ETag"),
+        404,
+        body="newToken",
+    ),
+    (webhook_deliveries.DeliveriesHandler, "GET"): _operation(
+        "listDeliveries",
+        "List what was sent, newest first, with every attempt",
+        _told("Deliveries"),
+        404,
+        scope=_READ,
+        parameters=("status", "event_type", "since", "until", "limit", "before"),
+    ),
+    (webhook_deliveries.DeliveryHandler, "GET"): _operation(
+        "readDelivery",
+        "Read all of a delivery: what was sent, and how each answer began",
+        _told("Delivery"),
+        404,
+        scope=_READ,
+    ),
+    (webhook_deliveries.EventsHandler, "GET"): _operation(
+        "listEvents",
+        "List events in their sequence, to find what is missing",
+        _told("Events"),
+        404,
+        scope=_READ,
+        parameters=("after_seq", "limit"),
+    ),
+    (webhook_deliveries.ReplayHandler, "POST"): _operation(
+        "replay",
+        "Have a page of deliveries sent again",
+        _told("Replayed"),
+        404,
+        text="`next` in the answer is the body for those behind it.",
+        body="replay",
+    ),
+    (webhook_deliveries.StatsHandler, "GET"): _operation(
+        "readStats", "Read how an endpoint does", _told("Stats"), 404, scope=_READ
+    ),
+    (webhooks.EventTypesHandler, "GET"): _operation(
+        "listEventTypes",
+        "List the events, with the schemas of their bodies",
+        _told("EventTypes"),
+        scope=_READ,
+    ),
+}
+
+
+# Schemas.
+
+
+def _object(required: Iterable[str] = (), /, **properties: JsonObject) -> JsonObject:
+    return {"type": "object", "required": [*required], "properties": properties}
+
+
+def _all(**properties: JsonObject) -> JsonObject:
+    return _object(properties, **properties)
+
+
+def _list(items: JsonObject) -> JsonObject:
+    return {"type": "array", "items": items}
+
+
+def _or_null(kind: str) -> JsonObject:
+    return {"type": [kind, "null"]}
+
+
+def _fields(*required: str, **properties: JsonObject) -> JsonObject:
+    """Return a body that has no other fields than these."""
+    told = {"type": "object", "properties": properties, "additionalProperties": False}
+    return {**told, **({"required": [*required]} if required else {})}
+
+
+_TEXT: JsonObject = {"type": "string"}
+_NUMBER: JsonObject = {"type": "integer"}
+_MOMENT: JsonObject = {"type": "string", "format": "date-time"}
+_SEQUENCE: JsonObject = {
+    "type": "integer",
+    "minimum": 1,
+    "maximum": webhook_deliveries.HIGHEST_SEQUENCE,
+}
+_STATUS: JsonObject = {"enum": [*SHOWN_STATES]}
+_STATE: JsonObject = {"enum": [*typing.get_args(EndpointState)]}
+_EVENT = {"event_id": _TEXT, "event_type": _TEXT, "sequence": _NUMBER, "status": _STATUS}
+_SETTINGS: dict[str, JsonObject] = {
+    "url": {
+        "description": "Where events are sent, with https.",
+        "type": "string",
+        "maxLength": LONGEST_URL,
+    },
+    "event_types": {
+        "description": "Names of events, or patterns of them such as `*`.",
+        "type": "array",
+        "minItems": 1,
+        "maxItems": MOST_PATTERNS,
+        "items": _TEXT,
+    },
+    "payload": {"enum": [*typing.get_args(Payload)]},
+    "ordering": {"enum": [*typing.get_args(Ordering)]},
+    "description": {"type": "string", "maxLength": LONGEST_DESCRIPTION},
+}
+_SECRET: JsonObject = {"description": "`whsec_` and base64.", "type": "string"}
+_TOKEN: JsonObject = {
+    "description": "Sent as `Authorization: Bearer`.",
+    "type": "string",
+    "minLength": 1,
+    "maxLength": LONGEST_TOKEN,
+}
+_ENDPOINT: dict[str, JsonObject] = {
+    "id": _TEXT,
+    **_SETTINGS,
+    "state": _STATE,
+    "why": {"description": "What led to the state, if not the tenant.", "type": "string"},
+    "created": _MOMENT,
+    "revision": _NUMBER,
+    "old_secrets_until": _list(_MOMENT),
+}
+_DELIVERY: dict[str, JsonObject] = {
+    **_EVENT,
+    "resource": _TEXT,
+    "created": _MOMENT,
+    "next_attempt": _or_null("string"),
+    "ended": _or_null("string"),
+    "attempts": _list(ref("Attempt")),
+}
+_OUTCOME: dict[str, JsonObject] = {
+    "status": _or_null("integer"),
+    "reason": _TEXT,
+    "why": {"description": "Why it failed; empty if it did not.", "type": "string"},
+    "milliseconds": _NUMBER,
+}
+WEBHOOK_SCHEMAS: dict[str, JsonObject] = {
+    "Attempt": _object(
+        ("number", "begun", "why"),
+        number=_NUMBER,
+        begun=_MOMENT,
+        answer={"description": "How the answer began.", "type": "string"},
+        **_OUTCOME,
+    ),
+    "Deliveries": _all(deliveries=_list(_all(**_DELIVERY)), next=_or_null("string")),
+    "Delivery": _all(**_DELIVERY, body={"type": "object"}),
+    "DisclosedEndpoint": _object(_ENDPOINT, **_ENDPOINT, signing_secret=_TEXT, bearer_token=_TEXT),
+    "WebhookEndpoint": _all(**_ENDPOINT),
+    "Endpoints": _all(endpoints=_list(ref("WebhookEndpoint"))),
+    "EventTypes": _all(
+        event_types=_list(
+            _all(
+                name=_TEXT,
+                resource_type=_or_null("string"),
+                title=_TEXT,
+                schema=_or_null("object"),
+            )
+        ),
+        shared_schemas=_list({"type": "object"}),
+    ),
+    "Events": _all(
+        events=_list(_all(**_EVENT, body={"type": "object"})),
+        last_sequence=_NUMBER,
+        next=_or_null("string"),
+    ),
+    "Replayed": _all(reopened=_NUMBER, state=_STATE, next=_or_null("object")),
+    "Stats": _all(
+        state=_STATE,
+        deliveries={"type": "object", "additionalProperties": _NUMBER},
+        last_sequence=_NUMBER,
+        oldest_undelivered=_or_null("string"),
+        window_seconds=_NUMBER,
+        attempts=_NUMBER,
+        success_rate=_or_null("number"),
+        p50_milliseconds=_or_null("number"),
+        p95_milliseconds=_or_null("number"),
+        breaker=_TEXT,
+        failures_in_a_row=_NUMBER,
+        failing_since=_or_null("string"),
+        warned={"type": "boolean"},
+        throttled_until=_or_null("string"),
+    ),
+    "Trial": _all(passed={"type": "boolean"}, state=_STATE, event_id=_TEXT, **_OUTCOME),
+}
+WEBHOOK_BODIES: dict[str, JsonObject] = {
+    "changedEndpoint": _fields(**_SETTINGS),
+    "newEndpoint": _fields("url", **_SETTINGS, bearer_token=_TOKEN, signing_secret=_SECRET),
+    "newSecret": _fields(
+        grace_seconds={
+            "description": "How long the others sign as well.",
+            "type": "integer",
+            "minimum": 0,
+            "maximum": LONGEST_GRACE_SECONDS,
+        },
+        signing_secret=_SECRET,
+    ),
+    "newToken": _fields(bearer_token=_TOKEN),
+    "replay": {
+        **_fields(
+            event_ids={
+                "type": "array",
+                "minItems": 1,
+                "maxItems": webhook_deliveries.MOST_IDS,
+                "items": _TEXT,
+            },
+            from_seq=_SEQUENCE,
+            to_seq=_SEQUENCE,
+            since=_MOMENT,
+            until=_MOMENT,
+            status={"enum": ["dead", "delivered"]},
+        ),
+        "minProperties": 1,
+    },
+}

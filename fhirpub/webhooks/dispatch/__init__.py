@@ -1,0 +1,1 @@
+"""The delivery engine: relays events from the outbox to queues and sends deliveries."""

@@ -1,0 +1,62 @@
+"""Puts events at the end of endpoints' queues, each once, in their order, without a gap."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fhirpub.errors import StoreUnavailable
+from fhirpub.runtime.clock import Clock
+from fhirpub.storage.webhook_contract import Delivery, Dispatching, Endpoint
+from fhirpub.webhooks.transport.envelope import WebhookEvent
+
+_MOST_RACES = 20
+
+
+class Appender:
+    """Appends to queues whose ends it remembers; for one event loop.
+
+    Others may append too, and what is told twice is told once: whoever finds a place or an event
+    taken looks at the queue anew.
+    """
+
+    def __init__(self, store: Dispatching, *, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._ends: dict[str, int] = {}
+
+    async def append(self, endpoint: Endpoint, events: Sequence[WebhookEvent]) -> list[Delivery]:
+        """Make a delivery of each event of which the endpoint has none; return those made.
+
+        Raises StoreUnavailable; then the first so many may have been made.
+        """
+        made: list[Delivery] = []
+        for _race in range(_MOST_RACES):
+            if not events:
+                return made
+            end = self._ends.pop(endpoint.id, None)
+            if end is None:
+                end = (await self._store.ends([endpoint.id])).get(endpoint.id, 0)
+            wanted = [
+                self._delivery(endpoint, event, number)
+                for number, event in enumerate(events, start=end + 1)
+            ]
+            added = await self._store.append(wanted)
+            made += wanted[:added]
+            if added == len(wanted):
+                self._ends[endpoint.id] = end + added
+                return made
+            told = await self._store.told(endpoint.id, [each.id for each in events])
+            events = [each for each in events if each.id not in told]
+        raise StoreUnavailable("lost too many races for the end of a queue")
+
+    def _delivery(self, endpoint: Endpoint, event: WebhookEvent, sequence: int) -> Delivery:
+        return Delivery(
+            endpoint=endpoint.id,
+            tenant=endpoint.tenant,
+            sequence=sequence,
+            event_id=event.id,
+            event_type=event.type,
+            resource=event.resource,
+            created=self._clock(),
+            body=event.body(sequence=sequence, payload=endpoint.payload),
+        )

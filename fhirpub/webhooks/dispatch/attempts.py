@@ -1,0 +1,209 @@
+"""One attempt from its beginning to what it leads to: stored, told, and noted in its queue."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from random import Random
+
+from fhirpub.runtime.clock import Clock
+from fhirpub.runtime.logging import logger, where
+from fhirpub.runtime.metrics import Metrics
+from fhirpub.storage.batching import GroupCommit
+from fhirpub.storage.store import Store
+from fhirpub.storage.webhook_contract import (
+    Delivery,
+    DeliveryState,
+    Ended,
+    Endpoint,
+)
+from fhirpub.webhooks.dispatch.appender import Appender
+from fhirpub.webhooks.dispatch.endpoint_worker import Line
+from fhirpub.webhooks.dispatch.periodic import insist
+from fhirpub.webhooks.management.operational_events import ServiceEvents, is_service_event, told_of
+from fhirpub.webhooks.policy.endpoint_health import Condition
+from fhirpub.webhooks.policy.outcome import Outcome
+from fhirpub.webhooks.policy.retry_policy import Next, Patience, Schedule, State, after
+from fhirpub.webhooks.transport.envelope import WebhookEvent, time_of
+from fhirpub.webhooks.transport.http_client import Sender
+
+_STATES: dict[State, DeliveryState] = {
+    "delivered": "delivered",
+    "retrying": "retrying",
+    "dead": "dead",
+    "held": "retrying",  # until the endpoint is active again
+}
+_DEADLINE_SECONDS = 10.0
+
+_log = logger()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """How long an attempt may take, in seconds, and what failures lead to."""
+
+    timeout_seconds: float
+    schedule: Schedule
+    patience: Patience
+
+
+class Attempts:
+    """Makes attempts. ``told`` is handed the deliveries of the service's own events."""
+
+    def __init__(  # noqa: PLR0913 - what it works with, all of it by name
+        self,
+        store: Store,
+        sender: Sender,
+        *,
+        rules: Rules,
+        appender: Appender,
+        service_events: ServiceEvents,
+        metrics: Metrics,
+        clock: Clock,
+    ) -> None:
+        self._store = store
+        self._sender = sender
+        self._rules = rules
+        self._appender = appender
+        self._service_events = service_events
+        self._metrics = metrics
+        self._clock = clock
+        self._random = Random()  # noqa: S311 - spreads attempts, keeps no secret
+        self._finishing: GroupCommit[Ended, bool] = GroupCommit(
+            store.finish, deadline_seconds=_DEADLINE_SECONDS
+        )
+        self.told: Callable[[Sequence[Delivery]], None] = lambda _made: None
+        """Is handed the deliveries that this makes: the service's own events."""
+
+    async def deliver(self, line: Line, delivery: Delivery) -> None:
+        """Make the attempt that was begun, and return when the store knows what came of it.
+
+        It is not made if it could outlast its lease, since the store, or the machine, was slow:
+        others may have sent this one and the next by then. Nor if the endpoint is not active any
+        more, or has another URL that nobody has verified. It is begun once more.
+        """
+        latest = delivery.leased - round(self._rules.timeout_seconds * 1000)
+        if self._clock() > latest or line.endpoint.state != "active":
+            line.queue.back(delivery.event_id, due=delivery.leased, number=delivery.number)
+            return
+        url = line.endpoint.url
+        outcome = await self._sent(line, delivery)
+        self._metrics.attempts.labels(outcome.word).inc()
+        now = self._clock()
+        then = after(
+            outcome,
+            attempt=delivery.number,
+            schedule=self._rules.schedule,
+            now=now,
+            chance=self._random.random(),
+        )
+        if outcome.reason != "E_INTERNAL":
+            self._metrics.attempt_seconds.observe(outcome.duration / 1000)
+            if line.endpoint.url == url:  # else it says nothing of where the next one goes
+                line.condition = line.condition.after(outcome, then, now, self._rules.patience)
+        await self._have_consequences(line, delivery, outcome, then, url=url)
+        state = _STATES[then.state]
+        attempt = replace(
+            delivery.attempts[-1],
+            ended=now,
+            status=outcome.status,
+            reason=outcome.reason or "",
+            duration=outcome.duration,
+            dialled=outcome.dialled,
+            answer=outcome.answer,
+        )
+        due = then.due or now
+        ended = Ended(key=delivery.key, attempt=attempt, state=state, due=due)
+        if not await insist("finish", lambda: self._finishing.add(ended)):
+            # It outlasted its lease, and who has begun it since may be sending it just now.
+            line.doubt(delivery, self._clock())
+        elif state == "retrying":
+            line.queue.back(delivery.event_id, due=due, number=delivery.number)
+        else:
+            line.queue.ended(delivery.event_id)
+            self._count_ended(delivery, outcome, now)
+
+    def _count_ended(self, delivery: Delivery, outcome: Outcome, now: int) -> None:
+        state = "delivered" if outcome.delivered else "dead"
+        self._metrics.deliveries.labels(state, outcome.word).inc()
+        replayed = len(delivery.attempts) > delivery.number
+        if outcome.delivered and not replayed:
+            seconds = max(0, now - time_of(delivery.body)) / 1000
+            self._metrics.delivery_seconds.observe(seconds)
+
+    async def drain(self) -> None:
+        """Return when what was handed to the store is there."""
+        await self._finishing.drain()
+
+    async def _sent(self, line: Line, delivery: Delivery) -> Outcome:
+        try:
+            return await self._sender.attempt(line.message(delivery, self._clock()))
+        except Exception as problem:  # noqa: BLE001 - one delivery must not stop the others
+            _log.error(
+                "webhook could not be sent",
+                endpoint=delivery.endpoint,
+                event=delivery.event_id,
+                **where(problem),
+            )
+            return Outcome(reason="E_INTERNAL")
+
+    async def _have_consequences(
+        self, line: Line, delivery: Delivery, outcome: Outcome, then: Next, *, url: str
+    ) -> None:
+        """Tell what is to be told before it is noted: it must not be lost in between.
+
+        ``url`` is where the delivery was sent, which may not be the endpoint's any more.
+        """
+        now = self._clock()
+        health = line.condition.health(now, self._rules.patience)
+        if then.state == "dead" and not is_service_event(delivery.event_type):
+            event = self._service_events.exhausted(line.endpoint, delivery, now=now)
+            await self._tell(line.endpoint, event)
+        if then.disable:
+            await self._disable(line, "gone" if outcome.status == 410 else "asked", url)
+        elif health == "given-up":
+            await self._disable(line, "given-up", url)
+        elif health == "failing":
+            await self._warn(line)
+
+    async def _warn(self, line: Line) -> None:
+        since = line.condition.streak.since
+        if line.condition.warned == since:
+            return
+        event = self._service_events.failing(line.endpoint, since=since, now=self._clock())
+        await self._tell(line.endpoint, event)
+        # Unless another attempt has noted it meanwhile, or the failures have come to an end.
+        if line.condition.streak.since == since != line.condition.warned:
+            line.condition = replace(line.condition, warned=since)
+            _log.warning("endpoint is failing", endpoint=line.endpoint.id, since=since)
+
+    async def _disable(self, line: Line, why: str, url: str) -> None:
+        """Disable the endpoint, unless somebody has changed its state or URL meanwhile."""
+        if line.disabling:
+            return
+        line.disabling = True
+        tenant, name = line.endpoint.tenant, line.endpoint.id
+        while True:
+            current = await insist("disable", partial(self._store.endpoint, tenant, name))
+            if current is None or current.state != "active":
+                return
+            if current.url != url:
+                line.disabling = False
+                return
+            event = self._service_events.disabled(current, why, now=self._clock())
+            await self._tell(current, event)
+            disabled = replace(current, state="disabled", why=why, revision=current.revision + 1)
+            if await insist("disable", partial(self._store.put_endpoint, tenant, disabled)):
+                self._metrics.endpoints_disabled.inc()
+                _log.warning("endpoint disabled", endpoint=name, why=why)
+                # Once it is enabled again, its old failures count no more.
+                line.condition = Condition()
+                return
+
+    async def _tell(self, endpoint: Endpoint, event: WebhookEvent) -> None:
+        """Tell the tenant's other endpoints."""
+        ours = await insist("tell", partial(self._store.all_endpoints, of=[endpoint.tenant]))
+        for each in told_of(endpoint, event.type, ours):
+            made = await insist("tell", partial(self._appender.append, each, [event]))
+            self.told(made)

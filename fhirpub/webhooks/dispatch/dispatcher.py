@@ -1,0 +1,368 @@
+"""Sends deliveries: which endpoints are this process's, what waits for them, what is begun now.
+
+Three rounds work side by side: one looks after endpoints and leases, one reads what waits, one
+begins. Each attempt is a task of its own (D-194 to D-199).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from fhirpub.config.webhooks import WebhooksConfig
+from fhirpub.runtime.clock import Clock
+from fhirpub.runtime.logging import logger, where
+from fhirpub.storage.store import Store
+from fhirpub.storage.webhook_contract import Delivery, Endpoint, Waiting
+from fhirpub.webhooks.dispatch.attempts import Attempts
+from fhirpub.webhooks.dispatch.endpoint_worker import Line
+from fhirpub.webhooks.dispatch.leases import Shares
+from fhirpub.webhooks.dispatch.periodic import Rounds, together
+from fhirpub.webhooks.dispatch.queue import WINDOW
+from fhirpub.webhooks.dispatch.timer_queue import Alarms
+from fhirpub.webhooks.policy.retry_policy import BreakerState
+
+_PAGE = 1_000
+_LOOK_SECONDS = 1.0
+_READ_FOR_MS = 600_000
+_BUSY_SECONDS, _IDLE_SECONDS = 0.025, 0.1
+_BUSY_FOR_SECONDS = 2.0
+_INFORMED_SECONDS = 1.0
+_LONGEST_NAP = 0.1
+_AT_ONCE = 128
+_SHARE_OF_FREE = 0.25
+_TENANTS_TO_FREE = 3
+"""A tenant has at most so many times as much under way as is then still free."""
+
+_log = logger()
+
+
+class Dispatcher:
+    """Sends to the endpoints that are this process's. ``line_of`` makes the way to one."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        attempts: Attempts,
+        shares: Shares,
+        settings: WebhooksConfig,
+        line_of: Callable[..., Line],
+        clock: Clock,
+    ) -> None:
+        self._store = store
+        self._attempts = attempts
+        self._shares = shares
+        self._settings = settings
+        self._line_of = line_of
+        self._clock = clock
+        self.heard = True
+        """Whether anybody is to be told of anything: there was an endpoint at the last look."""
+        self.informed = False
+        """Whether :meth:`told` is called for all that is new: the relay is in this process."""
+        self._lease_ms = round((settings.timeout_seconds + settings.lease_seconds) * 1000)
+        self._lines: dict[str, Line] = {}
+        self._awake: dict[str, None] = {}
+        self._alarms = Alarms()
+        self._under_way: set[asyncio.Task[None]] = set()
+        self._tenants: Counter[str] = Counter()
+        self._busy_until = 0.0
+        self._polled = 0.0
+        self._looking = Rounds("look after endpoints", self._look)
+        self._loading = Rounds("read what waits", self._load)
+        self._beginning = Rounds("begin attempts", self._begin)
+
+    async def run(self) -> None:
+        """Work until :meth:`stop`; attempts may then still be under way."""
+        rounds = (self._looking, self._loading, self._beginning)
+        await asyncio.gather(*(each.run() for each in rounds))
+
+    def stop(self) -> None:
+        """Begin nothing more."""
+        for each in (self._looking, self._loading, self._beginning):
+            each.stop()
+
+    async def drain(self, until: float) -> None:
+        """Wait for attempts under way, and give up those that take longer, by the loop's clock.
+
+        Of these nobody knows what came; they are made again when their leases have run out.
+        """
+        if self._under_way:
+            left = until - asyncio.get_running_loop().time()
+            await asyncio.wait(self._under_way, timeout=max(0.0, left))
+        for task in self._under_way:
+            task.cancel()
+        await asyncio.gather(*self._under_way, return_exceptions=True)
+
+    async def note_last(self) -> None:
+        """Note what came of the attempts, after :meth:`drain`. Raises StoreUnavailable."""
+        await self._attempts.drain()
+        await self._note_conditions()
+
+    def told(self, deliveries: Sequence[Delivery]) -> None:
+        """Take notice of deliveries of one endpoint that were just made."""
+        line = self._lines.get(deliveries[0].endpoint) if deliveries else None
+        if line is None:
+            return
+        # Others may have taken a place before these, or between them: it has to be read then.
+        follows = deliveries[-1].sequence == line.queue.last + len(deliveries)
+        known = not (line.stale or line.reading or line.behind)
+        if known and follows and len(line.queue) < WINDOW:
+            line.queue.add(_waiting(each) for each in deliveries)
+            self._wake(line)
+        else:
+            line.behind = True
+            self._loading.ring()
+
+    # What is known of the endpoints that are this process's.
+
+    def depth(self) -> int:
+        """Return how many deliveries wait or are under way."""
+        return sum(len(each.queue) for each in self._lines.values())
+
+    def oldest(self) -> int | None:
+        """Return when the oldest of them was made, if there is any."""
+        firsts = (each.queue.oldest for each in self._lines.values())
+        return min((each for each in firsts if each is not None), default=None)
+
+    def breakers(self, state: BreakerState) -> int:
+        """Return how many have a breaker in this state."""
+        return sum(each.condition.breaker.state == state for each in self._lines.values())
+
+    # Endpoints and leases.
+
+    async def _look(self) -> float:
+        endpoints = await self._endpoints()
+        self.heard = bool(endpoints)
+        active = {each.id for each in endpoints.values() if each.state == "active"}
+        await self._shares.give_up(self._shares.owned - endpoints.keys())
+        surplus = await self._shares.update(active)
+        owned = self._shares.owned
+        if not owned <= self._lines.keys():
+            # Who sent there until now has noted its health since they were read.
+            endpoints |= await self._endpoints()
+        for name in [each for each in self._lines if each not in owned]:
+            del self._lines[name]
+        for name in owned:
+            if name in self._lines:
+                self._lines[name].update(endpoints[name])
+            else:
+                self._lines[name] = self._line_of(endpoints[name])
+            self._wake(self._lines[name])
+        self._doubt_the_oldest()
+        resting = self._leaving(surplus)
+        for name in resting:
+            self._lines[name].rest()
+        await self._note_conditions()  # before it is others who send there
+        for name in resting:
+            del self._lines[name]
+        await self._shares.give_up(resting)
+        self._loading.ring()
+        return min(_LOOK_SECONDS, self._settings.lease_seconds / 4)
+
+    async def _endpoints(self) -> dict[str, Endpoint]:
+        return {each.id: each for each in await self._store.all_endpoints()}
+
+    def _doubt_the_oldest(self) -> None:
+        """Have the queue read anew that was read longest ago, if that is long ago.
+
+        Deliveries may have been opened again by somebody who died before he could tell of it.
+        """
+        oldest = min(self._lines.values(), key=lambda each: each.read, default=None)
+        if oldest is not None and oldest.read < self._clock() - _READ_FOR_MS:
+            oldest.read = 0
+
+    def _leaving(self, surplus: int) -> list[str]:
+        """Begin nothing more for endpoints that are not active, and so many; return who rests."""
+        ordered = sorted(
+            self._lines.values(),
+            key=lambda each: (each.endpoint.state == "active", not each.leaving, each.queue.taken),
+        )
+        inactive = sum(each.endpoint.state != "active" for each in ordered)
+        surplus = max(surplus, inactive)
+        for number, line in enumerate(ordered):
+            line.leaving = number < surplus
+        return [each.endpoint.id for each in ordered[:surplus] if not each.queue.taken]
+
+    async def _note_conditions(self) -> None:
+        changed = [
+            (line, written)
+            for line in self._lines.values()
+            if (written := line.condition.written()) != line.saved
+        ]
+        work = (self._store.put_condition(line.endpoint.id, new) for line, new in changed)
+        await together(*work)
+        for line, written in changed:
+            line.saved = written
+
+    # What waits.
+
+    async def _load(self) -> float:
+        now = asyncio.get_running_loop().time()
+        pause = self._pause(now)
+        if self._lines and now >= self._polled + pause:
+            self._polled = now
+            ends = await self._store.ends(list(self._lines))
+            for name, end in ends.items():
+                line = self._lines.get(name)
+                if line is not None and end > line.queue.last:
+                    line.behind = True
+                    self._busy_until = now + _BUSY_FOR_SECONDS
+        hungry = [each for each in self._lines.values() if _is_hungry(each)]
+        await together(*map(self._read, hungry))
+        return 0.0 if any(map(_is_hungry, self._lines.values())) else self._pause(now)
+
+    def _pause(self, now: float) -> float:
+        if self.informed:
+            return _INFORMED_SECONDS
+        return _BUSY_SECONDS if now < self._busy_until else _IDLE_SECONDS
+
+    async def _read(self, line: Line) -> None:
+        line.reading = True
+        try:
+            if line.stale:
+                await self._read_anew(line)
+            else:
+                await self._read_on(line)
+        finally:
+            line.reading = False
+        self._wake(line)
+
+    async def _read_anew(self, line: Line) -> None:
+        name, found, whole = line.endpoint.id, list[Waiting](), False
+        line.read = self._clock()
+        try:
+            line.queue.watch()
+            end = (await self._store.ends([name])).get(name, 0)
+            while len(found) < WINDOW and not whole:
+                after = found[-1].sequence if found else 0
+                page = await self._store.waiting(name, after=after, limit=_PAGE)
+                found += page
+                whole = len(page) < _PAGE
+        except BaseException:
+            line.read = 0
+            raise
+        line.queue.renew(found, ordering=line.endpoint.ordering, last=end if whole else 0)
+        line.behind = line.behind or not whole
+
+    async def _read_on(self, line: Line) -> None:
+        name = line.endpoint.id
+        line.behind = False
+        try:
+            end = (await self._store.ends([name])).get(name, 0)
+            page = await self._store.waiting(name, after=line.queue.last, limit=_PAGE)
+        except BaseException:
+            line.behind = True
+            raise
+        line.queue.add(page)
+        if len(page) < _PAGE:
+            line.queue.last = max(line.queue.last, end)
+        else:
+            line.behind = True
+
+    # What is begun.
+
+    async def _begin(self) -> float:
+        now = self._clock()
+        chosen = self._choose(now)
+        if chosen:
+            await self._begin_these(chosen, now)
+            return 0.0
+        earliest = self._alarms.earliest
+        if earliest is None:
+            return _LONGEST_NAP if self._awake else _LOOK_SECONDS
+        return min(_LONGEST_NAP, max(0.001, (earliest - self._clock()) / 1000))
+
+    def _choose(self, now: int) -> list[tuple[Line, Waiting]]:
+        """Take from the endpoints in turn, from each at most its part of what is free."""
+        for name in self._alarms.rung(now):
+            if name in self._lines:
+                self._wake(self._lines[name])
+                self._lines[name].alarm = None
+        chosen: list[tuple[Line, Waiting]] = []
+        tenants = self._tenants.copy()
+        for name in list(self._awake):
+            free = self._settings.in_flight - len(self._under_way) - len(chosen)
+            if free <= 0 or len(chosen) >= _AT_ONCE:
+                break
+            del self._awake[name]
+            line = self._lines.get(name)
+            if line is not None and self._shares.holds(name):
+                tenant = line.endpoint.tenant
+                taken = line.take(now, _part(free, line.queue.taken, tenants[tenant]))
+                tenants[tenant] += len(taken)
+                chosen += [(line, each) for each in taken]
+                self._expect(line, now)
+        return chosen
+
+    def _expect(self, line: Line, now: int) -> None:
+        """Have the endpoint looked at again when more may be begun."""
+        name, moment = line.endpoint.id, line.next_moment(now)
+        if moment is None:
+            return
+        if moment <= now:
+            self._awake[name] = None
+        elif line.alarm is None or moment < line.alarm:
+            line.alarm = moment
+            self._alarms.add(moment, name)
+
+    def _wake(self, line: Line) -> None:
+        self._awake[line.endpoint.id] = None
+        self._beginning.ring()
+
+    async def _begin_these(self, chosen: Sequence[tuple[Line, Waiting]], now: int) -> None:
+        keys = [(each.endpoint, each.event_id) for _, each in chosen]
+        begun: dict[tuple[str, str], Delivery] = {}
+        try:
+            taken = await self._store.begin(keys, now=now, until=now + self._lease_ms)
+            begun = {each.key: each for each in taken}
+        finally:
+            for line, waiting in chosen:
+                delivery = begun.get((waiting.endpoint, waiting.event_id))
+                if delivery is not None:
+                    self._start(line, delivery)
+                    continue
+                # Somebody else has it or has had it, or it is begun although the answer was lost.
+                line.doubt(waiting, now)
+                self._loading.ring()
+
+    def _start(self, line: Line, delivery: Delivery) -> None:
+        task = asyncio.create_task(self._attempts.deliver(line, delivery))
+        self._under_way.add(task)
+        self._tenants[delivery.tenant] += 1
+        task.add_done_callback(lambda done: self._has_ended(line, delivery, done))
+
+    def _has_ended(self, line: Line, delivery: Delivery, task: asyncio.Task[None]) -> None:
+        self._under_way.discard(task)
+        self._tenants -= Counter([delivery.tenant])
+        if not task.cancelled() and (problem := task.exception()) is not None:
+            _log.error("outcome of a webhook lost", event=delivery.event_id, **where(problem))
+            due = self._clock() + self._lease_ms
+            line.queue.back(delivery.event_id, due=due, number=delivery.number)
+        if self._lines.get(line.endpoint.id) is line:
+            self._wake(line)
+
+
+def _part(free: int, of_endpoint: int, of_tenant: int) -> int:
+    """Return how many more may be begun for an endpoint, so that others find something free."""
+    part = max(1, int(free * _SHARE_OF_FREE)) - of_endpoint
+    most = (_TENANTS_TO_FREE * free - of_tenant) // (_TENANTS_TO_FREE + 1)
+    return min(part, most if of_tenant else max(1, most))
+
+
+def _is_hungry(line: Line) -> bool:
+    return line.stale or (line.behind and len(line.queue) < WINDOW)
+
+
+def _waiting(delivery: Delivery) -> Waiting:
+    return Waiting(
+        endpoint=delivery.endpoint,
+        sequence=delivery.sequence,
+        event_id=delivery.event_id,
+        resource=delivery.resource,
+        created=delivery.created,
+        due=delivery.due,
+        number=delivery.number,
+        leased=delivery.leased,
+    )

@@ -1,0 +1,147 @@
+"""One endpoint as the process that sends to it sees it: its queue, its limits, its health."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fhirpub.config.webhooks import WebhooksConfig
+from fhirpub.errors import SecretsUnavailable
+from fhirpub.runtime.logging import logger
+from fhirpub.storage.webhook_contract import Delivery, Endpoint, Waiting
+from fhirpub.webhooks.dispatch.queue import Bucket, Queue
+from fhirpub.webhooks.management.secret_encryption import Seal, token_of
+from fhirpub.webhooks.policy.endpoint_health import ANEW, Condition
+from fhirpub.webhooks.policy.retry_policy import Patience
+from fhirpub.webhooks.transport.http_client import Message
+
+_DOUBTED_MS = 1_000
+
+_log = logger()
+
+
+@dataclass(frozen=True, slots=True)
+class _OpenSecret:
+    text: str
+    expires: int | None
+
+
+class Line:
+    """The way to one endpoint."""
+
+    def __init__(
+        self, endpoint: Endpoint, *, settings: WebhooksConfig, patience: Patience, seal: Seal
+    ) -> None:
+        self.endpoint = endpoint
+        self.queue = Queue(endpoint.ordering)
+        self.condition = Condition.read(endpoint.condition)
+        self.saved = self.condition.written()
+        """The condition as the store has it."""
+        self.read = 0
+        """When all of the queue was read last, in milliseconds UTC; 0: it has to be read anew."""
+        self.behind = False
+        """There is more behind what the queue holds."""
+        self.reading = False
+        """It is being read."""
+        self.leaving = False
+        """Nothing more is begun: the endpoint goes to another process."""
+        self.disabling = False
+        """Nor here: the endpoint is being disabled."""
+        self.alarm: int | None = None
+        """When it is looked at again at the latest."""
+        self._patience = patience
+        self._most = settings.in_flight_per_endpoint
+        self._seal = seal
+        self._bucket = Bucket.full(settings.rate_per_endpoint, 0)
+        self._secrets: list[_OpenSecret] = []
+        self._token = ""
+        self._usable = False
+        self._open_secrets()
+
+    def update(self, endpoint: Endpoint) -> None:
+        """Take over what was changed in the endpoint."""
+        before, self.endpoint = self.endpoint, endpoint
+        if (before.ordering, before.reopened) != (endpoint.ordering, endpoint.reopened):
+            self.read = 0
+        begins = endpoint.condition == ANEW != before.condition  # as once it was enabled
+        if begins or before.url != endpoint.url:  # or another receiver, of whom nothing is known
+            self.condition = Condition()
+        if before.revision != endpoint.revision:
+            self.disabling = False
+            self._open_secrets()
+
+    def rest(self) -> None:
+        """Count failures anew if the endpoint is not active: it has not failed all that time."""
+        if self.endpoint.state != "active":
+            self.condition = self.condition.rested()
+
+    def take(self, now: int, most: int) -> list[Waiting]:
+        """Take what may be begun now, at most so many."""
+        if self._closed or not self.condition.allows(now):
+            return []
+        most = min(most, self._most - self.queue.taken, self._bucket.available(now))
+        if self.condition.probes:
+            most = min(most, 1)
+        taken = self.queue.take(now, max(0, most))
+        if taken:
+            self._bucket.take(len(taken))
+            self.condition = self.condition.probing(now, self._patience)
+        return taken
+
+    def doubt(self, delivery: Delivery | Waiting, now: int) -> None:
+        """Put back what was taken and somebody else has too, or has had: all is read anew.
+
+        Until then nothing behind it in its lane is begun.
+        """
+        self.queue.back(delivery.event_id, due=now + _DOUBTED_MS, number=delivery.number)
+        self.read = 0
+
+    def next_moment(self, now: int) -> int | None:
+        """Return when more may be begun; None: not before something comes or ends."""
+        moment = self.queue.next_moment()
+        full = self.queue.taken >= self._most
+        if moment is None or full or self._closed:
+            return None
+        moment = max(moment, self.condition.until)
+        return moment if self._bucket.available(now) else max(moment, self._bucket.next_moment())
+
+    def message(self, delivery: Delivery, now: int) -> Message:
+        """Return what to send, with the secrets that live now."""
+        secrets = [
+            each.text for each in self._secrets if each.expires is None or now < each.expires
+        ]
+        return Message(
+            endpoint=self.endpoint.id,
+            url=self.endpoint.url,
+            token=self._token,
+            secrets=tuple(secrets),
+            event_id=delivery.event_id,
+            event_type=delivery.event_type,
+            body=delivery.body,
+            number=delivery.number,
+            sequence=delivery.sequence,
+        )
+
+    @property
+    def stale(self) -> bool:
+        """Whether the queue has to be read anew."""
+        return not self.read
+
+    @property
+    def _closed(self) -> bool:
+        return self.leaving or self.disabling or not self._usable
+
+    def _open_secrets(self) -> None:
+        """Decrypt what signs; without it nothing is sent, and no attempt is used up."""
+        name = self.endpoint.id
+        try:
+            self._secrets = [
+                _OpenSecret(
+                    self._seal.open(each.sealed, endpoint=name, purpose="secret"), each.expires
+                )
+                for each in self.endpoint.secrets
+            ]
+            self._token = token_of(self.endpoint, self._seal)
+            self._usable = True
+        except SecretsUnavailable as problem:
+            self._usable = False
+            _log.error("endpoint cannot be sent to", endpoint=name, reason=problem.reason)

@@ -1,0 +1,118 @@
+"""How processes that share a store divide the work: by leases, which run out with whoever dies.
+
+A lease is a promise to each other, not a lock: a process that hangs may wake up after its lease
+has run out. What must not happen twice is prevented by the store, where deliveries are begun.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Collection
+from random import Random
+
+from fhirpub.runtime.clock import Clock
+from fhirpub.storage.webhook_contract import Dispatching
+
+_MOST_PROCESSES = 32
+_COUNTS = 3
+_ASKED = 32
+
+
+class Leases:
+    """The leases of one process."""
+
+    def __init__(self, store: Dispatching, *, owner: str, seconds: float, clock: Clock) -> None:
+        self._store = store
+        self._owner = owner
+        self._length = round(seconds * 1000)
+        self._clock = clock
+        self._until: dict[str, int] = {}
+
+    def held(self, name: str) -> bool:
+        """Tell whether a lease is ours now."""
+        return self._clock() < self._until.get(name, 0)
+
+    def due(self, name: str) -> bool:
+        """Tell whether it is time to take or prolong it: when a third of it has passed."""
+        return self._clock() >= self._until.get(name, 0) - self._length * 2 // 3
+
+    async def take(self, names: Collection[str]) -> frozenset[str]:
+        """Take or prolong leases; return those that are ours now. Raises StoreUnavailable."""
+        now = self._clock()
+        until = now + self._length
+        ours = await self._store.lease(names, owner=self._owner, now=now, until=until)
+        for name in names:
+            self._until.pop(name, None)
+        self._until |= dict.fromkeys(ours, until)
+        return ours
+
+    async def release(self, names: Collection[str]) -> None:
+        """Let go of leases. Raises StoreUnavailable."""
+        for name in names:
+            self._until.pop(name, None)
+        if names:
+            await self._store.release(names, owner=self._owner)
+
+    async def release_all(self) -> None:
+        """Let go of all. Raises StoreUnavailable."""
+        await self.release(list(self._until))
+
+
+class Shares:
+    """Which endpoints are this process's: as many as its share among the processes.
+
+    Each process holds one of a few numbered places, so that all can count each other.
+    """
+
+    def __init__(self, leases: Leases, random: Random) -> None:
+        self._leases = leases
+        self._random = random
+        self._place = ""
+        self._counts: deque[int] = deque(maxlen=_COUNTS)
+        self.owned: set[str] = set()
+        """The endpoints of this process, by id."""
+
+    async def update(self, wanted: Collection[str]) -> int:
+        """Prolong what is ours, and take more up to our share of the endpoints that are wanted.
+
+        Returns how many should be given away, by :meth:`give_up`. Raises StoreUnavailable.
+        """
+        if self._leases.due(self._place):
+            await self._count()
+            kept = await self._leases.take([_name(each) for each in self.owned])
+            self.owned = {each for each in self.owned if _name(each) in kept}
+        self.owned = {each for each in self.owned if self._leases.held(_name(each))}
+        share = math.ceil(len(wanted) / min(self._counts, default=1))
+        missing = share - len(self.owned)
+        others = [each for each in wanted if each not in self.owned]
+        if missing > 0 and others:
+            # Most are others' already: with few questions the last free ones are found late.
+            asked = self._random.sample(others, min(max(missing, _ASKED), len(others)))
+            taken = await self._leases.take([_name(each) for each in asked])
+            free = [each for each in asked if _name(each) in taken]
+            self.owned.update(free[:missing])
+            await self._leases.release([_name(each) for each in free[missing:]])
+        return max(0, -missing)
+
+    def holds(self, endpoint: str) -> bool:
+        """Tell whether an endpoint is ours now."""
+        return self._leases.held(_name(endpoint))
+
+    async def give_up(self, endpoints: Collection[str]) -> None:
+        """Leave endpoints to others. Raises StoreUnavailable."""
+        self.owned.difference_update(endpoints)
+        await self._leases.release([_name(each) for each in endpoints])
+
+    async def _count(self) -> None:
+        """Count the processes. Several may count at once, each too many: the least is right."""
+        places = [f"dispatcher/{number}" for number in range(_MOST_PROCESSES)]
+        ours = await self._leases.take(places)
+        if self._place not in ours:
+            self._place = next((each for each in places if each in ours), "")
+        await self._leases.release(ours - {self._place})
+        self._counts.append(1 + len(places) - len(ours))
+
+
+def _name(endpoint: str) -> str:
+    return f"endpoint/{endpoint}"

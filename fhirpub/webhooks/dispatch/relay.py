@@ -1,0 +1,130 @@
+"""From committed versions to deliveries: nothing that was committed is left untold (D-194).
+
+One relay works at a time in an installation. It may be killed anywhere: what it does is safe to
+repeat, and a version is marked only after all its deliveries are durable, in the next round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+
+from fhirpub.runtime.logging import logger, where
+from fhirpub.storage.webhook_contract import Delivery, Dispatching, Endpoint, Untold
+from fhirpub.webhooks.dispatch.appender import Appender
+from fhirpub.webhooks.dispatch.leases import Leases
+from fhirpub.webhooks.dispatch.periodic import together
+from fhirpub.webhooks.management.event_types import matches
+from fhirpub.webhooks.transport.envelope import WebhookEvent, events_of
+
+_LEASE = "relay"
+AT_ONCE = 100
+AT_ONCE_UNHEARD = 1_000
+"""Versions of one pass; to tell of them takes longer than to pass them over."""
+
+_log = logger()
+
+_Key = tuple[str, int]
+Told = Callable[[Sequence[Delivery]], None]
+
+
+class Relay:
+    """Makes deliveries of what was committed. ``told`` is handed those that were made."""
+
+    def __init__(
+        self,
+        store: Dispatching,
+        *,
+        appender: Appender,
+        leases: Leases,
+        fhir_url: str,
+        told: Told,
+    ) -> None:
+        self._store = store
+        self._appender = appender
+        self._leases = leases
+        self._fhir_url = fhir_url
+        self._told = told
+        self._faulty: set[_Key] = set()
+        self._unmarked: set[_Key] = set()
+        self.oldest: int | None = None
+        """When the oldest version of the last round was committed, if it found any."""
+
+    @property
+    def leading(self) -> bool:
+        """Whether this is the one that works."""
+        return self._leases.held(_LEASE)
+
+    async def relay(self, *, most: int = AT_ONCE) -> int | None:
+        """Relay some versions; return how many, or None if another relay works.
+
+        Raises StoreUnavailable; then it is to be called again.
+        """
+        if not await self._leads():
+            self.oldest = None
+            return None
+        known = self._faulty | self._unmarked
+        unrelayed = await self._store.unrelayed(limit=most + len(known))
+        new = {
+            key: (tenant, version)
+            for tenant, version in unrelayed
+            if (key := (version.id, version.version)) not in known
+        }
+        self.oldest = min((version.updated for _, version in new.values()), default=None)
+        work: list[Awaitable[None]] = []
+        if new:
+            # Read after the versions: whoever registered before them must be told of them.
+            tenants = {tenant for tenant, _ in new.values()}
+            endpoints = await self._store.all_endpoints(of=tenants)
+            work = self._tellings(self._events(new.values(), endpoints), endpoints)
+        await together(*work, self._mark())
+        self._unmarked = new.keys() - self._faulty
+        return len(self._unmarked)
+
+    async def finish(self) -> None:
+        """Mark what was relayed last. Raises StoreUnavailable; then it is relayed once more."""
+        await self._mark()
+
+    async def _mark(self) -> None:
+        """Mark what the round before has relayed, in one commit with what this one adds."""
+        marked = self._unmarked
+        if marked:
+            await self._store.mark_relayed(marked)
+            self._unmarked = self._unmarked - marked
+
+    async def _leads(self) -> bool:
+        """Keep the lease; of two who both believe to have it, one finds places taken."""
+        if self._leases.due(_LEASE):
+            await self._leases.take([_LEASE])
+        return self.leading
+
+    def _events(
+        self, unrelayed: Iterable[tuple[str, Untold]], endpoints: Iterable[Endpoint]
+    ) -> Mapping[str, Sequence[WebhookEvent]]:
+        """Return what is to be told, by tenant, of those who have an endpoint."""
+        found: dict[str, list[WebhookEvent]] = {each.tenant: [] for each in endpoints}
+        for tenant, version in unrelayed:
+            if tenant not in found:
+                continue
+            try:
+                found[tenant] += events_of(version, fhir_url=self._fhir_url)
+            except Exception as problem:  # noqa: BLE001 - one version must not stop the others
+                # It stays unrelayed: a later release may be able to read it.
+                self._faulty.add((version.id, version.version))
+                _log.error(
+                    "events not relayed", id=version.id, version=version.version, **where(problem)
+                )
+        return found
+
+    def _tellings(
+        self, events_by_tenant: Mapping[str, Sequence[WebhookEvent]], endpoints: Iterable[Endpoint]
+    ) -> list[Awaitable[None]]:
+        work: list[Awaitable[None]] = []
+        for endpoint in endpoints:
+            told = events_by_tenant[endpoint.tenant]
+            events = [each for each in told if matches(endpoint.events, each.type)]
+            if events:
+                work.append(self._tell(endpoint, events))
+        return work
+
+    async def _tell(self, endpoint: Endpoint, events: Sequence[WebhookEvent]) -> None:
+        self._told(await self._appender.append(endpoint, events))

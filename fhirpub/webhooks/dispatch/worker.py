@@ -1,0 +1,190 @@
+"""All that one process does to tell integrators: relay, dispatcher, and sweeping behind them."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from random import Random
+
+from fhirpub.config.settings import Config
+from fhirpub.config.webhooks import WebhooksConfig
+from fhirpub.errors import StoreUnavailable
+from fhirpub.runtime.clock import Clock
+from fhirpub.runtime.logging import logger
+from fhirpub.runtime.metrics import Metrics
+from fhirpub.storage.store import Store
+from fhirpub.webhooks.dispatch.appender import Appender
+from fhirpub.webhooks.dispatch.attempts import Attempts, Rules
+from fhirpub.webhooks.dispatch.dispatcher import Dispatcher
+from fhirpub.webhooks.dispatch.endpoint_worker import Line
+from fhirpub.webhooks.dispatch.leases import Leases, Shares
+from fhirpub.webhooks.dispatch.periodic import Rounds
+from fhirpub.webhooks.dispatch.relay import AT_ONCE, AT_ONCE_UNHEARD, Relay
+from fhirpub.webhooks.management.operational_events import ServiceEvents
+from fhirpub.webhooks.management.secret_encryption import Seal
+from fhirpub.webhooks.policy.outcome import FAILURES
+from fhirpub.webhooks.policy.retry_policy import BREAKER_STATES, Patience, Schedule
+from fhirpub.webhooks.transport.http_client import Sender
+
+_SWEEP_SECONDS = 600.0
+_BUSY_SECONDS, _IDLE_SECONDS = 0.025, 0.1
+_BUSY_FOR_SECONDS = 2.0
+_UNHEARD_SECONDS = 0.25
+"""Between rounds while there is no endpoint: the first one may hear of its events so late."""
+_LAST_SECONDS = 3.0
+"""For what is noted in the end. Without it others wait until our leases have run out."""
+_DAY_MS = 86_400_000
+
+_log = logger()
+
+
+class Sending:
+    """Relays and sends as long as :meth:`running`; any number of processes may do so."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        config: Config,
+        seal: Seal,
+        metrics: Metrics,
+        clock: Clock,
+        sender: Sender,
+    ) -> None:
+        settings = config.webhooks
+        self._store = store
+        self._settings = settings
+        self._clock = clock
+        self._drain_seconds = config.server.drain_seconds
+        self._leases = Leases(
+            store, owner=secrets.token_hex(8), seconds=settings.lease_seconds, clock=clock
+        )
+        appender = Appender(store, clock=clock)
+        rules = _rules(settings)
+        attempts = Attempts(
+            store,
+            sender,
+            rules=rules,
+            appender=appender,
+            service_events=ServiceEvents(config.base_url),
+            metrics=metrics,
+            clock=clock,
+        )
+        self._dispatcher = Dispatcher(
+            store,
+            attempts=attempts,
+            shares=Shares(self._leases, Random()),  # noqa: S311 - no secret
+            settings=settings,
+            line_of=partial(Line, settings=settings, patience=rules.patience, seal=seal),
+            clock=clock,
+        )
+        attempts.told = self._dispatcher.told
+        self._relay = Relay(
+            store,
+            appender=appender,
+            leases=self._leases,
+            fhir_url=f"{config.base_url}/fhir/r4",
+            told=self._dispatcher.told,
+        )
+        self._relaying = Rounds("relay", self._relay_some)
+        self._sweeping = Rounds("sweep", self._sweep)
+        self._busy_until = 0.0
+        self._show(metrics)
+
+    def ring(self) -> None:
+        """Say that a version was committed: its events are relayed at once.
+
+        A relay elsewhere looks for itself.
+        """
+        if self._relay.leading and self._dispatcher.heard:
+            self._relaying.ring()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None, None]:
+        """Work until the block ends; then finish what is under way, within ``drain_seconds``.
+
+        A store that is away does not hold that up: what is not noted is safe to do once more.
+        """
+        work = asyncio.gather(self._relaying.run(), self._sweeping.run(), self._dispatcher.run())
+        try:
+            yield
+        finally:
+            for each in (self._relaying, self._sweeping, self._dispatcher):
+                each.stop()
+            until = asyncio.get_running_loop().time() + self._drain_seconds
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(until):
+                    await work
+            await self._dispatcher.drain(until)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_LAST_SECONDS):
+                    await self._note_last()
+
+    async def _note_last(self) -> None:
+        with suppress(StoreUnavailable):
+            await self._dispatcher.note_last()
+        with suppress(StoreUnavailable):
+            await self._relay.finish()
+            await self._leases.release_all()
+
+    def _show(self, metrics: Metrics) -> None:
+        """Have the gauges read what is in memory, when they are asked for."""
+        dispatcher, relay = self._dispatcher, self._relay
+        metrics.queue_depth.set_function(dispatcher.depth)
+        metrics.oldest_pending.set_function(lambda: self._age(dispatcher.oldest()))
+        metrics.relay_lag.set_function(lambda: self._age(relay.oldest))
+        metrics.relay_leading.set_function(lambda: relay.leading)
+        for reason in FAILURES:
+            metrics.deliveries.labels("dead", reason)  # 0: else an alarm misses the first of them
+        for state in BREAKER_STATES:
+            metrics.breakers.labels(state).set_function(partial(dispatcher.breakers, state))
+
+    def _age(self, moment: int | None) -> float:
+        """Return how many seconds ago a moment was, 0 for none."""
+        return 0.0 if moment is None else max(0, self._clock() - moment) / 1000
+
+    async def _relay_some(self) -> float:
+        now = asyncio.get_running_loop().time()
+        heard = self._dispatcher.heard
+        relayed = await self._relay.relay(most=AT_ONCE if heard else AT_ONCE_UNHEARD)
+        self._dispatcher.informed = relayed is not None
+        if relayed is None:
+            return self._settings.lease_seconds / 5
+        if not heard:
+            return 0.0 if relayed >= AT_ONCE_UNHEARD else _UNHEARD_SECONDS
+        if relayed:
+            self._busy_until = now + _BUSY_FOR_SECONDS
+            return 0.0
+        return _BUSY_SECONDS if now < self._busy_until else _IDLE_SECONDS
+
+    async def _sweep(self) -> float:
+        if not self._relay.leading:
+            return self._settings.lease_seconds
+        now, settings = self._clock(), self._settings
+        swept = await self._store.sweep_deliveries(
+            delivered=now - round(settings.delivered_days * _DAY_MS),
+            dead=now - round(settings.dead_days * _DAY_MS),
+            open_=now - round(settings.held_days * _DAY_MS),
+        )
+        if swept:
+            _log.info("swept", deliveries=swept)
+        return _SWEEP_SECONDS
+
+
+def _rules(settings: WebhooksConfig) -> Rules:
+    return Rules(
+        timeout_seconds=settings.timeout_seconds,
+        schedule=Schedule(waits=settings.retry_seconds, forever=settings.retry_forever),
+        patience=Patience(
+            in_a_row=settings.breaker_failures,
+            share=settings.breaker_share,
+            open_seconds=settings.breaker_seconds,
+            open_seconds_max=settings.breaker_seconds_max,
+            failing_hours=settings.failing_hours,
+            given_up_hours=settings.give_up_hours,
+            given_up_failures=settings.give_up_failures,
+        ),
+    )

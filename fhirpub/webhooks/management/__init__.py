@@ -1,0 +1,1 @@
+"""Managing webhook endpoints, their secrets and their delivery logs."""

@@ -1,0 +1,254 @@
+"""What was sent to an endpoint, what came back, and having it sent again."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import typing
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from fhirpub.runtime.clock import Clock
+from fhirpub.storage.webhook_contract import (
+    Delivery,
+    DeliveryQuery,
+    DeliveryState,
+    Endpoint,
+    Endpoints,
+)
+
+ShownState = Literal["pending", "delivering", "retrying", "delivered", "dead", "held", "cancelled"]
+"""What becomes of a delivery, with its endpoint taken into account."""
+
+SHOWN_STATES: tuple[ShownState, ...] = typing.get_args(ShownState)
+OPEN: frozenset[DeliveryState] = frozenset({"pending", "retrying"})
+
+_STORED: Mapping[ShownState, frozenset[DeliveryState]] = {
+    "pending": frozenset({"pending"}),
+    "retrying": frozenset({"retrying"}),
+    "delivered": frozenset({"delivered"}),
+    "dead": frozenset({"dead"}),
+    "delivering": OPEN,
+    "held": OPEN,
+    "cancelled": OPEN,
+}
+_MOST_PAGES = 10
+_REPLAYED_AT_ONCE = 200
+_JUDGED_DELIVERIES = 1_000
+_JUDGED_AT_ONCE = 25
+_MOST_READERS = 4
+"""Pages that are read at a time: 100 deliveries may have 12 MB of answers."""
+STATS_SECONDS = 86_400
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Which deliveries are meant; None: any. ``until`` itself is not, ``to_sequence`` is."""
+
+    states: frozenset[DeliveryState] = frozenset()
+    event_type: str | None = None
+    event_ids: frozenset[str] | None = None
+    from_sequence: int | None = None
+    to_sequence: int | None = None
+    since: int | None = None
+    until: int | None = None
+
+    def query(self, endpoint: Endpoint, *, limit: int) -> DeliveryQuery:
+        """Return the first page of these, oldest first."""
+        return DeliveryQuery(
+            endpoint=endpoint.id,
+            states=self.states,
+            event_type=self.event_type,
+            event_ids=self.event_ids,
+            since=self.since,
+            until=self.until,
+            after=(self.from_sequence or 1) - 1,
+            limit=limit,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Deliveries, and the sequence with which to ask for the next ones; None: these are all."""
+
+    deliveries: Sequence[Delivery]
+    following: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """How many deliveries are sent again, and the sequence from which to go on; None: all."""
+
+    reopened: int
+    following: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stats:
+    """How an endpoint does. Durations are milliseconds of attempts that ended in the last day.
+
+    They are looked for in the 1,000 newest deliveries. ``oldest_open`` is when the oldest
+    delivery that is still open was made.
+    """
+
+    counts: Mapping[str, int]
+    last_sequence: int
+    oldest_open: int | None
+    attempts: int
+    succeeded: int
+    p50: int | None
+    p95: int | None
+
+
+def shown_state(delivery: Delivery, endpoint: Endpoint, *, now: int) -> ShownState:
+    """Return what becomes of a delivery."""
+    if delivery.state not in OPEN:
+        return delivery.state
+    if endpoint.state == "deleted":
+        return "cancelled"
+    if delivery.leased > now:
+        return "delivering"
+    return delivery.state if endpoint.state == "active" else "held"
+
+
+class DeliveryLog:
+    """Looks deliveries up, and has them sent again. It takes endpoints that the caller may see."""
+
+    def __init__(self, store: Endpoints, *, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._readers = asyncio.Semaphore(_MOST_READERS)
+
+    async def latest(
+        self,
+        endpoint: Endpoint,
+        wanted: Wanted,
+        *,
+        state: ShownState | None = None,
+        before: int | None = None,
+        limit: int,
+    ) -> Page:
+        """Return deliveries, newest first; a page may be short of its limit."""
+        if state is not None:
+            wanted = replace(wanted, states=_STORED[state])
+        found: list[Delivery] = []
+        for _page in range(_MOST_PAGES):
+            query = replace(
+                wanted.query(endpoint, limit=limit - len(found)), newest_first=True, before=before
+            )
+            page = await self._page(endpoint, query)
+            now = self._clock()
+            found += [
+                each
+                for each in page
+                if state is None or shown_state(each, endpoint, now=now) == state
+            ]
+            if len(page) < query.limit:
+                return Page(found, None)
+            before = page[-1].sequence
+            if len(found) == limit:
+                break
+        return Page(found, before)
+
+    async def one(self, endpoint: Endpoint, event_id: str) -> Delivery | None:
+        """Return the delivery of an event, with its attempts."""
+        wanted = Wanted(event_ids=frozenset({event_id}))
+        found = await self._store.deliveries(endpoint.tenant, wanted.query(endpoint, limit=1))
+        return next(iter(found), None)
+
+    async def events(self, endpoint: Endpoint, *, after: int, limit: int) -> Page:
+        """Return what an endpoint is told behind a place in its sequence, in order."""
+        wanted = Wanted(from_sequence=after + 1)
+        page = await self._page(endpoint, wanted.query(endpoint, limit=limit))
+        return Page(page, page[-1].sequence if len(page) == limit else None)
+
+    async def last_sequence(self, endpoint: Endpoint) -> int:
+        """Return the number of the latest event for an endpoint, 0 before the first."""
+        query = replace(Wanted().query(endpoint, limit=1), newest_first=True)
+        found = await self._store.deliveries(endpoint.tenant, query)
+        return found[0].sequence if found else 0
+
+    async def replay(self, endpoint: Endpoint, wanted: Wanted) -> Replayed:
+        """Have some of the deliveries sent again, with all attempts anew, the earliest first.
+
+        Those that still wait for a later attempt get it at once. To be repeated from the
+        sequence that is returned, until that is None.
+        """
+        query = wanted.query(endpoint, limit=_REPLAYED_AT_ONCE)
+        page = await self._page(endpoint, query)
+        last = wanted.to_sequence
+        chosen = [each for each in page if last is None or each.sequence <= last]
+        # Even of none: it also tells of those that a call before this one has opened.
+        reopened = await self._store.reopen(
+            endpoint.tenant, endpoint.id, [each.event_id for each in chosen], now=self._clock()
+        )
+        ended = len(page) < query.limit or len(chosen) < len(page)
+        return Replayed(reopened, None if ended else page[-1].sequence + 1)
+
+    async def stats(self, endpoint: Endpoint) -> Stats:
+        """Return how an endpoint does."""
+        counts = await self._store.count_deliveries(endpoint.tenant, endpoint.id)
+        attempts = await self._attempts_of_a_day(endpoint)
+        durations = sorted(duration for duration, _status in attempts)
+        return Stats(
+            counts=_shown_counts(counts, endpoint),
+            last_sequence=await self.last_sequence(endpoint),
+            oldest_open=await self._oldest_open(endpoint),
+            attempts=len(attempts),
+            succeeded=sum(200 <= status < 300 for _duration, status in attempts),
+            p50=_percentile(durations, 0.5),
+            p95=_percentile(durations, 0.95),
+        )
+
+    async def _page(self, endpoint: Endpoint, query: DeliveryQuery) -> Sequence[Delivery]:
+        """Return deliveries, their attempts without the answers, which nobody is shown in lists.
+
+        Few are read at a time (D-216), so that memory stays bounded however many ask.
+        """
+        async with self._readers:
+            page = await self._store.deliveries(endpoint.tenant, query)
+            return [_without_answers(each) for each in page]
+
+    async def _attempts_of_a_day(self, endpoint: Endpoint) -> list[tuple[int, int]]:
+        """Return duration and status of each: the answers that are kept may be large."""
+        since = self._clock() - STATS_SECONDS * 1000
+        attempts: list[tuple[int, int]] = []
+        before: int | None = None
+        for _page in range(_JUDGED_DELIVERIES // _JUDGED_AT_ONCE):
+            page = await self.latest(endpoint, Wanted(), before=before, limit=_JUDGED_AT_ONCE)
+            attempts += [
+                (attempt.duration, attempt.status)
+                for each in page.deliveries
+                for attempt in each.attempts
+                if attempt.ended is not None and attempt.ended >= since
+            ]
+            before = page.following
+            if before is None:
+                break
+        return attempts
+
+    async def _oldest_open(self, endpoint: Endpoint) -> int | None:
+        query = Wanted(states=OPEN).query(endpoint, limit=1)
+        found = await self._store.deliveries(endpoint.tenant, query)
+        return found[0].created if found else None
+
+
+def _without_answers(delivery: Delivery) -> Delivery:
+    attempts = tuple(replace(each, answer=b"") for each in delivery.attempts)
+    return replace(delivery, attempts=attempts)
+
+
+def _shown_counts(counts: Mapping[DeliveryState, int], endpoint: Endpoint) -> dict[str, int]:
+    """Return counts as deliveries are shown; those under way count as what they were before."""
+    if endpoint.state == "active":
+        return {str(name): number for name, number in counts.items()}
+    waiting = sum(number for state, number in counts.items() if state in OPEN)
+    ended: dict[str, int] = {name: each for name, each in counts.items() if name not in OPEN}
+    shown = "cancelled" if endpoint.state == "deleted" else "held"
+    return {**ended, shown: waiting} if waiting else ended
+
+
+def _percentile(ordered: Sequence[int], share: float) -> int | None:
+    """Return the smallest value that at least this share does not exceed (nearest rank)."""
+    return ordered[math.ceil(share * len(ordered)) - 1] if ordered else None

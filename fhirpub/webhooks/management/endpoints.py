@@ -1,0 +1,397 @@
+"""Administration of endpoints: the one place for those who come by HTTP and by command.
+
+Every method takes the tenant first. An endpoint of another tenant is one that does not exist.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import uuid
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from fhirpub.config.settings import Config
+from fhirpub.errors import BrokenRule, NoSuchRecord, StoreUnavailable, Throttled
+from fhirpub.runtime.clock import Clock
+from fhirpub.runtime.logging import logger
+from fhirpub.storage.store import Store
+from fhirpub.storage.webhook_contract import Endpoint, EndpointSecret
+from fhirpub.webhooks.management import validation as registration
+from fhirpub.webhooks.management.event_types import TEST, VERIFICATION, EventTypes
+from fhirpub.webhooks.management.secret_encryption import Seal, live_secrets, token_of
+from fhirpub.webhooks.policy.endpoint_health import ANEW
+from fhirpub.webhooks.policy.outcome import Outcome
+from fhirpub.webhooks.transport.envelope import event_of_endpoint
+from fhirpub.webhooks.transport.http_client import Message, Sender, as_kept
+from fhirpub.webhooks.transport.signing import new_secret
+
+MOST_OLD_SECRETS = 5
+USUAL_GRACE_SECONDS = 86_400
+OPERATOR = "operator"
+UNPROVEN = "operator, unverified"
+"""Why an endpoint is disabled that only the operator can enable: one that had been verified where
+it is now, and one that had not."""
+
+_TOKEN_PREFIX = "whtok_"  # noqa: S105 - says what it is
+_TOKEN_BYTES = 32
+_CHALLENGE_BYTES = 24
+_RACES = 20
+_MOST_TRIALS = 4
+
+_log = logger()
+
+Check = Callable[[int], None]
+"""Raises VersionConflict unless a revision is the one that the caller means."""
+
+Step = Callable[[Endpoint], Endpoint]
+
+
+def any_revision(_revision: int) -> None:
+    """Take an endpoint as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Disclosed:
+    """An endpoint with what is shown this once; empty is what was not made now."""
+
+    endpoint: Endpoint
+    signing_secret: str = field(default="", repr=False)
+    token: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One event that was sent at once, and what came of it."""
+
+    endpoint: Endpoint
+    event_id: str
+    outcome: Outcome
+    passed: bool
+
+
+class Administration:
+    """Adds, changes, tries and removes endpoints."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        sender: Sender,
+        seal: Seal,
+        event_types: EventTypes,
+        config: Config,
+        clock: Clock,
+    ) -> None:
+        self._store = store
+        self._sender = sender
+        self._seal = seal
+        self._config = config
+        self._clock = clock
+        self._trials: Counter[str] = Counter()
+        self._adding = asyncio.Lock()
+        self.event_types = event_types
+
+    # What there is.
+
+    async def endpoint(self, tenant: str, endpoint_id: str) -> Endpoint:
+        """Return an endpoint. Raises NoSuchRecord, also for one that was deleted."""
+        endpoint = await self._store.endpoint(tenant, endpoint_id)
+        if endpoint is None or endpoint.state == "deleted":
+            raise NoSuchRecord("endpoint", endpoint_id)
+        return endpoint
+
+    async def endpoints(self, tenant: str) -> Sequence[Endpoint]:
+        """Return the endpoints of a tenant, oldest first."""
+        endpoints = await self._store.endpoints(tenant)
+        return [each for each in endpoints if each.state != "deleted"]
+
+    # What changes them.
+
+    async def add(self, tenant: str, fields: Any, *, trusted: bool = False) -> Disclosed:
+        """Add an endpoint with its secrets.
+
+        ``fields`` are those of :data:`registration.NEW`, ``url`` at least. Unless ``trusted`` it
+        has to be verified before anything else is sent there (D-210). Raises InvalidContent,
+        BrokenRule, SecretsUnavailable.
+        """
+        if isinstance(fields, Mapping):
+            fields = {"url": None, **fields}
+        values = await self._judged(fields, registration.NEW)
+        endpoint_id = str(uuid.uuid4())
+        secret = values.get("signing_secret") or new_secret()
+        token = values.get("bearer_token") or _new_token()
+        endpoint = Endpoint(
+            id=endpoint_id,
+            tenant=tenant,
+            created=self._clock(),
+            state="active" if trusted else "unverified",
+            secrets=(self._sealed_secret(endpoint_id, secret),),
+            token=self._seal.seal(token, endpoint=endpoint_id, purpose="token"),
+            **_settings(values),
+        )
+        async with self._adding:  # one after the other, so that all are counted
+            most = self._config.webhooks.endpoints_per_tenant
+            if len(await self.endpoints(tenant)) >= most:
+                rule = f"a tenant has at most {most} endpoints; remove one first"
+                raise BrokenRule.because(rule)
+            await self._store.put_endpoint(tenant, endpoint)
+        _log.info("endpoint added", endpoint=endpoint_id, tenant=tenant)
+        return Disclosed(endpoint, secret, token)
+
+    async def change(
+        self,
+        tenant: str,
+        endpoint_id: str,
+        fields: Any,
+        *,
+        check: Check = any_revision,
+        trusted: bool = False,
+    ) -> Endpoint:
+        """Change fields of :data:`registration.CHANGEABLE`.
+
+        At another URL it has to be verified again, whatever its state, unless ``trusted``;
+        what the operator has disabled, once he enables it. Raises NoSuchRecord, VersionConflict,
+        InvalidContent.
+        """
+        before = await self.endpoint(tenant, endpoint_id)
+        check(before.revision)
+        settings = _settings(await self._judged(fields, registration.CHANGEABLE))
+
+        def changed(endpoint: Endpoint) -> Endpoint:
+            after = replace(endpoint, **settings)
+            if trusted or after.url == endpoint.url:
+                return after
+            if _is_operators(endpoint):
+                return replace(after, why=UNPROVEN)
+            return replace(after, state="unverified", why="")
+
+        after = await self._put(tenant, endpoint_id, changed, check=check)
+        if after.url != before.url:  # the health of another receiver says nothing of this one
+            await self._store.put_condition(endpoint_id, ANEW)
+        return after
+
+    async def delete(self, tenant: str, endpoint_id: str, *, check: Check = any_revision) -> None:
+        """Remove an endpoint with its secrets; what is not delivered yet never will be."""
+
+        def deleted(endpoint: Endpoint) -> Endpoint:
+            return replace(endpoint, state="deleted", secrets=(), token=b"")
+
+        await self._put(tenant, endpoint_id, deleted, check=check)
+
+    async def pause(self, tenant: str, endpoint_id: str) -> Endpoint:
+        """Hold what is to be delivered, until the endpoint is enabled."""
+
+        def paused(endpoint: Endpoint) -> Endpoint:
+            if endpoint.state not in ("active", "paused"):
+                raise BrokenRule.because(f"is {endpoint.state}; only an active one can be paused")
+            return replace(endpoint, state="paused")
+
+        return await self._put(tenant, endpoint_id, paused)
+
+    async def disable(self, tenant: str, endpoint_id: str) -> Endpoint:
+        """Hold what is to be delivered, until the operator enables the endpoint."""
+
+        def disabled(endpoint: Endpoint) -> Endpoint:
+            proven = endpoint.state != "unverified" and endpoint.why != UNPROVEN
+            return replace(endpoint, state="disabled", why=OPERATOR if proven else UNPROVEN)
+
+        return await self._put(tenant, endpoint_id, disabled)
+
+    async def enable(self, tenant: str, endpoint_id: str, *, operator: bool = False) -> Endpoint:
+        """Go on with a paused endpoint, or with a disabled one once it has taken a test event.
+
+        One that was not verified before it was disabled has to be verified then. Raises
+        BrokenRule: it is to be verified first, it fails the test, or only the operator may.
+        """
+        endpoint = await self.endpoint(tenant, endpoint_id)
+        if endpoint.state == "unverified":
+            raise BrokenRule.because("is unverified; verify it first")
+        if endpoint.state == "disabled":
+            _expect_permission(endpoint, operator=operator)
+            if endpoint.why != UNPROVEN:
+                await self._expect_health(endpoint)
+
+        def enabled(found: Endpoint) -> Endpoint:
+            _expect_permission(found, operator=operator)
+            if found.why == UNPROVEN:
+                return replace(found, state="unverified", why="")
+            if found.state not in ("active", "paused", endpoint.state):
+                raise BrokenRule.because(f"has become {found.state} meanwhile")
+            return replace(found, state="active", why="")
+
+        return await self._put(tenant, endpoint_id, enabled)
+
+    async def rotate_secret(self, tenant: str, endpoint_id: str, fields: Any) -> Disclosed:
+        """Let a new secret sign, one that is given or one made here; the others for a while too.
+
+        ``fields`` are those of :data:`registration.NEW_SECRET`: for ``grace_seconds``, by itself
+        a day, what is sent is signed with both; 0 ends the others at once. Raises
+        InvalidContent, BrokenRule if more than 5 would be left.
+        """
+        values = await self._judged(fields, registration.NEW_SECRET)
+        grace = values.get("grace_seconds", USUAL_GRACE_SECONDS)
+        now, new = self._clock(), values.get("signing_secret") or new_secret()
+        sealed = self._sealed_secret(endpoint_id, new)
+
+        def rotated(endpoint: Endpoint) -> Endpoint:
+            old = [_ending(each, now + grace * 1000) for each in endpoint.secrets]
+            live = [each for each in old if each.expires is not None and now < each.expires]
+            if len(live) > MOST_OLD_SECRETS:
+                raise BrokenRule.because(
+                    f"has {MOST_OLD_SECRETS} earlier secrets whose time is not over; "
+                    "wait for one to end, or rotate with grace_seconds 0"
+                )
+            return replace(endpoint, secrets=(sealed, *live))
+
+        return Disclosed(await self._put(tenant, endpoint_id, rotated), signing_secret=new)
+
+    async def rotate_token(self, tenant: str, endpoint_id: str, fields: Any) -> Disclosed:
+        """Send another token from now on, one that is given or one made here.
+
+        ``fields`` are those of :data:`registration.NEW_TOKEN`. Raises InvalidContent.
+        """
+        values = await self._judged(fields, registration.NEW_TOKEN)
+        new = values.get("bearer_token") or _new_token()
+        sealed = self._seal.seal(new, endpoint=endpoint_id, purpose="token")
+        changed = await self._put(tenant, endpoint_id, lambda each: replace(each, token=sealed))
+        return Disclosed(changed, token=new)
+
+    async def reseal(self, tenant: str) -> int:
+        """Encrypt a tenant's secrets under the first key; return how many endpoints it was for.
+
+        Raises SecretsUnavailable if one is of a key that is not here.
+        """
+        changed = 0
+        for endpoint in await self.endpoints(tenant):
+            sealed = [endpoint.token, *(each.sealed for each in endpoint.secrets)]
+            if not all(map(self._seal.is_of_first, sealed)):
+                await self._put(tenant, endpoint.id, self._resealed)
+                changed += 1
+        return changed
+
+    # What tries them.
+
+    async def test(self, tenant: str, endpoint_id: str) -> Trial:
+        """Send a test event once, at once, and return what came of it."""
+        return await self._try(await self.endpoint(tenant, endpoint_id), TEST, {})
+
+    async def verify(self, tenant: str, endpoint_id: str) -> Trial:
+        """Send a challenge; an endpoint whose 2xx answer repeats it is verified."""
+        challenge = secrets.token_urlsafe(_CHALLENGE_BYTES)
+        endpoint = await self.endpoint(tenant, endpoint_id)
+        trial = await self._try(endpoint, VERIFICATION, {"challenge": challenge})
+        repeated = as_kept(challenge.encode(), token_of(endpoint, self._seal))
+        passed = trial.passed and repeated in trial.outcome.answer
+        if not passed:
+            return replace(trial, passed=False)
+
+        def verified(found: Endpoint) -> Endpoint:
+            proven = found.state == "unverified" and found.url == endpoint.url
+            return replace(found, state="active") if proven else found
+
+        return replace(trial, endpoint=await self._put(tenant, endpoint_id, verified))
+
+    # How.
+
+    async def _judged(self, fields: Any, known: Sequence[str]) -> dict[str, Any]:
+        return await registration.judged(
+            fields, known=known, sender=self._sender, event_types=self.event_types
+        )
+
+    async def _put(
+        self, tenant: str, endpoint_id: str, step: Step, *, check: Check = any_revision
+    ) -> Endpoint:
+        """Take a step from an endpoint as it is; whoever was overtaken starts again."""
+        for _race in range(_RACES):
+            endpoint = await self.endpoint(tenant, endpoint_id)
+            check(endpoint.revision)
+            after = step(endpoint)
+            if after == endpoint:
+                return endpoint
+            after = replace(after, revision=endpoint.revision + 1)
+            if await self._store.put_endpoint(tenant, after):
+                _log.info(
+                    "endpoint changed", endpoint=endpoint_id, tenant=tenant, state=after.state
+                )
+                return after
+        raise StoreUnavailable(f"lost {_RACES} races for the next revision of an endpoint")
+
+    async def _expect_health(self, endpoint: Endpoint) -> None:
+        trial = await self._try(endpoint, TEST, {})
+        if not trial.passed:
+            what = trial.outcome.reason or f"status {trial.outcome.status}"
+            said = f"the endpoint did not take a test event ({what}): it stays disabled"
+            raise BrokenRule.because(said)
+        await self._store.put_condition(endpoint.id, ANEW)
+
+    async def _try(self, endpoint: Endpoint, event_type: str, told: Mapping[str, Any]) -> Trial:
+        if self._trials[endpoint.tenant] >= _MOST_TRIALS:
+            raise Throttled(retry_after=round(self._config.webhooks.timeout_seconds))
+        now = self._clock()
+        event = event_of_endpoint(
+            event_type,
+            endpoint.id,
+            name=uuid.uuid4().hex,
+            now=now,
+            base_url=self._config.base_url,
+            more=told,
+        )
+        message = Message(
+            url=endpoint.url,
+            token=token_of(endpoint, self._seal),
+            secrets=live_secrets(endpoint, self._seal, now=now),
+            event_id=event.id,
+            event_type=event_type,
+            body=event.body(sequence=0),
+            number=1,
+            sequence=0,
+        )
+        self._trials[endpoint.tenant] += 1
+        try:
+            outcome = await self._sender.attempt(message)
+        finally:
+            self._trials -= Counter([endpoint.tenant])
+        return Trial(endpoint, event.id, outcome, outcome.delivered)
+
+    def _resealed(self, endpoint: Endpoint) -> Endpoint:
+        def again(each: EndpointSecret) -> EndpointSecret:
+            text = self._seal.open(each.sealed, endpoint=endpoint.id, purpose="secret")
+            return replace(self._sealed_secret(endpoint.id, text), expires=each.expires)
+
+        token = token_of(endpoint, self._seal)
+        return replace(
+            endpoint,
+            secrets=tuple(again(each) for each in endpoint.secrets),
+            token=self._seal.seal(token, endpoint=endpoint.id, purpose="token"),
+        )
+
+    def _sealed_secret(self, endpoint_id: str, secret: str) -> EndpointSecret:
+        return EndpointSecret(self._seal.seal(secret, endpoint=endpoint_id, purpose="secret"))
+
+
+def _settings(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return judged fields under the names of the record."""
+    settings = {name: values[name] for name in registration.CHANGEABLE if name in values}
+    if "event_types" in settings:
+        settings["events"] = tuple(dict.fromkeys(settings.pop("event_types")))
+    return settings
+
+
+def _is_operators(endpoint: Endpoint) -> bool:
+    return endpoint.why in (OPERATOR, UNPROVEN)
+
+
+def _expect_permission(endpoint: Endpoint, *, operator: bool) -> None:
+    if _is_operators(endpoint) and not operator:
+        raise BrokenRule.because("was disabled by the operator, who alone can enable it")
+
+
+def _ending(secret: EndpointSecret, end: int) -> EndpointSecret:
+    return replace(secret, expires=end if secret.expires is None else min(end, secret.expires))
+
+
+def _new_token() -> str:
+    return _TOKEN_PREFIX + secrets.token_urlsafe(_TOKEN_BYTES)

@@ -1,0 +1,76 @@
+"""What the service itself tells a tenant of its endpoints: that one fails, or was given up.
+
+Ids follow from what happened, so that telling it again adds nothing. An endpoint is never told
+of itself, and of these events nobody is told that they could not be delivered: that would never
+end.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from typing import Any
+
+from fhirpub.storage.webhook_contract import Delivery, Endpoint
+from fhirpub.webhooks.management.event_types import EVERYTHING, matches
+from fhirpub.webhooks.transport.envelope import WebhookEvent, event_of_endpoint
+
+EXHAUSTED = "message.exhausted"
+DISABLED = "endpoint.disabled"
+FAILING = "endpoint.failing"
+
+_ALL = frozenset({EXHAUSTED, DISABLED, FAILING})
+
+
+class ServiceEvents:
+    """Makes these events. ``base_url`` is the service's address, without a slash at its end."""
+
+    def __init__(self, base_url: str) -> None:
+        self._base_url = base_url
+
+    def exhausted(self, endpoint: Endpoint, delivery: Delivery, *, now: int) -> WebhookEvent:
+        """Tell of a delivery that was given up."""
+        more = {
+            "event_id": delivery.event_id,
+            "event_type": delivery.event_type,
+            "sequence": delivery.sequence,
+            "attempts": delivery.number,
+        }
+        what = (delivery.event_id, endpoint.reopened)
+        return self._event(EXHAUSTED, endpoint, what, now, more)
+
+    def disabled(self, endpoint: Endpoint, why: str, *, now: int) -> WebhookEvent:
+        """Tell of an endpoint that is going to be disabled, in its next revision."""
+        return self._event(DISABLED, endpoint, (endpoint.revision,), now, {"why": why})
+
+    def failing(self, endpoint: Endpoint, *, since: int, now: int) -> WebhookEvent:
+        """Tell of an endpoint to which nothing could be delivered for long."""
+        return self._event(FAILING, endpoint, (since,), now, {})
+
+    def _event(
+        self, name: str, endpoint: Endpoint, what: tuple[Any, ...], now: int, more: dict[str, Any]
+    ) -> WebhookEvent:
+        words = "|".join(map(str, (name, endpoint.id, *what)))
+        digest = hashlib.sha256(words.encode()).hexdigest()[:32]
+        return event_of_endpoint(
+            name, endpoint.id, name=digest, now=now, base_url=self._base_url, more=more
+        )
+
+
+def is_service_event(event_type: str) -> bool:
+    """Tell whether it is one of these, and not of a resource."""
+    return event_type in _ALL
+
+
+def told_of(endpoint: Endpoint, event_type: str, others: Iterable[Endpoint]) -> list[Endpoint]:
+    """Return the tenant's endpoints that are told of this one: those that ask for it by name.
+
+    A pattern for everything does not mean these events: its receiver knows of reports only.
+    """
+    return [
+        each
+        for each in others
+        if each.tenant == endpoint.tenant
+        and each.id != endpoint.id
+        and matches([one for one in each.events if one not in (EVERYTHING, "*.*")], event_type)
+    ]

@@ -1,0 +1,122 @@
+"""What somebody writes of an endpoint, judged: all that is wrong at once, each with its place."""
+
+from __future__ import annotations
+
+import re
+import typing
+from collections.abc import Callable, Collection, Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+from fhirpub.errors import MOST_ISSUES, InvalidContent, Issue, did_you_mean
+from fhirpub.storage.webhook_contract import Ordering, Payload
+from fhirpub.webhooks.management.event_types import EventTypes
+from fhirpub.webhooks.transport.http_client import Sender
+from fhirpub.webhooks.transport.signing import BadSecret, key_of
+
+LONGEST_DESCRIPTION = 200
+LONGEST_TOKEN = 1024
+MOST_PATTERNS = 50
+LONGEST_GRACE_SECONDS = 604_800
+
+CHANGEABLE = ("url", "event_types", "payload", "ordering", "description")
+NEW = (*CHANGEABLE, "bearer_token", "signing_secret")
+NEW_SECRET = ("grace_seconds", "signing_secret")
+NEW_TOKEN = ("bearer_token",)
+
+_TOKEN = re.compile(r"[\x21-\x7e]+")
+_CHOICES = {"payload": typing.get_args(Payload), "ordering": typing.get_args(Ordering)}
+
+
+async def judged(
+    fields: Any, *, known: Collection[str], sender: Sender, event_types: EventTypes
+) -> dict[str, Any]:
+    """Return the fields of an endpoint, its ``url`` in canonical form.
+
+    Raises InvalidContent.
+    """
+    if not isinstance(fields, Mapping):
+        raise InvalidContent.because("the body must be a JSON object")
+    issues = [*unknown_fields(fields, known), *_problems(fields, event_types)]
+    values = dict(fields)
+    if isinstance(fields.get("url"), str):
+        try:
+            values["url"] = (await sender.target(fields["url"])).url
+        except InvalidContent as problem:
+            issues += problem.issues
+    if issues:
+        raise InvalidContent(issues)
+    return values
+
+
+def unknown_fields(fields: Mapping[str, Any], known: Collection[str]) -> Iterator[Issue]:
+    """Tell of every field that is not known, as far as a refusal tells: to guess takes time."""
+    for name in islice((each for each in fields if each not in known), MOST_ISSUES):
+        advice = did_you_mean(name, known) or f"known are {', '.join(known)}"
+        yield wrong(f"is not a field here; {advice}", name)
+
+
+def _problems(fields: Mapping[str, Any], event_types: EventTypes) -> Iterator[Issue]:
+    if "event_types" in fields:
+        yield from _pattern_problems(fields["event_types"], event_types)
+    for name, choices in _CHOICES.items():
+        if name in fields and fields[name] not in choices:
+            yield wrong(f"must be one of {', '.join(choices)}", name)
+    if "grace_seconds" in fields and not _is_grace(fields["grace_seconds"]):
+        yield wrong(f"must be a whole number from 0 to {LONGEST_GRACE_SECONDS}", "grace_seconds")
+    for name in _TEXTS.keys() & fields.keys():
+        value = fields[name]
+        rule = _TEXTS[name](value) if isinstance(value, str) else "must be a string"
+        if rule:
+            yield wrong(rule, name)
+
+
+def _is_grace(value: Any) -> bool:
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return whole and 0 <= value <= LONGEST_GRACE_SECONDS
+
+
+def _pattern_problems(patterns: Any, event_types: EventTypes) -> Iterator[Issue]:
+    if not isinstance(patterns, list) or not 1 <= len(patterns) <= MOST_PATTERNS:
+        yield wrong(f"must be a list of 1 to {MOST_PATTERNS} names or patterns", "event_types")
+        return
+    for number, pattern in enumerate(patterns):
+        place = f"event_types[{number}]"
+        if not isinstance(pattern, str):
+            yield wrong("must be a string", place)
+        elif rule := event_types.problem(pattern):
+            yield wrong(rule, place)
+
+
+def _description_problem(text: str) -> str:
+    if len(text) > LONGEST_DESCRIPTION:
+        return f"has more than {LONGEST_DESCRIPTION} characters"
+    return "" if text.isprintable() else "holds characters that cannot be shown"
+
+
+def _token_problem(text: str) -> str:
+    # It stands in a header: a line end in it would begin another one.
+    if not _TOKEN.fullmatch(text) or len(text) > LONGEST_TOKEN:
+        return f"must be of 1 to {LONGEST_TOKEN} visible ASCII characters, without blanks"
+    return ""
+
+
+def _secret_problem(text: str) -> str:
+    try:
+        key_of(text)
+    except BadSecret as problem:
+        return f"is not usable: {problem}"
+    return ""
+
+
+_TEXTS: Mapping[str, Callable[[str], str]] = {
+    "url": lambda _text: "",  # judged by the sender, which looks its host up
+    "description": _description_problem,
+    "bearer_token": _token_problem,
+    "signing_secret": _secret_problem,
+}
+
+
+def wrong(rule: str, place: str) -> Issue:
+    """Return what is told of a value that cannot be."""
+    return Issue("error", "value", rule, place)

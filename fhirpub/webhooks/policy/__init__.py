@@ -1,0 +1,1 @@
+"""Pure decisions about retries, circuit breakers and endpoint health."""

@@ -1,0 +1,1 @@
+"""One delivery over HTTP: address checks, signatures, envelopes and the client."""

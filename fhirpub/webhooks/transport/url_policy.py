@@ -1,0 +1,261 @@
+"""Where webhooks may be sent: never into our own network, unless the operator says so.
+
+A URL is judged when it is registered; every address is judged again when it is dialled, because
+a name may resolve to another one by then (D-172 to D-174).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+
+import idna
+
+from fhirpub.config.reader import LAST_PORT
+from fhirpub.errors import InvalidContent
+
+Address = IPv4Address | IPv6Address
+Network = IPv4Network | IPv6Network
+
+LONGEST_URL = 2048
+
+_URL = re.compile(
+    r"(?P<scheme>[Hh][Tt][Tt][Pp][Ss]?)://"
+    r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\x00-\x20\x7f/?#@:%\\\[\]]+)"
+    r"(?::(?P<port>[1-9][0-9]{0,4}))?"
+    r"(?P<rest>(?:/(?:[A-Za-z0-9._~!$&'()*+,;=:@/-]|%[0-9A-Fa-f]{2})*)?"
+    r"(?:\?(?:[A-Za-z0-9._~!$&'()*+,;=:@/?-]|%[0-9A-Fa-f]{2})*)?)"
+)
+_LABEL = re.compile(r"(?!-)[a-z0-9-]{1,63}(?<!-)")
+_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
+_LONGEST_HOST = 253
+_USUAL_PORTS = {"https": 443, "http": 80}
+
+# IANA's registries of special-purpose addresses, multicast, and what has no purpose yet. Python's
+# own `is_global` lets some of them pass. 64:ff9b::/96 is missing on purpose: networks without IPv4
+# reach everybody through it, and the address in it is judged.
+_SPECIAL = tuple(
+    ipaddress.ip_network(each)
+    for each in (
+        "0.0.0.0/8",  # this network
+        "10.0.0.0/8",  # private
+        "100.64.0.0/10",  # shared behind carriers' translators
+        "127.0.0.0/8",  # loopback
+        "168.63.129.16/32",  # Azure's platform
+        "169.254.0.0/16",  # link-local, metadata of clouds
+        "172.16.0.0/12",  # private
+        "192.0.0.0/24",  # protocol assignments
+        "192.0.2.0/24",  # documentation
+        "192.31.196.0/24",  # AS112
+        "192.52.193.0/24",  # AMT
+        "192.88.99.0/24",  # relays of 6to4
+        "192.168.0.0/16",  # private
+        "192.175.48.0/24",  # AS112
+        "198.18.0.0/15",  # benchmarks
+        "198.51.100.0/24",  # documentation
+        "203.0.113.0/24",  # documentation
+        "224.0.0.0/4",  # multicast
+        "240.0.0.0/4",  # reserved, broadcast
+        "::/3",  # loopback, IPv4-mapped and -compatible, discard-only, local NAT64, unassigned
+        "2001::/23",  # protocol assignments, Teredo, ORCHID
+        "2001:db8::/32",  # documentation
+        "2002::/16",  # 6to4
+        "2620:4f:8000::/48",  # AS112
+        "3fff::/20",  # documentation
+        "4000::/2",  # segment routing, unassigned
+        "8000::/1",  # private, link-local, site-local, multicast, unassigned
+    )
+)
+_NAT64 = IPv6Network("64:ff9b::/96")
+
+# These are opened only by an entry that lies in them: a wide entry does not mean them.
+_GUARDED = tuple(
+    ipaddress.ip_network(each)
+    for each in (
+        "100.100.100.200/32",  # metadata: Alibaba
+        "168.63.129.16/32",  # Azure's platform
+        "169.254.169.254/32",  # metadata: most clouds
+        "169.254.170.2/32",  # credentials of containers: AWS
+        "192.0.0.192/32",  # metadata: Oracle
+        "fd00:ec2::254/128",  # metadata: AWS
+        "fd20:ce::254/128",  # metadata: Google
+        "0.0.0.0/8",  # this machine, where an operating system takes it so
+        "127.0.0.0/8",
+        "169.254.0.0/16",
+        "::/128",
+        "::1/128",
+        "fe80::/10",
+    )
+)
+
+_EMBEDDING = (
+    IPv6Network("::/96"),  # IPv4-compatible
+    IPv6Network("::ffff:0:0/96"),  # IPv4-mapped
+    IPv6Network("::ffff:0:0:0/96"),  # IPv4-translated
+    _NAT64,
+    IPv6Network("64:ff9b:1::/48"),  # NAT64 of a network's own
+)
+_LOOPBACK = int(IPv6Address("::1"))
+_TEREDO = IPv6Network("2001::/32")
+_6TO4 = IPv6Network("2002::/16")
+_ISATAP = 0x5EFE
+_ISATAP_MASK = 0xFDFF_FFFF  # the bit that says whether the IPv4 address is a global one
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where an endpoint is. ``url`` is in its one canonical form, ``host`` without brackets."""
+
+    url: str
+    host: str
+    port: int
+    tls: bool
+
+
+class TargetRules:
+    """The operator's rules: special networks that are open, and the ports of all others.
+
+    An address in one of ``allow_networks`` may be called on any port and without TLS; all other
+    addresses must be public and are called by TLS on one of ``ports``.
+    """
+
+    def __init__(
+        self, *, allow_networks: Iterable[str] = (), ports: Iterable[int] = (443,)
+    ) -> None:
+        self._allowed: tuple[Network, ...] = tuple(
+            ipaddress.ip_network(each, strict=False) for each in allow_networks
+        )
+        self._ports = frozenset(ports)
+
+    def target(self, url: str) -> Target:
+        """Return a URL that may be registered, in canonical form.
+
+        Raises InvalidContent with the place ``url``. A host that is a name still has to resolve to
+        an address that is permitted.
+        """
+        _refuse_long(url)
+        match = _URL.fullmatch(url)
+        if match is None:
+            raise _refused(
+                "must be an absolute https URL in ASCII, without user, password and fragment"
+            )
+        scheme = match["scheme"].lower()
+        usual = _USUAL_PORTS[scheme]
+        target = _target(
+            _canonical_host(match["host"].lower()),
+            scheme=scheme,
+            port=int(match["port"] or usual),
+            rest=match["rest"],
+        )
+        _refuse_long(target.url)  # it may have a slash more, and is judged again when it is called
+        if not 0 < target.port <= LAST_PORT:
+            raise _refused(f"has a port that is not between 1 and {LAST_PORT}")
+        self._refuse_impossible(target)
+        return target
+
+    def permits(self, address: str, target: Target) -> bool:
+        """Tell whether an address, which ``target`` resolved to, may be dialled for it."""
+        forms = tuple(_forms(ipaddress.ip_address(address.partition("%")[0])))
+        if all(self._is_allowed(each) for each in forms):
+            return True
+        return (
+            target.tls
+            and target.port in self._ports
+            and all(not _is_special(each) or self._is_allowed(each) for each in forms)
+        )
+
+    def _refuse_impossible(self, target: Target) -> None:
+        """Refuse what no address could make good."""
+        if _is_address(target.host):
+            if not self.permits(target.host, target):
+                raise _refused("names an address, a port or a scheme to which nothing is sent")
+        elif not self._allowed and not target.tls:
+            raise _refused("must begin with https://")
+        elif not self._allowed and target.port not in self._ports:
+            known = ", ".join(str(each) for each in sorted(self._ports))
+            raise _refused(f"must have one of the ports {known}")
+
+    def _is_allowed(self, address: Address) -> bool:
+        guard = next((each for each in _GUARDED if address in each), None)
+        return any(
+            address in each and (guard is None or _lies_in(each, guard)) for each in self._allowed
+        )
+
+
+def _refuse_long(url: str) -> None:
+    if len(url) > LONGEST_URL:
+        raise _refused(f"has more than {LONGEST_URL} characters")
+
+
+def _target(host: str, *, scheme: str, port: int, rest: str) -> Target:
+    place = f"[{host}]" if ":" in host else host
+    if port != _USUAL_PORTS[scheme]:
+        place = f"{place}:{port}"
+    path = rest if rest.startswith("/") else f"/{rest}"
+    return Target(f"{scheme}://{place}{path}", host, port, scheme == "https")
+
+
+def _canonical_host(host: str) -> str:
+    """Return a name in ASCII and lower case, or an address in its usual form."""
+    if host.startswith("["):
+        try:
+            return str(IPv6Address(host[1:-1]))
+        except ValueError:
+            raise _refused("has a host that is no IPv6 address") from None
+    if not host.isascii():
+        host = _to_ascii(host)
+    labels = host.split(".")
+    if len(host) > _LONGEST_HOST or not all(_LABEL.fullmatch(each) for each in labels):
+        raise _refused("has a host that is no canonical name")
+    if _NUMBER.fullmatch(labels[-1]) and not _is_address(host):
+        raise _refused("has a host that is neither a name nor a canonical IPv4 address")
+    return host
+
+
+def _to_ascii(host: str) -> str:
+    try:
+        return idna.encode(host, uts46=True).decode()
+    except UnicodeError:
+        raise _refused("has a host that is no internationalized name") from None
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_special(address: Address) -> bool:
+    return address not in _NAT64 and any(address in each for each in _SPECIAL)
+
+
+def _lies_in(inner: Network, outer: Network) -> bool:
+    if isinstance(inner, IPv4Network):
+        return isinstance(outer, IPv4Network) and inner.subnet_of(outer)
+    return isinstance(outer, IPv6Network) and inner.subnet_of(outer)
+
+
+def _forms(address: Address) -> Iterator[Address]:
+    """Return the address and every IPv4 address that it is a wrapping of."""
+    yield address
+    if isinstance(address, IPv4Address):
+        return
+    number = int(address)
+    if number > _LOOPBACK and any(address in each for each in _EMBEDDING):
+        yield IPv4Address(number & 0xFFFF_FFFF)
+    if address in _6TO4:
+        yield IPv4Address(number >> 80 & 0xFFFF_FFFF)
+    if address in _TEREDO:
+        yield IPv4Address(number >> 64 & 0xFFFF_FFFF)  # the server
+        yield IPv4Address(~number & 0xFFFF_FFFF)  # the client
+    if number >> 32 & _ISATAP_MASK == _ISATAP:
+        yield IPv4Address(number & 0xFFFF_FFFF)
+
+
+def _refused(rule: str) -> InvalidContent:
+    return InvalidContent.because(rule, expression="url", code="value")

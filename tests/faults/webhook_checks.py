@@ -1,0 +1,224 @@
+"""Reporters, receivers in a bad mood, and whether these were told all that was committed."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import http.client
+import random
+import threading
+import time
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Self
+
+from fhirpub.app import opened_store
+from fhirpub.config.settings import Config, StorageConfig
+from fhirpub.fhir.strict_json import dumps
+from fhirpub.storage.store import Store
+from fhirpub.storage.webhook_contract import Delivery, Untold
+from fhirpub.testing.process import ServiceProcess
+from fhirpub.testing.receiver import Received, Receiver, Reply
+from fhirpub.testing.service import Integrator
+from fhirpub.webhooks import verify
+from fhirpub.webhooks.transport.envelope import events_of
+from tests.bodies import register_body
+from tests.waiting import wait_until
+
+_UPDATES = 3
+_LONGEST_SECONDS = 600.0
+_IMPATIENT: dict[str, Any] = {
+    "allow_networks": ["127.0.0.1/32"],
+    "connect_seconds": 0.5,
+    "timeout_seconds": 1.0,
+    "retry_seconds": [0.2, 0.5],
+    "retry_forever": True,
+    "rate_per_endpoint": 10_000.0,
+    "breaker_failures": 1_000_000,
+    "breaker_share": 1.0,
+    "lease_seconds": 1.0,
+}
+
+
+def impatient(folder: Path) -> dict[str, Any]:
+    """Return settings of webhooks that try again soon and for ever; their keys are in a folder."""
+    keys = folder / "keys"
+    keys.write_bytes(base64.b64encode(b"k" * 32))
+    return {**_IMPATIENT, "keys_file": str(keys)}
+
+
+@dataclass
+class Moody:
+    """Fails one time in ten, in one of three ways; remembers what it has taken."""
+
+    random: random.Random
+    taken: list[str] = field(default_factory=list)
+
+    def reply(self, received: Received) -> Reply:
+        if self.random.random() < 0.1:
+            return self.random.choice(
+                [Reply(status=500), Reply(misbehaviour="reset"), Reply(misbehaviour="closed")]
+            )
+        self.taken.append(received.headers["webhook-id"])
+        return Reply()
+
+
+class Reporters:
+    """Register reports and update each some times, in threads; a context manager."""
+
+    def __init__(self, lab: Integrator, number: int) -> None:
+        self._lab = lab
+        self._events = [0] * number
+        self._enough = threading.Event()
+        self._threads = [
+            threading.Thread(target=self._run, args=(each,), name=f"reporter {each}")
+            for each in range(number)
+        ]
+
+    def __enter__(self) -> Self:
+        for each in self._threads:
+            each.start()
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self._enough.set()
+        for each in self._threads:
+            each.join()
+
+    @property
+    def events(self) -> int:
+        """How many they know to be committed."""
+        return sum(self._events)
+
+    def wait_for(self, events: int) -> None:
+        """Return when there are so many."""
+        assert wait_until(lambda: self.events >= events, seconds=_LONGEST_SECONDS)
+
+    def _run(self, reporter: int) -> None:
+        report = 0
+        while not self._enough.is_set():
+            report += 1
+            try:
+                port = self._lab.service.port
+                with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=10)) as one:
+                    self._report(one, reporter, report)
+            except (OSError, http.client.HTTPException):
+                time.sleep(0.05)
+
+    def _report(self, connection: http.client.HTTPConnection, reporter: int, report: int) -> None:
+        body = dumps(register_body(f"r{reporter}-{report}"))
+        path = self._send(connection, "POST", "/fhir/r4/DiagnosticReport/$register", body)
+        self._events[reporter] += 1
+        for number in range(_UPDATES):
+            patch = {"resourceType": "DiagnosticReport", "conclusion": f"{number}"}
+            self._send(connection, "PATCH", path, dumps(patch))
+            self._events[reporter] += 1
+
+    def _send(
+        self, connection: http.client.HTTPConnection, method: str, path: str, body: bytes
+    ) -> str:
+        head = {
+            "Authorization": f"Bearer {self._lab.token}",
+            "Content-Type": "application/fhir+json",
+        }
+        connection.request(method, path, body, head)
+        answer = connection.getresponse()
+        said = answer.read()
+        assert answer.status in (201, 204, 503), said
+        if answer.status == 503:
+            raise ConnectionError
+        location = answer.headers.get("Location", "").partition("/_history")[0]
+        return location[location.find("/fhir/") :]
+
+
+@dataclass
+class Truth:
+    """What the store says in the end."""
+
+    events: set[str]
+    deliveries: dict[str, list[Delivery]]
+
+
+def truth_of(url: str) -> Truth:
+    """Return it once all that was committed has been told."""
+    return asyncio.run(_truth_of(url))
+
+
+async def _truth_of(url: str) -> Truth:
+    async with opened_store(Config(storage=StorageConfig(url=url))) as store:
+        async with asyncio.timeout(_LONGEST_SECONDS):
+            while await _is_untold(store):
+                await asyncio.sleep(0.2)
+        events: set[str] = set()
+        place = ("", 0)
+        while versions := await store.walk(after=place, limit=500):
+            for _, version in versions:
+                events |= {each.id for each in events_of(Untold.of(version), fhir_url="")}
+            place = (versions[-1][1].id, versions[-1][1].version)
+        deliveries: dict[str, list[Delivery]] = defaultdict(list)
+        place = ("", 0)
+        while found := await store.walk_deliveries(after=place, limit=500):
+            for each in found:
+                deliveries[each.endpoint].append(each)
+            place = (found[-1].endpoint, found[-1].sequence)
+        return Truth(events, deliveries)
+
+
+async def _is_untold(store: Store) -> bool:
+    """Tell whether anything that was committed still has to be told."""
+    endpoints = await store.all_endpoints()
+    waiting = [await store.waiting(each.id, limit=1) for each in endpoints]
+    return any([*waiting, await store.unrelayed(limit=1)])
+
+
+def unknown_of(delivery: Delivery) -> int:
+    """Return of how many attempts nobody knows whether the receiver took the event."""
+    return sum(each.ended is None or each.reason != "" for each in delivery.attempts)
+
+
+@dataclass
+class Told:
+    """An endpoint, and whoever receives there."""
+
+    endpoint: str
+    secret: str
+    receiver: Receiver
+    mood: Moody
+
+    def check(self, truth: Truth) -> int:
+        """Assert that it was told everything; return how many were told twice."""
+        deliveries = {each.event_id: each for each in truth.deliveries[self.endpoint]}
+        assert set(deliveries) == truth.events
+        assert {each.state for each in deliveries.values()} == {"delivered"}
+        numbers = [each.sequence for each in deliveries.values()]
+        assert numbers == list(range(1, len(truth.events) + 1))
+        taken = Counter(self.mood.taken)
+        assert set(taken) == truth.events
+        for event, number in taken.items():
+            assert number - 1 <= unknown_of(deliveries[event])
+        _check_order(self.receiver.received)
+        for each in self.receiver.received[:: len(taken) // 100]:
+            now = int(each.headers["webhook-timestamp"])
+            verify(each.headers, each.body, self.secret, now=now)
+        return taken.total() - len(taken)
+
+
+def _check_order(received: Sequence[Received]) -> None:
+    versions: dict[str, list[int]] = defaultdict(list)
+    for each in received:
+        data = each.json["data"]
+        versions[data["id"]].append(int(data["version_id"]))
+    assert all(a <= b for each in versions.values() for a, b in pairwise(each))
+
+
+def told_by(service: ServiceProcess, lab: Integrator, receiver: Receiver, *, seed: int) -> Told:
+    """Have a receiver, in a mood, told of everything."""
+    mood = Moody(random.Random(seed))
+    receiver.answer_by(mood.reply)
+    words = ("--tenant", lab.tenant.id, "--url", receiver.url, "--event", "*")
+    added = service.command("endpoint", "add", *words)
+    return Told(added["id"], added["signing_secret"], receiver, mood)

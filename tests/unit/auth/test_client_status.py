@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from fhirpub.auth.client_status import Standing, Standings
+from fhirpub.errors import StoreUnavailable
+from tests.unit.auth.conftest import World
+
+
+async def test_a_standing_is_read_again_after_half_a_minute(world: World) -> None:
+    standings = Standings(world.access, clock=world.clock)
+    world.access.reads.clear()
+
+    for seconds in (0, 29.999, 0.001):
+        world.clock.pass_seconds(seconds)
+        await standings.of(world.client.id)
+
+    assert world.access.reads == ["client", "tenant"] * 2
+
+
+async def test_all_who_ask_at_once_share_the_answer_or_the_failure(world: World) -> None:
+    standings = Standings(world.access, clock=world.clock)
+    world.access.away = True
+    world.access.reads.clear()
+
+    answers = await asyncio.gather(
+        *(standings.of(world.client.id) for _ in range(20)), return_exceptions=True
+    )
+
+    assert {type(each) for each in answers} == {StoreUnavailable}
+    assert world.access.reads == ["client"]
+    world.access.away = False
+    assert (await standings.of(world.client.id)).client == world.client
+
+
+@pytest.mark.parametrize(
+    ("client", "tenant"),
+    [
+        ({"disabled": True}, {}),
+        ({"environment": "production"}, {}),
+        ({}, {"disabled": True}),
+        ({}, {"id": "5f0c3b9e-0000-4000-8000-000000000000"}),
+        (None, {}),
+        ({}, None),
+    ],
+)
+async def test_only_an_enabled_client_of_an_enabled_tenant_may_act(
+    world: World, client: dict[str, object] | None, tenant: dict[str, object] | None
+) -> None:
+    standing = Standing(
+        None if client is None else replace(world.client, **client),  # type: ignore[arg-type]
+        None if tenant is None else replace(world.tenant, **tenant),  # type: ignore[arg-type]
+        read=0,
+        until=1,
+    )
+
+    assert standing.tenant_for(world.tenant.id, environment="sandbox") is None

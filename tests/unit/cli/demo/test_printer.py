@@ -1,0 +1,100 @@
+"""What the demo shows: commands that can be pasted, answers that fit the terminal."""
+
+from __future__ import annotations
+
+import json
+from io import BytesIO
+
+import pytest
+from tornado.httpclient import HTTPRequest, HTTPResponse
+
+from fhirpub.cli.demo.printer import WIDTH, Step, Transcript, pretty
+
+
+def test_a_plain_read_is_a_plain_command() -> None:
+    step = Step(sentence="Read.", path="/fhir/r4/Flag/1", expected=200)
+
+    assert step.curl() == (
+        'curl -sS -i "$BASE/fhir/r4/Flag/1" \\\n  -H "Authorization: Bearer $TOKEN"'
+    )
+
+
+def test_an_operation_is_safe_from_the_shell() -> None:
+    step = Step(sentence="", method="POST", path="/Flag/$register", file="f.json", expected=201)
+
+    assert '"$BASE/Flag/\\$register"' in step.curl()
+    assert "--data-binary @f.json" in step.curl()
+
+
+def test_command_and_call_say_the_same() -> None:
+    step = Step(
+        sentence="",
+        method="PATCH",
+        path="/Flag/1",
+        query={"a": "b|c"},
+        file="f.json",
+        if_match='W/"1"',
+        expected=204,
+    )
+
+    call = step.call("http://h", "tok", b"{}")
+
+    assert (call.method, call.url, call.body) == ("PATCH", "http://h/Flag/1?a=b%7Cc", b"{}")
+    assert call.headers["If-Match"] == 'W/"1"'
+    assert call.headers["Authorization"] == "Bearer tok"
+    assert "-X PATCH" in step.curl()
+    assert "--data-urlencode 'a=b|c'" in step.curl()
+    assert "-H 'If-Match: W/\"1\"'" in step.curl()
+
+
+def test_documents_are_shortened_for_the_eye() -> None:
+    body = json.dumps({"list": [{"data": "QUJD" * 1000}], "id": "kept"}).encode()
+
+    text = "\n".join(pretty(body))
+
+    assert "QUJDQUJD… (4000 characters)" in text
+    assert '"id": "kept"' in text
+
+
+@pytest.mark.parametrize("last", [True, False])
+def test_a_line_that_is_too_wide_is_cut_with_an_ellipsis(last: bool) -> None:  # noqa: FBT001
+    body = {"text": "x" * 150} if last else {"text": "x" * 150, "z": 1}
+
+    wide = pretty(json.dumps(body).encode())[1]
+
+    assert len(wide) <= WIDTH - 4
+    assert wide.endswith('x…"' if last else 'x…",')
+
+
+@pytest.mark.parametrize(("body", "lines"), [(None, []), (b"", []), (b"plain", ["plain"])])
+def test_what_is_no_json_is_shown_as_it_is(body: bytes | None, lines: list[str]) -> None:
+    assert pretty(body) == lines
+
+
+def test_steps_are_numbered(capsys: pytest.CaptureFixture[str]) -> None:
+    transcript = Transcript()
+
+    transcript.sentence("First.")
+    transcript.sentence("Then.")
+
+    assert capsys.readouterr().out == "\n1. First.\n\n2. Then.\n"
+
+
+def test_resources_in_a_list_are_reduced_to_what_matters() -> None:
+    resource = {"resourceType": "Flag", "id": "1", "status": "active", "code": {}, "subject": {}}
+    body = json.dumps({"resourceType": "Bundle", "entry": [{"resource": resource}]}).encode()
+
+    text = "\n".join(pretty(body, ["status"]))
+
+    assert '"status": "active"' in text
+    assert '"code"' not in text
+    assert '"…": "2 more elements"' in text
+
+
+def test_a_body_that_was_just_shown_is_not_shown_again(capsys: pytest.CaptureFixture[str]) -> None:
+    request = HTTPRequest("http://h/")
+    transcript = Transcript()
+    for _ in range(2):
+        transcript.answer(HTTPResponse(request, 200, buffer=BytesIO(b'{"a": 1}')))
+
+    assert capsys.readouterr().out.count('"a": 1') == 1

@@ -1,0 +1,190 @@
+"""``fhirpub migrate`` as an operator meets it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+from collections.abc import Generator, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pymongo import MongoClient
+
+from fhirpub.app import opened_store
+from fhirpub.config.settings import Config, StorageConfig
+from fhirpub.storage.contract import Version
+from fhirpub.storage.store import Store
+from fhirpub.testing.store_contract import a_version, add_all
+
+MANY = 3_000
+
+
+def opened(url: str) -> AbstractAsyncContextManager[Store]:
+    return opened_store(Config(storage=StorageConfig(url=url)))
+
+
+async def versions_of(url: str) -> Sequence[tuple[str, Version]]:
+    async with opened(url) as store:
+        return await store.walk(limit=MANY + 1)
+
+
+@pytest.fixture
+async def many(tmp_path: Path) -> str:
+    """A store of which a copy takes a while."""
+    url = f"sqlite:///{tmp_path}/many.db"
+    async with opened(url) as store:
+        await add_all(store, [a_version(body=b"{}" * 1000) for _ in range(MANY)])
+    return url
+
+
+def test_a_store_is_copied_into_another_and_can_be_used_there(run: Any, tmp_path: Path) -> None:
+    tenant = json.loads(run("tenant", "add", "Lab Uno", "--json").stdout)["id"]
+
+    done = run("migrate", "--to", "sqlite:///other/copy.db", "--json")
+    listed = run("tenant", "list", "--json", FHIRPUB_STORAGE__URL="sqlite:///other/copy.db")
+
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["versions"] == 0
+    assert [each["id"] for each in json.loads(listed.stdout)] == [tenant]
+
+
+def test_the_other_store_may_be_named_by_a_file_of_settings(run: Any, tmp_path: Path) -> None:
+    (tmp_path / "new.toml").write_text('[storage]\nurl = "sqlite:///new.db"\n')
+    run("tenant", "add", "Lab Uno")
+
+    done = run(
+        "migrate", "--to", "new.toml", FHIRPUB_STORAGE__URL="sqlite:///fhirpub-data/fhirpub.db"
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert "All 0 versions are in the other store" in done.stdout
+    assert (tmp_path / "new.db").exists()
+
+
+def test_a_store_is_not_copied_into_itself(run: Any) -> None:
+    run("tenant", "add", "Lab Uno")
+
+    done = run("migrate", "--to", "sqlite:///./fhirpub-data/fhirpub.db")
+
+    assert done.returncode == 1
+    assert done.stderr == "Error: the target is the store that is to be copied\n"
+
+
+def test_an_empty_store_is_no_backup(run: Any) -> None:
+    done = run("migrate", "--to", "sqlite:///backup.db")
+
+    assert done.returncode == 1
+    assert "is empty; is it the right one?" in done.stderr
+
+
+def test_of_two_stores_it_is_said_which_one_cannot_be_reached(run: Any) -> None:
+    away = "mongodb://user:secret-word@127.0.0.1:1/x"
+    soon = {"FHIRPUB_STORAGE__DEADLINE_SECONDS": "1"}
+
+    target = run("migrate", "--to", away, **soon)
+    source = run("migrate", "--to", "sqlite:///x.db", FHIRPUB_STORAGE__URL=away, **soon)
+
+    why = "no server that could be written to was found in time"
+    assert target.returncode == source.returncode == 1
+    assert target.stderr == f"Error: the store to copy to cannot be used: {why}\n"
+    assert source.stderr == f"Error: the store to copy from cannot be used: {why}\n"
+
+
+@pytest.mark.parametrize("collection", ["version", "store", "patients"])
+def test_another_programs_database_is_no_target_and_is_left_alone(
+    run: Any, mongodb_url: str, collection: str
+) -> None:
+    run("tenant", "add", "Lab Uno")
+    with MongoClient[dict[str, Any]](mongodb_url) as client:
+        client.get_default_database()[collection].insert_one({"theirs": True})
+
+        done = run("migrate", "--to", mongodb_url)
+
+        left = client.get_default_database().list_collection_names()
+    assert done.returncode == 1
+    assert done.stderr.endswith("[storage] url: the database is another program's\n")
+    assert left == [collection]
+
+
+def test_without_a_terminal_progress_is_lines_and_json_is_alone_on_its_stream(
+    run: Any, many: str
+) -> None:
+    done = run("migrate", "--to", "sqlite:///copy.db", "--json", FHIRPUB_STORAGE__URL=many)
+
+    assert json.loads(done.stdout)["copied"] == MANY
+    assert done.stdout.count("\n") == 1
+    assert "\r" not in done.stderr
+    assert done.stderr.startswith(f"200 of {MANY:,} versions, ")
+
+
+def test_on_a_terminal_progress_is_one_line(
+    many: str, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    ours, theirs = pty.openpty()
+
+    done = subprocess.run(
+        [sys.executable, "-m", "fhirpub", "migrate", "--to", f"sqlite:///{tmp_path}/copy.db"],
+        env={**environment, "FHIRPUB_STORAGE__URL": many},
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        cwd=tmp_path,
+        check=True,
+    )
+
+    os.close(theirs)
+    with os.fdopen(ours, "rb", buffering=0) as terminal:
+        told = terminal.read(100_000).decode()
+    assert told.count("\n") == 1
+    assert told.endswith("\r\n")
+    assert told.count("\r") > 2
+    assert done.stdout.startswith(b"All 3,000 versions are in the other store: 3,000 copied")
+
+
+@contextmanager
+def a_copy_under_way(target: str, cwd: Path, environment: dict[str, str]) -> Generator[Any]:
+    """Yield the process of a copy that has begun; wait for its end."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "fhirpub", "migrate", "--to", target],
+        env=environment,
+        stderr=subprocess.PIPE,
+        cwd=cwd,
+    ) as copying:
+        assert copying.stderr is not None
+        assert copying.stderr.readline().startswith(b"200 of")
+        yield copying
+
+
+def test_who_interrupts_a_copy_is_told_to_repeat_it(
+    many: str, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    settings = {**environment, "FHIRPUB_STORAGE__URL": many}
+    with a_copy_under_way(f"sqlite:///{tmp_path}/copy.db", tmp_path, settings) as copying:
+        copying.send_signal(signal.SIGINT)
+        said = copying.stderr.read().decode().splitlines()
+
+    assert copying.returncode == 1
+    assert said == ["Error: interrupted; what was copied is safe, repeat the command to go on"]
+
+
+def test_a_copy_that_was_killed_is_finished_by_the_next(
+    run: Any, many: str, mongodb_url: str, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    settings = {**environment, "FHIRPUB_STORAGE__URL": many}
+    with a_copy_under_way(mongodb_url, tmp_path, settings) as killed:
+        killed.kill()
+
+    again = json.loads(
+        run("migrate", "--to", mongodb_url, "--json", FHIRPUB_STORAGE__URL=many).stdout
+    )
+
+    assert again["there_already"] >= 200
+    assert again["copied"] > 0
+    assert again["versions"] == MANY
+    assert asyncio.run(versions_of(mongodb_url)) == asyncio.run(versions_of(many))

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import pytest
+
+from fhirpub.fhir.definitions.schema_components import components, ref
+from fhirpub.fhir.schema import Schemas
+
+CORPUS = Path(__file__).parents[3] / "corpus"
+TYPES = (
+    "DeviceRequest DiagnosticReport Encounter MedicationRequest Observation ServiceRequest".split()
+)
+
+
+@pytest.fixture(scope="module")
+def schemas() -> Schemas:
+    return Schemas()
+
+
+@pytest.fixture(scope="module")
+def short(schemas: Schemas) -> dict[str, Any]:
+    return components(schemas.by_id, TYPES)
+
+
+def corpus(name: str, member: str) -> list[dict[str, Any]]:
+    with gzip.open(CORPUS / name, "rt", encoding="utf-8") as lines:
+        return [json.loads(line)[member] for line in lines]
+
+
+def fitting(type_name: str, short: dict[str, Any]) -> jsonschema_rs.Draft202012Validator:
+    document = {**ref(type_name), "components": {"schemas": short}}
+    return jsonschema_rs.Draft202012Validator(document)
+
+
+def test_every_resource_that_is_valid_fits(schemas: Schemas, short: dict[str, Any]) -> None:
+    known = {name: fitting(name, short) for name in TYPES}
+    others = corpus("compositions.jsonl.gz", "resource")
+    valid = [
+        each
+        for each in [*others, *corpus("reports.jsonl.gz", "report")]
+        if schemas.accepts(each["resourceType"], each)
+    ]
+
+    assert len(valid) > 100
+    assert [each for each in valid if not known[each["resourceType"]].is_valid(each)] == []
+
+
+def test_a_primitive_that_is_absent_for_a_reason_fits(short: dict[str, Any]) -> None:
+    name = {"given": [None, "Ana"], "_given": [{"extension": []}, None]}
+
+    assert fitting("HumanName", components(Schemas().by_id, ["Patient"])).is_valid(name)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"status": "done"}, {"code": "x"}, {"identifier": {}}, {"identifier": []}]
+)
+def test_what_has_another_form_does_not_fit(short: dict[str, Any], wrong: dict[str, Any]) -> None:
+    report = {"resourceType": "DiagnosticReport", "code": {"text": "Blood count"}}
+
+    assert fitting("DiagnosticReport", short).is_valid(report)
+    assert not fitting("DiagnosticReport", short).is_valid({**report, **wrong})
+
+
+def test_extensions_and_the_siblings_of_primitives_are_left_out(short: dict[str, Any]) -> None:
+    named = {name for each in short.values() for name in each.get("properties", {})}
+
+    assert "Extension" not in short
+    assert not [name for name in named if name.startswith("_") or "xtension" in name]
+
+
+def test_a_resource_says_where_r4_defines_it(short: dict[str, Any]) -> None:
+    assert short["Observation"]["externalDocs"]["url"].endswith("/R4/observation.html")

@@ -1,0 +1,38 @@
+"""The service listens so that clients find a place."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+from fhirpub.config.settings import Config
+from fhirpub.http.sockets import bind
+
+_MOST = int(Path("/proc/sys/net/core/somaxconn").read_text())
+_SOONER_THAN_A_SECOND_TRY = 0.5
+
+
+def test_a_host_that_no_name_can_be_is_told(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "fhirpub", "serve", "--host", "a..b"]
+
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    told = "Error: cannot listen on a..b port 8080: the host has no valid name; "
+    assert (done.returncode, done.stderr) == (1, f"{told}choose another with --host\n")
+
+
+def test_hundreds_of_clients_may_connect_while_none_is_served() -> None:
+    config = Config()
+    config, sockets = bind(replace(config, server=replace(config.server, port=0)))
+    address = (config.server.host, config.server.port)
+
+    with ExitStack() as stack:
+        for each in sockets:
+            stack.enter_context(each)
+        for _ in range(min(500, _MOST)):
+            client = socket.create_connection(address, timeout=_SOONER_THAN_A_SECOND_TRY)
+            stack.enter_context(client)

@@ -1,0 +1,206 @@
+"""What is taken of a resource for searches, and what cannot be declared."""
+
+from __future__ import annotations
+
+from datetime import UTC
+from typing import Any, Literal
+
+import pytest
+
+from fhirpub.errors import ConfigurationError
+from fhirpub.fhir.schema import Schemas
+from fhirpub.fhir.terminology import Terminology
+from fhirpub.interactions.parameters import Searched
+from fhirpub.plugin_api import ResourceType, SearchParameter, organization, patient
+from fhirpub.storage.criteria import EARLIEST, LATEST, decoded
+from fhirpub.tenant import Tenant
+
+SCHEMAS, TERMINOLOGY = Schemas(), Terminology.load()
+TENANT = Tenant.new("Lab", created=1)
+ID = "34926f96-0f76-4bf8-8d32-a6b9ec2f8936"
+DAY = 86_400_000
+
+Kind = Literal["token", "date", "reference"]
+
+
+def parameter(name: str, kind: Kind, *paths: str) -> SearchParameter:
+    return SearchParameter(name=name, type=kind, paths=paths)
+
+
+def searched(type_name: str, *search: SearchParameter) -> Searched:
+    declared = ResourceType(
+        name=type_name,
+        parts=(patient(referred_by="subject"), organization(referred_by="performer")),
+        create_statuses=frozenset({"final"}),
+        update_statuses=frozenset({"final"}),
+        search=search,
+    )
+    return Searched(
+        declared,
+        schemas=SCHEMAS,
+        terminology=TERMINOLOGY,
+        fhir_url="https://here.example/fhir/r4",
+        zone=UTC,
+    )
+
+
+def taken(
+    searched: Searched, *, parts: dict[str, Any] | None = None, **elements: Any
+) -> set[tuple[str, str | int, str | int]]:
+    resource = {"resourceType": searched.type.name, "id": ID, **elements}
+    return set(decoded(searched.values(resource, parts or {})))
+
+
+def test_tokens_are_taken_of_every_type_of_element() -> None:
+    it = searched(
+        "Encounter",
+        parameter("class", "token", "class"),
+        parameter("type", "token", "type"),
+        parameter("special", "token", "hospitalization.specialArrangement"),
+        parameter("episode", "token", "hospitalization.preAdmissionIdentifier"),
+    )
+
+    values = taken(
+        it,
+        status="finished",
+        **{"class": {"system": "urn:c", "code": "AMB"}},
+        type=[{"coding": [{"code": "1"}, {"system": "urn:t", "code": "2"}]}, {"text": "3"}],
+        hospitalization={
+            "specialArrangement": [{"coding": [{"system": "urn:s", "code": "4"}]}],
+            "preAdmissionIdentifier": {"system": "urn:i", "value": "5"},
+        },
+    )
+
+    assert values == {
+        ("status", "finished", "http://hl7.org/fhir/encounter-status"),
+        ("class", "AMB", "urn:c"),
+        ("type", "1", ""),
+        ("type", "2", "urn:t"),
+        ("hospitalization.specialArrangement", "4", "urn:s"),
+        ("hospitalization.preAdmissionIdentifier", "5", "urn:i"),
+    }
+
+
+@pytest.mark.parametrize(("value", "code"), [(True, "true"), (False, "false")])
+def test_a_boolean_is_a_token_of_its_word(*, value: bool, code: str) -> None:
+    it = searched("MedicationRequest", parameter("unwanted", "token", "doNotPerform"))
+
+    assert ("doNotPerform", code, "") in taken(it, doNotPerform=value)
+
+
+@pytest.mark.parametrize(
+    ("elements", "expected"),
+    [
+        ({"effectiveDateTime": "1970-01-02"}, (DAY, 2 * DAY)),
+        ({"effectivePeriod": {"start": "1970-01-02", "end": "1970-01-03"}}, (DAY, 3 * DAY)),
+        ({"effectivePeriod": {"start": "1970-01-02"}}, (DAY, LATEST)),
+        ({"effectivePeriod": {"end": "1970-01-02"}}, (EARLIEST, 2 * DAY)),
+        ({"effectiveTiming": {"event": ["1970-01-03", "1970-01-02"]}}, (DAY, 3 * DAY)),
+        (
+            {
+                "effectiveTiming": {
+                    "event": ["1970-01-03"],
+                    "repeat": {"boundsPeriod": {"start": "1970-01-02", "end": "1970-01-04"}},
+                }
+            },
+            (DAY, 4 * DAY),
+        ),
+        ({"effectiveTiming": {"repeat": {"frequency": 1}}}, None),
+        ({"effectiveInstant": "1970-01-01T00:00:00.005Z"}, (5, 6)),
+        ({"effectivePeriod": {"extension": [{"url": "urn:x"}]}}, None),
+        ({"_effectiveDateTime": {"extension": [{"url": "urn:x"}]}}, None),
+    ],
+)
+def test_times_are_taken_from_their_beginning_to_their_end(
+    elements: dict[str, Any], expected: tuple[int, int] | None
+) -> None:
+    paths = [f"effective{each}" for each in ("DateTime", "Period", "Timing", "Instant")]
+
+    values = taken(searched("Observation", parameter("date", "date", *paths)), **elements)
+
+    assert values == ({("|".join(paths), *expected)} if expected else set())
+
+
+@pytest.mark.parametrize(
+    ("literal", "expected"),
+    [
+        ("Encounter/7", ("7", "Encounter")),
+        ("Encounter/7/_history/3", ("7", "Encounter")),
+        ("https://here.example/fhir/r4/Encounter/7", ("7", "Encounter")),
+        ("http://here.example/fhir/r4/Encounter/7", ("7", "Encounter")),
+        ("https://there.example/Encounter/7", ("https://there.example/Encounter/7", "")),
+        ("urn:uuid:1", ("urn:uuid:1", "")),
+        ("#contained", None),
+    ],
+)
+def test_references_are_taken_by_type_and_id(
+    literal: str, expected: tuple[str, str] | None
+) -> None:
+    it = searched("Observation", parameter("encounter", "reference", "encounter"))
+
+    values = taken(it, encounter={"reference": literal, "display": "x"})
+
+    assert values == ({("encounter", *expected)} if expected else set())
+
+
+def test_a_reference_to_a_part_of_ones_own_is_marked_by_its_type_alone() -> None:
+    it = searched("Observation", parameter("performer", "reference", "performer"))
+    parts: dict[str, Any] = {
+        "patient": {
+            "id": TENANT.part_id(ID, "patient"),
+            "identifier": [{"system": "urn:p", "value": "1"}, {"value": "2"}, {"use": "old"}],
+        },
+        "organization": {"id": TENANT.part_id(ID, "organization")},
+    }
+    elements = {
+        "subject": {"reference": f"Patient/{parts['patient']['id']}"},
+        "performer": [
+            {"reference": f"Organization/{parts['organization']['id']}"},
+            {"reference": "Practitioner/8"},
+        ],
+    }
+
+    first = taken(it, parts=parts, **elements)
+
+    assert first == {
+        ("subject", "", "Patient"),
+        ("performer", "", "Organization"),
+        ("performer", "8", "Practitioner"),
+        ("subject:Patient.identifier", "1", "urn:p"),
+        ("subject:Patient.identifier", "2", ""),
+    }
+    resource = {"resourceType": "Observation", "id": ID, **elements}
+    before = it.values(resource, parts)
+    assert set(decoded(it.next_values(resource, before, TENANT))) == first
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "words"),
+    [
+        ("token", "codee", "search parameter x: codee is no element of it"),
+        ("token", "code.codingg", "code.codingg is no element of it"),
+        ("token", "subject", "subject is an element of type Reference; a token is one of type"),
+        ("date", "status", "status is an element of type code; a date is one of type"),
+        ("reference", "code", "code is an element of type CodeableConcept"),
+        ("date", "effective", "effective is no element of it"),
+    ],
+)
+def test_an_element_that_cannot_be_searched_so_is_refused(
+    kind: Kind, path: str, words: str
+) -> None:
+    with pytest.raises(ConfigurationError) as refusal:
+        searched("DiagnosticReport", parameter("x", kind, path))
+
+    assert str(refusal.value).startswith("DiagnosticReport: search parameter x: ")
+    assert words in str(refusal.value)
+
+
+def test_the_rules_change_with_what_is_taken_and_with_nothing_else() -> None:
+    code, date = parameter("code", "token", "code"), parameter("date", "date", "issued")
+    renamed = parameter("kind", "token", "code")
+
+    rules = searched("DiagnosticReport", code).rules
+
+    assert rules == searched("DiagnosticReport", code).rules
+    assert rules == searched("DiagnosticReport", renamed).rules
+    assert rules != searched("DiagnosticReport", code, date).rules

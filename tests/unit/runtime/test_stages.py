@@ -1,0 +1,156 @@
+"""Stages of what arrived together run side by side, and each caller gets what is its own."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import time
+import weakref
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pytest
+
+from fhirpub.runtime.stages import Cohorts, Stages, completed
+
+
+def counting(name: str, trace: list[str], stages: int = 3) -> Stages[str]:
+    for number in range(stages):
+        trace.append(f"{name}{number}")
+        yield
+    return f"{name} is done"
+
+
+def failing(problem: BaseException) -> Stages[str]:
+    yield
+    raise problem
+
+
+class Sent:
+    """What a caller sent."""
+
+
+def refusing(sent: Sent) -> Stages[str]:
+    kept = sent
+    yield
+    raise ValueError(type(kept).__name__)
+
+
+@pytest.fixture
+def without_collector() -> Iterator[None]:
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def test_a_computation_may_be_completed_at_once() -> None:
+    assert completed(counting("a", [])) == "a is done"
+
+
+def test_what_a_computation_raises_comes_through_when_it_is_completed() -> None:
+    with pytest.raises(ValueError, match="wrong"):
+        completed(failing(ValueError("wrong")))
+
+
+async def test_what_arrived_together_goes_through_each_stage_together() -> None:
+    trace: list[str] = []
+    cohorts = Cohorts()
+
+    await asyncio.gather(*(cohorts.run(counting(name, trace)) for name in "abc"))
+
+    assert trace == ["a0", "b0", "c0", "a1", "b1", "c1", "a2", "b2", "c2"]
+
+
+async def test_each_caller_gets_its_own_result() -> None:
+    cohorts = Cohorts()
+    stages = [counting(name, [], number) for number, name in enumerate("abc")]
+
+    results = await asyncio.gather(*map(cohorts.run, stages))
+
+    assert results == ["a is done", "b is done", "c is done"]
+
+
+async def test_a_problem_reaches_its_own_caller_alone() -> None:
+    cohorts = Cohorts()
+    wrong = ValueError("wrong")
+
+    results = await asyncio.gather(
+        *map(cohorts.run, (counting("a", []), failing(wrong), counting("b", []))),
+        return_exceptions=True,
+    )
+
+    assert results == ["a is done", wrong, "b is done"]
+
+
+async def test_after_sixteen_the_loop_serves_others_first() -> None:
+    trace: list[str] = []
+    cohorts = Cohorts(turn_seconds=60.0)
+    running = [cohorts.run(counting(f"{number:02}.", trace)) for number in range(20)]
+
+    asyncio.get_running_loop().call_soon(trace.append, "others")
+    await asyncio.gather(*running)
+
+    before, after = trace[: trace.index("others")], trace[trace.index("others") + 1 :]
+    assert {each[:2] for each in before} == {f"{number:02}" for number in range(16)}
+    assert {each[:2] for each in after} == {"16", "17", "18", "19"}
+
+
+async def test_while_stages_are_slow_the_loop_serves_others_in_between() -> None:
+    trace: list[str] = []
+    cohorts = Cohorts(turn_seconds=0.001)
+
+    def slow(name: str) -> Stages[None]:
+        trace.append(name)
+        time.sleep(0.002)
+        yield
+
+    running = [cohorts.run(slow(name)) for name in "ab"]
+    asyncio.get_running_loop().call_soon(trace.append, "others")
+    await asyncio.gather(*running)
+
+    assert trace == ["a", "others", "b"]
+
+
+async def test_what_arrives_later_goes_by_itself() -> None:
+    trace: list[str] = []
+    cohorts = Cohorts()
+
+    await cohorts.run(counting("a", trace))
+    await cohorts.run(counting("b", trace))
+
+    assert trace == ["a0", "a1", "a2", "b0", "b1", "b2"]
+
+
+async def test_what_a_refused_caller_sent_is_let_go_at_once(
+    without_collector: None,
+) -> None:
+    sent = Sent()
+    gone = weakref.ref(sent)
+
+    with suppress(ValueError):
+        await Cohorts().run(refusing(sent))
+    del sent
+    await asyncio.sleep(0)  # the loop itself has the outcome until then
+
+    assert gone() is None
+
+
+async def test_what_is_no_exception_reaches_its_own_caller_alone() -> None:
+    cohorts = Cohorts()
+
+    results = await asyncio.gather(
+        *map(cohorts.run, (failing(GeneratorExit()), counting("b", []))),
+        return_exceptions=True,
+    )
+
+    assert [type(each) for each in results] == [GeneratorExit, str]
+
+
+@pytest.mark.parametrize("stages", [counting("a", []), failing(ValueError("wrong"))])
+async def test_a_caller_that_goes_away_leaves_the_others_alone(stages: Stages[str]) -> None:
+    cohorts = Cohorts()
+    gone, other = cohorts.run(stages), cohorts.run(counting("b", []))
+
+    gone.cancel()
+
+    assert await other == "b is done"

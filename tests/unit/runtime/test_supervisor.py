@@ -1,0 +1,119 @@
+"""Workers of a supervisor, in a program that does nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.waiting import wait_until
+
+_PROGRAM = """
+import signal, sys
+from pathlib import Path
+from fhirpub.errors import StoreUnavailable
+from fhirpub.runtime.logging import configure
+from fhirpub.runtime.supervisor import supervise
+
+def work(number, ready):
+    if Path("away").exists():
+        raise StoreUnavailable("it is away")
+    with Path("started").open("a") as started:
+        started.write("+")
+    ready("")
+    signal.pause()
+
+configure(level="info", form="json")
+sys.exit(supervise(2, work, announce=lambda: print("ready", flush=True)))
+"""
+
+
+@pytest.fixture
+def supervisor(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    """Yield a supervisor of two workers, which cannot start while there is a file `away`.
+
+    Those that could are counted in a file `started`.
+    """
+    with (tmp_path / "errors").open("wb") as errors:
+        program = subprocess.Popen(
+            [sys.executable, "-c", _PROGRAM],
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            start_new_session=True,
+        )
+    assert program.stdout is not None
+    program.stdout.readline()
+    yield program
+    program.stdout.close()
+    if program.poll() is None:
+        os.killpg(program.pid, signal.SIGKILL)
+    program.wait(timeout=30)
+
+
+def workers_of(supervisor: subprocess.Popen[str]) -> list[int]:
+    children = Path(f"/proc/{supervisor.pid}/task/{supervisor.pid}/children").read_text()
+    return [int(each) for each in children.split()]
+
+
+def lose_one(supervisor: subprocess.Popen[str], folder: Path) -> None:
+    """Kill a worker while the store is away, and wait until another one could not use it."""
+    (folder / "away").touch()
+    os.kill(workers_of(supervisor)[0], signal.SIGKILL)
+    assert wait_until(lambda: "it is away" in (folder / "errors").read_text())
+
+
+def test_a_store_that_is_away_never_ends_the_others(
+    supervisor: subprocess.Popen[str], tmp_path: Path
+) -> None:
+    lose_one(supervisor, tmp_path)
+    time.sleep(2.5)
+
+    assert supervisor.poll() is None
+
+
+def test_what_keeps_a_worker_from_replacing_another_is_a_line_of_the_log(
+    supervisor: subprocess.Popen[str], tmp_path: Path
+) -> None:
+    lose_one(supervisor, tmp_path)
+
+    lines = [json.loads(each) for each in (tmp_path / "errors").read_text().splitlines()]
+    told = [each for each in lines if each.get("reason") == "it is away"]
+    assert told[0]["event"] == "worker cannot start"
+
+
+def test_a_worker_is_replaced_once_the_store_is_back(
+    supervisor: subprocess.Popen[str], tmp_path: Path
+) -> None:
+    lose_one(supervisor, tmp_path)
+
+    (tmp_path / "away").unlink()
+
+    assert wait_until(lambda: (tmp_path / "started").read_text() == "+++")
+
+
+def test_a_worker_that_waits_for_the_store_is_stopped_at_once(
+    supervisor: subprocess.Popen[str], tmp_path: Path
+) -> None:
+    lose_one(supervisor, tmp_path)
+    time.sleep(0.2)
+
+    supervisor.terminate()
+
+    assert supervisor.wait(timeout=1) == 0
+
+
+def test_a_stopped_worker_does_not_hold_the_end_up(supervisor: subprocess.Popen[str]) -> None:
+    os.kill(workers_of(supervisor)[0], signal.SIGSTOP)
+
+    supervisor.terminate()
+
+    assert supervisor.wait(timeout=10) == 0

@@ -1,0 +1,718 @@
+"""A copy of a store: complete, repeatable, and careful with what it finds."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncGenerator, Collection, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from fhirpub.app import opened_store
+from fhirpub.auth.clients import add_client, disable_client, rotate_client, set_scopes
+from fhirpub.auth.tenants import disable_tenant
+from fhirpub.config.settings import Config, StorageConfig
+from fhirpub.errors import ConfigurationError
+from fhirpub.runtime.clock import now_ms
+from fhirpub.storage.contract import Blob, Client, KeptBlob, Version
+from fhirpub.storage.criteria import TimeMatch
+from fhirpub.storage.sqlite.store import SqliteStore
+from fhirpub.storage.store import Store
+from fhirpub.storage.transfer import Progress, migrate
+from fhirpub.storage.webhook_contract import MOST_ATTEMPTS_KEPT, Delivery, Endpoint
+from fhirpub.tenant import Tenant
+from fhirpub.testing.store_contract import (
+    LAB,
+    OTHER,
+    a_blob,
+    a_client,
+    a_key,
+    a_version,
+    found_by,
+    has,
+    successor,
+    token,
+    wanting,
+    whole_blobs,
+)
+from fhirpub.testing.webhook_contract import (
+    NOW,
+    a_delivery,
+    an_endpoint,
+    end,
+    events_added,
+    queue,
+    unrelayed_keys,
+)
+
+WAYS = [("sqlite", "sqlite"), ("sqlite", "mongodb"), ("mongodb", "sqlite")]
+
+
+def a_config(url: str) -> Config:
+    return Config(storage=StorageConfig(url=url))
+
+
+@pytest.fixture
+async def opened() -> AsyncGenerator[AsyncExitStack]:
+    """What closes the stores of a test."""
+    async with AsyncExitStack() as stack:
+        yield stack
+
+
+@pytest.fixture(params=WAYS, ids=" to ".join)
+def way(request: pytest.FixtureRequest) -> tuple[str, str]:
+    """The engine that is read and the one that is written."""
+    engines: tuple[str, str] = request.param
+    return engines
+
+
+def url_of(engine: str, name: str, request: pytest.FixtureRequest) -> str:
+    """An empty store."""
+    if engine == "mongodb":
+        url: str = request.getfixturevalue("mongodb_url")
+        return url
+    return f"sqlite:///{request.getfixturevalue('tmp_path')}/{name}.db"
+
+
+@pytest.fixture
+async def source(
+    way: tuple[str, str], request: pytest.FixtureRequest, opened: AsyncExitStack
+) -> Store:
+    url = url_of(way[0], "source", request)
+    return await opened.enter_async_context(opened_store(a_config(url)))
+
+
+@pytest.fixture
+async def target(
+    way: tuple[str, str], request: pytest.FixtureRequest, opened: AsyncExitStack
+) -> Store:
+    url = url_of(way[1], "target", request)
+    return await opened.enter_async_context(opened_store(a_config(url)))
+
+
+async def everything(store: Store) -> tuple[object, ...]:
+    versions = await store.walk(limit=10_000)
+    names = {(tenant, name) for tenant, each in versions for name in each.documents}
+    blobs = [await whole_blobs(store, tenant, [name]) for tenant, name in sorted(names)]
+    keys = [await store.signing_keys(each) for each in ("sandbox", "production")]
+    endpoints = await store.endpoints(LAB), await store.walk_deliveries()
+    untold = await store.unrelayed(limit=10_000)
+    return versions, blobs, keys, await store.tenants(), await store.clients(), endpoints, untold
+
+
+async def fill(store: Store, count: int = 3) -> None:
+    await store.put_tenant(Tenant(LAB, "Lab", b"s" * 32, 1))
+    await store.put_tenant(Tenant(OTHER, "Other", b"t" * 32, 2, disabled=True))
+    await store.put_client(a_client())
+    await store.put_signing_key(a_key("k1"))
+    await store.put_signing_key(a_key("k2", environment="production"))
+    for number in range(count):
+        blob = a_blob(os.urandom(100 if number else 600_000))
+        version = a_version(documents=(blob.sha256,), response=b"{}", parts=b"{}")
+        tenant = LAB if number % 2 else OTHER
+        await store.add(tenant, version, [blob])
+        await store.add(tenant, successor(version))
+
+
+async def test_a_copy_holds_everything(source: Store, target: Store) -> None:
+    await fill(source)
+
+    await migrate(source, target)
+
+    assert await everything(target) == await everything(source)
+
+
+async def test_a_copy_made_again_writes_nothing_and_finds_all_the_same(
+    source: Store, target: Store
+) -> None:
+    await fill(source)
+    first = await migrate(source, target)
+
+    again = await migrate(source, target)
+
+    assert (first.copied, first.there) == (6, 0)
+    assert (again.copied, again.there) == (0, 6)
+
+
+async def test_more_than_a_page_is_copied_and_told_page_by_page(
+    source: Store, target: Store
+) -> None:
+    await fill(source, count=150)
+    told: list[int] = []
+
+    progress = await migrate(source, target, tell=lambda each: told.append(each.seen))
+
+    assert progress == Progress(total=300, copied=300)
+    assert told == [200, 300]
+
+
+async def test_what_came_after_a_copy_is_copied_by_the_next(source: Store, target: Store) -> None:
+    await fill(source)
+    await migrate(source, target)
+    tenant, version = (await source.walk())[-1]
+    await source.add(tenant, successor(version))
+
+    progress = await migrate(source, target)
+
+    assert progress.copied == 1
+    assert await everything(target) == await everything(source)
+
+
+async def test_a_copy_that_was_interrupted_is_finished_by_the_next(
+    source: Store, target: Store
+) -> None:
+    await fill(source, count=150)
+
+    class Interrupted(Exception):
+        pass
+
+    def interrupt(_progress: Progress) -> None:
+        raise Interrupted
+
+    with pytest.raises(Interrupted):
+        await migrate(source, target, tell=interrupt)
+    progress = await migrate(source, target)
+
+    assert (progress.there, progress.copied) == (200, 100)
+    assert await everything(target) == await everything(source)
+
+
+async def test_a_target_with_another_version_under_a_key_is_refused_and_left_alone(
+    source: Store, target: Store
+) -> None:
+    version = a_version(body=b'{"a":1}')
+    await source.add(LAB, version)
+    await target.add(LAB, replace(version, body=b'{"a":2}'))
+
+    with pytest.raises(ConfigurationError, match="not a copy of this store"):
+        await migrate(source, target)
+
+    assert await target.latest(LAB, version.id) == replace(version, body=b'{"a":2}')
+
+
+async def test_a_target_with_another_tenant_under_an_id_is_refused(
+    source: Store, target: Store
+) -> None:
+    await source.put_tenant(Tenant(LAB, "Lab", b"s" * 32, 1))
+    await target.put_tenant(Tenant(LAB, "Lab", b"x" * 32, 1))
+
+    with pytest.raises(ConfigurationError, match="another tenant"):
+        await migrate(source, target)
+
+
+# Who may what
+
+
+async def test_a_client_that_the_target_has_disabled_stays_so_and_is_named(
+    source: Store, target: Store
+) -> None:
+    await fill(source)
+    (client,) = await source.clients()
+    await migrate(source, target)
+    await disable_client(target, client.id)
+
+    progress = await migrate(source, target)
+
+    assert await target.client(client.id) == replace(client, disabled=True)
+    assert progress.kept == [client.id]
+
+
+async def test_a_client_that_is_disabled_in_the_target_amid_a_copy_stays_so(
+    source: Store, target: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await fill(source)
+    await migrate(source, target)
+    (client,) = await source.clients()
+    await source.put_client(replace(client, name="renamed"))
+    read, reads = target.client, list[str]()
+
+    async def disabled_meanwhile(client_id: str) -> Client | None:
+        found = await read(client_id)
+        if not reads:
+            await target.put_client(replace(client, disabled=True))
+        reads.append(client_id)
+        return found
+
+    monkeypatch.setattr(target, "client", disabled_meanwhile)
+
+    await migrate(source, target)
+
+    assert await target.clients() == [replace(client, name="renamed", disabled=True)]
+
+
+async def test_what_was_disabled_after_a_copy_is_disabled_by_the_next(
+    source: Store, target: Store
+) -> None:
+    await fill(source)
+    (client,) = await source.clients()
+    await migrate(source, target)
+    await disable_client(source, client.id)
+    await disable_tenant(source, LAB)
+
+    progress = await migrate(source, target)
+
+    assert await everything(target) == await everything(source)
+    assert not progress.kept
+
+
+@pytest.mark.parametrize("grace_seconds", [0, 3600])
+async def test_a_secret_that_was_rotated_after_a_copy_is_taken_over_by_the_next(
+    source: Store, target: Store, grace_seconds: int
+) -> None:
+    await fill(source)
+    (client,) = await source.clients()
+    await migrate(source, target)
+    rotated, _ = await rotate_client(source, client.id, grace_seconds=grace_seconds, clock=now_ms)
+
+    await migrate(source, target)
+
+    assert await target.client(client.id) == rotated
+
+
+async def test_scopes_that_the_target_has_otherwise_stay_and_are_named(
+    source: Store, target: Store
+) -> None:
+    await fill(source)
+    (client,) = await source.clients()
+    await set_scopes(source, client.id, ["system/*.cruds"])
+    await migrate(source, target)
+    narrow = await set_scopes(target, client.id, ["system/*.r"])
+
+    again = await migrate(source, target)
+
+    assert again.kept == [client.id]
+    assert await target.clients() == [narrow]
+
+
+async def test_a_secret_that_was_rotated_in_the_target_stays(source: Store, target: Store) -> None:
+    await fill(source)
+    client, _ = await add_client(source, tenant=LAB, name="x", environment="sandbox", clock=now_ms)
+    await migrate(source, target)
+    rotated, _ = await rotate_client(target, client.id, grace_seconds=3600, clock=now_ms)
+
+    progress = await migrate(source, target)
+
+    assert await target.client(client.id) == rotated
+    assert progress.kept == [client.id]
+
+
+async def test_a_key_that_was_retired_after_a_copy_is_retired_by_the_next(
+    source: Store, target: Store
+) -> None:
+    await fill(source)
+    await migrate(source, target)
+    await source.rotate_signing_key(a_key("k3", created=5), expected=["k1"])
+
+    await migrate(source, target)
+
+    keys = await target.signing_keys("sandbox")
+    assert [(each.kid, each.retired) for each in keys] == [("k1", 5), ("k3", None)]
+
+
+async def test_a_key_that_the_target_has_retired_stays_so_and_is_named(
+    source: Store, target: Store
+) -> None:
+    await fill(source)
+    await migrate(source, target)
+    await target.rotate_signing_key(a_key("k3", created=5), expected=["k1"])
+
+    progress = await migrate(source, target)
+
+    keys = await target.signing_keys("sandbox")
+    assert [(each.kid, each.retired) for each in keys] == [("k1", 5), ("k3", None)]
+    assert progress.kept == ["k1"]
+
+
+# Webhooks
+
+
+async def fill_queues(store: Store) -> tuple[Endpoint, list[Delivery]]:
+    """Have an endpoint with a delivery of each kind, and versions that are told and not told."""
+    await store.put_tenant(Tenant(LAB, "Lab", b"s" * 32, 1))
+    first = a_version()
+    await events_added(store, [first, successor(first), a_version()])
+    await store.mark_relayed([(first.id, 1)])
+    endpoint = an_endpoint()
+    await store.put_endpoint(LAB, endpoint)
+    deliveries = await queue(store, 4, endpoint=endpoint.id)
+    await end(store, deliveries[0], "delivered")
+    await end(store, deliveries[1], "dead")
+    await end(store, deliveries[2], "retrying")
+    return endpoint, deliveries
+
+
+async def test_a_copy_holds_endpoints_and_their_deliveries_and_what_is_still_to_be_told(
+    source: Store, target: Store
+) -> None:
+    await fill_queues(source)
+
+    progress = await migrate(source, target)
+
+    assert progress.deliveries == 4
+    assert await everything(target) == await everything(source)
+
+
+async def test_queues_that_are_the_same_are_not_written_again(
+    source: Store, target: Store
+) -> None:
+    await fill_queues(source)
+    await migrate(source, target)
+
+    again = await migrate(source, target)
+
+    assert (again.deliveries, again.kept) == (0, [])
+    assert await everything(target) == await everything(source)
+
+
+async def test_what_became_of_queues_after_a_copy_is_copied_by_the_next(
+    source: Store, target: Store
+) -> None:
+    endpoint, deliveries = await fill_queues(source)
+    await migrate(source, target)
+    await source.put_endpoint(LAB, replace(endpoint, revision=2, state="deleted"))
+    await source.put_condition(endpoint.id, b"{1}")
+    await source.reopen(LAB, endpoint.id, ["evt_1"], now=NOW)
+    await end(source, deliveries[3])
+    await source.append([a_delivery(endpoint.id, 5)])
+    await source.mark_relayed(await unrelayed_keys(source, limit=1))
+
+    again = await migrate(source, target)
+
+    assert (again.deliveries, again.kept) == (3, [])
+    assert await everything(target) == await everything(source)
+
+
+async def test_an_endpoint_that_was_changed_in_the_target_stays_so_and_is_named(
+    source: Store, target: Store
+) -> None:
+    endpoint, _deliveries = await fill_queues(source)
+    await migrate(source, target)
+    deleted = replace(endpoint, revision=2, state="deleted")
+    await target.put_endpoint(LAB, deleted)
+    await source.put_endpoint(LAB, replace(endpoint, revision=2, url="https://other.example"))
+
+    again = await migrate(source, target)
+
+    assert again.kept == [endpoint.id]
+    assert await target.endpoint(LAB, endpoint.id) == deleted
+
+
+async def test_an_endpoint_that_was_deleted_in_the_target_stays_so_however_often_it_changes(
+    source: Store, target: Store
+) -> None:
+    endpoint, _deliveries = await fill_queues(source)
+    await migrate(source, target)
+    await target.put_endpoint(LAB, replace(endpoint, revision=2, state="deleted"))
+    for revision in (2, 3):
+        await source.put_endpoint(LAB, replace(endpoint, revision=revision))
+
+    again = await migrate(source, target)
+
+    assert again.kept == [endpoint.id]
+    assert [each.state for each in await target.endpoints(LAB)] == ["deleted"]
+
+
+async def test_an_endpoint_that_is_deleted_in_the_target_amid_a_copy_stays_so(
+    source: Store, target: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    endpoint, _deliveries = await fill_queues(source)
+    await migrate(source, target)
+    await source.put_condition(endpoint.id, b"{1}")
+    deleted = replace(endpoint, revision=2, state="deleted")
+    copy = target.copy_endpoint
+
+    async def deleted_meanwhile(wanted: Endpoint, **over: Any) -> bool:
+        await target.put_endpoint(LAB, deleted)
+        return await copy(wanted, **over)
+
+    monkeypatch.setattr(target, "copy_endpoint", deleted_meanwhile)
+
+    again = await migrate(source, target)
+
+    assert again.kept == [endpoint.id]
+    assert await target.endpoint(LAB, endpoint.id) == deleted
+
+
+async def test_a_delivery_that_was_reopened_in_the_target_stays_so(
+    source: Store, target: Store
+) -> None:
+    endpoint, _deliveries = await fill_queues(source)
+    await migrate(source, target)
+    await target.reopen(LAB, endpoint.id, ["evt_2"], now=NOW)
+    before = await everything(target)
+
+    again = await migrate(source, target)
+
+    assert again.deliveries == 0
+    assert await everything(target) == before
+
+
+async def test_a_delivery_that_the_target_has_tried_more_often_stays(
+    source: Store, target: Store
+) -> None:
+    endpoint, deliveries = await fill_queues(source)
+    await migrate(source, target)
+    await end(target, deliveries[3])
+
+    again = await migrate(source, target)
+
+    assert again.deliveries == 0
+    assert await target.count_deliveries(LAB, endpoint.id) == {
+        "delivered": 2,
+        "dead": 1,
+        "retrying": 1,
+    }
+
+
+async def test_a_delivery_that_the_target_has_tried_more_often_than_its_log_holds_stays(
+    source: Store, target: Store
+) -> None:
+    _endpoint, deliveries = await fill_queues(source)
+    for number in range(MOST_ATTEMPTS_KEPT):
+        await end(source, deliveries[3], "retrying", now=NOW + number)
+    await migrate(source, target)
+    await end(target, deliveries[3], now=NOW + 1000)
+    before = await everything(target)
+
+    again = await migrate(source, target)
+
+    assert again.deliveries == 0
+    assert await everything(target) == before
+
+
+async def test_a_target_that_has_sent_events_of_its_own_is_refused(
+    source: Store, target: Store
+) -> None:
+    endpoint, _deliveries = await fill_queues(source)
+    await migrate(source, target)
+    await source.append([a_delivery(endpoint.id, 5)])
+    await target.append([a_delivery(endpoint.id, 5, event_id="evt_own")])
+
+    with pytest.raises(ConfigurationError, match=f"of its own to the endpoint {endpoint.id}"):
+        await migrate(source, target)
+
+
+async def test_what_is_relayed_while_it_is_copied_is_not_forgotten(tmp_path: Path) -> None:
+    class Relaying(SqliteStore):
+        async def unrelayed_of(
+            self, keys: Collection[tuple[str, int]]
+        ) -> frozenset[tuple[str, int]]:
+            found = await super().unrelayed_of(keys)
+            await self.append([a_delivery(endpoint.id)])
+            await self.mark_relayed(keys)
+            return found
+
+    endpoint, version = an_endpoint(), a_version()
+    async with (
+        opened_store(a_config(f"sqlite:///{tmp_path}/target.db")) as target,
+        AsyncExitStack() as stack,
+    ):
+        source = Relaying(tmp_path / "source.db", deadline_seconds=10)
+        await source.start()
+        stack.push_async_callback(source.stop)
+        await events_added(source, [version])
+
+        await migrate(source, target)
+
+        assert await unrelayed_keys(target) == [(version.id, 1)]
+        assert await target.told(endpoint.id, ["evt_1"]) == {"evt_1"}
+
+
+class BusyStore(SqliteStore):
+    """To which others add while it is read, before and after where the reader is."""
+
+    async def walk(
+        self, *, after: tuple[str, int] = ("", 0), limit: int = 100
+    ) -> Sequence[tuple[str, Version]]:
+        page = await super().walk(after=after, limit=limit)
+        if page:
+            await self.put_tenant(Tenant(OTHER, "Other", b"t" * 32, 2))
+            for letter in ("0", "z"):
+                await self.add(OTHER, a_version(id=f"{letter}{len(await self.tenants())}"))
+        return page
+
+
+async def test_what_is_added_while_it_is_read_has_its_tenant_in_the_copy(tmp_path: Path) -> None:
+    source = BusyStore(tmp_path / "source.db", deadline_seconds=10)
+    target = SqliteStore(tmp_path / "target.db", deadline_seconds=10)
+    await source.start()
+    await target.start()
+    await source.put_tenant(Tenant(LAB, "Lab", b"s" * 32, 1))
+    await source.add(LAB, a_version(id="a"))
+
+    first = await migrate(source, target)
+    owners = {owner for owner, _ in await target.walk()}
+    known = {each.id for each in await target.tenants()}
+    again = await migrate(source, target)
+
+    assert (first.copied, again.copied) == (2, 1)
+    assert owners == known == {LAB, OTHER}
+    assert await everything(target) == await everything(source)
+    await source.stop()
+    await target.stop()
+
+
+class WatchedStore(SqliteStore):
+    """Which knows for how many versions at once it has read documents."""
+
+    under_way = most_under_way = 0
+
+    async def whole_blob(self, tenant: str, blob: KeptBlob) -> Blob:
+        self.under_way += 1
+        self.most_under_way = max(self.most_under_way, self.under_way)
+        found = await super().whole_blob(tenant, blob)
+        self.under_way -= 1
+        return found
+
+
+@pytest.mark.parametrize(("size", "most"), [(2_000_000, 2), (200_000, 8)])
+async def test_of_versions_with_large_documents_few_are_copied_at_the_same_time(
+    tmp_path: Path, size: int, most: int
+) -> None:
+    source = WatchedStore(tmp_path / "source.db", deadline_seconds=10)
+    target = SqliteStore(tmp_path / "target.db", deadline_seconds=10)
+    await source.start()
+    await target.start()
+    for _ in range(8):
+        blob = a_blob(os.urandom(size))
+        await source.add(LAB, a_version(documents=(blob.sha256,)), [blob])
+
+    copied = await migrate(source, target)
+
+    assert copied.copied == 8
+    assert source.most_under_way == most
+    await source.stop()
+    await target.stop()
+
+
+# What is no target and no source
+
+
+async def test_an_empty_store_is_not_copied(source: Store, target: Store) -> None:
+    with pytest.raises(ConfigurationError, match="is empty"):
+        await migrate(source, target)
+
+
+async def test_a_file_is_not_copied_into_itself_under_another_name(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path)
+    one = a_config(f"sqlite:///{tmp_path}/store.db")
+    other = a_config(f"sqlite:///{tmp_path}/link/store.db")
+
+    async with opened_store(one) as source, opened_store(other) as target:
+        with pytest.raises(ConfigurationError, match="is the store that is to be copied"):
+            await migrate(source, target)
+
+
+async def test_a_database_is_not_copied_into_itself_under_another_address(
+    mongodb_url: str,
+) -> None:
+    parts = urlsplit(mongodb_url)
+    other = parts._replace(
+        netloc=parts.netloc.replace("127.0.0.1", "localhost"), query=f"appName=x&{parts.query}"
+    ).geturl()
+
+    async with opened_store(a_config(mongodb_url)) as source, opened_store(a_config(other)) as it:
+        with pytest.raises(ConfigurationError, match="is the store that is to be copied"):
+            await migrate(source, it)
+
+
+async def test_a_version_that_the_target_cannot_keep_is_named(
+    tmp_path: Path, mongodb_url: str
+) -> None:
+    version = a_version(body=b"{}" * 5_000_000, response=b"{}" * 5_000_000)
+    small = a_config(f"sqlite:///{tmp_path}/store.db")
+
+    async with opened_store(small) as source, opened_store(a_config(mongodb_url)) as target:
+        await source.add(LAB, version)
+        with pytest.raises(ConfigurationError, match=f"{version.id} version 1.*larger than"):
+            await migrate(source, target)
+
+
+# There and back
+
+
+async def test_what_went_into_mongodb_and_back_is_what_it_was(
+    tmp_path: Path, mongodb_url: str
+) -> None:
+    begin, end = (a_config(f"sqlite:///{tmp_path}/{each}.db") for each in ("begin", "end"))
+    async with opened_store(begin) as source, opened_store(a_config(mongodb_url)) as middle:
+        await fill(source, count=400)
+        secrets = [
+            await add_client(source, tenant=LAB, name=each, environment="sandbox", clock=now_ms)
+            for each in "ab"
+        ]
+        await rotate_client(source, secrets[0][0].id, grace_seconds=60, clock=now_ms)
+        await disable_client(source, secrets[1][0].id)
+        large = a_blob(os.urandom(3_000_000))
+        await source.add(LAB, a_version(documents=(large.sha256,)), [large])
+        await source.rotate_signing_key(a_key("k3", created=5), expected=["k1"])
+
+        await migrate(source, middle)
+        async with opened_store(end) as target:
+            progress = await migrate(middle, target)
+
+            assert progress == Progress(total=801, copied=801)
+            assert await everything(target) == await everything(source)
+
+
+async def test_what_resources_are_found_by_comes_along(source: Store, target: Store) -> None:
+    await source.put_tenant(replace(Tenant.new("Lab", created=1), id=LAB))
+    version = found_by(("status", "final", "urn:s"), ("date", 5, 9), ("subject", "", "Patient"))
+    await source.add(LAB, version)
+    await source.put_search_rules("ours")
+
+    await migrate(source, target)
+
+    for criterion in (has("status", token("final")), has("date", TimeMatch(after=5))):
+        assert (await target.search(LAB, wanting(criterion))).versions == (version,)
+    assert await target.search_rules() == "ours"
+    # Another release has taken other values from the same versions: those of neither count.
+    await target.replace_search(LAB, version.id, 1, b"[]")
+    await source.put_search_rules("new")
+    await migrate(source, target)
+    assert await target.search_rules() == "{}"
+
+
+async def test_values_that_the_source_takes_anew_amid_a_copy_count_as_of_no_rules(
+    source: Store, target: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await fill(source)
+    await source.put_search_rules("old")
+    walk = source.walk
+
+    async def taken_anew_meanwhile(**place: Any) -> Sequence[tuple[str, Version]]:
+        page = await walk(**place)
+        await source.put_search_rules("new")
+        return page
+
+    monkeypatch.setattr(source, "walk", taken_anew_meanwhile)
+
+    await migrate(source, target)
+
+    assert await target.search_rules() == "{}"
+
+
+@pytest.mark.parametrize("rules", ["", "old"])
+async def test_values_that_an_interrupted_copy_has_left_are_not_said_to_be_of_newer_rules(
+    source: Store, target: Store, rules: str
+) -> None:
+    class Interrupted(Exception):
+        pass
+
+    def interrupt(_progress: Progress) -> None:
+        raise Interrupted
+
+    await fill(source)
+    await source.put_search_rules(rules)
+    with pytest.raises(Interrupted):
+        await migrate(source, target, tell=interrupt)
+    await source.put_search_rules("new")
+
+    for _ in range(2):
+        await migrate(source, target)
+
+    assert await target.search_rules() == "{}"

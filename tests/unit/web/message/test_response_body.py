@@ -1,0 +1,94 @@
+"""The body of an answer, with documents of any size in it."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+from collections.abc import AsyncGenerator, Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fhirpub.fhir.document import marker
+from fhirpub.fhir.strict_json import dumps, loads_stored
+from fhirpub.fhir.xml.writer import write_xml
+from fhirpub.storage.contract import SMALL_BYTES, KeptBlob
+from fhirpub.web.message.response_body import Outgoing, Stretch
+
+LARGE = bytes(range(256)) * 1_000
+
+
+class Kept(dict[str, bytes]):
+    """Documents that are kept, by their names."""
+
+    def keep(self, data: bytes) -> KeptBlob:
+        name = hashlib.sha256(data).hexdigest()
+        self[name] = data
+        at_hand = data if len(data) <= SMALL_BYTES else None
+        return KeptBlob(name, "application/pdf", "", len(data), at_hand)
+
+    async def read(self, blob: KeptBlob, part: slice) -> AsyncGenerator[bytes, None]:
+        """Yield a part in pieces of 30 kB."""
+        data = self[blob.sha256][part]
+        for start in range(0, len(data), 30_000):
+            yield data[start : start + 30_000]
+
+
+def all_of(body: Outgoing) -> bytes:
+    async def collected() -> list[bytes]:
+        return [each async for each in body.pieces()]
+
+    return b"".join(asyncio.run(collected()))
+
+
+def attachments(blobs: Mapping[str, KeptBlob]) -> dict[str, object]:
+    forms = [{"data": marker(each.sha256, each.size)} for each in blobs.values()]
+    return {"resourceType": "DiagnosticReport", "presentedForm": forms, "conclusion": "x"}
+
+
+@given(st.lists(st.integers(0, 200_000), max_size=4))
+def test_documents_stand_where_they_were(sizes: list[int]) -> None:
+    kept = Kept()
+    documents = [bytes([number]) * size for number, size in enumerate(sizes)]
+    blobs = {blob.sha256: blob for blob in map(kept.keep, documents)}
+    text = dumps(attachments(blobs))
+
+    body = Outgoing.with_documents(text, blobs, kept.read)
+    written = all_of(body)
+
+    forms = loads_stored(written)["presentedForm"]
+    assert [base64.b64decode(each["data"]) for each in forms] == list(kept.values())
+    assert body.length == len(written)
+
+
+def test_documents_stand_in_xml_too() -> None:
+    kept = Kept()
+    blob = kept.keep(LARGE)
+    text = write_xml({"resourceType": "Binary", "id": "a", "data": marker(blob.sha256, blob.size)})
+
+    written = all_of(Outgoing.with_documents(text, {blob.sha256: blob}, kept.read))
+
+    assert b'<data value="%b"/>' % base64.b64encode(LARGE) in written
+
+
+@pytest.mark.parametrize("data", [LARGE, LARGE[:1_000]])
+def test_a_part_of_a_document_is_as_it_was(data: bytes) -> None:
+    kept = Kept()
+
+    body = Outgoing([Stretch(kept.keep(data), slice(7, 900))], kept.read)
+
+    assert all_of(body) == data[7:900]
+    assert body.length == 893
+
+
+def test_what_is_short_is_sent_together() -> None:
+    kept = Kept()
+    blobs = {blob.sha256: blob for blob in (kept.keep(b"%d" % each) for each in range(1_000))}
+    body = Outgoing.with_documents(dumps(attachments(blobs)), blobs, kept.read)
+
+    async def count() -> int:
+        return len([each async for each in body.pieces()])
+
+    assert asyncio.run(count()) < 4

@@ -1,0 +1,26 @@
+"""Several pieces of work in one round."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from fhirpub.errors import StoreUnavailable
+from fhirpub.webhooks.dispatch.periodic import together
+
+
+async def test_one_that_fails_leaves_none_to_run_on() -> None:
+    done = []
+
+    async def fail() -> None:
+        raise StoreUnavailable("gone")
+
+    async def write() -> None:
+        await asyncio.sleep(0.05)  # far longer than it takes to hear of the failure
+        done.append("written")
+
+    with pytest.raises(StoreUnavailable):
+        await together(fail(), write())
+
+    assert done == ["written"]

@@ -1,0 +1,236 @@
+"""What of an endpoint's queue may be sent now, whatever comes and goes."""
+
+from __future__ import annotations
+
+import tracemalloc
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fhirpub.storage.webhook_contract import Ordering, Waiting
+from fhirpub.webhooks.dispatch.queue import WINDOW, Bucket, Queue
+
+NOW = 1_795_000_000_000
+ORDERINGS: tuple[Ordering, ...] = ("none", "per_resource", "strict")
+
+
+def waiting(sequence: int, resource: str = "", *, due: int = 0, leased: int = 0) -> Waiting:
+    return Waiting(
+        endpoint="e",
+        sequence=sequence,
+        event_id=f"evt_{sequence}",
+        resource=resource,
+        created=NOW + sequence,
+        due=due,
+        number=0,
+        leased=leased,
+    )
+
+
+def queue_of(ordering: Ordering, *found: Waiting) -> Queue:
+    queue = Queue(ordering)
+    queue.add(found)
+    return queue
+
+
+def taken(queue: Queue, now: int = NOW, most: int = 100) -> list[int]:
+    return [each.sequence for each in queue.take(now, most)]
+
+
+@pytest.mark.parametrize(
+    ("ordering", "first"), [("none", [1, 2, 3]), ("per_resource", [1, 3]), ("strict", [1])]
+)
+def test_only_the_head_of_a_lane_may_be_sent(ordering: Ordering, first: list[int]) -> None:
+    queue = queue_of(ordering, waiting(1, "a"), waiting(2, "a"), waiting(3, "b"))
+
+    assert taken(queue) == first
+    assert taken(queue) == []
+
+
+def test_the_next_of_a_resource_follows_when_the_earlier_has_ended() -> None:
+    queue = queue_of("per_resource", waiting(1, "a"), waiting(2, "a"))
+    queue.take(NOW, 9)
+
+    queue.ended("evt_1")
+
+    assert taken(queue) == [2]
+    assert len(queue) == 1
+
+
+def test_one_that_failed_holds_back_its_resource_until_it_is_due() -> None:
+    queue = queue_of("per_resource", waiting(1, "a"), waiting(2, "a"), waiting(3, "b"))
+    queue.take(NOW, 9)
+
+    queue.back("evt_1", due=NOW + 5, number=1)
+
+    assert taken(queue, NOW + 4) == []
+    assert queue.next_moment() == NOW + 5
+    assert taken(queue, NOW + 5) == [1]
+
+
+def test_what_is_told_of_no_resource_waits_for_nothing() -> None:
+    assert taken(queue_of("per_resource", waiting(1), waiting(2))) == [1, 2]
+
+
+def test_what_somebody_may_be_sending_waits_until_the_lease_runs_out() -> None:
+    queue = queue_of("none", waiting(1, leased=NOW + 7))
+
+    assert taken(queue, NOW + 6) == []
+    assert taken(queue, NOW + 7) == [1]
+
+
+def test_a_queue_that_is_read_anew_keeps_what_is_taken() -> None:
+    queue = queue_of("strict", waiting(1), waiting(2))
+    queue.take(NOW, 1)
+
+    queue.watch()
+    queue.renew([waiting(1, leased=NOW + 9), waiting(2)], ordering="strict", last=2)
+
+    assert taken(queue, NOW + 100) == []
+    queue.ended("evt_1")
+    assert taken(queue) == [2]
+
+
+def test_what_ends_while_the_queue_is_read_does_not_come_back() -> None:
+    queue = queue_of("none", waiting(1), waiting(2))
+    queue.take(NOW, 2)
+
+    queue.watch()
+    queue.ended("evt_1")
+    queue.back("evt_2", due=NOW + 5, number=1)
+    queue.renew([waiting(1), waiting(2)], ordering="none", last=2)
+
+    assert taken(queue, NOW + 4) == []
+    assert taken(queue, NOW + 5) == [2]
+
+
+def test_an_earlier_one_that_was_reopened_does_not_free_a_later_one_under_way() -> None:
+    queue = queue_of("per_resource", waiting(8, "a"))
+    queue.take(NOW, 1)
+    queue.watch()
+    queue.renew([waiting(3, "a"), waiting(8, "a")], ordering="per_resource", last=8)
+
+    assert taken(queue) == [3]
+    queue.ended("evt_3")
+    assert taken(queue) == []
+    queue.ended("evt_8")
+    assert len(queue) == 0
+
+
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["add", "take", "end", "back", "read"]), st.integers(0, 5)),
+    max_size=60,
+)
+
+
+class Model:
+    """A queue, with what is open, under way and ended as a store would know it."""
+
+    def __init__(self, ordering: Ordering) -> None:
+        self.queue = Queue(ordering)
+        self.now = NOW
+        self.open: dict[str, Waiting] = {}
+        self.under_way: list[Waiting] = []
+        self.ended: list[Waiting] = []
+
+    def add(self, number: int) -> None:
+        new = waiting(len(self.open) + len(self.ended) + 1, f"r{number}")
+        self.open[new.event_id] = new
+        self.queue.add([new])
+
+    def take(self, number: int) -> None:
+        for each in self.queue.take(self.now, number):
+            assert each.event_id not in {one.event_id for one in self.under_way}
+            self.under_way.append(each)
+
+    def end(self, number: int) -> None:
+        if self.under_way:
+            each = self.under_way.pop(number % len(self.under_way))
+            self.queue.ended(each.event_id)
+            del self.open[each.event_id]
+            self.ended.append(each)
+
+    def back(self, number: int) -> None:
+        if self.under_way:
+            each = self.under_way.pop(number % len(self.under_way))
+            self.queue.back(each.event_id, due=self.now + number, number=1)
+
+    def read(self, _number: int) -> None:
+        self.queue.watch()
+        last = len(self.open) + len(self.ended)
+        self.queue.renew(list(self.open.values()), ordering=self.queue.ordering, last=last)
+
+
+@given(st.sampled_from(ORDERINGS), STEPS)
+def test_whatever_happens_all_is_sent_in_order_and_nothing_twice_at_once(
+    ordering: Ordering, steps: list[tuple[str, int]]
+) -> None:
+    model = Model(ordering)
+
+    for what, number in steps:
+        model.now += 1
+        getattr(model, what)(number)
+    model.now += 100
+    while model.open:
+        model.take(100)
+        assert model.under_way
+        model.end(0)
+
+    assert len(model.queue) == 0
+    lanes: dict[str, list[int]] = {}
+    for each in model.ended:
+        lane = {"strict": "all", "none": each.event_id}.get(ordering, each.resource)
+        lanes.setdefault(lane, []).append(each.sequence)
+    assert all(a < b for lane in lanes.values() for a, b in pairwise(lane))
+
+
+def test_a_bucket_lets_a_second_s_worth_go_and_then_one_after_the_other() -> None:
+    bucket = Bucket.full(50.0, NOW)
+
+    assert bucket.available(NOW) == 50
+    bucket.take(50)
+
+    assert bucket.available(NOW) == 0
+    assert bucket.next_moment() == NOW + 20
+    assert bucket.available(NOW + 20) == 1
+    assert bucket.available(NOW + 10_000) == 50
+
+
+def test_a_slow_bucket_has_one_at_least() -> None:
+    bucket = Bucket.full(0.1, NOW)
+    assert bucket.available(NOW) == 1
+
+    bucket.take(1)
+
+    assert bucket.available(NOW + 9_999) == 0
+    assert bucket.available(NOW + 10_000) == 1
+
+
+def test_ten_thousand_reports_that_wait_take_less_than_five_megabytes_of_order() -> None:
+    found = [waiting(number, f"DiagnosticReport/{number}") for number in range(1, WINDOW + 1)]
+    tracemalloc.start()
+    queue = Queue("per_resource")
+
+    queue.add(found)
+
+    taken_bytes, _peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert taken_bytes < 500 * WINDOW
+
+
+@pytest.mark.parametrize("ordering", ORDERINGS)
+def test_the_oldest_is_the_first_in_the_sequence_that_has_not_ended(ordering: Ordering) -> None:
+    queue = queue_of(ordering, *(waiting(number, "r") for number in (1, 2, 3)))
+
+    (first, *_) = queue.take(NOW, 1)
+    queue.back(first.event_id, due=NOW, number=1)
+    tried_again = queue.oldest
+    (first, *_) = queue.take(NOW, 1)
+    queue.ended(first.event_id)
+    ended = queue.oldest
+    queue.watch()
+    queue.renew([], ordering=ordering, last=3)
+
+    assert (tried_again, ended, queue.oldest) == (NOW + 1, NOW + 2, None)

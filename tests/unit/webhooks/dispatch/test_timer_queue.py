@@ -1,0 +1,25 @@
+"""Alarms ring once, in their order, and take no more room the more often they are set."""
+
+from __future__ import annotations
+
+from fhirpub.webhooks.dispatch.timer_queue import Alarms
+
+
+def test_what_has_come_rings_in_its_order_and_once() -> None:
+    alarms = Alarms()
+    for moment, name in ((30, "c"), (10, "a"), (20, "b")):
+        alarms.add(moment, name)
+
+    assert [alarms.rung(9), alarms.rung(20), alarms.rung(20)] == [[], ["a", "b"], []]
+    assert (alarms.earliest, alarms.rung(30), alarms.earliest) == (30, ["c"], None)
+
+
+def test_a_far_alarm_is_kept_once_however_often_nearer_ones_ring() -> None:
+    alarms = Alarms()
+
+    for now in range(1_000):
+        alarms.add(86_400_000, "e")
+        alarms.add(now, "e")
+        alarms.rung(now)
+
+    assert len(alarms) == 1

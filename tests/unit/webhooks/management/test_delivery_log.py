@@ -1,0 +1,48 @@
+"""What was sent to an endpoint, however many ask for it at once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+from fhirpub.runtime.clock import now_ms
+from fhirpub.storage.sqlite.store import SqliteStore
+from fhirpub.storage.webhook_contract import Delivery, DeliveryQuery
+from fhirpub.testing.webhook_contract import a_delivery, an_attempt, an_endpoint
+from fhirpub.webhooks.management.delivery_log import DeliveryLog, Wanted
+
+
+class WatchedStore(SqliteStore):
+    """Counts the pages that are read at the same time."""
+
+    reading = 0
+    most = 0
+
+    async def deliveries(self, tenant: str, query: DeliveryQuery) -> Sequence[Delivery]:
+        self.reading += 1
+        self.most = max(self.most, self.reading)
+        try:
+            return await super().deliveries(tenant, query)
+        finally:
+            self.reading -= 1
+
+
+async def test_of_those_who_ask_for_a_page_at_once_few_are_served_at_a_time(
+    tmp_path: Path,
+) -> None:
+    store, endpoint = WatchedStore(tmp_path / "store.db", deadline_seconds=10), an_endpoint()
+    await store.start()
+    await store.put_endpoint(endpoint.tenant, endpoint)
+    tried = a_delivery(endpoint.id, attempts=(an_attempt(status=500, answer=b"sorry"),))
+    await store.put_deliveries([tried])
+    log = DeliveryLog(store, clock=now_ms)
+
+    pages = await asyncio.gather(
+        *(log.latest(endpoint, Wanted(), limit=100) for _ in range(20)),
+        *(log.events(endpoint, after=0, limit=100) for _ in range(20)),
+    )
+
+    await store.stop()
+    assert store.most == 4
+    assert [each.deliveries[0].attempts[0].answer for each in pages] == [b""] * 40

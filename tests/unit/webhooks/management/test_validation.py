@@ -1,0 +1,99 @@
+"""What somebody writes of an endpoint: taken, or refused with all that is wrong."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fhirpub.config.webhooks import WebhooksConfig
+from fhirpub.errors import MOST_ISSUES, InvalidContent
+from fhirpub.runtime.clock import now_ms
+from fhirpub.webhooks.management.event_types import EventTypes
+from fhirpub.webhooks.management.validation import NEW, NEW_SECRET, judged, unknown_fields
+from fhirpub.webhooks.transport.http_client import Sender
+from fhirpub_diagnosticreport.rules import DIAGNOSTIC_REPORT
+
+KNOWN = EventTypes.of([DIAGNOSTIC_REPORT])
+PUBLIC = "https://192.88.98.1/Hook"
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=30),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner),
+    max_leaves=6,
+)
+Judge = Callable[[Any], dict[str, Any]]
+NAMES = st.sampled_from([each for each in (*NEW, *NEW_SECRET) if each != "url"])
+
+
+@pytest.fixture(scope="module")
+def judge() -> Iterator[Judge]:
+    """Judge fields, with one sender for all of them."""
+    with asyncio.Runner() as runner:
+        sender = Sender(WebhooksConfig(), clock=now_ms)
+        yield lambda fields: runner.run(
+            judged(fields, known=(*NEW, *NEW_SECRET), sender=sender, event_types=KNOWN)
+        )
+        runner.run(sender.close())
+
+
+def places(judge: Judge, fields: Any) -> set[str]:
+    with pytest.raises(InvalidContent) as caught:
+        judge(fields)
+    return {each.expression for each in caught.value.issues}
+
+
+def test_a_url_is_kept_in_its_canonical_form(judge: Judge) -> None:
+    assert judge({"url": PUBLIC.replace("https", "HTTPS").replace("/Hook", ":443/Hook")}) == {
+        "url": PUBLIC
+    }
+
+
+def test_the_url_is_judged_together_with_the_rest(judge: Judge) -> None:
+    assert places(judge, {"url": "https://10.0.0.1/", "payload": "all", "x": 1}) == {
+        *("url", "payload", "x"),
+    }
+
+
+def test_an_unknown_field_is_told_with_the_nearest(judge: Judge) -> None:
+    with pytest.raises(InvalidContent, match=r"tokken: is not a field here.*bearer_token"):
+        judge({"tokken": "x"})
+
+
+@pytest.mark.parametrize("fields", [None, [], "url", 1])
+def test_what_is_no_object_is_refused(fields: Any, judge: Judge) -> None:
+    assert places(judge, fields) == {""}
+
+
+@pytest.mark.parametrize("text", ["a\nb", "a\x00", chr(0x202E)])
+def test_a_description_is_of_what_can_be_shown(text: str, judge: Judge) -> None:
+    assert places(judge, {"description": text}) == {"description"}
+
+
+def test_a_description_may_be_in_any_script(judge: Judge) -> None:
+    assert judge({"description": "Station 3, 病棟"})
+
+
+@pytest.mark.parametrize("patterns", [[], ["*"] * 51, "*", None, [None], [["*"]], ["*", "a.b"]])
+def test_patterns_are_a_list_of_what_is_told(patterns: Any, judge: Judge) -> None:
+    assert places(judge, {"event_types": patterns})
+
+
+@settings(max_examples=50)
+@given(st.dictionaries(NAMES | st.text(max_size=12), JSON, max_size=5))
+def test_whatever_comes_is_taken_or_refused(judge: Judge, fields: dict[str, Any]) -> None:
+    fields.pop("url", None)
+
+    with suppress(InvalidContent):
+        assert judge(fields) == fields
+
+
+def test_no_more_unknown_fields_are_judged_than_are_told() -> None:
+    fields = {f"orderin{number}": 0 for number in range(4_000)}
+
+    assert len([*unknown_fields(fields, NEW)]) == MOST_ISSUES

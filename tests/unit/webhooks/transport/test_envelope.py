@@ -1,0 +1,191 @@
+"""The bytes that receivers get, and their published schemas."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from importlib.resources import files
+from typing import Any
+
+import jsonschema
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from referencing import Registry, Resource
+
+from fhirpub.plugin_api import Change
+from fhirpub.storage.contract import Version
+from fhirpub.storage.webhook_contract import Payload, Untold
+from fhirpub.webhooks.transport.envelope import LARGEST_BODY, WebhookEvent, events_of
+from fhirpub_diagnosticreport.rules import DIAGNOSTIC_REPORT
+
+FHIR_URL = "https://lab.example/fhir/r4"
+REPORT_ID = "0b8ffb7e-9d0c-4a53-9a44-2b1d3f0e6c11"
+SCHEMAS = {
+    path.name.removesuffix(".schema.json"): json.loads(path.read_text(encoding="utf-8"))
+    for path in files("fhirpub.schemas").joinpath("events").iterdir()
+}
+VERSION = Version(
+    id=REPORT_ID,
+    version=1,
+    type="DiagnosticReport",
+    system="https://lab.example/reports",
+    value="R-1",
+    status="final",
+    created=1_795_242_833_412,
+    updated=1_795_242_833_412,
+    body=b"{}",
+)
+
+
+def told_of(version: Version, *, before: str | None = None, value: str = "R-1") -> WebhookEvent:
+    """Return the event of a version whose resource type told of it when it was committed."""
+    identifier = {"system": version.system, "value": value}
+    change = Change(
+        id=version.id,
+        version=version.version,
+        after={"identifier": [identifier], "status": version.status},
+        before=None if before is None else {"status": before},
+        parts={},
+    )
+    stored = [
+        {"id": f"{version.id}.{version.version}.{number}", "type": one.type, "data": one.data}
+        for number, one in enumerate(DIAGNOSTIC_REPORT.events(change), start=1)
+    ]
+    (event,) = events_of(
+        Untold.of(replace(version, events=orjson.dumps(stored))), fhir_url=FHIR_URL
+    )
+    return event
+
+
+CREATED = told_of(VERSION)
+UPDATED = told_of(replace(VERSION, version=2, status="amended"), before="final")
+
+
+def test_a_registration_is_told_so() -> None:
+    assert json.loads(CREATED.body(sequence=42)) == {
+        "transaction_id": "req_0b8ffb7e9d0c4a539a442b1d3f0e6c11_1",
+        "event_id": "evt_0b8ffb7e9d0c4a539a442b1d3f0e6c11_1_1",
+        "event_type": "diagnostic_report.created",
+        "timestamp": "2026-11-21T06:33:53.412Z",
+        "sequence": 42,
+        "api_version": "1",
+        "data": {
+            "resource_type": "DiagnosticReport",
+            "id": REPORT_ID,
+            "version_id": "1",
+            "identifier": {"system": "https://lab.example/reports", "value": "R-1"},
+            "status": "final",
+            "self": f"{FHIR_URL}/DiagnosticReport/{REPORT_ID}/_history/1",
+        },
+    }
+
+
+def test_an_update_tells_the_status_before() -> None:
+    data = json.loads(UPDATED.body(sequence=1))["data"]
+
+    assert (data["version_id"], data["status"], data["previous_status"]) == (
+        *("2", "amended", "final"),
+    )
+
+
+def test_an_endpoint_may_be_told_ids_only() -> None:
+    data = json.loads(UPDATED.body(sequence=1, payload="id-only"))["data"]
+
+    assert data.keys() == {"resource_type", "id", "version_id", "self"}
+
+
+def test_what_would_be_too_large_is_told_with_ids_only() -> None:
+    long = told_of(VERSION, value="9" * LARGEST_BODY)
+
+    assert long.body(sequence=1) == CREATED.body(sequence=1, payload="id-only")
+
+
+def test_the_same_event_has_the_same_bytes() -> None:
+    assert told_of(VERSION).body(sequence=7) == CREATED.body(sequence=7)
+
+
+@given(st.uuids(), st.integers(1, 10**9))
+def test_ids_can_stand_in_signatures(resource_id: object, version: int) -> None:
+    event = told_of(replace(VERSION, id=str(resource_id), version=version))
+
+    assert re.fullmatch("[A-Za-z0-9_]{1,64}", event.id)
+    assert re.fullmatch("[A-Za-z0-9_]{1,64}", event.transaction_id)
+
+
+def test_events_of_one_commit_share_its_transaction_and_nothing_else() -> None:
+    stored = [{"id": f"{REPORT_ID}.3.{n}", "type": "a.b", "data": {}} for n in (1, 2)]
+    version = replace(VERSION, version=3, events=orjson.dumps(stored))
+
+    first, second = events_of(Untold.of(version), fhir_url=FHIR_URL)
+
+    assert first.transaction_id == second.transaction_id
+    assert first.id != second.id
+
+
+# The published schemas
+
+REGISTRY: Registry[Any] = Registry().with_resources(
+    (each["$id"], Resource.from_contents(each)) for each in SCHEMAS.values()
+)
+
+
+def judge(event_type: str) -> jsonschema.Draft202012Validator:
+    return jsonschema.Draft202012Validator(SCHEMAS[event_type], registry=REGISTRY)
+
+
+@pytest.mark.parametrize("payload", ["standard", "id-only"])
+@pytest.mark.parametrize("event", [CREATED, UPDATED], ids=lambda event: event.type)
+def test_every_body_is_as_its_schema_says(event: WebhookEvent, payload: Payload) -> None:
+    body = json.loads(event.body(sequence=1, payload=payload))
+
+    judge(event.type).validate(body)
+
+
+@pytest.mark.parametrize("event", [CREATED, UPDATED], ids=lambda event: event.type)
+def test_a_schema_names_everything_that_is_told(event: WebhookEvent) -> None:
+    body = json.loads(event.body(sequence=1))
+    every, own = SCHEMAS["envelope"]["properties"], SCHEMAS[event.type]["properties"]
+
+    assert body.keys() == every.keys()
+    assert body["data"].keys() == every["data"]["properties"].keys() | (
+        own["data"]["properties"].keys()
+    )
+
+
+@pytest.mark.parametrize(
+    ("place", "wrong"),
+    [
+        (("event_id",), "evt.1"),
+        (("event_type",), "diagnostic_report.updated"),
+        (("timestamp",), "2026-11-21"),
+        (("sequence",), 0),
+        (("data", "id"), "1"),
+        (("data", "version_id"), 1),
+        (("data", "status"), "amended"),
+        (("data", "identifier"), {"system": "s"}),
+    ],
+)
+def test_a_schema_refuses_what_is_never_sent(place: tuple[str, ...], wrong: object) -> None:
+    body = json.loads(CREATED.body(sequence=1))
+    *above, last = place
+    holder = body[above[0]] if above else body
+    holder[last] = wrong
+
+    assert not judge(CREATED.type).is_valid(body)
+
+
+def test_the_schemas_statuses_are_those_that_the_service_accepts() -> None:
+    created = SCHEMAS["diagnostic_report.created"]["properties"]["data"]["properties"]
+    updated = SCHEMAS["diagnostic_report.updated"]["properties"]["data"]["properties"]
+
+    assert set(created["status"]["enum"]) == DIAGNOSTIC_REPORT.create_statuses
+    assert set(updated["status"]["enum"]) == DIAGNOSTIC_REPORT.update_statuses
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_every_schema_is_one(name: str) -> None:
+    jsonschema.Draft202012Validator.check_schema(SCHEMAS[name])
+    assert SCHEMAS[name]["$id"] == f"urn:fhirpub:schemas:events:{name}"

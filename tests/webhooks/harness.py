@@ -1,0 +1,170 @@
+"""Relay and dispatcher over a real store, with tenants who commit and receivers who are told."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from fhirpub.app import opened_store
+from fhirpub.config.settings import Config, ServerConfig, StorageConfig
+from fhirpub.config.webhooks import WebhooksConfig
+from fhirpub.fhir.strict_json import dumps
+from fhirpub.plugin_host.loader import load
+from fhirpub.runtime.clock import Clock
+from fhirpub.runtime.metrics import Metrics
+from fhirpub.storage.contract import Version
+from fhirpub.storage.store import Store
+from fhirpub.storage.webhook_contract import Delivery, DeliveryQuery, Endpoint
+from fhirpub.webhooks.dispatch.worker import Sending
+from fhirpub.webhooks.management.endpoints import Administration, Disclosed
+from fhirpub.webhooks.management.event_types import EventTypes
+from fhirpub.webhooks.management.secret_encryption import Seal
+from fhirpub.webhooks.transport.http_client import Sender
+
+TENANT = "11111111-1111-4111-8111-111111111111"
+KEY = b"k" * 32
+SEAL = Seal([KEY])
+SETTINGS = WebhooksConfig(
+    allow_networks=["127.0.0.1/32"],
+    connect_seconds=1.0,
+    timeout_seconds=2.0,
+    rate_per_endpoint=10_000.0,
+    retry_seconds=[0.05, 0.1, 0.2],
+    lease_seconds=1.0,
+)
+
+
+@dataclass
+class Office:
+    """A store and somebody who sends. ``news`` has a version of each resource, by its id."""
+
+    store: Store
+    config: Config
+    clock: Clock
+    administration: Administration
+    sending: Sending
+    metrics: Metrics
+    versions: dict[str, int] = field(default_factory=dict)
+
+    async def endpoint(self, url: str, *, tenant: str = TENANT, **fields: Any) -> Disclosed:
+        """Add an endpoint to which things are sent at once."""
+        fields = {"url": url, "event_types": ["*"], **fields}
+        return await self.administration.add(tenant, fields, trusted=True)
+
+    async def commit(
+        self, resource: str = "", *, tenant: str = TENANT, events: bytes | None = None
+    ) -> Version:
+        """Commit the next version of a resource, by itself the first of a new one."""
+        resource = resource or str(uuid.uuid4())
+        number = self.versions.get(resource, 0) + 1
+        self.versions[resource] = number
+        name = f"diagnostic_report.{'created' if number == 1 else 'updated'}"
+        told = [{"id": f"{resource}.{number}.1", "type": name, "data": {"status": "final"}}]
+        version = Version(
+            id=resource,
+            version=number,
+            type="DiagnosticReport",
+            system="urn:s",
+            value=resource,
+            status="final",
+            created=self.clock(),
+            updated=self.clock(),
+            body=b"{}",
+            events=dumps(told) if events is None else events,
+        )
+        assert await self.store.add(tenant, version)
+        self.sending.ring()
+        return version
+
+    async def commits(self, number: int, resource: str = "", *, tenant: str = TENANT) -> None:
+        """Commit so many, one after the other if they are of one resource."""
+        if resource:
+            for _ in range(number):
+                await self.commit(resource, tenant=tenant)
+        else:
+            await asyncio.gather(*(self.commit(tenant=tenant) for _ in range(number)))
+
+    async def deliveries(self, endpoint: Disclosed | Endpoint) -> Sequence[Delivery]:
+        """Return all that an endpoint was or is to be told."""
+        one = endpoint.endpoint if isinstance(endpoint, Disclosed) else endpoint
+        query = DeliveryQuery(endpoint=one.id, limit=100_000)
+        return await self.store.deliveries(one.tenant, query)
+
+    async def state(self, endpoint: Disclosed) -> str:
+        """Return the state of an endpoint as the store has it."""
+        one = await self.store.endpoint(endpoint.endpoint.tenant, endpoint.endpoint.id)
+        assert one is not None
+        return one.state
+
+    async def until_states(
+        self, endpoint: Disclosed, *, seconds: float = 10.0, **expected: int
+    ) -> None:
+        """Wait until there are so many of each state, and no others."""
+        one = endpoint.endpoint
+        await until(
+            lambda: self.store.count_deliveries(one.tenant, one.id),
+            lambda found: found == expected,
+            seconds=seconds,
+        )
+
+    @asynccontextmanager
+    async def another(
+        self, store: Store | None = None, **settings: Any
+    ) -> AsyncGenerator[None, None]:
+        """Have another process send as well, until the block ends."""
+        config = replace(self.config, webhooks=replace(self.config.webhooks, **settings))
+        async with (
+            Sender(config.webhooks, clock=self.clock) as sender,
+            Sending(
+                store or self.store,
+                config=config,
+                seal=SEAL,
+                metrics=Metrics(serves=False, sends=True),
+                clock=self.clock,
+                sender=sender,
+            ).running(),
+        ):
+            yield
+
+
+async def until(
+    read: Callable[[], Any], true: Callable[[Any], bool], *, seconds: float = 10.0
+) -> None:
+    """Wait until what is read is as it should be."""
+    async with asyncio.timeout(seconds):
+        while not true(await read()):
+            await asyncio.sleep(0.01)
+
+
+@asynccontextmanager
+async def opened_office(
+    url: str, *, clock: Clock, settings: WebhooksConfig = SETTINGS, sends: bool = True
+) -> AsyncGenerator[Office, None]:
+    """Open one over a store; unless it ``sends``, nothing is relayed by itself."""
+    config = Config(
+        webhooks=settings,
+        storage=StorageConfig(url=url),
+        server=ServerConfig(drain_seconds=1.0),
+    )
+    async with AsyncExitStack() as stack:
+        store = await stack.enter_async_context(opened_store(config))
+        sender = await stack.enter_async_context(Sender(settings, clock=clock))
+        metrics = Metrics(serves=False, sends=True)
+        sending = Sending(
+            store, config=config, seal=SEAL, metrics=metrics, clock=clock, sender=sender
+        )
+        administration = Administration(
+            store=store,
+            sender=sender,
+            seal=SEAL,
+            event_types=EventTypes.of(load(config.plugins.enabled).values()),
+            config=config,
+            clock=clock,
+        )
+        if sends:
+            await stack.enter_async_context(sending.running())
+        yield Office(store, config, clock, administration, sending, metrics)
