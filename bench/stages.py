@@ -18,7 +18,7 @@ from time import process_time
 from typing import Any
 
 from bench.payloads import SMALL_DOCUMENT, Caller, RegisterRequests
-from fhirpub.app import opened
+from fhirpub.app.services import build_services
 from fhirpub.auth.tenants import add_tenant
 from fhirpub.config.settings import Config
 from fhirpub.fhir.strict_json import loads
@@ -94,7 +94,7 @@ async def run(rounds: int) -> None:
     with tempfile.TemporaryDirectory(prefix="fhirpub-bench-") as name:
         config = Config()
         storage = replace(config.storage, url=f"sqlite:///{name}/fhirpub.db")
-        async with opened(replace(config, storage=storage)) as service:
+        async with build_services(replace(config, storage=storage)) as service:
             least = await measured(service, rounds)
     for stage, microseconds in least.items():
         print(f"{stage:24}{microseconds:6.0f} us")

@@ -19,7 +19,7 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from fhirpub.app import opened_store
+from fhirpub.app.stores import open_store
 from fhirpub.config.settings import Config, StorageConfig
 from fhirpub.config.webhooks import WebhooksConfig
 from fhirpub.fhir.strict_json import dumps
@@ -112,7 +112,7 @@ async def bench(url: str, file: Path) -> AsyncGenerator[Bench, None]:
     config = Config(webhooks=SETTINGS, storage=StorageConfig(url=url))
     with receiving(file) as port:
         async with (
-            opened_store(config) as store,
+            open_store(config) as store,
             Sender(config.webhooks, clock=now_ms) as sender,
         ):
             sending = Sending(

@@ -12,7 +12,8 @@ from typing import Literal
 
 import click
 
-from fhirpub.app import key_file, opened, opened_seal, opened_store
+from fhirpub.app.services import build_services
+from fhirpub.app.stores import key_file, open_store, opened_seal
 from fhirpub.cli.error_hints import explained
 from fhirpub.cli.options import with_config_file, with_json
 from fhirpub.cli.printing import print_json
@@ -127,7 +128,7 @@ def _plugins(config: Config) -> Iterator[Finding]:
 
 async def _store(config: Config) -> AsyncIterator[Finding]:
     try:
-        async with opened_store(config) as store:
+        async with open_store(config) as store:
             await store.check()
     except FhirpubError as problem:
         for each in _errors("store", problem):
@@ -141,7 +142,7 @@ async def _webhooks(config: Config) -> AsyncIterator[Finding]:
     beside = key_file(config)
     try:
         seal = configured_seal(config.webhooks, beside=beside)
-        async with opened_store(config) as store:
+        async with open_store(config) as store:
             endpoints = await store.all_endpoints()
             made = beside if not (seal or endpoints) else None
             if made:
@@ -169,7 +170,7 @@ async def _webhooks(config: Config) -> AsyncIterator[Finding]:
 
 async def _schemas(config: Config) -> AsyncIterator[Finding]:
     try:
-        async with opened(config) as services:
+        async with build_services(config) as services:
             names = ", ".join(services.types)
     except FhirpubError as problem:
         for each in _errors("schemas", problem):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import click
 
-from fhirpub.app import opened_store
+from fhirpub.app.stores import open_store
 from fhirpub.auth import clients
 from fhirpub.auth.scopes import gives_something
 from fhirpub.auth.tenants import known_tenant
@@ -121,7 +121,7 @@ def disable(client_id: str, config: Config, *, as_json: bool) -> None:
 async def _add(
     config: Config, tenant_id: str, name: str, scopes: tuple[str, ...]
 ) -> tuple[Client, str]:
-    async with opened_store(config) as store:
+    async with open_store(config) as store:
         return await clients.add_client(
             store,
             tenant=tenant_id,
@@ -133,26 +133,26 @@ async def _add(
 
 
 async def _all(config: Config, tenant_id: str | None) -> Sequence[Client]:
-    async with opened_store(config) as store:
+    async with open_store(config) as store:
         if tenant_id is not None:
             await known_tenant(store, tenant_id)
         return await store.clients(tenant=tenant_id)
 
 
 async def _rotate(config: Config, client_id: str, grace_seconds: int) -> tuple[Client, str]:
-    async with opened_store(config) as store:
+    async with open_store(config) as store:
         return await clients.rotate_client(
             store, client_id, grace_seconds=grace_seconds, clock=now_ms
         )
 
 
 async def _set_scopes(config: Config, client_id: str, scopes: tuple[str, ...]) -> Client:
-    async with opened_store(config) as store:
+    async with open_store(config) as store:
         return await clients.set_scopes(store, client_id, scopes)
 
 
 async def _disable(config: Config, client_id: str) -> Client:
-    async with opened_store(config) as store:
+    async with open_store(config) as store:
         return await clients.disable_client(store, client_id)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from fhirpub.app import Administering, administering
+from fhirpub.app.admin import Administering, open_admin
 from fhirpub.cli.endpoint import endpoint_of_any, tenants_meant
 from fhirpub.cli.options import with_config, with_json
 from fhirpub.cli.printing import Record, is_terminal, print_json, print_record, print_table
@@ -54,7 +54,7 @@ def list_(
     """List deliveries of each endpoint, newest first."""
 
     async def found() -> list[Record]:
-        async with administering(config) as open_:
+        async with open_admin(config) as open_:
             records: list[Record] = []
             for each in await _endpoints(open_, endpoint_id, tenant_id):
                 page = await open_.deliveries.latest(each, Wanted(), state=state, limit=limit)
@@ -79,7 +79,7 @@ def show(event_id: str, endpoint_id: str | None, config: Config, *, as_json: boo
     """Show an event's deliveries: when each attempt was, what came back, why it failed."""
 
     async def found() -> list[dict[str, Any]]:
-        async with administering(config) as open_:
+        async with open_admin(config) as open_:
             records = []
             for each in await _endpoints(open_, endpoint_id, None):
                 one = await open_.deliveries.one(each, event_id)
@@ -141,7 +141,7 @@ def replay(  # noqa: PLR0913 - the options of a command
     )
 
     async def replayed() -> list[tuple[Endpoint, int]]:
-        async with administering(config) as open_:
+        async with open_admin(config) as open_:
             chosen = await _endpoints(open_, endpoint_id, tenant_id)
             for each in sorted(event_ids):
                 if not [one for one in chosen if await open_.deliveries.one(one, each)]:

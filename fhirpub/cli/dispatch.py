@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from fhirpub import app
+from fhirpub.app import processes
 from fhirpub.cli.options import with_config
 from fhirpub.config.settings import Config
 
@@ -26,4 +26,4 @@ def dispatch(config: Config) -> None:
     `fhirpub serve` does this itself, unless [webhooks] dispatch_in_server is false. As many of
     these as wanted share the endpoints. [server] base_url must be what the servers have.
     """
-    sys.exit(app.dispatch(config, announce=lambda: click.echo("fhirpub sends webhooks")))
+    sys.exit(processes.dispatch(config, announce=lambda: click.echo("fhirpub sends webhooks")))

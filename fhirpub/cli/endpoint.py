@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 
 import click
 
-from fhirpub.app import Administering, administering, key_file
+from fhirpub.app.admin import Administering, open_admin
+from fhirpub.app.stores import key_file
 from fhirpub.auth.tenants import enabled_tenant, known_tenant
 from fhirpub.cli.options import with_config, with_json
 from fhirpub.cli.printing import Record, print_json, print_record, print_table
@@ -111,7 +112,7 @@ def add(
         fields["bearer_token"] = _asked_token()
 
     async def added() -> Disclosed:
-        async with administering(config) as open_:
+        async with open_admin(config) as open_:
             await enabled_tenant(open_.store, tenant_id)
             return await open_.endpoints.add(tenant_id, fields, trusted=True)
 
@@ -137,7 +138,7 @@ def list_(tenant_id: str | None, config: Config, *, as_json: bool) -> None:
     """List endpoints, oldest first, without their secrets."""
 
     async def found() -> Sequence[Endpoint]:
-        async with administering(config) as open_:
+        async with open_admin(config) as open_:
             tenants = await tenants_meant(open_, tenant_id)
             return [one for each in tenants for one in await open_.endpoints.endpoints(each)]
 
@@ -347,7 +348,7 @@ def reseal(config: Config, *, as_json: bool) -> None:
     """Encrypt every secret under the first key, so that the others can be taken away."""
 
     async def resealed() -> int:
-        async with administering(config) as open_:
+        async with open_admin(config) as open_:
             tenants = await open_.store.tenants()
             return sum([await open_.endpoints.reseal(each.id) for each in tenants])
 
@@ -377,7 +378,7 @@ def _run(config: Config, endpoint_id: str, act: Act[T]) -> T:
     """Do something with an endpoint, whosever it is."""
 
     async def running() -> T:
-        async with administering(config) as open_:
+        async with open_admin(config) as open_:
             return await act(open_, await endpoint_of_any(open_, endpoint_id))
 
     return asyncio.run(running())

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import click
 
-from fhirpub.app import opened_store
+from fhirpub.app.stores import open_store
 from fhirpub.auth import keys as key_ring
 from fhirpub.cli.options import with_config, with_json
 from fhirpub.cli.printing import Record, print_record, print_table
@@ -43,12 +43,12 @@ def rotate(config: Config, *, as_json: bool) -> None:
 
 
 async def _rotated(config: Config) -> SigningKey:
-    async with opened_store(config) as store:
+    async with open_store(config) as store:
         return await key_ring.rotate(store, config.auth, clock=now_ms)
 
 
 async def _all(config: Config) -> Sequence[SigningKey]:
-    async with opened_store(config) as store:
+    async with open_store(config) as store:
         return await store.signing_keys(config.auth.environment)
 
 

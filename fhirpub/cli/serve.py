@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from fhirpub import app
+from fhirpub.app import processes
 from fhirpub.cli.options import with_config
 from fhirpub.config.settings import EMPTY_HOST, Config
 
@@ -37,7 +37,7 @@ def serve(host: str | None, port: int | None, workers: int | None, config: Confi
     given = {name: value for name, value in chosen.items() if value is not None}
     server = dataclasses.replace(config.server, **given)  # type: ignore[arg-type]
     settings = dataclasses.replace(config, server=server)
-    sys.exit(app.serve(settings, announce=_announce))
+    sys.exit(processes.serve(settings, announce=_announce))
 
 
 def _announce(address: str) -> None:

@@ -8,7 +8,8 @@ from contextlib import suppress
 
 import click
 
-from fhirpub.app import administering, opened_store
+from fhirpub.app.admin import open_admin
+from fhirpub.app.stores import open_store
 from fhirpub.auth import tenants
 from fhirpub.cli.options import with_config, with_json
 from fhirpub.cli.printing import Record, print_record, print_table
@@ -66,19 +67,19 @@ def disable(tenant_id: str, config: Config, *, as_json: bool) -> None:
 
 
 async def _add(config: Config, name: str) -> Tenant:
-    async with opened_store(config) as store:
+    async with open_store(config) as store:
         return await tenants.add_tenant(store, name, clock=now_ms)
 
 
 async def _all(config: Config) -> Sequence[Tenant]:
-    async with opened_store(config) as store:
+    async with open_store(config) as store:
         return await store.tenants()
 
 
 async def _disable(config: Config, tenant_id: str) -> Tenant:
-    async with opened_store(config) as store:
+    async with open_store(config) as store:
         disabled = await tenants.disable_tenant(store, tenant_id)
-    async with administering(config) as open_:
+    async with open_admin(config) as open_:
         for each in await open_.endpoints.endpoints(tenant_id):
             with suppress(NoSuchRecord):  # removed meanwhile
                 await open_.endpoints.disable(tenant_id, each.id)

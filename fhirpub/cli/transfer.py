@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from fhirpub.app import opened_store
+from fhirpub.app.stores import open_store
 from fhirpub.cli.error_hints import explained
 from fhirpub.cli.options import with_config, with_json
 from fhirpub.cli.printing import is_terminal, print_json
@@ -99,7 +99,7 @@ async def _migrate(config: Config, other: Config, line: _Line) -> Progress:
 async def _opened(stack: AsyncExitStack, config: Config, name: str) -> Store:
     """Open a store; of two stores it must be said which one cannot be used."""
     try:
-        return await stack.enter_async_context(opened_store(config))
+        return await stack.enter_async_context(open_store(config))
     except StoreUnavailable as problem:
         words = explained(problem.reason)
         raise ConfigurationError(f"{name} cannot be used: {words}") from None

@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 from urllib.parse import urlencode
 
-from fhirpub.app import OpenStore, opened, opened_store, serving
+from fhirpub.app.server import run_server
+from fhirpub.app.services import build_services
+from fhirpub.app.stores import OpenStore, open_store
 from fhirpub.auth.clients import add_client
 from fhirpub.auth.tenants import add_tenant
 from fhirpub.config.settings import Config
@@ -96,7 +98,7 @@ class RunningService(Service):
         config: Config | None = None,
         clock: Clock = now_ms,
         store_url: str = "",
-        open_store: OpenStore = opened_store,
+        open_store: OpenStore = open_store,
     ) -> None:
         base = config or Config()
         self.config = replace(
@@ -159,11 +161,11 @@ class RunningService(Service):
     async def _serve(self) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         self.config, sockets = bind(self.config)
-        opening = opened(self.config, clock=self._clock, open_store=self._open_store)
+        opening = build_services(self.config, clock=self._clock, open_store=self._open_store)
         with ExitStack() as listening:
             for each in sockets:  # also if nothing comes of the service
                 listening.enter_context(each)
-            async with opening as self.services, serving(self.services, sockets):
+            async with opening as self.services, run_server(self.services, sockets):
                 self._ready.set()
                 await self._stop.wait()
 

@@ -18,7 +18,7 @@ import pytest
 from tornado.httpclient import AsyncHTTPClient, HTTPResponse
 from tornado.ioloop import IOLoop
 
-from fhirpub.app import opened
+from fhirpub.app.services import build_services
 from fhirpub.auth.clients import add_client
 from fhirpub.auth.tenants import add_tenant
 from fhirpub.config.settings import Config
@@ -47,7 +47,7 @@ def services(io_loop: IOLoop, tmp_path: Path) -> Iterator[Services]:
     stack = AsyncExitStack()
 
     async def enter() -> Services:
-        return await stack.enter_async_context(opened(config))
+        return await stack.enter_async_context(build_services(config))
 
     yield io_loop.run_sync(enter)
     io_loop.run_sync(stack.aclose)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from pymongo import MongoClient
 
-from fhirpub.app import opened_store
+from fhirpub.app.stores import open_store
 from fhirpub.config.settings import Config, StorageConfig
 from fhirpub.storage.mongodb import store as mongodb
 from fhirpub.storage.sqlite import store as sqlite
@@ -29,7 +29,7 @@ ADDRESS, MOVE, BACKUP, RESTORE = BLOCKS
 
 
 def opened(url: str) -> AbstractAsyncContextManager[Store]:
-    return opened_store(Config(storage=StorageConfig(url=url)))
+    return open_store(Config(storage=StorageConfig(url=url)))
 
 
 async def everything(url: str) -> tuple[object, ...]:

@@ -7,7 +7,8 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from fhirpub.app import opened, serving
+from fhirpub.app.server import run_server
+from fhirpub.app.services import build_services
 from fhirpub.config.settings import load
 from fhirpub.http.sockets import bind
 from fhirpub.runtime.logging import configure
@@ -21,7 +22,10 @@ async def serve(file: Path, port: int) -> None:
     configure(level="error", form="text")
     config, sockets = bind(config)
     open_store = opening(AcknowledgesTooEarly)
-    async with opened(config, open_store=open_store) as services, serving(services, sockets):
+    async with (
+        build_services(config, open_store=open_store) as services,
+        run_server(services, sockets),
+    ):
         sys.stdout.write(f"ready at {config.base_url}\n")
         sys.stdout.flush()
         await asyncio.Event().wait()

@@ -18,7 +18,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from fhirpub.app import opened_store
+from fhirpub.app.stores import open_store
 from fhirpub.config.settings import Config
 from fhirpub.fhir.strict_json import dumps, loads, loads_stored
 from fhirpub.storage.contract import SearchQuery, Version
@@ -180,7 +180,7 @@ async def everything_wrong(histories: Histories, config: Config) -> dict[str, li
     """
     wrong: dict[str, list[str]] = {}
     registered = 0
-    async with opened_store(config) as store:
+    async with open_store(config) as store:
         for value, history in histories.of.items():
             kept = await _kept(store, histories.tenant.id, histories.id_of(value))
             registered += bool(kept)
@@ -194,7 +194,7 @@ async def everything_wrong(histories: Histories, config: Config) -> dict[str, li
 
 async def of_lab(lab: Integrator, *, seed: int) -> Histories:
     """Return histories of a laboratory in which nothing has happened yet."""
-    async with opened_store(lab.service.config) as store:
+    async with open_store(lab.service.config) as store:
         tenant = await store.tenant(lab.tenant.id)
     assert tenant is not None
     return Histories(tenant, seed)

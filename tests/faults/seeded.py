@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from pymongo import WriteConcern
 
-from fhirpub.app import OpenStore, opened_store
+from fhirpub.app.stores import OpenStore, open_store
 from fhirpub.config.settings import Config
 from fhirpub.storage.batching import GroupCommit
 from fhirpub.storage.contract import Blob, Client, KeptBlob, Page, SearchQuery, SigningKey, Version
@@ -126,7 +126,7 @@ def opening(kind: type[StoreAround]) -> OpenStore:
 
     @asynccontextmanager
     async def opened_around(config: Config) -> AsyncGenerator[Store, None]:
-        async with opened_store(config) as inner:
+        async with open_store(config) as inner:
             yield kind(inner)
 
     return opened_around

@@ -14,7 +14,7 @@ import pytest
 from motor.motor_asyncio import AsyncIOMotorClient
 from pymongo.read_concern import ReadConcern
 
-from fhirpub.app import OpenStore, opened_store
+from fhirpub.app.stores import OpenStore, open_store
 from fhirpub.config.settings import Config, StorageConfig
 from fhirpub.errors import StoreUnavailable
 from fhirpub.storage.mongodb.primary import Primary
@@ -160,7 +160,7 @@ def service_of(folder: Path, url: str, open_store: OpenStore) -> Iterator[Runnin
 async def test_what_only_the_lost_primary_had_was_never_acknowledged(
     lose_primary: LosePrimary, set_of_three: ReplicaSet, failover_url: str, tmp_path: Path
 ) -> None:
-    with service_of(tmp_path, failover_url, opened_store) as service:
+    with service_of(tmp_path, failover_url, open_store) as service:
         outcomes, wrong = await outcomes_and_complaints(set_of_three, lose_primary, service)
 
     assert outcomes == [None, None]

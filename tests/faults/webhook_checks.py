@@ -16,7 +16,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
 
-from fhirpub.app import opened_store
+from fhirpub.app.stores import open_store
 from fhirpub.config.settings import Config, StorageConfig
 from fhirpub.fhir.strict_json import dumps
 from fhirpub.storage.store import Store
@@ -149,7 +149,7 @@ def truth_of(url: str) -> Truth:
 
 
 async def _truth_of(url: str) -> Truth:
-    async with opened_store(Config(storage=StorageConfig(url=url))) as store:
+    async with open_store(Config(storage=StorageConfig(url=url))) as store:
         async with asyncio.timeout(_LONGEST_SECONDS):
             while await _is_untold(store):
                 await asyncio.sleep(0.2)

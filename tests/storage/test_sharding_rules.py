@@ -17,7 +17,7 @@ import pymongo
 import pymongo.monitoring
 import pytest
 
-from fhirpub.app import opened_store
+from fhirpub.app.stores import open_store
 from fhirpub.config.settings import Config, StorageConfig
 from fhirpub.storage.mongodb import schema
 from fhirpub.storage.store import Store
@@ -79,7 +79,7 @@ def recorded() -> Iterator[list[Command]]:
 
 @pytest.fixture
 async def store(mongodb_url: str) -> AsyncGenerator[Store]:
-    async with opened_store(Config(storage=StorageConfig(url=mongodb_url))) as store:
+    async with open_store(Config(storage=StorageConfig(url=mongodb_url))) as store:
         yield store
 
 

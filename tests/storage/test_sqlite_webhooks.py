@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from fhirpub.app import opened_store
+from fhirpub.app.stores import open_store
 from fhirpub.config.settings import Config, StorageConfig
 from fhirpub.storage.sqlite import webhook_schema as sql
 from fhirpub.storage.sqlite.schema import make_tables
@@ -122,7 +122,7 @@ def test_a_walk_is_not_sorted(connection: sqlite3.Connection, statement: str) ->
 
 async def test_endpoints_that_have_not_changed_are_not_made_anew(tmp_path: Path) -> None:
     config = Config(storage=StorageConfig(url=f"sqlite:///{tmp_path}/store.db"))
-    async with opened_store(config) as store:
+    async with open_store(config) as store:
         for _number in range(2):
             await store.copy_endpoint(an_endpoint(), over=None)
         before = await store.all_endpoints()

@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from fhirpub.app import opened_store
+from fhirpub.app.stores import open_store
 from fhirpub.config.settings import Config, ServerConfig, StorageConfig
 from fhirpub.config.webhooks import WebhooksConfig
 from fhirpub.fhir.strict_json import dumps
@@ -151,7 +151,7 @@ async def opened_office(
         server=ServerConfig(drain_seconds=1.0),
     )
     async with AsyncExitStack() as stack:
-        store = await stack.enter_async_context(opened_store(config))
+        store = await stack.enter_async_context(open_store(config))
         sender = await stack.enter_async_context(Sender(settings, clock=clock))
         metrics = Metrics(serves=False, sends=True)
         sending = Sending(

@@ -14,7 +14,9 @@ from pathlib import Path
 
 import click
 
-from fhirpub.app import opened, serving, told_to_stop
+from fhirpub.app.processes import shutdown_signal
+from fhirpub.app.server import run_server
+from fhirpub.app.services import build_services
 from fhirpub.auth import clients, tenants
 from fhirpub.cli.demo.compositions import PLUGINS
 from fhirpub.cli.demo.printer import Transcript
@@ -69,8 +71,8 @@ async def _shown(config: Config, folder: Path, port: int | None, *, leave: bool)
     mailbox = Mailbox()
     async with (
         mailbox.receiving(),
-        opened(config) as services,
-        serving(services, sockets),
+        build_services(config) as services,
+        run_server(services, sockets),
         http_client() as client,
     ):
         credentials = await _credentials(services)
@@ -88,7 +90,7 @@ async def _shown(config: Config, folder: Path, port: int | None, *, leave: bool)
         ).walk()
         click.echo()
         if not leave:
-            stopped = told_to_stop()
+            stopped = shutdown_signal()
             _invite(base, folder, credentials)
             await stopped.wait()
             click.echo()

@@ -14,7 +14,8 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from fhirpub.app import administering, opened_store
+from fhirpub.app.admin import open_admin
+from fhirpub.app.stores import open_store
 from fhirpub.auth.tenants import add_tenant
 from fhirpub.cli.check import check
 from fhirpub.cli.deliveries import deliveries
@@ -77,7 +78,7 @@ def tenant(config: Config) -> str:
     """The id of a tenant."""
 
     async def added() -> str:
-        async with opened_store(config) as store:
+        async with open_store(config) as store:
             return (await add_tenant(store, "Lab", clock=now_ms)).id
 
     return asyncio.run(added())
@@ -120,7 +121,7 @@ def sent(config: Config, endpoint_id: str, tenant: str) -> None:
     """Put three deliveries into the endpoint's queue, of which the second is given up."""
 
     async def put() -> None:
-        async with opened_store(config) as store:
+        async with open_store(config) as store:
             made = [
                 Delivery(
                     endpoint=endpoint_id,
@@ -568,7 +569,7 @@ def test_many_trials_at_once_have_to_wait(config: Config, tenant: str, receiver:
     receiver.answer(Reply(delay=0.3))
 
     async def tried() -> list[str]:
-        async with administering(config) as open_:
+        async with open_admin(config) as open_:
             fields = {"url": receiver.url}
             one = (await open_.endpoints.add(tenant, fields, trusted=True)).endpoint
             trials = (open_.endpoints.test(tenant, one.id) for _number in range(5))

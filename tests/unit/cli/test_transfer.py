@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from pymongo import MongoClient
 
-from fhirpub.app import opened_store
+from fhirpub.app.stores import open_store
 from fhirpub.config.settings import Config, StorageConfig
 from fhirpub.storage.contract import Version
 from fhirpub.storage.store import Store
@@ -27,7 +27,7 @@ MANY = 3_000
 
 
 def opened(url: str) -> AbstractAsyncContextManager[Store]:
-    return opened_store(Config(storage=StorageConfig(url=url)))
+    return open_store(Config(storage=StorageConfig(url=url)))
 
 
 async def versions_of(url: str) -> Sequence[tuple[str, Version]]:

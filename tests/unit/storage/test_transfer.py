@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from fhirpub.app import opened_store
+from fhirpub.app.stores import open_store
 from fhirpub.auth.clients import add_client, disable_client, rotate_client, set_scopes
 from fhirpub.auth.tenants import disable_tenant
 from fhirpub.config.settings import Config, StorageConfig
@@ -83,7 +83,7 @@ async def source(
     way: tuple[str, str], request: pytest.FixtureRequest, opened: AsyncExitStack
 ) -> Store:
     url = url_of(way[0], "source", request)
-    return await opened.enter_async_context(opened_store(a_config(url)))
+    return await opened.enter_async_context(open_store(a_config(url)))
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ async def target(
     way: tuple[str, str], request: pytest.FixtureRequest, opened: AsyncExitStack
 ) -> Store:
     url = url_of(way[1], "target", request)
-    return await opened.enter_async_context(opened_store(a_config(url)))
+    return await opened.enter_async_context(open_store(a_config(url)))
 
 
 async def everything(store: Store) -> tuple[object, ...]:
@@ -508,7 +508,7 @@ async def test_what_is_relayed_while_it_is_copied_is_not_forgotten(tmp_path: Pat
 
     endpoint, version = an_endpoint(), a_version()
     async with (
-        opened_store(a_config(f"sqlite:///{tmp_path}/target.db")) as target,
+        open_store(a_config(f"sqlite:///{tmp_path}/target.db")) as target,
         AsyncExitStack() as stack,
     ):
         source = Relaying(tmp_path / "source.db", deadline_seconds=10)
@@ -602,7 +602,7 @@ async def test_a_file_is_not_copied_into_itself_under_another_name(tmp_path: Pat
     one = a_config(f"sqlite:///{tmp_path}/store.db")
     other = a_config(f"sqlite:///{tmp_path}/link/store.db")
 
-    async with opened_store(one) as source, opened_store(other) as target:
+    async with open_store(one) as source, open_store(other) as target:
         with pytest.raises(ConfigurationError, match="is the store that is to be copied"):
             await migrate(source, target)
 
@@ -615,7 +615,7 @@ async def test_a_database_is_not_copied_into_itself_under_another_address(
         netloc=parts.netloc.replace("127.0.0.1", "localhost"), query=f"appName=x&{parts.query}"
     ).geturl()
 
-    async with opened_store(a_config(mongodb_url)) as source, opened_store(a_config(other)) as it:
+    async with open_store(a_config(mongodb_url)) as source, open_store(a_config(other)) as it:
         with pytest.raises(ConfigurationError, match="is the store that is to be copied"):
             await migrate(source, it)
 
@@ -626,7 +626,7 @@ async def test_a_version_that_the_target_cannot_keep_is_named(
     version = a_version(body=b"{}" * 5_000_000, response=b"{}" * 5_000_000)
     small = a_config(f"sqlite:///{tmp_path}/store.db")
 
-    async with opened_store(small) as source, opened_store(a_config(mongodb_url)) as target:
+    async with open_store(small) as source, open_store(a_config(mongodb_url)) as target:
         await source.add(LAB, version)
         with pytest.raises(ConfigurationError, match=f"{version.id} version 1.*larger than"):
             await migrate(source, target)
@@ -639,7 +639,7 @@ async def test_what_went_into_mongodb_and_back_is_what_it_was(
     tmp_path: Path, mongodb_url: str
 ) -> None:
     begin, end = (a_config(f"sqlite:///{tmp_path}/{each}.db") for each in ("begin", "end"))
-    async with opened_store(begin) as source, opened_store(a_config(mongodb_url)) as middle:
+    async with open_store(begin) as source, open_store(a_config(mongodb_url)) as middle:
         await fill(source, count=400)
         secrets = [
             await add_client(source, tenant=LAB, name=each, environment="sandbox", clock=now_ms)
@@ -652,7 +652,7 @@ async def test_what_went_into_mongodb_and_back_is_what_it_was(
         await source.rotate_signing_key(a_key("k3", created=5), expected=["k1"])
 
         await migrate(source, middle)
-        async with opened_store(end) as target:
+        async with open_store(end) as target:
             progress = await migrate(middle, target)
 
             assert progress == Progress(total=801, copied=801)

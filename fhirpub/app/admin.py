@@ -1,0 +1,45 @@
+"""What commands need to manage webhook endpoints, without serving requests."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import (
+    asynccontextmanager,
+)
+from dataclasses import dataclass
+
+from fhirpub.app.services import create_endpoint_service
+from fhirpub.app.stores import open_store, opened_seal
+from fhirpub.config.settings import Config
+from fhirpub.plugin_host.loader import load
+from fhirpub.runtime.clock import now_ms
+from fhirpub.storage.store import Store
+from fhirpub.webhooks.management.delivery_log import DeliveryLog
+from fhirpub.webhooks.management.endpoints import Administration
+from fhirpub.webhooks.transport.http_client import Sender
+
+
+@dataclass(frozen=True, slots=True)
+class Administering:
+    """The services that endpoint commands work with, and their store."""
+
+    store: Store
+    endpoints: Administration
+    deliveries: DeliveryLog
+
+
+@asynccontextmanager
+async def open_admin(config: Config) -> AsyncGenerator[Administering, None]:
+    """Open the store and the endpoint services until the block ends.
+
+    Raises ConfigurationError, PluginError, StoreUnavailable.
+    """
+    types = load(config.plugins.enabled)
+    async with open_store(config) as store, Sender(config.webhooks, clock=now_ms) as sender:
+        yield Administering(
+            store=store,
+            endpoints=create_endpoint_service(
+                config, store, await opened_seal(config, store), sender, types, now_ms
+            ),
+            deliveries=DeliveryLog(store, clock=now_ms),
+        )

@@ -1,0 +1,138 @@
+"""The processes behind `fhirpub serve` and `fhirpub dispatch`."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import signal
+import socket
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+from fhirpub.app import stores
+from fhirpub.app.server import run_server
+from fhirpub.app.services import build_services, create_sender
+from fhirpub.app.stores import OpenStore
+from fhirpub.config.settings import Config, metrics_contradictions
+from fhirpub.errors import ConfigurationError
+from fhirpub.http.sockets import bind, reserve
+from fhirpub.runtime.clock import now_ms
+from fhirpub.runtime.logging import configure, logger
+from fhirpub.runtime.metrics import Metrics
+from fhirpub.runtime.supervisor import supervise
+from fhirpub.web.metrics_server import bind_page, published
+from fhirpub.webhooks.dispatch.worker import Sending
+
+_log = logger()
+
+
+def serve(config: Config, *, announce: Callable[[str], None]) -> int:
+    """Serve until SIGTERM or SIGINT; return the exit status.
+
+    ``announce`` is called once with the base URL, when requests are accepted.
+    Raises ConfigurationError, StoreUnavailable.
+    """
+    configure(level=config.logs.level, form=config.logs.format)
+    problems = metrics_contradictions(config.metrics, config.server)
+    if problems:  # options of the command line override the file that was already checked
+        raise ConfigurationError("\n".join(problems))
+    if config.server.workers > 1:
+        reserved = reserve(config)
+        port = reserved.getsockname()[1]
+        config = replace(config, server=replace(config.server, port=port))
+        with reserved:
+            return _supervise(config, announce)
+    asyncio.run(_serve_one(config, announce))
+    return 0
+
+
+def _supervise(config: Config, announce: Callable[[str], None]) -> int:
+    all_started = False
+
+    def work(number: int, ready: Callable[[str], None]) -> None:
+        # A replacement must not create an empty store: the file was there, and may come back.
+        open_store = partial(stores.open_store, create=not all_started)
+        settings = _worker_config(config, number)
+        asyncio.run(_serve_one(settings, ready, shares_port=True, open_store=open_store))
+
+    def announce_all() -> None:
+        nonlocal all_started
+        all_started = True
+        announce(config.base_url)
+
+    return supervise(config.server.workers, work, announce=announce_all)
+
+
+def _worker_config(config: Config, number: int) -> Config:
+    """Return the configuration of one worker: its metrics are served on a port of its own."""
+    port = config.metrics.port and config.metrics.port + number
+    return replace(config, metrics=replace(config.metrics, port=port))
+
+
+async def _serve_one(
+    config: Config,
+    announce: Callable[[str], None],
+    *,
+    shares_port: bool = False,
+    open_store: OpenStore = stores.open_store,
+) -> None:
+    page = bind_page(config.metrics)
+    sockets: list[socket.socket] = []
+    if not shares_port:
+        config, sockets = bind(config)
+    stop = shutdown_signal()
+    async with (
+        build_services(config, open_store=open_store) as services,
+        published(services.metrics, page),
+    ):
+        if shares_port:  # not earlier: the kernel would route clients here before it can answer
+            _config, sockets = bind(config, reuse_port=True)
+        async with run_server(services, sockets):
+            gc.collect()
+            gc.freeze()  # objects built at start live for ever: keep them out of every collection
+            announce(config.base_url)
+            await stop.wait()
+            _log.info("stopping", drain_seconds=config.server.drain_seconds)
+
+
+def dispatch(config: Config, *, announce: Callable[[], None]) -> int:
+    """Relay and send webhooks until SIGTERM or SIGINT, serving no requests.
+
+    ``announce`` is called once started. Returns the exit status.
+    Raises ConfigurationError, StoreUnavailable.
+    """
+    if not config.webhooks.enabled:
+        raise ConfigurationError("[webhooks] enabled: must be true for anything to be sent")
+    configure(level=config.logs.level, form=config.logs.format)
+    asyncio.run(_dispatch(config, announce))
+    return 0
+
+
+async def _dispatch(config: Config, announce: Callable[[], None]) -> None:
+    stop = shutdown_signal()
+    page, metrics = bind_page(config.metrics), Metrics(serves=False, sends=True)
+    async with (
+        stores.open_store(config) as store,
+        published(metrics, page),
+        create_sender(config, metrics, now_ms) as sender,
+        Sending(
+            store,
+            config=config,
+            seal=await stores.opened_seal(config, store),
+            metrics=metrics,
+            clock=now_ms,
+            sender=sender,
+        ).running(),
+    ):
+        announce()
+        await stop.wait()
+        _log.info("stopping", drain_seconds=config.server.drain_seconds)
+
+
+def shutdown_signal() -> asyncio.Event:
+    """Return an event that SIGTERM or SIGINT sets."""
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    return stop

@@ -1,0 +1,82 @@
+"""Serves requests until told to stop, then drains."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import (
+    AsyncExitStack,
+    asynccontextmanager,
+    suppress,
+)
+
+from fhirpub.errors import StoreUnavailable
+from fhirpub.http.server import Bounds, Server
+from fhirpub.interactions.reindex import take_anew_if_needed
+from fhirpub.runtime.logging import logger, where
+from fhirpub.web.adapter import HEAD_BYTES, Front
+from fhirpub.web.services import Services
+
+_SWEEP_SECONDS = 600
+_HOUR = 3_600_000
+
+_log = logger()
+
+
+@asynccontextmanager
+async def run_server(
+    services: Services, sockets: Sequence[socket.socket]
+) -> AsyncGenerator[None, None]:
+    """Serve until the block ends, then drain requests in flight and stop."""
+    config = services.config
+    # Not in build_services: `fhirpub check` builds everything while an older release may still
+    # write index values in the old form.
+    await take_anew_if_needed(services.store, services.context.searched)
+    bounds = Bounds(
+        head_bytes=HEAD_BYTES,
+        body_bytes=config.limits.drain_bytes,
+        idle_seconds=config.limits.idle_seconds,
+    )
+    server = Server(Front(services), bounds)
+    server.add_sockets(list(sockets))
+    background = [asyncio.create_task(work) for work in (_sweep(services), services.bodies.run())]
+    async with AsyncExitStack() as sending:
+        if services.sending:
+            await sending.enter_async_context(services.sending.running())
+        try:
+            yield
+        finally:
+            server.stop()
+            await asyncio.gather(_drain(services, server), sending.aclose())
+            await server.close_all_connections()
+            for task in background:
+                task.cancel()
+            await asyncio.gather(*background, return_exceptions=True)
+
+
+async def _drain(services: Services, server: Server) -> None:
+    """Wait, at most ``drain_seconds``, until no request is in flight and no client connected."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(services.config.server.drain_seconds):
+            while services.under_way or server.close_idle():
+                await asyncio.sleep(0.02)
+
+
+async def _sweep(services: Services) -> None:
+    """Delete documents older than an hour that no version names, every ten minutes.
+
+    A registration stores its documents first; one that is interrupted leaves them behind.
+    """
+    while True:
+        await asyncio.sleep(_SWEEP_SECONDS)
+        try:
+            for tenant in await services.store.tenants():
+                before = services.clock() - _HOUR
+                swept = await services.store.sweep_blobs(tenant.id, before=before)
+                if swept:
+                    _log.info("swept", documents=swept, tenant=tenant.id)
+        except StoreUnavailable as problem:
+            _log.warning("not swept", reason=problem.reason)
+        except Exception as problem:  # noqa: BLE001 - the next round may succeed
+            _log.error("not swept", **where(problem))

@@ -1,0 +1,193 @@
+"""Builds every part of the service from its configuration."""
+
+from __future__ import annotations
+
+import zoneinfo
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import (
+    AsyncExitStack,
+    asynccontextmanager,
+)
+from dataclasses import replace
+from pathlib import Path
+
+from fhirpub.app import stores
+from fhirpub.app.stores import OpenStore
+from fhirpub.auth.tokens import Tokens
+from fhirpub.config.settings import Config
+from fhirpub.errors import ConfigurationError
+from fhirpub.fhir.schema import Schemas
+from fhirpub.fhir.terminology import Terminology
+from fhirpub.interactions.capabilities import own_resources, statement
+from fhirpub.interactions.context import Context, fhir_url
+from fhirpub.interactions.parameters import Searched
+from fhirpub.plugin_api import ResourceType
+from fhirpub.plugin_host.loader import load_with_owners
+from fhirpub.plugin_host.schemas import compiled
+from fhirpub.runtime.clock import Clock, now_ms
+from fhirpub.runtime.metrics import Metrics
+from fhirpub.storage.store import Store
+from fhirpub.web.admission.body_timeout import BodyWatch
+from fhirpub.web.admission.memory_budget import Room
+from fhirpub.web.admission.rate_limit import RateLimit
+from fhirpub.web.openapi.document import openapi
+from fhirpub.web.readiness import Readiness
+from fhirpub.web.services import Services
+from fhirpub.webhooks.dispatch.worker import Sending
+from fhirpub.webhooks.management.delivery_log import DeliveryLog
+from fhirpub.webhooks.management.endpoints import Administration
+from fhirpub.webhooks.management.event_types import EventTypes
+from fhirpub.webhooks.management.secret_encryption import (
+    Seal,
+)
+from fhirpub.webhooks.transport.http_client import Sender
+
+_MAX_SHARE_OF_RESPONSES = 0.5
+"""Clients of one tenant that read large responses slowly leave half of the budget to others."""
+
+
+@asynccontextmanager
+async def build_services(
+    config: Config, *, clock: Clock = now_ms, open_store: OpenStore = stores.open_store
+) -> AsyncGenerator[Services, None]:
+    """Build every part of the service until the block ends; nothing listens yet.
+
+    ``open_store`` opens the store to work on, by default the configured one.
+    Raises ConfigurationError, PluginError, StoreUnavailable.
+    """
+    plugins = load_with_owners(config.plugins.enabled)
+    types = dict(plugins.types)
+    schemas = compiled(types, plugins.owners)
+    _check_state_flows(config, types)
+    terminology = Terminology.load([Path(p) for p in config.terminology.value_set_directories])
+    metrics = Metrics(serves=True, sends=_sends(config))
+    async with AsyncExitStack() as stack:
+        store = await stack.enter_async_context(open_store(config))
+        tokens = await _start_tokens(config, store, clock, stack)
+        sender = await stack.enter_async_context(create_sender(config, metrics, clock))
+        seal = await stores.opened_seal(config, store)
+        sending = _sending(config, store, seal, sender, metrics, clock)
+        context = Context(
+            added=sending.ring if sending else _ignore_new_events,
+            config=config,
+            resources=store,
+            types=types,
+            searched=_search_indexers(config, types, schemas, terminology),
+            schemas=schemas,
+            terminology=terminology,
+            clock=clock,
+            default_zone=_zone(config.fhir.default_timezone),
+        )
+        capabilities = statement(context)
+        limits = config.limits
+        services = Services(
+            config=config,
+            store=store,
+            types=types,
+            tokens=tokens,
+            context=context,
+            clock=clock,
+            rate_limit=RateLimit(limits.requests_per_client, clock),
+            metrics=metrics,
+            bodies=BodyWatch(limits.body_seconds),
+            body_room=Room(limits.large_bodies_bytes, patience_seconds=limits.body_seconds),
+            answer_room=Room(
+                limits.large_answers_bytes,
+                patience_seconds=limits.body_seconds,
+                share=_MAX_SHARE_OF_RESPONSES,
+            ),
+            readiness=Readiness(store.check),
+            endpoints=create_endpoint_service(config, store, seal, sender, types, clock),
+            deliveries=DeliveryLog(store, clock=clock),
+            sending=sending,
+            statement=capabilities,
+            own_resources=own_resources(context, capabilities[1]),
+        )
+        metrics.under_way.set_function(lambda: len(services.under_way))
+        yield replace(services, openapi=openapi(services))
+
+
+def _check_state_flows(config: Config, types: Mapping[str, ResourceType]) -> None:
+    """Raise ConfigurationError where a state flow is configured that the type does not declare."""
+    for name, resource_type in types.items():
+        if config.of_type(name).state_flow == "clinical" and not resource_type.state_flow:
+            raise ConfigurationError(f"[{name.lower()}] state_flow: the type declares none")
+
+
+async def _start_tokens(
+    config: Config, store: Store, clock: Clock, stack: AsyncExitStack
+) -> Tokens:
+    """Start the token service, stopped when the stack is closed."""
+    tokens = Tokens(
+        access=store, config=config.auth, limits=config.limits, issuer=config.issuer, clock=clock
+    )
+    await tokens.start()
+    stack.push_async_callback(tokens.stop)
+    return tokens
+
+
+def _search_indexers(
+    config: Config, types: Mapping[str, ResourceType], schemas: Schemas, terminology: Terminology
+) -> dict[str, Searched]:
+    zone = _zone(config.fhir.default_timezone)
+    return {
+        name: Searched(
+            resource_type,
+            schemas=schemas,
+            terminology=terminology,
+            fhir_url=fhir_url(config),
+            zone=zone,
+        )
+        for name, resource_type in types.items()
+    }
+
+
+def _sends(config: Config) -> bool:
+    """Return whether the process that serves requests also sends webhooks."""
+    return config.webhooks.enabled and config.webhooks.dispatch_in_server
+
+
+def create_sender(config: Config, metrics: Metrics, clock: Clock) -> Sender:
+    """Create the HTTP client for webhooks, which counts blocked addresses."""
+    return Sender(config.webhooks, clock=clock, blocked=metrics.blocked_addresses.inc)
+
+
+def _sending(
+    config: Config, store: Store, seal: Seal, sender: Sender, metrics: Metrics, clock: Clock
+) -> Sending | None:
+    """Return the webhook worker of this process; None if another process sends."""
+    if not _sends(config):
+        return None
+    return Sending(store, config=config, seal=seal, metrics=metrics, clock=clock, sender=sender)
+
+
+def create_endpoint_service(
+    config: Config,
+    store: Store,
+    seal: Seal,
+    sender: Sender,
+    types: Mapping[str, ResourceType],
+    clock: Clock,
+) -> Administration:
+    """Create the service through which HTTP and commands manage endpoints."""
+    return Administration(
+        store=store,
+        sender=sender,
+        seal=seal,
+        event_types=EventTypes.of(types.values()),
+        config=config,
+        clock=clock,
+    )
+
+
+def _ignore_new_events() -> None:
+    """Do nothing: the process that sends polls the outbox."""
+
+
+def _zone(name: str) -> zoneinfo.ZoneInfo:
+    try:
+        return zoneinfo.ZoneInfo(name)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+        raise ConfigurationError(
+            f"[fhir] default_timezone: there is no zone {name}; an example is America/Lima"
+        ) from None
