@@ -4,42 +4,19 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 import fhirpub
+from tests.docs.project_files import ROOT, files
 
-ROOT = Path(__file__).parents[2]
-TEXTS = {".cfg", ".in", ".json", ".md", ".mjs", ".py", ".sh", ".toml", ".typed", ".txt", ""}
-ELSEWHERE = {"build", "dist", "fhirpub-data", "fhirpub-demo", "__pycache__"}
 QUOTED_PATH = re.compile(
     r"`((?:\.ci|bench|conf|docs|fhirpub|schemas|scripts|tests)/[\w./-]*)`",
 )
-CITATION = re.compile(r"\bD-([0-9]+)\b")
-LAST_DECISION = 280
-
-
-def files() -> Iterator[Path]:
-    """Return every text file of the project, without what tools have left in its folder."""
-    for path in sorted(ROOT.rglob("*")):
-        folders = path.relative_to(ROOT).parts[:-1]
-        strange = any(
-            each in ELSEWHERE or each.endswith(".egg-info") or (each[0] == "." and each != ".ci")
-            for each in folders
-        )
-        if path.is_file() and not strange and path.suffix in TEXTS:
-            yield path
 
 
 def read(name: str) -> str:
     return (ROOT / name).read_text(encoding="utf-8")
-
-
-def decided() -> list[int]:
-    rows = re.findall(r"^\| ([0-9]+) \|", read("docs/decisions.md"), re.MULTILINE)
-    return [int(each) for each in rows]
 
 
 def test_the_changelog_begins_with_this_version() -> None:
@@ -50,30 +27,6 @@ def test_the_changelog_begins_with_this_version() -> None:
     )
 
     assert releases[0] == (fhirpub.__version__, fhirpub.RELEASED)
-
-
-def test_every_decision_has_one_row() -> None:
-    assert sorted(decided()) == [*range(1, LAST_DECISION + 1)]
-
-
-def test_the_rules_behind_the_decisions_are_there() -> None:
-    text = read("docs/decisions.md")
-
-    assert re.search(r"^## 0\. ", text, re.MULTILINE)
-    assert re.findall(r"^\| (R-[A-Z]) \|", text, re.MULTILINE) == ["R-A", "R-B", "R-C"]
-
-
-def test_every_cited_decision_exists() -> None:
-    known = set(decided())
-
-    unknown = {
-        (str(path.relative_to(ROOT)), int(number))
-        for path in files()
-        for number in CITATION.findall(path.read_text(encoding="utf-8"))
-        if int(number) not in known
-    }
-
-    assert not unknown
 
 
 @pytest.mark.parametrize("words", [("..", "shared"), ("", "work", "")])
@@ -97,18 +50,6 @@ def test_the_architecture_draws_the_layers_that_are_checked() -> None:
     drawn = section.partition("```text\n")[2].partition("```")[0]
 
     assert drawn.splitlines() == layers
-
-
-def test_links_between_documents_lead_somewhere() -> None:
-    dead = [
-        f"{path.relative_to(ROOT)}: {target}"
-        for path in files()
-        if path.suffix == ".md"
-        for target in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8"))
-        if not (path.parent / target).exists()
-    ]
-
-    assert not dead
 
 
 def test_the_licence_is_the_one_that_the_package_names() -> None:
