@@ -91,6 +91,10 @@ setup(
             "pyyaml>=6.0",  # reads the examples of a guide
             "standardwebhooks>=1.1",  # verifies our signatures, and makes some for us to verify
         ],
+        "docs": [
+            "mkdocs-material>=9.5",  # the documentation site, with its search
+            "mkdocstrings[python]>=0.27",  # the API reference, from docstrings
+        ],
     },
     entry_points={
         "console_scripts": ["fhirpub = fhirpub.__main__:main"],

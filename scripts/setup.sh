@@ -1,5 +1,5 @@
 # Sourced by the scripts beside it: makes .venv, once and after every change of setup.py.
-# prepare EXTRAS: "" for what runs the service, "[test]" for what proves it.
+# prepare EXTRAS: "" to run the service, "[test,docs]" to test it and build its documentation.
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 venv="$root/.venv"
@@ -23,8 +23,8 @@ stamp_of() {
 prepare() {
     local extras="$1" python now
     now="$(stamp_of)"
-    # What proves the service also runs it: its stamp is good enough for both.
-    for known in "$extras" "[test]"; do
+    # An environment that can test the service can also run it.
+    for known in "$extras" "[test,docs]"; do
         [ "$(cat "$venv/stamp$known" 2>/dev/null)" = "$now" ] && return
     done
     python="$(find_python)"

@@ -22,6 +22,17 @@ PLUGINS = sorted(
     path.name.removeprefix("fhirpub_") for path in (ROOT / "plugins").glob("fhirpub_*")
 )
 MOST_LINES = 450
+MAX_MODULES_OF_A_FOLDER = 20
+UNIT_TESTS = sorted((ROOT / "tests" / "unit").rglob("test_*.py"))
+# They test what is no module of the package: helpers of the tests, the schema generator, and
+# records of several commands.
+WITHOUT_A_MODULE = {
+    "cli/test_records.py",
+    "test_mongod_executable.py",
+    "test_mongod_server.py",
+    "test_proxy.py",
+    "test_schemas.py",
+}
 
 
 def module_of(path: Path) -> str:
@@ -42,6 +53,23 @@ def test_a_module_is_short_enough_to_read(path: Path) -> None:
         return  # a contract is one list of facts
 
     assert len(path.read_text().splitlines()) <= MOST_LINES
+
+
+@pytest.mark.parametrize("folder", sorted({path.parent for path in SOURCES}), ids=str)
+def test_a_folder_has_few_enough_modules_to_survey(folder: Path) -> None:
+    modules = [path for path in folder.glob("*.py") if path.name != "__init__.py"]
+
+    assert len(modules) <= MAX_MODULES_OF_A_FOLDER
+
+
+@pytest.mark.parametrize("path", UNIT_TESTS, ids=lambda path: path.stem)
+def test_a_unit_test_mirrors_a_module(path: Path) -> None:
+    place = path.relative_to(ROOT / "tests" / "unit")
+    subject = path.stem.removeprefix("test_")
+    siblings = {each.stem.strip("_") for each in (ROOT / "fhirpub" / place.parent).iterdir()}
+
+    mirrored = any(subject == each or subject.startswith(f"{each}_") for each in siblings)
+    assert mirrored != (str(place) in WITHOUT_A_MODULE)
 
 
 def test_every_module_can_be_imported_alone_without_a_warning() -> None:
