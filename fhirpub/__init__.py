@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-__version__ = "0.1.0"
-RELEASED = "2026-11-21"
-"""Date of the release, which is also that of the CapabilityStatement (D-11)."""
+__version__ = "0.2.0"
+RELEASED = "2026-11-24"
+"""Date of the release, which is also that of the CapabilityStatement."""
