@@ -34,7 +34,7 @@ from typing import Literal, Self
 
 Severity = Literal["fatal", "error", "warning", "information"]
 MOST_ISSUES = 100
-"""What one refusal tells at most (D-72)."""
+"""What one refusal tells at most."""
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
@@ -75,7 +75,7 @@ class FhirpubError(Exception):
 
 
 class Refused(FhirpubError):
-    """A refusal with its issues: what is wrong in one stage, a hundred at most (D-72)."""
+    """A refusal with its issues: what is wrong in one stage, a hundred at most."""
 
     usual_code = "exception"
 
@@ -101,13 +101,13 @@ class BrokenRule(Refused):
 
 
 class TooLarge(Refused):
-    """The body, or one document in it, is larger than the limits allow (D-60, D-61)."""
+    """The body, or one document in it, is larger than the limits allow."""
 
     usual_code = "too-costly"
 
 
 class InvalidSearch(Refused):
-    """A search parameter has a value or a modifier that cannot be honoured (D-128, D-133)."""
+    """A search parameter has a value or a modifier that cannot be honoured (D-133)."""
 
     usual_code = "invalid"
 
@@ -121,7 +121,7 @@ class NotExpressible(FhirpubError):
 
 
 class NoSuchResource(FhirpubError):
-    """Nothing with this id is visible to this tenant (D-24, D-96)."""
+    """Nothing with this id is visible to this tenant (D-24)."""
 
     def __init__(self, type_name: str, resource_id: str) -> None:
         super().__init__(f"{type_name}/{resource_id} was not found")
@@ -151,7 +151,7 @@ class NoneMatches(FhirpubError):
 
 
 class NotAuthenticated(FhirpubError):
-    """The request proves nobody. ``reason`` is for the log only (D-18)."""
+    """The request proves nobody. ``reason`` is for the log only."""
 
     def __init__(self, reason: str, *, token_sent: bool) -> None:
         super().__init__("a valid access token is required")
@@ -167,7 +167,7 @@ class NotPermitted(FhirpubError):
 
 
 class Throttled(FhirpubError):
-    """Too many requests; the caller may come back after ``retry_after`` seconds (D-144)."""
+    """Too many requests; the caller may come back after ``retry_after`` seconds."""
 
     def __init__(self, *, retry_after: int) -> None:
         super().__init__(f"too many requests, try again in {retry_after} s")

@@ -36,7 +36,7 @@ class Tenant:
         return cls(id=str(uuid.uuid4()), name=name, salt=secrets.token_bytes(32), created=created)
 
     def resource_id(self, type_name: str, system: str, value: str) -> str:
-        """Return the id that a business identifier always gets in this tenant (D-98).
+        """Return the id that a business identifier always gets in this tenant (ADR 2).
 
         A UUID with version-4 bits whose other 122 bits are HMAC-SHA-256(salt; type, system,
         value): racing registrations compute the same one, and without the salt it tells nothing.
@@ -45,7 +45,7 @@ class Tenant:
         return _uuid_of(_hmac(self.salt, key))
 
     def part_id(self, resource_id: str, part_name: str) -> str:
-        """Return the id of a part (its patient, its organization) of a resource (D-94).
+        """Return the id of a part (its patient, its organization) of a resource (ADR 15).
 
         The other way round it is the same: the id of the resource from the id of the part. So
         a part needs no key of its own: it is found in the resource that it came with.
@@ -77,5 +77,5 @@ def _uuid_of(number: int) -> str:
 
 
 def is_resource_id(text: str) -> bool:
-    """Tell whether a text could be one of our ids: a UUID in lower case with hyphens (D-98)."""
+    """Tell whether a text could be one of our ids: a UUID in lower case with hyphens."""
     return _ID.fullmatch(text) is not None

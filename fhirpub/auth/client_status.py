@@ -7,7 +7,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 
 from fhirpub.runtime.clock import Clock
-from fhirpub.storage.contract import Access, Client
+from fhirpub.storage.contract import Client, CredentialStore
 from fhirpub.tenant import Tenant
 
 _FRESH_MS = 30_000
@@ -41,7 +41,7 @@ class Standing:
 class Standings:
     """Reads standings from the store, once for all who ask for a client at the same time."""
 
-    def __init__(self, access: Access, *, clock: Clock) -> None:
+    def __init__(self, access: CredentialStore, *, clock: Clock) -> None:
         self._access = access
         self._clock = clock
         self._known: OrderedDict[str, Standing] = OrderedDict()

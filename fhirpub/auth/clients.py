@@ -13,7 +13,7 @@ from fhirpub.auth.scopes import is_scope
 from fhirpub.auth.tenants import enabled_tenant
 from fhirpub.errors import ConfigurationError, NoSuchRecord
 from fhirpub.runtime.clock import Clock
-from fhirpub.storage.contract import Access, Client, ClientSecret
+from fhirpub.storage.contract import Client, ClientSecret, CredentialStore
 from fhirpub.tenant import Tenant
 
 _PREFIX = "fhirpub_"
@@ -32,7 +32,7 @@ _NOBODY = Client(
 
 
 async def add_client(
-    access: Access,
+    access: CredentialStore,
     *,
     tenant: str,
     name: str,
@@ -62,7 +62,7 @@ async def add_client(
 
 
 async def rotate_client(
-    access: Access, client_id: str, *, grace_seconds: int, clock: Clock
+    access: CredentialStore, client_id: str, *, grace_seconds: int, clock: Clock
 ) -> tuple[Client, str]:
     """Give a client a new secret; return it with the secret.
 
@@ -81,7 +81,7 @@ async def rotate_client(
     return await _changed(access, client_id, with_new_secret), secret
 
 
-async def set_scopes(access: Access, client_id: str, scopes: Sequence[str]) -> Client:
+async def set_scopes(access: CredentialStore, client_id: str, scopes: Sequence[str]) -> Client:
     """Give a client these scopes in place of those it has; return what it is now.
 
     Tokens that it has keep those of either that the other cover. Raises NoSuchRecord, and
@@ -91,7 +91,7 @@ async def set_scopes(access: Access, client_id: str, scopes: Sequence[str]) -> C
     return await _changed(access, client_id, lambda client: replace(client, scopes=tuple(scopes)))
 
 
-async def disable_client(access: Access, client_id: str) -> Client:
+async def disable_client(access: CredentialStore, client_id: str) -> Client:
     """Refuse a client and its tokens from now on; return what it is now.
 
     Raises NoSuchRecord.
@@ -99,7 +99,9 @@ async def disable_client(access: Access, client_id: str) -> Client:
     return await _changed(access, client_id, lambda client: replace(client, disabled=True))
 
 
-async def _changed(access: Access, client_id: str, change: Callable[[Client], Client]) -> Client:
+async def _changed(
+    access: CredentialStore, client_id: str, change: Callable[[Client], Client]
+) -> Client:
     """Change a client as it is now, even if others change it too; return what it has become."""
     while True:
         client = await _known(access, client_id)
@@ -109,7 +111,7 @@ async def _changed(access: Access, client_id: str, change: Callable[[Client], Cl
 
 
 async def authenticated(
-    access: Access, client_id: str, secret: str, *, environment: str, clock: Clock
+    access: CredentialStore, client_id: str, secret: str, *, environment: str, clock: Clock
 ) -> tuple[Client, Tenant] | None:
     """Return the client that holds this secret, and its tenant, or None whatever is wrong.
 
@@ -156,7 +158,7 @@ def _check(scopes: Sequence[str]) -> None:
         )
 
 
-async def _known(access: Access, client_id: str) -> Client:
+async def _known(access: CredentialStore, client_id: str) -> Client:
     client = await access.client(client_id)
     if client is None:
         raise NoSuchRecord("client", client_id)

@@ -135,7 +135,7 @@ def check_signature(token: str, claimed: Opened, key: ReadyKey | None) -> None:
 
 
 def refused(reason: str) -> NotAuthenticated:
-    """Return the one refusal of every bad token; the reason is for the log (D-18)."""
+    """Return the one refusal of every bad token; the reason is for the log."""
     return NotAuthenticated(reason, token_sent=True)
 
 

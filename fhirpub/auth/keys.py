@@ -20,7 +20,7 @@ from fhirpub.config.settings import AuthConfig
 from fhirpub.errors import StoreUnavailable
 from fhirpub.runtime.clock import Clock
 from fhirpub.runtime.logging import logger, where
-from fhirpub.storage.contract import Access, SigningKey
+from fhirpub.storage.contract import CredentialStore, SigningKey
 
 FRESH_SECONDS = 30
 _MARGIN_SECONDS = 60
@@ -52,7 +52,7 @@ class ReadyKey:
         return self.record.algorithm
 
 
-async def rotate(access: Access, config: AuthConfig, *, clock: Clock) -> SigningKey:
+async def rotate(access: CredentialStore, config: AuthConfig, *, clock: Clock) -> SigningKey:
     """Let a new key take over and return it; the one before still verifies its tokens.
 
     Of racing calls one makes the key and the others return it.
@@ -73,7 +73,7 @@ class KeyRing:
     store nothing. Besides, keys are read again when what was read is older than half a minute.
     """
 
-    def __init__(self, access: Access, config: AuthConfig, *, clock: Clock) -> None:
+    def __init__(self, access: CredentialStore, config: AuthConfig, *, clock: Clock) -> None:
         self._access = access
         self._config = config
         self._clock = clock

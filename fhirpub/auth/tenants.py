@@ -6,18 +6,18 @@ from dataclasses import replace
 
 from fhirpub.errors import ConfigurationError, NoSuchRecord
 from fhirpub.runtime.clock import Clock
-from fhirpub.storage.contract import Access
+from fhirpub.storage.contract import CredentialStore
 from fhirpub.tenant import Tenant
 
 
-async def add_tenant(access: Access, name: str, *, clock: Clock) -> Tenant:
+async def add_tenant(access: CredentialStore, name: str, *, clock: Clock) -> Tenant:
     """Add a tenant with a fresh id and salt."""
     tenant = Tenant.new(name, created=clock())
     await access.put_tenant(tenant)
     return tenant
 
 
-async def known_tenant(access: Access, tenant_id: str) -> Tenant:
+async def known_tenant(access: CredentialStore, tenant_id: str) -> Tenant:
     """Return a tenant, disabled or not. Raises NoSuchRecord."""
     tenant = await access.tenant(tenant_id)
     if tenant is None:
@@ -25,7 +25,7 @@ async def known_tenant(access: Access, tenant_id: str) -> Tenant:
     return tenant
 
 
-async def enabled_tenant(access: Access, tenant_id: str) -> Tenant:
+async def enabled_tenant(access: CredentialStore, tenant_id: str) -> Tenant:
     """Return a tenant that may be given something; raises also ConfigurationError if disabled."""
     tenant = await known_tenant(access, tenant_id)
     if tenant.disabled:
@@ -33,7 +33,7 @@ async def enabled_tenant(access: Access, tenant_id: str) -> Tenant:
     return tenant
 
 
-async def disable_tenant(access: Access, tenant_id: str) -> Tenant:
+async def disable_tenant(access: CredentialStore, tenant_id: str) -> Tenant:
     """Refuse a tenant's clients and their tokens from now on; return what it is now.
 
     Raises NoSuchRecord.

@@ -81,12 +81,12 @@ def read(
 
 
 def malformed(description: str) -> TokenRefused:
-    """Return the refusal of a missing or malformed parameter (D-25)."""
+    """Return the refusal of a missing or malformed parameter."""
     return TokenRefused("invalid_request", description)
 
 
 def unproved(*, basic: bool) -> TokenRefused:
-    """Return the one refusal of credentials, whatever is wrong with them (D-27)."""
+    """Return the one refusal of credentials, whatever is wrong with them."""
     return TokenRefused("invalid_client", "client authentication failed", challenge=basic)
 
 

@@ -28,7 +28,7 @@ from fhirpub.errors import (
 )
 from fhirpub.runtime.clock import Clock
 from fhirpub.runtime.logging import logger
-from fhirpub.storage.contract import Access, Client
+from fhirpub.storage.contract import Client, CredentialStore
 
 _MOST_CACHED = 8_192
 _SCHEME = "Bearer "
@@ -57,7 +57,7 @@ class Tokens:
     def __init__(
         self,
         *,
-        access: Access,
+        access: CredentialStore,
         config: AuthConfig,
         limits: LimitsConfig,
         issuer: str,
@@ -108,7 +108,7 @@ class Tokens:
         address: str,
         query: str = "",
     ) -> Grant:
-        """Return a token for credentials (D-25 to D-29).
+        """Return a token for credentials.
 
         ``authorization`` holds the value of every Authorization header, ``address`` is the
         client's. Refused in this order: a malformed request (``invalid_request``), wrong

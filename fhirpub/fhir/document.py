@@ -2,7 +2,7 @@
 
 A stored resource is JSON with each document's data left out. In its place stands a marker: a
 NUL, the SHA-256 of the bytes and their number. No text that came from outside can look like
-one, since the reader refuses control characters (D-70).
+one, since the reader refuses control characters (ADR 3).
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def documents_in(body: bytes) -> tuple[str, ...]:
 
 
 def list_form(resource: JsonObject, elements: Sequence[str], *, binary_url: str) -> bool:
-    """Replace each marker by ``url`` and ``size`` (D-93); return whether there was one."""
+    """Replace each marker by ``url`` and ``size``; return whether there was one."""
     found = False
     for _at, attachment in attachments_of(resource, elements):
         marker = attachment.get("data", "")

@@ -1,4 +1,7 @@
-"""The one door to JSON Schema: a fast engine accepts, a patient one explains what it refused."""
+"""The one door to JSON Schema: a fast engine accepts, a patient one explains what it refused.
+
+See ADR 13.
+"""
 
 from __future__ import annotations
 

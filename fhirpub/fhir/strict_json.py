@@ -1,4 +1,4 @@
-"""JSON in, so strictly that no two parsers can disagree about it, and JSON out (D-70).
+"""JSON in, so strictly that no two parsers can disagree about it, and JSON out (D-70, ADR 4).
 
 What is accepted keeps every digit: a number whose text Python's float would change is read as
 :class:`decimal.Decimal` and written back as it came.

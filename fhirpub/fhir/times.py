@@ -19,7 +19,7 @@ _LONGEST_PLAIN = len("2026-11-21T10:00:00.123456789Z")
 
 
 class UnstorableTime(ValueError):
-    """A time of FHIR's form that cannot be kept as UTC (D-66)."""
+    """A time of FHIR's form that cannot be kept as UTC."""
 
 
 @dataclass(frozen=True, slots=True)

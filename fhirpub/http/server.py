@@ -2,7 +2,7 @@
 
 It stands where Tornado's ``HTTPServer`` could, behind the same interfaces, and takes two fifths
 of its time (bench/README.md). Left out is what only clients or other servers need: answers in
-chunks, compression, TLS, what proxies tell.
+chunks, compression, TLS, what proxies tell. See ADR 5.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ def statement(context: Context) -> tuple[str, bytes]:
 
 
 def own_resources(context: Context, statement_body: bytes) -> dict[tuple[str, str], bytes]:
-    """Return our own readable resources by type and id (D-3, D-6)."""
+    """Return our own readable resources by type and id."""
     own = {("CapabilityStatement", ID): statement_body}
     for each in context.types.values():
         for definition in (

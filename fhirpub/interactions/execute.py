@@ -17,7 +17,7 @@ from fhirpub.interactions.query_parser import Reading
 from fhirpub.interactions.summary import is_subset, subset
 from fhirpub.interactions.versions import Listing, shown
 from fhirpub.plugin_api import ResourceType
-from fhirpub.storage.contract import MOST_OF_A_PAGE, Page, SearchQuery, Version
+from fhirpub.storage.contract import MAX_PAGE_BYTES, Page, SearchQuery, Version
 from fhirpub.storage.criteria import sort_key
 from fhirpub.tenant import Tenant
 
@@ -53,7 +53,7 @@ async def search(
     """Return a searchset Bundle, to be made.
 
     Raises InvalidSearch for what cannot be honoured; ``strict`` also for unknown parameters
-    (``Prefer: handling=strict``, D-130).
+    (``Prefer: handling=strict``).
     """
     wanted = understood(
         parameters, resource_type=resource_type, tenant=tenant, context=context, strict=strict
@@ -124,7 +124,7 @@ async def _with_parts(page: Page, *, tenant: Tenant, context: Context) -> tuple[
 
     parts: list[bytes] = []
     shown, size = 0, 0
-    while shown < len(page.versions) and size < MOST_OF_A_PAGE:
+    while shown < len(page.versions) and size < MAX_PAGE_BYTES:
         # A few together: of more the parts may be too large.
         few = page.versions[shown : shown + _FIRST_AT_ONCE]
         firsts = [each for each in await asyncio.gather(*map(first, few)) if each is not None]
@@ -198,7 +198,7 @@ def _listed(version: Version, wanted: Search, context: Context) -> JsonObject:
 
 
 def _empty(names: Iterable[str]) -> list[Issue]:
-    """A filter that is left empty by mistake must not go unnoticed (D-268)."""
+    """A filter that is left empty by mistake must not go unnoticed."""
     rule = "the search parameter {} has no value and was not used"
     return [Issue("warning", "invalid", rule.format(name)) for name in _shown(names)]
 

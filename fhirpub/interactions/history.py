@@ -1,4 +1,4 @@
-"""History of one resource or of all of a type: versions, newest first (R4 http, history; D-7)."""
+"""History of one resource or of all of a type: versions, newest first (R4 http, history)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fhirpub.interactions.cursors import CURSOR, link_to, seal, unseal
 from fhirpub.interactions.read import read
 from fhirpub.interactions.versions import MOST_COUNTED, Listing, shown
 from fhirpub.plugin_api import ResourceType
-from fhirpub.storage.contract import MOST_OF_A_PAGE, SearchQuery, Version
+from fhirpub.storage.contract import MAX_PAGE_BYTES, SearchQuery, Version
 from fhirpub.storage.criteria import LAST_UPDATED, Criterion, TimeMatch, sort_key
 from fhirpub.tenant import Tenant
 
@@ -48,7 +48,7 @@ async def history(
     tenant: Tenant,
     context: Context,
 ) -> Listing:
-    """Return a history Bundle, to be made; documents are shown by their address (D-93).
+    """Return a history Bundle, to be made; documents are shown by their address.
 
     ``parameters`` are those of ``PARAMETERS``, empty if absent. Raises NoSuchResource,
     InvalidSearch.
@@ -133,7 +133,7 @@ async def _matching(
     until = above.updated if above is not None else None
     found: list[Version] = []
     size = asked.limit + 1
-    while len(found) <= asked.limit and _bytes_of(found) < MOST_OF_A_PAGE:
+    while len(found) <= asked.limit and _bytes_of(found) < MAX_PAGE_BYTES:
         versions = await resources.history(tenant.id, resource_id, below=below, limit=size)
         found += _of_time(versions, asked, until)
         if not versions or versions[-1].version == 1 or _is_before(versions[-1], asked):

@@ -63,7 +63,7 @@ class Fields:
 def fields_of(
     form: Form, content: Any, before: JsonObject, resource_type: ResourceType, *, most: int
 ) -> Fields:
-    """Return what the content of a body says of the fields of a resource, at least one (D-109).
+    """Return what the content of a body says of the fields of a resource, at least one.
 
     ``most`` bounds what a JSON Patch may copy, in bytes. Raises InvalidContent for the
     envelope, BrokenRule for fields that cannot be updated, and for operations that fail.
@@ -257,7 +257,7 @@ def _markers_in(value: Any) -> int:
 
 
 def _refuse_others(names: Iterable[str], resource_type: ResourceType) -> None:
-    """Refuse fields that cannot be updated, all of them (D-106)."""
+    """Refuse fields that cannot be updated, all of them."""
     names, updatable = list(names), resource_type.updatable
     without_siblings = {f"_{each}" for each in resource_type.attachments}
     others = [

@@ -17,7 +17,7 @@ Look = Callable[[str, str], Awaitable[Version | None]]
 async def read(type_name: str, resource_id: str, *, tenant: Tenant, context: Context) -> Version:
     """Return the latest version, as it is shown.
 
-    Raises NoSuchResource for what is unknown as for what is another tenant's (D-24, D-97).
+    Raises NoSuchResource for what is unknown as for what is another tenant's.
     """
     return await _found(context.resources.shown, type_name, resource_id, tenant)
 
@@ -51,7 +51,7 @@ async def vread(
 
 
 async def read_part(type_name: str, part_id: str, *, tenant: Tenant, context: Context) -> Version:
-    """Return a patient, an organization and so on as it came with a resource (D-94).
+    """Return a patient, an organization and so on as it came with a resource (ADR 15).
 
     It has no record of its own: its id leads to the resource that it came with, whose type the
     version has.

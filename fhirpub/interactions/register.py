@@ -161,7 +161,7 @@ def candidate_of(submission: Submission, tenant: Tenant, context: Context) -> St
 
 
 def _response(submission: Submission, stored: JsonObject) -> JsonObject:
-    """Return the answer to a registration: the resource in short, and the issues (D-87, D-88)."""
+    """Return the answer to a registration: the resource in short, and the issues (D-87)."""
     kept = ("resourceType", "id", "meta", "identifier", "status", *submission.type.summary)
     short = reduced(stored, kept, siblings=True)
     if len(short) < len(stored):

@@ -2,7 +2,7 @@
 
 That happens when a release or a plugin declares other search parameters, and once for a store
 of a release that took none. Until it is done nothing is served, so that no search misses what
-it should find.
+it should find. See ADR 19.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ def resource_within_limits(size: int, context: Context) -> None:
 
 
 def within_limits(documents: Iterable[Document], *, most: int, at: str) -> None:
-    """Raise TooLarge naming each document above the limit (D-59, D-60)."""
+    """Raise TooLarge naming each document above the limit."""
     issues = [
         Issue("error", "too-costly", f"has more than {most} bytes", f"{at}.{each.at}.data")
         for each in documents
@@ -187,7 +187,7 @@ def of_resource(
 
 
 def status(resource: Mapping[str, Any], allowed: frozenset[str]) -> Iterator[Issue]:
-    """One of the statuses of this operation (D-39, D-110)."""
+    """One of the statuses of this operation."""
     if resource.get("status") not in allowed:
         rule = f"must be one of {', '.join(sorted(allowed))}"
         yield Issue("error", "exception", rule, "status")
@@ -273,7 +273,7 @@ def _is_web_address(url: str) -> bool:
 def codings(
     resource: JsonObject, resource_type: ResourceType, rules: RuleContext
 ) -> Iterator[Issue]:
-    """Warnings about codes that no value set we hold has (D-41)."""
+    """Warnings about codes that no value set we hold has."""
     for element in resource_type.codings:
         for at, concept in items_of(resource, element):
             if "coding" not in concept:  # a Coding by itself, or a concept in words only
@@ -323,7 +323,7 @@ def _may_be_held(literal: str, context: Context) -> bool:
 def point_references_at(
     submission: Submission, part_ids: Mapping[str, str], resource_id: str
 ) -> None:
-    """Rewrite every reference to a part, wherever it stands, to the part's own id (D-94)."""
+    """Rewrite every reference to a part, wherever it stands, to the part's own id (ADR 15)."""
     resource = submission.entry.resource
     if submission.stand_ins:
         _point_out(submission, f"{submission.type.name}/{resource_id}")
@@ -375,7 +375,7 @@ def _display(name: Any) -> str:
 
 
 def tenant_in_system(resource: JsonObject, tenant_id: str) -> Iterator[Issue]:
-    """The identifier's system must not embed the organization's id (D-46)."""
+    """The identifier's system must not embed the organization's id."""
     system = resource["identifier"][0]["system"].lower()
     if "%" in system:
         system = unquote(system).lower()

@@ -160,7 +160,7 @@ def from_contained(body: Any, resource_type: ResourceType) -> Submission:
 
 
 def from_wrapped(body: Any, resource_type: ResourceType) -> Submission:
-    """Read FHIR's own body of ``$validate``: Parameters with one entry ``resource`` (D-182)."""
+    """Read FHIR's own body of ``$validate``: Parameters with one entry ``resource``."""
     issues: list[Issue] = []
     wrapped = None
     for index, each in enumerate(body["parameter"]):

@@ -100,7 +100,7 @@ def prepare(
     """Judge an update against the latest version and make the next of it; pure, for any thread.
 
     Raises, in this order: InvalidContent for the envelope, BrokenRule for fields that cannot be
-    updated, TooLarge, InvalidContent and BrokenRule for the values (D-106, D-107), TooLarge and
+    updated, TooLarge, InvalidContent and BrokenRule for the values, TooLarge and
     InvalidContent for what the resource would become.
     """
     before: JsonObject = loads_stored(latest.body)

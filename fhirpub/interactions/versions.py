@@ -12,7 +12,7 @@ from fhirpub.fhir.strict_json import JsonObject, dumps, loads_stored
 from fhirpub.fhir.times import instant
 from fhirpub.interactions.context import Context
 from fhirpub.plugin_api import Change, ResourceType
-from fhirpub.storage.contract import Blob, KeptBlob, Version
+from fhirpub.storage.contract import Blob, BlobInfo, Version
 
 _SUBSETTED = {
     "system": "http://terminology.hl7.org/CodeSystem/v3-ObservationValue",
@@ -44,7 +44,7 @@ def subsetted(meta: Mapping[str, Any]) -> JsonObject:
 
 
 def blobs_of(documents: Iterable[Document]) -> tuple[Blob, ...]:
-    """Return the documents as they are kept, each once, as it first came (D-93)."""
+    """Return the documents as they are kept, each once, as it first came (ADR 3)."""
     unique: dict[str, Document] = {}
     for each in documents:
         unique.setdefault(each.sha256, each)
@@ -75,8 +75,8 @@ class Listing:
 
 async def documents_of(
     version: Version, *, tenant_id: str, context: Context
-) -> Mapping[str, KeptBlob]:
-    """Return a version's documents by their SHA-256, to be put back into its JSON (D-93)."""
+) -> Mapping[str, BlobInfo]:
+    """Return a version's documents by their SHA-256, to be put back into its JSON (ADR 3)."""
     if not version.documents:
         return {}
     blobs = await context.resources.blobs(tenant_id, version.documents)
@@ -86,7 +86,7 @@ async def documents_of(
 
 
 def shown(version: Version, *, context: Context) -> JsonObject:
-    """Return a version as lists show it: documents by their address, tagged so (D-93, D-132)."""
+    """Return a version as lists show it: documents by their address, tagged so."""
     resource: JsonObject = loads_stored(version.body)
     resource_type = context.types.get(version.type)
     attachments = resource_type.attachments if resource_type else ()

@@ -116,7 +116,7 @@ def organization_rules(entry: Entry, context: RuleContext) -> Iterator[Issue]:
 
 
 def practitioner_rules(entry: Entry, context: RuleContext) -> Iterator[Issue]:
-    """Remark on what the author in events will lack, and on types of identifiers (D-230)."""
+    """Remark on what the author in events will lack, and on types of identifiers."""
     yield from _missing(entry, "identifier", "name")
     for place, identifier in items_of(entry.resource, "identifier"):
         yield from _identifier_type(identifier, context, f"{entry.at}.{place}")

@@ -1,4 +1,4 @@
-"""A resource type as a declaration: what it is made of, not how it is served."""
+"""A resource type as a declaration: what it is made of, not how it is served (ADR 17)."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def no_events(_change: Change) -> Iterable[Event]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """A resource that comes with the registered one and is referred to by it (D-94).
+    """A resource that comes with the registered one and is referred to by it (ADR 15).
 
     ``name`` is that of its entry in the Parameters. ``referred_by`` is the element of the
     registered resource that must point at it, dots go deeper; when it repeats, one of its
@@ -99,7 +99,7 @@ class ResourceType:
     """A type that can be registered, read, updated and searched.
 
     Element names are those of the FHIR R4 definition. The identifier rule (exactly one, with
-    system and value) is the same for all types (D-75) and needs no declaration.
+    system and value) is the same for all types and needs no declaration.
     """
 
     name: str
@@ -110,26 +110,26 @@ class ResourceType:
     state_flow: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """The statuses that may follow each, where an operator wants that checked (D-114)."""
     updatable: frozenset[str] = frozenset({"status"})
-    """Elements that an update may name; each is replaced whole (D-106).
+    """Elements that an update may name; each is replaced whole.
 
     ``value[x]`` stands for every form of a choice; one form replaces another.
     """
     attachments: tuple[str, ...] = ()
-    """Elements of type Attachment (0..*) whose data are documents, kept apart (D-93)."""
+    """Elements of type Attachment (0..*) whose data are documents, kept apart (ADR 3)."""
     attachments_required: bool = False
     times: tuple[str, ...] = ()
     """Elements of type dateTime or instant that are stored as UTC (D-65); dots go deeper."""
     codings: tuple[str, ...] = ()
     """CodeableConcept and Coding elements whose codes are looked up for warnings (D-41)."""
     summary: tuple[str, ...] = ()
-    """Elements in the answer to a registration, beside id, meta, identifier and status (D-87).
+    """Elements in the answer to a registration, beside id, meta, identifier and status.
 
     ``effective[x]`` stands for every form of a choice.
     """
     search: tuple[SearchParameter, ...] = ()
     """What it can be searched by beside identifier, status, patient, _id and _lastUpdated."""
     profile: str = ""
-    """Canonical in the CapabilityStatement; empty: the base profile of the type (D-9)."""
+    """Canonical in the CapabilityStatement; empty: the base profile of the type."""
     rules: Rules = no_rules
     events: Events = no_events
     event_types: tuple[str, ...] = ()
@@ -152,5 +152,5 @@ class ResourceType:
 
     @property
     def entry_name(self) -> str:
-        """The name of its entry in the Parameters: the type in lowerCamelCase (D-75)."""
+        """The name of its entry in the Parameters: the type in lowerCamelCase."""
         return self.name[0].lower() + self.name[1:]

@@ -4,6 +4,7 @@ To judge a body takes more code and tables than a processor's nearest caches hol
 request after the other, each stage finds them full of all the others; done stage by stage, the
 second request finds there what the first has brought (Larus and Parkes, Using Cohort Scheduling
 to Enhance Server Performance, USENIX 2002). What it gains stands in bench/README.md.
+See ADR 6.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
 """The store's promises and the records it keeps; every engine keeps the same ones.
 
-Three groups of methods, which `store.py` joins with those of webhooks: ``Resources`` takes the
-tenant first, always, so that there is no way to ask without one; ``Access`` keeps tenants,
-clients and signing keys, for those who decide which tenant a caller is; ``Inventory`` is for
-operators who move a store, and no request comes to it.
+Three groups of methods, which `store.py` joins with those of webhooks: every method of
+``Resources`` takes the tenant first, so that no query can omit it; ``CredentialStore`` stores
+tenants, clients and signing keys for authentication; ``StoreAdmin`` serves operators that transfer
+a store, and no request reaches it.
 
 Every method may raise StoreUnavailable. After it the caller does not know whether a write
 happened, and may repeat it: every write is safe to repeat.
 
 All times are milliseconds since 1970-01-01 UTC. `fhirpub.testing.StoreContract` holds a test
-for each promise below.
+for each promise below. See ADR 12.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from fhirpub.tenant import Tenant
 
 SMALL_BYTES = 64 * 1024
 """A document of up to so many bytes comes along with what is known of it."""
-MOST_OF_A_PIECE = 512 * 1024
+MAX_CHUNK_BYTES = 512 * 1024
 """Larger ones come in pieces of at most so many bytes."""
-MOST_OF_A_PAGE = 16 * 1024 * 1024
+MAX_PAGE_BYTES = 16 * 1024 * 1024
 """A page of a search, a history or a walk ends where its versions come to about so many bytes."""
 
 
@@ -35,7 +35,7 @@ class Version:
 
     ``body`` is the resource as JSON, complete but for its documents' data, which stand in it as
     references to blobs (``fhir/document.py``). ``documents`` lists the blobs, by SHA-256 in hex.
-    ``response`` is the first answer to a registration, replayed byte for byte (D-78), and
+    ``response`` is the first answer to a registration, replayed byte for byte (ADR 1), and
     ``parts`` the patient and organization that came with it; later versions have neither.
     ``events`` are what the outside world must be told of this version. ``search`` are the values
     that it is found by, as ``criteria.encoded`` writes them.
@@ -61,7 +61,7 @@ class Version:
         """How many bytes it has, of what can be large of it."""
         return len(self.body) + len(self.parts) + len(self.response) + len(self.events)
 
-    def as_shown(self) -> Version:
+    def without_internal_fields(self) -> Version:
         """Return what readers see: all but ``response``, ``parts``, ``events`` and ``search``."""
         return replace(self, response=b"", parts=b"", events=b"[]", search=b"[]")
 
@@ -80,7 +80,7 @@ class Blob:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptBlob:
+class BlobInfo:
     """What is known of a document that is kept; ``size`` is in bytes.
 
     ``data`` is None if it is larger than ``SMALL_BYTES``: its bytes are read in pieces then.
@@ -194,7 +194,7 @@ class Resources(ABC):
 
     @abstractmethod
     async def shown(self, tenant: str, resource_id: str) -> Version | None:
-        """Return the newest version as :meth:`Version.as_shown`, never a stale one.
+        """Return the newest version as :meth:`Version.without_internal_fields`, never a stale one.
 
         What readers do not see outweighs what they do: it can be left where it is.
         """
@@ -209,7 +209,7 @@ class Resources(ABC):
     ) -> Sequence[Version]:
         """Return versions, newest first, those below ``below`` if given.
 
-        Fewer than ``limit`` also where they come to about ``MOST_OF_A_PAGE`` bytes.
+        Fewer than ``limit`` also where they come to about ``MAX_PAGE_BYTES`` bytes.
         """
 
     @abstractmethod
@@ -218,23 +218,23 @@ class Resources(ABC):
 
         A choice between no alternatives finds nothing. ``limit`` 0 never says that more follows.
         A page may be shorter than ``limit`` and say so: where it comes to about
-        ``MOST_OF_A_PAGE`` bytes.
+        ``MAX_PAGE_BYTES`` bytes.
         """
 
     @abstractmethod
-    async def blobs(self, tenant: str, names: Collection[str]) -> Mapping[str, KeptBlob]:
+    async def blobs(self, tenant: str, names: Collection[str]) -> Mapping[str, BlobInfo]:
         """Return what is kept under these SHA-256 names; unknown ones are left out."""
 
     @abstractmethod
-    def blob_pieces(self, tenant: str, blob: KeptBlob, part: slice) -> AsyncGenerator[bytes, None]:
+    def blob_pieces(self, tenant: str, blob: BlobInfo, part: slice) -> AsyncGenerator[bytes, None]:
         """Yield a part of a blob, ``part.start`` up to ``part.stop``, in pieces.
 
-        A piece has at most ``MOST_OF_A_PIECE`` bytes, however large the blob is. Those of a part
+        A piece has at most ``MAX_CHUNK_BYTES`` bytes, however large the blob is. Those of a part
         from 0 on are multiples of three bytes, but for the last: each can be written in base64
         by itself. Raises StoreUnavailable, also for a blob that is not kept.
         """
 
-    async def whole_blob(self, tenant: str, blob: KeptBlob) -> Blob:
+    async def whole_blob(self, tenant: str, blob: BlobInfo) -> Blob:
         """Return a blob with all its bytes."""
         data = blob.data
         if data is None:
@@ -250,7 +250,7 @@ class Resources(ABC):
         """
 
 
-class Access(ABC):
+class CredentialStore(ABC):
     """Tenants, clients and signing keys."""
 
     @abstractmethod
@@ -304,7 +304,7 @@ class Access(ABC):
         """
 
 
-class Inventory(ABC):
+class StoreAdmin(ABC):
     """Everything that is kept, whoever's it is."""
 
     async def identity(self) -> str:
@@ -325,7 +325,7 @@ class Inventory(ABC):
         """Return versions, each with its tenant, in the order of (id, version), after that key.
 
         Ids in the order of their characters. Fewer than ``limit`` also where they come to
-        about ``MOST_OF_A_PAGE`` bytes; none only if there are no more.
+        about ``MAX_PAGE_BYTES`` bytes; none only if there are no more.
         """
 
     @abstractmethod

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 
-from fhirpub.storage.contract import Access, Inventory, Resources
-from fhirpub.storage.webhook_contract import Dispatching, Endpoints
+from fhirpub.storage.contract import CredentialStore, Resources, StoreAdmin
+from fhirpub.storage.webhook_contract import DeliveryQueueStore, Endpoints
 
 
-class Store(Resources, Access, Endpoints, Dispatching, Inventory):
+class Store(Resources, CredentialStore, Endpoints, DeliveryQueueStore, StoreAdmin):
     """All groups, with a beginning and an end."""
 
     @abstractmethod

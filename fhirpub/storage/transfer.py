@@ -153,7 +153,7 @@ async def _say_search_rules(source: Store, target: Store) -> None:
 async def _mark_relayed(versions: Sequence[Version], source: Store, target: Store) -> None:
     """Mark those as relayed that the source has relayed: the target began with all unrelayed."""
     keys = {(each.id, each.version) for each in versions if each.events != _NO_EVENTS}
-    await target.mark_relayed(keys - await source.unrelayed_of(keys))
+    await target.mark_published(keys - await source.outbox_contains(keys))
 
 
 async def _copy_endpoints(source: Store, target: Store) -> list[str]:
@@ -192,7 +192,7 @@ def _follows(endpoint: Endpoint, there: Endpoint) -> bool:
 
 async def _copy_deliveries(source: Store, target: Store, progress: Progress) -> None:
     after = ("", 0)
-    while page := await source.walk_deliveries(after=after, limit=_PAGE):
+    while page := await source.scan_deliveries(after=after, limit=_PAGE):
         for endpoint, queue in groupby(page, key=lambda each: each.endpoint):
             changed = await _changed(endpoint, list(queue), target)
             await target.put_deliveries(changed)

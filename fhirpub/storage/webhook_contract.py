@@ -1,7 +1,7 @@
 """What a store keeps of webhooks, and its promises: endpoints, and deliveries in their queues.
 
 Two groups of methods: ``Endpoints`` takes the tenant first, always, as ``Resources`` does;
-``Dispatching`` is for those who send, and no request comes to it.
+``DeliveryQueueStore`` is for those who send, and no request comes to it.
 
 Every method may raise StoreUnavailable. After it the caller does not know whether a write
 happened, and may repeat it: every write is safe to repeat, but where its docstring says what a
@@ -20,7 +20,7 @@ from fhirpub.storage.contract import Version
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Untold:
+class OutboxEntry:
     """What is to be told of a version: its name and time, and the events as they came with it."""
 
     id: str
@@ -30,7 +30,7 @@ class Untold:
     events: bytes
 
     @classmethod
-    def of(cls, version: Version) -> Untold:
+    def of(cls, version: Version) -> OutboxEntry:
         """Return that part of a version."""
         v = version
         return cls(id=v.id, version=v.version, type=v.type, updated=v.updated, events=v.events)
@@ -147,7 +147,7 @@ class Delivery:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Waiting:
+class QueuedDelivery:
     """As much of an open delivery as it takes to decide when its turn is, and to tell its age."""
 
     endpoint: str
@@ -161,11 +161,11 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class AttemptResult:
     """What came of an attempt, and what becomes of its delivery.
 
-    ``attempt`` is the one that :meth:`Dispatching.begin` put at the end of the log, filled in:
-    its ``number`` and ``begun`` say which it is. ``due`` is when an open one may be tried again.
+    ``attempt`` is the one that :meth:`DeliveryQueueStore.begin` appended to the log, completed:
+    its ``number`` and ``begun`` identify it. ``due`` is when an open one may be tried again.
     """
 
     key: DeliveryKey
@@ -236,7 +236,7 @@ class Endpoints(ABC):
         """
 
 
-class Dispatching(ABC):
+class DeliveryQueueStore(ABC):
     """Everything that is to be told, whoever's it is."""
 
     @abstractmethod
@@ -244,7 +244,7 @@ class Dispatching(ABC):
         """Return all endpoints but deleted ones, or those of some tenants, oldest first."""
 
     @abstractmethod
-    async def put_condition(self, endpoint_id: str, condition: bytes) -> None:
+    async def save_health(self, endpoint_id: str, condition: bytes) -> None:
         """Note the health of an endpoint; that of an unknown one is dropped."""
 
     @abstractmethod
@@ -271,7 +271,7 @@ class Dispatching(ABC):
         """Let go of leases; those of others stay."""
 
     @abstractmethod
-    async def unrelayed(self, *, limit: int) -> Sequence[tuple[str, Untold]]:
+    async def unrelayed(self, *, limit: int) -> Sequence[tuple[str, OutboxEntry]]:
         """Return what is to be told of versions that are not relayed, each with its tenant.
 
         The earlier version of a resource stands before the later. None is passed over: with
@@ -279,11 +279,13 @@ class Dispatching(ABC):
         """
 
     @abstractmethod
-    async def mark_relayed(self, keys: Collection[tuple[str, int]]) -> None:
+    async def mark_published(self, keys: Collection[tuple[str, int]]) -> None:
         """Take versions, by id and version, from those that are unrelayed, for good."""
 
     @abstractmethod
-    async def unrelayed_of(self, keys: Collection[tuple[str, int]]) -> frozenset[tuple[str, int]]:
+    async def outbox_contains(
+        self, keys: Collection[tuple[str, int]]
+    ) -> frozenset[tuple[str, int]]:
         """Return those of the versions that are unrelayed: for moving a store."""
 
     @abstractmethod
@@ -306,7 +308,7 @@ class Dispatching(ABC):
     @abstractmethod
     async def waiting(
         self, endpoint_id: str, *, after: int = 0, limit: int = 1000
-    ) -> Sequence[Waiting]:
+    ) -> Sequence[QueuedDelivery]:
         """Return open deliveries behind a place in the sequence, in its order."""
 
     @abstractmethod
@@ -322,7 +324,7 @@ class Dispatching(ABC):
         """
 
     @abstractmethod
-    async def finish(self, outcomes: Sequence[Ended]) -> Sequence[bool]:
+    async def finish(self, outcomes: Sequence[AttemptResult]) -> Sequence[bool]:
         """Note what came of attempts, and let go of their deliveries.
 
         An outcome is dropped if a later attempt has begun meanwhile, or the delivery is ended
@@ -340,7 +342,7 @@ class Dispatching(ABC):
         """
 
     @abstractmethod
-    async def walk_deliveries(
+    async def scan_deliveries(
         self, *, after: tuple[str, int] = ("", 0), limit: int = 100
     ) -> Sequence[Delivery]:
         """Return deliveries in the order of (endpoint, sequence), after that place."""

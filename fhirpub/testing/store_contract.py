@@ -47,13 +47,13 @@ import pytest
 from fhirpub.errors import StoreUnavailable
 from fhirpub.runtime.clock import now_ms
 from fhirpub.storage.contract import (
-    MOST_OF_A_PAGE,
-    MOST_OF_A_PIECE,
+    MAX_CHUNK_BYTES,
+    MAX_PAGE_BYTES,
     SMALL_BYTES,
     Blob,
+    BlobInfo,
     Client,
     ClientSecret,
-    KeptBlob,
     Page,
     SearchQuery,
     SigningKey,
@@ -498,8 +498,8 @@ class _ReadingContract:
             current = successor(current, body=b"x" * (number * 15_000))
             await (store, other_store)[number % 2].add(LAB, current)
 
-            assert await store.shown(LAB, current.id) == current.as_shown()
-            assert await other_store.shown(LAB, current.id) == current.as_shown()
+            assert await store.shown(LAB, current.id) == current.without_internal_fields()
+            assert await other_store.shown(LAB, current.id) == current.without_internal_fields()
 
     async def test_of_a_first_version_what_came_with_it_and_its_answer_are_not_shown(
         self, store: Store
@@ -554,7 +554,7 @@ class _ReadingContract:
         assert {each.id for each in history} <= {first.id}
 
     async def test_a_history_of_large_versions_is_shorter(self, store: Store) -> None:
-        first = a_version(body=b"x" * (MOST_OF_A_PAGE // 2))
+        first = a_version(body=b"x" * (MAX_PAGE_BYTES // 2))
         for number in range(1, 5):
             await store.add(LAB, replace(first, version=number))
 
@@ -1196,14 +1196,14 @@ _SIZES = [0, 1, 1_000, 65_536, 65_537, 261_119, 261_120, 261_121, 1_044_481, 5 *
 _OF_ANY_SIZE = pytest.mark.parametrize("size", [1_000, 300_000])
 
 
-async def kept(store: Store, blob: Blob) -> KeptBlob:
+async def kept(store: Store, blob: Blob) -> BlobInfo:
     """Keep a blob of the lab's; return what is known of it."""
     await keep(store, LAB, [blob])
     return (await store.blobs(LAB, [blob.sha256]))[blob.sha256]
 
 
 async def pieces_of(
-    store: Store, blob: KeptBlob, part: slice, *, tenant: str = LAB
+    store: Store, blob: BlobInfo, part: slice, *, tenant: str = LAB
 ) -> list[bytes]:
     """Return the pieces of a part."""
     return [each async for each in store.blob_pieces(tenant, blob, part)]
@@ -1253,7 +1253,7 @@ class _BlobContract:
         pieces = await pieces_of(store, known, slice(0, size))
 
         assert b"".join(pieces) == blob.data
-        assert all(len(each) <= MOST_OF_A_PIECE for each in pieces)
+        assert all(len(each) <= MAX_CHUNK_BYTES for each in pieces)
         assert all(len(each) % 3 == 0 for each in pieces[:-1])
 
     @pytest.mark.parametrize(
@@ -1638,7 +1638,7 @@ class _InventoryContract:
         assert await store.walk(after=("g", 0)) == []
 
     async def test_no_page_of_a_walk_holds_many_large_versions(self, store: Store) -> None:
-        large = [a_version(body=b"x" * (MOST_OF_A_PAGE // 2)) for _ in range(3)]
+        large = [a_version(body=b"x" * (MAX_PAGE_BYTES // 2)) for _ in range(3)]
         for each in large:
             await store.add(LAB, each)
         ours = {each.id for each in large}
@@ -1655,7 +1655,7 @@ class _InventoryContract:
     async def test_a_search_that_finds_large_versions_has_shorter_pages(
         self, store: Store, *, of_it: str, every_version: bool
     ) -> None:
-        much = {of_it: b"x" * (MOST_OF_A_PAGE // 2 - 5000)}
+        much = {of_it: b"x" * (MAX_PAGE_BYTES // 2 - 5000)}
         large = [a_version(updated=n, **much) for n in range(5)]
         for each in large:
             await store.add(LAB, each)

@@ -14,13 +14,13 @@ from fhirpub.storage.store import Store
 from fhirpub.storage.webhook_contract import (
     MOST_ATTEMPTS_KEPT,
     Attempt,
+    AttemptResult,
     Delivery,
     DeliveryQuery,
     DeliveryState,
-    Ended,
     Endpoint,
     EndpointSecret,
-    Untold,
+    OutboxEntry,
 )
 from fhirpub.testing.samples import LAB, OTHER, a_version, new_id, successor
 
@@ -122,7 +122,7 @@ async def end(
 ) -> None:
     """Have an attempt of a delivery end so."""
     attempt = replace(await begun(store, delivery, now=now), ended=now + 40)
-    await store.finish([Ended(key=delivery.key, attempt=attempt, state=state)])
+    await store.finish([AttemptResult(key=delivery.key, attempt=attempt, state=state)])
 
 
 async def sequences(store: Store, endpoint: str, **changes: Any) -> list[int]:
@@ -216,7 +216,7 @@ class _EndpointContract:
         (delivery,) = await queue(store, 1, endpoint=endpoint.id)
         await end(store, delivery)
         await store.reopen(LAB, endpoint.id, [delivery.event_id], now=NOW)
-        await store.put_condition(endpoint.id, b'{"failing":1}')
+        await store.save_health(endpoint.id, b'{"failing":1}')
 
         await store.put_endpoint(LAB, replace(endpoint, revision=2))
 
@@ -261,13 +261,13 @@ class _EndpointContract:
         endpoint = an_endpoint()
         await store.put_endpoint(LAB, endpoint)
 
-        await store.put_condition(endpoint.id, bytes(range(256)))
+        await store.save_health(endpoint.id, bytes(range(256)))
 
         found = await reader.endpoint(LAB, endpoint.id)
         assert found == replace(endpoint, condition=bytes(range(256)))
 
     async def test_the_condition_of_an_unknown_endpoint_is_dropped(self, store: Store) -> None:
-        await store.put_condition(new_id(), b"{}")
+        await store.save_health(new_id(), b"{}")
 
         assert await store.all_endpoints() == []
 
@@ -284,7 +284,7 @@ class _EndpointContract:
         endpoint = an_endpoint()
         copy = replace(endpoint, description="copy")
         await store.put_endpoint(LAB, endpoint)
-        await store.put_condition(endpoint.id, b"{1}")
+        await store.save_health(endpoint.id, b"{1}")
 
         copied = [await store.copy_endpoint(copy, over=each) for each in (None, endpoint)]
 
@@ -511,7 +511,7 @@ class _SendingContract:
             answer=bytes(range(256)),
         )
 
-        await store.finish([Ended(key=delivery.key, attempt=attempt, state=state)])
+        await store.finish([AttemptResult(key=delivery.key, attempt=attempt, state=state)])
 
         assert await kept(reader, delivery.endpoint) == [
             replace(delivery, state=state, number=1, ended=NOW + 40, attempts=(attempt,))
@@ -523,7 +523,9 @@ class _SendingContract:
         (delivery,) = await queue(store, 1)
         attempt = replace(await begun(store, delivery), ended=NOW + 40, status=503)
 
-        await store.finish([Ended(key=delivery.key, attempt=attempt, state="retrying", due=UNTIL)])
+        await store.finish(
+            [AttemptResult(key=delivery.key, attempt=attempt, state="retrying", due=UNTIL)]
+        )
 
         assert await kept(store, delivery.endpoint) == [
             replace(delivery, state="retrying", number=1, due=UNTIL, attempts=(attempt,))
@@ -532,7 +534,7 @@ class _SendingContract:
     async def test_outcomes_of_many_endpoints_are_noted_together(self, store: Store) -> None:
         deliveries = [*await queue(store, 2), *await queue(store, 2)]
         outcomes = [
-            Ended(key=each.key, attempt=await begun(store, each), state="delivered")
+            AttemptResult(key=each.key, attempt=await begun(store, each), state="delivered")
             for each in deliveries
         ]
 
@@ -549,17 +551,17 @@ class _SendingContract:
         await begun(store, delivery, now=UNTIL)
         (before,) = await kept(store, delivery.endpoint)
 
-        await store.finish([Ended(key=delivery.key, attempt=slow, state="dead")])
+        await store.finish([AttemptResult(key=delivery.key, attempt=slow, state="dead")])
 
         assert await kept(store, delivery.endpoint) == [before]
 
     async def test_an_outcome_of_a_delivery_that_is_ended_is_dropped(self, store: Store) -> None:
         (delivery,) = await queue(store, 1)
         attempt = replace(await begun(store, delivery), ended=NOW + 40)
-        await store.finish([Ended(key=delivery.key, attempt=attempt, state="delivered")])
+        await store.finish([AttemptResult(key=delivery.key, attempt=attempt, state="delivered")])
         (before,) = await kept(store, delivery.endpoint)
 
-        await store.finish([Ended(key=delivery.key, attempt=attempt, state="dead")])
+        await store.finish([AttemptResult(key=delivery.key, attempt=attempt, state="dead")])
 
         assert await kept(store, delivery.endpoint) == [before]
 
@@ -568,12 +570,12 @@ class _SendingContract:
     ) -> None:
         (delivery,) = await queue(store, 1)
         attempt = replace(await begun(store, delivery), ended=NOW + 40)
-        await store.finish([Ended(key=delivery.key, attempt=attempt, state="delivered")])
+        await store.finish([AttemptResult(key=delivery.key, attempt=attempt, state="delivered")])
         await store.reopen(LAB, delivery.endpoint, [delivery.event_id], now=UNTIL)
         await begun(store, delivery, now=UNTIL)
         (before,) = await kept(store, delivery.endpoint)
 
-        await store.finish([Ended(key=delivery.key, attempt=attempt, state="dead")])
+        await store.finish([AttemptResult(key=delivery.key, attempt=attempt, state="dead")])
 
         assert before.number == 1
         assert await kept(store, delivery.endpoint) == [before]
@@ -589,8 +591,8 @@ class _SendingContract:
             await begun(store, delivery), ended=NOW + 40, dialled=dialled, answer=answer
         )
         outcomes = [
-            Ended(key=overtaken.key, attempt=slow, state="delivered"),
-            Ended(key=delivery.key, attempt=attempt, state="retrying", due=UNTIL),
+            AttemptResult(key=overtaken.key, attempt=slow, state="delivered"),
+            AttemptResult(key=delivery.key, attempt=attempt, state="retrying", due=UNTIL),
         ]
 
         assert await store.finish(outcomes) == [False, True]
@@ -620,7 +622,9 @@ class _ReopeningContract:
     ) -> None:
         (delivery,) = await queue(store, 1)
         attempt = await begun(store, delivery)
-        await store.finish([Ended(key=delivery.key, attempt=attempt, state="retrying", due=UNTIL)])
+        await store.finish(
+            [AttemptResult(key=delivery.key, attempt=attempt, state="retrying", due=UNTIL)]
+        )
         (waiting,) = await kept(store, delivery.endpoint)
 
         assert await store.reopen(LAB, delivery.endpoint, ["evt_1"], now=NOW + 1) == 1
@@ -788,7 +792,7 @@ class _RelayContract:
         version = a_version(events=EVENTS, body=bytes(range(256)))
         await store.add(OTHER, version)
 
-        assert await reader.unrelayed(limit=10) == [(OTHER, Untold.of(version))]
+        assert await reader.unrelayed(limit=10) == [(OTHER, OutboxEntry.of(version))]
 
     async def test_a_version_without_events_is_not(self, store: Store) -> None:
         await store.add(LAB, a_version())
@@ -809,7 +813,7 @@ class _RelayContract:
         versions.append(successor(versions[0]))
         await events_added(store, versions)
 
-        await store.mark_relayed([(versions[0].id, 1), (versions[2].id, 1), (new_id(), 1)])
+        await store.mark_published([(versions[0].id, 1), (versions[2].id, 1), (new_id(), 1)])
 
         left = {(versions[1].id, 1), (versions[0].id, 2)}
         assert set(await unrelayed_keys(reader)) == left
@@ -820,19 +824,19 @@ class _RelayContract:
         first, silent, marked = a_version(), a_version(), a_version()
         await events_added(store, [first, successor(first), marked])
         await store.add(LAB, silent)
-        await store.mark_relayed([(marked.id, 1), (first.id, 1)])
+        await store.mark_published([(marked.id, 1), (first.id, 1)])
 
         keys = [(first.id, 1), (first.id, 2), (silent.id, 1), (marked.id, 1), (new_id(), 1)]
 
-        assert await reader.unrelayed_of(keys) == {(first.id, 2)}
-        assert await reader.unrelayed_of([]) == frozenset()
+        assert await reader.outbox_contains(keys) == {(first.id, 2)}
+        assert await reader.outbox_contains([]) == frozenset()
 
     async def test_marking_again_changes_nothing(self, store: Store) -> None:
         version = a_version()
         await events_added(store, [version])
-        await store.mark_relayed([(version.id, 1)])
+        await store.mark_published([(version.id, 1)])
 
-        await store.mark_relayed([(version.id, 1)])
+        await store.mark_published([(version.id, 1)])
 
         assert await store.unrelayed(limit=10) == []
 
@@ -851,7 +855,7 @@ class _RelayContract:
         while page := await unrelayed_keys(store, limit=limit):
             assert len(page) <= limit
             met += page
-            await store.mark_relayed(page)
+            await store.mark_published(page)
 
         assert sorted(met) == sorted((each.id, each.version) for each in versions)
         for resource in resources:
@@ -960,7 +964,7 @@ class _MovingContract:
         ordered = sorted(deliveries, key=lambda each: (each.endpoint, each.sequence))
 
         walked: list[Delivery] = []
-        while page := await store.walk_deliveries(
+        while page := await store.scan_deliveries(
             after=(walked[-1].endpoint, walked[-1].sequence) if walked else ("", 0), limit=5
         ):
             walked += page
@@ -989,10 +993,10 @@ class _MovingContract:
     async def test_an_attempt_of_a_moved_delivery_can_end(self, store: Store) -> None:
         (delivery,) = await queue(store, 1)
         attempt = await begun(store, delivery)
-        (moved,) = [replace(each, endpoint=new_id()) for each in await store.walk_deliveries()]
+        (moved,) = [replace(each, endpoint=new_id()) for each in await store.scan_deliveries()]
         await store.put_deliveries([moved])
 
-        await store.finish([Ended(key=moved.key, attempt=attempt, state="delivered")])
+        await store.finish([AttemptResult(key=moved.key, attempt=attempt, state="delivered")])
 
         assert await store.count_deliveries(LAB, moved.endpoint) == {"delivered": 1}
 

@@ -114,7 +114,7 @@ def _token_error(problem: errors.NotAuthenticated | errors.NotPermitted) -> str:
 
 
 def status_of(problem: errors.TokenRefused) -> int:
-    """Return the status of the token endpoint's own errors (D-25 to D-28)."""
+    """Return the status of the token endpoint's own errors."""
     return _TOKEN_REFUSALS[problem.error].value
 
 

@@ -1,7 +1,7 @@
 """The one table of URLs, and the router that reads it.
 
 A path that no row has is 404, a method that its rows do not have is 405 with ``Allow``: both
-before anybody is asked for a token (decisions, part 0).
+before authentication (docs/behaviour/index.md, "Order of checks").
 """
 
 from __future__ import annotations

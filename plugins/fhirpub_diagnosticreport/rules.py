@@ -18,7 +18,7 @@ from fhirpub.plugin_api import (
 
 
 def report_rules(entry: Entry, _context: RuleContext) -> Iterator[Issue]:
-    """Check the published field table: category with codings, code with a text (D-40, D-43)."""
+    """Check the published field table: category with codings, code with a text."""
     it, at = entry.resource, entry.at
     if "category" not in it:
         yield _error("is required", f"{at}.category")

@@ -12,7 +12,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from fhirpub.errors import StoreUnavailable
-from fhirpub.storage.contract import SMALL_BYTES, KeptBlob
+from fhirpub.storage.contract import SMALL_BYTES, BlobInfo
 from fhirpub.testing.service import Answer, Integrator, RunningService
 from tests.bodies import PDF, document, register_body
 from tests.faults.seeded import StoreAround, opening
@@ -190,7 +190,7 @@ class _LosesTheRest(StoreAround):
     """A store that fails in the middle of a document."""
 
     async def blob_pieces(
-        self, tenant: str, blob: KeptBlob, part: slice
+        self, tenant: str, blob: BlobInfo, part: slice
     ) -> AsyncGenerator[bytes, None]:
         yield await anext(self.inner.blob_pieces(tenant, blob, part))
         raise StoreUnavailable("gone")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fhirpub.config.settings import Config, LimitsConfig
-from fhirpub.storage.contract import MOST_OF_A_PAGE
+from fhirpub.storage.contract import MAX_PAGE_BYTES
 from fhirpub.testing.service import Answer, Integrator, RunningService
 from tests.bodies import SYSTEM, register_body, self_contained
 
@@ -240,7 +240,7 @@ def test_what_is_declared_is_so(lab: Integrator) -> None:
 
 
 def test_one_of_several_is_not_updated_however_large_they_are(tmp_path: Path) -> None:
-    limits = LimitsConfig(resource_bytes=2 * MOST_OF_A_PAGE)
+    limits = LimitsConfig(resource_bytes=2 * MAX_PAGE_BYTES)
     with RunningService(tmp_path, config=replace(Config(), limits=limits)) as service:
         lab = service.integrator()
         for value in "ab":

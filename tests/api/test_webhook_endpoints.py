@@ -15,7 +15,7 @@ import pytest
 from fhirpub.config.settings import AuthConfig, Config
 from fhirpub.config.webhooks import WebhooksConfig
 from fhirpub.errors import BrokenRule
-from fhirpub.storage.webhook_contract import Delivery, Ended
+from fhirpub.storage.webhook_contract import AttemptResult, Delivery
 from fhirpub.testing.receiver import Receiver, Reply
 from fhirpub.testing.service import Answer, Integrator, RunningService
 from fhirpub.web.routes import webhook_routes
@@ -141,7 +141,7 @@ def ended(service: RunningService, delivery: Delivery, state: Any, **attempt: An
     store, now = service.services.store, service.services.clock()
     (begun,) = service.call(store.begin([delivery.key], now=now, until=now + 1000))
     last = dataclasses.replace(begun.attempts[-1], ended=now, **attempt)
-    service.call(store.finish([Ended(key=delivery.key, attempt=last, state=state)]))
+    service.call(store.finish([AttemptResult(key=delivery.key, attempt=last, state=state)]))
 
 
 # Who may do what
@@ -872,7 +872,7 @@ def test_how_an_endpoint_does_is_told_in_numbers(
             state, status = ("delivered", 204) if number else ("dead", 500)
             ended(service, each, state, status=status, duration=number * 10)
     condition = {"breaker": {"state": "open"}, "streak": {"failures": 3, "since": 1000}}
-    service.call(service.services.store.put_condition(added["id"], json.dumps(condition).encode()))
+    service.call(service.services.store.save_health(added["id"], json.dumps(condition).encode()))
 
     assert lab.get(path_of(added, "stats")).json == {
         "state": "unverified",
@@ -898,7 +898,7 @@ def test_the_warning_of_failures_ends_with_them(
     shown = []
     for streak in ({"failures": 3, "since": 1000}, {"failures": 0, "since": 0}):
         condition = json.dumps({"streak": streak, "warned": 1000}).encode()
-        service.call(service.services.store.put_condition(added["id"], condition))
+        service.call(service.services.store.save_health(added["id"], condition))
         shown.append(lab.get(path_of(added, "stats")).json["warned"])
 
     assert shown == [True, False]
@@ -908,7 +908,7 @@ def test_the_warning_of_failures_ends_with_them(
 def test_a_note_that_cannot_be_read_does_no_harm(
     condition: bytes, service: RunningService, lab: Integrator, added: dict[str, Any]
 ) -> None:
-    service.call(service.services.store.put_condition(added["id"], condition))
+    service.call(service.services.store.save_health(added["id"], condition))
 
     assert lab.get(path_of(added, "stats")).json["breaker"] == "closed"
 

@@ -1,6 +1,6 @@
-"""Turns third-party reports into ``$register`` bodies, and judges by the decisions alone.
+"""Turns third-party reports into ``$register`` bodies, and predicts the verdict on them.
 
-The judge shares nothing with the service: it is written from ``docs/decisions.md``. It knows
+The prediction shares no code with the service: it follows ``docs/behaviour/``. It knows
 the service's own rules and the most common faults; whether a resource is R4 in every corner
 is what the independent validators say (``validator.py``).
 """
@@ -361,7 +361,7 @@ def modifiers(resource: JsonObject) -> set[str]:
     }
 
 
-# --- where the decisions leave room -------------------------------------------------------
+# --- where docs/behaviour leaves room -----------------------------------------------------
 
 
 def arguable(body: JsonObject) -> set[str]:

@@ -12,7 +12,7 @@ from pymongo import WriteConcern
 from fhirpub.app.stores import OpenStore, open_store
 from fhirpub.config.settings import Config
 from fhirpub.storage.batching import GroupCommit
-from fhirpub.storage.contract import Blob, Client, KeptBlob, Page, SearchQuery, SigningKey, Version
+from fhirpub.storage.contract import Blob, BlobInfo, Client, Page, SearchQuery, SigningKey, Version
 from fhirpub.storage.mongodb.schema import BLOB, PIECE, VERSION
 from fhirpub.storage.mongodb.store import MongoStore
 from fhirpub.storage.mongodb.writes import Additions
@@ -40,7 +40,7 @@ class StoreAround(WebhooksAround, Store):
 
     async def shown(self, tenant: str, resource_id: str) -> Version | None:
         latest = await self.latest(tenant, resource_id)
-        return latest and latest.as_shown()
+        return latest and latest.without_internal_fields()
 
     async def version(self, tenant: str, resource_id: str, version: int) -> Version | None:
         return await self.inner.version(tenant, resource_id, version)
@@ -53,10 +53,10 @@ class StoreAround(WebhooksAround, Store):
     async def search(self, tenant: str, query: SearchQuery) -> Page:
         return await self.inner.search(tenant, query)
 
-    async def blobs(self, tenant: str, names: Collection[str]) -> Mapping[str, KeptBlob]:
+    async def blobs(self, tenant: str, names: Collection[str]) -> Mapping[str, BlobInfo]:
         return await self.inner.blobs(tenant, names)
 
-    def blob_pieces(self, tenant: str, blob: KeptBlob, part: slice) -> AsyncGenerator[bytes, None]:
+    def blob_pieces(self, tenant: str, blob: BlobInfo, part: slice) -> AsyncGenerator[bytes, None]:
         return self.inner.blob_pieces(tenant, blob, part)
 
     async def sweep_blobs(self, tenant: str, *, before: int) -> int:
@@ -160,7 +160,7 @@ class AcknowledgesTooEarly(StoreAround):
         promised = self._promised.get((resource_id, version))
         return promised or await self.inner.version(tenant, resource_id, version)
 
-    async def blobs(self, tenant: str, names: Collection[str]) -> Mapping[str, KeptBlob]:
+    async def blobs(self, tenant: str, names: Collection[str]) -> Mapping[str, BlobInfo]:
         while len(found := await self.inner.blobs(tenant, names)) < len(set(names)):
             await asyncio.sleep(0.02)
         return found

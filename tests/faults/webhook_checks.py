@@ -20,7 +20,7 @@ from fhirpub.app.stores import open_store
 from fhirpub.config.settings import Config, StorageConfig
 from fhirpub.fhir.strict_json import dumps
 from fhirpub.storage.store import Store
-from fhirpub.storage.webhook_contract import Delivery, Untold
+from fhirpub.storage.webhook_contract import Delivery, OutboxEntry
 from fhirpub.testing.process import ServiceProcess
 from fhirpub.testing.receiver import Received, Receiver, Reply
 from fhirpub.testing.service import Integrator
@@ -157,11 +157,11 @@ async def _truth_of(url: str) -> Truth:
         place = ("", 0)
         while versions := await store.walk(after=place, limit=500):
             for _, version in versions:
-                events |= {each.id for each in events_of(Untold.of(version), fhir_url="")}
+                events |= {each.id for each in events_of(OutboxEntry.of(version), fhir_url="")}
             place = (versions[-1][1].id, versions[-1][1].version)
         deliveries: dict[str, list[Delivery]] = defaultdict(list)
         place = ("", 0)
-        while found := await store.walk_deliveries(after=place, limit=500):
+        while found := await store.scan_deliveries(after=place, limit=500):
             for each in found:
                 deliveries[each.endpoint].append(each)
             place = (found[-1].endpoint, found[-1].sequence)

@@ -6,20 +6,20 @@ from collections.abc import Collection, Mapping, Sequence
 
 from fhirpub.storage.store import Store
 from fhirpub.storage.webhook_contract import (
+    AttemptResult,
     Delivery,
     DeliveryKey,
     DeliveryQuery,
+    DeliveryQueueStore,
     DeliveryState,
-    Dispatching,
-    Ended,
     Endpoint,
     Endpoints,
-    Untold,
-    Waiting,
+    OutboxEntry,
+    QueuedDelivery,
 )
 
 
-class WebhooksAround(Endpoints, Dispatching):
+class WebhooksAround(Endpoints, DeliveryQueueStore):
     """What :class:`tests.faults.seeded.StoreAround` leaves as it is, all of it."""
 
     inner: Store
@@ -47,8 +47,8 @@ class WebhooksAround(Endpoints, Dispatching):
     async def all_endpoints(self, *, of: Collection[str] | None = None) -> Sequence[Endpoint]:
         return await self.inner.all_endpoints(of=of)
 
-    async def put_condition(self, endpoint_id: str, condition: bytes) -> None:
-        await self.inner.put_condition(endpoint_id, condition)
+    async def save_health(self, endpoint_id: str, condition: bytes) -> None:
+        await self.inner.save_health(endpoint_id, condition)
 
     async def copy_endpoint(self, endpoint: Endpoint, *, over: Endpoint | None) -> bool:
         return await self.inner.copy_endpoint(endpoint, over=over)
@@ -61,14 +61,16 @@ class WebhooksAround(Endpoints, Dispatching):
     async def release(self, names: Collection[str], *, owner: str) -> None:
         await self.inner.release(names, owner=owner)
 
-    async def unrelayed(self, *, limit: int) -> Sequence[tuple[str, Untold]]:
+    async def unrelayed(self, *, limit: int) -> Sequence[tuple[str, OutboxEntry]]:
         return await self.inner.unrelayed(limit=limit)
 
-    async def mark_relayed(self, keys: Collection[tuple[str, int]]) -> None:
-        await self.inner.mark_relayed(keys)
+    async def mark_published(self, keys: Collection[tuple[str, int]]) -> None:
+        await self.inner.mark_published(keys)
 
-    async def unrelayed_of(self, keys: Collection[tuple[str, int]]) -> frozenset[tuple[str, int]]:
-        return await self.inner.unrelayed_of(keys)
+    async def outbox_contains(
+        self, keys: Collection[tuple[str, int]]
+    ) -> frozenset[tuple[str, int]]:
+        return await self.inner.outbox_contains(keys)
 
     async def ends(self, endpoints: Collection[str]) -> Mapping[str, int]:
         return await self.inner.ends(endpoints)
@@ -81,7 +83,7 @@ class WebhooksAround(Endpoints, Dispatching):
 
     async def waiting(
         self, endpoint_id: str, *, after: int = 0, limit: int = 1000
-    ) -> Sequence[Waiting]:
+    ) -> Sequence[QueuedDelivery]:
         return await self.inner.waiting(endpoint_id, after=after, limit=limit)
 
     async def begin(
@@ -89,16 +91,16 @@ class WebhooksAround(Endpoints, Dispatching):
     ) -> Sequence[Delivery]:
         return await self.inner.begin(keys, now=now, until=until)
 
-    async def finish(self, outcomes: Sequence[Ended]) -> Sequence[bool]:
+    async def finish(self, outcomes: Sequence[AttemptResult]) -> Sequence[bool]:
         return await self.inner.finish(outcomes)
 
     async def sweep_deliveries(self, *, delivered: int, dead: int, open_: int) -> int:
         return await self.inner.sweep_deliveries(delivered=delivered, dead=dead, open_=open_)
 
-    async def walk_deliveries(
+    async def scan_deliveries(
         self, *, after: tuple[str, int] = ("", 0), limit: int = 100
     ) -> Sequence[Delivery]:
-        return await self.inner.walk_deliveries(after=after, limit=limit)
+        return await self.inner.scan_deliveries(after=after, limit=limit)
 
     async def put_deliveries(self, deliveries: Collection[Delivery]) -> None:
         await self.inner.put_deliveries(deliveries)

@@ -11,7 +11,7 @@ import jsonschema
 from referencing import Registry, Resource
 
 from fhirpub.plugin_api import CompositionEvents
-from fhirpub.storage.webhook_contract import Untold
+from fhirpub.storage.webhook_contract import OutboxEntry
 from fhirpub.testing.resource_type_contract import ResourceTypeContract
 from fhirpub.testing.service import Answer, Integrator, RunningService
 from fhirpub.webhooks.transport.envelope import LARGEST_BODY, events_of
@@ -65,7 +65,7 @@ class CompositionContract(ResourceTypeContract):
         context = service.services.context
         stored = service.call(context.resources.version(lab.tenant.id, path[-36:], version))
         assert stored is not None
-        (event,) = events_of(Untold.of(stored), fhir_url=context.fhir_url)
+        (event,) = events_of(OutboxEntry.of(stored), fhir_url=context.fhir_url)
         raw = event.body(sequence=1)
         schema, body = EVENTS[event.type], json.loads(raw)
         jsonschema.Draft202012Validator(schema, registry=REGISTRY).validate(body)

@@ -22,7 +22,7 @@ from pymongo.synchronous.database import Database as PymongoDatabase
 
 from fhirpub.errors import ConfigurationError, InvalidContent, StoreUnavailable, TooLarge
 from fhirpub.runtime.clock import now_ms
-from fhirpub.storage.contract import MOST_OF_A_PAGE, SMALL_BYTES, SearchQuery, Version
+from fhirpub.storage.contract import MAX_PAGE_BYTES, SMALL_BYTES, SearchQuery, Version
 from fhirpub.storage.criteria import LAST_UPDATED, Criterion, TimeMatch, TokenMatch
 from fhirpub.storage.mongodb import schema
 from fhirpub.storage.mongodb import server_checks as mongodb_server
@@ -31,7 +31,7 @@ from fhirpub.storage.mongodb.documents import MOST_BYTES
 from fhirpub.storage.mongodb.search import page_and_total
 from fhirpub.storage.mongodb.store import MongoStore, from_url
 from fhirpub.storage.store import Store
-from fhirpub.storage.webhook_contract import Untold
+from fhirpub.storage.webhook_contract import OutboxEntry
 from fhirpub.tenant import Tenant
 from fhirpub.testing.store_contract import (
     FOREVER,
@@ -476,7 +476,7 @@ async def test_an_older_database_keeps_everything_and_all_events_are_still_to_be
 ) -> None:
     store = await reopen()
 
-    assert await store.unrelayed(limit=10) == [(LAB, Untold.of(each)) for each in old[:2]]
+    assert await store.unrelayed(limit=10) == [(LAB, OutboxEntry.of(each)) for each in old[:2]]
     assert await store.latest(LAB, old[2].id) == old[2]
     assert await store.waiting(new_id()) == []
     found = database[schema.STORE].find_one({"_id": schema.SCHEMA})
@@ -487,13 +487,13 @@ async def test_what_was_told_stays_told_however_often_a_database_is_brought_up_t
     old: list[Version], reopen: Reopen, database: Database
 ) -> None:
     store = await reopen()
-    await store.mark_relayed([(old[0].id, 1)])
+    await store.mark_published([(old[0].id, 1)])
     # Another process that began to bring it up to date ends only now.
     database[schema.STORE].update_one({"_id": schema.SCHEMA}, {"$set": {"version": 1}})
 
     again = await reopen()
 
-    assert await again.unrelayed(limit=10) == [(LAB, Untold.of(old[1]))]
+    assert await again.unrelayed(limit=10) == [(LAB, OutboxEntry.of(old[1]))]
 
 
 async def test_stores_that_start_at_once_on_an_older_database_all_start(
@@ -965,7 +965,7 @@ async def test_documents_that_arrive_together_are_one_command(store: Store) -> N
 
 async def test_few_pages_are_on_their_way_at_the_same_time(store: Store) -> None:
     for _ in range(2):
-        await store.add(LAB, a_version(body=b"x" * (MOST_OF_A_PAGE // 2 - 5000)))
+        await store.add(LAB, a_version(body=b"x" * (MAX_PAGE_BYTES // 2 - 5000)))
 
     with COMMANDS.recorded():
         pages = await asyncio.gather(*(store.search(LAB, query(limit=2)) for _ in range(16)))

@@ -13,7 +13,7 @@ from fhirpub.errors import StoreUnavailable
 from fhirpub.storage.mongodb.schema import ENDPOINT
 from fhirpub.storage.mongodb.store import from_url
 from fhirpub.storage.store import Store
-from fhirpub.storage.webhook_contract import Ended
+from fhirpub.storage.webhook_contract import AttemptResult
 from fhirpub.testing.clock import HandClock
 from fhirpub.testing.samples import LAB, new_id
 from fhirpub.testing.webhook_contract import (
@@ -95,7 +95,7 @@ async def test_a_beginning_that_arrives_after_another_attempt_changes_nothing(
     late = store.begin([delivery.key], now=NOW, until=UNTIL)
     await give_up(proxied_set, "update", late)
     attempt = replace(await begun(store, delivery, now=NOW + 1), ended=NOW + 2)
-    failed = Ended(key=delivery.key, attempt=attempt, state="retrying", due=NOW + 3)
+    failed = AttemptResult(key=delivery.key, attempt=attempt, state="retrying", due=NOW + 3)
     assert await store.finish([failed]) == [True]
     before = await kept(store, delivery.endpoint)
 
@@ -109,7 +109,7 @@ async def test_an_outcome_that_arrives_after_the_next_attempt_was_begun_changes_
 ) -> None:
     (delivery,) = await queue(store, 1)
     attempt = replace(await begun(store, delivery), ended=NOW + 40)
-    outcome = Ended(key=delivery.key, attempt=attempt, state="delivered")
+    outcome = AttemptResult(key=delivery.key, attempt=attempt, state="delivered")
     await give_up(proxied_set, "update", store.finish([outcome]))
     await begun(store, delivery, now=UNTIL)
     before = await kept(store, delivery.endpoint)

@@ -213,8 +213,8 @@ async def test_what_is_sent_is_asked_of_one_shard(store: Store) -> None:
     await store.add(LAB, version)
 
     with recorded() as sent:
-        await store.mark_relayed([(version.id, 1)])
-        await store.unrelayed_of([(version.id, 1)])
+        await store.mark_published([(version.id, 1)])
+        await store.outbox_contains([(version.id, 1)])
         deliveries = await queue(store, 3, endpoint=endpoint.id)
         await store.ends([endpoint.id])
         await store.told(endpoint.id, ["evt_1"])
@@ -322,14 +322,14 @@ async def test_what_is_asked_of_deliveries_is_found_by_an_index_and_in_its_order
 
     with recorded() as sent:
         await store.unrelayed(limit=1)
-        await store.unrelayed_of([(new_id(), 1)])
+        await store.outbox_contains([(new_id(), 1)])
         await store.ends([endpoint.id])
         await store.told(endpoint.id, ["evt_1"])
         await store.waiting(endpoint.id)
         await store.begin([deliveries[1].key], now=NOW, until=NOW + 1)
         await store.deliveries(LAB, of_endpoint)
         await store.deliveries(LAB, replace(of_endpoint, states=frozenset(["dead", "pending"])))
-        await store.walk_deliveries(limit=1)
+        await store.scan_deliveries(limit=1)
         await store.count_deliveries(LAB, endpoint.id)
         await store.sweep_deliveries(delivered=FOREVER, dead=FOREVER, open_=0)
 

@@ -219,7 +219,7 @@ async def test_two_processes_that_append_the_same_events_leave_no_gap_and_tell_n
     done = [each.communicate(timeout=60)[0] for each in processes]
 
     assert done == ["done\n"] * 2
-    found = await (await reopen()).walk_deliveries(limit=1_000)
+    found = await (await reopen()).scan_deliveries(limit=1_000)
     assert [each.sequence for each in found] == list(range(1, 301))
     assert {each.event_id for each in found} == set(events)
 

@@ -16,7 +16,7 @@ from fhirpub.storage.contract import Version
 from fhirpub.storage.sqlite import schema as sql
 from fhirpub.storage.sqlite.database import Addition
 from fhirpub.storage.sqlite.store import SqliteStore
-from fhirpub.storage.webhook_contract import Untold
+from fhirpub.storage.webhook_contract import OutboxEntry
 from fhirpub.testing.samples import LAB, OTHER, a_version, successor
 from fhirpub.testing.store_contract import Reopen, a_blob, reopening, whole_blobs
 from fhirpub.testing.webhook_contract import EVENTS
@@ -205,11 +205,13 @@ async def test_whatever_has_events_in_an_older_file_is_still_to_be_told(reopen: 
 
 async def test_a_file_is_brought_up_to_date_once(reopen: Reopen) -> None:
     store = await reopen()
-    await store.mark_relayed([(TOLD.id, 1), (AGAIN.id, 2)])
+    await store.mark_published([(TOLD.id, 1), (AGAIN.id, 2)])
 
     again = await reopen()
 
-    assert [version for _tenant, version in await again.unrelayed(limit=10)] == [Untold.of(THEIRS)]
+    assert [version for _tenant, version in await again.unrelayed(limit=10)] == [
+        OutboxEntry.of(THEIRS)
+    ]
 
 
 async def test_stores_that_start_at_once_on_an_older_file_all_start(reopen: Reopen) -> None:
@@ -240,7 +242,7 @@ async def test_what_an_older_release_still_adds_afterwards_is_told(
         add(old, LAB, version)
         old.commit()
 
-        assert (LAB, Untold.of(version)) in await store.unrelayed(limit=10)
+        assert (LAB, OutboxEntry.of(version)) in await store.unrelayed(limit=10)
 
 
 async def test_a_file_that_cannot_be_brought_up_to_date_stays_as_it_is(path: Path) -> None:

@@ -126,7 +126,7 @@ async def test_endpoints_that_have_not_changed_are_not_made_anew(tmp_path: Path)
         for _number in range(2):
             await store.copy_endpoint(an_endpoint(), over=None)
         before = await store.all_endpoints()
-        await store.put_condition(before[0].id, b'{"throttled":1}')
+        await store.save_health(before[0].id, b'{"throttled":1}')
 
         after = await store.all_endpoints()
 

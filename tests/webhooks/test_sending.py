@@ -609,7 +609,7 @@ async def test_failures_before_an_endpoint_was_enabled_count_no_more_however_soo
     async with opened_office(store_url, clock=now_ms, sends=False) as office:
         endpoint = await office.endpoint(receiver.url)
         name, administration = endpoint.endpoint.id, office.administration
-        await office.store.put_condition(name, Condition(streak=five_days).written())
+        await office.store.save_health(name, Condition(streak=five_days).written())
         receiver.answer(Reply(status=500, delay=1.0))
         async with office.another():
             await office.commit()
@@ -629,7 +629,7 @@ async def test_a_pause_is_no_time_of_failures(store_url: str, receiver: Receiver
     async with opened_office(store_url, clock=now_ms, settings=settings, sends=False) as office:
         endpoint = await office.endpoint(receiver.url)
         name = endpoint.endpoint.id
-        await office.store.put_condition(name, Condition(streak=six_days).written())
+        await office.store.save_health(name, Condition(streak=six_days).written())
 
         async def condition() -> Condition:
             return Condition.read((await office.administration.endpoint(TENANT, name)).condition)

@@ -18,7 +18,7 @@ import pytest
 from fhirpub.errors import StoreUnavailable
 from fhirpub.runtime.clock import Clock, now_ms
 from fhirpub.storage.store import Store
-from fhirpub.storage.webhook_contract import Delivery, Ended, Untold
+from fhirpub.storage.webhook_contract import AttemptResult, Delivery, OutboxEntry
 from fhirpub.testing.clock import HandClock
 from fhirpub.testing.receiver import Receiver, Reply
 from fhirpub.webhooks.dispatch.appender import Appender
@@ -128,7 +128,7 @@ async def test_who_stops_while_the_store_is_away_does_not_wait_for_it(
 async def deliver_elsewhere(office: Office, begun: Delivery, *, now: int) -> None:
     """Note that another process has delivered what it had begun."""
     attempt = replace(begun.attempts[-1], ended=now, status=204)
-    await office.store.finish([Ended(key=begun.key, attempt=attempt, state="delivered")])
+    await office.store.finish([AttemptResult(key=begun.key, attempt=attempt, state="delivered")])
 
 
 async def test_nothing_waits_for_what_another_process_has_delivered(
@@ -212,7 +212,7 @@ class Leaving:
 
     async def lease(self, names: Collection[str], **more: Any) -> frozenset[str]:
         if f"endpoint/{self._endpoint}" in names:
-            await self._store.put_condition(self._endpoint, self._condition.written())
+            await self._store.save_health(self._endpoint, self._condition.written())
         return await self._store.lease(names, **more)
 
 
@@ -293,7 +293,7 @@ class Unconditional:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
-    async def put_condition(self, endpoint_id: str, condition: bytes) -> None:
+    async def save_health(self, endpoint_id: str, condition: bytes) -> None:
         raise StoreUnavailable("gone")
 
 
@@ -424,7 +424,7 @@ async def test_a_relay_that_was_killed_before_it_marked_adds_nothing_when_repeat
 
     again = Appender(office.store, clock=office.clock)
     made = await again.append(
-        endpoint.endpoint, events_of(Untold.of(version), fhir_url="http://x")
+        endpoint.endpoint, events_of(OutboxEntry.of(version), fhir_url="http://x")
     )
 
     assert made == []

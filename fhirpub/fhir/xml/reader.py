@@ -1,4 +1,4 @@
-"""XML in, as strictly as JSON: read along the element tables into the form of JSON (D-245).
+"""XML in, as strictly as JSON: read along the element tables into the form of JSON (ADR 16).
 
 What comes out is judged like a body of JSON. Refused here is what JSON could not say: the wrong
 namespace, order or repetition, text, attributes, and whatever the tables do not have (D-246,

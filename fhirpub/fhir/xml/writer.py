@@ -1,4 +1,4 @@
-"""Resources as XML (R4, 2.6.1; D-245): written from their JSON form, along the element tables."""
+"""Resources as XML (R4, 2.6.1; ADR 16): written from their JSON form, along the element tables."""
 
 from __future__ import annotations
 

@@ -16,9 +16,9 @@ from fhirpub.errors import InvalidContent, TooLarge
 from fhirpub.storage.contract import (
     SMALL_BYTES,
     Blob,
+    BlobInfo,
     Client,
     ClientSecret,
-    KeptBlob,
     SigningKey,
     Version,
 )
@@ -35,7 +35,7 @@ PIECE_BYTES = 255 * 1024
 """As they are stored: with another number, pieces that are there would not fit together."""
 LARGEST_INTEGER = 2**63 - 1
 NOT_SHOWN = ("response", "parts", "events", "search")
-"""What a version may lack that is read as :meth:`Version.as_shown`."""
+"""What a version may lack that is read as :meth:`Version.without_internal_fields`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -191,10 +191,10 @@ def refreshed(blob: Document) -> UpdateOne:
     return UpdateOne({"_id": blob["_id"]}, fresh, upsert=True)
 
 
-def blob_of(document: Document) -> KeptBlob:
+def blob_of(document: Document) -> BlobInfo:
     """Return what is known of a blob."""
     d = document
-    return KeptBlob(d["sha256"], d["content_type"], d.get("title", ""), d["size"], d.get("data"))
+    return BlobInfo(d["sha256"], d["content_type"], d.get("title", ""), d["size"], d.get("data"))
 
 
 def tenant_document(tenant: Tenant) -> dict[str, Any]:

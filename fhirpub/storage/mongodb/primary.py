@@ -5,6 +5,7 @@ that a majority has it, and a read of what a majority has does not show it: a re
 registered an instant ago would not be there. It knows once a majority has taken over something
 of its own. A ``linearizable`` read waits for that, so that each primary is asked for one before
 it is believed; and if another took over while an answer was on its way, it is asked for again.
+See ADR 9.
 """
 
 from __future__ import annotations

@@ -12,9 +12,9 @@ from pymongo.read_concern import ReadConcern
 from fhirpub.errors import StoreUnavailable
 from fhirpub.storage.batching import Bounds, GroupedReads
 from fhirpub.storage.contract import (
-    MOST_OF_A_PAGE,
+    MAX_PAGE_BYTES,
     SMALL_BYTES,
-    KeptBlob,
+    BlobInfo,
     Page,
     SearchQuery,
     Version,
@@ -41,7 +41,7 @@ Cursor = AsyncIOMotorCursor[dict[str, Any]] | AsyncIOMotorCommandCursor[dict[str
 SEVERAL = Bounds(in_flight=3)
 """The driver works in threads and the server beside us: while one batch is away, others can be."""
 _PAGES_AT_ONCE = 6
-"""So many pages are on their way at the same time: each may be large, see `MOST_OF_A_PAGE`."""
+"""So many pages are on their way at the same time: each may be large, see `MAX_PAGE_BYTES`."""
 
 _IS_SMALL = {"$lte": [{"$bsonSize": "$$ROOT"}, SMALL_BYTES]}
 _ITS_KEY = {"id": "$id", "version": "$version", "tenant": "$tenant"}
@@ -109,7 +109,7 @@ class Reads:
         if found is None or found["tenant"] != tenant:
             return None
         whole = await self._whole(found)
-        return whole if "body" in found else whole.as_shown()
+        return whole if "body" in found else whole.without_internal_fields()
 
     async def version(self, tenant: str, resource_id: str, version: int) -> Version | None:
         """Return one version."""
@@ -168,7 +168,7 @@ class Reads:
         kept = await self._fetch_exact(keys, at_once=len(keys))
         if len(kept) == len(keys):
             return tuple(version_of(kept[each]) for each in keys)
-        page, left = [], MOST_OF_A_PAGE
+        page, left = [], MAX_PAGE_BYTES
         for key in keys:
             page.append(await self._one(key))
             left -= page[-1].size
@@ -183,7 +183,7 @@ class Reads:
             raise StoreUnavailable("a version is missing")
         return version_of(found[key])
 
-    async def blobs(self, tenant: str, names: Collection[str]) -> Mapping[str, KeptBlob]:
+    async def blobs(self, tenant: str, names: Collection[str]) -> Mapping[str, BlobInfo]:
         """Return blobs; who asks for a few is answered together with others."""
         ids = tuple({blob_id(tenant, each) for each in names})
         if not ids:
@@ -206,7 +206,7 @@ class Reads:
         return {each["_id"]: each for each in found}
 
     async def blob_pieces(
-        self, tenant: str, blob: KeptBlob, part: slice
+        self, tenant: str, blob: BlobInfo, part: slice
     ) -> AsyncGenerator[bytes, None]:
         """Yield a part of a blob, piece by piece as they are stored."""
         start = part.start
@@ -221,7 +221,7 @@ class Reads:
             start += PIECE_BYTES - offset
 
     async def _undivided(
-        self, tenant: str, blob: KeptBlob, part: slice
+        self, tenant: str, blob: BlobInfo, part: slice
     ) -> AsyncGenerator[bytes, None]:
         """Yield a part of a blob that is small, or was kept when none was divided."""
         data = await self._data(self._blobs, blob_id(tenant, blob.sha256))
@@ -288,5 +288,5 @@ class Reads:
 
 
 def _one_batch(most: int) -> dict[str, int]:
-    """Return the options for a single batch, which the server ends at `MOST_OF_A_PAGE`; 0: all."""
+    """Return the options for a single batch, which the server ends at `MAX_PAGE_BYTES`; 0: all."""
     return {"limit": -most, "batch_size": most}

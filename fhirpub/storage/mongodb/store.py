@@ -8,6 +8,7 @@ not know it yet, for a few seconds, could still answer with what was newest befo
 misled into writing by that: every insert meets at the unique key on the real primary, and a
 process that has heard of the new primary asks the old one no more. Where even that would not do,
 because the outcome of a write is to be told, the read is ``linearizable``: `mongodb_writes.py`.
+See ADR 14.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from fhirpub.errors import ConfigurationError, StoreUnavailable
 from fhirpub.runtime.clock import Clock, now_ms
 from fhirpub.runtime.logging import logger
 from fhirpub.storage.batching import GroupCommit
-from fhirpub.storage.contract import Blob, Client, KeptBlob, Page, SearchQuery, SigningKey, Version
+from fhirpub.storage.contract import Blob, BlobInfo, Client, Page, SearchQuery, SigningKey, Version
 from fhirpub.storage.mongodb import documents, schema
 from fhirpub.storage.mongodb.documents import Addition
 from fhirpub.storage.mongodb.errors import misconfigured, within
@@ -181,10 +182,10 @@ class MongoStore(MongoWebhooks, Store):
     async def search(self, tenant: str, query: SearchQuery) -> Page:
         return await self._open.reads.search(tenant, query)
 
-    async def blobs(self, tenant: str, names: Collection[str]) -> Mapping[str, KeptBlob]:
+    async def blobs(self, tenant: str, names: Collection[str]) -> Mapping[str, BlobInfo]:
         return await self._open.reads.blobs(tenant, names)
 
-    def blob_pieces(self, tenant: str, blob: KeptBlob, part: slice) -> AsyncGenerator[bytes, None]:
+    def blob_pieces(self, tenant: str, blob: BlobInfo, part: slice) -> AsyncGenerator[bytes, None]:
         return self._open.reads.blob_pieces(tenant, blob, part)
 
     async def sweep_blobs(self, tenant: str, *, before: int) -> int:

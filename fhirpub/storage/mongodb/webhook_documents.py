@@ -12,13 +12,13 @@ from pymongo import UpdateOne
 from fhirpub.storage.webhook_contract import (
     MOST_ATTEMPTS_KEPT,
     Attempt,
+    AttemptResult,
     Delivery,
     DeliveryKey,
     DeliveryQuery,
-    Ended,
     Endpoint,
     EndpointSecret,
-    Waiting,
+    QueuedDelivery,
 )
 
 Document = Mapping[str, Any]
@@ -156,9 +156,9 @@ def log_of(document: Document) -> tuple[DeliveryKey, Sequence[Attempt]]:
     return (document["endpoint"], document["event_id"]), _attempts_of(document)
 
 
-def waiting_of(document: Document) -> Waiting:
+def waiting_of(document: Document) -> QueuedDelivery:
     """Return as much of a delivery as ``WAITING_FIELDS`` shows."""
-    return Waiting(**document)
+    return QueuedDelivery(**document)
 
 
 def _attempt_document(attempt: Attempt) -> dict[str, Any]:
@@ -189,7 +189,7 @@ def beginning(token: ObjectId, *, now: int, until: int) -> list[dict[str, Any]]:
     return [{"$set": begun}]
 
 
-def ending(outcome: Ended) -> UpdateOne:
+def ending(outcome: AttemptResult) -> UpdateOne:
     """Return the update that notes what came of an attempt, if it is still the latest."""
     attempt = outcome.attempt
     which = {"number": attempt.number, "begun": attempt.begun}

@@ -3,9 +3,9 @@
 Nothing here needs to know what became of a write whose answer was lost: its caller may repeat it.
 Should the first arrive after the repeat, as it may where a network held it up, then ``append``
 finds its places taken, ``begin`` and ``finish`` find that another attempt was begun or is not due,
-and ``mark_relayed`` marks what is marked. A lease that is given or let go late is one that two may
-believe to have: it is no lock. Only ``put_condition`` may leave an older health than the last.
-``begin`` repeats itself, under the same token: else a lost answer would use up an attempt.
+and ``mark_published`` has no further effect. A lease that is granted or released late may have two
+owners: it is not a lock. Only ``save_health`` may leave an older health than the last.
+``begin`` retries under the same token: otherwise a lost answer would use up an attempt.
 """
 
 from __future__ import annotations
@@ -39,25 +39,25 @@ from fhirpub.storage.mongodb.schema import (
 from fhirpub.storage.mongodb.webhook_documents import OPEN
 from fhirpub.storage.webhook_contract import (
     LONGEST_LEASES,
+    AttemptResult,
     Delivery,
     DeliveryKey,
     DeliveryQuery,
+    DeliveryQueueStore,
     DeliveryState,
-    Dispatching,
-    Ended,
     Endpoint,
     Endpoints,
-    Untold,
-    Waiting,
+    OutboxEntry,
+    QueuedDelivery,
 )
 
 _BY_ID = "_id_"
 _SWEPT_AT_ONCE = 500
 
-_OF_UNTOLD = tuple(each.name for each in fields(Untold))
+_OF_UNTOLD = tuple(each.name for each in fields(OutboxEntry))
 
 
-class MongoWebhooks(OnDatabase, Endpoints, Dispatching):
+class MongoWebhooks(OnDatabase, Endpoints, DeliveryQueueStore):
     """Endpoints and deliveries in the database."""
 
     async def put_endpoint(self, tenant: str, endpoint: Endpoint) -> bool:
@@ -132,7 +132,7 @@ class MongoWebhooks(OnDatabase, Endpoints, Dispatching):
         tenants = {} if of is None else {"tenant": {"$in": [*of]}}
         return _oldest_first(await self._list(ENDPOINT, {**tenants, "state": {"$ne": "deleted"}}))
 
-    async def put_condition(self, endpoint_id: str, condition: bytes) -> None:
+    async def save_health(self, endpoint_id: str, condition: bytes) -> None:
         endpoints = self._collection(ENDPOINT)
         async with within(self._deadline):
             await endpoints.update_one({"_id": endpoint_id}, {"$set": {"condition": condition}})
@@ -162,7 +162,7 @@ class MongoWebhooks(OnDatabase, Endpoints, Dispatching):
         async with within(self._deadline):
             await leases.delete_many({"_id": {"$in": list(names)}, "owner": owner})
 
-    async def unrelayed(self, *, limit: int) -> Sequence[tuple[str, Untold]]:
+    async def unrelayed(self, *, limit: int) -> Sequence[tuple[str, OutboxEntry]]:
         if not limit:
             return []
         in_order = [("updated", 1), ("id", 1), ("version", 1)]
@@ -170,16 +170,18 @@ class MongoWebhooks(OnDatabase, Endpoints, Dispatching):
         found = await self._list(
             VERSION, {"unrelayed": True}, shown, sort=in_order, limit=limit, hint=UNRELAYED
         )
-        return [(each.pop("tenant"), Untold(**each)) for each in found]
+        return [(each.pop("tenant"), OutboxEntry(**each)) for each in found]
 
-    async def mark_relayed(self, keys: Collection[tuple[str, int]]) -> None:
+    async def mark_published(self, keys: Collection[tuple[str, int]]) -> None:
         versions = self._collection(VERSION)
         if keys:
             async with within(self._deadline):
                 relayed = {"$set": {"unrelayed": False}}
                 await versions.update_many(by_keys(keys), relayed, hint=VERSION_KEY)
 
-    async def unrelayed_of(self, keys: Collection[tuple[str, int]]) -> frozenset[tuple[str, int]]:
+    async def outbox_contains(
+        self, keys: Collection[tuple[str, int]]
+    ) -> frozenset[tuple[str, int]]:
         if not keys:
             return frozenset()
         wanted = {**by_keys(keys), "unrelayed": True}
@@ -215,7 +217,7 @@ class MongoWebhooks(OnDatabase, Endpoints, Dispatching):
 
     async def waiting(
         self, endpoint_id: str, *, after: int = 0, limit: int = 1000
-    ) -> Sequence[Waiting]:
+    ) -> Sequence[QueuedDelivery]:
         if not limit:
             return []
         behind = {"endpoint": endpoint_id, "sequence": {"$gt": after}}
@@ -250,7 +252,7 @@ class MongoWebhooks(OnDatabase, Endpoints, Dispatching):
         found = await self._list(DELIVERY, {**wanted, "taken": token}, hint=_BY_ID)
         return [documents.delivery_of(each) for each in found]
 
-    async def finish(self, outcomes: Sequence[Ended]) -> Sequence[bool]:
+    async def finish(self, outcomes: Sequence[AttemptResult]) -> Sequence[bool]:
         deliveries = self._collection(DELIVERY)
         if not outcomes:
             return []
@@ -309,7 +311,7 @@ class MongoWebhooks(OnDatabase, Endpoints, Dispatching):
             deleted = await deliveries.delete_many({**condition, **chosen}, hint=_BY_ID)
         return int(deleted.deleted_count)
 
-    async def walk_deliveries(
+    async def scan_deliveries(
         self, *, after: tuple[str, int] = ("", 0), limit: int = 100
     ) -> Sequence[Delivery]:
         endpoint, sequence = after

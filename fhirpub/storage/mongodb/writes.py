@@ -1,4 +1,7 @@
-"""The group commit of a MongoDB store, and how an unknown outcome becomes a known one."""
+"""The group commit of a MongoDB store, and how an unknown outcome becomes a known one.
+
+See ADR 8.
+"""
 
 from __future__ import annotations
 

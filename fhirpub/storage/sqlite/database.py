@@ -2,7 +2,7 @@
 
 One thread writes, and commits together what has gathered while it wrote. Reads that take less
 time than a thread takes to wake up are made on the event loop's thread, all others in threads.
-In WAL mode readers and writers do not wait for one another.
+In WAL mode readers and writers do not wait for one another. See ADR 7.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The rows of `search_value` find candidates, by a token's code or a time's end. What is stored in
 a version decides; there the values stand as JSON, in which a quotation mark that follows a
-bracket can only be the beginning of a value.
+bracket can only be the beginning of a value. See ADR 18.
 """
 
 # ruff: noqa: S608 - statements are put together from names in this file, never from values

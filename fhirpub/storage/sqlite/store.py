@@ -13,12 +13,12 @@ from pathlib import Path
 from fhirpub.errors import ConfigurationError, StoreUnavailable
 from fhirpub.runtime.clock import Clock, now_ms
 from fhirpub.storage.contract import (
-    MOST_OF_A_PAGE,
-    MOST_OF_A_PIECE,
+    MAX_CHUNK_BYTES,
+    MAX_PAGE_BYTES,
     Blob,
+    BlobInfo,
     Client,
     ClientSecret,
-    KeptBlob,
     Page,
     SearchQuery,
     SigningKey,
@@ -52,7 +52,7 @@ SCHEME = "sqlite:///"
 _SWEPT_AT_ONCE = 16
 """Few, since each may have megabytes and every other write waits meanwhile."""
 _LARGEST_INTEGER = 2**63 - 1
-_PIECE = MOST_OF_A_PIECE // 3 * 3
+_PIECE = MAX_CHUNK_BYTES // 3 * 3
 """As large as may be: SQLite goes through all that is in front of a piece to find it."""
 
 
@@ -148,13 +148,13 @@ class SqliteStore(SqliteWebhooks, Store):
 
         return await self._open.read(look)
 
-    async def blobs(self, tenant: str, names: Collection[str]) -> Mapping[str, KeptBlob]:
+    async def blobs(self, tenant: str, names: Collection[str]) -> Mapping[str, BlobInfo]:
         ask = self._few if len(names) <= FEW else self._many
         found = await ask(sql.BLOBS, (tenant, json_list(names)))
-        return {row[0]: KeptBlob(*row) for row in found}
+        return {row[0]: BlobInfo(*row) for row in found}
 
     async def blob_pieces(
-        self, tenant: str, blob: KeptBlob, part: slice
+        self, tenant: str, blob: BlobInfo, part: slice
     ) -> AsyncGenerator[bytes, None]:
         for start in range(part.start, part.stop, _PIECE):
             stop = min(start + _PIECE, part.stop)
@@ -281,7 +281,7 @@ def _piece(connection: sqlite3.Connection, *, tenant: str, sha256: str, part: sl
 
 def _page_of(rows: Iterable[Row]) -> list[Row]:
     """Return rows of versions up to the one with which they are enough for a page."""
-    page, left = [], MOST_OF_A_PAGE
+    page, left = [], MAX_PAGE_BYTES
     for row in rows:
         page.append(row)
         left -= size_of(row)

@@ -19,17 +19,17 @@ from fhirpub.storage.sqlite.database import OnFile, Row
 from fhirpub.storage.sqlite.parameters import json_list, json_pairs
 from fhirpub.storage.webhook_contract import (
     Attempt,
+    AttemptResult,
     Delivery,
     DeliveryKey,
     DeliveryQuery,
+    DeliveryQueueStore,
     DeliveryState,
-    Dispatching,
-    Ended,
     Endpoint,
     Endpoints,
     EndpointSecret,
-    Untold,
-    Waiting,
+    OutboxEntry,
+    QueuedDelivery,
 )
 
 _ADDED_AT_ONCE = 128
@@ -38,7 +38,7 @@ _SWEPT_AT_ONCE = 500
 """Few, since every other write waits meanwhile."""
 
 
-class SqliteWebhooks(OnFile, Endpoints, Dispatching):
+class SqliteWebhooks(OnFile, Endpoints, DeliveryQueueStore):
     """Endpoints and deliveries in the file."""
 
     async def put_endpoint(self, tenant: str, endpoint: Endpoint) -> bool:
@@ -83,7 +83,7 @@ class SqliteWebhooks(OnFile, Endpoints, Dispatching):
             rows = await self._many(sql.ENDPOINTS_OF_SOME, (json_list(of),))
         return [_endpoint(row) for row in rows]
 
-    async def put_condition(self, endpoint_id: str, condition: bytes) -> None:
+    async def save_health(self, endpoint_id: str, condition: bytes) -> None:
         await self._execute(sql.PUT_CONDITION, (condition, endpoint_id))
 
     async def copy_endpoint(self, endpoint: Endpoint, *, over: Endpoint | None) -> bool:
@@ -107,17 +107,22 @@ class SqliteWebhooks(OnFile, Endpoints, Dispatching):
     async def release(self, names: Collection[str], *, owner: str) -> None:
         await self._execute(sql.RELEASE, (json_list(names), owner))
 
-    async def unrelayed(self, *, limit: int) -> Sequence[tuple[str, Untold]]:
+    async def unrelayed(self, *, limit: int) -> Sequence[tuple[str, OutboxEntry]]:
         rows = await self._many(sql.UNRELAYED, (limit,))
         return [
-            (tenant, Untold(id=id_, version=version, type=type_, updated=updated, events=events))
+            (
+                tenant,
+                OutboxEntry(id=id_, version=version, type=type_, updated=updated, events=events),
+            )
             for tenant, id_, version, type_, updated, events in rows
         ]
 
-    async def mark_relayed(self, keys: Collection[tuple[str, int]]) -> None:
+    async def mark_published(self, keys: Collection[tuple[str, int]]) -> None:
         await self._execute(sql.RELAYED, (json_pairs(keys),))
 
-    async def unrelayed_of(self, keys: Collection[tuple[str, int]]) -> frozenset[tuple[str, int]]:
+    async def outbox_contains(
+        self, keys: Collection[tuple[str, int]]
+    ) -> frozenset[tuple[str, int]]:
         return frozenset(await self._many(sql.UNRELAYED_OF, (json_pairs(keys),)))
 
     async def ends(self, endpoints: Collection[str]) -> Mapping[str, int]:
@@ -147,7 +152,7 @@ class SqliteWebhooks(OnFile, Endpoints, Dispatching):
 
     async def waiting(
         self, endpoint_id: str, *, after: int = 0, limit: int = 1000
-    ) -> Sequence[Waiting]:
+    ) -> Sequence[QueuedDelivery]:
         parameters = {"endpoint": endpoint_id, "after": after, "limit": limit}
         return [_waiting(row) for row in await self._many(sql.WAITING, parameters)]
 
@@ -157,7 +162,7 @@ class SqliteWebhooks(OnFile, Endpoints, Dispatching):
         rows = await self._changed(sql.BEGIN, (now, until, json_pairs(keys)))
         return [_delivery(row) for row in rows]
 
-    async def finish(self, outcomes: Sequence[Ended]) -> Sequence[bool]:
+    async def finish(self, outcomes: Sequence[AttemptResult]) -> Sequence[bool]:
         rows = json.dumps([_outcome(each) for each in outcomes])
         if await self._execute(sql.FINISH, (rows,)) == len(outcomes):
             return [True] * len(outcomes)
@@ -180,7 +185,7 @@ class SqliteWebhooks(OnFile, Endpoints, Dispatching):
             swept += await self._execute(sql.sweep(condition), (numbers, *parameters))
         return swept
 
-    async def walk_deliveries(
+    async def scan_deliveries(
         self, *, after: tuple[str, int] = ("", 0), limit: int = 100
     ) -> Sequence[Delivery]:
         rows = await self._many(sql.WALK_DELIVERIES, (*after, limit))
@@ -298,8 +303,8 @@ def _delivery(row: Row) -> Delivery:
     )
 
 
-def _waiting(row: Row) -> Waiting:
-    return Waiting(
+def _waiting(row: Row) -> QueuedDelivery:
+    return QueuedDelivery(
         endpoint=row[0],
         sequence=row[1],
         event_id=row[2],
@@ -341,7 +346,7 @@ def _attempt(row: Sequence[Any]) -> Attempt:
     )
 
 
-def _outcome(outcome: Ended) -> Row:
+def _outcome(outcome: AttemptResult) -> Row:
     attempt = outcome.attempt
     ended = attempt.ended if outcome.state in ("delivered", "dead") else None
     row = json.dumps(_attempt_row(attempt))

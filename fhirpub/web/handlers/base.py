@@ -33,7 +33,7 @@ from fhirpub.interactions.versions import Listing, documents_of
 from fhirpub.runtime.clock import now_ms
 from fhirpub.runtime.logging import logger, where
 from fhirpub.runtime.metrics import NO_ROUTE, method_word
-from fhirpub.storage.contract import KeptBlob, Version
+from fhirpub.storage.contract import BlobInfo, Version
 from fhirpub.web.error_mapping import TooSlow, answer_to, is_expected, obligations
 from fhirpub.web.message import content_negotiation as media
 from fhirpub.web.message.request import Request
@@ -60,7 +60,7 @@ class BaseHandler:
 
     requires_token: ClassVar[bool]
     scope: ClassVar[str] = ""
-    """Letters of the SMART scopes that the interaction needs: c, r, u and s (D-23)."""
+    """Letters of the SMART scopes that the interaction needs: c, r, u and s."""
     belongs_to_others: ClassVar[bool] = False
     """What is read came with a resource: the right to read its type is enough."""
     caller: Caller
@@ -106,7 +106,7 @@ class BaseHandler:
     def begin(self) -> Awaitable[None] | None:
         """Check all that can be checked before the body, and keep a refusal until it is read.
 
-        A client that is still sending does not see an earlier answer (D-61); only one that
+        A client that is still sending does not see an earlier answer; only one that
         sent ``Expect: 100-continue`` waits for it.
         """
         self.services.under_way.add(self)
@@ -283,7 +283,7 @@ class BaseHandler:
         return None
 
     def is_permitted(self) -> bool:
-        """Tell whether the scopes of the token allow this (D-23)."""
+        """Tell whether the scopes of the token allow this."""
         return all(map(self.may, self.scope))
 
     def may(self, letter: str) -> bool:
@@ -311,20 +311,20 @@ class BaseHandler:
         self._send(self.written(body), HTTPStatus.OK)
 
     async def answer_whole(self, version: Version, *, status: int = 200) -> None:
-        """Write a version with its documents in it (D-93)."""
+        """Write a version with its documents in it."""
         tenant_id, context = self.caller.tenant.id, self.services.context
         documents = await documents_of(version, tenant_id=tenant_id, context=context)
         text = await self.computed(len(version.body), lambda: self.written(version.body))
         self.answer_with_documents(text, documents, status=status)
 
     def answer_with_documents(
-        self, text: bytes, documents: Mapping[str, KeptBlob], *, status: int = 200
+        self, text: bytes, documents: Mapping[str, BlobInfo], *, status: int = 200
     ) -> None:
-        """Write a resource, encoded already, with the data of its documents put in (D-93)."""
+        """Write a resource, encoded already, with the data of its documents put in."""
         self._describe_body(status)
         self.finish_with(Outgoing.with_documents(text, documents, self.read_pieces))
 
-    def read_pieces(self, blob: KeptBlob, part: slice) -> AsyncGenerator[bytes, None]:
+    def read_pieces(self, blob: BlobInfo, part: slice) -> AsyncGenerator[bytes, None]:
         """Yield a part of a document of the tenant that calls."""
         return self.services.store.blob_pieces(self.caller.tenant.id, blob, part)
 

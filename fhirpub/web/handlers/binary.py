@@ -8,7 +8,7 @@ from http import HTTPStatus
 from fhirpub.errors import NoSuchResource, VersionConflict
 from fhirpub.fhir.document import marker
 from fhirpub.fhir.strict_json import JsonObject
-from fhirpub.storage.contract import KeptBlob
+from fhirpub.storage.contract import BlobInfo
 from fhirpub.web.handlers.base import BaseHandler
 from fhirpub.web.message import content_negotiation as media
 from fhirpub.web.message.byte_range import part_of
@@ -65,7 +65,7 @@ class BinaryHandler(BaseHandler):
         self.finish_with(Outgoing([Stretch(blob, part)], self.read_pieces))
 
     def _check_precondition(self) -> None:
-        """Raise VersionConflict unless If-Match means these bytes (RFC 9110, 13.1.1; D-267)."""
+        """Raise VersionConflict unless If-Match means these bytes (RFC 9110, 13.1.1)."""
         if "If-Match" not in self.request.headers:
             return
         named = ",".join(self.request.headers.get_list("If-Match")).strip()
@@ -80,7 +80,7 @@ class BinaryHandler(BaseHandler):
         same = self.request.method == "GET" and meant_for == self.headers["ETag"]
         return headers.get("Range", "") if same else ""
 
-    async def _blob(self, document_id: str) -> KeptBlob:
+    async def _blob(self, document_id: str) -> BlobInfo:
         names = [document_id] if _SHA256.fullmatch(document_id) else []
         blobs = await self.services.context.resources.blobs(self.caller.tenant.id, names)
         if document_id not in blobs:
@@ -88,7 +88,7 @@ class BinaryHandler(BaseHandler):
         return blobs[document_id]
 
 
-def _resource(blob: KeptBlob) -> JsonObject:
+def _resource(blob: BlobInfo) -> JsonObject:
     return {
         "resourceType": "Binary",
         "id": blob.sha256,

@@ -43,6 +43,6 @@ class OpenApiHandler(BaseHandler):
 
 
 class PublicMetadataHandler(MetadataHandler):
-    """Describe the service to everybody (`[fhir] metadata_public`, D-2)."""
+    """Describe the service to everybody (`[fhir] metadata_public`)."""
 
     requires_token: ClassVar[bool] = False

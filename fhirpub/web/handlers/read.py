@@ -80,7 +80,7 @@ class VersionHandler(ReadHandler):
 
 
 class PartHandler(ReadHandler):
-    """Read what came with a resource, such as its patient (D-94)."""
+    """Read what came with a resource, such as its patient (ADR 15)."""
 
     belongs_to_others = True
 
@@ -106,7 +106,7 @@ class PartVersionHandler(PartHandler):
 
 
 class OwnHandler(BaseHandler):
-    """Read what the service itself publishes: its statement, its operations (D-3, D-6)."""
+    """Read what the service itself publishes: its statement, its operations."""
 
     requires_token = True
 

@@ -17,7 +17,7 @@ _OF_THE_ANSWER = ("_format", "_pretty")
 
 
 class RegisterHandler(BodyHandler):
-    """Register a resource with its parts; the answer is the first one, for ever (D-78)."""
+    """Register a resource with its parts; the answer is the first one, for ever."""
 
     requires_token = True
     scope = "c"
@@ -68,7 +68,7 @@ class RegisterHandler(BodyHandler):
         return wanted
 
     def status_of(self, _registration: Registration) -> int:
-        """Return the status of an answer: a repetition gets that of the first (D-78)."""
+        """Return the status of an answer: a repetition gets that of the first."""
         return 201
 
 
@@ -82,7 +82,7 @@ class CreateHandler(RegisterHandler):
         return super().is_permitted() and (self._condition is None or self.may("s"))
 
     async def post(self) -> None:
-        """Register, unless the client describes one that is there (D-73)."""
+        """Register, unless the client describes one that is there (D-183)."""
         if not await self._answered_with_the_match():
             await super().post()
 

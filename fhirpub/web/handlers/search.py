@@ -20,7 +20,7 @@ _MOST_FORM_BYTES = 64 * 1024
 
 async def _answer(handler: BaseHandler) -> None:
     if _includes(handler.request.parameters) and not handler.may("r"):
-        raise NotPermitted  # what came with a resource is for who may read it (D-23)
+        raise NotPermitted  # what came with a resource is for who may read it
 
     def look() -> Awaitable[Listing]:
         return search(
@@ -58,7 +58,7 @@ class SearchFormHandler(BodyHandler):
     scope = "s"
 
     def check_format(self) -> None:
-        """Wait for the form: its ``_format`` comes before ``Accept`` (D-253)."""
+        """Wait for the form: its ``_format`` comes before ``Accept``."""
 
     def check_content_type(self) -> None:
         """Refuse a body that is not a form; who puts all into the URL may send none."""

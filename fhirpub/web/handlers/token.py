@@ -30,7 +30,7 @@ class TokenHandler(BodyHandler):
         """Answer in JSON whatever is accepted, as OAuth does."""
 
     def check_content_type(self) -> None:
-        """Leave the type of the body to the token request; refuse a compressed one: 400 (D-28)."""
+        """Leave the type of the body to the token request; refuse a compressed one: 400."""
         if self.request.headers.get("Content-Encoding", "identity").lower() != "identity":
             raise malformed("the body must not be compressed")
 

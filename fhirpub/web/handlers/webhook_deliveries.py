@@ -18,7 +18,7 @@ from fhirpub.webhooks.management.delivery_log import SHOWN_STATES, ShownState, W
 from fhirpub.webhooks.management.validation import unknown_fields, wrong
 
 MOST_IDS = 1_000
-MOST_OF_A_PAGE = 100
+MAX_PAGE_BYTES = 100
 USUAL_PAGE = 20
 HIGHEST_SEQUENCE = 10**15
 _WHOLE = re.compile("[0-9]{1,16}")
@@ -107,7 +107,7 @@ class DeliveriesHandler(ListHandler):
         )
         state = given.state("status")
         before = given.whole_number("before", usual=0) or None
-        limit = given.whole_number("limit", usual=USUAL_PAGE, most=MOST_OF_A_PAGE)
+        limit = given.whole_number("limit", usual=USUAL_PAGE, most=MAX_PAGE_BYTES)
         given.check()
         page = await self.log.latest(
             endpoint, wanted, state=state, before=before, limit=limit or USUAL_PAGE
@@ -146,7 +146,7 @@ class EventsHandler(ListHandler):
         endpoint = await self.endpoint(endpoint_id)
         given = self.parameters
         after = given.whole_number("after_seq", usual=0)
-        limit = given.whole_number("limit", usual=USUAL_PAGE, most=MOST_OF_A_PAGE)
+        limit = given.whole_number("limit", usual=USUAL_PAGE, most=MAX_PAGE_BYTES)
         given.check()
         page = await in_turn(
             self,

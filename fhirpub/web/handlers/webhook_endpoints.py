@@ -43,7 +43,7 @@ class WebhooksHandler(BaseHandler):
         return self.caller.tenant.id
 
     def is_permitted(self) -> bool:
-        """Demand a scope for reading, and another for everything else (D-209)."""
+        """Demand a scope for reading, and another for everything else."""
         reading = self.request.method in ("GET", "HEAD")
         return (_READ if reading else _WRITE) in self.caller.scopes
 

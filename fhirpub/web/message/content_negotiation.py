@@ -41,7 +41,7 @@ def answer_type(accept: str, form: str) -> str:
     """Return the media type of the answer; raises NotAcceptable.
 
     ``form`` is the parameter ``_format``, which overrides ``Accept``. JSON wins where both are
-    as welcome. A client that asks for a generic type alone gets that one (D-92).
+    as welcome. A client that asks for a generic type alone gets that one.
     """
     if form:
         return _named(form)
@@ -102,7 +102,7 @@ def check_encoding(encoding: str) -> None:
 
 
 def check_form(content_type: str, encoding: str) -> None:
-    """Raise UnsupportedMediaType unless a body is a form (D-135)."""
+    """Raise UnsupportedMediaType unless a body is a form."""
     _check_body(content_type, encoding, among=(FORM,), usual=FORM)
 
 

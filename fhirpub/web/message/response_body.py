@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import pybase64
 
 from fhirpub.fhir.document import cut_at_documents
-from fhirpub.storage.contract import KeptBlob
+from fhirpub.storage.contract import BlobInfo
 
-ReadPieces = Callable[[KeptBlob, slice], AsyncGenerator[bytes, None]]
+ReadPieces = Callable[[BlobInfo, slice], AsyncGenerator[bytes, None]]
 """Yields a part of a document in pieces that can each be encoded by itself."""
 
 _ENOUGH = 64 * 1024
@@ -21,7 +21,7 @@ _ENOUGH = 64 * 1024
 class Stretch:
     """A part of a document, as it is; or, if it is the whole of it, in base64 and quotes."""
 
-    blob: KeptBlob
+    blob: BlobInfo
     part: slice
     encoded: bool = False
 
@@ -42,7 +42,7 @@ class Outgoing:
 
     @classmethod
     def with_documents(
-        cls, body: bytes, blobs: Mapping[str, KeptBlob], read: ReadPieces
+        cls, body: bytes, blobs: Mapping[str, BlobInfo], read: ReadPieces
     ) -> Outgoing:
         """Return a stored resource, as JSON or as XML, with its documents' data back in it."""
         parts: list[bytes | Stretch] = []

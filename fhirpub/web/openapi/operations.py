@@ -55,7 +55,7 @@ class Operation:
     """What a handler does for one method.
 
     ``refusals`` are the statuses beside those that follow from the handler's class, ``blanks``
-    the names of what the path leaves open, ``body`` that of a body in `web/openapi/request_bodies.py`.
+    the names of the path parameters, ``body`` that of a body in `web/openapi/request_bodies.py`.
     ``scope`` is one that SMART does not have.
     """
 

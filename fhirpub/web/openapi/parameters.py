@@ -6,7 +6,7 @@ from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.interactions.capabilities import searched_by
 from fhirpub.interactions.cursors import CURSOR
 from fhirpub.interactions.history import BELOW
-from fhirpub.web.handlers.webhook_deliveries import HIGHEST_SEQUENCE, MOST_OF_A_PAGE, USUAL_PAGE
+from fhirpub.web.handlers.webhook_deliveries import HIGHEST_SEQUENCE, MAX_PAGE_BYTES, USUAL_PAGE
 from fhirpub.web.message.content_negotiation import FHIR_JSON, FHIR_XML
 from fhirpub.web.services import Services
 from fhirpub.webhooks.management.delivery_log import SHOWN_STATES
@@ -16,7 +16,7 @@ _MOMENT: JsonObject = {"type": "string", "format": "date-time"}
 _PAGE: JsonObject = {
     "type": "integer",
     "minimum": 0,
-    "maximum": MOST_OF_A_PAGE,
+    "maximum": MAX_PAGE_BYTES,
     "default": USUAL_PAGE,
 }
 _SEQUENCE: JsonObject = {"type": "integer", "minimum": 0, "maximum": HIGHEST_SEQUENCE}
@@ -146,7 +146,7 @@ def conditions(services: Services, type_name: str) -> list[JsonObject]:
 
 
 def tries(services: Services, type_name: str) -> list[JsonObject]:
-    """Return what can be tried: of each parameter the one value that is not refused (D-182)."""
+    """Return what can be tried: of each parameter the one value that is not refused."""
     fits = {
         "mode": ("What is tried: a registration.", "create"),
         "profile": ("What the type is held to.", services.types[type_name].canonical),

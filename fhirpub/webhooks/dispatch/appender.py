@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from fhirpub.errors import StoreUnavailable
 from fhirpub.runtime.clock import Clock
-from fhirpub.storage.webhook_contract import Delivery, Dispatching, Endpoint
+from fhirpub.storage.webhook_contract import Delivery, DeliveryQueueStore, Endpoint
 from fhirpub.webhooks.transport.envelope import WebhookEvent
 
 _MOST_RACES = 20
@@ -19,7 +19,7 @@ class Appender:
     taken looks at the queue anew.
     """
 
-    def __init__(self, store: Dispatching, *, clock: Clock) -> None:
+    def __init__(self, store: DeliveryQueueStore, *, clock: Clock) -> None:
         self._store = store
         self._clock = clock
         self._ends: dict[str, int] = {}

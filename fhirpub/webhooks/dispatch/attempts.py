@@ -13,9 +13,9 @@ from fhirpub.runtime.metrics import Metrics
 from fhirpub.storage.batching import GroupCommit
 from fhirpub.storage.store import Store
 from fhirpub.storage.webhook_contract import (
+    AttemptResult,
     Delivery,
     DeliveryState,
-    Ended,
     Endpoint,
 )
 from fhirpub.webhooks.dispatch.appender import Appender
@@ -70,7 +70,7 @@ class Attempts:
         self._metrics = metrics
         self._clock = clock
         self._random = Random()  # noqa: S311 - spreads attempts, keeps no secret
-        self._finishing: GroupCommit[Ended, bool] = GroupCommit(
+        self._finishing: GroupCommit[AttemptResult, bool] = GroupCommit(
             store.finish, deadline_seconds=_DEADLINE_SECONDS
         )
         self.told: Callable[[Sequence[Delivery]], None] = lambda _made: None
@@ -114,7 +114,7 @@ class Attempts:
             answer=outcome.answer,
         )
         due = then.due or now
-        ended = Ended(key=delivery.key, attempt=attempt, state=state, due=due)
+        ended = AttemptResult(key=delivery.key, attempt=attempt, state=state, due=due)
         if not await insist("finish", lambda: self._finishing.add(ended)):
             # It outlasted its lease, and who has begun it since may be sending it just now.
             line.doubt(delivery, self._clock())

@@ -14,7 +14,7 @@ from fhirpub.config.webhooks import WebhooksConfig
 from fhirpub.runtime.clock import Clock
 from fhirpub.runtime.logging import logger, where
 from fhirpub.storage.store import Store
-from fhirpub.storage.webhook_contract import Delivery, Endpoint, Waiting
+from fhirpub.storage.webhook_contract import Delivery, Endpoint, QueuedDelivery
 from fhirpub.webhooks.dispatch.attempts import Attempts
 from fhirpub.webhooks.dispatch.endpoint_worker import Line
 from fhirpub.webhooks.dispatch.leases import Shares
@@ -191,7 +191,7 @@ class Dispatcher:
             for line in self._lines.values()
             if (written := line.condition.written()) != line.saved
         ]
-        work = (self._store.put_condition(line.endpoint.id, new) for line, new in changed)
+        work = (self._store.save_health(line.endpoint.id, new) for line, new in changed)
         await together(*work)
         for line, written in changed:
             line.saved = written
@@ -230,7 +230,7 @@ class Dispatcher:
         self._wake(line)
 
     async def _read_anew(self, line: Line) -> None:
-        name, found, whole = line.endpoint.id, list[Waiting](), False
+        name, found, whole = line.endpoint.id, list[QueuedDelivery](), False
         line.read = self._clock()
         try:
             line.queue.watch()
@@ -274,13 +274,13 @@ class Dispatcher:
             return _LONGEST_NAP if self._awake else _LOOK_SECONDS
         return min(_LONGEST_NAP, max(0.001, (earliest - self._clock()) / 1000))
 
-    def _choose(self, now: int) -> list[tuple[Line, Waiting]]:
+    def _choose(self, now: int) -> list[tuple[Line, QueuedDelivery]]:
         """Take from the endpoints in turn, from each at most its part of what is free."""
         for name in self._alarms.rung(now):
             if name in self._lines:
                 self._wake(self._lines[name])
                 self._lines[name].alarm = None
-        chosen: list[tuple[Line, Waiting]] = []
+        chosen: list[tuple[Line, QueuedDelivery]] = []
         tenants = self._tenants.copy()
         for name in list(self._awake):
             free = self._settings.in_flight - len(self._under_way) - len(chosen)
@@ -311,7 +311,7 @@ class Dispatcher:
         self._awake[line.endpoint.id] = None
         self._beginning.ring()
 
-    async def _begin_these(self, chosen: Sequence[tuple[Line, Waiting]], now: int) -> None:
+    async def _begin_these(self, chosen: Sequence[tuple[Line, QueuedDelivery]], now: int) -> None:
         keys = [(each.endpoint, each.event_id) for _, each in chosen]
         begun: dict[tuple[str, str], Delivery] = {}
         try:
@@ -355,8 +355,8 @@ def _is_hungry(line: Line) -> bool:
     return line.stale or (line.behind and len(line.queue) < WINDOW)
 
 
-def _waiting(delivery: Delivery) -> Waiting:
-    return Waiting(
+def _waiting(delivery: Delivery) -> QueuedDelivery:
+    return QueuedDelivery(
         endpoint=delivery.endpoint,
         sequence=delivery.sequence,
         event_id=delivery.event_id,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fhirpub.config.webhooks import WebhooksConfig
 from fhirpub.errors import SecretsUnavailable
 from fhirpub.runtime.logging import logger
-from fhirpub.storage.webhook_contract import Delivery, Endpoint, Waiting
+from fhirpub.storage.webhook_contract import Delivery, Endpoint, QueuedDelivery
 from fhirpub.webhooks.dispatch.queue import Bucket, Queue
 from fhirpub.webhooks.management.secret_encryption import Seal, token_of
 from fhirpub.webhooks.policy.endpoint_health import ANEW, Condition
@@ -74,7 +74,7 @@ class Line:
         if self.endpoint.state != "active":
             self.condition = self.condition.rested()
 
-    def take(self, now: int, most: int) -> list[Waiting]:
+    def take(self, now: int, most: int) -> list[QueuedDelivery]:
         """Take what may be begun now, at most so many."""
         if self._closed or not self.condition.allows(now):
             return []
@@ -87,7 +87,7 @@ class Line:
             self.condition = self.condition.probing(now, self._patience)
         return taken
 
-    def doubt(self, delivery: Delivery | Waiting, now: int) -> None:
+    def doubt(self, delivery: Delivery | QueuedDelivery, now: int) -> None:
         """Put back what was taken and somebody else has too, or has had: all is read anew.
 
         Until then nothing behind it in its lane is begun.

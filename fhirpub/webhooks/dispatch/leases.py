@@ -2,6 +2,7 @@
 
 A lease is a promise to each other, not a lock: a process that hangs may wake up after its lease
 has run out. What must not happen twice is prevented by the store, where deliveries are begun.
+See ADR 10.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Collection
 from random import Random
 
 from fhirpub.runtime.clock import Clock
-from fhirpub.storage.webhook_contract import Dispatching
+from fhirpub.storage.webhook_contract import DeliveryQueueStore
 
 _MOST_PROCESSES = 32
 _COUNTS = 3
@@ -22,7 +23,9 @@ _ASKED = 32
 class Leases:
     """The leases of one process."""
 
-    def __init__(self, store: Dispatching, *, owner: str, seconds: float, clock: Clock) -> None:
+    def __init__(
+        self, store: DeliveryQueueStore, *, owner: str, seconds: float, clock: Clock
+    ) -> None:
         self._store = store
         self._owner = owner
         self._length = round(seconds * 1000)

@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from fhirpub.storage.webhook_contract import Ordering, Waiting
+from fhirpub.storage.webhook_contract import Ordering, QueuedDelivery
 
 WINDOW = 10_000
 """How many open deliveries of one endpoint are looked at; the next follow when some have ended."""
@@ -21,7 +21,7 @@ class Queue:
     """
 
     def __init__(self, ordering: Ordering) -> None:
-        self._changes: dict[str, Waiting | None] | None = None
+        self._changes: dict[str, QueuedDelivery | None] | None = None
         self._taken: dict[str, str] = {}
         self._empty(ordering)
 
@@ -29,7 +29,7 @@ class Queue:
         self.ordering = ordering
         self.last = 0
         """Up to here in the endpoint's sequence everything open is known."""
-        self._lanes: dict[str, list[Waiting]] = {}
+        self._lanes: dict[str, list[QueuedDelivery]] = {}
         self._created: dict[str, int] = {}
         """When each was made, in the order of the sequence."""
         # Every head that is not taken is in one of these, once.
@@ -49,19 +49,19 @@ class Queue:
         """How many are taken and have not come back."""
         return len(self._taken)
 
-    def add(self, found: Iterable[Waiting]) -> None:
+    def add(self, found: Iterable[QueuedDelivery]) -> None:
         """Put deliveries behind those that are known; known ones are passed over."""
         for each in found:
             if each.sequence > self.last:
                 self.last = each.sequence
                 self._push(each)
 
-    def take(self, now: int, most: int) -> list[Waiting]:
+    def take(self, now: int, most: int) -> list[QueuedDelivery]:
         """Take at most so many that may be sent now, the earliest in the sequence first."""
         while self._later and self._later[0][0] <= now:
             _, sequence, lane = heapq.heappop(self._later)
             heapq.heappush(self._ready, (sequence, lane))
-        taken: list[Waiting] = []
+        taken: list[QueuedDelivery] = []
         while self._ready and len(taken) < most:
             _, lane = heapq.heappop(self._ready)
             head = self._lanes[lane][0]
@@ -111,7 +111,7 @@ class Queue:
         """Remember what changes from now on, since all is being read anew."""
         self._changes = {}
 
-    def renew(self, found: Sequence[Waiting], *, ordering: Ordering, last: int) -> None:
+    def renew(self, found: Sequence[QueuedDelivery], *, ordering: Ordering, last: int) -> None:
         """Take over all that was read since :meth:`watch`, up to ``last`` in the sequence.
 
         What was taken before stays so, and what has come back meanwhile is known better here.
@@ -125,7 +125,7 @@ class Queue:
                 self._push(known)
         self.last = max([last, *(each.sequence for each in found[-1:])])
 
-    def _push(self, new: Waiting) -> None:
+    def _push(self, new: QueuedDelivery) -> None:
         lane = self._lane_of(new)
         waiting = self._lanes.setdefault(lane, [])
         waiting.append(new)
@@ -144,7 +144,7 @@ class Queue:
         waiting = self._lanes.get(lane, ())
         return next((n for n, each in enumerate(waiting) if each.event_id == event_id), None)
 
-    def _lane_of(self, delivery: Waiting) -> str:
+    def _lane_of(self, delivery: QueuedDelivery) -> str:
         if self.ordering == "strict":
             return "all"
         if self.ordering == "per_resource" and delivery.resource:

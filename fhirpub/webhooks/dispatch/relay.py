@@ -1,4 +1,4 @@
-"""From committed versions to deliveries: nothing that was committed is left untold (D-194).
+"""From committed versions to deliveries: nothing that was committed is left untold (ADR 11).
 
 One relay works at a time in an installation. It may be killed anywhere: what it does is safe to
 repeat, and a version is marked only after all its deliveries are durable, in the next round.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
 from fhirpub.runtime.logging import logger, where
-from fhirpub.storage.webhook_contract import Delivery, Dispatching, Endpoint, Untold
+from fhirpub.storage.webhook_contract import Delivery, DeliveryQueueStore, Endpoint, OutboxEntry
 from fhirpub.webhooks.dispatch.appender import Appender
 from fhirpub.webhooks.dispatch.leases import Leases
 from fhirpub.webhooks.dispatch.periodic import together
@@ -32,7 +32,7 @@ class Relay:
 
     def __init__(
         self,
-        store: Dispatching,
+        store: DeliveryQueueStore,
         *,
         appender: Appender,
         leases: Leases,
@@ -88,7 +88,7 @@ class Relay:
         """Mark what the round before has relayed, in one commit with what this one adds."""
         marked = self._unmarked
         if marked:
-            await self._store.mark_relayed(marked)
+            await self._store.mark_published(marked)
             self._unmarked = self._unmarked - marked
 
     async def _leads(self) -> bool:
@@ -98,7 +98,7 @@ class Relay:
         return self.leading
 
     def _events(
-        self, unrelayed: Iterable[tuple[str, Untold]], endpoints: Iterable[Endpoint]
+        self, unrelayed: Iterable[tuple[str, OutboxEntry]], endpoints: Iterable[Endpoint]
     ) -> Mapping[str, Sequence[WebhookEvent]]:
         """Return what is to be told, by tenant, of those who have an endpoint."""
         found: dict[str, list[WebhookEvent]] = {each.tenant: [] for each in endpoints}

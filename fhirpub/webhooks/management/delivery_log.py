@@ -204,7 +204,7 @@ class DeliveryLog:
     async def _page(self, endpoint: Endpoint, query: DeliveryQuery) -> Sequence[Delivery]:
         """Return deliveries, their attempts without the answers, which nobody is shown in lists.
 
-        Few are read at a time (D-216), so that memory stays bounded however many ask.
+        Few are read at a time, so that memory stays bounded however many ask.
         """
         async with self._readers:
             page = await self._store.deliveries(endpoint.tenant, query)

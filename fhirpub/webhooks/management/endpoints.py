@@ -114,7 +114,7 @@ class Administration:
         """Add an endpoint with its secrets.
 
         ``fields`` are those of :data:`registration.NEW`, ``url`` at least. Unless ``trusted`` it
-        has to be verified before anything else is sent there (D-210). Raises InvalidContent,
+        has to be verified before anything else is sent there (ADR 20). Raises InvalidContent,
         BrokenRule, SecretsUnavailable.
         """
         if isinstance(fields, Mapping):
@@ -170,7 +170,7 @@ class Administration:
 
         after = await self._put(tenant, endpoint_id, changed, check=check)
         if after.url != before.url:  # the health of another receiver says nothing of this one
-            await self._store.put_condition(endpoint_id, ANEW)
+            await self._store.save_health(endpoint_id, ANEW)
         return after
 
     async def delete(self, tenant: str, endpoint_id: str, *, check: Check = any_revision) -> None:
@@ -325,7 +325,7 @@ class Administration:
             what = trial.outcome.reason or f"status {trial.outcome.status}"
             said = f"the endpoint did not take a test event ({what}): it stays disabled"
             raise BrokenRule.because(said)
-        await self._store.put_condition(endpoint.id, ANEW)
+        await self._store.save_health(endpoint.id, ANEW)
 
     async def _try(self, endpoint: Endpoint, event_type: str, told: Mapping[str, Any]) -> Trial:
         if self._trials[endpoint.tenant] >= _MOST_TRIALS:

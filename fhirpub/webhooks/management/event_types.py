@@ -49,7 +49,7 @@ class EventTypes:
         """Return the events of these resource types, and the service's own.
 
         A type whose events have no published schema tells of what it declares, by itself of
-        what is created and updated, under its own name (D-207).
+        what is created and updated, under its own name.
         """
         schemas = _published()
         known = [

@@ -12,11 +12,11 @@ from typing import Any
 
 from fhirpub.fhir.strict_json import dumps, loads_stored
 from fhirpub.fhir.times import instant, moment_of
-from fhirpub.storage.webhook_contract import Payload, Untold
+from fhirpub.storage.webhook_contract import OutboxEntry, Payload
 
 API_VERSION = "1"
 LARGEST_BODY = 20_000
-"""Bytes of a body; what would be larger is told with ids only (D-170)."""
+"""Bytes of a body; what would be larger is told with ids only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +64,7 @@ def time_of(body: bytes) -> int:
     return moment or 0
 
 
-def events_of(version: Untold, *, fhir_url: str) -> tuple[WebhookEvent, ...]:
+def events_of(version: OutboxEntry, *, fhir_url: str) -> tuple[WebhookEvent, ...]:
     """Return the events that were stored with a version, in their order.
 
     ``fhir_url`` is the base of the service's FHIR addresses, without a slash at its end.
@@ -126,6 +126,6 @@ def event_id(stored_id: str) -> str:
     return "evt_" + stored_id.replace("-", "").replace(".", "_")
 
 
-def transaction_id(version: Untold) -> str:
-    """Return the name of the commit that made a version; all its events share it (D-169)."""
+def transaction_id(version: OutboxEntry) -> str:
+    """Return the name of the commit that made a version; all its events share it."""
     return f"req_{version.id.replace('-', '')}_{version.version}"

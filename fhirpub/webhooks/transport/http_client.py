@@ -81,7 +81,7 @@ class Message:
 class Sender:
     """Sends messages; safe to use from many tasks of one event loop. Close it in the end.
 
-    Connections are kept for the next message of the same endpoint, for a second (D-195). No two
+    Connections are kept for the next message of the same endpoint, for a second. No two
     endpoints share one, so that nothing is shared between tenants. ``tls`` is for receivers whose
     authority the machine does not know, ``look_up`` for names that it does not know. ``blocked``
     is called when a host led to no address but those that are refused.

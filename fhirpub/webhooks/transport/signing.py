@@ -3,7 +3,7 @@
 What is signed is ``webhook-id + "." + webhook-timestamp + "." + body``, by HMAC-SHA-256. The
 result stands in two headers: ``webhook-signature`` in base64, as Standard Webhooks has it, and
 ``X-Webhook-Signature`` in hex with its time. While a secret is being replaced, both list one
-signature for each secret (D-171).
+signature for each secret (ADR 20).
 """
 
 from __future__ import annotations

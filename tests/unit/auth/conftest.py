@@ -18,7 +18,7 @@ from fhirpub.auth.tenants import add_tenant
 from fhirpub.auth.tokens import Grant, Tokens
 from fhirpub.config.settings import AuthConfig, LimitsConfig
 from fhirpub.errors import StoreUnavailable
-from fhirpub.storage.contract import Access, Client, SigningKey
+from fhirpub.storage.contract import Client, CredentialStore, SigningKey
 from fhirpub.tenant import Tenant
 
 ISSUER = "https://fhir.example.org"
@@ -26,7 +26,7 @@ AUDIENCE = "https://fhirpub.local/fhir"
 FORM = "application/x-www-form-urlencoded"
 
 
-class MemoryAccess(Access):
+class MemoryAccess(CredentialStore):
     """Keeps everything in dictionaries; counts the reads; can be made to be away."""
 
     def __init__(self) -> None:

@@ -30,7 +30,7 @@ from fhirpub.errors import (
     SecretsUnavailable,
 )
 from fhirpub.runtime.clock import now_ms
-from fhirpub.storage.webhook_contract import Delivery, Ended
+from fhirpub.storage.webhook_contract import AttemptResult, Delivery
 from fhirpub.testing.receiver import Receiver, Reply
 from fhirpub.webhooks import verify
 from fhirpub.webhooks.transport.signing import new_secret, signed_headers
@@ -138,7 +138,7 @@ def sent(config: Config, endpoint_id: str, tenant: str) -> None:
             await store.append(made)
             (begun,) = await store.begin([made[1].key], now=now_ms(), until=now_ms() + 9999)
             last = replace(begun.attempts[-1], ended=now_ms(), status=500, answer=b"no\nway")
-            await store.finish([Ended(key=begun.key, attempt=last, state="dead")])
+            await store.finish([AttemptResult(key=begun.key, attempt=last, state="dead")])
 
     asyncio.run(put())
 

@@ -18,7 +18,7 @@ from fhirpub.auth.tenants import disable_tenant
 from fhirpub.config.settings import Config, StorageConfig
 from fhirpub.errors import ConfigurationError
 from fhirpub.runtime.clock import now_ms
-from fhirpub.storage.contract import Blob, Client, KeptBlob, Version
+from fhirpub.storage.contract import Blob, BlobInfo, Client, Version
 from fhirpub.storage.criteria import TimeMatch
 from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.storage.store import Store
@@ -99,7 +99,7 @@ async def everything(store: Store) -> tuple[object, ...]:
     names = {(tenant, name) for tenant, each in versions for name in each.documents}
     blobs = [await whole_blobs(store, tenant, [name]) for tenant, name in sorted(names)]
     keys = [await store.signing_keys(each) for each in ("sandbox", "production")]
-    endpoints = await store.endpoints(LAB), await store.walk_deliveries()
+    endpoints = await store.endpoints(LAB), await store.scan_deliveries()
     untold = await store.unrelayed(limit=10_000)
     return versions, blobs, keys, await store.tenants(), await store.clients(), endpoints, untold
 
@@ -335,7 +335,7 @@ async def fill_queues(store: Store) -> tuple[Endpoint, list[Delivery]]:
     await store.put_tenant(Tenant(LAB, "Lab", b"s" * 32, 1))
     first = a_version()
     await events_added(store, [first, successor(first), a_version()])
-    await store.mark_relayed([(first.id, 1)])
+    await store.mark_published([(first.id, 1)])
     endpoint = an_endpoint()
     await store.put_endpoint(LAB, endpoint)
     deliveries = await queue(store, 4, endpoint=endpoint.id)
@@ -374,11 +374,11 @@ async def test_what_became_of_queues_after_a_copy_is_copied_by_the_next(
     endpoint, deliveries = await fill_queues(source)
     await migrate(source, target)
     await source.put_endpoint(LAB, replace(endpoint, revision=2, state="deleted"))
-    await source.put_condition(endpoint.id, b"{1}")
+    await source.save_health(endpoint.id, b"{1}")
     await source.reopen(LAB, endpoint.id, ["evt_1"], now=NOW)
     await end(source, deliveries[3])
     await source.append([a_delivery(endpoint.id, 5)])
-    await source.mark_relayed(await unrelayed_keys(source, limit=1))
+    await source.mark_published(await unrelayed_keys(source, limit=1))
 
     again = await migrate(source, target)
 
@@ -421,7 +421,7 @@ async def test_an_endpoint_that_is_deleted_in_the_target_amid_a_copy_stays_so(
 ) -> None:
     endpoint, _deliveries = await fill_queues(source)
     await migrate(source, target)
-    await source.put_condition(endpoint.id, b"{1}")
+    await source.save_health(endpoint.id, b"{1}")
     deleted = replace(endpoint, revision=2, state="deleted")
     copy = target.copy_endpoint
 
@@ -498,12 +498,12 @@ async def test_a_target_that_has_sent_events_of_its_own_is_refused(
 
 async def test_what_is_relayed_while_it_is_copied_is_not_forgotten(tmp_path: Path) -> None:
     class Relaying(SqliteStore):
-        async def unrelayed_of(
+        async def outbox_contains(
             self, keys: Collection[tuple[str, int]]
         ) -> frozenset[tuple[str, int]]:
-            found = await super().unrelayed_of(keys)
+            found = await super().outbox_contains(keys)
             await self.append([a_delivery(endpoint.id)])
-            await self.mark_relayed(keys)
+            await self.mark_published(keys)
             return found
 
     endpoint, version = an_endpoint(), a_version()
@@ -561,7 +561,7 @@ class WatchedStore(SqliteStore):
 
     under_way = most_under_way = 0
 
-    async def whole_blob(self, tenant: str, blob: KeptBlob) -> Blob:
+    async def whole_blob(self, tenant: str, blob: BlobInfo) -> Blob:
         self.under_way += 1
         self.most_under_way = max(self.most_under_way, self.under_way)
         found = await super().whole_blob(tenant, blob)

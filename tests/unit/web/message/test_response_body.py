@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from fhirpub.fhir.document import marker
 from fhirpub.fhir.strict_json import dumps, loads_stored
 from fhirpub.fhir.xml.writer import write_xml
-from fhirpub.storage.contract import SMALL_BYTES, KeptBlob
+from fhirpub.storage.contract import SMALL_BYTES, BlobInfo
 from fhirpub.web.message.response_body import Outgoing, Stretch
 
 LARGE = bytes(range(256)) * 1_000
@@ -23,13 +23,13 @@ LARGE = bytes(range(256)) * 1_000
 class Kept(dict[str, bytes]):
     """Documents that are kept, by their names."""
 
-    def keep(self, data: bytes) -> KeptBlob:
+    def keep(self, data: bytes) -> BlobInfo:
         name = hashlib.sha256(data).hexdigest()
         self[name] = data
         at_hand = data if len(data) <= SMALL_BYTES else None
-        return KeptBlob(name, "application/pdf", "", len(data), at_hand)
+        return BlobInfo(name, "application/pdf", "", len(data), at_hand)
 
-    async def read(self, blob: KeptBlob, part: slice) -> AsyncGenerator[bytes, None]:
+    async def read(self, blob: BlobInfo, part: slice) -> AsyncGenerator[bytes, None]:
         """Yield a part in pieces of 30 kB."""
         data = self[blob.sha256][part]
         for start in range(0, len(data), 30_000):
@@ -43,7 +43,7 @@ def all_of(body: Outgoing) -> bytes:
     return b"".join(asyncio.run(collected()))
 
 
-def attachments(blobs: Mapping[str, KeptBlob]) -> dict[str, object]:
+def attachments(blobs: Mapping[str, BlobInfo]) -> dict[str, object]:
     forms = [{"data": marker(each.sha256, each.size)} for each in blobs.values()]
     return {"resourceType": "DiagnosticReport", "presentedForm": forms, "conclusion": "x"}
 

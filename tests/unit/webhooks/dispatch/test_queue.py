@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fhirpub.storage.webhook_contract import Ordering, Waiting
+from fhirpub.storage.webhook_contract import Ordering, QueuedDelivery
 from fhirpub.webhooks.dispatch.queue import WINDOW, Bucket, Queue
 
 NOW = 1_795_000_000_000
 ORDERINGS: tuple[Ordering, ...] = ("none", "per_resource", "strict")
 
 
-def waiting(sequence: int, resource: str = "", *, due: int = 0, leased: int = 0) -> Waiting:
-    return Waiting(
+def waiting(sequence: int, resource: str = "", *, due: int = 0, leased: int = 0) -> QueuedDelivery:
+    return QueuedDelivery(
         endpoint="e",
         sequence=sequence,
         event_id=f"evt_{sequence}",
@@ -29,7 +29,7 @@ def waiting(sequence: int, resource: str = "", *, due: int = 0, leased: int = 0)
     )
 
 
-def queue_of(ordering: Ordering, *found: Waiting) -> Queue:
+def queue_of(ordering: Ordering, *found: QueuedDelivery) -> Queue:
     queue = Queue(ordering)
     queue.add(found)
     return queue
@@ -131,9 +131,9 @@ class Model:
     def __init__(self, ordering: Ordering) -> None:
         self.queue = Queue(ordering)
         self.now = NOW
-        self.open: dict[str, Waiting] = {}
-        self.under_way: list[Waiting] = []
-        self.ended: list[Waiting] = []
+        self.open: dict[str, QueuedDelivery] = {}
+        self.under_way: list[QueuedDelivery] = []
+        self.ended: list[QueuedDelivery] = []
 
     def add(self, number: int) -> None:
         new = waiting(len(self.open) + len(self.ended) + 1, f"r{number}")

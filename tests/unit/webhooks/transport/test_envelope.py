@@ -17,7 +17,7 @@ from referencing import Registry, Resource
 
 from fhirpub.plugin_api import Change
 from fhirpub.storage.contract import Version
-from fhirpub.storage.webhook_contract import Payload, Untold
+from fhirpub.storage.webhook_contract import OutboxEntry, Payload
 from fhirpub.webhooks.transport.envelope import LARGEST_BODY, WebhookEvent, events_of
 from fhirpub_diagnosticreport.rules import DIAGNOSTIC_REPORT
 
@@ -55,7 +55,7 @@ def told_of(version: Version, *, before: str | None = None, value: str = "R-1") 
         for number, one in enumerate(DIAGNOSTIC_REPORT.events(change), start=1)
     ]
     (event,) = events_of(
-        Untold.of(replace(version, events=orjson.dumps(stored))), fhir_url=FHIR_URL
+        OutboxEntry.of(replace(version, events=orjson.dumps(stored))), fhir_url=FHIR_URL
     )
     return event
 
@@ -119,7 +119,7 @@ def test_events_of_one_commit_share_its_transaction_and_nothing_else() -> None:
     stored = [{"id": f"{REPORT_ID}.3.{n}", "type": "a.b", "data": {}} for n in (1, 2)]
     version = replace(VERSION, version=3, events=orjson.dumps(stored))
 
-    first, second = events_of(Untold.of(version), fhir_url=FHIR_URL)
+    first, second = events_of(OutboxEntry.of(version), fhir_url=FHIR_URL)
 
     assert first.transaction_id == second.transaction_id
     assert first.id != second.id
