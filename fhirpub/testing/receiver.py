@@ -174,7 +174,7 @@ class Receiver:
         with self._changed:
             self._choose = choose
 
-    def wait(self, number: int, *, seconds: float = 10.0) -> Sequence[Received]:
+    def wait(self, number: int, *, seconds: float = 30.0) -> Sequence[Received]:
         """Return what was received once it is at least ``number`` requests."""
         with self._changed:
             if not self._changed.wait_for(lambda: len(self.received) >= number, seconds):

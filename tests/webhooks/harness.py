@@ -101,7 +101,7 @@ class Office:
         return one.state
 
     async def until_states(
-        self, endpoint: Disclosed, *, seconds: float = 10.0, **expected: int
+        self, endpoint: Disclosed, *, seconds: float = 30.0, **expected: int
     ) -> None:
         """Wait until there are so many of each state, and no others."""
         one = endpoint.endpoint
@@ -132,7 +132,7 @@ class Office:
 
 
 async def until(
-    read: Callable[[], Any], true: Callable[[Any], bool], *, seconds: float = 10.0
+    read: Callable[[], Any], true: Callable[[Any], bool], *, seconds: float = 30.0
 ) -> None:
     """Wait until what is read is as it should be."""
     async with asyncio.timeout(seconds):

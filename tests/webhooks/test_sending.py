@@ -23,6 +23,7 @@ from fhirpub.testing.receiver import Received, Receiver, Reply
 from fhirpub.webhooks import verify
 from fhirpub.webhooks.dispatch import worker as sending
 from fhirpub.webhooks.dispatch.appender import Appender
+from fhirpub.webhooks.management.endpoints import Disclosed
 from fhirpub.webhooks.management.operational_events import ServiceEvents
 from fhirpub.webhooks.policy.endpoint_health import Condition
 from fhirpub.webhooks.policy.retry_policy import Streak
@@ -371,6 +372,13 @@ async def test_an_open_breaker_uses_up_no_attempts(
     assert probes == 1
 
 
+async def attempts_of(office: Office, endpoint: Disclosed) -> int:
+    """Return how many attempts of an endpoint have ended and are stored."""
+    deliveries = await office.deliveries(endpoint)
+    ended = [one.attempts[-1].ended is not None for one in deliveries if one.attempts]
+    return sum(one.number for one in deliveries) if all(ended) else -1
+
+
 async def test_an_outage_of_three_days_loses_nothing(
     store_url: str, clock: HandClock, receiver: Receiver, another: Receiver
 ) -> None:
@@ -385,6 +393,8 @@ async def test_an_outage_of_three_days_loses_nothing(
             clock.forward(seconds=3600)
             await asyncio.sleep(0.03)
         await office.until_states(watching, delivered=1)
+        # An attempt in flight would be retried after the new time, not before it.
+        await until(lambda: attempts_of(office, endpoint), lambda n: n == len(receiver.received))
         receiver.answer(Reply())
         before = len(receiver.received)
         clock.forward(seconds=6 * 3600)

@@ -11,7 +11,6 @@ import pytest
 
 from fhirpub.errors import StoreUnavailable
 from fhirpub.storage.mongodb.schema import ENDPOINT
-from fhirpub.storage.mongodb.store import from_url
 from fhirpub.storage.store import Store
 from fhirpub.storage.webhook_contract import AttemptResult
 from fhirpub.testing.clock import HandClock
@@ -29,6 +28,7 @@ from fhirpub.testing.webhook_contract import (
 from fhirpub.webhooks.management.delivery_log import DeliveryLog, Wanted
 from tests.mongod.replica_set import ProxiedSet
 from tests.mongodb_proxy import Fault
+from tests.storage.mongodb.helpers import start_behind_faults
 from tests.waiting import wait_until
 
 
@@ -41,8 +41,8 @@ def database() -> str:
 @pytest.fixture
 async def store(proxied_set: ProxiedSet, database: str) -> AsyncIterator[Store]:
     """A store behind the proxy, which gives up soon."""
-    store = from_url(proxied_set.url(database), deadline_seconds=1.0, production=False)
-    await store.start()
+    url = proxied_set.url(database)
+    store = await start_behind_faults(url, deadline_seconds=1, production=False)
     yield store
     await store.stop()
 

@@ -1,0 +1,116 @@
+"""What the tests of the MongoDB store share: its servers, its failures and the commands sent."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pymongo
+import pymongo.monitoring
+from pymongo.synchronous.database import Database as PymongoDatabase
+
+from fhirpub.errors import StoreUnavailable
+from fhirpub.storage.mongodb.store import MongoStore, from_url
+from tests.mongod.executable import executable
+
+Database = PymongoDatabase[dict[str, Any]]
+Admin = pymongo.MongoClient[dict[str, Any]]
+
+
+SETUP_SECONDS = 120
+"""How long setting up may take, which no test is about."""
+
+
+def start_mongod(folder: Path, *arguments: str) -> tuple[subprocess.Popen[bytes], int]:
+    """Start a server that is not as a member of a set should be; return it and its port."""
+    with closing(socket.create_server(("127.0.0.1", 0))) as free:
+        port = free.getsockname()[1]
+    command = [str(executable()), "--dbpath", str(folder), "--port", str(port)]
+    command += ["--bind_ip", "127.0.0.1", "--setParameter", "enableTestCommands=1"]
+    command += ["--wiredTigerCacheSizeGB", "0.5", *arguments]
+    with (folder / "mongod.log").open("wb") as log:
+        return subprocess.Popen(command, stdout=log, stderr=log), port
+
+
+def store_of(url: str, *, seconds: float = 30) -> MongoStore:
+    return from_url(url, deadline_seconds=seconds, production=True)
+
+
+WEAK = (
+    "w=1&journal=false&readConcernLevel=local&readPreference=secondary&retryWrites=false"
+    "&retryReads=false&directConnection=true&wTimeoutMS=1&timeoutMS=1"
+)
+
+
+class Commands(pymongo.monitoring.CommandListener):
+    """What the driver sends, from any client, while somebody wants to know."""
+
+    def __init__(self) -> None:
+        self.sent: list[dict[str, Any]] | None = None
+        self.then: dict[str, Callable[[], object]] = {}
+        """What happens before the driver hands on the first answer to a command."""
+        self.unanswered: list[int] = []
+        self.most_unanswered = 0
+
+    @contextmanager
+    def recorded(self) -> Iterator[list[dict[str, Any]]]:
+        sent: list[dict[str, Any]] = []
+        self.sent, self.unanswered, self.most_unanswered = sent, [], 0
+        yield sent
+        self.sent = None
+
+    def started(self, event: pymongo.monitoring.CommandStartedEvent) -> None:
+        if self.sent is not None:
+            self.sent.append({**event.command, "command": event.command_name})
+        if event.command_name == "find":
+            self.unanswered.append(event.request_id)
+            self.most_unanswered = max(self.most_unanswered, len(self.unanswered))
+
+    def succeeded(self, event: pymongo.monitoring.CommandSucceededEvent) -> None:
+        self.then.pop(event.command_name, lambda: None)()
+        if event.request_id in self.unanswered:
+            self.unanswered.remove(event.request_id)
+
+    def failed(self, event: pymongo.monitoring.CommandFailedEvent) -> None:
+        """See nothing in it."""
+
+
+COMMANDS = Commands()
+pymongo.monitoring.register(COMMANDS)
+
+
+@contextmanager
+def failing(admin: Admin, *commands: str, times: int | None = None, **how: Any) -> Iterator[None]:
+    """Let commands of the store that is tried fail, so often or always."""
+    data = {"failCommands": list(commands), "appName": "tried", **how}
+    mode = "alwaysOn" if times is None else {"times": times}
+    admin.admin.command({"configureFailPoint": "failCommand", "mode": mode, "data": data})
+    try:
+        yield
+    finally:
+        admin.admin.command({"configureFailPoint": "failCommand", "mode": "off"})
+
+
+async def start_behind_faults(url: str, *, deadline_seconds: float, **options: Any) -> MongoStore:
+    """Start a store with a deadline that a test is about, however slow the machine is.
+
+    Collections and indexes are created by a store with a generous deadline first.
+    """
+    patient = from_url(url, deadline_seconds=SETUP_SECONDS, **options)
+    await patient.start()
+    await patient.stop()
+    ends = time.monotonic() + SETUP_SECONDS
+    while True:
+        store = from_url(url, deadline_seconds=deadline_seconds, **options)
+        try:
+            await store.start()
+        except StoreUnavailable:
+            if time.monotonic() > ends:
+                raise
+        else:
+            return store

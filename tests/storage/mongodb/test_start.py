@@ -1,0 +1,171 @@
+"""What is in the database is refused or upgraded at the start."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from fhirpub.errors import ConfigurationError, StoreUnavailable
+from fhirpub.storage.contract import Version
+from fhirpub.storage.mongodb import schema
+from fhirpub.storage.store import Store
+from fhirpub.storage.webhook_contract import OutboxEntry
+from fhirpub.testing.store_contract import (
+    LAB,
+    Reopen,
+    a_version,
+    add_all,
+    new_id,
+    query,
+    successor,
+)
+from fhirpub.testing.webhook_contract import EVENTS
+from tests.storage.mongodb.helpers import (
+    COMMANDS,
+    Database,
+    store_of,
+)
+
+
+async def test_stores_that_start_at_once_on_no_database_all_start(url: str) -> None:
+    stores = [store_of(url) for _ in range(12)]
+
+    await asyncio.gather(*(each.start() for each in stores))
+
+    version = a_version()
+    assert await stores[0].add(LAB, version)
+    assert [await each.latest(LAB, version.id) for each in stores] == [version] * 12
+    for each in stores:
+        await each.stop()
+
+
+async def test_a_database_of_a_newer_release_is_refused(
+    url: str, database: Database, store: Store
+) -> None:
+    newer = schema.SCHEMA_VERSION + 6
+    database[schema.STORE].update_one({"_id": schema.SCHEMA}, {"$set": {"version": newer}})
+
+    with pytest.raises(ConfigurationError, match=f"{newer}.*{schema.SCHEMA_VERSION}"):
+        await store_of(url).start()
+
+
+@pytest.fixture
+async def old(store: Store, database: Database) -> list[Version]:
+    """What is in the database, which is as release 0.1.0 left it: two versions with events."""
+    first = a_version(events=EVENTS)
+    kept = [first, successor(first), a_version()]
+    await add_all(store, kept)
+    database[schema.VERSION].drop_index(schema.UNRELAYED)
+    database[schema.VERSION].update_many({}, {"$unset": {"unrelayed": ""}})
+    for name in (schema.ENDPOINT, schema.DELIVERY):
+        database[name].drop()
+    database[schema.STORE].update_one({"_id": schema.SCHEMA}, {"$set": {"version": 1}})
+    return kept
+
+
+async def test_an_older_database_keeps_everything_and_all_events_are_still_to_be_told(
+    old: list[Version], reopen: Reopen, database: Database
+) -> None:
+    store = await reopen()
+
+    assert await store.unrelayed(limit=10) == [(LAB, OutboxEntry.of(each)) for each in old[:2]]
+    assert await store.latest(LAB, old[2].id) == old[2]
+    assert await store.waiting(new_id()) == []
+    found = database[schema.STORE].find_one({"_id": schema.SCHEMA})
+    assert found == {"_id": schema.SCHEMA, "version": schema.SCHEMA_VERSION}
+
+
+async def test_what_was_told_stays_told_however_often_a_database_is_brought_up_to_date(
+    old: list[Version], reopen: Reopen, database: Database
+) -> None:
+    store = await reopen()
+    await store.mark_published([(old[0].id, 1)])
+    # Another process that began to bring it up to date ends only now.
+    database[schema.STORE].update_one({"_id": schema.SCHEMA}, {"$set": {"version": 1}})
+
+    again = await reopen()
+
+    assert await again.unrelayed(limit=10) == [(LAB, OutboxEntry.of(old[1]))]
+
+
+async def test_stores_that_start_at_once_on_an_older_database_all_start(
+    old: list[Version], reopen: Reopen
+) -> None:
+    stores = await asyncio.gather(*(reopen() for _ in range(6)))
+
+    assert {len(await each.unrelayed(limit=10)) for each in stores} == {2}
+
+
+async def test_another_programs_database_is_refused_and_left_alone(
+    url: str, database: Database
+) -> None:
+    database[schema.CLIENT].insert_one({"theirs": True})
+
+    with pytest.raises(ConfigurationError, match="another program"):
+        await store_of(url).start()
+
+    assert database.list_collection_names() == [schema.CLIENT]
+
+
+@pytest.mark.parametrize(
+    ("keys", "options"),
+    [
+        ([("id", 1), ("version", 1)], {}),
+        ([("version", 1), ("id", 1)], {"unique": True}),
+        ([("id", 1), ("version", -1)], {"unique": True}),
+        ([("id", 1), ("version", 1)], {"unique": True, "sparse": True}),
+        ([("id", 1), ("version", 1)], {"unique": True, "hidden": True}),
+        ([("id", 1), ("version", 1)], {"unique": True, "collation": {"locale": "en"}}),
+    ],
+)
+async def test_an_index_of_our_name_that_is_another_is_refused(
+    url: str,
+    database: Database,
+    store: Store,
+    keys: list[tuple[str, int]],
+    options: dict[str, Any],
+) -> None:
+    database[schema.VERSION].drop_index(schema.VERSION_KEY)
+    database[schema.VERSION].create_index(keys, name=schema.VERSION_KEY, **options)
+
+    with pytest.raises(ConfigurationError, match=r"version_key is not as .* drop it"):
+        await store_of(url).start()
+
+
+async def test_an_index_in_the_way_of_ours_is_refused(
+    url: str, database: Database, store: Store
+) -> None:
+    database[schema.VERSION].drop_index(schema.VERSION_KEY)
+    database[schema.VERSION].create_index([("id", 1), ("version", 1)], name="theirs", unique=True)
+
+    with pytest.raises(ConfigurationError, match="in the way"):
+        await store_of(url).start()
+
+
+async def test_an_index_that_was_lost_is_made_again(
+    url: str, database: Database, store: Store
+) -> None:
+    database[schema.VERSION].drop_index(schema.VERSION_KEY)
+    again = store_of(url)
+
+    await again.start()
+
+    assert schema.VERSION_KEY in database[schema.VERSION].index_information()
+    await again.stop()
+
+
+async def test_a_page_is_never_short_of_a_version_that_an_election_took(
+    database: Database, store: Store
+) -> None:
+    # As behind a router, where the second question may come to another primary.
+    lost, kept = a_version(), a_version()
+    await add_all(store, [lost, kept])
+    COMMANDS.then["aggregate"] = lambda: database[schema.VERSION].delete_one({"id": lost.id})
+
+    with pytest.raises(StoreUnavailable) as refused:
+        await store.search(LAB, query())
+
+    assert refused.value.reason == "a version is missing"
+    assert (await store.search(LAB, query())).versions == (kept,)

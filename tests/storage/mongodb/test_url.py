@@ -1,0 +1,103 @@
+"""A URL of a MongoDB is checked, and weakens no write or read."""
+
+from __future__ import annotations
+
+import pytest
+
+from fhirpub.errors import ConfigurationError
+from fhirpub.storage.mongodb import store as mongodb
+from fhirpub.storage.mongodb.store import from_url
+from fhirpub.testing.store_contract import (
+    LAB,
+    a_blob,
+    a_key,
+    a_version,
+    query,
+)
+from tests.storage.mongodb.helpers import (
+    COMMANDS,
+    WEAK,
+    store_of,
+)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "mongodb://",
+        "mongodb://host",
+        "mongodb://host/",
+        "mongodb://host/?replicaSet=rs0",
+        "mongodb://host:port/x",
+        "mongodb://host/a b",
+        "mongodb://host/x?replicaSt=rs0",
+        "mongodb://host/x?maxPoolSize=many",
+        "mongodb+srv://host:27017/x",
+        "mongodb://user:pass:word@host/x",
+        "mongodb://user:pass@word@host/x",
+    ],
+)
+def test_a_url_that_names_no_database_is_refused_and_not_shown(url: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"^\[storage\] url: must be mongodb:") as refused:
+        from_url(url, deadline_seconds=1, production=True)
+
+    assert "word" not in str(refused.value)
+    assert refused.value.__suppress_context__
+
+
+@pytest.mark.parametrize(
+    "option",
+    ["tlsCAFile=/no/such/file", f"tlsCAFile={__file__}", "tlsCertificateKeyFile=/no/such/file"],
+)
+def test_a_file_of_a_url_that_cannot_be_used_is_said_to_be_the_fault(option: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"a file that tlsCAFile, .* cannot be read"):
+        from_url(f"mongodb://host/x?tls=true&{option}", deadline_seconds=1, production=True)
+
+
+async def test_no_url_weakens_what_is_sent(url: str) -> None:
+    store, version, blob = store_of(f"{url}&{WEAK}"), a_version(), a_blob()
+    await store.start()
+
+    with COMMANDS.recorded() as sent:
+        await store.add(LAB, version, [blob])
+        await store.add(LAB, version)
+        await store.latest(LAB, version.id)
+        await store.search(LAB, query())
+        await store.put_signing_key(a_key("a"))
+        await store.check()
+
+    await store.stop()
+
+    writes = [each for each in sent if each["command"] in ("insert", "update")]
+    reads = [each for each in sent if each["command"] in ("find", "aggregate")]
+    assert len(writes) == 5
+    assert len(reads) == 5
+    assert len(sent) == 10
+    for each in writes:
+        assert each["writeConcern"] == {"w": "majority", "j": True}
+        assert "txnNumber" in each  # the driver's own retries count once
+        assert "startTransaction" not in each  # whose commit would have an outcome of its own
+    levels = [each["readConcern"]["level"] for each in reads]
+    assert levels == ["majority", "majority", "snapshot", "majority", "majority"]
+    for each in sent:
+        assert each.get("$readPreference", {"mode": "primary"}) == {"mode": "primary"}
+        assert each["maxTimeMS"] > 1_000
+
+
+@pytest.mark.parametrize(
+    ("options", "overruled"),
+    [
+        ("replicaSet=rs0&appName=w", []),
+        ("W=Majority&journal=true&readpreference=PRIMARY", []),
+        ("w=2", ["w"]),
+        ("j=false", ["journal"]),
+        ("serverMonitoringMode=poll", ["serverMonitoringMode"]),
+        (
+            WEAK,
+            "w journal readConcernLevel readPreference retryWrites retryReads "
+            "directConnection".split(),
+        ),
+    ],
+)
+def test_what_of_a_url_is_overruled_is_known(options: str, overruled: list[str]) -> None:
+    assert mongodb._overruled(f"mongodb://host/x?{options}") == overruled
