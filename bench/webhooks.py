@@ -29,14 +29,14 @@ from fhirpub.runtime.metrics import Metrics
 from fhirpub.storage.contract import Version
 from fhirpub.storage.store import Store
 from fhirpub.storage.webhook_contract import Endpoint, EndpointSecret
-from fhirpub.webhooks.dispatch.worker import Sending
-from fhirpub.webhooks.management.secret_encryption import Seal
+from fhirpub.webhooks.dispatch.worker import WebhookWorker
+from fhirpub.webhooks.management.secret_encryption import SecretCipher
 from fhirpub.webhooks.transport.envelope import event_id
 from fhirpub.webhooks.transport.http_client import Sender
 from fhirpub.webhooks.transport.signing import new_secret
 
 TENANT = str(uuid.uuid4())
-SEAL = Seal([b"k" * 32])
+SEAL = SecretCipher([b"k" * 32])
 SETTINGS = WebhooksConfig(allow_networks=["127.0.0.1/32"], rate_per_endpoint=100_000.0)
 DATA = {
     "identifier": {"system": "https://lab.example/reports", "value": "2026-0001"},
@@ -49,7 +49,7 @@ class Bench:
     """A store, who sends, and when what was committed."""
 
     store: Store
-    sending: Sending
+    sending: WebhookWorker
     port: int
     committed: dict[str, int]
 
@@ -115,7 +115,7 @@ async def bench(url: str, file: Path) -> AsyncGenerator[Bench, None]:
             open_store(config) as store,
             Sender(config.webhooks, clock=now_ms) as sender,
         ):
-            sending = Sending(
+            sending = WebhookWorker(
                 store,
                 config=config,
                 seal=SEAL,

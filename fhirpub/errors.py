@@ -33,7 +33,7 @@ from dataclasses import dataclass
 from typing import Literal, Self
 
 Severity = Literal["fatal", "error", "warning", "information"]
-MOST_ISSUES = 100
+MAX_ISSUES = 100
 """What one refusal tells at most."""
 
 
@@ -80,7 +80,7 @@ class Refused(FhirpubError):
     usual_code = "exception"
 
     def __init__(self, issues: Iterable[Issue]) -> None:
-        self.issues = tuple(dict.fromkeys(issues))[:MOST_ISSUES]
+        self.issues = tuple(dict.fromkeys(issues))[:MAX_ISSUES]
         told = (f"{i.expression}: {i.diagnostics}".removeprefix(": ") for i in self.issues)
         super().__init__("; ".join(told))
 

@@ -15,28 +15,28 @@ from fhirpub.plugin_host.loader import load
 from fhirpub.runtime.clock import now_ms
 from fhirpub.storage.store import Store
 from fhirpub.webhooks.management.delivery_log import DeliveryLog
-from fhirpub.webhooks.management.endpoints import Administration
+from fhirpub.webhooks.management.endpoints import EndpointService
 from fhirpub.webhooks.transport.http_client import Sender
 
 
 @dataclass(frozen=True, slots=True)
-class Administering:
+class AdminContext:
     """The services that endpoint commands work with, and their store."""
 
     store: Store
-    endpoints: Administration
+    endpoints: EndpointService
     deliveries: DeliveryLog
 
 
 @asynccontextmanager
-async def open_admin(config: Config) -> AsyncGenerator[Administering, None]:
+async def open_admin(config: Config) -> AsyncGenerator[AdminContext, None]:
     """Open the store and the endpoint services until the block ends.
 
     Raises ConfigurationError, PluginError, StoreUnavailable.
     """
     types = load(config.plugins.enabled)
     async with open_store(config) as store, Sender(config.webhooks, clock=now_ms) as sender:
-        yield Administering(
+        yield AdminContext(
             store=store,
             endpoints=create_endpoint_service(
                 config, store, await opened_seal(config, store), sender, types, now_ms

@@ -22,7 +22,7 @@ from fhirpub.runtime.logging import configure, logger
 from fhirpub.runtime.metrics import Metrics
 from fhirpub.runtime.supervisor import supervise
 from fhirpub.web.metrics_server import bind_page, published
-from fhirpub.webhooks.dispatch.worker import Sending
+from fhirpub.webhooks.dispatch.worker import WebhookWorker
 
 _log = logger()
 
@@ -116,7 +116,7 @@ async def _dispatch(config: Config, announce: Callable[[], None]) -> None:
         stores.open_store(config) as store,
         published(metrics, page),
         create_sender(config, metrics, now_ms) as sender,
-        Sending(
+        WebhookWorker(
             store,
             config=config,
             seal=await stores.opened_seal(config, store),

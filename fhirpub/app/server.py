@@ -13,9 +13,9 @@ from contextlib import (
 
 from fhirpub.errors import StoreUnavailable
 from fhirpub.http.server import Bounds, Server
-from fhirpub.interactions.reindex import take_anew_if_needed
+from fhirpub.interactions.reindex import reindex_if_needed
 from fhirpub.runtime.logging import logger, where
-from fhirpub.web.adapter import HEAD_BYTES, Front
+from fhirpub.web.adapter import HEAD_BYTES, RequestRouterAdapter
 from fhirpub.web.services import Services
 
 _SWEEP_SECONDS = 600
@@ -32,13 +32,13 @@ async def run_server(
     config = services.config
     # Not in build_services: `fhirpub check` builds everything while an older release may still
     # write index values in the old form.
-    await take_anew_if_needed(services.store, services.context.searched)
+    await reindex_if_needed(services.store, services.context.searched)
     bounds = Bounds(
         head_bytes=HEAD_BYTES,
         body_bytes=config.limits.drain_bytes,
         idle_seconds=config.limits.idle_seconds,
     )
-    server = Server(Front(services), bounds)
+    server = Server(RequestRouterAdapter(services), bounds)
     server.add_sockets(list(sockets))
     background = [asyncio.create_task(work) for work in (_sweep(services), services.bodies.run())]
     async with AsyncExitStack() as sending:

@@ -20,25 +20,25 @@ from fhirpub.fhir.schema import Schemas
 from fhirpub.fhir.terminology import Terminology
 from fhirpub.interactions.capabilities import own_resources, statement
 from fhirpub.interactions.context import Context, fhir_url
-from fhirpub.interactions.parameters import Searched
+from fhirpub.interactions.parameters import SearchIndexer
 from fhirpub.plugin_api import ResourceType
 from fhirpub.plugin_host.loader import load_with_owners
 from fhirpub.plugin_host.schemas import compiled
 from fhirpub.runtime.clock import Clock, now_ms
 from fhirpub.runtime.metrics import Metrics
 from fhirpub.storage.store import Store
-from fhirpub.web.admission.body_timeout import BodyWatch
-from fhirpub.web.admission.memory_budget import Room
+from fhirpub.web.admission.body_timeout import BodyReadTimeout
+from fhirpub.web.admission.memory_budget import MemoryBudget
 from fhirpub.web.admission.rate_limit import RateLimit
 from fhirpub.web.openapi.document import openapi
 from fhirpub.web.readiness import Readiness
 from fhirpub.web.services import Services
-from fhirpub.webhooks.dispatch.worker import Sending
+from fhirpub.webhooks.dispatch.worker import WebhookWorker
 from fhirpub.webhooks.management.delivery_log import DeliveryLog
-from fhirpub.webhooks.management.endpoints import Administration
+from fhirpub.webhooks.management.endpoints import EndpointService
 from fhirpub.webhooks.management.event_types import EventTypes
 from fhirpub.webhooks.management.secret_encryption import (
-    Seal,
+    SecretCipher,
 )
 from fhirpub.webhooks.transport.http_client import Sender
 
@@ -89,9 +89,11 @@ async def build_services(
             clock=clock,
             rate_limit=RateLimit(limits.requests_per_client, clock),
             metrics=metrics,
-            bodies=BodyWatch(limits.body_seconds),
-            body_room=Room(limits.large_bodies_bytes, patience_seconds=limits.body_seconds),
-            answer_room=Room(
+            bodies=BodyReadTimeout(limits.body_seconds),
+            body_room=MemoryBudget(
+                limits.large_bodies_bytes, patience_seconds=limits.body_seconds
+            ),
+            answer_room=MemoryBudget(
                 limits.large_answers_bytes,
                 patience_seconds=limits.body_seconds,
                 share=_MAX_SHARE_OF_RESPONSES,
@@ -128,10 +130,10 @@ async def _start_tokens(
 
 def _search_indexers(
     config: Config, types: Mapping[str, ResourceType], schemas: Schemas, terminology: Terminology
-) -> dict[str, Searched]:
+) -> dict[str, SearchIndexer]:
     zone = _zone(config.fhir.default_timezone)
     return {
-        name: Searched(
+        name: SearchIndexer(
             resource_type,
             schemas=schemas,
             terminology=terminology,
@@ -153,24 +155,31 @@ def create_sender(config: Config, metrics: Metrics, clock: Clock) -> Sender:
 
 
 def _sending(
-    config: Config, store: Store, seal: Seal, sender: Sender, metrics: Metrics, clock: Clock
-) -> Sending | None:
+    config: Config,
+    store: Store,
+    seal: SecretCipher,
+    sender: Sender,
+    metrics: Metrics,
+    clock: Clock,
+) -> WebhookWorker | None:
     """Return the webhook worker of this process; None if another process sends."""
     if not _sends(config):
         return None
-    return Sending(store, config=config, seal=seal, metrics=metrics, clock=clock, sender=sender)
+    return WebhookWorker(
+        store, config=config, seal=seal, metrics=metrics, clock=clock, sender=sender
+    )
 
 
 def create_endpoint_service(
     config: Config,
     store: Store,
-    seal: Seal,
+    seal: SecretCipher,
     sender: Sender,
     types: Mapping[str, ResourceType],
     clock: Clock,
-) -> Administration:
+) -> EndpointService:
     """Create the service through which HTTP and commands manage endpoints."""
-    return Administration(
+    return EndpointService(
         store=store,
         sender=sender,
         seal=seal,

@@ -16,7 +16,7 @@ from fhirpub.storage.sqlite import store as sqlite
 from fhirpub.storage.store import Store
 from fhirpub.webhooks.management.secret_encryption import (
     LOST_KEY,
-    Seal,
+    SecretCipher,
     configured_seal,
     made_seal,
 )
@@ -57,7 +57,7 @@ def key_file(config: Config) -> Path | None:
     return file.with_suffix(".webhook-keys") if file.name else None
 
 
-async def opened_seal(config: Config, store: Store) -> Seal:
+async def opened_seal(config: Config, store: Store) -> SecretCipher:
     """Return the cipher that encrypts endpoints' secrets at rest.
 
     A new SQLite store gets a new key file. Where endpoints exist, no key is created: it could

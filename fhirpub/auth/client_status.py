@@ -11,11 +11,11 @@ from fhirpub.storage.contract import Client, CredentialStore
 from fhirpub.tenant import Tenant
 
 _FRESH_MS = 30_000
-_MOST_CLIENTS = 10_000
+_MAX_CLIENTS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ClientStatus:
     """A client and its tenant as they were, together valid until a moment."""
 
     client: Client | None
@@ -38,16 +38,16 @@ class Standing:
         return tenant
 
 
-class Standings:
+class ClientStatusCache:
     """Reads standings from the store, once for all who ask for a client at the same time."""
 
     def __init__(self, access: CredentialStore, *, clock: Clock) -> None:
         self._access = access
         self._clock = clock
-        self._known: OrderedDict[str, Standing] = OrderedDict()
-        self._reading: dict[str, asyncio.Task[Standing]] = {}
+        self._known: OrderedDict[str, ClientStatus] = OrderedDict()
+        self._reading: dict[str, asyncio.Task[ClientStatus]] = {}
 
-    async def of(self, client_id: str) -> Standing:
+    async def of(self, client_id: str) -> ClientStatus:
         """Return a client's standing; raises StoreUnavailable rather than trust an old one."""
         known = self._known.get(client_id)
         if known is not None and known.read <= self._clock() < known.until:
@@ -59,18 +59,18 @@ class Standings:
             reading.add_done_callback(lambda task: self._end(client_id, task))
         return await asyncio.shield(reading)
 
-    async def _read(self, client_id: str) -> Standing:
+    async def _read(self, client_id: str) -> ClientStatus:
         now = self._clock()
         client = await self._access.client(client_id)
         tenant = None if client is None else await self._access.tenant(client.tenant)
-        standing = Standing(client, tenant, now, now + _FRESH_MS)
+        standing = ClientStatus(client, tenant, now, now + _FRESH_MS)
         self._known[client_id] = standing
         self._known.move_to_end(client_id)
-        if len(self._known) > _MOST_CLIENTS:
+        if len(self._known) > _MAX_CLIENTS:
             self._known.popitem(last=False)
         return standing
 
-    def _end(self, client_id: str, task: asyncio.Task[Standing]) -> None:
+    def _end(self, client_id: str, task: asyncio.Task[ClientStatus]) -> None:
         del self._reading[client_id]
         if not task.cancelled():
             task.exception()  # whoever asked has it, unless they went away

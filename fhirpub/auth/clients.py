@@ -17,7 +17,7 @@ from fhirpub.storage.contract import Client, ClientSecret, CredentialStore
 from fhirpub.tenant import Tenant
 
 _PREFIX = "fhirpub_"
-MOST_SCOPE_CHARACTERS = 1_500
+MAX_SCOPE_CHARACTERS = 1_500
 
 _NOBODY = Client(
     id="",
@@ -152,9 +152,9 @@ def _check(scopes: Sequence[str]) -> None:
     ]
     if wrong:
         raise ConfigurationError("\n".join(wrong))
-    if len(" ".join(scopes)) > MOST_SCOPE_CHARACTERS:
+    if len(" ".join(scopes)) > MAX_SCOPE_CHARACTERS:
         raise ConfigurationError(
-            f"the scopes have more than {MOST_SCOPE_CHARACTERS} characters, too many for a token"
+            f"the scopes have more than {MAX_SCOPE_CHARACTERS} characters, too many for a token"
         )
 
 

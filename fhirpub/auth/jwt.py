@@ -20,7 +20,7 @@ from fhirpub.auth.keys import ReadyKey
 from fhirpub.errors import NotAuthenticated, Refused
 from fhirpub.fhir.strict_json import loads
 
-MOST_CHARACTERS = 4096
+MAX_CHARACTERS = 4096
 TYPE = "at+jwt"
 REGISTERED = frozenset({"iss", "sub", "aud", "exp", "nbf", "iat", "jti", "client_id", "scope"})
 
@@ -30,7 +30,7 @@ _HEADER = {"alg", "kid", "typ"}
 _UUID = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _LATEST = 253_402_300_799  # the last second of the year 9999
 _AHEAD_SECONDS = 60
-_LONGEST_TEXT = 255
+_MAX_TEXT_LENGTH = 255
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ def written(claims: Mapping[str, Any], key: ReadyKey) -> str:
 
 def opened(token: str) -> Opened:
     """Take a token apart; raises NotAuthenticated unless it is written as we write them."""
-    if len(token) > MOST_CHARACTERS:
+    if len(token) > MAX_CHARACTERS:
         raise refused("too long")
     segments = token.split(".", _SEGMENTS)
     if len(segments) != _SEGMENTS:
@@ -161,7 +161,7 @@ def _object(raw: bytes) -> dict[str, Any]:
 
 def _text(payload: Mapping[str, Any], name: str) -> str:
     value = payload.get(name)
-    if type(value) is not str or not 0 < len(value) <= _LONGEST_TEXT:
+    if type(value) is not str or not 0 < len(value) <= _MAX_TEXT_LENGTH:
         raise refused(name)
     return value
 

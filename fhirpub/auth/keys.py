@@ -24,7 +24,7 @@ from fhirpub.storage.contract import CredentialStore, SigningKey
 
 FRESH_SECONDS = 30
 _MARGIN_SECONDS = 60
-_MOST_LOOKS = 10
+_MAX_KEY_LOOKUPS = 10
 _KID = re.compile(r"[A-Za-z0-9_-]{43}")
 _RSA_BITS = 2048
 _PUBLIC = {"EC": ("crv", "kty", "x", "y"), "RSA": ("e", "kty", "n")}
@@ -83,7 +83,7 @@ class KeyRing:
         self._read_at: int | None = None
         self._reading = asyncio.Lock()
         self._began = self._failed = float("-inf")
-        self._looks = float(_MOST_LOOKS)
+        self._looks = float(_MAX_KEY_LOOKUPS)
         self._looked = 0.0
         self._problem = StoreUnavailable("not read yet")
 
@@ -149,7 +149,7 @@ class KeyRing:
                 raise
 
     def _may_look(self, now: float) -> bool:
-        self._looks = min(_MOST_LOOKS, self._looks + now - self._looked)
+        self._looks = min(_MAX_KEY_LOOKUPS, self._looks + now - self._looked)
         self._looked = now
         if self._looks < 1:
             return False

@@ -13,8 +13,8 @@ from fhirpub.errors import Throttled, TokenRefused
 from fhirpub.runtime.clock import Clock
 
 _WINDOW_MS = 60_000
-_MOST_PAIRS = 10_000
-_LONGEST_NAME = 64  # longer ones are nobody's and may share a count
+_MAX_PAIRS = 10_000
+_MAX_NAME_LENGTH = 64  # longer ones are nobody's and may share a count
 
 
 @dataclass(slots=True)
@@ -47,7 +47,7 @@ class Throttle:
         if not self._limit:
             yield
             return
-        name = (client_id[:_LONGEST_NAME], address[:_LONGEST_NAME])
+        name = (client_id[:_MAX_NAME_LENGTH], address[:_MAX_NAME_LENGTH])
         pair = await self._turn(name)
         pair.under_way += 1
         try:
@@ -65,7 +65,7 @@ class Throttle:
     def _pair(self, name: tuple[str, str]) -> _Pair:
         pair = self._pairs.setdefault(name, _Pair())
         self._pairs.move_to_end(name)
-        if len(self._pairs) > _MOST_PAIRS:
+        if len(self._pairs) > _MAX_PAIRS:
             self._pairs.popitem(last=False)
         return pair
 

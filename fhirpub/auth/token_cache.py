@@ -10,7 +10,7 @@ from fhirpub.auth.jwt import Claims
 
 
 @dataclass(frozen=True, slots=True)
-class Verified:
+class CachedToken:
     """What a token proved. ``caller`` counts from ``since`` until ``until``, then look again."""
 
     kid: str
@@ -20,24 +20,24 @@ class Verified:
     until: int
 
 
-class VerifiedTokens:
+class TokenCache:
     """The latest tokens, keyed by their whole text; the one not used for longest goes first."""
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._tokens: OrderedDict[str, Verified] = OrderedDict()
+        self._tokens: OrderedDict[str, CachedToken] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._tokens)
 
-    def get(self, token: str) -> Verified | None:
+    def get(self, token: str) -> CachedToken | None:
         """Return what a token proved, which may be out of date by now."""
         found = self._tokens.get(token)
         if found is not None:
             self._tokens.move_to_end(token)
         return found
 
-    def keep(self, token: str, verified: Verified) -> None:
+    def keep(self, token: str, verified: CachedToken) -> None:
         """Remember a token."""
         self._tokens[token] = verified
         self._tokens.move_to_end(token)

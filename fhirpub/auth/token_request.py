@@ -13,8 +13,8 @@ from fhirpub.auth.scopes import is_scope
 from fhirpub.errors import Refused, TokenRefused, TooLarge
 from fhirpub.fhir.strict_json import loads
 
-MOST_BYTES = 8192
-MOST_FIELDS = 20
+MAX_BYTES = 8192
+MAX_FIELDS = 20
 
 _FORM = "application/x-www-form-urlencoded"
 _JSON = "application/json"
@@ -54,8 +54,8 @@ def read(
     TokenRefused: ``invalid_request``, or ``invalid_client`` if HTTP Basic was tried in vain.
     """
     _refuse_query(query)
-    if len(body) > MOST_BYTES:
-        raise TooLarge.because(f"a token request has at most {MOST_BYTES} bytes")
+    if len(body) > MAX_BYTES:
+        raise TooLarge.because(f"a token request has at most {MAX_BYTES} bytes")
     # RFC 6749 section 3.1: a parameter without a value counts as left out.
     fields = {name: value for name, value in _fields(content_type, body).items() if value}
     if "client_secret" in fields:  # a token that comes along authenticates no client
@@ -153,8 +153,8 @@ def _unquoted(text: str) -> str:
 
 
 def _check_count(count: int) -> None:
-    if count > MOST_FIELDS:
-        raise malformed(f"a token request has at most {MOST_FIELDS} parameters")
+    if count > MAX_FIELDS:
+        raise malformed(f"a token request has at most {MAX_FIELDS} parameters")
 
 
 def _plain(fields: dict[str, str]) -> dict[str, str]:

@@ -12,12 +12,12 @@ from typing import Any
 
 from fhirpub.auth import discovery, jwt, token_request
 from fhirpub.auth.caller import Caller
-from fhirpub.auth.client_status import Standings
-from fhirpub.auth.clients import MOST_SCOPE_CHARACTERS, authenticated
+from fhirpub.auth.client_status import ClientStatusCache
+from fhirpub.auth.clients import MAX_SCOPE_CHARACTERS, authenticated
 from fhirpub.auth.keys import FRESH_SECONDS, KeyRing
 from fhirpub.auth.scopes import narrowed, shared
 from fhirpub.auth.throttle import Throttle
-from fhirpub.auth.token_cache import Verified, VerifiedTokens
+from fhirpub.auth.token_cache import CachedToken, TokenCache
 from fhirpub.auth.token_request import TokenRequest
 from fhirpub.config.settings import AuthConfig, LimitsConfig
 from fhirpub.errors import (
@@ -30,7 +30,7 @@ from fhirpub.runtime.clock import Clock
 from fhirpub.runtime.logging import logger
 from fhirpub.storage.contract import Client, CredentialStore
 
-_MOST_CACHED = 8_192
+_MAX_CACHED = 8_192
 _SCHEME = "Bearer "
 _BEARER = re.compile(r"bearer ([A-Za-z0-9\-._~+/=]+)", re.IGNORECASE)
 _NO_TOKEN = re.compile(r"\s*(?:bearer\s*|basic\b.*)?", re.IGNORECASE | re.DOTALL)
@@ -78,9 +78,9 @@ class Tokens:
             leeway_seconds=config.leeway_seconds,
         )
         self._ring = KeyRing(access, config, clock=clock)
-        self._standings = Standings(access, clock=clock)
+        self._standings = ClientStatusCache(access, clock=clock)
         self._throttle = Throttle(limits.token_failures, clock=clock)
-        self._verified = VerifiedTokens(_MOST_CACHED)
+        self._verified = TokenCache(_MAX_CACHED)
         self._refreshing: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -186,8 +186,8 @@ class Tokens:
         scopes = narrowed(client.scopes, request.scopes)
         if not scopes:
             raise TokenRefused("insufficient_scope", "the client is not permitted these scopes")
-        if len(" ".join(scopes)) > MOST_SCOPE_CHARACTERS:  # no token of them could be read
-            rule = f"the scopes must not have more than {MOST_SCOPE_CHARACTERS} characters"
+        if len(" ".join(scopes)) > MAX_SCOPE_CHARACTERS:  # no token of them could be read
+            rule = f"the scopes must not have more than {MAX_SCOPE_CHARACTERS} characters"
             raise TokenRefused("invalid_request", rule)
         return scopes
 
@@ -218,7 +218,7 @@ class Tokens:
         jwt.check_signature(token, opened, key)
         return await self._let_in(token, opened.kid, claims)
 
-    async def _look_again(self, token: str, known: Verified) -> Caller:
+    async def _look_again(self, token: str, known: CachedToken) -> Caller:
         """Check what may have changed since the signature was found to be right."""
         try:
             if self._clock() >= self._end(known.claims):
@@ -237,7 +237,7 @@ class Tokens:
             raise jwt.refused("client or tenant")
         caller = Caller(tenant, claims.client_id, shared(standing.scopes, claims.scopes))
         until = min(standing.until, self._end(claims))
-        self._verified.keep(token, Verified(kid, claims, caller, standing.read, until))
+        self._verified.keep(token, CachedToken(kid, claims, caller, standing.read, until))
         return caller
 
     def _end(self, claims: jwt.Claims) -> int:

@@ -10,11 +10,11 @@ from typing import Any
 
 import click
 
-from fhirpub.app.admin import Administering, open_admin
+from fhirpub.app.admin import AdminContext, open_admin
 from fhirpub.cli.endpoint import endpoint_of_any, tenants_meant
 from fhirpub.cli.options import with_config, with_json
 from fhirpub.cli.printing import Record, is_terminal, print_json, print_record, print_table
-from fhirpub.cli.time_types import Moment
+from fhirpub.cli.time_types import UtcTimeType
 from fhirpub.config.settings import Config
 from fhirpub.errors import NoSuchRecord
 from fhirpub.runtime.clock import now_ms
@@ -109,8 +109,8 @@ Examples:
 """
 )
 @click.argument("event_ids", metavar="[ID]…", nargs=-1)
-@click.option("--since", type=Moment(), metavar="T", help="Those made since, such as 24h.")
-@click.option("--until", type=Moment(), metavar="T", help="Those made before.")
+@click.option("--since", type=UtcTimeType(), metavar="T", help="Those made since, such as 24h.")
+@click.option("--until", type=UtcTimeType(), metavar="T", help="Those made before.")
 @click.option("--dead", is_flag=True, help="Only those that were given up.")
 @_of_endpoint
 @_of_tenant
@@ -159,7 +159,7 @@ def replay(  # noqa: PLR0913 - the options of a command
     )
 
 
-async def _replay(open_: Administering, endpoint: Endpoint, wanted: Wanted) -> int:
+async def _replay(open_: AdminContext, endpoint: Endpoint, wanted: Wanted) -> int:
     if endpoint.state == "deleted":
         return 0
     reopened = 0
@@ -175,7 +175,7 @@ async def _replay(open_: Administering, endpoint: Endpoint, wanted: Wanted) -> i
 
 
 async def _endpoints(
-    open_: Administering, endpoint_id: str | None, tenant_id: str | None
+    open_: AdminContext, endpoint_id: str | None, tenant_id: str | None
 ) -> Sequence[Endpoint]:
     """Return the endpoints that are meant, deleted ones too."""
     if endpoint_id is not None:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
-from fhirpub.app.admin import Administering, open_admin
+from fhirpub.app.admin import AdminContext, open_admin
 from fhirpub.app.stores import key_file
 from fhirpub.auth.tenants import enabled_tenant, known_tenant
 from fhirpub.cli.options import with_config, with_json
@@ -21,12 +21,16 @@ from fhirpub.config.settings import Config, variable
 from fhirpub.errors import NoSuchRecord
 from fhirpub.storage.webhook_contract import Endpoint, Ordering, Payload
 from fhirpub.webhooks.management import serializers as presenting
-from fhirpub.webhooks.management.endpoints import USUAL_GRACE_SECONDS, Disclosed, Trial
-from fhirpub.webhooks.management.validation import LONGEST_GRACE_SECONDS
+from fhirpub.webhooks.management.endpoints import (
+    USUAL_GRACE_SECONDS,
+    EndpointWithSecrets,
+    TestDelivery,
+)
+from fhirpub.webhooks.management.validation import MAX_GRACE_SECONDS
 
 T = TypeVar("T")
 Command = TypeVar("Command", bound=Callable[..., Any])
-Act = Callable[[Administering, Endpoint], Awaitable[T]]
+Act = Callable[[AdminContext, Endpoint], Awaitable[T]]
 
 _SHOWN_ONCE = "The secret and the token are shown this once: keep them where secrets are kept."
 _TOKEN_VARIABLE = "FHIRPUB_ENDPOINT_TOKEN"  # noqa: S105 - the name of a variable
@@ -111,7 +115,7 @@ def add(
     if import_token:
         fields["bearer_token"] = _asked_token()
 
-    async def added() -> Disclosed:
+    async def added() -> EndpointWithSecrets:
         async with open_admin(config) as open_:
             await enabled_tenant(open_.store, tenant_id)
             return await open_.endpoints.add(tenant_id, fields, trusted=True)
@@ -157,7 +161,7 @@ def list_(tenant_id: str | None, config: Config, *, as_json: bool) -> None:
 def show(endpoint_id: str, config: Config, *, as_json: bool) -> None:
     """Show an endpoint, without its secrets."""
 
-    async def found(_open: Administering, each: Endpoint) -> Endpoint:
+    async def found(_open: AdminContext, each: Endpoint) -> Endpoint:
         return each
 
     print_record("Endpoint.", _record(_run(config, endpoint_id, found)), as_json=as_json)
@@ -175,7 +179,7 @@ def set_(endpoint_id: str, config: Config, *, as_json: bool, **settings: Any) ->
     if not fields:
         raise click.UsageError("name what to change, such as --event or --ordering")
 
-    async def changed(open_: Administering, each: Endpoint) -> Endpoint:
+    async def changed(open_: AdminContext, each: Endpoint) -> Endpoint:
         return await open_.endpoints.change(each.tenant, each.id, fields, trusted=True)
 
     record = _record(_run(config, endpoint_id, changed))
@@ -189,7 +193,7 @@ def set_(endpoint_id: str, config: Config, *, as_json: bool, **settings: Any) ->
 def ping(endpoint_id: str, config: Config, *, as_json: bool) -> None:
     """Send a test event now and tell what came of it; exit status 1 if it was not taken."""
 
-    async def tried(open_: Administering, each: Endpoint) -> Trial:
+    async def tried(open_: AdminContext, each: Endpoint) -> TestDelivery:
         return await open_.endpoints.test(each.tenant, each.id)
 
     _print_trial(_run(config, endpoint_id, tried), as_json=as_json)
@@ -202,7 +206,7 @@ def ping(endpoint_id: str, config: Config, *, as_json: bool) -> None:
 def verify_endpoint(endpoint_id: str, config: Config, *, as_json: bool) -> None:
     """Send the challenge that an endpoint has to repeat; exit status 1 if it did not."""
 
-    async def tried(open_: Administering, each: Endpoint) -> Trial:
+    async def tried(open_: AdminContext, each: Endpoint) -> TestDelivery:
         return await open_.endpoints.verify(each.tenant, each.id)
 
     _print_trial(_run(config, endpoint_id, tried), as_json=as_json)
@@ -222,7 +226,7 @@ Examples:
     default=USUAL_GRACE_SECONDS,
     metavar="SPAN",
     help=f"How long the old secret signs too, such as 24h, at most "
-    f"{LONGEST_GRACE_SECONDS // 86_400}d; default: 24h.",
+    f"{MAX_GRACE_SECONDS // 86_400}d; default: 24h.",
 )
 @_import_secret
 @with_config
@@ -231,13 +235,13 @@ def rotate(
     endpoint_id: str, grace: int, config: Config, *, import_secret: bool, as_json: bool
 ) -> None:
     """Let a new secret sign; the old one signs too for a while, so that nothing is missed."""
-    if grace > LONGEST_GRACE_SECONDS:
-        raise click.UsageError(f"--grace must be at most {LONGEST_GRACE_SECONDS // 86_400}d")
+    if grace > MAX_GRACE_SECONDS:
+        raise click.UsageError(f"--grace must be at most {MAX_GRACE_SECONDS // 86_400}d")
     fields: dict[str, Any] = {"grace_seconds": grace}
     if import_secret:
         fields["signing_secret"] = asked_secret()
 
-    async def rotated(open_: Administering, each: Endpoint) -> Disclosed:
+    async def rotated(open_: AdminContext, each: Endpoint) -> EndpointWithSecrets:
         return await open_.endpoints.rotate_secret(each.tenant, each.id, fields)
 
     disclosed = _run(config, endpoint_id, rotated)
@@ -255,7 +259,7 @@ def rotate_token(endpoint_id: str, config: Config, *, import_token: bool, as_jso
     """Send another token from now on; the old one is not sent any more."""
     fields = {"bearer_token": _asked_token()} if import_token else {}
 
-    async def rotated(open_: Administering, each: Endpoint) -> Disclosed:
+    async def rotated(open_: AdminContext, each: Endpoint) -> EndpointWithSecrets:
         return await open_.endpoints.rotate_token(each.tenant, each.id, fields)
 
     disclosed = _run(config, endpoint_id, rotated)
@@ -273,7 +277,7 @@ def enable(endpoint_id: str, config: Config, *, as_json: bool) -> None:
     One that was never verified where it is now becomes unverified, and has to be verified.
     """
 
-    async def enabled(open_: Administering, each: Endpoint) -> Endpoint:
+    async def enabled(open_: AdminContext, each: Endpoint) -> Endpoint:
         await enabled_tenant(open_.store, each.tenant)
         return await open_.endpoints.enable(each.tenant, each.id, operator=True)
 
@@ -290,7 +294,7 @@ def enable(endpoint_id: str, config: Config, *, as_json: bool) -> None:
 def pause(endpoint_id: str, config: Config, *, as_json: bool) -> None:
     """Hold what is to be delivered, until the endpoint is enabled."""
 
-    async def paused(open_: Administering, each: Endpoint) -> Endpoint:
+    async def paused(open_: AdminContext, each: Endpoint) -> Endpoint:
         return await open_.endpoints.pause(each.tenant, each.id)
 
     print_record("Endpoint paused.", _record(_run(config, endpoint_id, paused)), as_json=as_json)
@@ -303,7 +307,7 @@ def pause(endpoint_id: str, config: Config, *, as_json: bool) -> None:
 def disable(endpoint_id: str, config: Config, *, as_json: bool) -> None:
     """Hold what is to be delivered; the tenant itself cannot enable it again."""
 
-    async def disabled(open_: Administering, each: Endpoint) -> Endpoint:
+    async def disabled(open_: AdminContext, each: Endpoint) -> Endpoint:
         return await open_.endpoints.disable(each.tenant, each.id)
 
     record = _record(_run(config, endpoint_id, disabled))
@@ -317,7 +321,7 @@ def disable(endpoint_id: str, config: Config, *, as_json: bool) -> None:
 def rm(endpoint_id: str, config: Config, *, as_json: bool) -> None:
     """Remove an endpoint and its secrets; what is not delivered yet never will be."""
 
-    async def removed(open_: Administering, each: Endpoint) -> Record:
+    async def removed(open_: AdminContext, each: Endpoint) -> Record:
         await open_.endpoints.delete(each.tenant, each.id)
         return {"id": each.id, "url": each.url, "state": "deleted"}
 
@@ -331,7 +335,7 @@ def rm(endpoint_id: str, config: Config, *, as_json: bool) -> None:
 def stats(endpoint_id: str, config: Config, *, as_json: bool) -> None:
     """Tell how an endpoint does: attempts of the last day, what waits, what went wrong."""
 
-    async def told(open_: Administering, each: Endpoint) -> Record:
+    async def told(open_: AdminContext, each: Endpoint) -> Record:
         return presenting.stats_record(await open_.deliveries.stats(each), each)
 
     record = dict(_run(config, endpoint_id, told))
@@ -358,7 +362,7 @@ def reseal(config: Config, *, as_json: bool) -> None:
 endpoint.add_command(verify)
 
 
-async def endpoint_of_any(open_: Administering, endpoint_id: str) -> Endpoint:
+async def endpoint_of_any(open_: AdminContext, endpoint_id: str) -> Endpoint:
     """Return an endpoint, whosever it is, a deleted one too. Raises NoSuchRecord."""
     for tenant in await open_.store.tenants():
         found = await open_.store.endpoint(tenant.id, endpoint_id)
@@ -367,7 +371,7 @@ async def endpoint_of_any(open_: Administering, endpoint_id: str) -> Endpoint:
     raise NoSuchRecord("endpoint", endpoint_id)
 
 
-async def tenants_meant(open_: Administering, tenant_id: str | None) -> Sequence[str]:
+async def tenants_meant(open_: AdminContext, tenant_id: str | None) -> Sequence[str]:
     """Return the id of one tenant, or of all if none is named. Raises NoSuchRecord."""
     if tenant_id is None:
         return [each.id for each in await open_.store.tenants()]
@@ -400,13 +404,13 @@ def _record(each: Endpoint) -> Record:
     return {"id": each.id, "tenant": each.tenant, **record}
 
 
-def _with_secrets(disclosed: Disclosed) -> Record:
+def _with_secrets(disclosed: EndpointWithSecrets) -> Record:
     made = {"signing_secret": disclosed.signing_secret, "token": disclosed.token}
     shown = {name: text for name, text in made.items() if text}
     return {"id": disclosed.endpoint.id, **shown, **_record(disclosed.endpoint)}
 
 
-def _print_trial(trial: Trial, *, as_json: bool) -> None:
+def _print_trial(trial: TestDelivery, *, as_json: bool) -> None:
     record = presenting.trial_record(trial)
     if as_json:
         print_json(record)

@@ -16,7 +16,7 @@ from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest, HT
 FHIR_JSON = "application/fhir+json"
 _LATER = frozenset({429, 502, 503, 504})
 PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0)
-_LONGEST_PAUSE = 60.0
+_MAX_PAUSE = 60.0
 _LARGEST_ANSWER = 256 * 1024 * 1024
 
 
@@ -105,4 +105,4 @@ def json_of(answer: HTTPResponse) -> dict[str, Any]:
 
 def _retry_after(answer: HTTPResponse) -> float:
     text = answer.headers.get("Retry-After", "")
-    return min(float(text), _LONGEST_PAUSE) if text.isdecimal() else 0.0
+    return min(float(text), _MAX_PAUSE) if text.isdecimal() else 0.0

@@ -30,7 +30,7 @@ class Span(click.ParamType[int]):
         return seconds
 
 
-class Moment(click.ParamType[int]):
+class UtcTimeType(click.ParamType[int]):
     """A moment such as ``2026-11-21T10:00:00Z``, or ``24h`` for so long ago; in milliseconds."""
 
     name = "moment"

@@ -47,7 +47,7 @@ _ABOVE_NOTHING = {
 ABSOLUTE_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s]+")
 """Of a namespace here, as of the system of an identifier, which is to be in it."""
 EMPTY_HOST = "must not be empty; 0.0.0.0 is every address of the machine"
-_LONGEST_TOKEN_SECONDS = 36_500 * 86_400
+_MAX_TOKEN_SECONDS = 36_500 * 86_400
 """A token that lived beyond the year 9999 would be refused."""
 _BASE_URL = re.compile(r"https?://[A-Za-z0-9._~:/@!$&'()*+,;=%\[\]-]+")
 """Without query and fragment, of RFC 3986's characters."""
@@ -388,8 +388,8 @@ def _auth_contradictions(auth: AuthConfig) -> list[str]:
     found = []
     if not auth.audience:
         found.append("[auth] audience must not be empty: nobody could ask for a token")
-    if auth.token_seconds > _LONGEST_TOKEN_SECONDS:
-        found.append(f"[auth] token_seconds must be at most {_LONGEST_TOKEN_SECONDS}")
+    if auth.token_seconds > _MAX_TOKEN_SECONDS:
+        found.append(f"[auth] token_seconds must be at most {_MAX_TOKEN_SECONDS}")
     return found
 
 

@@ -20,11 +20,11 @@ _PLAIN, _PLAIN_LENGTH = "--T::Z", len("2026-11-20T10:00:00Z")
 """What stands between the digits of a time as it is nearly always stored."""
 _END_OF_TIME = 253_402_300_800_000  # the first moment of the year 10000
 
-Stretch = tuple[int, int]
+TimeRange = tuple[int, int]
 """The first millisecond since 1970-01-01 UTC, and the first that comes after."""
 
 
-def stretch_of(text: str, *, default_zone: tzinfo) -> Stretch | None:
+def stretch_of(text: str, *, default_zone: tzinfo) -> TimeRange | None:
     """Return the time from the beginning to the end of what a text names, as exactly as it does.
 
     ``2026-11`` is a month, ``2026-11-20T10:00Z`` a minute. What has no offset is read in the
@@ -45,7 +45,7 @@ def stretch_of(text: str, *, default_zone: tzinfo) -> Stretch | None:
         return None
 
 
-def prefixed(text: str, *, default_zone: tzinfo) -> tuple[str, Stretch] | None:
+def prefixed(text: str, *, default_zone: tzinfo) -> tuple[str, TimeRange] | None:
     """Read a value of a search: a prefix, ``eq`` if there is none, and what it applies to."""
     prefix, date = (text[:2], text[2:]) if text[:2] in PREFIXES else ("eq", text)
     # A plus that nobody escaped has become a blank on its way through a URL.
@@ -53,7 +53,7 @@ def prefixed(text: str, *, default_zone: tzinfo) -> tuple[str, Stretch] | None:
     return None if stretch is None else (prefix, stretch)
 
 
-def _of_date(match: re.Match[str], zone: tzinfo) -> Stretch:
+def _of_date(match: re.Match[str], zone: tzinfo) -> TimeRange:
     year, month, day = int(match["year"]), int(match["month"] or 1), int(match["day"] or 1)
     first = datetime(year, month, day, tzinfo=zone)
     if match["day"]:
@@ -72,7 +72,7 @@ def _next_midnight(day: datetime) -> int:
         return _END_OF_TIME
 
 
-def _of_time(match: re.Match[str], zone: tzinfo) -> Stretch:
+def _of_time(match: re.Match[str], zone: tzinfo) -> TimeRange:
     date = f"{match['year']}-{match['month']}-{match['day']}T{match['clock']}:00"
     moment = datetime.fromisoformat(date + (match["offset"] or ""))
     start = _milliseconds(moment if match["offset"] else moment.replace(tzinfo=zone))

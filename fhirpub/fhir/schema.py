@@ -32,13 +32,13 @@ from fhirpub.fhir.definitions.schema_documents import (
 from fhirpub.fhir.document import decode, is_marker
 from fhirpub.fhir.strict_json import JsonObject
 
-MOST_PROBLEMS = 100
+MAX_PROBLEMS = 100
 """Issues about one resource; who has more will come back."""
-MOST_EXPLAINED = 2_000
+MAX_EXPLAINED_VALUES = 2_000
 """Values in a resource that is explained problem by problem: 30 µs each, on the event loop."""
 
 _LARGEST_STRING = 1_048_576
-_MOST_NAMES = 10
+_MAX_NAMES = 10
 _NAME = re.compile("[A-Za-z]+")
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _DEFINED = "#/$defs/"
@@ -133,11 +133,11 @@ class Schemas:
 
     def explain(self, type_name: str, resource: JsonObject) -> list[Issue]:
         """Return the first problems that the patient engine finds."""
-        if _holds_more_than(MOST_EXPLAINED, resource):
+        if _holds_more_than(MAX_EXPLAINED_VALUES, resource):
             return self._places(resource)
         errors = self._explaining[type_name].iter_errors(resource)
         try:
-            return list(islice(self._different(errors), MOST_PROBLEMS))
+            return list(islice(self._different(errors), MAX_PROBLEMS))
         except RecursionError:
             return self._places(resource)
 
@@ -156,7 +156,7 @@ class Schemas:
     def _places(self, resource: JsonObject) -> list[Issue]:
         """Return where the fast engine sees problems, without saying which."""
         said = "is not valid FHIR R4 (the resource is too large for a closer explanation)"
-        errors = islice(self._accepting.iter_errors(resource), MOST_PROBLEMS)
+        errors = islice(self._accepting.iter_errors(resource), MAX_PROBLEMS)
         places = dict.fromkeys(self._expression(error.instance_path) for error in errors)
         return [Issue("error", "exception", said, place) for place in places]
 
@@ -183,7 +183,7 @@ def schema_problems(type_name: str, document: object) -> list[str]:
     found = [
         f"the schema for {type_name} is not a JSON Schema at "
         f"{'.'.join(map(str, error.absolute_path)) or 'its top'}: {error.message}"
-        for error in islice(meta.iter_errors(document), _MOST_NAMES)
+        for error in islice(meta.iter_errors(document), _MAX_NAMES)
     ]
     if found:
         return list(dict.fromkeys(found))
@@ -367,7 +367,7 @@ def _say_additional(engine: Any, allowed: Any, instance: Any, schema: JsonObject
 
 def unknown_names(kind: str, names: Sequence[str]) -> str:
     """Return the sentence about unknown names of a kind; only plain ones are repeated."""
-    plain = sorted(name for name in names if _PLAIN_NAME.fullmatch(name))[:_MOST_NAMES]
+    plain = sorted(name for name in names if _PLAIN_NAME.fullmatch(name))[:_MAX_NAMES]
     more = len(names) - len(plain)
     if not plain:
         return f"has unknown {kind}"

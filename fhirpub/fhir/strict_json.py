@@ -24,8 +24,8 @@ _BOM = b"\xef\xbb\xbf"
 _MAYBE_UNSPEAKABLE = re.compile(rb"\\(?:u00[01]|[bf]|u[fF]{3}[eEfF])")
 _UNSPEAKABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 _NONCHARACTERS = (b"\xef\xbf\xbe", b"\xef\xbf\xbf")
-_LONGEST_INT = 18
-_MOST_QUOTES = 4 * MAX_NODES
+_MAX_INT_DIGITS = 18
+_MAX_QUOTES = 4 * MAX_NODES
 """Around the name and the text of each value."""
 
 
@@ -98,7 +98,7 @@ def _outside_strings(raw: bytes) -> bytes:
     Raises InvalidContent for more strings than there may be values and names.
     """
     unescaped = raw.replace(b"\\\\", b"").replace(b'\\"', b"")
-    if unescaped.count(b'"') > _MOST_QUOTES:
+    if unescaped.count(b'"') > _MAX_QUOTES:
         raise InvalidContent.because(_TOO_MANY)
     return b"".join(unescaped.split(b'"')[::2])
 
@@ -124,7 +124,7 @@ def _object(pairs: list[tuple[str, Any]]) -> JsonObject:
 
 
 def _whole(text: str) -> int | Decimal:
-    return int(text) if len(text) <= _LONGEST_INT else Decimal(text)
+    return int(text) if len(text) <= _MAX_INT_DIGITS else Decimal(text)
 
 
 _DUPLICATE = "the body is not valid JSON: an object has the same name twice"

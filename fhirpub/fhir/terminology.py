@@ -18,7 +18,7 @@ IDENTIFIER_TYPES = "http://hl7.org/fhir/ValueSet/identifier-type"
 V2_0203 = "http://terminology.hl7.org/CodeSystem/v2-0203"
 
 _NATIONAL = re.compile("NN[A-Z]{3}")
-_LONGEST_SYSTEM = 255
+_MAX_SYSTEM_LENGTH = 255
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Terminology:
             return []
         if self.has_code(system, code):
             return []
-        named = system if len(system) <= _LONGEST_SYSTEM else "named here"
+        named = system if len(system) <= _MAX_SYSTEM_LENGTH else "named here"
         if self.holds_system(system):
             said = f"the code is not in the code system {named}"
             return [Issue("warning", "invalid", said, f"{expression}.code")]

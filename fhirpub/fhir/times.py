@@ -14,8 +14,8 @@ _TIME = re.compile(
     r"(?P<offset>Z|[+-](?:(?:0[0-9]|1[0-3]):[0-5][0-9]|14:00))?"
 )
 _LEAP_SECOND = 60
-_LONGEST_FRACTION = 10
-_LONGEST_PLAIN = len("2026-11-21T10:00:00.123456789Z")
+_MAX_FRACTION_LENGTH = 10
+_MAX_PLAIN_LENGTH = len("2026-11-21T10:00:00.123456789Z")
 
 
 class UnstorableTime(ValueError):
@@ -32,7 +32,7 @@ class UtcTime:
 
 def is_plain_utc(text: str) -> bool:
     """Tell, fast, whether a text can only be a time that is UTC already, or none at all."""
-    return text[-1:] == "Z" and len(text) <= _LONGEST_PLAIN and ":60" not in text
+    return text[-1:] == "Z" and len(text) <= _MAX_PLAIN_LENGTH and ":60" not in text
 
 
 def to_utc(text: str, *, default_zone: tzinfo) -> UtcTime | None:
@@ -52,7 +52,7 @@ def to_utc(text: str, *, default_zone: tzinfo) -> UtcTime | None:
         local = datetime.fromisoformat(f"{match['date']}T{match['clock']}:00{offset or ''}")
     except ValueError:
         return None
-    if len(match["fraction"] or "") > _LONGEST_FRACTION:
+    if len(match["fraction"] or "") > _MAX_FRACTION_LENGTH:
         raise UnstorableTime("has more than nine digits of a second")
     zoned = local if offset else local.replace(tzinfo=default_zone)
     try:

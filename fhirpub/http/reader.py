@@ -26,7 +26,7 @@ _TRAILER = re.compile(_TOKEN + b":" + _TEXT + rb"\r\n")
 _CHUNK_LINE_BYTES = 256
 _TRAILERS_BYTES = 16_384
 _PIECE = 65_536
-_CHUNKS_AT_ONCE = 256
+_CHUNK_BATCH_SIZE = 256
 """After so many, which may have one byte each, the other connections have their turn."""
 
 Taker = Callable[[bytes], Awaitable[None] | None]
@@ -37,7 +37,7 @@ class TooLong(HTTPInputError):
     """A body is longer than what is read at most."""
 
 
-class Incoming:
+class RequestReader:
     """What has come on a connection and is still to be read."""
 
     def __init__(self, stream: IOStream) -> None:
@@ -101,7 +101,7 @@ class Incoming:
                     await asyncio.sleep(0)
             if await self._until(_END_OF_LINE, 2) != b"\r\n":
                 raise HTTPInputError("a chunk does not end where it says")
-            if number % _CHUNKS_AT_ONCE == 0:
+            if number % _CHUNK_BATCH_SIZE == 0:
                 await asyncio.sleep(0)
         await self._trailers()
         await _hand_on(gathered, take)

@@ -25,7 +25,7 @@ from tornado.iostream import IOStream, StreamClosedError
 
 from fhirpub.http.exchange import Exchange, Peer
 from fhirpub.http.head import UNREAD, Fields, HeadTooLong, read_head
-from fhirpub.http.reader import Incoming, TooLong
+from fhirpub.http.reader import RequestReader, TooLong
 from fhirpub.runtime.logging import logger, where
 
 _TURN_BYTES = 8_192
@@ -36,7 +36,7 @@ and what they ask of the store is asked at once.
 """
 _LEAST_BYTES = 512
 """As many as a head counts at least: its answer takes time, too."""
-_ACCEPTED_AT_ONCE = 128
+_ACCEPT_BATCH_SIZE = 128
 _REST_SECONDS = 1.0
 """How long nobody is let in after there was no file descriptor for somebody."""
 _LINGER_SECONDS = 2.0
@@ -134,7 +134,7 @@ class Server:
             asyncio.get_running_loop().add_reader(listening, self._accept, listening)
 
     def _accept(self, listening: socket) -> None:
-        for _ in range(_ACCEPTED_AT_ONCE):
+        for _ in range(_ACCEPT_BATCH_SIZE):
             try:
                 accepted, address = listening.accept()
             except (BlockingIOError, ConnectionAbortedError):
@@ -158,7 +158,7 @@ class Connection:
 
     def __init__(self, stream: IOStream, peer: Peer, bounds: Bounds) -> None:
         self._stream = stream
-        self._incoming = Incoming(stream)
+        self._incoming = RequestReader(stream)
         self._peer = peer
         self._bounds = bounds
         self._is_ending = False

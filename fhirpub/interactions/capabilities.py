@@ -7,7 +7,7 @@ import hashlib
 import fhirpub
 from fhirpub.fhir.strict_json import JsonObject, dumps
 from fhirpub.interactions.context import Context
-from fhirpub.interactions.parameters import Known
+from fhirpub.interactions.parameters import ResolvedParameter
 from fhirpub.interactions.patch_formats import FORMS
 from fhirpub.plugin_api import ResourceType
 from fhirpub.plugin_api.search import DEFINITIONS
@@ -153,7 +153,7 @@ def _resource(resource_type: ResourceType, context: Context) -> JsonObject:
     }
 
 
-def _parameter(known: Known) -> JsonObject:
+def _parameter(known: ResolvedParameter) -> JsonObject:
     declared = known.parameter
     said = {"name": declared.name, "definition": declared.definition, "type": declared.type}
     named = {name: value for name, value in said.items() if value}

@@ -11,7 +11,7 @@ from fhirpub.config.settings import Config
 from fhirpub.fhir.schema import Schemas
 from fhirpub.fhir.terminology import Terminology
 from fhirpub.fhir.times import instant
-from fhirpub.interactions.parameters import Searched
+from fhirpub.interactions.parameters import SearchIndexer
 from fhirpub.plugin_api import ResourceType, RuleContext
 from fhirpub.runtime.clock import Clock
 from fhirpub.storage.contract import Resources
@@ -26,7 +26,7 @@ class Context:
     config: Config
     resources: Resources
     types: Mapping[str, ResourceType]
-    searched: Mapping[str, Searched]
+    searched: Mapping[str, SearchIndexer]
     """How each of the types is searched."""
     schemas: Schemas
     terminology: Terminology

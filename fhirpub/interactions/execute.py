@@ -23,7 +23,7 @@ from fhirpub.tenant import Tenant
 
 PARAMETER_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,63}")
 """What can be the name of a search parameter, with its modifier, and can be shown."""
-_FIRST_AT_ONCE = 4
+_FIRST_BATCH_SIZE = 4
 _NAMING = ("_include", "_sort")
 """What is known, and unknown only if it names something that cannot be included or sorted by."""
 
@@ -126,7 +126,7 @@ async def _with_parts(page: Page, *, tenant: Tenant, context: Context) -> tuple[
     shown, size = 0, 0
     while shown < len(page.versions) and size < MAX_PAGE_BYTES:
         # A few together: of more the parts may be too large.
-        few = page.versions[shown : shown + _FIRST_AT_ONCE]
+        few = page.versions[shown : shown + _FIRST_BATCH_SIZE]
         firsts = [each for each in await asyncio.gather(*map(first, few)) if each is not None]
         parts += [each.parts for each in firsts]
         shown += len(few)

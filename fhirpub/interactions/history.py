@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from datetime import tzinfo
 
 from fhirpub.errors import InvalidSearch, Issue
-from fhirpub.fhir.date_value import Stretch, stretch_of
+from fhirpub.fhir.date_value import TimeRange, stretch_of
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.fhir.times import instant
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.cursors import CURSOR, link_to, seal, unseal
 from fhirpub.interactions.read import read
-from fhirpub.interactions.versions import MOST_COUNTED, Listing, shown
+from fhirpub.interactions.versions import MAX_COUNTED, Listing, shown
 from fhirpub.plugin_api import ResourceType
 from fhirpub.storage.contract import MAX_PAGE_BYTES, SearchQuery, Version
 from fhirpub.storage.criteria import LAST_UPDATED, Criterion, TimeMatch, sort_key
@@ -24,7 +24,7 @@ BELOW = "_below"
 _BOTH = ("_count", "_since", "_at")
 PARAMETERS = (*_BOTH, BELOW, CURSOR)
 _TYPES = "history:"
-_SOUGHT_AT_ONCE = 100
+_LOOKUP_BATCH_SIZE = 100
 """Versions that are read together where many may be passed over."""
 
 
@@ -35,7 +35,7 @@ class _Asked:
     given: tuple[tuple[str, str], ...]
     limit: int
     since: int | None
-    at: Stretch | None
+    at: TimeRange | None
     below: int | None
     cursor: str
 
@@ -89,7 +89,7 @@ async def history_of_type(
         criteria=(Criterion(LAST_UPDATED, since),) if since else (),
         after=after,
         limit=asked.limit,
-        count_up_to=MOST_COUNTED,
+        count_up_to=MAX_COUNTED,
         every_version=True,
     )
     page = await context.resources.search(tenant.id, query)
@@ -139,7 +139,7 @@ async def _matching(
         if not versions or versions[-1].version == 1 or _is_before(versions[-1], asked):
             return found[: asked.limit], len(found) > asked.limit
         below, until = versions[-1].version, versions[-1].updated
-        size = max(size, _SOUGHT_AT_ONCE)
+        size = max(size, _LOOKUP_BATCH_SIZE)
     return found[: asked.limit], True
 
 
@@ -213,7 +213,7 @@ def _whole(parameters: Mapping[str, str], name: str, issues: list[Issue]) -> int
     return None
 
 
-def _stretch(text: str, name: str, issues: list[Issue], zone: tzinfo) -> Stretch | None:
+def _stretch(text: str, name: str, issues: list[Issue], zone: tzinfo) -> TimeRange | None:
     # A plus that nobody escaped has become a blank on its way through a URL.
     found = stretch_of(text.replace(" ", "+"), default_zone=zone) if text else None
     if text and found is None:

@@ -9,7 +9,7 @@ from datetime import tzinfo
 from typing import Any
 
 from fhirpub.errors import ConfigurationError
-from fhirpub.fhir.date_value import Stretch, stretch_of
+from fhirpub.fhir.date_value import TimeRange, stretch_of
 from fhirpub.fhir.schema import Schemas
 from fhirpub.fhir.strict_json import JsonObject, dumps
 from fhirpub.fhir.terminology import Terminology
@@ -38,11 +38,11 @@ _ELEMENTS = {
 
 _NOTHING: JsonObject = {}
 
-Take = Callable[[list[SearchValue], str, Any, "Searched"], None]
+Take = Callable[[list[SearchValue], str, Any, "SearchIndexer"], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class ResolvedParameter:
     """A parameter of a type. ``target`` is the type that its references must have, if any."""
 
     parameter: SearchParameter
@@ -54,7 +54,7 @@ class Known:
         return "|".join(self.parameter.paths)
 
 
-class Searched:
+class SearchIndexer:
     """A resource type as searches see it; one for the life of the service."""
 
     def __init__(
@@ -70,7 +70,7 @@ class Searched:
         self.type = resource_type
         self.zone = zone
         self.relative_to = f"{_without_scheme(fhir_url)}/"
-        known = [*_of_every_type(resource_type), *map(Known, resource_type.search)]
+        known = [*_of_every_type(resource_type), *map(ResolvedParameter, resource_type.search)]
         self.parameters = {each.parameter.name: each for each in known}
         stored = {each.stored: each.parameter for each in known}
         self._taken = [
@@ -107,7 +107,7 @@ class Searched:
         told = [_FORM, taken, list(self._chained), self.systems, str(self.zone)]
         return hashlib.sha256(dumps(told)).hexdigest()[:16]
 
-    def chains_of(self, known: Known, target: str) -> list[str]:
+    def chains_of(self, known: ResolvedParameter, target: str) -> list[str]:
         """Return under which names the identifiers of what is referred to are stored."""
         return [
             name
@@ -173,12 +173,12 @@ def _checked(
     return values
 
 
-def _of_every_type(resource_type: ResourceType) -> Iterator[Known]:
-    yield Known(SearchParameter(name="status", type="token", paths=("status",)))
+def _of_every_type(resource_type: ResourceType) -> Iterator[ResolvedParameter]:
+    yield ResolvedParameter(SearchParameter(name="status", type="token", paths=("status",)))
     for part in resource_type.parts:
         if part.type == _PATIENT and part.referred_by:
             patient = r4_parameter("clinical-patient", "reference", part.referred_by)
-            yield Known(patient, target=_PATIENT)
+            yield ResolvedParameter(patient, target=_PATIENT)
 
 
 def _at(holder: JsonObject, head: str, rest: str) -> Sequence[Any]:
@@ -191,7 +191,7 @@ def _at(holder: JsonObject, head: str, rest: str) -> Sequence[Any]:
     return [one for each in items if further in each for one in _at(each, further, last)]
 
 
-def _tokens(values: list[SearchValue], name: str, item: Any, searched: Searched) -> None:
+def _tokens(values: list[SearchValue], name: str, item: Any, searched: SearchIndexer) -> None:
     if isinstance(item, str):
         values.append((name, item, searched.systems.get(name, "")))
     elif isinstance(item, bool):
@@ -203,7 +203,7 @@ def _tokens(values: list[SearchValue], name: str, item: Any, searched: Searched)
                 values.append((name, code, each.get("system", "")))
 
 
-def _typed(values: list[SearchValue], name: str, item: Any, _searched: Searched) -> None:
+def _typed(values: list[SearchValue], name: str, item: Any, _searched: SearchIndexer) -> None:
     for coding in item.get("type", _NOTHING).get("coding", ()):
         if "code" in coding and "value" in item:
             code = typed_code(coding["code"], item["value"])
@@ -216,8 +216,8 @@ def typed_code(code: str, value: str) -> str:
     return f"{escaped}|{value}"
 
 
-def _times(values: list[SearchValue], name: str, item: Any, searched: Searched) -> None:
-    def stretch(text: str) -> Stretch | None:
+def _times(values: list[SearchValue], name: str, item: Any, searched: SearchIndexer) -> None:
+    def stretch(text: str) -> TimeRange | None:
         return stretch_of(text, default_zone=searched.zone)
 
     if isinstance(item, str):
@@ -233,14 +233,14 @@ def _times(values: list[SearchValue], name: str, item: Any, searched: Searched) 
         values.append((name, min(each[0] for each in known), max(each[1] for each in known)))
 
 
-def _references(values: list[SearchValue], name: str, item: Any, searched: Searched) -> None:
+def _references(values: list[SearchValue], name: str, item: Any, searched: SearchIndexer) -> None:
     literal = item.get("reference", "#")
     if not literal.startswith("#"):
         type_name, resource_id = split_reference(literal, searched)
         values.append((name, resource_id, type_name))
 
 
-def split_reference(literal: str, searched: Searched) -> tuple[str, str]:
+def split_reference(literal: str, searched: SearchIndexer) -> tuple[str, str]:
     """Return type and id of a reference to what could be here; else no type, and all of it."""
     if ":" in literal:
         plain = _without_scheme(literal)

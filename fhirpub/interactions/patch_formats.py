@@ -33,7 +33,7 @@ FORMS: Mapping[str, Form] = {
 }
 """The form of a body by its media type."""
 
-_MOST_OPERATIONS = 1_000
+_MAX_OPERATIONS = 1_000
 _UNKNOWN = "(unknown)"
 _BYTES_OF_A_VALUE = 64
 OPERATIONS = ("add", "remove", "replace", "move", "copy", "test")
@@ -132,9 +132,9 @@ def _json_patch(
 ) -> Fields:
     """The operations one after the other; the fields that they write to are those named."""
     name = resource_type.name
-    if not isinstance(operations, list) or len(operations) > _MOST_OPERATIONS:
+    if not isinstance(operations, list) or len(operations) > _MAX_OPERATIONS:
         raise InvalidContent.because(
-            f"the body must be a list of at most {_MOST_OPERATIONS} operations", expression=name
+            f"the body must be a list of at most {_MAX_OPERATIONS} operations", expression=name
         )
     malformed = list(_malformed(operations, name))
     if malformed:

@@ -11,8 +11,13 @@ from fhirpub.fhir.date_value import prefixed
 from fhirpub.fhir.search_value import plain, token_of, typed_of, values_of
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.cursors import CURSOR
-from fhirpub.interactions.parameters import Known, Searched, split_reference, typed_code
-from fhirpub.interactions.versions import MOST_COUNTED
+from fhirpub.interactions.parameters import (
+    ResolvedParameter,
+    SearchIndexer,
+    split_reference,
+    typed_code,
+)
+from fhirpub.interactions.versions import MAX_COUNTED
 from fhirpub.storage.criteria import (
     ANYTHING,
     ID,
@@ -34,7 +39,7 @@ _SUMMARIES = frozenset({"true", "text", "data", "count", "false"})
 _TOTALS = frozenset({"none", "estimate", "accurate"})
 _LAST_COUNTS = frozenset({"_count", "_elements", "_summary", "_total"})
 """Parameters of which the last one is used, if they repeat."""
-_MOST_CONDITIONS = 100
+_MAX_CONDITIONS = 100
 
 _Match = TokenMatch | TimeMatch
 
@@ -53,14 +58,14 @@ class _Asked:
 class Reading:
     """What has been read of the parameters so far."""
 
-    def __init__(self, searched: Searched, tenant: Tenant, context: Context) -> None:
+    def __init__(self, searched: SearchIndexer, tenant: Tenant, context: Context) -> None:
         """Begin with nothing."""
         self.count = context.config.fhir.page_size
         self.cursor = ""
         self.ids: frozenset[str] | None = None
         self.identifiers: list[tuple[TokenMatch, ...]] = []
         self.criteria: list[Criterion] = []
-        self.count_up_to: int | None = MOST_COUNTED
+        self.count_up_to: int | None = MAX_COUNTED
         self.summary = ""
         self.elements = ""
         self.included: set[str] = set()
@@ -121,9 +126,9 @@ class Reading:
             self._wrong("_summary", "cannot be text together with _include")
         # An engine asks them one by one; tokens of a list and of one system it looks up together.
         lists = [*self.identifiers, *(each.any_of for each in self.criteria)]
-        if sum(map(_systems_in, lists)) + self._listed_dates > _MOST_CONDITIONS:
+        if sum(map(_systems_in, lists)) + self._listed_dates > _MAX_CONDITIONS:
             rule = "a search has at most {} conditions; each date and each system of a list is one"
-            self._wrong("", rule.format(_MOST_CONDITIONS))
+            self._wrong("", rule.format(_MAX_CONDITIONS))
 
     # Parameters that every resource has.
 
@@ -225,7 +230,7 @@ class Reading:
             self._demand(name, matches)
         return True
 
-    def _reference(self, known: Known, asked: _Asked) -> bool:
+    def _reference(self, known: ResolvedParameter, asked: _Asked) -> bool:
         target = asked.modifier if _TYPE.fullmatch(asked.modifier) else ""
         wanted = TokenMatch(known.target or target or None, None)
         if asked.modifier == "missing":
@@ -259,7 +264,7 @@ class Reading:
             found += self._searched.owners(wanted, resource_id, self._tenant)
         return found
 
-    def _chain(self, known: Known, asked: _Asked) -> bool:
+    def _chain(self, known: ResolvedParameter, asked: _Asked) -> bool:
         """Read ``patient.identifier`` and ``subject:Patient.identifier``."""
         names = self._searched.chains_of(known, asked.modifier)
         further, modified, _modifier = asked.further.partition(":")

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Collection, Mapping
 
 from fhirpub.fhir.strict_json import dumps, loads_stored
-from fhirpub.interactions.parameters import Searched
+from fhirpub.interactions.parameters import SearchIndexer
 from fhirpub.runtime.logging import logger
 from fhirpub.storage.contract import SearchQuery, Version
 from fhirpub.storage.store import Store
@@ -22,7 +22,7 @@ _PAGE = 100
 _log = logger()
 
 
-async def take_anew_if_needed(store: Store, searched: Mapping[str, Searched]) -> None:
+async def reindex_if_needed(store: Store, searched: Mapping[str, SearchIndexer]) -> None:
     """Bring the values of all versions up to date; costs one read if they are.
 
     Safe to interrupt, to repeat, and for several processes at once. Types that are not enabled
@@ -51,7 +51,7 @@ async def _is_there(type_name: str, tenants: Collection[str], store: Store) -> b
 
 
 async def _take_anew(
-    searched: Mapping[str, Searched], tenants: Mapping[str, Tenant], store: Store
+    searched: Mapping[str, SearchIndexer], tenants: Mapping[str, Tenant], store: Store
 ) -> None:
     _log.info("search values are taken anew", types=" ".join(sorted(searched)))
     after, search, changed = ("", 0), b"[]", 0
@@ -72,7 +72,7 @@ async def _take_anew(
     _log.info("search values have been taken", versions=changed)
 
 
-def _values(version: Version, searched: Searched, before: bytes, tenant: Tenant) -> bytes:
+def _values(version: Version, searched: SearchIndexer, before: bytes, tenant: Tenant) -> bytes:
     """Return a version's values; ``before`` are those of the version before it, if it has one."""
     resource = loads_stored(version.body)
     if version.version == 1:

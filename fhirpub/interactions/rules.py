@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 from fhirpub.config.settings import ABSOLUTE_URI
 from fhirpub.errors import (
-    MOST_ISSUES,
+    MAX_ISSUES,
     BrokenRule,
     InvalidContent,
     Issue,
@@ -35,10 +35,10 @@ from fhirpub.plugin_api import Entry, ResourceType, RuleContext
 from fhirpub.tenant import is_resource_id
 
 _MIME = re.compile(r"[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+(?:[ \t]*;[\x20-\x7e]+)?")
-_LONGEST_MIME = 1000
+_MAX_MIME_LENGTH = 1000
 """What is longer is too long for a header, so that the document could not be read."""
-_LONGEST_URL = 2048
-_LONGEST_IDENTIFIER = 2048
+_MAX_URL_LENGTH = 2048
+_MAX_IDENTIFIER_LENGTH = 2048
 """What is longer fits into no URL, so that it could not be searched for."""
 _PDF = "application/pdf"
 
@@ -65,7 +65,7 @@ def told(issues: Iterable[Issue], context: Context) -> list[Issue]:
     Of errors those of 400 come first: a hundred of 422 must not hide them.
     """
     found = sorted(issues, key=lambda each: (each.severity != "error", _is_broken_rule(each)))
-    found = found[:MOST_ISSUES]
+    found = found[:MAX_ISSUES]
     return [each.at(context.schemas.fhirpath(each.expression)) for each in found]
 
 
@@ -99,8 +99,8 @@ def identifier(resource: Mapping[str, Any]) -> Iterator[Issue]:
         if not isinstance(text, str) or not text.strip():
             yield Issue("error", "invalid", "is required", f"identifier[0].{name}")
     system = one.get("system")
-    if len(f"{system}{one.get('value')}") > _LONGEST_IDENTIFIER:
-        rule = f"system and value must not have more than {_LONGEST_IDENTIFIER} characters"
+    if len(f"{system}{one.get('value')}") > _MAX_IDENTIFIER_LENGTH:
+        rule = f"system and value must not have more than {_MAX_IDENTIFIER_LENGTH} characters"
         yield Issue("error", "invalid", rule, "identifier[0]")
     if isinstance(system, str) and system.strip() and not ABSOLUTE_URI.fullmatch(system):
         yield Issue("error", "invalid", "must be an absolute URI", "identifier[0].system")
@@ -231,13 +231,13 @@ def _attachment(attachment: JsonObject) -> Iterator[Issue]:
     elif "data" in has and "hash" not in has:
         yield Issue("error", "exception", "data needs a hash")
     kind = attachment.get("contentType")
-    if kind is not None and (len(kind) > _LONGEST_MIME or not _MIME.fullmatch(kind)):
-        rule = f"must be a MIME type of at most {_LONGEST_MIME} characters"
+    if kind is not None and (len(kind) > _MAX_MIME_LENGTH or not _MIME.fullmatch(kind)):
+        rule = f"must be a MIME type of at most {_MAX_MIME_LENGTH} characters"
         yield Issue("error", "exception", rule, "contentType")
     elif kind is not None and not _is_pdf(kind):
         yield Issue("information", "informational", f"{_PDF} is preferred", "contentType")
     if "url" in has and not _is_web_address(attachment["url"]):
-        rule = f"must be an absolute http or https URL of at most {_LONGEST_URL} characters"
+        rule = f"must be an absolute http or https URL of at most {_MAX_URL_LENGTH} characters"
         yield Issue("error", "exception", rule, "url")
 
 
@@ -267,7 +267,7 @@ def _is_web_address(url: str) -> bool:
     except ValueError:
         return False
     plain = parts.scheme in ("http", "https") and bool(host) and "@" not in parts.netloc
-    return plain and len(url) <= _LONGEST_URL and url.isprintable() and " " not in url
+    return plain and len(url) <= _MAX_URL_LENGTH and url.isprintable() and " " not in url
 
 
 def codings(

@@ -112,7 +112,7 @@ def prepare(
     after = fields.merged(before)
     entry = Entry(after, resource_type.name)
     yield
-    news = _News(before, fields, context)
+    news = _NewIssues(before, fields, context)
     structural = news.structural(after, resource_type)
     if structural or undecodable:
         raise InvalidContent(each.below(entry.at) for each in (*structural, *undecodable))
@@ -175,7 +175,7 @@ async def _with_parts(
 
 
 @dataclass(frozen=True, slots=True)
-class _News:
+class _NewIssues:
     """Says what is wrong with a resource, but for old wrongs in fields not named (D-119).
 
     Rules have come since it was stored, and it must stay open to corrections.

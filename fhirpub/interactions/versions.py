@@ -18,10 +18,10 @@ _SUBSETTED = {
     "system": "http://terminology.hl7.org/CodeSystem/v3-ObservationValue",
     "code": "SUBSETTED",
 }
-MOST_COUNTED = 1_000
+MAX_COUNTED = 1_000
 """So many matches are counted for the total of a list, unless the client wants all (D-266)."""
 
-_LONGEST_TITLE = 255
+_MAX_TITLE_LENGTH = 255
 _OURS = ("versionId", "lastUpdated")
 
 
@@ -49,7 +49,7 @@ def blobs_of(documents: Iterable[Document]) -> tuple[Blob, ...]:
     for each in documents:
         unique.setdefault(each.sha256, each)
     return tuple(
-        Blob(each.sha256, each.content_type, each.data, each.title[:_LONGEST_TITLE])
+        Blob(each.sha256, each.content_type, each.data, each.title[:_MAX_TITLE_LENGTH])
         for each in unique.values()
     )
 

@@ -68,7 +68,7 @@ def _entry_points() -> list[PluginSource]:
 
 
 @dataclass(frozen=True, slots=True)
-class Examination:
+class PluginReport:
     """What the enabled plugins add, and everything that is wrong with them.
 
     ``types`` and ``owners``, the plugins that add them, are by type name, in the order of the
@@ -88,7 +88,7 @@ def load(enabled: Sequence[str]) -> dict[str, ResourceType]:
     return dict(load_with_owners(enabled).types)
 
 
-def load_with_owners(enabled: Sequence[str]) -> Examination:
+def load_with_owners(enabled: Sequence[str]) -> PluginReport:
     """Return what the enabled plugins add, without any problem.
 
     Raises PluginError with everything that is wrong, one problem a line.
@@ -99,7 +99,7 @@ def load_with_owners(enabled: Sequence[str]) -> Examination:
     return found
 
 
-def examine(enabled: Sequence[str]) -> Examination:
+def examine(enabled: Sequence[str]) -> PluginReport:
     """Import the enabled plugins, and judge what they declare."""
     points = _entry_points()
     types: dict[str, ResourceType] = {}
@@ -120,7 +120,7 @@ def examine(enabled: Sequence[str]) -> Examination:
             problems[name] = found
     for name, said in () if problems else _shared_parts(types, owners):
         problems.setdefault(name, []).append(said)
-    return Examination(types, owners, problems)
+    return PluginReport(types, owners, problems)
 
 
 def _source_of(name: str, points: Sequence[PluginSource]) -> PluginSource:

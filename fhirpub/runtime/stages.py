@@ -41,7 +41,7 @@ async def others_caught_up() -> None:
     await asyncio.sleep(0)
 
 
-class Cohorts:
+class StageScheduler:
     """Goes through the stages of several computations side by side; for one event loop."""
 
     def __init__(self, *, turn_seconds: float = _TURN_SECONDS) -> None:

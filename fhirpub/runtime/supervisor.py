@@ -15,7 +15,7 @@ from types import FrameType
 from fhirpub.errors import FhirpubError, SecretsUnavailable, StoreUnavailable
 from fhirpub.runtime.logging import logger, where
 
-_MOST_DEATHS = 20
+_MAX_WORKER_EXITS = 20
 _SECONDS = 60
 """How many workers may die within which time: more, and starting anew mends nothing."""
 _STORE_AWAY = os.EX_TEMPFAIL
@@ -45,7 +45,7 @@ def supervise(count: int, work: Work, *, announce: Callable[[], None]) -> int:
     started = workers.replacing = workers.all_started(count)
     if started and not workers.stopping:
         announce()
-    deaths: deque[float] = deque(maxlen=_MOST_DEATHS)
+    deaths: deque[float] = deque(maxlen=_MAX_WORKER_EXITS)
     while workers.numbers:
         pid, status = os.wait()
         ended = workers.numbers.pop(pid, None)
@@ -57,7 +57,7 @@ def supervise(count: int, work: Work, *, announce: Callable[[], None]) -> int:
             workers.start(ended, after=_PAUSE_SECONDS)
             continue
         deaths.append(time.monotonic())
-        if len(deaths) == _MOST_DEATHS and deaths[-1] - deaths[0] < _SECONDS:
+        if len(deaths) == _MAX_WORKER_EXITS and deaths[-1] - deaths[0] < _SECONDS:
             workers.stop()
             started = False
             continue

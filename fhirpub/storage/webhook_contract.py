@@ -105,10 +105,10 @@ class Attempt:
     answer: bytes = field(default=b"", repr=False)
 
 
-MOST_ATTEMPTS_KEPT = 30
+MAX_ATTEMPTS_KEPT = 30
 """The log of a delivery holds its latest attempts, at most so many."""
 
-LONGEST_LEASES = 10
+MAX_LEASE_MULTIPLE = 10
 """A lease that ends so many times later than it may was written by a clock that was wrong."""
 
 DeliveryKey = tuple[str, str]
@@ -262,7 +262,7 @@ class DeliveryQueueStore(ABC):
         """Take or prolong leases to ``until``; return those of the names that are now ours.
 
         A lease of another owner can be taken once its end is at or before ``now``, or if it is
-        more than ``LONGEST_LEASES`` times as far ahead as ``until``: it was taken by a clock
+        more than ``MAX_LEASE_MULTIPLE`` times as far ahead as ``until``: it was taken by a clock
         that was wrong. Of racing calls for one name one succeeds.
         """
 

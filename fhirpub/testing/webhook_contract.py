@@ -12,7 +12,7 @@ import pytest
 from fhirpub.storage.contract import Version
 from fhirpub.storage.store import Store
 from fhirpub.storage.webhook_contract import (
-    MOST_ATTEMPTS_KEPT,
+    MAX_ATTEMPTS_KEPT,
     Attempt,
     AttemptResult,
     Delivery,
@@ -483,17 +483,17 @@ class _SendingContract:
 
     async def test_the_log_holds_the_latest_attempts(self, store: Store) -> None:
         (delivery,) = await queue(store, 1)
-        for number in range(MOST_ATTEMPTS_KEPT + 2):
+        for number in range(MAX_ATTEMPTS_KEPT + 2):
             await end(store, delivery, "retrying", now=NOW + number)
 
         (found,) = await kept(store, delivery.endpoint)
 
         numbers = [each.number for each in found.attempts]
-        assert numbers == list(range(3, MOST_ATTEMPTS_KEPT + 3))
+        assert numbers == list(range(3, MAX_ATTEMPTS_KEPT + 3))
         assert found.attempts[-1] == Attempt(
-            number=MOST_ATTEMPTS_KEPT + 2,
-            begun=NOW + MOST_ATTEMPTS_KEPT + 1,
-            ended=NOW + MOST_ATTEMPTS_KEPT + 41,
+            number=MAX_ATTEMPTS_KEPT + 2,
+            begun=NOW + MAX_ATTEMPTS_KEPT + 1,
+            ended=NOW + MAX_ATTEMPTS_KEPT + 41,
         )
 
     @pytest.mark.parametrize("state", ["delivered", "dead"])

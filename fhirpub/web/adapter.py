@@ -31,7 +31,7 @@ HEAD_BYTES = 16_384
 """How long the line and the headers of a request may be."""
 
 
-class Front(Delegate):
+class RequestRouterAdapter(Delegate):
     """What a server is given: one for the service, for all connections."""
 
     def __init__(self, services: Services) -> None:
@@ -40,7 +40,7 @@ class Front(Delegate):
 
     def start_request(self, server_conn: object, request_conn: Any) -> Message:  # noqa: ARG002
         """Expect a request on a connection."""
-        return _Arriving(self._router, request_conn)
+        return _RequestDelegate(self._router, request_conn)
 
     def refuse(
         self,
@@ -62,7 +62,7 @@ def _too_long(problem: HeadTooLong) -> FhirpubError:
     return HeadTooLarge(f"the line and the headers have more than {HEAD_BYTES} bytes")
 
 
-class _Arriving(Message):
+class _RequestDelegate(Message):
     """One request on its way in, handed on to its handler."""
 
     __slots__ = ("_connection", "_handler", "_router")

@@ -23,7 +23,7 @@ from fhirpub.http.sockets import REFUSALS, why_not
 from fhirpub.runtime.metrics import Metrics
 
 _PATH = "/metrics"
-_MOST_BYTES = 4_096
+_MAX_BYTES = 4_096
 _IDLE_SECONDS = 120.0
 
 
@@ -45,7 +45,7 @@ async def published(
     metrics: Metrics, sockets: Sequence[socket.socket]
 ) -> AsyncGenerator[None, None]:
     """Serve the metrics until the block ends."""
-    bounds = Bounds(head_bytes=_MOST_BYTES, body_bytes=_MOST_BYTES, idle_seconds=_IDLE_SECONDS)
+    bounds = Bounds(head_bytes=_MAX_BYTES, body_bytes=_MAX_BYTES, idle_seconds=_IDLE_SECONDS)
     server = Server(_Page(metrics), bounds)
     server.add_sockets(list(sockets))
     try:

@@ -14,15 +14,15 @@ from fhirpub.interactions.context import Context
 from fhirpub.plugin_api import ResourceType
 from fhirpub.runtime.clock import Clock
 from fhirpub.runtime.metrics import Metrics
-from fhirpub.runtime.stages import Cohorts
+from fhirpub.runtime.stages import StageScheduler
 from fhirpub.storage.store import Store
-from fhirpub.web.admission.body_timeout import BodyWatch
-from fhirpub.web.admission.memory_budget import Room
+from fhirpub.web.admission.body_timeout import BodyReadTimeout
+from fhirpub.web.admission.memory_budget import MemoryBudget
 from fhirpub.web.admission.rate_limit import RateLimit
 from fhirpub.web.readiness import Readiness
-from fhirpub.webhooks.dispatch.worker import Sending
+from fhirpub.webhooks.dispatch.worker import WebhookWorker
 from fhirpub.webhooks.management.delivery_log import DeliveryLog
-from fhirpub.webhooks.management.endpoints import Administration
+from fhirpub.webhooks.management.endpoints import EndpointService
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,13 +37,13 @@ class Services:
     clock: Clock
     rate_limit: RateLimit
     metrics: Metrics
-    bodies: BodyWatch
-    body_room: Room
-    answer_room: Room
+    bodies: BodyReadTimeout
+    body_room: MemoryBudget
+    answer_room: MemoryBudget
     readiness: Readiness
-    endpoints: Administration
+    endpoints: EndpointService
     deliveries: DeliveryLog
-    sending: Sending | None
+    sending: WebhookWorker | None
     """What relays and sends webhooks in this process, if it is to."""
     statement: tuple[str, bytes]
     """The CapabilityStatement with its ETag."""
@@ -51,7 +51,7 @@ class Services:
     """What the service itself publishes, by type and id."""
     openapi: tuple[str, bytes] = ("", b"")
     """The OpenAPI document with its ETag."""
-    cohorts: Cohorts = field(default_factory=Cohorts)
+    cohorts: StageScheduler = field(default_factory=StageScheduler)
     under_way: set[Any] = field(default_factory=set)
     """The handlers that have not answered yet."""
     request_ids: Iterator[str] = field(

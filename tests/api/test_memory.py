@@ -22,8 +22,8 @@ from tests.bodies import document, register_body
 pytestmark = pytest.mark.slow
 
 MIB = 1024 * 1024
-_MOST_ABOVE_IDLE = 200 * MIB
-_MOST_ABOVE_IDLE_AT_ONCE = 320 * MIB
+_MAX_ABOVE_IDLE = 200 * MIB
+_MAX_ABOVE_IDLE_CONCURRENT = 320 * MIB
 _READERS = 30
 _numbers = itertools.count()
 
@@ -94,7 +94,7 @@ def test_requests_of_32_mib_take_less_than_200_mib(
 
     taken = memory_of(process, "VmHWM") - idle
     assert [each.status for each in answers] == [201] * times
-    assert taken < _MOST_ABOVE_IDLE, f"{taken / MIB:.0f} MiB"
+    assert taken < _MAX_ABOVE_IDLE, f"{taken / MIB:.0f} MiB"
 
 
 def test_a_request_that_is_too_large_is_not_kept(process: ServiceProcess, lab: Integrator) -> None:
@@ -113,7 +113,7 @@ def test_reading_it_back_takes_less_than_200_mib(process: ServiceProcess, lab: I
     answer = lab.get(location)
 
     assert (answer.status, len(answer.body) > 31 * MIB) == (200, True)
-    assert memory_of(process, "VmHWM") - idle < _MOST_ABOVE_IDLE
+    assert memory_of(process, "VmHWM") - idle < _MAX_ABOVE_IDLE
 
 
 @pytest.mark.parametrize("framing", ["length", "chunks"])
@@ -126,7 +126,7 @@ def test_many_large_requests_at_once_take_no_more_than_their_room(
 
     taken = memory_of(process, "VmHWM") - idle
     assert statuses == [201] * 32
-    assert taken < _MOST_ABOVE_IDLE_AT_ONCE, f"{taken / MIB:.0f} MiB"
+    assert taken < _MAX_ABOVE_IDLE_CONCURRENT, f"{taken / MIB:.0f} MiB"
 
 
 @pytest.mark.parametrize("accept", ["*/*", "application/fhir+json", "application/fhir+xml"])
@@ -163,7 +163,7 @@ def test_large_resources_that_are_read_slowly_take_no_more_than_their_room(
         time.sleep(3)
         taken = memory_of(process, "VmHWM") - idle
 
-    assert taken < _MOST_ABOVE_IDLE_AT_ONCE, f"{taken / MIB:.0f} MiB"
+    assert taken < _MAX_ABOVE_IDLE_CONCURRENT, f"{taken / MIB:.0f} MiB"
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from fhirpub.auth.clients import add_client
 from fhirpub.auth.tenants import add_tenant
 from fhirpub.config.settings import Config
 from fhirpub.runtime.clock import now_ms
-from fhirpub.web.adapter import Front
+from fhirpub.web.adapter import RequestRouterAdapter
 from fhirpub.web.services import Services
 
 Steps = Generator[Any, Any, None]
@@ -54,9 +54,9 @@ def services(io_loop: IOLoop, tmp_path: Path) -> Iterator[Services]:
 
 
 @pytest.fixture
-def app(services: Services) -> Front:
+def app(services: Services) -> RequestRouterAdapter:
     """Return what pytest-tornado serves."""
-    return Front(services)
+    return RequestRouterAdapter(services)
 
 
 async def get(client: AsyncHTTPClient, url: str, **headers: str) -> HTTPResponse:

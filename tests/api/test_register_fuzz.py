@@ -31,7 +31,7 @@ from tests.strategies import resource_of
 
 _LONG = variable("HYPOTHESIS") == "long"
 _REGISTER = "/fhir/r4/DiagnosticReport/$register"
-_MOST_SECONDS = 10
+_MAX_SECONDS = 10
 _CANARY = "C4N4RY"
 _LOCAL = {"Patient/p1", "Organization/o1"}
 _HELD = re.compile(r"(Patient|Organization)/[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f-]{21}")
@@ -76,7 +76,7 @@ class Wire:
             self.close()
             self._connection = self._new()
             raise
-        assert time.monotonic() - begun < _MOST_SECONDS
+        assert time.monotonic() - begun < _MAX_SECONDS
         read = {name.lower(): value for name, value in response.getheaders()}
         answer = Answer(response.status, read, content)
         check_answer(answer)
@@ -86,7 +86,7 @@ class Wire:
         self._connection.close()
 
     def _new(self) -> http.client.HTTPConnection:
-        return http.client.HTTPConnection("127.0.0.1", self._port, timeout=_MOST_SECONDS)
+        return http.client.HTTPConnection("127.0.0.1", self._port, timeout=_MAX_SECONDS)
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
-from fhirpub.interactions.versions import MOST_COUNTED
+from fhirpub.interactions.versions import MAX_COUNTED
 from fhirpub.testing.samples import a_version
 from fhirpub.testing.service import Answer, Integrator, RunningService
 from fhirpub.testing.store_contract import add_all
@@ -457,7 +457,7 @@ def test_a_long_list_has_a_total_only_for_who_asks_for_it(tmp_path: Path) -> Non
     with RunningService(tmp_path) as service:
         lab = service.integrator()
         body = b'{"resourceType":"DiagnosticReport","status":"final","code":{"text":"x"}}'
-        versions = [a_version(body=body) for _ in range(MOST_COUNTED + 1)]
+        versions = [a_version(body=body) for _ in range(MAX_COUNTED + 1)]
         service.call(add_all(service.services.store, versions, lab.tenant.id))
 
         def total(query: str) -> Any:
@@ -467,8 +467,8 @@ def test_a_long_list_has_a_total_only_for_who_asks_for_it(tmp_path: Path) -> Non
 
         assert total("?_count=5") is None
         assert total("/_history?_count=5") is None
-        assert total("?_count=5&_total=accurate") == MOST_COUNTED + 1
-        assert total("?_summary=count") == MOST_COUNTED + 1
+        assert total("?_count=5&_total=accurate") == MAX_COUNTED + 1
+        assert total("?_summary=count") == MAX_COUNTED + 1
 
 
 def test_entries_can_be_shown_in_part(lab: Integrator, ids: dict[str, str]) -> None:

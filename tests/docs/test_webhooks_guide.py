@@ -25,7 +25,7 @@ from standardwebhooks import Webhook
 from fhirpub.config.settings import Config, variable
 from fhirpub.config.webhooks import WebhooksConfig
 from fhirpub.runtime.clock import now_ms
-from fhirpub.storage.webhook_contract import MOST_ATTEMPTS_KEPT
+from fhirpub.storage.webhook_contract import MAX_ATTEMPTS_KEPT
 from fhirpub.testing.receiver import Receiver
 from fhirpub.testing.service import Integrator, RunningService
 from fhirpub.web.routes import webhook_routes
@@ -310,7 +310,7 @@ def test_the_guide_tells_how_long_is_tried_and_how_much_of_it_is_kept() -> None:
     least, most = (round(sum(waits) * longer / 3600) for longer in (1.0, 1.2))
 
     assert f"{len(waits) + 1}\nattempts in {least} to {most} hours" in GUIDE
-    assert f"the latest {MOST_ATTEMPTS_KEPT} attempts of each" in GUIDE
+    assert f"the latest {MAX_ATTEMPTS_KEPT} attempts of each" in GUIDE
 
 
 def test_the_guide_names_every_call() -> None:

@@ -23,7 +23,7 @@ from tests.waiting import wait_until
 pytestmark = pytest.mark.slow
 
 _KILLS = 20
-_MOST_REQUESTS = 60
+_MAX_REQUESTS = 60
 _seconds = random.Random(20261121)
 
 
@@ -46,7 +46,7 @@ def publishers_of(lab: Integrator, *, seed: int, how_many: int = 5) -> list[Publ
 
 def kill_under_load(process: ServiceProcess, publishers: list[Publisher]) -> list[Sent]:
     """Kill everything in the middle of the load; return what was sent meanwhile."""
-    threads = run_until_answers_fail(publishers, process.port, _MOST_REQUESTS)
+    threads = run_until_answers_fail(publishers, process.port, _MAX_REQUESTS)
     time.sleep(_seconds.uniform(0.02, 0.25))
     process.kill()
     for each in threads:

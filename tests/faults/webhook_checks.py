@@ -30,7 +30,7 @@ from tests.bodies import register_body
 from tests.waiting import wait_until
 
 _UPDATES = 3
-_LONGEST_SECONDS = 600.0
+_MAX_SECONDS = 600.0
 _IMPATIENT: dict[str, Any] = {
     "allow_networks": ["127.0.0.1/32"],
     "connect_seconds": 0.5,
@@ -96,7 +96,7 @@ class Reporters:
 
     def wait_for(self, events: int) -> None:
         """Return when there are so many."""
-        assert wait_until(lambda: self.events >= events, seconds=_LONGEST_SECONDS)
+        assert wait_until(lambda: self.events >= events, seconds=_MAX_SECONDS)
 
     def _run(self, reporter: int) -> None:
         report = 0
@@ -150,7 +150,7 @@ def truth_of(url: str) -> Truth:
 
 async def _truth_of(url: str) -> Truth:
     async with open_store(Config(storage=StorageConfig(url=url))) as store:
-        async with asyncio.timeout(_LONGEST_SECONDS):
+        async with asyncio.timeout(_MAX_SECONDS):
             while await _is_untold(store):
                 await asyncio.sleep(0.2)
         events: set[str] = set()

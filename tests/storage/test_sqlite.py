@@ -35,7 +35,7 @@ from fhirpub.storage.criteria import (
 )
 from fhirpub.storage.sqlite import schema as sql
 from fhirpub.storage.sqlite.search import (
-    MOST_COUNTED,
+    MAX_COUNTED,
     SearchStatements,
     Source,
     search_statements,
@@ -720,10 +720,10 @@ def _page_of(statements: SearchStatements) -> tuple[str, object]:
 
 
 async def test_the_newest_since_a_moment_are_met_by_going_back_in_time(store: SqliteStore) -> None:
-    versions = [found_by(("date", n, n + 1), updated=10_000 + n) for n in range(MOST_COUNTED + 5)]
+    versions = [found_by(("date", n, n + 1), updated=10_000 + n) for n in range(MAX_COUNTED + 5)]
     await add_all(store, versions)
 
-    for since in (0, 3, MOST_COUNTED):
+    for since in (0, 3, MAX_COUNTED):
         page = await store.search(LAB, wanting(has("date", TimeMatch(after=since)), limit=10))
 
         assert list(page.versions) == versions[since:][::-1][:10]

@@ -10,7 +10,7 @@ import pytest
 from fhirpub.runtime.clock import now_ms
 from fhirpub.testing.clock import HandClock
 from fhirpub.testing.receiver import Receiver
-from tests.webhooks.harness import Office, opened_office
+from tests.webhooks.harness import WebhookHarness, opened_office
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def sqlite_url(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-async def office(store_url: str) -> AsyncIterator[Office]:
+async def office(store_url: str) -> AsyncIterator[WebhookHarness]:
     """Somebody who sends, by the machine's clock."""
     async with opened_office(store_url, clock=now_ms) as office:
         yield office

@@ -19,15 +19,15 @@ from fhirpub.runtime.metrics import Metrics
 from fhirpub.storage.contract import Version
 from fhirpub.storage.store import Store
 from fhirpub.storage.webhook_contract import Delivery, DeliveryQuery, Endpoint
-from fhirpub.webhooks.dispatch.worker import Sending
-from fhirpub.webhooks.management.endpoints import Administration, Disclosed
+from fhirpub.webhooks.dispatch.worker import WebhookWorker
+from fhirpub.webhooks.management.endpoints import EndpointService, EndpointWithSecrets
 from fhirpub.webhooks.management.event_types import EventTypes
-from fhirpub.webhooks.management.secret_encryption import Seal
+from fhirpub.webhooks.management.secret_encryption import SecretCipher
 from fhirpub.webhooks.transport.http_client import Sender
 
 TENANT = "11111111-1111-4111-8111-111111111111"
 KEY = b"k" * 32
-SEAL = Seal([KEY])
+SEAL = SecretCipher([KEY])
 SETTINGS = WebhooksConfig(
     allow_networks=["127.0.0.1/32"],
     connect_seconds=1.0,
@@ -39,18 +39,20 @@ SETTINGS = WebhooksConfig(
 
 
 @dataclass
-class Office:
+class WebhookHarness:
     """A store and somebody who sends. ``news`` has a version of each resource, by its id."""
 
     store: Store
     config: Config
     clock: Clock
-    administration: Administration
-    sending: Sending
+    administration: EndpointService
+    sending: WebhookWorker
     metrics: Metrics
     versions: dict[str, int] = field(default_factory=dict)
 
-    async def endpoint(self, url: str, *, tenant: str = TENANT, **fields: Any) -> Disclosed:
+    async def endpoint(
+        self, url: str, *, tenant: str = TENANT, **fields: Any
+    ) -> EndpointWithSecrets:
         """Add an endpoint to which things are sent at once."""
         fields = {"url": url, "event_types": ["*"], **fields}
         return await self.administration.add(tenant, fields, trusted=True)
@@ -88,20 +90,20 @@ class Office:
         else:
             await asyncio.gather(*(self.commit(tenant=tenant) for _ in range(number)))
 
-    async def deliveries(self, endpoint: Disclosed | Endpoint) -> Sequence[Delivery]:
+    async def deliveries(self, endpoint: EndpointWithSecrets | Endpoint) -> Sequence[Delivery]:
         """Return all that an endpoint was or is to be told."""
-        one = endpoint.endpoint if isinstance(endpoint, Disclosed) else endpoint
+        one = endpoint.endpoint if isinstance(endpoint, EndpointWithSecrets) else endpoint
         query = DeliveryQuery(endpoint=one.id, limit=100_000)
         return await self.store.deliveries(one.tenant, query)
 
-    async def state(self, endpoint: Disclosed) -> str:
+    async def state(self, endpoint: EndpointWithSecrets) -> str:
         """Return the state of an endpoint as the store has it."""
         one = await self.store.endpoint(endpoint.endpoint.tenant, endpoint.endpoint.id)
         assert one is not None
         return one.state
 
     async def until_states(
-        self, endpoint: Disclosed, *, seconds: float = 30.0, **expected: int
+        self, endpoint: EndpointWithSecrets, *, seconds: float = 30.0, **expected: int
     ) -> None:
         """Wait until there are so many of each state, and no others."""
         one = endpoint.endpoint
@@ -119,7 +121,7 @@ class Office:
         config = replace(self.config, webhooks=replace(self.config.webhooks, **settings))
         async with (
             Sender(config.webhooks, clock=self.clock) as sender,
-            Sending(
+            WebhookWorker(
                 store or self.store,
                 config=config,
                 seal=SEAL,
@@ -143,7 +145,7 @@ async def until(
 @asynccontextmanager
 async def opened_office(
     url: str, *, clock: Clock, settings: WebhooksConfig = SETTINGS, sends: bool = True
-) -> AsyncGenerator[Office, None]:
+) -> AsyncGenerator[WebhookHarness, None]:
     """Open one over a store; unless it ``sends``, nothing is relayed by itself."""
     config = Config(
         webhooks=settings,
@@ -154,10 +156,10 @@ async def opened_office(
         store = await stack.enter_async_context(open_store(config))
         sender = await stack.enter_async_context(Sender(settings, clock=clock))
         metrics = Metrics(serves=False, sends=True)
-        sending = Sending(
+        sending = WebhookWorker(
             store, config=config, seal=SEAL, metrics=metrics, clock=clock, sender=sender
         )
-        administration = Administration(
+        administration = EndpointService(
             store=store,
             sender=sender,
             seal=SEAL,
@@ -167,4 +169,4 @@ async def opened_office(
         )
         if sends:
             await stack.enter_async_context(sending.running())
-        yield Office(store, config, clock, administration, sending, metrics)
+        yield WebhookHarness(store, config, clock, administration, sending, metrics)

@@ -23,11 +23,11 @@ from fhirpub.testing.receiver import Received, Receiver, Reply
 from fhirpub.webhooks import verify
 from fhirpub.webhooks.dispatch import worker as sending
 from fhirpub.webhooks.dispatch.appender import Appender
-from fhirpub.webhooks.management.endpoints import Disclosed
+from fhirpub.webhooks.management.endpoints import EndpointWithSecrets
 from fhirpub.webhooks.management.operational_events import ServiceEvents
-from fhirpub.webhooks.policy.endpoint_health import Condition
-from fhirpub.webhooks.policy.retry_policy import Streak
-from tests.webhooks.harness import SETTINGS, TENANT, Office, opened_office, until
+from fhirpub.webhooks.policy.endpoint_health import EndpointHealth
+from fhirpub.webhooks.policy.retry_policy import FailureStreak
+from tests.webhooks.harness import SETTINGS, TENANT, WebhookHarness, opened_office, until
 
 ONE_REPORT = "22222222-2222-4222-8222-222222222222"
 
@@ -41,7 +41,7 @@ def logs(deliveries: Sequence[Delivery]) -> list[list[int]]:
 
 
 async def test_everything_that_is_committed_is_told_once_and_verifies(
-    office: Office, receiver: Receiver
+    office: WebhookHarness, receiver: Receiver
 ) -> None:
     endpoint = await office.endpoint(receiver.url)
 
@@ -56,7 +56,7 @@ async def test_everything_that_is_committed_is_told_once_and_verifies(
 
 
 async def test_an_endpoint_is_told_only_what_it_asked_for_of_its_own_tenant(
-    office: Office, receiver: Receiver, another: Receiver
+    office: WebhookHarness, receiver: Receiver, another: Receiver
 ) -> None:
     await office.endpoint(receiver.url, event_types=["diagnostic_report.updated"])
     await office.endpoint(another.url, tenant="somebody else")
@@ -72,7 +72,7 @@ async def test_an_endpoint_is_told_only_what_it_asked_for_of_its_own_tenant(
     assert len(another.received) == 2
 
 
-async def test_the_log_tells_each_attempt(office: Office, receiver: Receiver) -> None:
+async def test_the_log_tells_each_attempt(office: WebhookHarness, receiver: Receiver) -> None:
     endpoint = await office.endpoint(receiver.url)
     receiver.answer(Reply(status=500, body=b"oh no"), Reply(misbehaviour="reset"), Reply())
 
@@ -91,7 +91,7 @@ async def test_the_log_tells_each_attempt(office: Office, receiver: Receiver) ->
 
 
 async def test_the_order_of_a_report_is_kept_whatever_fails(
-    office: Office, receiver: Receiver
+    office: WebhookHarness, receiver: Receiver
 ) -> None:
     endpoint = await office.endpoint(receiver.url)
     random = Random(1)
@@ -110,7 +110,7 @@ async def test_the_order_of_a_report_is_kept_whatever_fails(
 
 
 async def test_a_strict_endpoint_gets_everything_in_one_order(
-    office: Office, receiver: Receiver
+    office: WebhookHarness, receiver: Receiver
 ) -> None:
     endpoint = await office.endpoint(receiver.url, ordering="strict")
     random = Random(2)
@@ -207,7 +207,7 @@ async def test_a_hostile_receiver_costs_its_own_attempts_only(
 
 
 async def test_a_version_that_cannot_be_read_does_not_stop_the_others(
-    office: Office, receiver: Receiver
+    office: WebhookHarness, receiver: Receiver
 ) -> None:
     endpoint = await office.endpoint(receiver.url)
 
@@ -221,7 +221,9 @@ async def test_a_version_that_cannot_be_read_does_not_stop_the_others(
     await until(unrelayed, lambda found: found == [faulty.id])
 
 
-async def test_one_commit_may_tell_several_events(office: Office, receiver: Receiver) -> None:
+async def test_one_commit_may_tell_several_events(
+    office: WebhookHarness, receiver: Receiver
+) -> None:
     endpoint = await office.endpoint(receiver.url)
     told = [{"id": f"{ONE_REPORT}.1.{n}", "type": "a.b", "data": {"n": n}} for n in (1, 2, 3)]
 
@@ -233,7 +235,7 @@ async def test_one_commit_may_tell_several_events(office: Office, receiver: Rece
 
 
 async def test_an_endpoint_whose_secret_cannot_be_read_waits_and_uses_up_nothing(
-    office: Office, receiver: Receiver, another: Receiver
+    office: WebhookHarness, receiver: Receiver, another: Receiver
 ) -> None:
     broken = await office.endpoint(receiver.url)
     good = await office.endpoint(another.url)
@@ -251,7 +253,7 @@ async def test_an_endpoint_whose_secret_cannot_be_read_waits_and_uses_up_nothing
 
 
 async def test_a_paused_endpoint_gathers_and_then_gets_everything(
-    office: Office, receiver: Receiver
+    office: WebhookHarness, receiver: Receiver
 ) -> None:
     endpoint = await office.endpoint(receiver.url)
     one = endpoint.endpoint
@@ -266,7 +268,7 @@ async def test_a_paused_endpoint_gathers_and_then_gets_everything(
 
 
 async def test_what_is_reopened_is_sent_again_under_its_id(
-    office: Office, receiver: Receiver
+    office: WebhookHarness, receiver: Receiver
 ) -> None:
     endpoint = await office.endpoint(receiver.url)
     await office.commits(3)
@@ -281,7 +283,9 @@ async def test_what_is_reopened_is_sent_again_under_its_id(
     await office.until_states(endpoint, delivered=3)
 
 
-async def test_secrets_may_be_rotated_under_load(office: Office, receiver: Receiver) -> None:
+async def test_secrets_may_be_rotated_under_load(
+    office: WebhookHarness, receiver: Receiver
+) -> None:
     endpoint = await office.endpoint(receiver.url)
     one = endpoint.endpoint
     secrets = [endpoint.signing_secret]
@@ -343,7 +347,7 @@ async def test_what_a_receiver_asks_for_about_the_time_of_a_pause_is_heeded_afte
         await office.administration.pause(one.tenant, one.id)
 
         def throttled(found: Endpoint) -> bool:
-            return Condition.read(found.condition).throttled == clock() + 60_000
+            return EndpointHealth.read(found.condition).throttled == clock() + 60_000
 
         await until(lambda: office.store.endpoint(one.tenant, one.id), throttled, seconds=3.0)
 
@@ -372,11 +376,11 @@ async def test_an_open_breaker_uses_up_no_attempts(
     assert probes == 1
 
 
-async def attempts_of(office: Office, endpoint: Disclosed) -> int:
-    """Return how many attempts of an endpoint have ended and are stored."""
+async def in_flight(office: WebhookHarness, endpoint: EndpointWithSecrets) -> list[Delivery]:
+    """Return the deliveries of an endpoint of which an attempt has not ended."""
     deliveries = await office.deliveries(endpoint)
-    ended = [one.attempts[-1].ended is not None for one in deliveries if one.attempts]
-    return sum(one.number for one in deliveries) if all(ended) else -1
+    begun = [one for one in deliveries if one.attempts and one.attempts[-1].ended is None]
+    return [one for one in begun if one.leased > office.clock()]
 
 
 async def test_an_outage_of_three_days_loses_nothing(
@@ -394,7 +398,7 @@ async def test_an_outage_of_three_days_loses_nothing(
             await asyncio.sleep(0.03)
         await office.until_states(watching, delivered=1)
         # An attempt in flight would be retried after the new time, not before it.
-        await until(lambda: attempts_of(office, endpoint), lambda n: n == len(receiver.received))
+        await until(lambda: in_flight(office, endpoint), lambda found: not found)
         receiver.answer(Reply())
         before = len(receiver.received)
         clock.forward(seconds=6 * 3600)
@@ -429,10 +433,10 @@ async def test_that_an_endpoint_is_failing_is_told_before_it_is_noted(
                 raise StoreUnavailable("the queue cannot be written")
             return await append(deliveries)
 
-        async def condition() -> Condition:
+        async def condition() -> EndpointHealth:
             endpoint = await office.store.endpoint(TENANT, failing.id)
             assert endpoint is not None
-            return Condition.read(endpoint.condition)
+            return EndpointHealth.read(endpoint.condition)
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(office.store, "append", unavailable)
@@ -480,7 +484,7 @@ async def test_after_its_last_attempt_a_delivery_is_dead_and_others_are_told(
 
 
 async def test_a_receiver_that_is_gone_is_disabled_and_its_deliveries_are_held(
-    office: Office, receiver: Receiver, another: Receiver
+    office: WebhookHarness, receiver: Receiver, another: Receiver
 ) -> None:
     receiver.answer(Reply(status=410))
     gone = await office.endpoint(receiver.url)
@@ -501,7 +505,7 @@ async def test_a_receiver_that_is_gone_is_disabled_and_its_deliveries_are_held(
 
 
 async def test_the_former_receiver_says_nothing_of_the_one_that_took_its_place(
-    office: Office, receiver: Receiver, another: Receiver
+    office: WebhookHarness, receiver: Receiver, another: Receiver
 ) -> None:
     receiver.answer(Reply(status=410, delay=1.0))
     endpoint = await office.endpoint(receiver.url)
@@ -517,7 +521,7 @@ async def test_the_former_receiver_says_nothing_of_the_one_that_took_its_place(
 
 
 async def test_a_new_receiver_does_not_wait_for_what_the_former_one_asked_for(
-    office: Office, receiver: Receiver, another: Receiver
+    office: WebhookHarness, receiver: Receiver, another: Receiver
 ) -> None:
     receiver.answer(Reply(status=503, headers={"Retry-After": "86400"}))
     another.answer(Reply(status=200, echo=True))
@@ -536,7 +540,7 @@ async def test_a_new_receiver_does_not_wait_for_what_the_former_one_asked_for(
 
 @pytest.mark.parametrize("step", ["change", "disable"])
 async def test_what_was_begun_is_not_sent_once_the_endpoint_is_not_active(
-    office: Office, receiver: Receiver, another: Receiver, step: str
+    office: WebhookHarness, receiver: Receiver, another: Receiver, step: str
 ) -> None:
     begin, begun, go_on = office.store.begin, asyncio.Event(), asyncio.Event()
 
@@ -564,7 +568,7 @@ async def test_what_was_begun_is_not_sent_once_the_endpoint_is_not_active(
 
 
 async def test_what_others_put_between_is_sent_in_its_place(
-    office: Office, receiver: Receiver
+    office: WebhookHarness, receiver: Receiver
 ) -> None:
     endpoint = await office.endpoint(receiver.url, ordering="strict")
     await office.commit()
@@ -615,11 +619,11 @@ async def test_an_endpoint_without_one_success_in_five_days_is_given_up(
 async def test_failures_before_an_endpoint_was_enabled_count_no_more_however_soon_that_was(
     store_url: str, receiver: Receiver
 ) -> None:
-    five_days = Streak(failures=20, since=now_ms() - 121 * 3_600_000)
+    five_days = FailureStreak(failures=20, since=now_ms() - 121 * 3_600_000)
     async with opened_office(store_url, clock=now_ms, sends=False) as office:
         endpoint = await office.endpoint(receiver.url)
         name, administration = endpoint.endpoint.id, office.administration
-        await office.store.save_health(name, Condition(streak=five_days).written())
+        await office.store.save_health(name, EndpointHealth(streak=five_days).written())
         receiver.answer(Reply(status=500, delay=1.0))
         async with office.another():
             await office.commit()
@@ -633,28 +637,30 @@ async def test_failures_before_an_endpoint_was_enabled_count_no_more_however_soo
 
 
 async def test_a_pause_is_no_time_of_failures(store_url: str, receiver: Receiver) -> None:
-    six_days = Streak(failures=5, since=now_ms() - 144 * 3_600_000)
+    six_days = FailureStreak(failures=5, since=now_ms() - 144 * 3_600_000)
     settings = replace(SETTINGS, retry_seconds=[60.0])
     receiver.answer(Reply(status=503))
     async with opened_office(store_url, clock=now_ms, settings=settings, sends=False) as office:
         endpoint = await office.endpoint(receiver.url)
         name = endpoint.endpoint.id
-        await office.store.save_health(name, Condition(streak=six_days).written())
+        await office.store.save_health(name, EndpointHealth(streak=six_days).written())
 
-        async def condition() -> Condition:
-            return Condition.read((await office.administration.endpoint(TENANT, name)).condition)
+        async def condition() -> EndpointHealth:
+            return EndpointHealth.read(
+                (await office.administration.endpoint(TENANT, name)).condition
+            )
 
         async with office.another():
             await office.commit()
             await until(condition, lambda found: found.streak.failures == 6)
             await office.administration.pause(TENANT, name)
 
-            await until(condition, lambda found: found.streak == Streak())
+            await until(condition, lambda found: found.streak == FailureStreak())
             assert (await condition()).throttled > now_ms()
 
 
 async def test_the_first_endpoint_is_told_of_what_is_committed_after_it(
-    office: Office, receiver: Receiver
+    office: WebhookHarness, receiver: Receiver
 ) -> None:
     async def unrelayed() -> int:
         return len(await office.store.unrelayed(limit=10))
@@ -707,7 +713,7 @@ async def test_how_far_the_relay_is_behind_is_told_until_it_has_caught_up(
 async def test_the_relay_rests_only_after_all_that_nobody_is_to_be_told_of(
     store_url: str, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sending, "AT_ONCE_UNHEARD", 2)
+    monkeypatch.setattr(sending, "BATCH_SIZE_WITHOUT_ENDPOINTS", 2)
     async with opened_office(store_url, clock=clock, sends=False) as office:
         office.sending._dispatcher.heard = False
         await office.commits(3)

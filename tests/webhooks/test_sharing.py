@@ -22,18 +22,20 @@ from fhirpub.storage.webhook_contract import AttemptResult, Delivery, OutboxEntr
 from fhirpub.testing.clock import HandClock
 from fhirpub.testing.receiver import Receiver, Reply
 from fhirpub.webhooks.dispatch.appender import Appender
-from fhirpub.webhooks.dispatch.leases import Leases, Shares
+from fhirpub.webhooks.dispatch.leases import EndpointAssignments, Leases
 from fhirpub.webhooks.dispatch.relay import Relay
-from fhirpub.webhooks.policy.endpoint_health import Condition
+from fhirpub.webhooks.policy.endpoint_health import EndpointHealth
 from fhirpub.webhooks.transport.envelope import events_of
-from tests.webhooks.harness import KEY, SETTINGS, Office, opened_office, until
+from tests.webhooks.harness import KEY, SETTINGS, WebhookHarness, opened_office, until
 
 
-def shares_of(store: Store, owner: str, clock: Clock) -> Shares:
-    return Shares(Leases(store, owner=owner, seconds=10.0, clock=clock), Random(owner))
+def shares_of(store: Store, owner: str, clock: Clock) -> EndpointAssignments:
+    return EndpointAssignments(
+        Leases(store, owner=owner, seconds=10.0, clock=clock), Random(owner)
+    )
 
 
-async def settle(shares: list[Shares], wanted: set[str], clock: HandClock) -> None:
+async def settle(shares: list[EndpointAssignments], wanted: set[str], clock: HandClock) -> None:
     """Have each look several times, a second after the other, as they do."""
     for _ in range(20):
         for each in shares:
@@ -62,7 +64,7 @@ async def test_processes_share_the_endpoints_and_take_over_from_the_dead(
 
 
 async def test_what_one_process_leaves_another_goes_on_with(
-    office: Office, receiver: Receiver, another: Receiver
+    office: WebhookHarness, receiver: Receiver, another: Receiver
 ) -> None:
     endpoints = [await office.endpoint(each.url) for each in (receiver, another)]
     async with office.another():
@@ -125,7 +127,7 @@ async def test_who_stops_while_the_store_is_away_does_not_wait_for_it(
         assert took < office.config.server.drain_seconds + 4
 
 
-async def deliver_elsewhere(office: Office, begun: Delivery, *, now: int) -> None:
+async def deliver_elsewhere(office: WebhookHarness, begun: Delivery, *, now: int) -> None:
     """Note that another process has delivered what it had begun."""
     attempt = replace(begun.attempts[-1], ended=now, status=204)
     await office.store.finish([AttemptResult(key=begun.key, attempt=attempt, state="delivered")])
@@ -202,7 +204,7 @@ async def test_a_later_attempt_waits_its_time_also_after_a_pause_while_one_is_un
 class Leaving:
     """A store whose endpoint somebody leaves, noting its health in the last moment."""
 
-    def __init__(self, store: Store, endpoint: str, condition: Condition) -> None:
+    def __init__(self, store: Store, endpoint: str, condition: EndpointHealth) -> None:
         self._store = store
         self._endpoint = endpoint
         self._condition = condition
@@ -222,7 +224,7 @@ async def test_what_the_former_noted_last_is_heeded(
     async with opened_office(store_url, clock=now_ms, sends=False) as office:
         busy, idle = [await office.endpoint(each.url) for each in (receiver, another)]
         store: Any = Leaving(
-            office.store, busy.endpoint.id, Condition(throttled=now_ms() + 3_600_000)
+            office.store, busy.endpoint.id, EndpointHealth(throttled=now_ms() + 3_600_000)
         )
         await office.commit()
         async with office.another(store):
@@ -416,7 +418,7 @@ lease_seconds = 1
 
 
 async def test_a_relay_that_was_killed_before_it_marked_adds_nothing_when_repeated(
-    office: Office, receiver: Receiver
+    office: WebhookHarness, receiver: Receiver
 ) -> None:
     endpoint = await office.endpoint(receiver.url)
     version = await office.commit()

@@ -20,7 +20,7 @@ from fhirpub.app.services import build_services
 from fhirpub.auth import clients, tenants
 from fhirpub.cli.demo.compositions import PLUGINS
 from fhirpub.cli.demo.printer import Transcript
-from fhirpub.cli.demo.receiver import Mailbox
+from fhirpub.cli.demo.receiver import DemoReceiver
 from fhirpub.cli.demo.steps import Tour, write_files
 from fhirpub.cli.http_client import http_client
 from fhirpub.cli.options import with_config
@@ -68,7 +68,7 @@ def demo(port: int | None, config: Config, *, leave: bool) -> None:
 async def _shown(config: Config, folder: Path, port: int | None, *, leave: bool) -> None:
     config, sockets = _bound(config, port)
     base = config.base_url
-    mailbox = Mailbox()
+    mailbox = DemoReceiver()
     async with (
         mailbox.receiving(),
         build_services(config) as services,

@@ -16,19 +16,19 @@ _HOST = "127.0.0.1"
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
+class ReceivedDelivery:
     """A webhook as it came."""
 
     headers: Mapping[str, str]
     body: bytes
 
 
-class Mailbox:
+class DemoReceiver:
     """Takes every webhook, and repeats challenges, by which it shows that it wants them."""
 
     def __init__(self) -> None:
         self.url = ""
-        self._letters: asyncio.Queue[Letter] = asyncio.Queue()
+        self._letters: asyncio.Queue[ReceivedDelivery] = asyncio.Queue()
 
     @asynccontextmanager
     async def receiving(self) -> AsyncIterator[None]:
@@ -43,7 +43,7 @@ class Mailbox:
             server.stop()
             await server.close_all_connections()
 
-    async def wait_for(self, event_type: str, *, seconds: float) -> Letter:
+    async def wait_for(self, event_type: str, *, seconds: float) -> ReceivedDelivery:
         """Return the next webhook that tells of such an event. Raises TimeoutError."""
         async with asyncio.timeout(seconds):
             while True:
@@ -52,7 +52,7 @@ class Mailbox:
                     return letter
 
     def _take(self, request: HTTPServerRequest) -> None:
-        self._letters.put_nowait(Letter(request.headers, request.body))
+        self._letters.put_nowait(ReceivedDelivery(request.headers, request.body))
         challenge = orjson.loads(request.body)["data"].get("challenge", "").encode()
         headers = HTTPHeaders({"Content-Length": str(len(challenge))})
         connection = request.connection

@@ -14,7 +14,7 @@ from tornado.httpclient import AsyncHTTPClient, HTTPResponse
 
 from fhirpub.cli.demo import compositions
 from fhirpub.cli.demo.printer import Step, Transcript
-from fhirpub.cli.demo.receiver import Mailbox
+from fhirpub.cli.demo.receiver import DemoReceiver
 from fhirpub.cli.http_client import Call, json_of, send
 from fhirpub.cli.submission import Submission
 from fhirpub.runtime.clock import now_ms
@@ -24,7 +24,7 @@ _REPORTS = "/fhir/r4/DiagnosticReport"
 _REGISTER = f"{_REPORTS}/$register"
 _ENDPOINTS = "/webhooks/v1/endpoints"
 _CREATED = "diagnostic_report.created"
-_LONGEST_WAIT = 15.0
+_MAX_WAIT = 15.0
 _TOKEN_COMMAND = r"""TOKEN=$(curl -sS "$BASE/oauth/token" -d grant_type=client_credentials \
   -d "client_id=$CLIENT_ID" -d "client_secret=$CLIENT_SECRET" -d "audience=$AUDIENCE" |
   sed -E 's/.*"access_token" *: *"([^"]+)".*/\1/')"""  # noqa: S105 - no token, but how to get one
@@ -39,7 +39,7 @@ class Tour:
     folder: Path
     credentials: Mapping[str, str]
     transcript: Transcript
-    mailbox: Mailbox
+    mailbox: DemoReceiver
 
     async def walk(self) -> None:
         """Take every step in order; stop at the first that does not go as told."""
@@ -80,7 +80,7 @@ class Tour:
 
     async def _show_webhook(self, event: str, secret: str) -> None:
         try:
-            letter = await self.mailbox.wait_for(event, seconds=_LONGEST_WAIT)
+            letter = await self.mailbox.wait_for(event, seconds=_MAX_WAIT)
             verify(letter.headers, letter.body, secret, now=now_ms() / 1000)
         except (TimeoutError, NotVerified):
             raise click.ClickException("the demo expected a webhook that verifies here") from None

@@ -15,7 +15,7 @@ from typing import Any
 from lxml import etree
 
 from fhirpub.errors import InvalidContent, Issue
-from fhirpub.fhir.schema import MOST_PROBLEMS, unknown_names
+from fhirpub.fhir.schema import MAX_PROBLEMS, unknown_names
 from fhirpub.fhir.strict_json import (
     MAX_DEPTH,
     MAX_NODES,
@@ -47,12 +47,12 @@ _MARK = b"\xef\xbb\xbf"
 _WHOLE = re.compile(r"[+-]?(?:0|[1-9][0-9]{0,17})")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _BOOLEANS = {"true": True, "false": False}
-_MOST_SIGNS = 2 * MAX_NODES
+_MAX_MARKUP_TOKENS = 2 * MAX_NODES
 """Most signs of an element's beginning or end, and of an attribute: each costs memory to parse."""
 _ATTRIBUTE = re.compile(rb"=[ \t\r\n]*[\"']")
 _BLANK = " \t\r\n"
-_MOST_ATTRIBUTES = 64
-_TOO_MANY_ATTRIBUTES = f"must not have more than {_MOST_ATTRIBUTES} attributes"
+_MAX_ATTRIBUTES = 64
+_TOO_MANY_ATTRIBUTES = f"must not have more than {_MAX_ATTRIBUTES} attributes"
 _DEEPEST_NARRATIVE = 256
 """What is nested deeper cannot be read as a narrative of JSON either."""
 # A copy of XHTML with nothing that is declared around it: who reads JSON looks for <div xmlns=…>.
@@ -108,8 +108,8 @@ def _parsed(raw: bytes) -> etree._Element:
     if b"<!DOCTYPE" in raw and not _root_is_first(raw):
         raise InvalidContent.because("the body must not have a document type (DTD)")
     # Most = in a text are none of an attribute: they are looked at only if they are many.
-    attributes = _ATTRIBUTE.finditer(raw) if raw.count(b"=") > _MOST_SIGNS else ()
-    if raw.count(b"<") > _MOST_SIGNS or any(islice(attributes, _MOST_SIGNS, None)):
+    attributes = _ATTRIBUTE.finditer(raw) if raw.count(b"=") > _MAX_MARKUP_TOKENS else ()
+    if raw.count(b"<") > _MAX_MARKUP_TOKENS or any(islice(attributes, _MAX_MARKUP_TOKENS, None)):
         raise InvalidContent.because("the body holds too many values")
     parser = etree.XMLParser(
         encoding="utf-8",
@@ -225,14 +225,14 @@ class _Reading:
             if depth > _DEEPEST_NARRATIVE:
                 self._refuse(f"must not be nested deeper than {_DEEPEST_NARRATIVE} levels", at)
                 return ""
-            if len(each.attrib) > _MOST_ATTRIBUTES:
+            if len(each.attrib) > _MAX_ATTRIBUTES:
                 self._refuse(_TOO_MANY_ATTRIBUTES, at)
                 return ""
         return etree.tostring(_WITHOUT_PREFIXES(element).getroot(), encoding="unicode")
 
     def _attributes(self, element: etree._Element, known: tuple[str, ...], at: str) -> JsonObject:
         """Return the attributes of an element that it may have."""
-        if len(element.attrib) > _MOST_ATTRIBUTES:  # to read each takes as long as to find it
+        if len(element.attrib) > _MAX_ATTRIBUTES:  # to read each takes as long as to find it
             self._refuse(_TOO_MANY_ATTRIBUTES, at)
             return {}
         found: JsonObject = {str(name): value for name, value in element.items()}
@@ -256,7 +256,7 @@ class _Reading:
 
     def _refuse(self, rule: str, at: str) -> None:
         self.issues.append(Issue("error", "exception", rule, at))
-        if len(self.issues) == MOST_PROBLEMS:
+        if len(self.issues) == MAX_PROBLEMS:
             raise InvalidContent(self.issues)
 
 

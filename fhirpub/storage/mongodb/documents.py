@@ -29,7 +29,7 @@ from fhirpub.tenant import Tenant
 Document = Mapping[str, Any]
 Key = tuple[str, int]
 
-MOST_BYTES = 16 * 1024 * 1024 - 16 * 1024
+MAX_BYTES = 16 * 1024 * 1024 - 16 * 1024
 """MongoDB takes 16 MiB; the rest is for what stands around a document on its way."""
 PIECE_BYTES = 255 * 1024
 """As they are stored: with another number, pieces that are there would not fit together."""
@@ -66,7 +66,7 @@ def addition_of(tenant: str, version: Version, blobs: Collection[Blob], *, now: 
         pieces = tuple(piece for each in blobs for piece in _pieces_of(tenant, each, now=now))
     except (BSONError, OverflowError, UnicodeEncodeError):
         raise InvalidContent.because("the resource cannot be stored as it is") from None
-    if len(document) > MOST_BYTES:
+    if len(document) > MAX_BYTES:
         raise TooLarge.because("the resource is larger than the store can keep")
     size = len(document) + sum(len(each.data) for each in blobs)
     key, raw = (version.id, version.version), RawBSONDocument(document)

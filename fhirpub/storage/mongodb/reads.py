@@ -40,7 +40,7 @@ Cursor = AsyncIOMotorCursor[dict[str, Any]] | AsyncIOMotorCommandCursor[dict[str
 
 SEVERAL = Bounds(in_flight=3)
 """The driver works in threads and the server beside us: while one batch is away, others can be."""
-_PAGES_AT_ONCE = 6
+_MAX_CONCURRENT_PAGES = 6
 """So many pages are on their way at the same time: each may be large, see `MAX_PAGE_BYTES`."""
 
 _IS_SMALL = {"$lte": [{"$bsonSize": "$$ROOT"}, SMALL_BYTES]}
@@ -82,7 +82,7 @@ class Reads:
         self._pieces = pieces
         self._of_one_moment = versions.with_options(read_concern=one_moment)
         self._seconds = seconds
-        self._pages = asyncio.Semaphore(_PAGES_AT_ONCE)
+        self._pages = asyncio.Semaphore(_MAX_CONCURRENT_PAGES)
         self._latest: GroupedReads[str, Document] = GroupedReads(
             self._fetch_latest, deadline_seconds=seconds, bounds=SEVERAL
         )

@@ -19,7 +19,7 @@ Client = AsyncIOMotorClient[dict[str, Any]]
 _MONGODB_5_0, _MONGODB_6_0 = 13, 17
 """Wire versions: 5.0 has snapshots outside transactions, 6.0 look-ups across shards."""
 _UNAUTHORIZED = 13
-_MOST_SKEW_MS = 5_000
+_MAX_SKEW_MS = 5_000
 
 _log = logger()
 
@@ -49,7 +49,7 @@ async def examine(client: Client, *, production: bool, now: int) -> Concerns:
     _refuse_old(hello)
     await _refuse_deaf(client)
     skew = skew_ms(hello, now)
-    if abs(skew) >= _MOST_SKEW_MS:
+    if abs(skew) >= _MAX_SKEW_MS:
         # No refusal: every time in the store is of our own clocks, and between them an hour may
         # lie before a document could be swept too early.
         _log.warning("the clock differs from the store's", milliseconds=skew)

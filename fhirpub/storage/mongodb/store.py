@@ -56,7 +56,7 @@ _FORCED: dict[str, Any] = {
     "directConnection": False,  # a member that is asked alone answers even as a secondary
     "serverMonitoringMode": "stream",  # by asking now and then two elections may be missed
 }
-_SWEPT_AT_ONCE = 100
+_SWEEP_BATCH_SIZE = 100
 _GOODBYE_SECONDS = 1.0
 _INDEX_SECONDS = 3_600.0
 """An index that was lost is made again from all there is."""
@@ -198,7 +198,7 @@ class MongoStore(MongoWebhooks, Store):
         #
         # So with the pieces of large ones: a piece becomes fresh before its blob, and is `loose`
         # until that is named, for such a blob stays for ever.
-        limit = _SWEPT_AT_ONCE
+        limit = _SWEEP_BATCH_SIZE
         blobs = schema.loose_blobs(tenant, before=before, limit=limit)
         pieces = schema.loose_pieces(tenant, before=before, limit=limit)
         swept = await self._sweep_loose(schema.BLOB, blobs, before=before)
@@ -208,8 +208,8 @@ class MongoStore(MongoWebhooks, Store):
     async def _sweep_loose(self, name: str, looking: schema.Pipeline, *, before: int) -> int:
         """Delete what is loose, old and named by nothing; return how many."""
         records = self._collection(name)
-        swept, handled = 0, _SWEPT_AT_ONCE
-        while handled == _SWEPT_AT_ONCE:
+        swept, handled = 0, _SWEEP_BATCH_SIZE
+        while handled == _SWEEP_BATCH_SIZE:
             async with within(self._deadline):
                 found = await records.aggregate(looking).to_list(None)
                 named = [each["_id"] for each in found if _is_named(each["naming"])]

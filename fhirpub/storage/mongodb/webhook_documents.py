@@ -10,7 +10,7 @@ from bson.objectid import ObjectId
 from pymongo import UpdateOne
 
 from fhirpub.storage.webhook_contract import (
-    MOST_ATTEMPTS_KEPT,
+    MAX_ATTEMPTS_KEPT,
     Attempt,
     AttemptResult,
     Delivery,
@@ -184,7 +184,7 @@ def beginning(token: ObjectId, *, now: int, until: int) -> list[dict[str, Any]]:
     """Return the update that begins the next attempt of a delivery, signed with a token."""
     number = {"$add": ["$number", 1]}
     attempt = {**_attempt_document(Attempt(number=0, begun=now)), "number": number}
-    log = {"$slice": [{"$concatArrays": ["$attempts", [attempt]]}, -MOST_ATTEMPTS_KEPT]}
+    log = {"$slice": [{"$concatArrays": ["$attempts", [attempt]]}, -MAX_ATTEMPTS_KEPT]}
     begun = {"number": number, "begun": now, "leased": until, "taken": token, "attempts": log}
     return [{"$set": begun}]
 

@@ -38,7 +38,7 @@ from fhirpub.storage.mongodb.schema import (
 )
 from fhirpub.storage.mongodb.webhook_documents import OPEN
 from fhirpub.storage.webhook_contract import (
-    LONGEST_LEASES,
+    MAX_LEASE_MULTIPLE,
     AttemptResult,
     Delivery,
     DeliveryKey,
@@ -52,7 +52,7 @@ from fhirpub.storage.webhook_contract import (
 )
 
 _BY_ID = "_id_"
-_SWEPT_AT_ONCE = 500
+_SWEEP_BATCH_SIZE = 500
 
 _OF_UNTOLD = tuple(each.name for each in fields(OutboxEntry))
 
@@ -150,7 +150,7 @@ class MongoWebhooks(OnDatabase, Endpoints, DeliveryQueueStore):
     ) -> frozenset[str]:
         wanted = list(names)
         ours = {"$set": {"owner": owner, "until": until}}
-        too_far = now + LONGEST_LEASES * (until - now)
+        too_far = now + MAX_LEASE_MULTIPLE * (until - now)
         free = [{"owner": owner}, {"until": {"$lte": now}}, {"until": {"$gt": too_far}}]
         # Where it is not free, what is inserted instead meets the one that is there.
         taking = [UpdateOne({"_id": each, "$or": free}, ours, upsert=True) for each in wanted]
@@ -289,7 +289,7 @@ class MongoWebhooks(OnDatabase, Endpoints, DeliveryQueueStore):
         swept = 0
         while True:
             async with within(self._deadline):
-                found = await looking.to_list(_SWEPT_AT_ONCE)
+                found = await looking.to_list(_SWEEP_BATCH_SIZE)
             if not found:
                 return swept
             ends = await self.ends({each["endpoint"] for each in found})

@@ -37,13 +37,13 @@ _PAGES_BEFORE_CHECKPOINT = 4_000
 _STEPS_BETWEEN_LOOKS = 10_000
 _TABLES_SECONDS = 600.0
 """So long a start waits for another that brings a large file up to date."""
-_ROWS_AT_ONCE = 512
+_ROW_BATCH_SIZE = 512
 """A submission may bring thousands of documents, a statement takes 32,766 parameters."""
 _ROWS_STEP = 8
 _GONE = "the file was moved, deleted or replaced: restart the service"
 
 
-class File:
+class Database:
     """An open file: its connections, and the threads that wait for it."""
 
     def __init__(self, path: Path, deadline_seconds: float, *, make: bool = True) -> None:
@@ -154,7 +154,7 @@ class File:
         additions = [each for each in batch if isinstance(each, Addition)]
         rows = [row for each in additions for row in each.rows]
         others = len(additions) < len(batch) or any(each.large for each in additions)
-        if not others and len(rows) <= _ROWS_AT_ONCE:
+        if not others and len(rows) <= _ROW_BATCH_SIZE:
             with suppress(sqlite3.IntegrityError):  # a key is taken
                 _insert(self._writer, rows)
                 return [True] * len(batch)
@@ -166,13 +166,13 @@ class File:
             ]
 
 
-class OnFile:
+class DatabaseMixin:
     """What works on a file that is open between its start and its stop."""
 
-    _file: File | None = None
+    _file: Database | None = None
 
     @property
-    def _open(self) -> File:
+    def _open(self) -> Database:
         if self._file is None:
             raise StoreUnavailable("not started, or stopped")
         return self._file
@@ -281,8 +281,8 @@ def _add(connection: sqlite3.Connection, additions: Sequence[Addition]) -> set[A
 
 def _insert(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
     """Insert rows of additions; raises IntegrityError if a key is taken."""
-    for start in range(0, len(rows), _ROWS_AT_ONCE):
-        part = [*rows[start : start + _ROWS_AT_ONCE]]
+    for start in range(0, len(rows), _ROW_BATCH_SIZE):
+        part = [*rows[start : start + _ROW_BATCH_SIZE]]
         # Empty rows are passed over, and spare statements for every number of them.
         part += [(None,) * sql.ADDITION_COLUMNS] * (-len(part) % _ROWS_STEP)
         connection.execute(sql.add_rows(len(part)), list(chain.from_iterable(part)))

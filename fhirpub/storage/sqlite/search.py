@@ -35,7 +35,7 @@ from fhirpub.storage.sqlite.parameters import json_list
 Parameters = dict[str, str | int]
 
 _BEST_FIRST = ("version_key", "version_by_value", "version_by_system", "version_by_time")
-MOST_COUNTED = 1_000
+MAX_COUNTED = 1_000
 _PAIRS = "SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(:{name})"
 _LATER = """
     SELECT 1 FROM version AS n INDEXED BY version_key
@@ -74,7 +74,7 @@ class Source:
     @property
     def count(self) -> str:
         """The statement that counts them, up to a limit: enough to compare."""
-        return f"SELECT count(*) FROM ({self.numbers} LIMIT {MOST_COUNTED})"
+        return f"SELECT count(*) FROM ({self.numbers} LIMIT {MAX_COUNTED})"
 
 
 def sources_of(tenant: str, query: SearchQuery) -> list[Source]:

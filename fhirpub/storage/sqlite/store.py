@@ -28,7 +28,7 @@ from fhirpub.storage.id_search import FEW, known_total, page_without_search
 from fhirpub.storage.sqlite import schema as sql
 from fhirpub.storage.sqlite.database import (
     Addition,
-    File,
+    Database,
     Row,
     as_unavailable,
     has_bytes,
@@ -38,7 +38,7 @@ from fhirpub.storage.sqlite.database import (
 )
 from fhirpub.storage.sqlite.parameters import json_list
 from fhirpub.storage.sqlite.search import (
-    MOST_COUNTED,
+    MAX_COUNTED,
     Source,
     index_entries,
     search_statements,
@@ -49,7 +49,7 @@ from fhirpub.storage.store import Store
 from fhirpub.tenant import Tenant
 
 SCHEME = "sqlite:///"
-_SWEPT_AT_ONCE = 16
+_SWEEP_BATCH_SIZE = 16
 """Few, since each may have megabytes and every other write waits meanwhile."""
 _LARGEST_INTEGER = 2**63 - 1
 _PIECE = MAX_CHUNK_BYTES // 3 * 3
@@ -91,7 +91,7 @@ class SqliteStore(SqliteWebhooks, Store):
         if self._file is None:
             with as_unavailable():
                 self._file = await asyncio.to_thread(
-                    File, self._path, self._deadline, make=self._make
+                    Database, self._path, self._deadline, make=self._make
                 )
 
     async def check(self) -> None:
@@ -163,7 +163,7 @@ class SqliteStore(SqliteWebhooks, Store):
 
     async def sweep_blobs(self, tenant: str, *, before: int) -> int:
         def work(connection: sqlite3.Connection) -> int:
-            numbers = connection.execute(sql.SWEEP, (tenant, before, _SWEPT_AT_ONCE)).fetchall()
+            numbers = connection.execute(sql.SWEEP, (tenant, before, _SWEEP_BATCH_SIZE)).fetchall()
             connection.executemany(sql.SWEEP_BYTES, numbers)
             return len(numbers)
 
@@ -171,7 +171,7 @@ class SqliteStore(SqliteWebhooks, Store):
         while True:
             now: int = await self._open.write(work)
             swept += now
-            if now < _SWEPT_AT_ONCE:
+            if now < _SWEEP_BATCH_SIZE:
                 return swept
 
     async def put_tenant(self, tenant: Tenant) -> None:
@@ -297,7 +297,7 @@ def _page(connection: sqlite3.Connection, tenant: str, query: SearchQuery) -> Pa
     statements = search_statements(tenant, query, source)
     if query.limit:
         page = statements
-        if source and source.newest and candidates == MOST_COUNTED:
+        if source and source.newest and candidates == MAX_COUNTED:
             # Most of them would be sorted in vain: going from the newest on meets some at once.
             page = search_statements(tenant, query)
         numbers = connection.execute(page.page, page.parameters).fetchall()

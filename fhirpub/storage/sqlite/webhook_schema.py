@@ -9,8 +9,8 @@ from functools import cache
 
 from fhirpub.storage.sqlite.parameters import json_list
 from fhirpub.storage.webhook_contract import (
-    LONGEST_LEASES,
-    MOST_ATTEMPTS_KEPT,
+    MAX_ATTEMPTS_KEPT,
+    MAX_LEASE_MULTIPLE,
     DeliveryQuery,
 )
 
@@ -114,7 +114,7 @@ LEASE = f"""
     INSERT INTO lease (name, owner, until) SELECT value, ?1, ?2 FROM json_each(?3) WHERE true
     ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, until = excluded.until
         WHERE owner = excluded.owner OR until <= ?4
-            OR until > ?4 + {LONGEST_LEASES} * (?2 - ?4)
+            OR until > ?4 + {MAX_LEASE_MULTIPLE} * (?2 - ?4)
     RETURNING name
 """
 RELEASE = "DELETE FROM lease WHERE name IN (SELECT value FROM json_each(?)) AND owner = ?"
@@ -169,7 +169,7 @@ WALK_DELIVERIES = (
 BEGIN = f"""
     UPDATE delivery SET number = number + 1, begun = ?1, leased = ?2, attempts = json_insert(
         iif(
-            json_array_length(attempts) < {MOST_ATTEMPTS_KEPT},
+            json_array_length(attempts) < {MAX_ATTEMPTS_KEPT},
             attempts,
             json_remove(attempts, '$[0]')
         ),

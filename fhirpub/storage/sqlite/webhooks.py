@@ -15,7 +15,7 @@ from itertools import chain
 from typing import Any
 
 from fhirpub.storage.sqlite import webhook_schema as sql
-from fhirpub.storage.sqlite.database import OnFile, Row
+from fhirpub.storage.sqlite.database import DatabaseMixin, Row
 from fhirpub.storage.sqlite.parameters import json_list, json_pairs
 from fhirpub.storage.webhook_contract import (
     Attempt,
@@ -32,13 +32,13 @@ from fhirpub.storage.webhook_contract import (
     QueuedDelivery,
 )
 
-_ADDED_AT_ONCE = 128
+_INSERT_BATCH_SIZE = 128
 _ENDPOINTS_KEPT = 16_384
-_SWEPT_AT_ONCE = 500
+_SWEEP_BATCH_SIZE = 500
 """Few, since every other write waits meanwhile."""
 
 
-class SqliteWebhooks(OnFile, Endpoints, DeliveryQueueStore):
+class SqliteWebhooks(DatabaseMixin, Endpoints, DeliveryQueueStore):
     """Endpoints and deliveries in the file."""
 
     async def put_endpoint(self, tenant: str, endpoint: Endpoint) -> bool:
@@ -135,7 +135,7 @@ class SqliteWebhooks(OnFile, Endpoints, DeliveryQueueStore):
         def work(connection: sqlite3.Connection) -> int:
             added = 0
             while added < len(rows):
-                part = rows[added : added + _ADDED_AT_ONCE]
+                part = rows[added : added + _INSERT_BATCH_SIZE]
                 now = _append(connection, part)
                 added += now
                 if now < len(part):
@@ -180,7 +180,9 @@ class SqliteWebhooks(OnFile, Endpoints, DeliveryQueueStore):
     async def _sweep(self, condition: str, parameters: Row) -> int:
         # Found by a reader: the writer, for whom all wait, does no more than delete.
         swept = 0
-        while found := await self._many(sql.candidates(condition), (*parameters, _SWEPT_AT_ONCE)):
+        while found := await self._many(
+            sql.candidates(condition), (*parameters, _SWEEP_BATCH_SIZE)
+        ):
             numbers = json.dumps([number for (number,) in found])
             swept += await self._execute(sql.sweep(condition), (numbers, *parameters))
         return swept

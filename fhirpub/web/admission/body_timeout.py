@@ -11,7 +11,7 @@ from fhirpub.web.message.request import Request
 _log = logger()
 
 
-class BodyWatch:
+class BodyReadTimeout:
     """Refuses a body that has not arrived after some seconds."""
 
     def __init__(self, seconds: float) -> None:

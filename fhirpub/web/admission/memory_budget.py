@@ -2,7 +2,7 @@
 
 The handler of a request takes room before it reads a large body, and nothing of the connection
 is read meanwhile: what the client has still to send stays with the client (D-168). What is large
-of an answer it takes room for when it has read it (`in_turn.py`, D-280).
+of an answer it takes room for when it has read it (`with_memory_budget.py`, D-280).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _RETRY_SECONDS = 5
 
 
 @dataclass(slots=True)
-class _Place:
+class _Reservation:
     """How many bytes somebody has, or asks for; who waits for them is told when they are there."""
 
     size: int
@@ -33,7 +33,7 @@ class _Place:
     turn: asyncio.Future[None]
 
 
-class Room:
+class MemoryBudget:
     """Shares ``most_bytes`` among large requests; one that is larger than that goes alone.
 
     An owner has at most ``share`` of it, but for one request that is larger.
@@ -43,8 +43,8 @@ class Room:
         self._most = most_bytes
         self._most_of_one = most_bytes * share
         self._patience = patience_seconds
-        self._taken: dict[Request, _Place] = {}
-        self._queue: dict[Request, _Place] = {}
+        self._taken: dict[Request, _Reservation] = {}
+        self._queue: dict[Request, _Reservation] = {}
 
     def __contains__(self, request: Request) -> bool:
         """Tell whether a request has room."""
@@ -56,7 +56,7 @@ class Room:
         The wait ends when it is this request's turn, or when the client has hung up; its
         connection is closed then. After ``patience_seconds`` it raises Busy.
         """
-        place = _Place(size, owner, asyncio.get_running_loop().create_future())
+        place = _Reservation(size, owner, asyncio.get_running_loop().create_future())
         self._queue[request] = place
         self._admit()
         return None if place.turn.done() else self._wait(request, place.turn)

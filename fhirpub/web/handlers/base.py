@@ -37,12 +37,12 @@ from fhirpub.storage.contract import BlobInfo, Version
 from fhirpub.web.error_mapping import TooSlow, answer_to, is_expected, obligations
 from fhirpub.web.message import content_negotiation as media
 from fhirpub.web.message.request import Request
-from fhirpub.web.message.response_body import Outgoing
+from fhirpub.web.message.response_body import ResponseBody
 from fhirpub.web.services import Services
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _REASONS = {each.value: each.phrase for each in HTTPStatus}
-_AT_ONCE = 256 * 1024
+_MAX_INLINE_BYTES = 256 * 1024
 LARGE = 64 * 1024
 """What is larger than this is read, judged and written in a thread, so that the loop goes on."""
 
@@ -183,7 +183,7 @@ class BaseHandler:
     def finish(self, body: bytes = b"") -> None:
         """Send the answer; a stopping service waits until all of it has left."""
         if len(body) > LARGE:
-            self.finish_with(Outgoing([body], self.read_pieces))
+            self.finish_with(ResponseBody([body], self.read_pieces))
             return
         start_line = self._begin_answer(len(body))
         body = b"" if self.request.method == "HEAD" else body
@@ -196,7 +196,7 @@ class BaseHandler:
             sent.add_done_callback(lambda _sent: self.services.under_way.discard(self))
         self._log_answer()
 
-    def finish_with(self, body: Outgoing) -> None:
+    def finish_with(self, body: ResponseBody) -> None:
         """Send an answer of any size, as fast as the client takes it."""
         whole = body.at_once() if body.length <= LARGE else None
         if whole is not None:
@@ -219,7 +219,7 @@ class BaseHandler:
             self.headers["Content-Length"] = str(length)
         return ResponseStartLine("HTTP/1.1", self.status, _REASONS[self.status])
 
-    async def _send_in_pieces(self, body: Outgoing) -> None:
+    async def _send_in_pieces(self, body: ResponseBody) -> None:
         """Send a large answer; hang up on who takes nothing, or if a document cannot be read."""
         connection = self.request.connection
         try:
@@ -237,8 +237,8 @@ class BaseHandler:
             self.services.under_way.discard(self)
 
     async def _send_piece(self, piece: memoryview) -> None:
-        for start in range(0, len(piece), _AT_ONCE):
-            left = self.request.connection.write(piece[start : start + _AT_ONCE])
+        for start in range(0, len(piece), _MAX_INLINE_BYTES):
+            left = self.request.connection.write(piece[start : start + _MAX_INLINE_BYTES])
             async with asyncio.timeout(self.services.config.limits.body_seconds):
                 await asyncio.shield(left)  # the connection waits for it, too
 
@@ -322,7 +322,7 @@ class BaseHandler:
     ) -> None:
         """Write a resource, encoded already, with the data of its documents put in."""
         self._describe_body(status)
-        self.finish_with(Outgoing.with_documents(text, documents, self.read_pieces))
+        self.finish_with(ResponseBody.with_documents(text, documents, self.read_pieces))
 
     def read_pieces(self, blob: BlobInfo, part: slice) -> AsyncGenerator[bytes, None]:
         """Yield a part of a document of the tenant that calls."""

@@ -13,7 +13,7 @@ from fhirpub.web.handlers.base import BaseHandler
 from fhirpub.web.message import content_negotiation as media
 from fhirpub.web.message.byte_range import part_of
 from fhirpub.web.message.content_disposition import disposition
-from fhirpub.web.message.response_body import Outgoing, Stretch
+from fhirpub.web.message.response_body import BlobSlice, ResponseBody
 
 _SHA256 = re.compile("[0-9a-f]{64}")
 
@@ -62,7 +62,7 @@ class BinaryHandler(BaseHandler):
         else:
             self.status = HTTPStatus.PARTIAL_CONTENT
             self.headers["Content-Range"] = f"bytes {part.start}-{part.stop - 1}/{blob.size}"
-        self.finish_with(Outgoing([Stretch(blob, part)], self.read_pieces))
+        self.finish_with(ResponseBody([BlobSlice(blob, part)], self.read_pieces))
 
     def _check_precondition(self) -> None:
         """Raise VersionConflict unless If-Match means these bytes (RFC 9110, 13.1.1)."""

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from fhirpub.interactions.history import PARAMETERS, history, history_of_type
 from fhirpub.interactions.versions import Listing
 from fhirpub.web.handlers.base import BaseHandler
-from fhirpub.web.handlers.large_responses import in_turn
+from fhirpub.web.handlers.large_responses import with_memory_budget
 
 
 class HistoryHandler(BaseHandler):
@@ -34,7 +34,7 @@ class HistoryHandler(BaseHandler):
 
     async def answer_list(self, look: Callable[[], Awaitable[Listing]]) -> None:
         """Write a list of versions."""
-        versions = await in_turn(self, look, lambda found: found.size)
+        versions = await with_memory_budget(self, look, lambda found: found.size)
         await self.answer_made(versions.size, lambda: self.listed(versions))
 
 

@@ -12,7 +12,7 @@ from fhirpub.web.handlers.base import LARGE, BaseHandler
 T = TypeVar("T")
 
 
-async def in_turn(
+async def with_memory_budget(
     handler: BaseHandler, look: Callable[[], Awaitable[T]], size: Callable[[T], int]
 ) -> T:
     """Return what is read of the store, if it is large as soon as there is room for it (D-280).
@@ -20,22 +20,24 @@ async def in_turn(
     Its size is known only then: who has to wait lets go of it, and reads again. The room is
     given back when the answer has left. Raises Busy if there is none for too long.
     """
-    found, room = await look(), handler.services.answer_room
+    found, memory_budget = await look(), handler.services.answer_room
     needed = size(found)
-    if needed <= LARGE or handler.request in room:
+    if needed <= LARGE or handler.request in memory_budget:
         return found
-    turn = room.take(handler.request, needed, owner=handler.caller.tenant.id)
+    turn = memory_budget.take(handler.request, needed, owner=handler.caller.tenant.id)
     if turn is None:
         return found
     del found
     await turn
-    if handler.request not in room:  # who asked has hung up: there is nobody to answer
+    if handler.request not in memory_budget:  # who asked has hung up: there is nobody to answer
         handler.request.connection.close()
         handler.abandon()
         raise asyncio.CancelledError
     return await look()
 
 
-async def version_in_turn(handler: BaseHandler, look: Callable[[], Awaitable[Version]]) -> Version:
-    """Return a version, as :func:`in_turn` does."""
-    return await in_turn(handler, look, lambda found: len(found.body))
+async def read_version_within_budget(
+    handler: BaseHandler, look: Callable[[], Awaitable[Version]]
+) -> Version:
+    """Return a version, as :func:`with_memory_budget` does."""
+    return await with_memory_budget(handler, look, lambda found: len(found.body))

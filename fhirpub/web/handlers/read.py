@@ -9,7 +9,7 @@ from fhirpub.interactions.summary import check_subset, is_subset, subset
 from fhirpub.interactions.versions import shown
 from fhirpub.storage.contract import Version
 from fhirpub.web.handlers.base import BaseHandler
-from fhirpub.web.handlers.large_responses import version_in_turn
+from fhirpub.web.handlers.large_responses import read_version_within_budget
 
 
 class ReadHandler(BaseHandler):
@@ -21,7 +21,7 @@ class ReadHandler(BaseHandler):
     async def get(self, resource_id: str) -> None:
         """Read."""
         tenant, context = self.caller.tenant, self.services.context
-        found = await version_in_turn(
+        found = await read_version_within_budget(
             self, lambda: read(self.type_name, resource_id, tenant=tenant, context=context)
         )
         await self.answer_version(found)
@@ -72,7 +72,7 @@ class VersionHandler(ReadHandler):
     async def get(self, resource_id: str, version: str) -> None:  # type: ignore[override]
         """Read one version."""
         tenant, context = self.caller.tenant, self.services.context
-        found = await version_in_turn(
+        found = await read_version_within_budget(
             self,
             lambda: vread(self.type_name, resource_id, version, tenant=tenant, context=context),
         )
@@ -87,7 +87,7 @@ class PartHandler(ReadHandler):
     async def get(self, resource_id: str) -> None:
         """Read a part."""
         tenant, context = self.caller.tenant, self.services.context
-        found = await version_in_turn(
+        found = await read_version_within_budget(
             self, lambda: read_part(self.type_name, resource_id, tenant=tenant, context=context)
         )
         if not self.may_with("r", (self.type_name, found.type)):

@@ -11,11 +11,11 @@ from fhirpub.interactions.versions import Listing
 from fhirpub.runtime.stages import others_caught_up
 from fhirpub.web.handlers.base import BaseHandler
 from fhirpub.web.handlers.body import BodyHandler
-from fhirpub.web.handlers.large_responses import in_turn
+from fhirpub.web.handlers.large_responses import with_memory_budget
 from fhirpub.web.message.content_negotiation import check_form, preference
 
-_MOST_PARAMETERS = 200
-_MOST_FORM_BYTES = 64 * 1024
+_MAX_PARAMETERS = 200
+_MAX_FORM_BYTES = 64 * 1024
 
 
 async def _answer(handler: BaseHandler) -> None:
@@ -31,7 +31,7 @@ async def _answer(handler: BaseHandler) -> None:
             strict=preference(handler.request.headers.get("Prefer", ""), "handling") == "strict",
         )
 
-    found = await in_turn(handler, look, lambda listing: listing.size)
+    found = await with_memory_budget(handler, look, lambda listing: listing.size)
     await others_caught_up()
     await handler.answer_made(found.size, lambda: handler.listed(found))
 
@@ -68,7 +68,7 @@ class SearchFormHandler(BodyHandler):
 
     def most_bytes(self) -> int:
         """Return how large a form may be."""
-        return _MOST_FORM_BYTES
+        return _MAX_FORM_BYTES
 
     async def post(self) -> None:
         """Search."""
@@ -77,12 +77,12 @@ class SearchFormHandler(BodyHandler):
                 self.take_body().decode(),
                 keep_blank_values=True,
                 errors="strict",
-                max_num_fields=_MOST_PARAMETERS,
+                max_num_fields=_MAX_PARAMETERS,
             )
         except UnicodeDecodeError:
             raise InvalidSearch.because("the form must be UTF-8") from None
         except ValueError:
-            rule = f"the form must have at most {_MOST_PARAMETERS} parameters"
+            rule = f"the form must have at most {_MAX_PARAMETERS} parameters"
             raise InvalidSearch.because(rule) from None
         self.request.add_form(form)
         super().check_format()

@@ -12,7 +12,7 @@ from fhirpub.web.error_mapping import TooSlow, answer_to, status_of
 from fhirpub.web.handlers.base import BaseHandler
 from fhirpub.web.handlers.body import BodyHandler
 
-_MOST_BYTES = 8192
+_MAX_BYTES = 8192
 
 
 class TokenHandler(BodyHandler):
@@ -36,7 +36,7 @@ class TokenHandler(BodyHandler):
 
     def most_bytes(self) -> int:
         """Return how large a token request may be."""
-        return _MOST_BYTES
+        return _MAX_BYTES
 
     async def post(self) -> None:
         """Grant a token."""
@@ -66,7 +66,7 @@ class TokenHandler(BodyHandler):
                 self.headers["WWW-Authenticate"] = 'Basic realm="fhirpub"'
         elif isinstance(problem, TooLarge):
             status, error = 413, "invalid_request"
-            text = f"the request has more than {_MOST_BYTES} bytes"
+            text = f"the request has more than {_MAX_BYTES} bytes"
         elif isinstance(problem, TooSlow):
             status, error, text = answer_to(problem).status, "invalid_request", str(problem)
         elif isinstance(problem, (Throttled, StoreUnavailable)):

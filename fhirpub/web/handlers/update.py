@@ -12,7 +12,7 @@ from fhirpub.interactions.read import read_whole
 from fhirpub.interactions.update import Update, prepare, update
 from fhirpub.storage.contract import Version
 from fhirpub.web.handlers.body import BodyHandler
-from fhirpub.web.handlers.large_responses import version_in_turn
+from fhirpub.web.handlers.large_responses import read_version_within_budget
 from fhirpub.web.message import content_negotiation as media
 
 
@@ -51,7 +51,7 @@ class UpdateHandler(BodyHandler):
             )
 
         updated = await update(
-            newest_of=lambda: version_in_turn(self, newest_of),
+            newest_of=lambda: read_version_within_budget(self, newest_of),
             precondition=replace(
                 self.request.precondition(),
                 if_none_match=self.request.headers.get_list("If-None-Match"),

@@ -10,14 +10,14 @@ from urllib.parse import urlencode
 from fhirpub.errors import InvalidContent, InvalidSearch, Issue, NoSuchRecord
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.fhir.times import moment_of
-from fhirpub.web.handlers.large_responses import in_turn
+from fhirpub.web.handlers.large_responses import with_memory_budget
 from fhirpub.web.handlers.webhook_endpoints import WebhooksBodyHandler, WebhooksHandler
 from fhirpub.web.message.request import Request
 from fhirpub.webhooks.management import serializers as presenting
 from fhirpub.webhooks.management.delivery_log import SHOWN_STATES, ShownState, Wanted
 from fhirpub.webhooks.management.validation import unknown_fields, wrong
 
-MOST_IDS = 1_000
+MAX_IDS = 1_000
 MAX_PAGE_BYTES = 100
 USUAL_PAGE = 20
 HIGHEST_SEQUENCE = 10**15
@@ -148,7 +148,7 @@ class EventsHandler(ListHandler):
         after = given.whole_number("after_seq", usual=0)
         limit = given.whole_number("limit", usual=USUAL_PAGE, most=MAX_PAGE_BYTES)
         given.check()
-        page = await in_turn(
+        page = await with_memory_budget(
             self,
             lambda: self.log.events(endpoint, after=after, limit=limit or USUAL_PAGE),
             lambda found: sum(len(each.body) for each in found.deliveries),
@@ -223,7 +223,7 @@ def _wanted(fields: JsonObject) -> Wanted:
 def _replay_problem(name: str, value: Any) -> str:
     if name == "event_ids":
         strings = isinstance(value, list) and all(isinstance(each, str) for each in value)
-        return "" if strings and 1 <= len(value) <= MOST_IDS else f"must be 1 to {MOST_IDS} ids"
+        return "" if strings and 1 <= len(value) <= MAX_IDS else f"must be 1 to {MAX_IDS} ids"
     if name == "status":
         return "" if value in _REPLAYED else f"must be one of {', '.join(_REPLAYED)}"
     if name in ("since", "until"):

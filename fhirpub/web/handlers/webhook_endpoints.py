@@ -15,11 +15,11 @@ from fhirpub.web.handlers.body import BodyHandler
 from fhirpub.web.message.content_negotiation import NotAcceptable, check_json, is_xml
 from fhirpub.webhooks.management import serializers as presenting
 from fhirpub.webhooks.management.delivery_log import DeliveryLog
-from fhirpub.webhooks.management.endpoints import Administration, Check, Disclosed
+from fhirpub.webhooks.management.endpoints import Check, EndpointService, EndpointWithSecrets
 
 BASE = "/webhooks/v1"
 _READ, _WRITE = WEBHOOKS
-_MOST_BYTES = 65_536
+_MAX_BYTES = 65_536
 
 
 class WebhooksHandler(BaseHandler):
@@ -28,7 +28,7 @@ class WebhooksHandler(BaseHandler):
     requires_token = True
 
     @property
-    def administration(self) -> Administration:
+    def administration(self) -> EndpointService:
         """What adds, changes and tries endpoints."""
         return self.services.endpoints
 
@@ -73,7 +73,7 @@ class WebhooksHandler(BaseHandler):
         self.headers["ETag"] = _tag(endpoint)
         self.tell(presenting.endpoint_record(endpoint))
 
-    def disclose(self, disclosed: Disclosed, *, status: int = 200) -> None:
+    def disclose(self, disclosed: EndpointWithSecrets, *, status: int = 200) -> None:
         """Write an endpoint with what is shown this once, and nothing of it into caches."""
         made = {"signing_secret": disclosed.signing_secret, "bearer_token": disclosed.token}
         record = presenting.endpoint_record(disclosed.endpoint)
@@ -97,7 +97,7 @@ class WebhooksBodyHandler(WebhooksHandler, BodyHandler):
 
     def most_bytes(self) -> int:
         """Return how large a body may be."""
-        return _MOST_BYTES
+        return _MAX_BYTES
 
     def fields(self) -> JsonObject:
         """Return the body as an object; no body is an empty one. Raises InvalidContent."""

@@ -15,7 +15,7 @@ from tornado.httputil import HTTPHeaders, RequestStartLine
 from fhirpub.errors import InvalidSearch
 from fhirpub.interactions.update import Precondition
 
-_MOST_PARAMETERS = 1_000
+_MAX_PARAMETERS = 1_000
 _NO_PRECONDITION = Precondition()
 _ORIGIN = re.compile(r"\Ahttps?://[^/?#]*", re.IGNORECASE)
 
@@ -101,13 +101,13 @@ def parameters_of(query: str) -> list[tuple[str, str]]:
             query,
             keep_blank_values=True,
             encoding="latin-1",  # as Tornado decodes what stands there unescaped
-            max_num_fields=_MOST_PARAMETERS,
+            max_num_fields=_MAX_PARAMETERS,
         )
         return [(_as_utf8(name), _as_utf8(value)) for name, value in pairs]
     except UnicodeDecodeError:
         raise InvalidSearch.because("the query must be UTF-8") from None
     except ValueError:
-        rule = f"the query must have at most {_MOST_PARAMETERS} parameters"
+        rule = f"the query must have at most {_MAX_PARAMETERS} parameters"
         raise InvalidSearch.because(rule) from None
 
 

@@ -18,7 +18,7 @@ _ENOUGH = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class BlobSlice:
     """A part of a document, as it is; or, if it is the whole of it, in base64 and quotes."""
 
     blob: BlobInfo
@@ -32,10 +32,10 @@ class Stretch:
         return (size + 2) // 3 * 4 + 2 if self.encoded else size
 
 
-class Outgoing:
+class ResponseBody:
     """Bytes and parts of documents in their order; ``read`` gives what is not at hand."""
 
-    def __init__(self, parts: Sequence[bytes | Stretch], read: ReadPieces) -> None:
+    def __init__(self, parts: Sequence[bytes | BlobSlice], read: ReadPieces) -> None:
         self._parts = parts
         self._read = read
         self.length = sum(len(p) if isinstance(p, bytes) else p.length for p in parts)
@@ -43,20 +43,20 @@ class Outgoing:
     @classmethod
     def with_documents(
         cls, body: bytes, blobs: Mapping[str, BlobInfo], read: ReadPieces
-    ) -> Outgoing:
+    ) -> ResponseBody:
         """Return a stored resource, as JSON or as XML, with its documents' data back in it."""
-        parts: list[bytes | Stretch] = []
+        parts: list[bytes | BlobSlice] = []
         for index, each in enumerate(cut_at_documents(body)):
             if index % 2:
                 blob = blobs[each.decode()]
-                parts.append(Stretch(blob, slice(0, blob.size), encoded=True))
+                parts.append(BlobSlice(blob, slice(0, blob.size), encoded=True))
             else:
                 parts.append(each)
         return cls(parts, read)
 
     def at_once(self) -> bytes | None:
         """Return all of it; None if a document has to be read first, however little of it."""
-        if any(isinstance(p, Stretch) and p.blob.data is None for p in self._parts):
+        if any(isinstance(p, BlobSlice) and p.blob.data is None for p in self._parts):
             return None
         return b"".join(p if isinstance(p, bytes) else _small(p) for p in self._parts)
 
@@ -84,15 +84,15 @@ class Outgoing:
                     async for piece in pieces:
                         yield piece
 
-    async def _large(self, stretch: Stretch) -> AsyncGenerator[bytes, None]:
-        quote = b'"' if stretch.encoded else b""
+    async def _large(self, blob_slice: BlobSlice) -> AsyncGenerator[bytes, None]:
+        quote = b'"' if blob_slice.encoded else b""
         yield quote
-        async with aclosing(self._read(stretch.blob, stretch.part)) as pieces:
+        async with aclosing(self._read(blob_slice.blob, blob_slice.part)) as pieces:
             async for piece in pieces:
-                yield pybase64.b64encode(piece) if stretch.encoded else piece
+                yield pybase64.b64encode(piece) if blob_slice.encoded else piece
         yield quote
 
 
-def _small(stretch: Stretch) -> bytes:
-    data = (stretch.blob.data or b"")[stretch.part]
-    return b'"%b"' % pybase64.b64encode(data) if stretch.encoded else data
+def _small(blob_slice: BlobSlice) -> bytes:
+    data = (blob_slice.blob.data or b"")[blob_slice.part]
+    return b'"%b"' % pybase64.b64encode(data) if blob_slice.encoded else data

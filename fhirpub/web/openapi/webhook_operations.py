@@ -17,12 +17,12 @@ from fhirpub.web.handlers.base import BaseHandler
 from fhirpub.web.openapi.operations import NOT_MODIFIED, Operation, Success
 from fhirpub.webhooks.management.delivery_log import SHOWN_STATES
 from fhirpub.webhooks.management.validation import (
-    LONGEST_DESCRIPTION,
-    LONGEST_GRACE_SECONDS,
-    LONGEST_TOKEN,
-    MOST_PATTERNS,
+    MAX_DESCRIPTION_LENGTH,
+    MAX_GRACE_SECONDS,
+    MAX_PATTERNS,
+    MAX_TOKEN_LENGTH,
 )
-from fhirpub.webhooks.transport.url_policy import LONGEST_URL
+from fhirpub.webhooks.transport.url_policy import MAX_URL_LENGTH
 
 _READ, _WRITE = WEBHOOKS
 
@@ -208,25 +208,25 @@ _SETTINGS: dict[str, JsonObject] = {
     "url": {
         "description": "Where events are sent, with https.",
         "type": "string",
-        "maxLength": LONGEST_URL,
+        "maxLength": MAX_URL_LENGTH,
     },
     "event_types": {
         "description": "Names of events, or patterns of them such as `*`.",
         "type": "array",
         "minItems": 1,
-        "maxItems": MOST_PATTERNS,
+        "maxItems": MAX_PATTERNS,
         "items": _TEXT,
     },
     "payload": {"enum": [*typing.get_args(Payload)]},
     "ordering": {"enum": [*typing.get_args(Ordering)]},
-    "description": {"type": "string", "maxLength": LONGEST_DESCRIPTION},
+    "description": {"type": "string", "maxLength": MAX_DESCRIPTION_LENGTH},
 }
 _SECRET: JsonObject = {"description": "`whsec_` and base64.", "type": "string"}
 _TOKEN: JsonObject = {
     "description": "Sent as `Authorization: Bearer`.",
     "type": "string",
     "minLength": 1,
-    "maxLength": LONGEST_TOKEN,
+    "maxLength": MAX_TOKEN_LENGTH,
 }
 _ENDPOINT: dict[str, JsonObject] = {
     "id": _TEXT,
@@ -307,7 +307,7 @@ WEBHOOK_BODIES: dict[str, JsonObject] = {
             "description": "How long the others sign as well.",
             "type": "integer",
             "minimum": 0,
-            "maximum": LONGEST_GRACE_SECONDS,
+            "maximum": MAX_GRACE_SECONDS,
         },
         signing_secret=_SECRET,
     ),
@@ -317,7 +317,7 @@ WEBHOOK_BODIES: dict[str, JsonObject] = {
             event_ids={
                 "type": "array",
                 "minItems": 1,
-                "maxItems": webhook_deliveries.MOST_IDS,
+                "maxItems": webhook_deliveries.MAX_IDS,
                 "items": _TEXT,
             },
             from_seq=_SEQUENCE,

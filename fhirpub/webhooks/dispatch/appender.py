@@ -9,7 +9,7 @@ from fhirpub.runtime.clock import Clock
 from fhirpub.storage.webhook_contract import Delivery, DeliveryQueueStore, Endpoint
 from fhirpub.webhooks.transport.envelope import WebhookEvent
 
-_MOST_RACES = 20
+_MAX_RACES = 20
 
 
 class Appender:
@@ -30,7 +30,7 @@ class Appender:
         Raises StoreUnavailable; then the first so many may have been made.
         """
         made: list[Delivery] = []
-        for _race in range(_MOST_RACES):
+        for _race in range(_MAX_RACES):
             if not events:
                 return made
             end = self._ends.pop(endpoint.id, None)

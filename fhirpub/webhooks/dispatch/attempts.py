@@ -19,12 +19,12 @@ from fhirpub.storage.webhook_contract import (
     Endpoint,
 )
 from fhirpub.webhooks.dispatch.appender import Appender
-from fhirpub.webhooks.dispatch.endpoint_worker import Line
+from fhirpub.webhooks.dispatch.endpoint_worker import EndpointWorker
 from fhirpub.webhooks.dispatch.periodic import insist
 from fhirpub.webhooks.management.operational_events import ServiceEvents, is_service_event, told_of
-from fhirpub.webhooks.policy.endpoint_health import Condition
+from fhirpub.webhooks.policy.endpoint_health import EndpointHealth
 from fhirpub.webhooks.policy.outcome import Outcome
-from fhirpub.webhooks.policy.retry_policy import Next, Patience, Schedule, State, after
+from fhirpub.webhooks.policy.retry_policy import FailurePolicy, Next, Schedule, State, after
 from fhirpub.webhooks.transport.envelope import WebhookEvent, time_of
 from fhirpub.webhooks.transport.http_client import Sender
 
@@ -45,7 +45,7 @@ class Rules:
 
     timeout_seconds: float
     schedule: Schedule
-    patience: Patience
+    patience: FailurePolicy
 
 
 class Attempts:
@@ -76,7 +76,7 @@ class Attempts:
         self.told: Callable[[Sequence[Delivery]], None] = lambda _made: None
         """Is handed the deliveries that this makes: the service's own events."""
 
-    async def deliver(self, line: Line, delivery: Delivery) -> None:
+    async def deliver(self, line: EndpointWorker, delivery: Delivery) -> None:
         """Make the attempt that was begun, and return when the store knows what came of it.
 
         It is not made if it could outlast its lease, since the store, or the machine, was slow:
@@ -136,7 +136,7 @@ class Attempts:
         """Return when what was handed to the store is there."""
         await self._finishing.drain()
 
-    async def _sent(self, line: Line, delivery: Delivery) -> Outcome:
+    async def _sent(self, line: EndpointWorker, delivery: Delivery) -> Outcome:
         try:
             return await self._sender.attempt(line.message(delivery, self._clock()))
         except Exception as problem:  # noqa: BLE001 - one delivery must not stop the others
@@ -149,7 +149,7 @@ class Attempts:
             return Outcome(reason="E_INTERNAL")
 
     async def _have_consequences(
-        self, line: Line, delivery: Delivery, outcome: Outcome, then: Next, *, url: str
+        self, line: EndpointWorker, delivery: Delivery, outcome: Outcome, then: Next, *, url: str
     ) -> None:
         """Tell what is to be told before it is noted: it must not be lost in between.
 
@@ -167,7 +167,7 @@ class Attempts:
         elif health == "failing":
             await self._warn(line)
 
-    async def _warn(self, line: Line) -> None:
+    async def _warn(self, line: EndpointWorker) -> None:
         since = line.condition.streak.since
         if line.condition.warned == since:
             return
@@ -178,7 +178,7 @@ class Attempts:
             line.condition = replace(line.condition, warned=since)
             _log.warning("endpoint is failing", endpoint=line.endpoint.id, since=since)
 
-    async def _disable(self, line: Line, why: str, url: str) -> None:
+    async def _disable(self, line: EndpointWorker, why: str, url: str) -> None:
         """Disable the endpoint, unless somebody has changed its state or URL meanwhile."""
         if line.disabling:
             return
@@ -198,7 +198,7 @@ class Attempts:
                 self._metrics.endpoints_disabled.inc()
                 _log.warning("endpoint disabled", endpoint=name, why=why)
                 # Once it is enabled again, its old failures count no more.
-                line.condition = Condition()
+                line.condition = EndpointHealth()
                 return
 
     async def _tell(self, endpoint: Endpoint, event: WebhookEvent) -> None:

@@ -16,11 +16,11 @@ from fhirpub.runtime.logging import logger, where
 from fhirpub.storage.store import Store
 from fhirpub.storage.webhook_contract import Delivery, Endpoint, QueuedDelivery
 from fhirpub.webhooks.dispatch.attempts import Attempts
-from fhirpub.webhooks.dispatch.endpoint_worker import Line
-from fhirpub.webhooks.dispatch.leases import Shares
-from fhirpub.webhooks.dispatch.periodic import Rounds, together
+from fhirpub.webhooks.dispatch.endpoint_worker import EndpointWorker
+from fhirpub.webhooks.dispatch.leases import EndpointAssignments
+from fhirpub.webhooks.dispatch.periodic import PeriodicTask, together
 from fhirpub.webhooks.dispatch.queue import WINDOW
-from fhirpub.webhooks.dispatch.timer_queue import Alarms
+from fhirpub.webhooks.dispatch.timer_queue import TimerQueue
 from fhirpub.webhooks.policy.retry_policy import BreakerState
 
 _PAGE = 1_000
@@ -29,8 +29,8 @@ _READ_FOR_MS = 600_000
 _BUSY_SECONDS, _IDLE_SECONDS = 0.025, 0.1
 _BUSY_FOR_SECONDS = 2.0
 _INFORMED_SECONDS = 1.0
-_LONGEST_NAP = 0.1
-_AT_ONCE = 128
+_MAX_NAP = 0.1
+_BATCH_SIZE = 128
 _SHARE_OF_FREE = 0.25
 _TENANTS_TO_FREE = 3
 """A tenant has at most so many times as much under way as is then still free."""
@@ -46,9 +46,9 @@ class Dispatcher:
         store: Store,
         *,
         attempts: Attempts,
-        shares: Shares,
+        shares: EndpointAssignments,
         settings: WebhooksConfig,
-        line_of: Callable[..., Line],
+        line_of: Callable[..., EndpointWorker],
         clock: Clock,
     ) -> None:
         self._store = store
@@ -62,16 +62,16 @@ class Dispatcher:
         self.informed = False
         """Whether :meth:`told` is called for all that is new: the relay is in this process."""
         self._lease_ms = round((settings.timeout_seconds + settings.lease_seconds) * 1000)
-        self._lines: dict[str, Line] = {}
+        self._lines: dict[str, EndpointWorker] = {}
         self._awake: dict[str, None] = {}
-        self._alarms = Alarms()
+        self._alarms = TimerQueue()
         self._under_way: set[asyncio.Task[None]] = set()
         self._tenants: Counter[str] = Counter()
         self._busy_until = 0.0
         self._polled = 0.0
-        self._looking = Rounds("look after endpoints", self._look)
-        self._loading = Rounds("read what waits", self._load)
-        self._beginning = Rounds("begin attempts", self._begin)
+        self._looking = PeriodicTask("look after endpoints", self._look)
+        self._loading = PeriodicTask("read what waits", self._load)
+        self._beginning = PeriodicTask("begin attempts", self._begin)
 
     async def run(self) -> None:
         """Work until :meth:`stop`; attempts may then still be under way."""
@@ -218,7 +218,7 @@ class Dispatcher:
             return _INFORMED_SECONDS
         return _BUSY_SECONDS if now < self._busy_until else _IDLE_SECONDS
 
-    async def _read(self, line: Line) -> None:
+    async def _read(self, line: EndpointWorker) -> None:
         line.reading = True
         try:
             if line.stale:
@@ -229,7 +229,7 @@ class Dispatcher:
             line.reading = False
         self._wake(line)
 
-    async def _read_anew(self, line: Line) -> None:
+    async def _read_anew(self, line: EndpointWorker) -> None:
         name, found, whole = line.endpoint.id, list[QueuedDelivery](), False
         line.read = self._clock()
         try:
@@ -246,7 +246,7 @@ class Dispatcher:
         line.queue.renew(found, ordering=line.endpoint.ordering, last=end if whole else 0)
         line.behind = line.behind or not whole
 
-    async def _read_on(self, line: Line) -> None:
+    async def _read_on(self, line: EndpointWorker) -> None:
         name = line.endpoint.id
         line.behind = False
         try:
@@ -271,20 +271,20 @@ class Dispatcher:
             return 0.0
         earliest = self._alarms.earliest
         if earliest is None:
-            return _LONGEST_NAP if self._awake else _LOOK_SECONDS
-        return min(_LONGEST_NAP, max(0.001, (earliest - self._clock()) / 1000))
+            return _MAX_NAP if self._awake else _LOOK_SECONDS
+        return min(_MAX_NAP, max(0.001, (earliest - self._clock()) / 1000))
 
-    def _choose(self, now: int) -> list[tuple[Line, QueuedDelivery]]:
+    def _choose(self, now: int) -> list[tuple[EndpointWorker, QueuedDelivery]]:
         """Take from the endpoints in turn, from each at most its part of what is free."""
         for name in self._alarms.rung(now):
             if name in self._lines:
                 self._wake(self._lines[name])
                 self._lines[name].alarm = None
-        chosen: list[tuple[Line, QueuedDelivery]] = []
+        chosen: list[tuple[EndpointWorker, QueuedDelivery]] = []
         tenants = self._tenants.copy()
         for name in list(self._awake):
             free = self._settings.in_flight - len(self._under_way) - len(chosen)
-            if free <= 0 or len(chosen) >= _AT_ONCE:
+            if free <= 0 or len(chosen) >= _BATCH_SIZE:
                 break
             del self._awake[name]
             line = self._lines.get(name)
@@ -296,7 +296,7 @@ class Dispatcher:
                 self._expect(line, now)
         return chosen
 
-    def _expect(self, line: Line, now: int) -> None:
+    def _expect(self, line: EndpointWorker, now: int) -> None:
         """Have the endpoint looked at again when more may be begun."""
         name, moment = line.endpoint.id, line.next_moment(now)
         if moment is None:
@@ -307,11 +307,13 @@ class Dispatcher:
             line.alarm = moment
             self._alarms.add(moment, name)
 
-    def _wake(self, line: Line) -> None:
+    def _wake(self, line: EndpointWorker) -> None:
         self._awake[line.endpoint.id] = None
         self._beginning.ring()
 
-    async def _begin_these(self, chosen: Sequence[tuple[Line, QueuedDelivery]], now: int) -> None:
+    async def _begin_these(
+        self, chosen: Sequence[tuple[EndpointWorker, QueuedDelivery]], now: int
+    ) -> None:
         keys = [(each.endpoint, each.event_id) for _, each in chosen]
         begun: dict[tuple[str, str], Delivery] = {}
         try:
@@ -327,13 +329,15 @@ class Dispatcher:
                 line.doubt(waiting, now)
                 self._loading.ring()
 
-    def _start(self, line: Line, delivery: Delivery) -> None:
+    def _start(self, line: EndpointWorker, delivery: Delivery) -> None:
         task = asyncio.create_task(self._attempts.deliver(line, delivery))
         self._under_way.add(task)
         self._tenants[delivery.tenant] += 1
         task.add_done_callback(lambda done: self._has_ended(line, delivery, done))
 
-    def _has_ended(self, line: Line, delivery: Delivery, task: asyncio.Task[None]) -> None:
+    def _has_ended(
+        self, line: EndpointWorker, delivery: Delivery, task: asyncio.Task[None]
+    ) -> None:
         self._under_way.discard(task)
         self._tenants -= Counter([delivery.tenant])
         if not task.cancelled() and (problem := task.exception()) is not None:
@@ -351,7 +355,7 @@ def _part(free: int, of_endpoint: int, of_tenant: int) -> int:
     return min(part, most if of_tenant else max(1, most))
 
 
-def _is_hungry(line: Line) -> bool:
+def _is_hungry(line: EndpointWorker) -> bool:
     return line.stale or (line.behind and len(line.queue) < WINDOW)
 
 

@@ -9,9 +9,9 @@ from fhirpub.errors import SecretsUnavailable
 from fhirpub.runtime.logging import logger
 from fhirpub.storage.webhook_contract import Delivery, Endpoint, QueuedDelivery
 from fhirpub.webhooks.dispatch.queue import Bucket, Queue
-from fhirpub.webhooks.management.secret_encryption import Seal, token_of
-from fhirpub.webhooks.policy.endpoint_health import ANEW, Condition
-from fhirpub.webhooks.policy.retry_policy import Patience
+from fhirpub.webhooks.management.secret_encryption import SecretCipher, token_of
+from fhirpub.webhooks.policy.endpoint_health import ANEW, EndpointHealth
+from fhirpub.webhooks.policy.retry_policy import FailurePolicy
 from fhirpub.webhooks.transport.http_client import Message
 
 _DOUBTED_MS = 1_000
@@ -25,15 +25,20 @@ class _OpenSecret:
     expires: int | None
 
 
-class Line:
+class EndpointWorker:
     """The way to one endpoint."""
 
     def __init__(
-        self, endpoint: Endpoint, *, settings: WebhooksConfig, patience: Patience, seal: Seal
+        self,
+        endpoint: Endpoint,
+        *,
+        settings: WebhooksConfig,
+        patience: FailurePolicy,
+        seal: SecretCipher,
     ) -> None:
         self.endpoint = endpoint
         self.queue = Queue(endpoint.ordering)
-        self.condition = Condition.read(endpoint.condition)
+        self.condition = EndpointHealth.read(endpoint.condition)
         self.saved = self.condition.written()
         """The condition as the store has it."""
         self.read = 0
@@ -64,7 +69,7 @@ class Line:
             self.read = 0
         begins = endpoint.condition == ANEW != before.condition  # as once it was enabled
         if begins or before.url != endpoint.url:  # or another receiver, of whom nothing is known
-            self.condition = Condition()
+            self.condition = EndpointHealth()
         if before.revision != endpoint.revision:
             self.disabling = False
             self._open_secrets()

@@ -15,7 +15,7 @@ from random import Random
 from fhirpub.runtime.clock import Clock
 from fhirpub.storage.webhook_contract import DeliveryQueueStore
 
-_MOST_PROCESSES = 32
+_MAX_PROCESSES = 32
 _COUNTS = 3
 _ASKED = 32
 
@@ -62,7 +62,7 @@ class Leases:
         await self.release(list(self._until))
 
 
-class Shares:
+class EndpointAssignments:
     """Which endpoints are this process's: as many as its share among the processes.
 
     Each process holds one of a few numbered places, so that all can count each other.
@@ -109,7 +109,7 @@ class Shares:
 
     async def _count(self) -> None:
         """Count the processes. Several may count at once, each too many: the least is right."""
-        places = [f"dispatcher/{number}" for number in range(_MOST_PROCESSES)]
+        places = [f"dispatcher/{number}" for number in range(_MAX_PROCESSES)]
         ours = await self._leases.take(places)
         if self._place not in ours:
             self._place = next((each for each in places if each in ours), "")

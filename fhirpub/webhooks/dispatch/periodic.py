@@ -11,14 +11,14 @@ from fhirpub.errors import StoreUnavailable
 from fhirpub.runtime.logging import logger, where
 
 _FIRST_WAIT = 0.1
-_LONGEST_WAIT = 2.0
+_MAX_WAIT = 2.0
 
 _log = logger()
 
 T = TypeVar("T")
 
 
-class Rounds:
+class PeriodicTask:
     """Does ``step`` in rounds; each answers after how many seconds the next is due.
 
     :meth:`ring` makes it due at once. After a failure the next comes a little later each time.
@@ -88,7 +88,7 @@ async def insist(name: str, write: Callable[[], Awaitable[T]]) -> T:
 
 def back_off(failures: int) -> float:
     """Return how many seconds to wait after so many failures before this one."""
-    return float(min(_LONGEST_WAIT, _FIRST_WAIT * 2 ** min(failures, 10)))
+    return float(min(_MAX_WAIT, _FIRST_WAIT * 2 ** min(failures, 10)))
 
 
 def tell_trouble(name: str, problem: Exception, failures: int) -> None:

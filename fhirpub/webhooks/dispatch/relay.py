@@ -17,8 +17,8 @@ from fhirpub.webhooks.management.event_types import matches
 from fhirpub.webhooks.transport.envelope import WebhookEvent, events_of
 
 _LEASE = "relay"
-AT_ONCE = 100
-AT_ONCE_UNHEARD = 1_000
+BATCH_SIZE = 100
+BATCH_SIZE_WITHOUT_ENDPOINTS = 1_000
 """Versions of one pass; to tell of them takes longer than to pass them over."""
 
 _log = logger()
@@ -54,7 +54,7 @@ class Relay:
         """Whether this is the one that works."""
         return self._leases.held(_LEASE)
 
-    async def relay(self, *, most: int = AT_ONCE) -> int | None:
+    async def relay(self, *, most: int = BATCH_SIZE) -> int | None:
         """Relay some versions; return how many, or None if another relay works.
 
         Raises StoreUnavailable; then it is to be called again.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 
 
-class Alarms:
+class TimerQueue:
     """Moments with names, the earliest first. Times are milliseconds UTC."""
 
     def __init__(self) -> None:

@@ -19,14 +19,14 @@ from fhirpub.storage.store import Store
 from fhirpub.webhooks.dispatch.appender import Appender
 from fhirpub.webhooks.dispatch.attempts import Attempts, Rules
 from fhirpub.webhooks.dispatch.dispatcher import Dispatcher
-from fhirpub.webhooks.dispatch.endpoint_worker import Line
-from fhirpub.webhooks.dispatch.leases import Leases, Shares
-from fhirpub.webhooks.dispatch.periodic import Rounds
-from fhirpub.webhooks.dispatch.relay import AT_ONCE, AT_ONCE_UNHEARD, Relay
+from fhirpub.webhooks.dispatch.endpoint_worker import EndpointWorker
+from fhirpub.webhooks.dispatch.leases import EndpointAssignments, Leases
+from fhirpub.webhooks.dispatch.periodic import PeriodicTask
+from fhirpub.webhooks.dispatch.relay import BATCH_SIZE, BATCH_SIZE_WITHOUT_ENDPOINTS, Relay
 from fhirpub.webhooks.management.operational_events import ServiceEvents
-from fhirpub.webhooks.management.secret_encryption import Seal
+from fhirpub.webhooks.management.secret_encryption import SecretCipher
 from fhirpub.webhooks.policy.outcome import FAILURES
-from fhirpub.webhooks.policy.retry_policy import BREAKER_STATES, Patience, Schedule
+from fhirpub.webhooks.policy.retry_policy import BREAKER_STATES, FailurePolicy, Schedule
 from fhirpub.webhooks.transport.http_client import Sender
 
 _SWEEP_SECONDS = 600.0
@@ -41,7 +41,7 @@ _DAY_MS = 86_400_000
 _log = logger()
 
 
-class Sending:
+class WebhookWorker:
     """Relays and sends as long as :meth:`running`; any number of processes may do so."""
 
     def __init__(
@@ -49,7 +49,7 @@ class Sending:
         store: Store,
         *,
         config: Config,
-        seal: Seal,
+        seal: SecretCipher,
         metrics: Metrics,
         clock: Clock,
         sender: Sender,
@@ -76,9 +76,9 @@ class Sending:
         self._dispatcher = Dispatcher(
             store,
             attempts=attempts,
-            shares=Shares(self._leases, Random()),  # noqa: S311 - no secret
+            shares=EndpointAssignments(self._leases, Random()),  # noqa: S311 - no secret
             settings=settings,
-            line_of=partial(Line, settings=settings, patience=rules.patience, seal=seal),
+            line_of=partial(EndpointWorker, settings=settings, patience=rules.patience, seal=seal),
             clock=clock,
         )
         attempts.told = self._dispatcher.told
@@ -89,8 +89,8 @@ class Sending:
             fhir_url=f"{config.base_url}/fhir/r4",
             told=self._dispatcher.told,
         )
-        self._relaying = Rounds("relay", self._relay_some)
-        self._sweeping = Rounds("sweep", self._sweep)
+        self._relaying = PeriodicTask("relay", self._relay_some)
+        self._sweeping = PeriodicTask("sweep", self._sweep)
         self._busy_until = 0.0
         self._show(metrics)
 
@@ -149,12 +149,14 @@ class Sending:
     async def _relay_some(self) -> float:
         now = asyncio.get_running_loop().time()
         heard = self._dispatcher.heard
-        relayed = await self._relay.relay(most=AT_ONCE if heard else AT_ONCE_UNHEARD)
+        relayed = await self._relay.relay(
+            most=BATCH_SIZE if heard else BATCH_SIZE_WITHOUT_ENDPOINTS
+        )
         self._dispatcher.informed = relayed is not None
         if relayed is None:
             return self._settings.lease_seconds / 5
         if not heard:
-            return 0.0 if relayed >= AT_ONCE_UNHEARD else _UNHEARD_SECONDS
+            return 0.0 if relayed >= BATCH_SIZE_WITHOUT_ENDPOINTS else _UNHEARD_SECONDS
         if relayed:
             self._busy_until = now + _BUSY_FOR_SECONDS
             return 0.0
@@ -178,7 +180,7 @@ def _rules(settings: WebhooksConfig) -> Rules:
     return Rules(
         timeout_seconds=settings.timeout_seconds,
         schedule=Schedule(waits=settings.retry_seconds, forever=settings.retry_forever),
-        patience=Patience(
+        patience=FailurePolicy(
             in_a_row=settings.breaker_failures,
             share=settings.breaker_share,
             open_seconds=settings.breaker_seconds,

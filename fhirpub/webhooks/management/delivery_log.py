@@ -33,11 +33,11 @@ _STORED: Mapping[ShownState, frozenset[DeliveryState]] = {
     "held": OPEN,
     "cancelled": OPEN,
 }
-_MOST_PAGES = 10
-_REPLAYED_AT_ONCE = 200
+_MAX_PAGES = 10
+_REPLAY_BATCH_SIZE = 200
 _JUDGED_DELIVERIES = 1_000
-_JUDGED_AT_ONCE = 25
-_MOST_READERS = 4
+_VALIDATION_BATCH_SIZE = 25
+_MAX_READERS = 4
 """Pages that are read at a time: 100 deliveries may have 12 MB of answers."""
 STATS_SECONDS = 86_400
 
@@ -118,7 +118,7 @@ class DeliveryLog:
     def __init__(self, store: Endpoints, *, clock: Clock) -> None:
         self._store = store
         self._clock = clock
-        self._readers = asyncio.Semaphore(_MOST_READERS)
+        self._readers = asyncio.Semaphore(_MAX_READERS)
 
     async def latest(
         self,
@@ -133,7 +133,7 @@ class DeliveryLog:
         if state is not None:
             wanted = replace(wanted, states=_STORED[state])
         found: list[Delivery] = []
-        for _page in range(_MOST_PAGES):
+        for _page in range(_MAX_PAGES):
             query = replace(
                 wanted.query(endpoint, limit=limit - len(found)), newest_first=True, before=before
             )
@@ -175,7 +175,7 @@ class DeliveryLog:
         Those that still wait for a later attempt get it at once. To be repeated from the
         sequence that is returned, until that is None.
         """
-        query = wanted.query(endpoint, limit=_REPLAYED_AT_ONCE)
+        query = wanted.query(endpoint, limit=_REPLAY_BATCH_SIZE)
         page = await self._page(endpoint, query)
         last = wanted.to_sequence
         chosen = [each for each in page if last is None or each.sequence <= last]
@@ -215,8 +215,10 @@ class DeliveryLog:
         since = self._clock() - STATS_SECONDS * 1000
         attempts: list[tuple[int, int]] = []
         before: int | None = None
-        for _page in range(_JUDGED_DELIVERIES // _JUDGED_AT_ONCE):
-            page = await self.latest(endpoint, Wanted(), before=before, limit=_JUDGED_AT_ONCE)
+        for _page in range(_JUDGED_DELIVERIES // _VALIDATION_BATCH_SIZE):
+            page = await self.latest(
+                endpoint, Wanted(), before=before, limit=_VALIDATION_BATCH_SIZE
+            )
             attempts += [
                 (attempt.duration, attempt.status)
                 for each in page.deliveries

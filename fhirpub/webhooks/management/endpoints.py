@@ -21,14 +21,14 @@ from fhirpub.storage.store import Store
 from fhirpub.storage.webhook_contract import Endpoint, EndpointSecret
 from fhirpub.webhooks.management import validation as registration
 from fhirpub.webhooks.management.event_types import TEST, VERIFICATION, EventTypes
-from fhirpub.webhooks.management.secret_encryption import Seal, live_secrets, token_of
+from fhirpub.webhooks.management.secret_encryption import SecretCipher, live_secrets, token_of
 from fhirpub.webhooks.policy.endpoint_health import ANEW
 from fhirpub.webhooks.policy.outcome import Outcome
 from fhirpub.webhooks.transport.envelope import event_of_endpoint
 from fhirpub.webhooks.transport.http_client import Message, Sender, as_kept
 from fhirpub.webhooks.transport.signing import new_secret
 
-MOST_OLD_SECRETS = 5
+MAX_OLD_SECRETS = 5
 USUAL_GRACE_SECONDS = 86_400
 OPERATOR = "operator"
 UNPROVEN = "operator, unverified"
@@ -39,7 +39,7 @@ _TOKEN_PREFIX = "whtok_"  # noqa: S105 - says what it is
 _TOKEN_BYTES = 32
 _CHALLENGE_BYTES = 24
 _RACES = 20
-_MOST_TRIALS = 4
+_MAX_TRIALS = 4
 
 _log = logger()
 
@@ -54,7 +54,7 @@ def any_revision(_revision: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Disclosed:
+class EndpointWithSecrets:
     """An endpoint with what is shown this once; empty is what was not made now."""
 
     endpoint: Endpoint
@@ -63,7 +63,7 @@ class Disclosed:
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class TestDelivery:
     """One event that was sent at once, and what came of it."""
 
     endpoint: Endpoint
@@ -72,7 +72,7 @@ class Trial:
     passed: bool
 
 
-class Administration:
+class EndpointService:
     """Adds, changes, tries and removes endpoints."""
 
     def __init__(
@@ -80,7 +80,7 @@ class Administration:
         *,
         store: Store,
         sender: Sender,
-        seal: Seal,
+        seal: SecretCipher,
         event_types: EventTypes,
         config: Config,
         clock: Clock,
@@ -110,7 +110,7 @@ class Administration:
 
     # What changes them.
 
-    async def add(self, tenant: str, fields: Any, *, trusted: bool = False) -> Disclosed:
+    async def add(self, tenant: str, fields: Any, *, trusted: bool = False) -> EndpointWithSecrets:
         """Add an endpoint with its secrets.
 
         ``fields`` are those of :data:`registration.NEW`, ``url`` at least. Unless ``trusted`` it
@@ -139,7 +139,7 @@ class Administration:
                 raise BrokenRule.because(rule)
             await self._store.put_endpoint(tenant, endpoint)
         _log.info("endpoint added", endpoint=endpoint_id, tenant=tenant)
-        return Disclosed(endpoint, secret, token)
+        return EndpointWithSecrets(endpoint, secret, token)
 
     async def change(
         self,
@@ -224,7 +224,9 @@ class Administration:
 
         return await self._put(tenant, endpoint_id, enabled)
 
-    async def rotate_secret(self, tenant: str, endpoint_id: str, fields: Any) -> Disclosed:
+    async def rotate_secret(
+        self, tenant: str, endpoint_id: str, fields: Any
+    ) -> EndpointWithSecrets:
         """Let a new secret sign, one that is given or one made here; the others for a while too.
 
         ``fields`` are those of :data:`registration.NEW_SECRET`: for ``grace_seconds``, by itself
@@ -239,16 +241,20 @@ class Administration:
         def rotated(endpoint: Endpoint) -> Endpoint:
             old = [_ending(each, now + grace * 1000) for each in endpoint.secrets]
             live = [each for each in old if each.expires is not None and now < each.expires]
-            if len(live) > MOST_OLD_SECRETS:
+            if len(live) > MAX_OLD_SECRETS:
                 raise BrokenRule.because(
-                    f"has {MOST_OLD_SECRETS} earlier secrets whose time is not over; "
+                    f"has {MAX_OLD_SECRETS} earlier secrets whose time is not over; "
                     "wait for one to end, or rotate with grace_seconds 0"
                 )
             return replace(endpoint, secrets=(sealed, *live))
 
-        return Disclosed(await self._put(tenant, endpoint_id, rotated), signing_secret=new)
+        return EndpointWithSecrets(
+            await self._put(tenant, endpoint_id, rotated), signing_secret=new
+        )
 
-    async def rotate_token(self, tenant: str, endpoint_id: str, fields: Any) -> Disclosed:
+    async def rotate_token(
+        self, tenant: str, endpoint_id: str, fields: Any
+    ) -> EndpointWithSecrets:
         """Send another token from now on, one that is given or one made here.
 
         ``fields`` are those of :data:`registration.NEW_TOKEN`. Raises InvalidContent.
@@ -257,7 +263,7 @@ class Administration:
         new = values.get("bearer_token") or _new_token()
         sealed = self._seal.seal(new, endpoint=endpoint_id, purpose="token")
         changed = await self._put(tenant, endpoint_id, lambda each: replace(each, token=sealed))
-        return Disclosed(changed, token=new)
+        return EndpointWithSecrets(changed, token=new)
 
     async def reseal(self, tenant: str) -> int:
         """Encrypt a tenant's secrets under the first key; return how many endpoints it was for.
@@ -274,11 +280,11 @@ class Administration:
 
     # What tries them.
 
-    async def test(self, tenant: str, endpoint_id: str) -> Trial:
+    async def test(self, tenant: str, endpoint_id: str) -> TestDelivery:
         """Send a test event once, at once, and return what came of it."""
         return await self._try(await self.endpoint(tenant, endpoint_id), TEST, {})
 
-    async def verify(self, tenant: str, endpoint_id: str) -> Trial:
+    async def verify(self, tenant: str, endpoint_id: str) -> TestDelivery:
         """Send a challenge; an endpoint whose 2xx answer repeats it is verified."""
         challenge = secrets.token_urlsafe(_CHALLENGE_BYTES)
         endpoint = await self.endpoint(tenant, endpoint_id)
@@ -327,8 +333,10 @@ class Administration:
             raise BrokenRule.because(said)
         await self._store.save_health(endpoint.id, ANEW)
 
-    async def _try(self, endpoint: Endpoint, event_type: str, told: Mapping[str, Any]) -> Trial:
-        if self._trials[endpoint.tenant] >= _MOST_TRIALS:
+    async def _try(
+        self, endpoint: Endpoint, event_type: str, told: Mapping[str, Any]
+    ) -> TestDelivery:
+        if self._trials[endpoint.tenant] >= _MAX_TRIALS:
             raise Throttled(retry_after=round(self._config.webhooks.timeout_seconds))
         now = self._clock()
         event = event_of_endpoint(
@@ -354,7 +362,7 @@ class Administration:
             outcome = await self._sender.attempt(message)
         finally:
             self._trials -= Counter([endpoint.tenant])
-        return Trial(endpoint, event.id, outcome, outcome.delivered)
+        return TestDelivery(endpoint, event.id, outcome, outcome.delivered)
 
     def _resealed(self, endpoint: Endpoint) -> Endpoint:
         def again(each: EndpointSecret) -> EndpointSecret:

@@ -44,7 +44,7 @@ LOST_KEY = (
 _log = logger()
 
 
-class Seal:
+class SecretCipher:
     """Encrypts and decrypts the secrets of endpoints. The first key encrypts, all decrypt.
 
     Without any key it exists as well, and says so when it is needed.
@@ -96,7 +96,7 @@ class Seal:
         return sealed.startswith(_FORM + self._first)
 
 
-def live_secrets(endpoint: Endpoint, seal: Seal, *, now: int) -> tuple[str, ...]:
+def live_secrets(endpoint: Endpoint, seal: SecretCipher, *, now: int) -> tuple[str, ...]:
     """Return the secrets that sign for an endpoint, newest first. Raises SecretsUnavailable."""
     return tuple(
         seal.open(each.sealed, endpoint=endpoint.id, purpose="secret")
@@ -105,25 +105,27 @@ def live_secrets(endpoint: Endpoint, seal: Seal, *, now: int) -> tuple[str, ...]
     )
 
 
-def token_of(endpoint: Endpoint, seal: Seal) -> str:
+def token_of(endpoint: Endpoint, seal: SecretCipher) -> str:
     """Return the token by which an endpoint knows us. Raises SecretsUnavailable."""
     return seal.open(endpoint.token, endpoint=endpoint.id, purpose="token")
 
 
-def configured_seal(settings: WebhooksConfig, *, beside: Path | None = None) -> Seal:
+def configured_seal(settings: WebhooksConfig, *, beside: Path | None = None) -> SecretCipher:
     """Return the seal of the environment's keys, or of those in the file that is configured.
 
     With neither, of those in the file ``beside``, if it is there. Raises ConfigurationError.
     """
     text = variable(KEYS_VARIABLE)
     if text.strip():
-        return Seal(_keys(text, source=KEYS_VARIABLE))
+        return SecretCipher(_keys(text, source=KEYS_VARIABLE))
     if settings.keys_file:
-        return Seal(_read(Path(settings.keys_file), setting="[webhooks] keys_file: "))
-    return Seal(_read(beside)) if beside is not None and beside.exists() else Seal(())
+        return SecretCipher(_read(Path(settings.keys_file), setting="[webhooks] keys_file: "))
+    return (
+        SecretCipher(_read(beside)) if beside is not None and beside.exists() else SecretCipher(())
+    )
 
 
-def made_seal(beside: Path) -> Seal:
+def made_seal(beside: Path) -> SecretCipher:
     """Return the seal of a key that is made here and kept in a file, for its owner's eyes only.
 
     Of racing calls one makes it, and the others take that one. Raises ConfigurationError.
@@ -142,7 +144,7 @@ def made_seal(beside: Path) -> Seal:
     finally:
         with suppress(OSError):
             draft.unlink()
-    return Seal(_read(beside))
+    return SecretCipher(_read(beside))
 
 
 def _write_durably(path: Path, content: bytes) -> None:

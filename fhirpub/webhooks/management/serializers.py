@@ -10,8 +10,8 @@ import orjson
 from fhirpub.fhir.times import instant
 from fhirpub.storage.webhook_contract import Attempt, Delivery, Endpoint
 from fhirpub.webhooks.management.delivery_log import STATS_SECONDS, Stats, shown_state
-from fhirpub.webhooks.management.endpoints import Trial
-from fhirpub.webhooks.policy.endpoint_health import Condition
+from fhirpub.webhooks.management.endpoints import TestDelivery
+from fhirpub.webhooks.policy.endpoint_health import EndpointHealth
 from fhirpub.webhooks.policy.outcome import Outcome
 
 Record = dict[str, Any]
@@ -49,7 +49,7 @@ def endpoint_record(endpoint: Endpoint) -> Record:
     }
 
 
-def trial_record(trial: Trial) -> Record:
+def trial_record(trial: TestDelivery) -> Record:
     """Return what came of an event that was sent at once."""
     came = _outcome_record(trial.outcome)
     if not trial.passed and not came["why"]:
@@ -151,7 +151,7 @@ def _outcome_record(outcome: Outcome) -> Record:
 
 
 def _health(endpoint: Endpoint) -> Record:
-    condition = Condition.read(endpoint.condition)
+    condition = EndpointHealth.read(endpoint.condition)
     return {
         "breaker": condition.breaker.state,
         "failures_in_a_row": condition.streak.failures,

@@ -8,16 +8,16 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from fhirpub.errors import MOST_ISSUES, InvalidContent, Issue, did_you_mean
+from fhirpub.errors import MAX_ISSUES, InvalidContent, Issue, did_you_mean
 from fhirpub.storage.webhook_contract import Ordering, Payload
 from fhirpub.webhooks.management.event_types import EventTypes
 from fhirpub.webhooks.transport.http_client import Sender
 from fhirpub.webhooks.transport.signing import BadSecret, key_of
 
-LONGEST_DESCRIPTION = 200
-LONGEST_TOKEN = 1024
-MOST_PATTERNS = 50
-LONGEST_GRACE_SECONDS = 604_800
+MAX_DESCRIPTION_LENGTH = 200
+MAX_TOKEN_LENGTH = 1024
+MAX_PATTERNS = 50
+MAX_GRACE_SECONDS = 604_800
 
 CHANGEABLE = ("url", "event_types", "payload", "ordering", "description")
 NEW = (*CHANGEABLE, "bearer_token", "signing_secret")
@@ -51,7 +51,7 @@ async def judged(
 
 def unknown_fields(fields: Mapping[str, Any], known: Collection[str]) -> Iterator[Issue]:
     """Tell of every field that is not known, as far as a refusal tells: to guess takes time."""
-    for name in islice((each for each in fields if each not in known), MOST_ISSUES):
+    for name in islice((each for each in fields if each not in known), MAX_ISSUES):
         advice = did_you_mean(name, known) or f"known are {', '.join(known)}"
         yield wrong(f"is not a field here; {advice}", name)
 
@@ -63,7 +63,7 @@ def _problems(fields: Mapping[str, Any], event_types: EventTypes) -> Iterator[Is
         if name in fields and fields[name] not in choices:
             yield wrong(f"must be one of {', '.join(choices)}", name)
     if "grace_seconds" in fields and not _is_grace(fields["grace_seconds"]):
-        yield wrong(f"must be a whole number from 0 to {LONGEST_GRACE_SECONDS}", "grace_seconds")
+        yield wrong(f"must be a whole number from 0 to {MAX_GRACE_SECONDS}", "grace_seconds")
     for name in _TEXTS.keys() & fields.keys():
         value = fields[name]
         rule = _TEXTS[name](value) if isinstance(value, str) else "must be a string"
@@ -73,12 +73,12 @@ def _problems(fields: Mapping[str, Any], event_types: EventTypes) -> Iterator[Is
 
 def _is_grace(value: Any) -> bool:
     whole = isinstance(value, int) and not isinstance(value, bool)
-    return whole and 0 <= value <= LONGEST_GRACE_SECONDS
+    return whole and 0 <= value <= MAX_GRACE_SECONDS
 
 
 def _pattern_problems(patterns: Any, event_types: EventTypes) -> Iterator[Issue]:
-    if not isinstance(patterns, list) or not 1 <= len(patterns) <= MOST_PATTERNS:
-        yield wrong(f"must be a list of 1 to {MOST_PATTERNS} names or patterns", "event_types")
+    if not isinstance(patterns, list) or not 1 <= len(patterns) <= MAX_PATTERNS:
+        yield wrong(f"must be a list of 1 to {MAX_PATTERNS} names or patterns", "event_types")
         return
     for number, pattern in enumerate(patterns):
         place = f"event_types[{number}]"
@@ -89,15 +89,15 @@ def _pattern_problems(patterns: Any, event_types: EventTypes) -> Iterator[Issue]
 
 
 def _description_problem(text: str) -> str:
-    if len(text) > LONGEST_DESCRIPTION:
-        return f"has more than {LONGEST_DESCRIPTION} characters"
+    if len(text) > MAX_DESCRIPTION_LENGTH:
+        return f"has more than {MAX_DESCRIPTION_LENGTH} characters"
     return "" if text.isprintable() else "holds characters that cannot be shown"
 
 
 def _token_problem(text: str) -> str:
     # It stands in a header: a line end in it would begin another one.
-    if not _TOKEN.fullmatch(text) or len(text) > LONGEST_TOKEN:
-        return f"must be of 1 to {LONGEST_TOKEN} visible ASCII characters, without blanks"
+    if not _TOKEN.fullmatch(text) or len(text) > MAX_TOKEN_LENGTH:
+        return f"must be of 1 to {MAX_TOKEN_LENGTH} visible ASCII characters, without blanks"
     return ""
 
 

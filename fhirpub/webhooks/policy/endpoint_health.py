@@ -7,14 +7,21 @@ from typing import Any
 
 from fhirpub.fhir.strict_json import dumps, loads_stored
 from fhirpub.webhooks.policy.outcome import Outcome
-from fhirpub.webhooks.policy.retry_policy import USUAL, Breaker, Health, Next, Patience, Streak
+from fhirpub.webhooks.policy.retry_policy import (
+    USUAL,
+    Breaker,
+    FailurePolicy,
+    FailureStreak,
+    Health,
+    Next,
+)
 
 ANEW = b"{}"
 """What is stored of an endpoint of which nothing is noted yet, or nothing counts any more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Condition:
+class EndpointHealth:
     """An endpoint's health. Times are milliseconds UTC.
 
     Until ``throttled`` nothing is sent. ``warned`` is the beginning of the streak of failures
@@ -22,18 +29,18 @@ class Condition:
     """
 
     breaker: Breaker = field(default_factory=Breaker)
-    streak: Streak = field(default_factory=Streak)
+    streak: FailureStreak = field(default_factory=FailureStreak)
     throttled: int = 0
     warned: int = 0
 
     @classmethod
-    def read(cls, stored: bytes) -> Condition:
+    def read(cls, stored: bytes) -> EndpointHealth:
         """Return what was kept; for what cannot be read that of a new endpoint."""
         try:
             value = loads_stored(stored)
             return cls(
                 breaker=Breaker(**value.get("breaker", {})),
-                streak=Streak(**value.get("streak", {})),
+                streak=FailureStreak(**value.get("streak", {})),
                 throttled=int(value.get("throttled", 0)),
                 warned=int(value.get("warned", 0)),
             )
@@ -71,11 +78,13 @@ class Condition:
         """Whether only one attempt may begin, to see whether the receiver is back."""
         return self.breaker.state != "closed"
 
-    def probing(self, now: int, patience: Patience = USUAL) -> Condition:
+    def probing(self, now: int, patience: FailurePolicy = USUAL) -> EndpointHealth:
         """Note that the one attempt begins, if only one may."""
         return replace(self, breaker=self.breaker.probing(now, patience))
 
-    def after(self, outcome: Outcome, then: Next, now: int, patience: Patience) -> Condition:
+    def after(
+        self, outcome: Outcome, then: Next, now: int, patience: FailurePolicy
+    ) -> EndpointHealth:
         """Note what came of an attempt."""
         delivered = outcome.delivered
         return replace(
@@ -85,10 +94,10 @@ class Condition:
             throttled=max(self.throttled, then.throttled),
         )
 
-    def rested(self) -> Condition:
+    def rested(self) -> EndpointHealth:
         """Forget since when everything has failed, but not whom to leave in peace."""
-        return replace(self, streak=Streak(), warned=0)
+        return replace(self, streak=FailureStreak(), warned=0)
 
-    def health(self, now: int, patience: Patience) -> Health:
+    def health(self, now: int, patience: FailurePolicy) -> Health:
         """Return how the endpoint is."""
         return self.streak.health(now, patience)

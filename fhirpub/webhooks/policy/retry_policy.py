@@ -12,7 +12,7 @@ from typing import Literal
 
 from fhirpub.webhooks.policy.outcome import Outcome
 
-LONGEST_RETRY_AFTER = 86_400.0
+MAX_RETRY_AFTER = 86_400.0
 _JITTER = 0.2
 _BUSY = frozenset({429, 502, 503, 504})
 _GONE = 410
@@ -76,7 +76,7 @@ def _throttled(outcome: Outcome, schedule: Schedule, now: int) -> int:
         return 0
     first = schedule.wait(1) or 0.0
     asked = first if outcome.retry_after is None else outcome.retry_after
-    return now + round(min(max(asked, 0.0), LONGEST_RETRY_AFTER) * 1000)
+    return now + round(min(max(asked, 0.0), MAX_RETRY_AFTER) * 1000)
 
 
 # The breaker: a receiver that fails is not asked for a while. That uses up no attempts.
@@ -86,7 +86,7 @@ _BUCKETS = 10  # five minutes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
+class FailurePolicy:
     """How much failing is too much.
 
     A breaker opens after so many failures ``in_a_row``, or when so large a ``share`` of at least
@@ -105,7 +105,7 @@ class Patience:
     given_up_failures: int = 20
 
 
-USUAL = Patience()
+USUAL = FailurePolicy()
 
 BreakerState = Literal["closed", "open", "half-open"]
 BREAKER_STATES: tuple[BreakerState, ...] = typing.get_args(BreakerState)
@@ -142,13 +142,13 @@ class Breaker:
         """Tell whether an attempt may begin; unless closed, only after :meth:`probing`."""
         return self.state == "closed" or now >= self.until
 
-    def probing(self, now: int, patience: Patience = USUAL) -> Breaker:
+    def probing(self, now: int, patience: FailurePolicy = USUAL) -> Breaker:
         """Take the one probe. If it never ends, the next may begin ``open_seconds`` later."""
         if self.state == "closed":
             return self
         return replace(self, state="half-open", until=now + _ms(patience.open_seconds))
 
-    def after(self, *, delivered: bool, now: int, patience: Patience = USUAL) -> Breaker:
+    def after(self, *, delivered: bool, now: int, patience: FailurePolicy = USUAL) -> Breaker:
         """Count an attempt. One that began before the breaker opened can close, not prolong it."""
         if self.state == "open" and not delivered:
             return self
@@ -170,7 +170,7 @@ def _ms(seconds: float) -> int:
     return round(seconds * 1000)
 
 
-def _mostly_failed(recent: tuple[_Bucket, ...], patience: Patience) -> bool:
+def _mostly_failed(recent: tuple[_Bucket, ...], patience: FailurePolicy) -> bool:
     failed = sum(each.failed for each in recent)
     judged = failed + sum(each.delivered for each in recent)
     return judged >= patience.judged and failed >= patience.share * judged
@@ -191,19 +191,19 @@ Health = Literal["good", "failing", "given-up"]
 
 
 @dataclass(frozen=True, slots=True)
-class Streak:
+class FailureStreak:
     """How many attempts for an endpoint have failed in a row, and when the first of them was."""
 
     failures: int = 0
     since: int = 0
 
-    def after(self, *, delivered: bool, now: int) -> Streak:
+    def after(self, *, delivered: bool, now: int) -> FailureStreak:
         """Count an attempt."""
         if delivered:
-            return Streak()
-        return Streak(self.failures + 1, self.since if self.failures else now)
+            return FailureStreak()
+        return FailureStreak(self.failures + 1, self.since if self.failures else now)
 
-    def health(self, now: int, patience: Patience = USUAL) -> Health:
+    def health(self, now: int, patience: FailurePolicy = USUAL) -> Health:
         """Return ``failing`` or ``given-up`` after so many hours of failures, or ``good``.
 
         To be asked after every failure, not only when a delivery has used up its attempts.

@@ -39,18 +39,18 @@ from fhirpub.webhooks.policy.outcome import Outcome, Reason, Wish
 from fhirpub.webhooks.transport.signing import signed_headers
 from fhirpub.webhooks.transport.url_policy import Target, TargetRules
 
-MOST_READ_BYTES = 65_536
-MOST_KEPT_BYTES = 4_096
-_LONGEST_HEADER_BYTES = 8_190
-_MOST_HEADERS = 100
-_MOST_ADDRESSES = 8
+MAX_READ_BYTES = 65_536
+MAX_KEPT_BYTES = 4_096
+_MAX_HEADER_BYTES = 8_190
+_MAX_HEADERS = 100
+_MAX_ADDRESSES = 8
 _RESOLVING_THREADS = 32
-_MOST_HUNG = 1_000
+_MAX_HANGING_LOOKUPS = 1_000
 _KEPT_SECONDS = 1.0
 """How long a connection waits for the next message: shorter than servers wait for it."""
 _IDLE_SECONDS = 30.0
 _SECONDS = re.compile("[0-9]{1,9}")
-_LONGEST_DATE = len("Wednesday, 21-Nov-26 10:00:00 GMT")
+_MAX_DATE_LENGTH = len("Wednesday, 21-Nov-26 10:00:00 GMT")
 _HIDDEN = b"[token]"
 LookUp = Callable[..., Sequence[AddrInfoType]]
 """Finds the addresses of a host as :func:`socket.getaddrinfo` does; raises OSError."""
@@ -168,7 +168,7 @@ class Sender:
             wish=exchange.wish,
             duration=round((time.monotonic() - begun) * 1000),
             dialled=tuple(exchange.dialled),
-            answer=as_kept(exchange.body, message.token)[:MOST_KEPT_BYTES],
+            answer=as_kept(exchange.body, message.token)[:MAX_KEPT_BYTES],
         )
 
     async def _send(self, message: Message, headers: dict[str, str], exchange: _Exchange) -> None:
@@ -219,9 +219,9 @@ class Sender:
             trust_env=False,
             auto_decompress=False,
             timeout=ClientTimeout(total=None, connect=self._connect_seconds),
-            max_line_size=_LONGEST_HEADER_BYTES,
-            max_field_size=_LONGEST_HEADER_BYTES,
-            max_headers=_MOST_HEADERS,
+            max_line_size=_MAX_HEADER_BYTES,
+            max_field_size=_MAX_HEADER_BYTES,
+            max_headers=_MAX_HEADERS,
         )
 
     async def _close_idle(self) -> None:
@@ -292,8 +292,8 @@ class _Exchange:
         self.status = answer.status
 
     async def take_body(self, answer: ClientResponse) -> None:
-        while len(self.body) < MOST_READ_BYTES:
-            piece = await answer.content.read(MOST_READ_BYTES - len(self.body))
+        while len(self.body) < MAX_READ_BYTES:
+            piece = await answer.content.read(MAX_READ_BYTES - len(self.body))
             if not piece:
                 return
             self.body += piece
@@ -382,7 +382,7 @@ class _Resolver(AbstractResolver):
                 proto=protocol,
                 flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV,
             )
-            for kind, _type, protocol, _name, place in found[:_MOST_ADDRESSES]
+            for kind, _type, protocol, _name, place in found[:_MAX_ADDRESSES]
         ]
 
     def _search(self, key: _Name) -> Sequence[AddrInfoType]:
@@ -397,7 +397,7 @@ class _Resolver(AbstractResolver):
         self._hung.pop(key, None)
         if time.monotonic() - self._begun.pop(key) > self._patience_seconds:
             self._hung[key] = None
-        if len(self._hung) > _MOST_HUNG:
+        if len(self._hung) > _MAX_HANGING_LOOKUPS:
             del self._hung[next(iter(self._hung))]
 
     def stop(self) -> None:
@@ -417,5 +417,5 @@ def _retry_after(text: str, now: int) -> float | None:
     """Read the header as seconds from now: whole seconds, or a date (RFC 9110 section 10.2.3)."""
     if _SECONDS.fullmatch(text):
         return float(text)
-    moment = from_http(text) if 0 < len(text) <= _LONGEST_DATE else None
+    moment = from_http(text) if 0 < len(text) <= _MAX_DATE_LENGTH else None
     return None if moment is None else max(0.0, (moment - now) / 1000)

@@ -30,8 +30,8 @@ _NEW_SECRET_BYTES = 32
 _SHORTEST, _LONGEST = 24, 64
 _ID = re.compile(r"[A-Za-z0-9_]{1,64}")
 _TIME = re.compile(r"[0-9]{1,12}")
-_MOST_SIGNATURES = 20
-_MOST_EXPLAINED_BYTES = 65_536
+_MAX_SIGNATURES = 20
+_MAX_EXPLAINED_BYTES = 65_536
 
 
 class BadSecret(ValueError):
@@ -111,7 +111,7 @@ def verify(
     given = {name.lower(): value for name, value in headers.items()}
     event_id = given.get("webhook-id", "")
     claims = list(_claims(given))
-    if not (_ID.fullmatch(event_id) and 0 < len(claims) <= _MOST_SIGNATURES):
+    if not (_ID.fullmatch(event_id) and 0 < len(claims) <= _MAX_SIGNATURES):
         raise NotVerified("headers")
     proved = _proved(claims, keys, event_id, body)
     if proved and any(abs(now - int(time)) <= TOLERANCE_SECONDS for time in proved):
@@ -185,7 +185,7 @@ def _other_texts(body: bytes) -> Iterator[bytes]:
     Deliveries are compact UTF-8; the last form is for senders whose JSON has blanks.
     """
     yield body.strip()
-    if len(body) > _MOST_EXPLAINED_BYTES:
+    if len(body) > _MAX_EXPLAINED_BYTES:
         return
     try:
         value = json.loads(body.removeprefix(b"\xef\xbb\xbf"))

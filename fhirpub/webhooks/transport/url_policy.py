@@ -20,7 +20,7 @@ from fhirpub.errors import InvalidContent
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
-LONGEST_URL = 2048
+MAX_URL_LENGTH = 2048
 
 _URL = re.compile(
     r"(?P<scheme>[Hh][Tt][Tt][Pp][Ss]?)://"
@@ -31,7 +31,7 @@ _URL = re.compile(
 )
 _LABEL = re.compile(r"(?!-)[a-z0-9-]{1,63}(?<!-)")
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
-_LONGEST_HOST = 253
+_MAX_HOST_LENGTH = 253
 _USUAL_PORTS = {"https": 443, "http": 80}
 
 # IANA's registries of special-purpose addresses, multicast, and what has no purpose yet. Python's
@@ -186,8 +186,8 @@ class TargetRules:
 
 
 def _refuse_long(url: str) -> None:
-    if len(url) > LONGEST_URL:
-        raise _refused(f"has more than {LONGEST_URL} characters")
+    if len(url) > MAX_URL_LENGTH:
+        raise _refused(f"has more than {MAX_URL_LENGTH} characters")
 
 
 def _target(host: str, *, scheme: str, port: int, rest: str) -> Target:
@@ -208,7 +208,7 @@ def _canonical_host(host: str) -> str:
     if not host.isascii():
         host = _to_ascii(host)
     labels = host.split(".")
-    if len(host) > _LONGEST_HOST or not all(_LABEL.fullmatch(each) for each in labels):
+    if len(host) > _MAX_HOST_LENGTH or not all(_LABEL.fullmatch(each) for each in labels):
         raise _refused("has a host that is no canonical name")
     if _NUMBER.fullmatch(labels[-1]) and not _is_address(host):
         raise _refused("has a host that is neither a name nor a canonical IPv4 address")

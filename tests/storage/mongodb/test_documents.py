@@ -9,7 +9,7 @@ from dataclasses import replace
 from fhirpub.errors import InvalidContent, TooLarge
 from fhirpub.runtime.clock import now_ms
 from fhirpub.storage.mongodb import schema
-from fhirpub.storage.mongodb.documents import MOST_BYTES
+from fhirpub.storage.mongodb.documents import MAX_BYTES
 from fhirpub.storage.store import Store
 from fhirpub.testing.store_contract import (
     FOREVER,
@@ -46,7 +46,7 @@ async def test_what_cannot_be_stored_is_refused_and_harms_no_other(store: Store)
 
 
 async def test_the_largest_version_is_read_in_every_way(store: Store) -> None:
-    largest = a_version(body=bytes(MOST_BYTES - 1_000))
+    largest = a_version(body=bytes(MAX_BYTES - 1_000))
     await store.add(LAB, largest)
 
     assert await store.latest(LAB, largest.id) == largest

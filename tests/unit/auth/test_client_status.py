@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import pytest
 
-from fhirpub.auth.client_status import Standing, Standings
+from fhirpub.auth.client_status import ClientStatus, ClientStatusCache
 from fhirpub.errors import StoreUnavailable
 from tests.unit.auth.conftest import World
 
 
 async def test_a_standing_is_read_again_after_half_a_minute(world: World) -> None:
-    standings = Standings(world.access, clock=world.clock)
+    standings = ClientStatusCache(world.access, clock=world.clock)
     world.access.reads.clear()
 
     for seconds in (0, 29.999, 0.001):
@@ -22,7 +22,7 @@ async def test_a_standing_is_read_again_after_half_a_minute(world: World) -> Non
 
 
 async def test_all_who_ask_at_once_share_the_answer_or_the_failure(world: World) -> None:
-    standings = Standings(world.access, clock=world.clock)
+    standings = ClientStatusCache(world.access, clock=world.clock)
     world.access.away = True
     world.access.reads.clear()
 
@@ -50,7 +50,7 @@ async def test_all_who_ask_at_once_share_the_answer_or_the_failure(world: World)
 async def test_only_an_enabled_client_of_an_enabled_tenant_may_act(
     world: World, client: dict[str, object] | None, tenant: dict[str, object] | None
 ) -> None:
-    standing = Standing(
+    standing = ClientStatus(
         None if client is None else replace(world.client, **client),  # type: ignore[arg-type]
         None if tenant is None else replace(world.tenant, **tenant),  # type: ignore[arg-type]
         read=0,

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 from fhirpub.auth.caller import Caller
 from fhirpub.auth.jwt import Claims
-from fhirpub.auth.token_cache import Verified, VerifiedTokens
+from fhirpub.auth.token_cache import CachedToken, TokenCache
 from fhirpub.tenant import Tenant
 
 TENANT = Tenant.new("Lab", created=0)
-VERIFIED = Verified(
+VERIFIED = CachedToken(
     kid="k",
     claims=Claims(client_id="c", tenant=TENANT.id, scopes=(), expires=1),
     caller=Caller(TENANT, "c"),
@@ -16,7 +16,7 @@ VERIFIED = Verified(
 
 
 def test_the_token_not_used_for_longest_goes_first() -> None:
-    tokens = VerifiedTokens(3)
+    tokens = TokenCache(3)
     for token in "abc":
         tokens.keep(token, VERIFIED)
     tokens.get("a")
@@ -29,7 +29,7 @@ def test_the_token_not_used_for_longest_goes_first() -> None:
 
 
 def test_a_forgotten_token_is_unknown() -> None:
-    tokens = VerifiedTokens(3)
+    tokens = TokenCache(3)
     tokens.keep("a", VERIFIED)
 
     tokens.forget("a")

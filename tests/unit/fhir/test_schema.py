@@ -403,16 +403,16 @@ def test_no_sentence_repeats_a_value() -> None:
 def test_no_more_than_a_hundred_problems_are_told() -> None:
     names = [{"use": f"x{n}"} for n in range(150)]
 
-    assert len(told(patient(name=names))) == schema.MOST_PROBLEMS
+    assert len(told(patient(name=names))) == schema.MAX_PROBLEMS
 
 
 def test_in_a_very_large_resource_only_the_places_are_told() -> None:
-    names = [{"family": "A"} for _ in range(schema.MOST_EXPLAINED)]
+    names = [{"family": "A"} for _ in range(schema.MAX_EXPLAINED_VALUES)]
 
     problems = told(patient(name=[*names, {"family": 1}]))
 
     said = "is not valid FHIR R4 (the resource is too large for a closer explanation)"
-    assert problems == [(f"name[{schema.MOST_EXPLAINED}].family", said)]
+    assert problems == [(f"name[{schema.MAX_EXPLAINED_VALUES}].family", said)]
 
 
 def test_resources_within_resources_end_in_a_refusal_not_in_a_crash() -> None:

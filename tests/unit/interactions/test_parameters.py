@@ -10,7 +10,7 @@ import pytest
 from fhirpub.errors import ConfigurationError
 from fhirpub.fhir.schema import Schemas
 from fhirpub.fhir.terminology import Terminology
-from fhirpub.interactions.parameters import Searched
+from fhirpub.interactions.parameters import SearchIndexer
 from fhirpub.plugin_api import ResourceType, SearchParameter, organization, patient
 from fhirpub.storage.criteria import EARLIEST, LATEST, decoded
 from fhirpub.tenant import Tenant
@@ -27,7 +27,7 @@ def parameter(name: str, kind: Kind, *paths: str) -> SearchParameter:
     return SearchParameter(name=name, type=kind, paths=paths)
 
 
-def searched(type_name: str, *search: SearchParameter) -> Searched:
+def searched(type_name: str, *search: SearchParameter) -> SearchIndexer:
     declared = ResourceType(
         name=type_name,
         parts=(patient(referred_by="subject"), organization(referred_by="performer")),
@@ -35,7 +35,7 @@ def searched(type_name: str, *search: SearchParameter) -> Searched:
         update_statuses=frozenset({"final"}),
         search=search,
     )
-    return Searched(
+    return SearchIndexer(
         declared,
         schemas=SCHEMAS,
         terminology=TERMINOLOGY,
@@ -45,7 +45,7 @@ def searched(type_name: str, *search: SearchParameter) -> Searched:
 
 
 def taken(
-    searched: Searched, *, parts: dict[str, Any] | None = None, **elements: Any
+    searched: SearchIndexer, *, parts: dict[str, Any] | None = None, **elements: Any
 ) -> set[tuple[str, str | int, str | int]]:
     resource = {"resourceType": searched.type.name, "id": ID, **elements}
     return set(decoded(searched.values(resource, parts or {})))

@@ -14,28 +14,28 @@ from fhirpub.testing.store_contract import a_version
 
 NOW = 200
 stretches = st.tuples(st.integers(0, 40), st.integers(1, 15)).map(lambda s: (s[0], s[0] + s[1]))
-Stretch = tuple[int, int]
+TimeRange = tuple[int, int]
 
 # Sets of moments instead of comparisons: slower, and hard to get wrong.
 
 
-def moments(stretch: Stretch) -> set[int]:
+def moments(stretch: TimeRange) -> set[int]:
     return set(range(*stretch))
 
 
-def above(sought: Stretch) -> set[int]:
+def above(sought: TimeRange) -> set[int]:
     return set(range(sought[1], 100))
 
 
-def below(sought: Stretch) -> set[int]:
+def below(sought: TimeRange) -> set[int]:
     return set(range(-100, sought[0]))
 
 
-def contains(sought: Stretch, target: Stretch) -> bool:
+def contains(sought: TimeRange, target: TimeRange) -> bool:
     return moments(target) <= moments(sought)
 
 
-MEANINGS: dict[str, Callable[[Stretch, Stretch], bool]] = {
+MEANINGS: dict[str, Callable[[TimeRange, TimeRange], bool]] = {
     "eq": contains,
     "ne": lambda sought, target: not contains(sought, target),
     "gt": lambda sought, target: bool(above(sought) & moments(target)),
@@ -49,7 +49,7 @@ MEANINGS: dict[str, Callable[[Stretch, Stretch], bool]] = {
 
 @pytest.mark.parametrize("prefix", MEANINGS)
 @given(sought=stretches, target=stretches)
-def test_a_prefix_means_what_r4_says(prefix: str, sought: Stretch, target: Stretch) -> None:
+def test_a_prefix_means_what_r4_says(prefix: str, sought: TimeRange, target: TimeRange) -> None:
     version = a_version(search=encoded([("date", *target)]))
     demanded = Criterion("date", tuple(times_meant_by(prefix, sought, now=NOW)))
 
@@ -57,7 +57,7 @@ def test_a_prefix_means_what_r4_says(prefix: str, sought: Stretch, target: Stret
 
 
 @given(sought=stretches, target=stretches)
-def test_about_allows_a_tenth_of_the_distance_to_now(sought: Stretch, target: Stretch) -> None:
+def test_about_allows_a_tenth_of_the_distance_to_now(sought: TimeRange, target: TimeRange) -> None:
     version = a_version(search=encoded([("date", *target)]))
     demanded = Criterion("date", tuple(times_meant_by("ap", sought, now=NOW)))
     slack = (NOW - sought[0]) // 10

@@ -11,7 +11,7 @@ from contextlib import suppress
 
 import pytest
 
-from fhirpub.runtime.stages import Cohorts, Stages, completed
+from fhirpub.runtime.stages import Stages, StageScheduler, completed
 
 
 def counting(name: str, trace: list[str], stages: int = 3) -> Stages[str]:
@@ -54,7 +54,7 @@ def test_what_a_computation_raises_comes_through_when_it_is_completed() -> None:
 
 async def test_what_arrived_together_goes_through_each_stage_together() -> None:
     trace: list[str] = []
-    cohorts = Cohorts()
+    cohorts = StageScheduler()
 
     await asyncio.gather(*(cohorts.run(counting(name, trace)) for name in "abc"))
 
@@ -62,7 +62,7 @@ async def test_what_arrived_together_goes_through_each_stage_together() -> None:
 
 
 async def test_each_caller_gets_its_own_result() -> None:
-    cohorts = Cohorts()
+    cohorts = StageScheduler()
     stages = [counting(name, [], number) for number, name in enumerate("abc")]
 
     results = await asyncio.gather(*map(cohorts.run, stages))
@@ -71,7 +71,7 @@ async def test_each_caller_gets_its_own_result() -> None:
 
 
 async def test_a_problem_reaches_its_own_caller_alone() -> None:
-    cohorts = Cohorts()
+    cohorts = StageScheduler()
     wrong = ValueError("wrong")
 
     results = await asyncio.gather(
@@ -84,7 +84,7 @@ async def test_a_problem_reaches_its_own_caller_alone() -> None:
 
 async def test_after_sixteen_the_loop_serves_others_first() -> None:
     trace: list[str] = []
-    cohorts = Cohorts(turn_seconds=60.0)
+    cohorts = StageScheduler(turn_seconds=60.0)
     running = [cohorts.run(counting(f"{number:02}.", trace)) for number in range(20)]
 
     asyncio.get_running_loop().call_soon(trace.append, "others")
@@ -97,7 +97,7 @@ async def test_after_sixteen_the_loop_serves_others_first() -> None:
 
 async def test_while_stages_are_slow_the_loop_serves_others_in_between() -> None:
     trace: list[str] = []
-    cohorts = Cohorts(turn_seconds=0.001)
+    cohorts = StageScheduler(turn_seconds=0.001)
 
     def slow(name: str) -> Stages[None]:
         trace.append(name)
@@ -113,7 +113,7 @@ async def test_while_stages_are_slow_the_loop_serves_others_in_between() -> None
 
 async def test_what_arrives_later_goes_by_itself() -> None:
     trace: list[str] = []
-    cohorts = Cohorts()
+    cohorts = StageScheduler()
 
     await cohorts.run(counting("a", trace))
     await cohorts.run(counting("b", trace))
@@ -128,7 +128,7 @@ async def test_what_a_refused_caller_sent_is_let_go_at_once(
     gone = weakref.ref(sent)
 
     with suppress(ValueError):
-        await Cohorts().run(refusing(sent))
+        await StageScheduler().run(refusing(sent))
     del sent
     await asyncio.sleep(0)  # the loop itself has the outcome until then
 
@@ -136,7 +136,7 @@ async def test_what_a_refused_caller_sent_is_let_go_at_once(
 
 
 async def test_what_is_no_exception_reaches_its_own_caller_alone() -> None:
-    cohorts = Cohorts()
+    cohorts = StageScheduler()
 
     results = await asyncio.gather(
         *map(cohorts.run, (failing(GeneratorExit()), counting("b", []))),
@@ -148,7 +148,7 @@ async def test_what_is_no_exception_reaches_its_own_caller_alone() -> None:
 
 @pytest.mark.parametrize("stages", [counting("a", []), failing(ValueError("wrong"))])
 async def test_a_caller_that_goes_away_leaves_the_others_alone(stages: Stages[str]) -> None:
-    cohorts = Cohorts()
+    cohorts = StageScheduler()
     gone, other = cohorts.run(stages), cohorts.run(counting("b", []))
 
     gone.cancel()

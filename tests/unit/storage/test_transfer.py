@@ -23,7 +23,7 @@ from fhirpub.storage.criteria import TimeMatch
 from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.storage.store import Store
 from fhirpub.storage.transfer import Progress, migrate
-from fhirpub.storage.webhook_contract import MOST_ATTEMPTS_KEPT, Delivery, Endpoint
+from fhirpub.storage.webhook_contract import MAX_ATTEMPTS_KEPT, Delivery, Endpoint
 from fhirpub.tenant import Tenant
 from fhirpub.testing.store_contract import (
     LAB,
@@ -472,7 +472,7 @@ async def test_a_delivery_that_the_target_has_tried_more_often_than_its_log_hold
     source: Store, target: Store
 ) -> None:
     _endpoint, deliveries = await fill_queues(source)
-    for number in range(MOST_ATTEMPTS_KEPT):
+    for number in range(MAX_ATTEMPTS_KEPT):
         await end(source, deliveries[3], "retrying", now=NOW + number)
     await migrate(source, target)
     await end(target, deliveries[3], now=NOW + 1000)

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 from tornado.httputil import HTTPHeaders, RequestStartLine
 
-from fhirpub.web.admission.body_timeout import BodyWatch
+from fhirpub.web.admission.body_timeout import BodyReadTimeout
 from fhirpub.web.message.request import Request
 
 
@@ -16,7 +16,7 @@ def arriving() -> Request:
 
 
 async def test_a_body_that_cannot_be_refused_does_not_end_the_watching() -> None:
-    watch, refused = BodyWatch(0.02), asyncio.Event()
+    watch, refused = BodyReadTimeout(0.02), asyncio.Event()
 
     def fail() -> None:
         raise OSError("cannot be refused")

@@ -15,7 +15,7 @@ from fhirpub.fhir.document import marker
 from fhirpub.fhir.strict_json import dumps, loads_stored
 from fhirpub.fhir.xml.writer import write_xml
 from fhirpub.storage.contract import SMALL_BYTES, BlobInfo
-from fhirpub.web.message.response_body import Outgoing, Stretch
+from fhirpub.web.message.response_body import ResponseBody, BlobSlice
 
 LARGE = bytes(range(256)) * 1_000
 
@@ -36,7 +36,7 @@ class Kept(dict[str, bytes]):
             yield data[start : start + 30_000]
 
 
-def all_of(body: Outgoing) -> bytes:
+def all_of(body: ResponseBody) -> bytes:
     async def collected() -> list[bytes]:
         return [each async for each in body.pieces()]
 
@@ -55,7 +55,7 @@ def test_documents_stand_where_they_were(sizes: list[int]) -> None:
     blobs = {blob.sha256: blob for blob in map(kept.keep, documents)}
     text = dumps(attachments(blobs))
 
-    body = Outgoing.with_documents(text, blobs, kept.read)
+    body = ResponseBody.with_documents(text, blobs, kept.read)
     written = all_of(body)
 
     forms = loads_stored(written)["presentedForm"]
@@ -68,7 +68,7 @@ def test_documents_stand_in_xml_too() -> None:
     blob = kept.keep(LARGE)
     text = write_xml({"resourceType": "Binary", "id": "a", "data": marker(blob.sha256, blob.size)})
 
-    written = all_of(Outgoing.with_documents(text, {blob.sha256: blob}, kept.read))
+    written = all_of(ResponseBody.with_documents(text, {blob.sha256: blob}, kept.read))
 
     assert b'<data value="%b"/>' % base64.b64encode(LARGE) in written
 
@@ -77,7 +77,7 @@ def test_documents_stand_in_xml_too() -> None:
 def test_a_part_of_a_document_is_as_it_was(data: bytes) -> None:
     kept = Kept()
 
-    body = Outgoing([Stretch(kept.keep(data), slice(7, 900))], kept.read)
+    body = ResponseBody([BlobSlice(kept.keep(data), slice(7, 900))], kept.read)
 
     assert all_of(body) == data[7:900]
     assert body.length == 893
@@ -86,7 +86,7 @@ def test_a_part_of_a_document_is_as_it_was(data: bytes) -> None:
 def test_what_is_short_is_sent_together() -> None:
     kept = Kept()
     blobs = {blob.sha256: blob for blob in (kept.keep(b"%d" % each) for each in range(1_000))}
-    body = Outgoing.with_documents(dumps(attachments(blobs)), blobs, kept.read)
+    body = ResponseBody.with_documents(dumps(attachments(blobs)), blobs, kept.read)
 
     async def count() -> int:
         return len([each async for each in body.pieces()])

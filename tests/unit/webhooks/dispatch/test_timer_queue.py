@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from fhirpub.webhooks.dispatch.timer_queue import Alarms
+from fhirpub.webhooks.dispatch.timer_queue import TimerQueue
 
 
 def test_what_has_come_rings_in_its_order_and_once() -> None:
-    alarms = Alarms()
+    alarms = TimerQueue()
     for moment, name in ((30, "c"), (10, "a"), (20, "b")):
         alarms.add(moment, name)
 
@@ -15,7 +15,7 @@ def test_what_has_come_rings_in_its_order_and_once() -> None:
 
 
 def test_a_far_alarm_is_kept_once_however_often_nearer_ones_ring() -> None:
-    alarms = Alarms()
+    alarms = TimerQueue()
 
     for now in range(1_000):
         alarms.add(86_400_000, "e")

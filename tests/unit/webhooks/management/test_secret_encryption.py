@@ -13,7 +13,7 @@ from fhirpub.config.webhooks import WebhooksConfig
 from fhirpub.errors import ConfigurationError, SecretsUnavailable
 from fhirpub.webhooks.management.secret_encryption import (
     KEYS_VARIABLE,
-    Seal,
+    SecretCipher,
     configured_seal,
     made_seal,
 )
@@ -23,10 +23,10 @@ SECRET = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 
 
 def sealed(*keys: bytes) -> bytes:
-    return Seal(keys).seal(SECRET, endpoint="e1", purpose="secret")
+    return SecretCipher(keys).seal(SECRET, endpoint="e1", purpose="secret")
 
 
-def opened(seal: Seal, text: bytes) -> str:
+def opened(seal: SecretCipher, text: bytes) -> str:
     return seal.open(text, endpoint="e1", purpose="secret")
 
 
@@ -35,7 +35,7 @@ def line(key: bytes) -> str:
 
 
 def test_what_was_sealed_is_opened() -> None:
-    assert opened(Seal([NEW]), sealed(NEW)) == SECRET
+    assert opened(SecretCipher([NEW]), sealed(NEW)) == SECRET
 
 
 def test_what_is_sealed_does_not_show_it_and_differs_each_time() -> None:
@@ -44,7 +44,7 @@ def test_what_is_sealed_does_not_show_it_and_differs_each_time() -> None:
 
 
 def test_the_first_key_seals_and_all_open() -> None:
-    both = Seal([NEW, OLD])
+    both = SecretCipher([NEW, OLD])
 
     assert opened(both, sealed(OLD)) == SECRET
     assert both.is_of_first(sealed(NEW))
@@ -52,7 +52,7 @@ def test_the_first_key_seals_and_all_open() -> None:
 
 
 def test_it_opens_for_its_own_endpoint_and_purpose_alone() -> None:
-    seal = Seal([NEW])
+    seal = SecretCipher([NEW])
 
     for endpoint, purpose in (("e2", "secret"), ("e1", "token")):
         with pytest.raises(SecretsUnavailable, match="webhooks cannot be used"):
@@ -65,18 +65,18 @@ def test_a_changed_byte_is_noticed(place: int) -> None:
     changed[place] ^= 1
 
     with pytest.raises(SecretsUnavailable):
-        opened(Seal([NEW]), bytes(changed))
+        opened(SecretCipher([NEW]), bytes(changed))
 
 
 @pytest.mark.parametrize("length", [0, 1, 4, 5, 16, 17, 32])
 def test_what_was_cut_off_is_noticed(length: int) -> None:
     with pytest.raises(SecretsUnavailable):
-        opened(Seal([NEW]), sealed(NEW)[:length])
+        opened(SecretCipher([NEW]), sealed(NEW)[:length])
 
 
 def test_a_missing_key_is_told_apart_from_damage() -> None:
     with pytest.raises(SecretsUnavailable) as caught:
-        opened(Seal([OLD]), sealed(NEW))
+        opened(SecretCipher([OLD]), sealed(NEW))
 
     assert "under a key that is not here" in caught.value.reason
 
@@ -163,5 +163,5 @@ def test_where_a_key_cannot_be_put_in_its_place_no_draft_of_it_stays(
 
 
 def test_no_key_is_in_its_repr() -> None:
-    assert line(NEW) not in repr(Seal([NEW]))
-    assert repr(NEW) not in repr(Seal([NEW]))
+    assert line(NEW) not in repr(SecretCipher([NEW]))
+    assert repr(NEW) not in repr(SecretCipher([NEW]))

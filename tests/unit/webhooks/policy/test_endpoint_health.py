@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fhirpub.webhooks.policy.endpoint_health import Condition
+from fhirpub.webhooks.policy.endpoint_health import EndpointHealth
 from fhirpub.webhooks.policy.outcome import Outcome
 from fhirpub.webhooks.policy.retry_policy import USUAL, Next
 
@@ -13,8 +13,8 @@ FAILED = Outcome(status=500)
 RETRYING = Next(state="retrying", due=NOW)
 
 
-def failed(times: int, condition: Condition | None = None) -> Condition:
-    condition = condition or Condition()
+def failed(times: int, condition: EndpointHealth | None = None) -> EndpointHealth:
+    condition = condition or EndpointHealth()
     for number in range(times):
         condition = condition.after(FAILED, RETRYING, NOW + number, USUAL)
     return condition
@@ -23,7 +23,7 @@ def failed(times: int, condition: Condition | None = None) -> Condition:
 def test_what_is_kept_reads_as_it_was() -> None:
     condition = failed(10)
 
-    read = Condition.read(condition.written())
+    read = EndpointHealth.read(condition.written())
 
     assert (read.breaker.state, read.breaker.until) == ("open", NOW + 9 + 30_000)
     assert read.streak == condition.streak
@@ -32,20 +32,20 @@ def test_what_is_kept_reads_as_it_was() -> None:
 
 @pytest.mark.parametrize("stored", [b"{}", b"", b"no json", b'{"breaker":{"colour":1}}', b"[]"])
 def test_what_cannot_be_read_is_a_new_endpoint(stored: bytes) -> None:
-    assert Condition.read(stored) == Condition()
+    assert EndpointHealth.read(stored) == EndpointHealth()
 
 
 def test_a_healthy_endpoint_is_not_written_again_and_again() -> None:
-    condition = Condition()
+    condition = EndpointHealth()
     for number in range(100):
         done = Next(state="delivered")
         condition = condition.after(Outcome(status=204), done, NOW + number, USUAL)
 
-    assert condition.written() == Condition().written()
+    assert condition.written() == EndpointHealth().written()
 
 
 def test_an_open_breaker_and_a_busy_receiver_both_let_nothing_through() -> None:
-    busy = Condition(throttled=NOW + 1000)
+    busy = EndpointHealth(throttled=NOW + 1000)
     broken = failed(10)
 
     assert not busy.allows(NOW + 999)
@@ -55,6 +55,8 @@ def test_an_open_breaker_and_a_busy_receiver_both_let_nothing_through() -> None:
 
 
 def test_a_wait_is_never_shortened_by_a_later_answer() -> None:
-    asked = Condition().after(FAILED, Next(state="retrying", throttled=NOW + 60_000), NOW, USUAL)
+    asked = EndpointHealth().after(
+        FAILED, Next(state="retrying", throttled=NOW + 60_000), NOW, USUAL
+    )
 
     assert failed(1, asked).throttled == NOW + 60_000

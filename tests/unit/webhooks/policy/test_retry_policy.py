@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fhirpub.config.webhooks import WebhooksConfig
 from fhirpub.webhooks.policy.outcome import Outcome, Wish
-from fhirpub.webhooks.policy.retry_policy import Breaker, Next, Schedule, Streak, after
+from fhirpub.webhooks.policy.retry_policy import Breaker, FailureStreak, Next, Schedule, after
 
 NOW = 1_795_000_000_000
 SECOND = 1000
@@ -220,9 +220,9 @@ def test_it_never_stays_shut_longer_than_a_quarter_of_an_hour(
 # Giving up
 
 
-def streak(failures: int, *, over: int) -> tuple[Streak, int]:
+def streak(failures: int, *, over: int) -> tuple[FailureStreak, int]:
     """Return a streak of failures that are spread evenly over a time, and its end."""
-    result, now = Streak(), NOW
+    result, now = FailureStreak(), NOW
     for number in range(failures):
         now = NOW + over * number // max(failures - 1, 1)
         result = result.after(delivered=False, now=now)
@@ -257,7 +257,7 @@ def test_one_delivery_makes_it_good_again() -> None:
 @given(st.lists(st.integers(1, 10**6), min_size=1, max_size=50))
 def test_health_never_improves_by_failing(pauses: list[int]) -> None:
     order = ["good", "failing", "given-up"]
-    result, now, seen = Streak(), NOW, []
+    result, now, seen = FailureStreak(), NOW, []
     for pause in pauses:
         now += pause * SECOND
         result = result.after(delivered=False, now=now)

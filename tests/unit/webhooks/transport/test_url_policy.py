@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fhirpub.errors import InvalidContent
-from fhirpub.webhooks.transport.url_policy import LONGEST_URL, Target, TargetRules
+from fhirpub.webhooks.transport.url_policy import MAX_URL_LENGTH, Target, TargetRules
 
 RULES = TargetRules(ports=[443, 8443])
 HTTPS = Target("https://hooks.example/", "hooks.example", 443, tls=True)
@@ -202,7 +202,7 @@ def test_a_url_has_one_canonical_form(url: str, canonical: str | None) -> None:
 
 @pytest.mark.parametrize("beginning", ["https://hooks.example.org?", "https://bücher.example/"])
 def test_a_url_that_would_be_too_long_in_its_canonical_form_is_refused(beginning: str) -> None:
-    assert refused(beginning.ljust(LONGEST_URL, "a")) == "has more than 2048 characters"
+    assert refused(beginning.ljust(MAX_URL_LENGTH, "a")) == "has more than 2048 characters"
 
 
 @pytest.mark.parametrize(
@@ -344,7 +344,7 @@ def test_where_a_network_is_open_a_name_may_lead_there_without_tls() -> None:
 
 
 def test_a_url_has_a_longest_length() -> None:
-    longest = "https://a.example/" + "a" * (LONGEST_URL - 18)
+    longest = "https://a.example/" + "a" * (MAX_URL_LENGTH - 18)
 
     assert RULES.target(longest).url == longest
     assert refused(longest + "a") == "has more than 2048 characters"
