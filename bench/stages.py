@@ -25,7 +25,7 @@ from fhirpub.fhir.strict_json import loads
 from fhirpub.interactions import rules
 from fhirpub.interactions.register import Candidate, candidate_of, judge
 from fhirpub.interactions.submission import Submission, from_parameters
-from fhirpub.runtime.stages import completed
+from fhirpub.runtime.stages import run_to_completion
 from fhirpub.tenant import Tenant
 from fhirpub.web.services import Services
 
@@ -48,12 +48,15 @@ class Stages:
     async def judge_it(self, contents: Sequence[object]) -> list[Submission]:
         submissions = [from_parameters(each, self._context.types[TYPE]) for each in contents]
         for each in submissions:
-            issues = completed(judge(each, self._context, self._tenant.id))
+            issues = run_to_completion(judge(each, self._context, self._tenant.id))
             each.remarks = rules.refuse([*each.remarks, *issues], self._context)
         return submissions
 
     async def make_the_version(self, submissions: Sequence[Submission]) -> list[Candidate]:
-        return [completed(candidate_of(each, self._tenant, self._context)) for each in submissions]
+        return [
+            run_to_completion(candidate_of(each, self._tenant, self._context))
+            for each in submissions
+        ]
 
     async def store_it(self, candidates: Sequence[Candidate]) -> None:
         for start in range(0, len(candidates), TOGETHER):

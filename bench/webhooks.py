@@ -60,8 +60,8 @@ class Bench:
             tenant=tenant,
             url=f"http://127.0.0.1:{self.port}{path}",
             created=now_ms(),
-            secrets=(EndpointSecret(SEAL.seal(new_secret(), endpoint=name, purpose="secret")),),
-            token=SEAL.seal("t" * 40, endpoint=name, purpose="token"),
+            secrets=(EndpointSecret(SEAL.encrypt(new_secret(), endpoint=name, purpose="secret")),),
+            token=SEAL.encrypt("t" * 40, endpoint=name, purpose="token"),
         )
         await self.store.put_endpoint(tenant, endpoint)
 

@@ -60,13 +60,13 @@ def _mask(salt: bytes, part_name: str) -> int:
 
 def _hmac(salt: bytes, message: bytes) -> int:
     """Return the first 128 bits of HMAC-SHA-256."""
-    keyed = _keyed(salt).copy()
+    keyed = _hmac_with_salt(salt).copy()
     keyed.update(message)
     return int.from_bytes(keyed.digest()[:16])
 
 
 @lru_cache(maxsize=1024)
-def _keyed(salt: bytes) -> hmac.HMAC:
+def _hmac_with_salt(salt: bytes) -> hmac.HMAC:
     """Return the beginning of every HMAC with a salt: to begin costs more than to go on."""
     return hmac.new(salt, digestmod="sha256")
 

@@ -9,7 +9,7 @@ from contextlib import (
 from dataclasses import dataclass
 
 from fhirpub.app.services import create_endpoint_service
-from fhirpub.app.stores import open_store, opened_seal
+from fhirpub.app.stores import open_store, prepare_cipher
 from fhirpub.config.settings import Config
 from fhirpub.plugin_host.loader import load
 from fhirpub.runtime.clock import now_ms
@@ -39,7 +39,7 @@ async def open_admin(config: Config) -> AsyncGenerator[AdminContext, None]:
         yield AdminContext(
             store=store,
             endpoints=create_endpoint_service(
-                config, store, await opened_seal(config, store), sender, types, now_ms
+                config, store, await prepare_cipher(config, store), sender, types, now_ms
             ),
             deliveries=DeliveryLog(store, clock=now_ms),
         )

@@ -21,7 +21,7 @@ from fhirpub.runtime.clock import now_ms
 from fhirpub.runtime.logging import configure, logger
 from fhirpub.runtime.metrics import Metrics
 from fhirpub.runtime.supervisor import supervise
-from fhirpub.web.metrics_server import bind_page, published
+from fhirpub.web.metrics_server import bind_page, serve_metrics
 from fhirpub.webhooks.dispatch.worker import WebhookWorker
 
 _log = logger()
@@ -84,7 +84,7 @@ async def _serve_one(
     stop = shutdown_signal()
     async with (
         build_services(config, open_store=open_store) as services,
-        published(services.metrics, page),
+        serve_metrics(services.metrics, page),
     ):
         if shares_port:  # not earlier: the kernel would route clients here before it can answer
             _config, sockets = bind(config, reuse_port=True)
@@ -114,12 +114,12 @@ async def _dispatch(config: Config, announce: Callable[[], None]) -> None:
     page, metrics = bind_page(config.metrics), Metrics(serves=False, sends=True)
     async with (
         stores.open_store(config) as store,
-        published(metrics, page),
+        serve_metrics(metrics, page),
         create_sender(config, metrics, now_ms) as sender,
         WebhookWorker(
             store,
             config=config,
-            seal=await stores.opened_seal(config, store),
+            seal=await stores.prepare_cipher(config, store),
             metrics=metrics,
             clock=now_ms,
             sender=sender,

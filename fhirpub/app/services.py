@@ -23,7 +23,7 @@ from fhirpub.interactions.context import Context, fhir_url
 from fhirpub.interactions.parameters import SearchIndexer
 from fhirpub.plugin_api import ResourceType
 from fhirpub.plugin_host.loader import load_with_owners
-from fhirpub.plugin_host.schemas import compiled
+from fhirpub.plugin_host.schemas import compile_schema
 from fhirpub.runtime.clock import Clock, now_ms
 from fhirpub.runtime.metrics import Metrics
 from fhirpub.storage.store import Store
@@ -57,7 +57,7 @@ async def build_services(
     """
     plugins = load_with_owners(config.plugins.enabled)
     types = dict(plugins.types)
-    schemas = compiled(types, plugins.owners)
+    schemas = compile_schema(types, plugins.owners)
     _check_state_flows(config, types)
     terminology = Terminology.load([Path(p) for p in config.terminology.value_set_directories])
     metrics = Metrics(serves=True, sends=_sends(config))
@@ -65,7 +65,7 @@ async def build_services(
         store = await stack.enter_async_context(open_store(config))
         tokens = await _start_tokens(config, store, clock, stack)
         sender = await stack.enter_async_context(create_sender(config, metrics, clock))
-        seal = await stores.opened_seal(config, store)
+        seal = await stores.prepare_cipher(config, store)
         sending = _sending(config, store, seal, sender, metrics, clock)
         context = Context(
             added=sending.ring if sending else _ignore_new_events,

@@ -17,8 +17,8 @@ from fhirpub.storage.store import Store
 from fhirpub.webhooks.management.secret_encryption import (
     LOST_KEY,
     SecretCipher,
-    configured_seal,
-    made_seal,
+    create_key_file,
+    load_cipher,
 )
 
 OpenStore = Callable[[Config], AbstractAsyncContextManager[Store]]
@@ -57,17 +57,17 @@ def key_file(config: Config) -> Path | None:
     return file.with_suffix(".webhook-keys") if file.name else None
 
 
-async def opened_seal(config: Config, store: Store) -> SecretCipher:
+async def prepare_cipher(config: Config, store: Store) -> SecretCipher:
     """Return the cipher that encrypts endpoints' secrets at rest.
 
     A new SQLite store gets a new key file. Where endpoints exist, no key is created: it could
     not decrypt their secrets. Raises ConfigurationError, StoreUnavailable.
     """
     beside = key_file(config)
-    seal = configured_seal(config.webhooks, beside=beside)
+    seal = load_cipher(config.webhooks, beside=beside)
     if seal:
         return seal
     if await store.all_endpoints():
         _log.error("no webhook can be signed", reason=LOST_KEY)
         return seal
-    return seal if beside is None else made_seal(beside)
+    return seal if beside is None else create_key_file(beside)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from fhirpub.auth.scopes import is_scope
-from fhirpub.auth.tenants import enabled_tenant
+from fhirpub.auth.tenants import require_enabled_tenant
 from fhirpub.errors import ConfigurationError, NoSuchRecord
 from fhirpub.runtime.clock import Clock
 from fhirpub.storage.contract import Client, ClientSecret, CredentialStore
@@ -46,7 +46,7 @@ async def add_client(
     cannot be one.
     """
     _check(scopes)
-    await enabled_tenant(access, tenant)
+    await require_enabled_tenant(access, tenant)
     secret = _new_secret()
     client = Client(
         id=str(uuid.uuid4()),
@@ -78,7 +78,7 @@ async def rotate_client(
         live = [each for each in older if _is_live(each, now)]
         return replace(client, secrets=(*live, ClientSecret(_digest(secret))))
 
-    return await _changed(access, client_id, with_new_secret), secret
+    return await _update_client(access, client_id, with_new_secret), secret
 
 
 async def set_scopes(access: CredentialStore, client_id: str, scopes: Sequence[str]) -> Client:
@@ -88,7 +88,9 @@ async def set_scopes(access: CredentialStore, client_id: str, scopes: Sequence[s
     ConfigurationError if a scope cannot be one.
     """
     _check(scopes)
-    return await _changed(access, client_id, lambda client: replace(client, scopes=tuple(scopes)))
+    return await _update_client(
+        access, client_id, lambda client: replace(client, scopes=tuple(scopes))
+    )
 
 
 async def disable_client(access: CredentialStore, client_id: str) -> Client:
@@ -96,21 +98,21 @@ async def disable_client(access: CredentialStore, client_id: str) -> Client:
 
     Raises NoSuchRecord.
     """
-    return await _changed(access, client_id, lambda client: replace(client, disabled=True))
+    return await _update_client(access, client_id, lambda client: replace(client, disabled=True))
 
 
-async def _changed(
+async def _update_client(
     access: CredentialStore, client_id: str, change: Callable[[Client], Client]
 ) -> Client:
     """Change a client as it is now, even if others change it too; return what it has become."""
     while True:
-        client = await _known(access, client_id)
+        client = await _find_client(access, client_id)
         changed = change(client)
         if await access.replace_client(changed, over=client):
             return changed
 
 
-async def authenticated(
+async def authenticate(
     access: CredentialStore, client_id: str, secret: str, *, environment: str, clock: Clock
 ) -> tuple[Client, Tenant] | None:
     """Return the client that holds this secret, and its tenant, or None whatever is wrong.
@@ -158,7 +160,7 @@ def _check(scopes: Sequence[str]) -> None:
         )
 
 
-async def _known(access: CredentialStore, client_id: str) -> Client:
+async def _find_client(access: CredentialStore, client_id: str) -> Client:
     client = await access.client(client_id)
     if client is None:
         raise NoSuchRecord("client", client_id)

@@ -64,18 +64,18 @@ class Expected:
     def claims_of(self, payload: Mapping[str, Any], *, now: int) -> Claims:
         """Return the claims at a moment in milliseconds; raises NotAuthenticated."""
         if payload.get("iss") != self.issuer:
-            raise refused("iss")
+            raise refuse("iss")
         if payload.get("aud") != self.audience:  # a list is nothing that we issue
-            raise refused("aud")
+            raise refuse("aud")
         for name in ("sub", "jti"):
             _text(payload, name)
         expires = self._expires(payload, now)
         tenant = _text(payload, self.tenant_claim)
         if _UUID.fullmatch(tenant) is None:
-            raise refused(self.tenant_claim)
+            raise refuse(self.tenant_claim)
         scope = payload.get("scope", "")
         if type(scope) is not str:
-            raise refused("scope")
+            raise refuse("scope")
         return Claims(
             client_id=_text(payload, "client_id"),
             tenant=tenant,
@@ -87,15 +87,15 @@ class Expected:
         leeway = self.leeway_seconds
         expires, issued = _seconds(payload, "exp"), _seconds(payload, "iat")
         if now >= (expires + leeway) * 1000:
-            raise refused("expired")
+            raise refuse("expired")
         if now < (issued - max(leeway, _AHEAD_SECONDS)) * 1000:
-            raise refused("iat lies ahead")
+            raise refuse("iat lies ahead")
         if "nbf" in payload and now < (_seconds(payload, "nbf") - leeway) * 1000:
-            raise refused("nbf lies ahead")
+            raise refuse("nbf lies ahead")
         return expires
 
 
-def written(claims: Mapping[str, Any], key: ReadyKey) -> str:
+def encode(claims: Mapping[str, Any], key: ReadyKey) -> str:
     """Return a signed token."""
     return jws.sign(
         orjson.dumps(claims),
@@ -105,47 +105,47 @@ def written(claims: Mapping[str, Any], key: ReadyKey) -> str:
     )
 
 
-def opened(token: str) -> Opened:
+def decode(token: str) -> Opened:
     """Take a token apart; raises NotAuthenticated unless it is written as we write them."""
     if len(token) > MAX_CHARACTERS:
-        raise refused("too long")
+        raise refuse("too long")
     segments = token.split(".", _SEGMENTS)
     if len(segments) != _SEGMENTS:
-        raise refused("segments")
-    header, payload, _ = [_decoded(each) for each in segments]
+        raise refuse("segments")
+    header, payload, _ = [_decode_segment(each) for each in segments]
     members = _object(header)
     if members.keys() != _HEADER or members["typ"] != TYPE:
-        raise refused("header")
+        raise refuse("header")
     algorithm, kid = members["alg"], members["kid"]
     if type(algorithm) is not str or type(kid) is not str:
-        raise refused("header")
+        raise refuse("header")
     return Opened(algorithm, kid, _object(payload))
 
 
 def check_signature(token: str, claimed: Opened, key: ReadyKey | None) -> None:
     """Raise NotAuthenticated unless this key, with its own algorithm, signed the token."""
     if key is None:
-        raise refused("kid")
+        raise refuse("kid")
     if claimed.algorithm != key.algorithm:
-        raise refused("alg")
+        raise refuse("alg")
     try:
         jws.verify(token, key.verifier, algorithms=[key.algorithm])
     except (JOSEError, ValueError, ArithmeticError, RecursionError):
-        raise refused("signature") from None
+        raise refuse("signature") from None
 
 
-def refused(reason: str) -> NotAuthenticated:
+def refuse(reason: str) -> NotAuthenticated:
     """Return the one refusal of every bad token; the reason is for the log."""
     return NotAuthenticated(reason, token_sent=True)
 
 
-def _decoded(segment: str) -> bytes:
+def _decode_segment(segment: str) -> bytes:
     """Decode a segment that is the one text of its bytes: no padding, blanks or spare bits."""
     if _SEGMENT.fullmatch(segment) is None or len(segment) % 4 == 1:
-        raise refused("base64url")
+        raise refuse("base64url")
     raw = base64.urlsafe_b64decode(segment + "=" * (-len(segment) % 4))
     if base64.urlsafe_b64encode(raw).rstrip(b"=").decode() != segment:
-        raise refused("base64url")
+        raise refuse("base64url")
     return raw
 
 
@@ -153,21 +153,21 @@ def _object(raw: bytes) -> dict[str, Any]:
     try:
         value = loads(raw)
     except Refused:
-        raise refused("JSON") from None
+        raise refuse("JSON") from None
     if type(value) is not dict:
-        raise refused("JSON")
+        raise refuse("JSON")
     return value
 
 
 def _text(payload: Mapping[str, Any], name: str) -> str:
     value = payload.get(name)
     if type(value) is not str or not 0 < len(value) <= _MAX_TEXT_LENGTH:
-        raise refused(name)
+        raise refuse(name)
     return value
 
 
 def _seconds(payload: Mapping[str, Any], name: str) -> int:
     value = payload.get(name)
     if type(value) is not int or not 0 <= value <= _LATEST:
-        raise refused(name)
+        raise refuse(name)
     return value

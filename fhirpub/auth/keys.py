@@ -59,7 +59,7 @@ async def rotate(access: CredentialStore, config: AuthConfig, *, clock: Clock) -
     """
     keys = await access.signing_keys(config.environment)
     expected = [each.kid for each in keys if each.retired is None]
-    new = await asyncio.to_thread(_made, config, clock())
+    new = await asyncio.to_thread(_create_key, config, clock())
     if await access.rotate_signing_key(new, expected=expected):
         return new
     return _newest(await access.signing_keys(config.environment)) or new
@@ -91,7 +91,7 @@ class KeyRing:
         """Return the record of the key that signs now; the first one ever is made here."""
         await self.refresh()
         while self._signing is None:
-            new = await asyncio.to_thread(_made, self._config, self._clock())
+            new = await asyncio.to_thread(_create_key, self._config, self._clock())
             await self._access.rotate_signing_key(new, expected=[])
             await self._read()
         return self._signing
@@ -109,13 +109,13 @@ class KeyRing:
     async def find(self, kid: str) -> ReadyKey | None:
         """Return the key of this name, if it may still verify."""
         await self.refresh()
-        key = self.known(kid)
+        key = self.cached_key(kid)
         if key is None and _KID.fullmatch(kid):
             await self._read(for_a_kid=True)
-            key = self.known(kid)
+            key = self.cached_key(kid)
         return key
 
-    def known(self, kid: str) -> ReadyKey | None:
+    def cached_key(self, kid: str) -> ReadyKey | None:
         """Return the key of this name if it is at hand and may still verify."""
         key = self._keys.get(kid)
         return key if key is not None and self._verifies(key.record) else None
@@ -201,7 +201,7 @@ def _newest(records: Sequence[SigningKey]) -> SigningKey | None:
     return max(unretired, key=lambda each: (each.created, each.kid), default=None)
 
 
-def _made(config: AuthConfig, now: int) -> SigningKey:
+def _create_key(config: AuthConfig, now: int) -> SigningKey:
     """Make a key; its name is the thumbprint of its public part (RFC 7638)."""
     private: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
     if config.algorithm == "ES256":

@@ -21,18 +21,18 @@ def permits(scopes: Sequence[str], type_name: str, letter: str) -> bool:
     ``letter`` is one of SMART's: ``c`` create, ``r`` read, ``u`` update, ``d`` delete,
     ``s`` search. A scope that is not understood as a whole allows nothing.
     """
-    granted = _granted(tuple(scopes))
+    granted = _permissions_by_type(tuple(scopes))
     return letter in granted.get(type_name, ()) or letter in granted.get(_ANY, ())
 
 
-def narrowed(held: Sequence[str], wanted: Iterable[str]) -> tuple[str, ...]:
+def narrow(held: Sequence[str], wanted: Iterable[str]) -> tuple[str, ...]:
     """Return those of the wanted scopes that what is held covers, each once."""
     return tuple(dict.fromkeys(each for each in wanted if _covers(held, each)))
 
 
-def shared(some: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
+def intersect(some: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
     """Return those scopes of either that the other covers, each once."""
-    return tuple(dict.fromkeys((*narrowed(some, others), *narrowed(others, some))))
+    return tuple(dict.fromkeys((*narrow(some, others), *narrow(others, some))))
 
 
 def is_scope(text: str) -> bool:
@@ -42,13 +42,13 @@ def is_scope(text: str) -> bool:
 
 def gives_something(text: str) -> bool:
     """Tell whether a scope gives a right to anything that this service has."""
-    return text in WEBHOOKS or bool(_granted((text,)))
+    return text in WEBHOOKS or bool(_permissions_by_type((text,)))
 
 
 def _covers(held: Sequence[str], wanted: str) -> bool:
     if wanted in held:
         return True
-    asked = _granted((wanted,))
+    asked = _permissions_by_type((wanted,))
     return bool(asked) and all(
         permits(held, type_name, letter)
         for type_name, letters in asked.items()
@@ -57,7 +57,7 @@ def _covers(held: Sequence[str], wanted: str) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def _granted(scopes: tuple[str, ...]) -> dict[str, frozenset[str]]:
+def _permissions_by_type(scopes: tuple[str, ...]) -> dict[str, frozenset[str]]:
     """Return the letters allowed for each type, ``*`` standing for all types."""
     granted: dict[str, frozenset[str]] = {}
     for each in scopes:

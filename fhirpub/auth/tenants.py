@@ -17,7 +17,7 @@ async def add_tenant(access: CredentialStore, name: str, *, clock: Clock) -> Ten
     return tenant
 
 
-async def known_tenant(access: CredentialStore, tenant_id: str) -> Tenant:
+async def require_tenant(access: CredentialStore, tenant_id: str) -> Tenant:
     """Return a tenant, disabled or not. Raises NoSuchRecord."""
     tenant = await access.tenant(tenant_id)
     if tenant is None:
@@ -25,9 +25,9 @@ async def known_tenant(access: CredentialStore, tenant_id: str) -> Tenant:
     return tenant
 
 
-async def enabled_tenant(access: CredentialStore, tenant_id: str) -> Tenant:
+async def require_enabled_tenant(access: CredentialStore, tenant_id: str) -> Tenant:
     """Return a tenant that may be given something; raises also ConfigurationError if disabled."""
-    tenant = await known_tenant(access, tenant_id)
+    tenant = await require_tenant(access, tenant_id)
     if tenant.disabled:
         raise ConfigurationError(f"the tenant {tenant_id} is disabled")
     return tenant
@@ -38,6 +38,6 @@ async def disable_tenant(access: CredentialStore, tenant_id: str) -> Tenant:
 
     Raises NoSuchRecord.
     """
-    disabled = replace(await known_tenant(access, tenant_id), disabled=True)
+    disabled = replace(await require_tenant(access, tenant_id), disabled=True)
     await access.put_tenant(disabled)
     return disabled

@@ -71,21 +71,21 @@ def read(
             scopes=scopes,
         )
     if len(authorization) > 1 or "client_secret" in fields:
-        raise malformed("the client must authenticate in one way only")
+        raise refuse_malformed("the client must authenticate in one way only")
     client_id, secret = _basic(authorization[0])
     if fields.get("client_id", client_id) != client_id:
-        raise malformed("client_id differs from that of the Authorization header")
+        raise refuse_malformed("client_id differs from that of the Authorization header")
     return TokenRequest(
         client_id=client_id, client_secret=secret, audience=audience, scopes=scopes, basic=True
     )
 
 
-def malformed(description: str) -> TokenRefused:
+def refuse_malformed(description: str) -> TokenRefused:
     """Return the refusal of a missing or malformed parameter."""
     return TokenRefused("invalid_request", description)
 
 
-def unproved(*, basic: bool) -> TokenRefused:
+def refuse_credentials(*, basic: bool) -> TokenRefused:
     """Return the one refusal of credentials, whatever is wrong with them."""
     return TokenRefused("invalid_client", "client authentication failed", challenge=basic)
 
@@ -94,7 +94,7 @@ def _refuse_query(query: str) -> None:
     for pair in query.split("&"):
         name = unquote_to_bytes(pair.partition("=")[0].replace("+", " "))
         if name.decode("utf-8", "replace") in _NAMES:
-            raise malformed("parameters must be in the body, never in the address")
+            raise refuse_malformed("parameters must be in the body, never in the address")
 
 
 def _fields(content_type: str, body: bytes) -> dict[str, str]:
@@ -102,12 +102,12 @@ def _fields(content_type: str, body: bytes) -> dict[str, str]:
     for each in parameters:
         name, _, value = each.partition("=")
         if name.strip() == "charset" and value.strip().strip('"') not in ("utf-8", "utf8"):
-            raise malformed("the character set must be UTF-8")
+            raise refuse_malformed("the character set must be UTF-8")
     if media_type == _FORM:
         return _form(body)
     if media_type == _JSON:
         return _json(body)
-    raise malformed(f"the Content-Type must be {_FORM} or {_JSON}")
+    raise refuse_malformed(f"the Content-Type must be {_FORM} or {_JSON}")
 
 
 def _form(body: bytes) -> dict[str, str]:
@@ -116,11 +116,11 @@ def _form(body: bytes) -> dict[str, str]:
     fields: dict[str, str] = {}
     for each in pairs:
         try:
-            name, value = [_unquoted(part) for part in _halves(each)]
+            name, value = [_unquote(part) for part in _halves(each)]
         except ValueError:
-            raise malformed("the form is not encoded as UTF-8 with percent signs") from None
+            raise refuse_malformed("the form is not encoded as UTF-8 with percent signs") from None
         if name in fields:
-            raise malformed("a parameter is given more than once")
+            raise refuse_malformed("a parameter is given more than once")
         fields[name] = value
     return _plain(fields)
 
@@ -129,14 +129,16 @@ def _json(body: bytes) -> dict[str, str]:
     try:
         value = loads(body)
     except Refused:
-        raise malformed("the body is not valid JSON, or has a name more than once") from None
+        raise refuse_malformed(
+            "the body is not valid JSON, or has a name more than once"
+        ) from None
     if type(value) is not dict:
-        raise malformed("the body must be a JSON object")
+        raise refuse_malformed("the body must be a JSON object")
     _check_count(len(value))
     # RFC 6749 section 3.2: what is not known is ignored, what has no value is left out.
     known = {name: each for name, each in value.items() if name in _NAMES and each is not None}
     if not all(isinstance(each, str) for each in known.values()):
-        raise malformed("every parameter must be a string")
+        raise refuse_malformed("every parameter must be a string")
     return _plain(known)
 
 
@@ -145,7 +147,7 @@ def _halves(pair: bytes) -> tuple[str, str]:
     return name, value
 
 
-def _unquoted(text: str) -> str:
+def _unquote(text: str) -> str:
     """Decode percent signs and ``+``; raises ValueError for what is not UTF-8 or no percent."""
     if _BAD_PERCENT.search(text):
         raise ValueError
@@ -154,48 +156,48 @@ def _unquoted(text: str) -> str:
 
 def _check_count(count: int) -> None:
     if count > MAX_FIELDS:
-        raise malformed(f"a token request has at most {MAX_FIELDS} parameters")
+        raise refuse_malformed(f"a token request has at most {MAX_FIELDS} parameters")
 
 
 def _plain(fields: dict[str, str]) -> dict[str, str]:
     for each in fields.values():
         if _CONTROL.search(each):
-            raise malformed("a parameter holds a control character")
+            raise refuse_malformed("a parameter holds a control character")
     return fields
 
 
 def _check_grant(fields: Mapping[str, str]) -> None:
     if fields["grant_type"] != "client_credentials":
-        raise malformed("grant_type must be client_credentials")
+        raise refuse_malformed("grant_type must be client_credentials")
     if "client_assertion" in fields or "client_assertion_type" in fields:
-        raise malformed("client_assertion is not offered, use client_secret")
+        raise refuse_malformed("client_assertion is not offered, use client_secret")
 
 
 def _scopes(fields: Mapping[str, str]) -> tuple[str, ...]:
     scopes = tuple(each for each in fields.get("scope", "").split(" ") if each)
     if not all(is_scope(each) for each in scopes):
-        raise malformed("scope holds a character that no scope has")
+        raise refuse_malformed("scope holds a character that no scope has")
     return scopes
 
 
 def _refuse_missing(fields: Mapping[str, str], credentials: tuple[str, ...]) -> None:
     missing = [each for each in ("grant_type", "audience", *credentials) if each not in fields]
     if missing:
-        raise malformed(f"missing: {', '.join(missing)}")
+        raise refuse_malformed(f"missing: {', '.join(missing)}")
 
 
 def _basic(header: str) -> tuple[str, str]:
     """Return id and secret; both are form-encoded inside (RFC 6749 section 2.3.1)."""
     match = _BASIC.fullmatch(header)
     if match is None:
-        raise unproved(basic=True)
+        raise refuse_credentials(basic=True)
     try:
         client_id, colon, secret = (
             base64.b64decode(match[1], validate=True).decode().partition(":")
         )
-        client_id, secret = _unquoted(client_id), _unquoted(secret)
+        client_id, secret = _unquote(client_id), _unquote(secret)
     except (binascii.Error, ValueError):
-        raise unproved(basic=True) from None
+        raise refuse_credentials(basic=True) from None
     if not (client_id and colon and secret) or _CONTROL.search(client_id + secret):
-        raise unproved(basic=True)
+        raise refuse_credentials(basic=True)
     return client_id, secret

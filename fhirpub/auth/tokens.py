@@ -13,9 +13,9 @@ from typing import Any
 from fhirpub.auth import discovery, jwt, token_request
 from fhirpub.auth.caller import Caller
 from fhirpub.auth.client_status import ClientStatusCache
-from fhirpub.auth.clients import MAX_SCOPE_CHARACTERS, authenticated
+from fhirpub.auth.clients import MAX_SCOPE_CHARACTERS, authenticate
 from fhirpub.auth.keys import FRESH_SECONDS, KeyRing
-from fhirpub.auth.scopes import narrowed, shared
+from fhirpub.auth.scopes import intersect, narrow
 from fhirpub.auth.throttle import Throttle
 from fhirpub.auth.token_cache import CachedToken, TokenCache
 from fhirpub.auth.token_request import TokenRequest
@@ -126,7 +126,7 @@ class Tokens:
             raise
         return await self._issue(client, scopes)
 
-    def cached(self, authorization: str) -> Caller | None:
+    def cached_caller(self, authorization: str) -> Caller | None:
         """Return who calls if this header value was verified lately; never waits.
 
         None says nothing: ask :meth:`caller`.
@@ -166,7 +166,7 @@ class Tokens:
 
     async def _client(self, request: TokenRequest, address: str) -> Client:
         async with self._throttle.attempt(request.client_id, address):
-            proved = await authenticated(
+            proved = await authenticate(
                 self._access,
                 request.client_id,
                 request.client_secret,
@@ -174,7 +174,7 @@ class Tokens:
                 clock=self._clock,
             )
             if proved is None:
-                raise token_request.unproved(basic=request.basic)
+                raise token_request.refuse_credentials(basic=request.basic)
         return proved[0]
 
     def _scopes(self, client: Client, request: TokenRequest) -> tuple[str, ...]:
@@ -183,7 +183,7 @@ class Tokens:
             raise TokenRefused("insufficient_scope", "the client is not permitted this audience")
         if not client.scopes or not request.scopes:
             return client.scopes
-        scopes = narrowed(client.scopes, request.scopes)
+        scopes = narrow(client.scopes, request.scopes)
         if not scopes:
             raise TokenRefused("insufficient_scope", "the client is not permitted these scopes")
         if len(" ".join(scopes)) > MAX_SCOPE_CHARACTERS:  # no token of them could be read
@@ -209,33 +209,33 @@ class Tokens:
         if scope is not None:
             claims["scope"] = scope
         _log.info("token granted", client=client.id, tenant=client.tenant, jti=claims["jti"])
-        return Grant(jwt.written(claims, key), lifetime, scope)
+        return Grant(jwt.encode(claims, key), lifetime, scope)
 
     async def _verify(self, token: str) -> Caller:
-        opened = jwt.opened(token)
+        opened = jwt.decode(token)
         claims = self._expected.claims_of(opened.payload, now=self._clock())
         key = await self._ring.find(opened.kid)
         jwt.check_signature(token, opened, key)
-        return await self._let_in(token, opened.kid, claims)
+        return await self._authorize(token, opened.kid, claims)
 
     async def _look_again(self, token: str, known: CachedToken) -> Caller:
         """Check what may have changed since the signature was found to be right."""
         try:
             if self._clock() >= self._end(known.claims):
-                raise jwt.refused("expired")
+                raise jwt.refuse("expired")
             if await self._ring.find(known.kid) is None:
-                raise jwt.refused("kid")
-            return await self._let_in(token, known.kid, known.claims)
+                raise jwt.refuse("kid")
+            return await self._authorize(token, known.kid, known.claims)
         except NotAuthenticated:
             self._verified.forget(token)
             raise
 
-    async def _let_in(self, token: str, kid: str, claims: jwt.Claims) -> Caller:
+    async def _authorize(self, token: str, kid: str, claims: jwt.Claims) -> Caller:
         standing = await self._standings.of(claims.client_id)
         tenant = standing.tenant_for(claims.tenant, environment=self._config.environment)
         if tenant is None:
-            raise jwt.refused("client or tenant")
-        caller = Caller(tenant, claims.client_id, shared(standing.scopes, claims.scopes))
+            raise jwt.refuse("client or tenant")
+        caller = Caller(tenant, claims.client_id, intersect(standing.scopes, claims.scopes))
         until = min(standing.until, self._end(claims))
         self._verified.keep(token, CachedToken(kid, claims, caller, standing.read, until))
         return caller
@@ -256,7 +256,7 @@ def _token_of(authorization: Sequence[str]) -> str:
     if not authorization:
         raise NotAuthenticated("no Authorization header", token_sent=False)
     if len(authorization) > 1:
-        raise jwt.refused("several Authorization headers")
+        raise jwt.refuse("several Authorization headers")
     match = _BEARER.fullmatch(authorization[0])
     if match is None:
         sent = _NO_TOKEN.fullmatch(authorization[0]) is None

@@ -13,11 +13,11 @@ from typing import Literal
 import click
 
 from fhirpub.app.services import build_services
-from fhirpub.app.stores import key_file, open_store, opened_seal
-from fhirpub.cli.error_hints import explained
+from fhirpub.app.stores import key_file, open_store, prepare_cipher
+from fhirpub.cli.error_hints import explain
 from fhirpub.cli.options import with_config_file, with_json
 from fhirpub.cli.printing import print_json
-from fhirpub.config.settings import DEFAULT_FILE, Config, load, overlooked
+from fhirpub.config.settings import DEFAULT_FILE, Config, load, misspelt_variables
 from fhirpub.errors import (
     ConfigurationError,
     FhirpubError,
@@ -29,8 +29,8 @@ from fhirpub.plugin_host.schemas import schema_and_element_problems
 from fhirpub.runtime.clock import now_ms
 from fhirpub.webhooks.management.secret_encryption import (
     NO_KEY,
-    configured_seal,
     live_secrets,
+    load_cipher,
     token_of,
 )
 
@@ -86,7 +86,7 @@ async def _findings(config_file: Path | None) -> list[Finding]:
 
 def _advice(config: Config) -> Iterator[Finding]:
     """Warn of what works, but may not be what is meant, or should not be so in production."""
-    for each in overlooked():
+    for each in misspelt_variables():
         yield Finding("configuration", "warning", each)
     if config.server.host in _EVERYWHERE and not config.server.base_url:
         text = f"[server] base_url is not set: links in answers lead to {config.base_url}"
@@ -141,12 +141,12 @@ async def _webhooks(config: Config) -> AsyncIterator[Finding]:
     """Try whether the secrets of endpoints can be decrypted; make the key, as a start would."""
     beside = key_file(config)
     try:
-        seal = configured_seal(config.webhooks, beside=beside)
+        seal = load_cipher(config.webhooks, beside=beside)
         async with open_store(config) as store:
             endpoints = await store.all_endpoints()
             made = beside if not (seal or endpoints) else None
             if made:
-                await opened_seal(config, store)
+                await prepare_cipher(config, store)
         for endpoint in endpoints:
             live_secrets(endpoint, seal, now=now_ms())
             token_of(endpoint, seal)
@@ -183,7 +183,7 @@ def _errors(subject: str, problem: FhirpubError) -> Iterator[Finding]:
     """Return a problem as findings, one for each line of it."""
     text = str(problem)
     if isinstance(problem, StoreUnavailable):
-        text = explained(problem.reason)
+        text = explain(problem.reason)
     elif isinstance(problem, SecretsUnavailable):
         text = problem.reason
     for line in text.splitlines():

@@ -10,7 +10,7 @@ import click
 from fhirpub.app.stores import open_store
 from fhirpub.auth import clients
 from fhirpub.auth.scopes import gives_something
-from fhirpub.auth.tenants import known_tenant
+from fhirpub.auth.tenants import require_tenant
 from fhirpub.cli.options import with_config, with_json
 from fhirpub.cli.printing import Record, print_record, print_table
 from fhirpub.config.reader import LARGEST
@@ -135,7 +135,7 @@ async def _add(
 async def _all(config: Config, tenant_id: str | None) -> Sequence[Client]:
     async with open_store(config) as store:
         if tenant_id is not None:
-            await known_tenant(store, tenant_id)
+            await require_tenant(store, tenant_id)
         return await store.clients(tenant=tenant_id)
 
 

@@ -19,14 +19,14 @@ from fhirpub.cli.deliveries import deliveries
 from fhirpub.cli.demo.command import demo
 from fhirpub.cli.dispatch import dispatch
 from fhirpub.cli.endpoint import endpoint
-from fhirpub.cli.error_hints import explained
+from fhirpub.cli.error_hints import explain
 from fhirpub.cli.keys import keys
 from fhirpub.cli.plugin import plugin
 from fhirpub.cli.publish import publish
 from fhirpub.cli.serve import serve
 from fhirpub.cli.settings import config, plugins
 from fhirpub.cli.tenant import tenant
-from fhirpub.cli.transfer import migrate
+from fhirpub.cli.transfer import transfer
 from fhirpub.config.settings import variable
 from fhirpub.errors import FhirpubError, NoSuchRecord, SecretsUnavailable, StoreUnavailable
 from fhirpub.runtime import logging as logs
@@ -40,8 +40,16 @@ _GROUPS = {
 """The commands that look after each kind of record."""
 
 
+ALIASES = {"migrate": "transfer"}
+"""Older names of commands, which scripts of operators still use; help does not list them."""
+
+
 class Reporting(click.Group):
     """A group whose refusals are one clear line on standard error, and exit status 1."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command by its name, or by the name that it had before."""
+        return super().get_command(ctx, ALIASES.get(cmd_name, cmd_name))
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         """Return the commands in the order in which one comes to need them."""
@@ -49,13 +57,13 @@ class Reporting(click.Group):
 
     def make_context(self, *arguments: Any, **named: Any) -> click.Context:
         """Read the line, which may ask for help at once."""
-        with _told_if_full():
+        with _report_full_disk():
             return super().make_context(*arguments, **named)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command named on the line."""
         try:
-            with _told_if_full():
+            with _report_full_disk():
                 return super().invoke(ctx)
         except FhirpubError as problem:
             raise click.ClickException(_advice(problem)) from problem
@@ -66,7 +74,7 @@ class Reporting(click.Group):
 
 
 @contextmanager
-def _told_if_full() -> Iterator[None]:
+def _report_full_disk() -> Iterator[None]:
     """Tell of a disk on which there is no room for what is printed."""
     try:
         yield
@@ -89,7 +97,7 @@ def _advice(problem: FhirpubError) -> str:
     if isinstance(problem, NoSuchRecord):
         return f"{problem}; `fhirpub {_GROUPS[problem.kind]} list` shows those there are"
     if isinstance(problem, StoreUnavailable):
-        return f"the store cannot be used: {explained(problem.reason)}; see [storage] url"
+        return f"the store cannot be used: {explain(problem.reason)}; see [storage] url"
     return problem.reason if isinstance(problem, SecretsUnavailable) else str(problem)
 
 
@@ -124,6 +132,6 @@ def fhirpub(context: click.Context) -> None:
 
 for command in (
     *(serve, dispatch, demo, publish, tenant, client, endpoint, deliveries),
-    *(keys, check, migrate, plugins, plugin, config),
+    *(keys, check, transfer, plugins, plugin, config),
 ):
     fhirpub.add_command(command)

@@ -12,11 +12,11 @@ import click
 
 from fhirpub.app.admin import AdminContext, open_admin
 from fhirpub.app.stores import key_file
-from fhirpub.auth.tenants import enabled_tenant, known_tenant
+from fhirpub.auth.tenants import require_enabled_tenant, require_tenant
 from fhirpub.cli.options import with_config, with_json
 from fhirpub.cli.printing import Record, print_json, print_record, print_table
 from fhirpub.cli.time_types import Span
-from fhirpub.cli.verification import asked_secret, verify
+from fhirpub.cli.verification import read_secret, verify
 from fhirpub.config.settings import Config, variable
 from fhirpub.errors import NoSuchRecord
 from fhirpub.storage.webhook_contract import Endpoint, Ordering, Payload
@@ -111,13 +111,13 @@ def add(
     """Add an endpoint; its secret and its token are shown once. Events go there from now on."""
     fields = {"url": url, **_fields(settings)}
     if import_secret:
-        fields["signing_secret"] = asked_secret()
+        fields["signing_secret"] = read_secret()
     if import_token:
-        fields["bearer_token"] = _asked_token()
+        fields["bearer_token"] = _prompt_for_token()
 
     async def added() -> EndpointWithSecrets:
         async with open_admin(config) as open_:
-            await enabled_tenant(open_.store, tenant_id)
+            await require_enabled_tenant(open_.store, tenant_id)
             return await open_.endpoints.add(tenant_id, fields, trusted=True)
 
     key = key_file(config)
@@ -239,7 +239,7 @@ def rotate(
         raise click.UsageError(f"--grace must be at most {MAX_GRACE_SECONDS // 86_400}d")
     fields: dict[str, Any] = {"grace_seconds": grace}
     if import_secret:
-        fields["signing_secret"] = asked_secret()
+        fields["signing_secret"] = read_secret()
 
     async def rotated(open_: AdminContext, each: Endpoint) -> EndpointWithSecrets:
         return await open_.endpoints.rotate_secret(each.tenant, each.id, fields)
@@ -257,7 +257,7 @@ def rotate(
 @with_json
 def rotate_token(endpoint_id: str, config: Config, *, import_token: bool, as_json: bool) -> None:
     """Send another token from now on; the old one is not sent any more."""
-    fields = {"bearer_token": _asked_token()} if import_token else {}
+    fields = {"bearer_token": _prompt_for_token()} if import_token else {}
 
     async def rotated(open_: AdminContext, each: Endpoint) -> EndpointWithSecrets:
         return await open_.endpoints.rotate_token(each.tenant, each.id, fields)
@@ -278,7 +278,7 @@ def enable(endpoint_id: str, config: Config, *, as_json: bool) -> None:
     """
 
     async def enabled(open_: AdminContext, each: Endpoint) -> Endpoint:
-        await enabled_tenant(open_.store, each.tenant)
+        await require_enabled_tenant(open_.store, each.tenant)
         return await open_.endpoints.enable(each.tenant, each.id, operator=True)
 
     record = _record(_run(config, endpoint_id, enabled))
@@ -375,7 +375,7 @@ async def tenants_meant(open_: AdminContext, tenant_id: str | None) -> Sequence[
     """Return the id of one tenant, or of all if none is named. Raises NoSuchRecord."""
     if tenant_id is None:
         return [each.id for each in await open_.store.tenants()]
-    return [(await known_tenant(open_.store, tenant_id)).id]
+    return [(await require_tenant(open_.store, tenant_id)).id]
 
 
 def _run(config: Config, endpoint_id: str, act: Act[T]) -> T:
@@ -395,7 +395,7 @@ def _fields(settings: dict[str, Any]) -> dict[str, Any]:
     return fields | ({"event_types": events} if events else {})
 
 
-def _asked_token() -> str:
+def _prompt_for_token() -> str:
     return variable(_TOKEN_VARIABLE) or str(click.prompt("Token", hide_input=True, err=True))
 
 

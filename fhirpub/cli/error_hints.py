@@ -13,7 +13,7 @@ _MEANINGS = (
 )
 
 
-def explained(reason: str) -> str:
+def explain(reason: str) -> str:
     """Return the reason of a StoreUnavailable, with what it means where a code alone says it."""
     meaning = next((words for code, words in _MEANINGS if reason.startswith(code)), "")
     return f"{meaning} ({reason})" if meaning else reason

@@ -39,10 +39,10 @@ def rotate(config: Config, *, as_json: bool) -> None:
 
     Running services find the new key by themselves: nothing has to be restarted.
     """
-    print_record("Key rotated.", _record(asyncio.run(_rotated(config))), as_json=as_json)
+    print_record("Key rotated.", _record(asyncio.run(_rotate(config))), as_json=as_json)
 
 
-async def _rotated(config: Config) -> SigningKey:
+async def _rotate(config: Config) -> SigningKey:
     async with open_store(config) as store:
         return await key_ring.rotate(store, config.auth, clock=now_ms)
 

@@ -54,7 +54,7 @@ def new(type_name: str, directory: Path | None, config: Config, *, as_json: bool
     if folder.name == plan.package:
         hint = "Python would find it in place of the package inside; name it otherwise"
         raise PluginError(f"{folder}: a folder of this name hides the plugin. {hint}")
-    written = _written(files_of(plan, tables), folder)
+    written = _write(files_of(plan, tables), folder)
     record = {
         "resource_type": plan.type,
         "plugin": plan.plugin,
@@ -70,7 +70,7 @@ def new(type_name: str, directory: Path | None, config: Config, *, as_json: bool
     print_record("Plugin written.", record, as_json=as_json, then=then)
 
 
-def _written(files: dict[str, str], folder: Path) -> list[str]:
+def _write(files: dict[str, str], folder: Path) -> list[str]:
     try:
         folder.mkdir(parents=True)
         for name, text in files.items():

@@ -45,12 +45,12 @@ def print_table(records: Sequence[Record], *, as_json: bool, empty: str) -> None
     rows = [[_text(value) for value in record.values()] for record in records]
     titles = [_title(key) for key in records[0]]
     widths = [max(len(row[n]) for row in [titles, *rows]) for n in range(len(titles))]
-    click.secho(_aligned(titles, widths), bold=True)
+    click.secho(_align(titles, widths), bold=True)
     for row in rows:
-        click.echo(_aligned(row, widths))
+        click.echo(_align(row, widths))
 
 
-def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
+def _align(cells: Sequence[str], widths: Sequence[int]) -> str:
     padded = [f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True)]
     return "  ".join(padded).rstrip()
 

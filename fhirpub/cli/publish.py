@@ -71,7 +71,7 @@ def publish(
     base = (url or config.base_url).rstrip("/")
     _warn_of_plain_http(base)
     grant = {**_credentials(), "audience": audience or config.auth.audience}
-    answer = asyncio.run(_published(base, grant, submission))
+    answer = asyncio.run(_publish(base, grant, submission))
     _report(answer, submission.type_name, as_json=as_json)
 
 
@@ -90,7 +90,7 @@ async def _token(client: AsyncHTTPClient, base: str, grant: dict[str, str]) -> s
     raise click.ClickException(f"no token: {answer.code} {reason}{hint}")
 
 
-async def _published(base: str, grant: dict[str, str], submission: Submission) -> HTTPResponse:
+async def _publish(base: str, grant: dict[str, str], submission: Submission) -> HTTPResponse:
     async with http_client() as client:
         token = await _token(client, base, grant)
         call = Call(

@@ -6,7 +6,7 @@ import re
 
 import click
 
-from fhirpub.fhir.times import moment_of
+from fhirpub.fhir.times import parse_instant
 from fhirpub.runtime.clock import now_ms
 
 _SPAN = re.compile(r"(?P<number>[0-9]{1,6})(?P<unit>[smhd])")
@@ -44,7 +44,7 @@ class UtcTimeType(click.ParamType[int]):
         seconds = _seconds(value)
         if seconds is not None:
             return now_ms() - seconds * 1000
-        moment = moment_of(value)
+        moment = parse_instant(value)
         if moment is None:
             rule = "must be a moment such as 2026-11-21T10:00:00Z, or 24h for a day ago"
             self.fail(rule, param, ctx)

@@ -1,4 +1,4 @@
-"""``fhirpub migrate``: from one store into another."""
+"""``fhirpub transfer``: copy one store into another."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from pathlib import Path
 import click
 
 from fhirpub.app.stores import open_store
-from fhirpub.cli.error_hints import explained
+from fhirpub.cli.error_hints import explain
 from fhirpub.cli.options import with_config, with_json
 from fhirpub.cli.printing import is_terminal, print_json
 from fhirpub.config.settings import Config, load
 from fhirpub.errors import ConfigurationError, StoreUnavailable
-from fhirpub.storage import transfer as migration
+from fhirpub.storage import transfer as copying
 from fhirpub.storage.store import Store
 from fhirpub.storage.transfer import Progress
 
@@ -28,9 +28,9 @@ _SECONDS_BETWEEN_LINES = 10
     short_help="Copy everything into another store.",
     epilog="""\b
 Example, from the embedded store to MongoDB:
-  fhirpub migrate --to "mongodb://db1,db2,db3/fhirpub?replicaSet=rs0"    while it serves
+  fhirpub transfer --to "mongodb://db1,db2,db3/fhirpub?replicaSet=rs0"    while it serves
   (stop the service)
-  fhirpub migrate --to "mongodb://db1,db2,db3/fhirpub?replicaSet=rs0"    the rest
+  fhirpub transfer --to "mongodb://db1,db2,db3/fhirpub?replicaSet=rs0"    the rest
   (set [storage] url to the new address, start the service)
 
 A URL with a password is better written into a file: --to production.toml
@@ -45,17 +45,18 @@ A URL with a password is better written into a file: --to production.toml
 )
 @with_config
 @with_json
-def migrate(target: str, config: Config, *, as_json: bool) -> None:
+def transfer(target: str, config: Config, *, as_json: bool) -> None:
     """Copy tenants, clients, signing keys, every version with its documents, and webhooks.
 
-    May be interrupted and repeated: what is there already is compared, not written again. The
-    store that is read is the one of the configuration, and it is left as it is.
+    It can be interrupted and repeated: what the target already has is compared, not written again.
+    The source is the store of the configuration; it is only read. `fhirpub migrate` is the older
+    name of this command.
     """
     other = _other(config, target)
     line = _Line()
     began = time.monotonic()
     try:
-        progress = asyncio.run(_migrate(config, other, line))
+        progress = asyncio.run(_copy(config, other, line))
     except KeyboardInterrupt:
         raise click.ClickException(
             "interrupted; what was copied is safe, repeat the command to go on"
@@ -81,14 +82,14 @@ def migrate(target: str, config: Config, *, as_json: bool) -> None:
         click.echo(f"Differs in the other store, and was left so: {each}")
 
 
-async def _migrate(config: Config, other: Config, line: _Line) -> Progress:
+async def _copy(config: Config, other: Config, line: _Line) -> Progress:
     async with AsyncExitStack() as stack:
-        source = await _opened(stack, config, "the store to copy from")
-        target = await _opened(stack, other, "the store to copy to")
+        source = await _open(stack, config, "the store to copy from")
+        target = await _open(stack, other, "the store to copy to")
         try:
-            return await migration.migrate(source, target, tell=line.show)
+            return await copying.transfer(source, target, on_progress=line.show)
         except StoreUnavailable as problem:
-            words = explained(problem.reason)
+            words = explain(problem.reason)
             raise StoreUnavailable(
                 f"{words}; what was copied is safe, repeat the command to go on"
             ) from None
@@ -96,12 +97,12 @@ async def _migrate(config: Config, other: Config, line: _Line) -> Progress:
             line.end()
 
 
-async def _opened(stack: AsyncExitStack, config: Config, name: str) -> Store:
+async def _open(stack: AsyncExitStack, config: Config, name: str) -> Store:
     """Open a store; of two stores it must be said which one cannot be used."""
     try:
         return await stack.enter_async_context(open_store(config))
     except StoreUnavailable as problem:
-        words = explained(problem.reason)
+        words = explain(problem.reason)
         raise ConfigurationError(f"{name} cannot be used: {words}") from None
     except ConfigurationError as problem:
         raise ConfigurationError(f"{name} cannot be used: {problem}") from None

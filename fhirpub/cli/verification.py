@@ -64,7 +64,7 @@ def verify(
         raise click.BadParameter("must be a number of seconds", param_hint="--at")
     reason, sentence = "", "the delivery is authentic"
     try:
-        verified(headers, body.read(), asked_secret().split(), now=now)
+        verified(headers, body.read(), read_secret().split(), now=now)
     except BadSecret as problem:
         raise click.ClickException(str(problem)) from None
     except NotVerified as problem:
@@ -79,7 +79,7 @@ def verify(
     sys.exit(bool(reason))
 
 
-def asked_secret() -> str:
+def read_secret() -> str:
     """Return a signing secret from the environment, or typed in unseen."""
     return variable(SECRET_VARIABLE) or str(
         click.prompt("Signing secret", hide_input=True, err=True)

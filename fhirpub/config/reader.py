@@ -37,12 +37,12 @@ def setting(default: Any, meaning: str) -> Any:
     return field(default=default, metadata=metadata)
 
 
-def described(groups: Groups) -> Iterator[str]:
+def describe(groups: Groups) -> Iterator[str]:
     """Return the lines of a file with every key of the groups, commented, with its default."""
     for name, group_type in groups.items():
         yield from ("", f"# {group_type.__doc__}", f"[{name}]")
         for member in dataclasses.fields(group_type):
-            yield from ("", *_wrapped(member.metadata["meaning"]))
+            yield from ("", *_wrap(member.metadata["meaning"]))
             choices = _choices(typing.get_type_hints(group_type)[member.name])
             if choices:
                 yield f"# One of: {', '.join(choices)}."
@@ -59,14 +59,14 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise ConfigurationError(f"{path}: is not TOML: {problem}") from problem
 
 
-def checked(
+def check(
     tables: Mapping[str, Any], groups: Groups, problems: list[str], *, source: str
 ) -> dict[str, dict[str, Any]]:
     """Return the values that can be used, for every group; add the rest to ``problems``."""
     values: dict[str, dict[str, Any]] = {name: {} for name in groups}
     for name, table in tables.items():
         if name not in groups and not isinstance(table, dict):
-            problems.append(f"{source}: {name} stands in no group{_homes_of(name, groups)}")
+            problems.append(f"{source}: {name} stands in no group{_groups_with(name, groups)}")
         elif name not in groups:
             problems.append(f"{source}: unknown group [{name}]{_nearest_group(name, groups)}")
         elif not isinstance(table, dict):
@@ -190,7 +190,7 @@ def _nearest_group(word: str, groups: Groups) -> str:
     return nearest + others
 
 
-def _homes_of(key: str, groups: Groups) -> str:
+def _groups_with(key: str, groups: Groups) -> str:
     """Return where a key that was written above all groups belongs, as far as that is known."""
     homes = [f"[{name}]" for name, each in groups.items() if key in typing.get_type_hints(each)]
     return (
@@ -198,7 +198,7 @@ def _homes_of(key: str, groups: Groups) -> str:
     )
 
 
-def _wrapped(text: str) -> list[str]:
+def _wrap(text: str) -> list[str]:
     lines, line = [], "#"
     for word in text.split():
         if len(line) + 1 + len(word) > _WIDTH:

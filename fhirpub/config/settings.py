@@ -19,8 +19,8 @@ from urllib.parse import urlsplit
 
 from fhirpub.config.reader import (
     LAST_PORT,
-    checked,
-    described,
+    check,
+    describe,
     override,
     read_toml,
     wrong_networks,
@@ -299,10 +299,10 @@ def load(file: Path | None = None, *, environment: Mapping[str, str] | None = No
     variables = os.environ if environment is None else environment
     problems: list[str] = []
     plugins: dict[str, dict[str, Any]] = {"plugins": tables.get("plugins", {})}
-    plugins = checked(plugins, {"plugins": PluginsConfig}, [], source="")
+    plugins = check(plugins, {"plugins": PluginsConfig}, [], source="")
     override(plugins, {"plugins": PluginsConfig}, variables, [])
     groups = _groups(PluginsConfig(**plugins["plugins"]).enabled)
-    values = checked(tables, groups, problems, source=str(path))
+    values = check(tables, groups, problems, source=str(path))
     override(values, groups, variables, problems)
     if not problems:
         problems += _contradictions(values)
@@ -321,7 +321,7 @@ def _groups(enabled: Sequence[str]) -> dict[str, Any]:
     return ours | {name: TypeConfig for name in enabled if name not in ours}
 
 
-def overlooked(environment: Mapping[str, str] | None = None) -> list[str]:
+def misspelt_variables(environment: Mapping[str, str] | None = None) -> list[str]:
     """Return what to say of variables that look like settings and are none: one ``_`` lacks."""
     variables = os.environ if environment is None else environment
     settings = [
@@ -339,7 +339,7 @@ def overlooked(environment: Mapping[str, str] | None = None) -> list[str]:
 
 def reference() -> str:
     """Return the reference configuration: every key, commented, with its default."""
-    return "\n".join([*_HEAD, *described(_groups(PluginsConfig().enabled))]) + "\n"
+    return "\n".join([*_HEAD, *describe(_groups(PluginsConfig().enabled))]) + "\n"
 
 
 def variable(name: str) -> str:

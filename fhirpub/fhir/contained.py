@@ -9,7 +9,7 @@ Contained = dict[str, JsonObject]
 """Contained resources by the literals that lead to them, such as ``#p1``."""
 
 
-def reached(resource: JsonObject, among: Contained) -> Contained:
+def reachable(resource: JsonObject, among: Contained) -> Contained:
     """Return what a resource leads to among others, by itself or through one of them."""
     found: Contained = {}
     waiting = [resource]
@@ -25,5 +25,5 @@ def with_contained(part: JsonObject, whole: JsonObject) -> JsonObject:
     """Return a part of a resource with what it leads to of that it contains (ref-1)."""
     if "contained" in part or "contained" not in whole:
         return part
-    found = reached(part, {f"#{each.get('id')}": each for each in whole["contained"]})
+    found = reachable(part, {f"#{each.get('id')}": each for each in whole["contained"]})
     return {**part, "contained": [*found.values()]} if found else part

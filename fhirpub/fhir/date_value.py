@@ -24,7 +24,7 @@ TimeRange = tuple[int, int]
 """The first millisecond since 1970-01-01 UTC, and the first that comes after."""
 
 
-def stretch_of(text: str, *, default_zone: tzinfo) -> TimeRange | None:
+def parse_range(text: str, *, default_zone: tzinfo) -> TimeRange | None:
     """Return the time from the beginning to the end of what a text names, as exactly as it does.
 
     ``2026-11`` is a month, ``2026-11-20T10:00Z`` a minute. What has no offset is read in the
@@ -40,20 +40,24 @@ def stretch_of(text: str, *, default_zone: tzinfo) -> TimeRange | None:
     if match is None:
         return None
     try:
-        return _of_time(match, default_zone) if match["clock"] else _of_date(match, default_zone)
+        return (
+            _time_range(match, default_zone)
+            if match["clock"]
+            else _date_range(match, default_zone)
+        )
     except (ValueError, OverflowError):
         return None
 
 
-def prefixed(text: str, *, default_zone: tzinfo) -> tuple[str, TimeRange] | None:
+def split_prefix(text: str, *, default_zone: tzinfo) -> tuple[str, TimeRange] | None:
     """Read a value of a search: a prefix, ``eq`` if there is none, and what it applies to."""
     prefix, date = (text[:2], text[2:]) if text[:2] in PREFIXES else ("eq", text)
     # A plus that nobody escaped has become a blank on its way through a URL.
-    stretch = stretch_of(date.replace(" ", "+"), default_zone=default_zone)
+    stretch = parse_range(date.replace(" ", "+"), default_zone=default_zone)
     return None if stretch is None else (prefix, stretch)
 
 
-def _of_date(match: re.Match[str], zone: tzinfo) -> TimeRange:
+def _date_range(match: re.Match[str], zone: tzinfo) -> TimeRange:
     year, month, day = int(match["year"]), int(match["month"] or 1), int(match["day"] or 1)
     first = datetime(year, month, day, tzinfo=zone)
     if match["day"]:
@@ -72,7 +76,7 @@ def _next_midnight(day: datetime) -> int:
         return _END_OF_TIME
 
 
-def _of_time(match: re.Match[str], zone: tzinfo) -> TimeRange:
+def _time_range(match: re.Match[str], zone: tzinfo) -> TimeRange:
     date = f"{match['year']}-{match['month']}-{match['day']}T{match['clock']}:00"
     moment = datetime.fromisoformat(date + (match["offset"] or ""))
     start = _milliseconds(moment if match["offset"] else moment.replace(tzinfo=zone))

@@ -124,17 +124,17 @@ def decode(text: str) -> bytes | None:
 
     Only the standard alphabet, correct padding, and no bits that encoding would not give back.
     """
-    data = _decoded(text)
+    data = _decode(text)
     if data is None:
         text = text.translate(_WHITE_SPACE)
-        data = _decoded(text)
+        data = _decode(text)
     if not data:
         return None
     tail = data[-(len(data) % 3 or 3) :]
     return data if pybase64.b64encode(tail).decode() == text[-4:] else None
 
 
-def _decoded(text: str) -> bytes | None:
+def _decode(text: str) -> bytes | None:
     try:
         return pybase64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):

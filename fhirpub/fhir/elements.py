@@ -128,7 +128,7 @@ def element_of(name: str, elements: Collection[str]) -> str:
     return plain
 
 
-def reduced(
+def reduce_to(
     resource: Mapping[str, Any], elements: Collection[str], *, siblings: bool = False
 ) -> JsonObject:
     """Return the properties that hold one of the elements; ``siblings``: extensions as well."""

@@ -12,7 +12,7 @@ from datetime import UTC
 from typing import Any
 
 from fhirpub.errors import Issue
-from fhirpub.fhir.date_value import stretch_of
+from fhirpub.fhir.date_value import parse_range
 from fhirpub.fhir.elements import objects_in
 from fhirpub.fhir.narrative import narrative_problem
 from fhirpub.fhir.strict_json import JsonObject
@@ -154,7 +154,7 @@ def _is_reversed(start: Any, end: Any) -> bool:
     """Tell whether a period must end before it begins, whatever zone a mere date is of."""
     if not (isinstance(start, str) and isinstance(end, str)):
         return False
-    begins, ends = (stretch_of(each, default_zone=UTC) for each in (start, end))
+    begins, ends = (parse_range(each, default_zone=UTC) for each in (start, end))
     if begins is None or ends is None:
         return False
     unknown = _ZONES_MS if ("T" in start) != ("T" in end) else 0

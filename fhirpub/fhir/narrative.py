@@ -37,7 +37,7 @@ _MANY_ATTRIBUTES = re.compile(r"""<[^\s<>/]+(?:\s+[^\s=<>"']+\s*=\s*(?:"[^"<]*"|
 def narrative_problem(div: str) -> str:
     """Return what is wrong with a narrative's ``div``, or nothing."""
     try:
-        root = parsed(div)
+        root = parse(div)
     except ValueError as malformed:
         return str(malformed)
     if root.tag != f"{_XHTML}div":
@@ -55,7 +55,7 @@ def in_characters(div: str) -> str:
     return _NAMED_ENTITY.sub(_character, div)
 
 
-def parsed(div: str) -> etree._Element:
+def parse(div: str) -> etree._Element:
     """Return a narrative's ``div`` as XML, entities of HTML replaced; raises ValueError."""
     if _MANY_ATTRIBUTES.search(div):
         raise ValueError("holds an element with more than 64 attributes")

@@ -137,14 +137,14 @@ class Schemas:
             return self._places(resource)
         errors = self._explaining[type_name].iter_errors(resource)
         try:
-            return list(islice(self._different(errors), MAX_PROBLEMS))
+            return list(islice(self._distinct(errors), MAX_PROBLEMS))
         except RecursionError:
             return self._places(resource)
 
     def _fhirpath(self, place: str) -> str:
         return _NAME.sub(lambda name: self._stems.get(name[0], name[0]), place)
 
-    def _different(self, errors: Iterable[ValidationError]) -> Iterator[Issue]:
+    def _distinct(self, errors: Iterable[ValidationError]) -> Iterator[Issue]:
         seen: set[Issue] = set()
         for error in errors:
             place = self._expression(error.relative_path)
@@ -323,7 +323,7 @@ def _say_paired(_engine: object, name: str, instance: Any, _schema: object) -> E
 
 def _say_distinct(_engine: object, name: str, instance: Any, schema: JsonObject) -> Errors:
     if isinstance(instance, dict) and not _is_distinct(instance, name):
-        yield _Said(schema[SAID], path=_titled(schema))
+        yield _Said(schema[SAID], path=_title_of(schema))
 
 
 def _say_required(_engine: object, names: Sequence[str], instance: Any, _schema: object) -> Errors:
@@ -340,18 +340,18 @@ def _say_base64(_engine: Any, _value: Any, instance: Any, _schema: JsonObject) -
 
 def _say_any_of(engine: Any, forms: Any, instance: Any, schema: JsonObject) -> Errors:
     if not any(engine.evolve(schema=form).is_valid(instance) for form in forms):
-        yield _Said(schema.get(SAID, "is required"), path=_titled(schema))
+        yield _Said(schema.get(SAID, "is required"), path=_title_of(schema))
 
 
 def _say_one_of(engine: Any, forms: Any, instance: Any, schema: JsonObject) -> Errors:
     valid = sum(engine.evolve(schema=form).is_valid(instance) for form in forms)
     if valid == 0:
-        yield _Said("is required, in one of its forms", path=_titled(schema))
+        yield _Said("is required, in one of its forms", path=_title_of(schema))
     if valid > 1:
-        yield _Said("must be given in one of its forms only", path=_titled(schema))
+        yield _Said("must be given in one of its forms only", path=_title_of(schema))
 
 
-def _titled(schema: JsonObject) -> list[str]:
+def _title_of(schema: JsonObject) -> list[str]:
     title = str(schema.get("title", "")).removesuffix("[x]")
     return [title] if title else []
 
@@ -362,10 +362,10 @@ def _say_additional(engine: Any, allowed: Any, instance: Any, schema: JsonObject
     elif isinstance(instance, dict):
         unknown = [name for name in instance if name not in schema.get("properties", {})]
         if unknown:
-            yield _Said(unknown_names("properties", unknown))
+            yield _Said(describe_unknown_names("properties", unknown))
 
 
-def unknown_names(kind: str, names: Sequence[str]) -> str:
+def describe_unknown_names(kind: str, names: Sequence[str]) -> str:
     """Return the sentence about unknown names of a kind; only plain ones are repeated."""
     plain = sorted(name for name in names if _PLAIN_NAME.fullmatch(name))[:_MAX_NAMES]
     more = len(names) - len(plain)
@@ -433,10 +433,10 @@ def _sentence(error: ValidationError) -> str:
     if keyword == "type" and error.validator_value in ("array", "object"):
         once = isinstance(error.instance, list)
         return "must not be an array" if once else _TYPES[str(error.validator_value)]
-    return _said_in(schema) or _SENTENCES.get(keyword, "is not valid FHIR R4")
+    return _message_of(schema) or _SENTENCES.get(keyword, "is not valid FHIR R4")
 
 
-def _said_in(schema: object) -> str:
+def _message_of(schema: object) -> str:
     """Return the sentence that a schema has for whatever it refuses."""
     if isinstance(schema, Mapping) and {"title", "description"} <= schema.keys():
         return f"must be a valid {schema['title']}: {schema['description']}"

@@ -38,8 +38,8 @@ def loads(raw: bytes) -> Any:
     say), nesting deeper than 64, more than 100,000 values.
     """
     raw = raw.removeprefix(_BOM)
-    counted = _counted(raw)
-    if max(counted) > MAX_NODES and max(_counted(_outside_strings(raw))) > MAX_NODES:
+    counted = _count_structures(raw)
+    if max(counted) > MAX_NODES and max(_count_structures(_outside_strings(raw))) > MAX_NODES:
         raise InvalidContent.because(_TOO_MANY)  # before they are made: they take memory
     value = loads_stored(raw)
     if not _are_few(counted):
@@ -58,7 +58,7 @@ def loads_stored(raw: bytes) -> Any:
     """
     try:
         value = orjson.loads(raw)
-        if _encoded(value) != raw:
+        if _encode(value) != raw:
             # Written otherwise than we would: look again, for what the fast reader overlooks.
             value = _DECODER.decode(raw.decode())
     except (ValueError, RecursionError, InvalidOperation) as problem:
@@ -81,7 +81,7 @@ def pretty(value: Any) -> bytes:
     return orjson.dumps(value, default=_decimal, option=orjson.OPT_INDENT_2)
 
 
-def _counted(raw: bytes) -> tuple[int, int]:
+def _count_structures(raw: bytes) -> tuple[int, int]:
     """Return how many bytes open an object or a list, and how many values have one behind them."""
     return raw.count(b"{") + raw.count(b"["), raw.count(b",")
 
@@ -103,7 +103,7 @@ def _outside_strings(raw: bytes) -> bytes:
     return b"".join(unescaped.split(b'"')[::2])
 
 
-def _encoded(value: Any) -> bytes:
+def _encode(value: Any) -> bytes:
     try:
         return orjson.dumps(value)
     except TypeError:  # nested deeper than the encoder goes
@@ -147,9 +147,9 @@ def _what_is_wrong(problem: Exception) -> str:
 def refuse_excess(value: Any, *, written: bytes | None = None) -> None:
     """Raise InvalidContent for what is nested deeper than 64 or holds more than 100,000 values.
 
-    ``written`` is the same as JSON, if that is at hand: most values are seen by it to be small.
+    ``serialize`` is the same as JSON, if that is at hand: most values are seen by it to be small.
     """
-    if written is not None and _are_few(_counted(written)):
+    if written is not None and _are_few(_count_structures(written)):
         return
     # A level at a time: it may be nested deeper than Python's functions can be.
     level, depth, nodes = [value], 0, 0

@@ -35,7 +35,7 @@ class Terminology:
         A file of a directory may replace one that comes with the service.
         Raises ConfigurationError naming the file that cannot be used, and why.
         """
-        files = [*_shipped(), *(file for each in directories for file in _files(each))]
+        files = [*_load_shipped(), *(file for each in directories for file in _files(each))]
         read = [(name, _read(name, file)) for name, file in files]
         systems: dict[str, Codes] = {}
         for name, resource in read:
@@ -92,7 +92,7 @@ class Terminology:
         return [Issue("warning", "invalid", said, expression)]
 
 
-def _shipped() -> Iterator[tuple[str, Traversable]]:
+def _load_shipped() -> Iterator[tuple[str, Traversable]]:
     folder = resources.files("fhirpub.schemas") / "valuesets"
     for file in sorted(folder.iterdir(), key=lambda each: each.name):
         yield file.name, file
@@ -139,18 +139,18 @@ class _Reader:
         expansion = self._object(resource.get("expansion", {}), "expansion")
         found: dict[str, set[str]] = {}
         if "contains" in expansion:
-            self._expanded(expansion, found)
+            self._expand(expansion, found)
         else:
             compose = self._object(resource.get("compose", {}), "compose")
             if "exclude" in compose:
                 raise self._wrong("compose.exclude is not understood; give its expansion")
             for include in self._list(compose, "include"):
-                self._included(include, found)
+                self._codes_of_include(include, found)
         if not found:
             raise self._wrong("no codes: neither compose.include nor expansion.contains")
         return {system: frozenset(codes) for system, codes in found.items()}
 
-    def _included(self, include: Mapping[str, Any], found: dict[str, set[str]]) -> None:
+    def _codes_of_include(self, include: Mapping[str, Any], found: dict[str, set[str]]) -> None:
         if "filter" in include or "valueSet" in include:
             raise self._wrong("compose.include with filter or valueSet; give its expansion")
         system = self._text(include, "system")
@@ -161,11 +161,11 @@ class _Reader:
         else:
             raise self._wrong(f"all of {system} is included, but there is no file with its codes")
 
-    def _expanded(self, node: Mapping[str, Any], found: dict[str, set[str]]) -> None:
+    def _expand(self, node: Mapping[str, Any], found: dict[str, set[str]]) -> None:
         for each in self._list(node, "contains"):
             if "code" in each and each.get("abstract") is not True:
                 found.setdefault(self._text(each, "system"), set()).add(self._text(each, "code"))
-            self._expanded(each, found)
+            self._expand(each, found)
 
     def _codes(self, node: Mapping[str, Any]) -> Iterator[str]:
         for concept in self._list(node, "concept"):

@@ -80,7 +80,7 @@ def from_http(text: str) -> int | None:
     An HTTP-date that names no zone, such as that of C's asctime, is UTC (RFC 9110 section 5.6.7).
     """
     if _TIME.fullmatch(text):
-        return moment_of(text)
+        return parse_instant(text)
     try:
         moment = parsedate_to_datetime(text)
         return round(moment.replace(tzinfo=moment.tzinfo or UTC).timestamp() * 1000)
@@ -88,7 +88,7 @@ def from_http(text: str) -> int | None:
         return None
 
 
-def moment_of(text: str) -> int | None:
+def parse_instant(text: str) -> int | None:
     """Read a moment of any offset as milliseconds; None for anything else, or with none."""
     try:
         time = to_utc(text, default_zone=UTC)

@@ -138,7 +138,7 @@ class Exchange:
         if self._end is not None and not self._end.done():
             self._end.set_result(None)
 
-    async def ended(self) -> None:
+    async def wait_ended(self) -> None:
         """Return when all of the answer has left, or never will."""
         if not self.is_finished:
             self._end = asyncio.get_running_loop().create_future()

@@ -225,7 +225,7 @@ class Connection:
                 delegate.refuse(exchange, line, fields.headers, found)
             if not exchange.is_finished:
                 exchange.refuse()
-        await exchange.ended()
+        await exchange.wait_ended()
         if exchange.closes:
             await self._linger()
             self.close()

@@ -61,7 +61,7 @@ def own_resources(context: Context, statement_body: bytes) -> dict[tuple[str, st
     return own
 
 
-def searched_by(type_name: str, context: Context) -> list[JsonObject]:
+def search_parameters_of(type_name: str, context: Context) -> list[JsonObject]:
     """Return what a type can be searched by, as the CapabilityStatement declares it."""
     parameters = context.searched[type_name].parameters.values()
     return [*_OF_EVERY_TYPE, *map(_parameter, parameters)]
@@ -143,9 +143,9 @@ def _resource(resource_type: ResourceType, context: Context) -> JsonObject:
         "conditionalDelete": "not-supported",
         "searchInclude": [
             f"{resource_type.name}:{each}"
-            for each in context.searched[resource_type.name].included()
+            for each in context.searched[resource_type.name].includable()
         ],
-        "searchParam": searched_by(resource_type.name, context),
+        "searchParam": search_parameters_of(resource_type.name, context),
         "operation": [
             {"name": code, "definition": f"{definitions}-{code}"}
             for code in ("register", "validate")

@@ -15,7 +15,7 @@ from fhirpub.interactions.context import Context
 from fhirpub.interactions.cursors import CURSOR, Parameters, link_to, seal, unseal
 from fhirpub.interactions.query_parser import Reading
 from fhirpub.interactions.summary import is_subset, subset
-from fhirpub.interactions.versions import Listing, shown
+from fhirpub.interactions.versions import Listing, without_documents
 from fhirpub.plugin_api import ResourceType
 from fhirpub.storage.contract import MAX_PAGE_BYTES, Page, SearchQuery, Version
 from fhirpub.storage.criteria import sort_key
@@ -155,7 +155,7 @@ def _bundle(
     entries: list[JsonObject] = [
         {
             "fullUrl": f"{address}/{version.id}",
-            "resource": _listed(version, wanted, context),
+            "resource": _entry_of(version, wanted, context),
             "search": {"mode": "match"},
         }
         for version in page.versions
@@ -166,9 +166,9 @@ def _bundle(
             "resource": part,
             "search": {"mode": "include"},
         }
-        for part in _included(parts, wanted.included)
+        for part in _include(parts, wanted.included)
     ]
-    if unused := [*_unknown(wanted.unknown), *_empty(wanted.empty)]:
+    if unused := [*_refuse_unknown(wanted.unknown), *_empty(wanted.empty)]:
         entries.append(_outcome(unused))
     bundle: JsonObject = {"resourceType": "Bundle", "type": "searchset"}
     if page.total is not None:
@@ -184,13 +184,13 @@ def _outcome(issues: Sequence[Issue]) -> JsonObject:
     return {"fullUrl": identity.urn, "resource": outcome, "search": {"mode": "outcome"}}
 
 
-def _included(parts: Iterable[bytes], names: Collection[str]) -> Iterator[JsonObject]:
+def _include(parts: Iterable[bytes], names: Collection[str]) -> Iterator[JsonObject]:
     for each in map(loads_stored, parts):
         yield from (each[name] for name in sorted(each.keys() & names))
 
 
-def _listed(version: Version, wanted: Search, context: Context) -> JsonObject:
-    resource = shown(version, context=context)
+def _entry_of(version: Version, wanted: Search, context: Context) -> JsonObject:
+    resource = without_documents(version, context=context)
     if not is_subset(wanted.summary, wanted.elements):
         return resource
     schema = context.schemas.document(version.type)
@@ -200,28 +200,28 @@ def _listed(version: Version, wanted: Search, context: Context) -> JsonObject:
 def _empty(names: Iterable[str]) -> list[Issue]:
     """A filter that is left empty by mistake must not go unnoticed."""
     rule = "the search parameter {} has no value and was not used"
-    return [Issue("warning", "invalid", rule.format(name)) for name in _shown(names)]
+    return [Issue("warning", "invalid", rule.format(name)) for name in _quote_names(names)]
 
 
-def _shown(names: Iterable[str]) -> Iterable[str]:
+def _quote_names(names: Iterable[str]) -> Iterable[str]:
     said = [each if PARAMETER_NAME.fullmatch(each) else "(unknown)" for each in names]
     return dict.fromkeys(said)
 
 
-def _unknown(names: Iterable[str]) -> list[Issue]:
+def _refuse_unknown(names: Iterable[str]) -> list[Issue]:
     rule = "the search parameter {} is not supported and was not used"
     naming = "what the search parameter {} names is not supported and was not used"
     return [
         Issue("warning", "not-supported", (naming if name in _NAMING else rule).format(name))
-        for name in _shown(names)
+        for name in _quote_names(names)
     ]
 
 
 def _not_known(name: str) -> Issue:
     rule = "names what is not supported" if name in _NAMING else "cannot be searched by"
-    return Issue("error", "not-supported", rule, place_of(name))
+    return Issue("error", "not-supported", rule, expression_of(name))
 
 
-def place_of(name: str) -> str:
+def expression_of(name: str) -> str:
     """Return the name of a parameter if it can be shown, without its modifier."""
     return name.partition(":")[0] if PARAMETER_NAME.fullmatch(name) else ""

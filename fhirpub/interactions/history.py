@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from datetime import tzinfo
 
 from fhirpub.errors import InvalidSearch, Issue
-from fhirpub.fhir.date_value import TimeRange, stretch_of
+from fhirpub.fhir.date_value import TimeRange, parse_range
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.fhir.times import instant
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.cursors import CURSOR, link_to, seal, unseal
 from fhirpub.interactions.read import read
-from fhirpub.interactions.versions import MAX_COUNTED, Listing, shown
+from fhirpub.interactions.versions import MAX_COUNTED, Listing, without_documents
 from fhirpub.plugin_api import ResourceType
 from fhirpub.storage.contract import MAX_PAGE_BYTES, SearchQuery, Version
 from fhirpub.storage.criteria import LAST_UPDATED, Criterion, TimeMatch, sort_key
@@ -135,7 +135,7 @@ async def _matching(
     size = asked.limit + 1
     while len(found) <= asked.limit and _bytes_of(found) < MAX_PAGE_BYTES:
         versions = await resources.history(tenant.id, resource_id, below=below, limit=size)
-        found += _of_time(versions, asked, until)
+        found += _current_during(versions, asked, until)
         if not versions or versions[-1].version == 1 or _is_before(versions[-1], asked):
             return found[: asked.limit], len(found) > asked.limit
         below, until = versions[-1].version, versions[-1].updated
@@ -143,7 +143,9 @@ async def _matching(
     return found[: asked.limit], True
 
 
-def _of_time(versions: Sequence[Version], asked: _Asked, until: int | None) -> Iterator[Version]:
+def _current_during(
+    versions: Sequence[Version], asked: _Asked, until: int | None
+) -> Iterator[Version]:
     """Return those that were made since a moment, and were current at some point of a time.
 
     ``until`` is when the first of them, which is the newest, was followed by another.
@@ -190,7 +192,7 @@ def _entry(version: Version, context: Context) -> JsonObject:
     address = f"{version.type}/{version.id}"
     return {
         "fullUrl": f"{context.fhir_url}/{address}",
-        "resource": shown(version, context=context),
+        "resource": without_documents(version, context=context),
         "request": {
             "method": "POST" if first else "PATCH",
             "url": version.type if first else address,
@@ -215,7 +217,7 @@ def _whole(parameters: Mapping[str, str], name: str, issues: list[Issue]) -> int
 
 def _stretch(text: str, name: str, issues: list[Issue], zone: tzinfo) -> TimeRange | None:
     # A plus that nobody escaped has become a blank on its way through a URL.
-    found = stretch_of(text.replace(" ", "+"), default_zone=zone) if text else None
+    found = parse_range(text.replace(" ", "+"), default_zone=zone) if text else None
     if text and found is None:
         rule = "must be a date or time of FHIR, without a prefix"
         issues.append(Issue("error", "invalid", rule, name))

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from fhirpub.errors import InvalidSearch, Issue, SeveralMatch
 from fhirpub.interactions.context import Context
-from fhirpub.interactions.execute import place_of, understood
+from fhirpub.interactions.execute import expression_of, understood
 from fhirpub.interactions.query_parser import IGNORED
 from fhirpub.plugin_api import ResourceType
 from fhirpub.storage.contract import Version
@@ -33,7 +33,7 @@ async def the_match(
     """
     rule = "has no value, and a condition must be understood as a whole"
     empty = [  # a search would leave them out
-        Issue("error", "invalid", rule, place_of(name))
+        Issue("error", "invalid", rule, expression_of(name))
         for name, value in criteria
         if not value and name not in IGNORED
     ]

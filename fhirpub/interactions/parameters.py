@@ -9,7 +9,7 @@ from datetime import tzinfo
 from typing import Any
 
 from fhirpub.errors import ConfigurationError
-from fhirpub.fhir.date_value import TimeRange, stretch_of
+from fhirpub.fhir.date_value import TimeRange, parse_range
 from fhirpub.fhir.schema import Schemas
 from fhirpub.fhir.strict_json import JsonObject, dumps
 from fhirpub.fhir.terminology import Terminology
@@ -20,8 +20,8 @@ from fhirpub.storage.criteria import (
     LATEST,
     SearchValue,
     TokenMatch,
-    decoded,
-    encoded,
+    decode,
+    encode,
 )
 from fhirpub.tenant import Tenant, is_resource_id
 
@@ -70,7 +70,7 @@ class SearchIndexer:
         self.type = resource_type
         self.zone = zone
         self.relative_to = f"{_without_scheme(fhir_url)}/"
-        known = [*_of_every_type(resource_type), *map(ResolvedParameter, resource_type.search)]
+        known = [*_common_parameters(resource_type), *map(ResolvedParameter, resource_type.search)]
         self.parameters = {each.parameter.name: each for each in known}
         stored = {each.stored: each.parameter for each in known}
         self._taken = [
@@ -82,14 +82,14 @@ class SearchIndexer:
         identifiers = {IDENTIFIER: IDENTIFIER}
         for name, each in stored.items():
             for path in each.paths:
-                values = _checked(each, path, resource_type, schemas)
+                values = _check(each, path, resource_type, schemas)
                 self.systems[name] = terminology.system_of(f"{_VALUE_SETS}/{values}")
                 if values == "Identifier":
                     identifiers[name] = path
         self.typed = {name: f"{name}:of-type" for name in identifiers}
         """Under which names identifiers are stored together with their types."""
         self._taken += [
-            (self.typed[name], _typed, *path.partition(".")[::2])
+            (self.typed[name], _extract_typed, *path.partition(".")[::2])
             for name, path in identifiers.items()
         ]
         self._chained = {
@@ -116,7 +116,7 @@ class SearchIndexer:
             and {target, known.target} <= {"", part.type}
         ]
 
-    def included(self) -> list[str]:
+    def includable(self) -> list[str]:
         """Return the parameters that lead to something that can be included."""
         led_to = {part.referred_by for part in self.type.parts}
         return [
@@ -134,19 +134,19 @@ class SearchIndexer:
     def values(self, resource: JsonObject, parts: Mapping[str, Any]) -> bytes:
         """Return what the first version of a resource is found by, which these parts came with."""
         ids = {name: part["id"] for name, part in parts.items()}
-        values = self._of_resource(resource, ids)
+        values = self._values_of(resource, ids)
         for name, part in self._chained.items():
             for one in parts.get(part.name, _NOTHING).get("identifier", ()):
                 _tokens(values, name, one, self)
-        return encoded(values)
+        return encode(values)
 
     def next_values(self, resource: JsonObject, before: bytes, tenant: Tenant) -> bytes:
         """Return what a later version is found by: its parts are those of the first."""
-        inherited = [each for each in decoded(before) if each[0] in self._chained]
+        inherited = [each for each in decode(before) if each[0] in self._chained]
         ids = {part.name: tenant.part_id(resource["id"], part.name) for part in self._only}
-        return encoded([*self._of_resource(resource, ids), *inherited])
+        return encode([*self._values_of(resource, ids), *inherited])
 
-    def _of_resource(self, resource: JsonObject, ids: Mapping[str, str]) -> list[SearchValue]:
+    def _values_of(self, resource: JsonObject, ids: Mapping[str, str]) -> list[SearchValue]:
         values: list[SearchValue] = []
         for name, take, head, rest in self._taken:
             for item in _at(resource, head, rest) if head in resource else ():
@@ -158,7 +158,7 @@ class SearchIndexer:
         ]
 
 
-def _checked(
+def _check(
     parameter: SearchParameter, path: str, resource_type: ResourceType, schemas: Schemas
 ) -> str:
     """Return the name of the values of an element that a parameter can compare."""
@@ -173,7 +173,7 @@ def _checked(
     return values
 
 
-def _of_every_type(resource_type: ResourceType) -> Iterator[ResolvedParameter]:
+def _common_parameters(resource_type: ResourceType) -> Iterator[ResolvedParameter]:
     yield ResolvedParameter(SearchParameter(name="status", type="token", paths=("status",)))
     for part in resource_type.parts:
         if part.type == _PATIENT and part.referred_by:
@@ -203,14 +203,16 @@ def _tokens(values: list[SearchValue], name: str, item: Any, searched: SearchInd
                 values.append((name, code, each.get("system", "")))
 
 
-def _typed(values: list[SearchValue], name: str, item: Any, _searched: SearchIndexer) -> None:
+def _extract_typed(
+    values: list[SearchValue], name: str, item: Any, _searched: SearchIndexer
+) -> None:
     for coding in item.get("type", _NOTHING).get("coding", ()):
         if "code" in coding and "value" in item:
-            code = typed_code(coding["code"], item["value"])
+            code = encode_typed_code(coding["code"], item["value"])
             values.append((name, code, coding.get("system", "")))
 
 
-def typed_code(code: str, value: str) -> str:
+def encode_typed_code(code: str, value: str) -> str:
     """Return the code of an identifier's type, and its value, as one text without doubt."""
     escaped = code.replace("\\", "\\\\").replace("|", "\\|")
     return f"{escaped}|{value}"
@@ -218,7 +220,7 @@ def typed_code(code: str, value: str) -> str:
 
 def _times(values: list[SearchValue], name: str, item: Any, searched: SearchIndexer) -> None:
     def stretch(text: str) -> TimeRange | None:
-        return stretch_of(text, default_zone=searched.zone)
+        return parse_range(text, default_zone=searched.zone)
 
     if isinstance(item, str):
         one = stretch(item)

@@ -54,7 +54,7 @@ class Fields:
     names: frozenset[str]
     values: JsonObject
 
-    def merged(self, before: JsonObject) -> JsonObject:
+    def merge(self, before: JsonObject) -> JsonObject:
         """Return the resource with these fields in place of its own."""
         kept = {name: value for name, value in before.items() if name not in self.names}
         return {**kept, **self.values}
@@ -136,10 +136,10 @@ def _json_patch(
         raise InvalidContent.because(
             f"the body must be a list of at most {_MAX_OPERATIONS} operations", expression=name
         )
-    malformed = list(_malformed(operations, name))
+    malformed = list(_check_operations(operations, name))
     if malformed:
         raise InvalidContent(malformed)
-    written = list(dict.fromkeys(root for each in operations for root in _written(each)))
+    written = list(dict.fromkeys(root for each in operations for root in _changed_members(each)))
     _refuse_others(written, resource_type)
     after, copied = in_decimals(before), 0
     for number, operation in enumerate(in_decimals(operations), start=1):
@@ -147,7 +147,7 @@ def _json_patch(
             copied += _weight(JsonPointer(operation["from"]).resolve(after, None))
             if copied > most:
                 raise TooLarge.because("the operations make the resource too large")
-        after = _applied(operation, after, at=name, number=number)
+        after = _apply(operation, after, at=name, number=number)
     refuse_excess(after)
     kept_apart = list(_documents_kept_apart(before, after, resource_type))
     if kept_apart:
@@ -155,7 +155,7 @@ def _json_patch(
     return Fields(frozenset(written), {each: after[each] for each in written if each in after})
 
 
-def _malformed(operations: Iterable[Any], name: str) -> Iterator[Issue]:
+def _check_operations(operations: Iterable[Any], name: str) -> Iterator[Issue]:
     """Tell of operations that are none (RFC 6902 section 4), each by its number from 1."""
     for number, each in enumerate(operations, start=1):
         wrong = _what_is_wrong(each)
@@ -183,7 +183,7 @@ def _is_pointer(text: Any) -> bool:
         return False
 
 
-def _written(operation: Mapping[str, Any]) -> Iterator[str]:
+def _changed_members(operation: Mapping[str, Any]) -> Iterator[str]:
     """Return the members of the resource that an operation changes; "" is all of it."""
     if operation["op"] != "test":
         yield _root(operation["path"])
@@ -196,7 +196,7 @@ def _root(pointer: str) -> str:
     return parts[0] if parts else ""
 
 
-def _applied(
+def _apply(
     operation: Mapping[str, Any], resource: JsonObject, *, at: str, number: int
 ) -> JsonObject:
     try:

@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from fhirpub.errors import Issue
-from fhirpub.fhir.date_value import prefixed
+from fhirpub.fhir.date_value import split_prefix
 from fhirpub.fhir.search_value import plain, token_of, typed_of, values_of
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.cursors import CURSOR
 from fhirpub.interactions.parameters import (
     ResolvedParameter,
     SearchIndexer,
+    encode_typed_code,
     split_reference,
-    typed_code,
 )
 from fhirpub.interactions.versions import MAX_COUNTED
 from fhirpub.storage.criteria import (
@@ -176,7 +176,7 @@ class Reading:
         kind = known.parameter.type
         if kind == "reference":
             if asked.further:
-                return self._chain(known, asked)
+                return self._parse_chain(known, asked)
             return self._reference(known, asked)
         if asked.further:
             return False
@@ -193,17 +193,19 @@ class Reading:
             negated = asked.modifier == "not"
             self._demand(name, self._tokens(asked), negated=negated)
         elif asked.modifier == "of-type" and name in self._searched.typed:
-            self._demand(self._searched.typed[name], self._typed(asked))
+            self._demand(self._searched.typed[name], self._parse_typed(asked))
         else:
             self._no_modifier(asked)
         return True
 
-    def _typed(self, asked: _Asked) -> list[TokenMatch]:
+    def _parse_typed(self, asked: _Asked) -> list[TokenMatch]:
         read = [typed_of(each) for each in values_of(asked.value) or [""]]
         if None in read:
             self._wrong(asked.name, "must be system|code|value with :of-type")
         known = [each for each in read if each is not None]
-        return [TokenMatch(system, typed_code(code, value)) for system, code, value in known]
+        return [
+            TokenMatch(system, encode_typed_code(code, value)) for system, code, value in known
+        ]
 
     def _tokens(self, asked: _Asked) -> list[TokenMatch]:
         tokens = [token_of(each) for each in values_of(asked.value) or [""]]
@@ -221,7 +223,7 @@ class Reading:
             texts = asked.value.split(",")
             self._listed_dates += len(texts) - 1
             for text in texts:
-                read = prefixed(text, default_zone=self._searched.zone)
+                read = split_prefix(text, default_zone=self._searched.zone)
                 if read is None:
                     rule = "must be a date or time of FHIR, after a prefix such as ge if wanted"
                     self._wrong(asked.name, rule)
@@ -264,7 +266,7 @@ class Reading:
             found += self._searched.owners(wanted, resource_id, self._tenant)
         return found
 
-    def _chain(self, known: ResolvedParameter, asked: _Asked) -> bool:
+    def _parse_chain(self, known: ResolvedParameter, asked: _Asked) -> bool:
         """Read ``patient.identifier`` and ``subject:Patient.identifier``."""
         names = self._searched.chains_of(known, asked.modifier)
         further, modified, _modifier = asked.further.partition(":")
@@ -293,7 +295,7 @@ class Reading:
             self.count = int(value)
         else:
             self._wrong("_count", "must be a whole number of at least 0")
-        return self._unmodified(asked)
+        return self._refuse_modifier(asked)
 
     def _sort(self, asked: _Asked) -> bool:
         order = []
@@ -307,23 +309,23 @@ class Reading:
             order.append(Order(name, descending=text.startswith("-")))
         for each in order:  # a name that comes again has nothing left to sort
             self._order.setdefault(each.name, each)
-        return self._unmodified(asked)
+        return self._refuse_modifier(asked)
 
     def _total(self, asked: _Asked) -> bool:
         if asked.value not in _TOTALS:
             self._wrong("_total", "must be none, estimate or accurate")
         self.count_up_to = 0 if asked.value == "none" else None
-        return self._unmodified(asked)
+        return self._refuse_modifier(asked)
 
     def _summary(self, asked: _Asked) -> bool:
         if asked.value not in _SUMMARIES:
             self._wrong("_summary", "must be true, text, data, count or false")
         self.summary = asked.value
-        return self._unmodified(asked)
+        return self._refuse_modifier(asked)
 
     def _elements(self, asked: _Asked) -> bool:
         self.elements = asked.value
-        return self._unmodified(asked)
+        return self._refuse_modifier(asked)
 
     def _include(self, asked: _Asked) -> bool:
         """Read ``DiagnosticReport:patient``, also with ``:Patient`` behind it, or with ``*``."""
@@ -349,7 +351,7 @@ class Reading:
         }
         return True
 
-    def _unmodified(self, asked: _Asked) -> bool:
+    def _refuse_modifier(self, asked: _Asked) -> bool:
         if asked.modifier:
             self._no_modifier(asked)
         return not asked.further

@@ -19,17 +19,17 @@ async def read(type_name: str, resource_id: str, *, tenant: Tenant, context: Con
 
     Raises NoSuchResource for what is unknown as for what is another tenant's.
     """
-    return await _found(context.resources.shown, type_name, resource_id, tenant)
+    return await _find(context.resources.shown, type_name, resource_id, tenant)
 
 
 async def read_whole(
     type_name: str, resource_id: str, *, tenant: Tenant, context: Context
 ) -> Version:
     """Return the latest version whole, as :func:`read` does; the next one is made of it."""
-    return await _found(context.resources.latest, type_name, resource_id, tenant)
+    return await _find(context.resources.latest, type_name, resource_id, tenant)
 
 
-async def _found(look: Look, type_name: str, resource_id: str, tenant: Tenant) -> Version:
+async def _find(look: Look, type_name: str, resource_id: str, tenant: Tenant) -> Version:
     found = await look(tenant.id, resource_id) if is_resource_id(resource_id) else None
     if found is None or found.type != type_name:
         raise NoSuchResource(type_name, resource_id)

@@ -13,7 +13,7 @@ from typing import Any
 from fhirpub.errors import InvalidContent, Issue, StoreUnavailable
 from fhirpub.fhir.contained import with_contained
 from fhirpub.fhir.document import detach
-from fhirpub.fhir.elements import reduced
+from fhirpub.fhir.elements import reduce_to
 from fhirpub.fhir.invariants import (
     broken_invariants,
     mistyped_references,
@@ -25,7 +25,7 @@ from fhirpub.fhir.strict_json import JsonObject, dumps
 from fhirpub.interactions import rules
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.submission import Submission
-from fhirpub.interactions.versions import blobs_of, events_of, stamped, subsetted
+from fhirpub.interactions.versions import blobs_of, events_of, with_server_meta, with_subsetted_tag
 from fhirpub.plugin_api import Change, ResourceType
 from fhirpub.runtime.stages import Stages
 from fhirpub.storage.contract import Blob, Version
@@ -94,7 +94,7 @@ def judge(submission: Submission, context: Context, tenant_id: str) -> Stages[li
     entry, resource_type = submission.entry, submission.type
     zones = list(rules.times_as_utc(entry.resource, resource_type, context))
     submission.documents, undecodable = detach(entry.resource, resource_type.attachments)
-    rules.within_limits(
+    rules.check_limits(
         submission.documents, most=context.config.limits.attachment_bytes, at=entry.at
     )
     yield
@@ -118,7 +118,7 @@ def judge(submission: Submission, context: Context, tenant_id: str) -> Stages[li
             each.below(piece.at) for each in (*broken, *repeated_ids(piece.resource), *mistyped)
         ]
     yield
-    return [*found, *rules.of_submission(submission, context, tenant_id)]
+    return [*found, *rules.check_submission(submission, context, tenant_id)]
 
 
 def candidate_of(submission: Submission, tenant: Tenant, context: Context) -> Stages[Candidate]:
@@ -133,9 +133,9 @@ def candidate_of(submission: Submission, tenant: Tenant, context: Context) -> St
     rules.write_narratives_in_characters(submission)
     yield
     now = context.clock()
-    stored = stamped(resource, resource_id, version=1, updated=now)
+    stored = with_server_meta(resource, resource_id, version=1, updated=now)
     parts = {
-        name: stamped(entry.resource, part_ids[name], version=1, updated=now)
+        name: with_server_meta(entry.resource, part_ids[name], version=1, updated=now)
         for name, entry in submission.parts.items()
     }
     yield
@@ -163,9 +163,9 @@ def candidate_of(submission: Submission, tenant: Tenant, context: Context) -> St
 def _response(submission: Submission, stored: JsonObject) -> JsonObject:
     """Return the answer to a registration: the resource in short, and the issues (D-87)."""
     kept = ("resourceType", "id", "meta", "identifier", "status", *submission.type.summary)
-    short = reduced(stored, kept, siblings=True)
+    short = reduce_to(stored, kept, siblings=True)
     if len(short) < len(stored):
-        short["meta"] = subsetted(stored["meta"])
+        short["meta"] = with_subsetted_tag(stored["meta"])
     short = with_contained(short, stored)
     created = Issue("information", "informational", f"{submission.type.name} was created")
     return {

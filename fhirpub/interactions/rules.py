@@ -45,7 +45,7 @@ _PDF = "application/pdf"
 
 def refuse(issues: Iterable[Issue], context: Context) -> list[Issue]:
     """Raise for errors, those of 400 before those of 422; return the rest; a hundred at most."""
-    collected = told(issues, context)
+    collected = sorted_for_response(issues, context)
     errors = [each for each in collected if each.severity == "error"]
     broken = [each for each in errors if _is_broken_rule(each)]
     if len(errors) > len(broken):
@@ -59,7 +59,7 @@ def _is_broken_rule(issue: Issue) -> bool:
     return issue.code == "business-rule"
 
 
-def told(issues: Iterable[Issue], context: Context) -> list[Issue]:
+def sorted_for_response(issues: Iterable[Issue], context: Context) -> list[Issue]:
     """Return issues as they are told: errors first, places as FHIRPath, a hundred at most.
 
     Of errors those of 400 come first: a hundred of 422 must not hide them.
@@ -76,7 +76,7 @@ def resource_within_limits(size: int, context: Context) -> None:
         raise TooLarge.because(f"has more than {most} bytes beside its documents")
 
 
-def within_limits(documents: Iterable[Document], *, most: int, at: str) -> None:
+def check_limits(documents: Iterable[Document], *, most: int, at: str) -> None:
     """Raise TooLarge naming each document above the limit."""
     issues = [
         Issue("error", "too-costly", f"has more than {most} bytes", f"{at}.{each.at}.data")
@@ -111,7 +111,7 @@ def structure(submission: Submission, context: Context) -> Iterator[Issue]:
     entry, envelope = submission.entry, submission.envelope
     if envelope is not None:
         yield from _each(envelope, context.schemas.problems("Parameters", envelope.resource))
-    yield from _each(entry, of_structure(entry.resource, submission.type, context))
+    yield from _each(entry, check_structure(entry.resource, submission.type, context))
     for part in submission.parts.values():
         if "id" not in part.resource:
             yield Issue("error", "exception", "is required: references need it", f"{part.at}.id")
@@ -119,7 +119,7 @@ def structure(submission: Submission, context: Context) -> Iterator[Issue]:
         yield from _each(part, chain(problems, contained(part.resource, context)))
 
 
-def of_structure(
+def check_structure(
     resource: JsonObject, resource_type: ResourceType, context: Context
 ) -> Iterator[Issue]:
     """What is wrong with a resource by its schema; the identifier has words of its own."""
@@ -150,14 +150,16 @@ def contained(resource: JsonObject, context: Context) -> Iterator[Issue]:
                 yield Issue("error", "exception", rule, problem.place).below(at)
 
 
-def of_submission(submission: Submission, context: Context, tenant_id: str) -> Iterator[Issue]:
+def check_submission(submission: Submission, context: Context, tenant_id: str) -> Iterator[Issue]:
     """Every rule about a structurally valid submission."""
     rules = context.rules_for(tenant_id)
     resource = submission.entry.resource
     yield from _each(submission.entry, status(resource, submission.type.create_statuses))
     if submission.envelope is not None:
         yield from _modifiers(submission.envelope)
-    yield from of_resource(submission.entry, submission.type, submission.documents, context, rules)
+    yield from check_resource(
+        submission.entry, submission.type, submission.documents, context, rules
+    )
     for part in submission.type.parts:
         entry = submission.parts.get(part.name)
         if entry is not None:
@@ -171,7 +173,7 @@ def of_submission(submission: Submission, context: Context, tenant_id: str) -> I
     yield from _each(submission.entry, of_entry)
 
 
-def of_resource(
+def check_resource(
     entry: Entry,
     resource_type: ResourceType,
     documents: Sequence[Document],

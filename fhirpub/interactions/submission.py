@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fhirpub.errors import InvalidContent, Issue
-from fhirpub.fhir.contained import Contained, reached
+from fhirpub.fhir.contained import Contained, reachable
 from fhirpub.fhir.document import Document
 from fhirpub.fhir.elements import items_of, objects_in
 from fhirpub.fhir.strict_json import JsonObject
@@ -47,7 +47,7 @@ class Submission:
             brought |= found
         taken |= {id(each) for each in brought.values()}
         rest = [each for each in resource["contained"] if id(each) not in taken]
-        rest += reached({**resource, "contained": rest}, brought).values()
+        rest += reachable({**resource, "contained": rest}, brought).values()
         if rest:
             resource["contained"] = rest
         else:
@@ -140,10 +140,10 @@ def from_contained(body: Any, resource_type: ResourceType) -> Submission:
     along = {
         name: found
         for name, each in parts.items()
-        if "contained" not in each.resource and (found := reached(each.resource, others))
+        if "contained" not in each.resource and (found := reachable(each.resource, others))
     }
     stand_ins = {
-        id(each.resource): _stand_in(each.resource["id"], along.get(name, ()))
+        id(each.resource): _placeholder(each.resource["id"], along.get(name, ()))
         for name, each in parts.items()
     }
     if stand_ins:
@@ -196,7 +196,7 @@ def _hollow(body: JsonObject, judged: Collection[str]) -> Entry:
 _ANY_RESOURCE = {"resourceType": "Basic", "id": "judged-by-itself", "code": {"text": "-"}}
 
 
-def _stand_in(resource_id: str, leading: Collection[str]) -> JsonObject:
+def _placeholder(resource_id: str, leading: Collection[str]) -> JsonObject:
     """Return what stands for a contained part, and leads to where that does."""
     extensions = [{"url": "leads-to", "valueUri": each} for each in leading]
     more = {"extension": extensions} if extensions else {}

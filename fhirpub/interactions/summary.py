@@ -9,7 +9,7 @@ from fhirpub.errors import InvalidSearch
 from fhirpub.fhir.contained import with_contained
 from fhirpub.fhir.definitions.schema_documents import forms_of_choices
 from fhirpub.fhir.strict_json import JsonObject
-from fhirpub.interactions.versions import subsetted
+from fhirpub.interactions.versions import with_subsetted_tag
 
 _ALWAYS = frozenset({"resourceType", "id", "meta"})
 _WHOLE = ("", "false")
@@ -48,17 +48,17 @@ def _part(
 ) -> JsonObject:
     kept = _ALWAYS.union(schema.get("x-mandatory", ()), schema.get("x-modifier", ()))
     if elements:
-        return _only(resource, kept | _named(elements, schema))
+        return _only(resource, kept | _properties_named(elements, schema))
     if summary == "text":
         return _only(resource, kept | {"text"})
     if summary == "data":
         return _only(resource, {each.lstrip("_") for each in resource} - {"text"})
     short = _only(resource, kept | frozenset(schema.get("x-summary", ())))
-    summarized = {name: _summarized(value, name, schema) for name, value in short.items()}
+    summarized = {name: _summarize(value, name, schema) for name, value in short.items()}
     return {name: value for name, value in summarized.items() if value != []}
 
 
-def _named(elements: str, schema: Mapping[str, Any]) -> set[str]:
+def _properties_named(elements: str, schema: Mapping[str, Any]) -> set[str]:
     """Return the properties of the elements: ``value`` and ``value[x]`` are all forms of it."""
     names = {each.strip().removesuffix("[x]") for each in elements.split(",")}
     forms = forms_of_choices(schema.get("allOf", []))
@@ -67,10 +67,10 @@ def _named(elements: str, schema: Mapping[str, Any]) -> set[str]:
 
 def _only(resource: JsonObject, names: frozenset[str] | set[str]) -> JsonObject:
     kept = {name: value for name, value in resource.items() if name.lstrip("_") in names}
-    return kept | {"meta": subsetted(resource["meta"])}
+    return kept | {"meta": with_subsetted_tag(resource["meta"])}
 
 
-def _summarized(value: Any, name: str, schema: Mapping[str, Any]) -> Any:
+def _summarize(value: Any, name: str, schema: Mapping[str, Any]) -> Any:
     """Leave out what is no summary in the nested elements of the type, and those without any."""
     nested = schema.get("$defs", {}).get(f"{schema['title']}.{name}", {}).get("x-summary")
     if nested is None or not isinstance(value, list):

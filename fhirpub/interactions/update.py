@@ -15,7 +15,7 @@ from fhirpub.fhir.times import from_http, http_date
 from fhirpub.interactions import rules
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.patch_formats import Fields, Form, fields_of
-from fhirpub.interactions.versions import blobs_of, events_of, stamped
+from fhirpub.interactions.versions import blobs_of, events_of, with_server_meta
 from fhirpub.plugin_api import Change, Entry, ResourceType
 from fhirpub.runtime.stages import Stages
 from fhirpub.storage.contract import Blob, Version
@@ -108,8 +108,8 @@ def prepare(
     fields = fields_of(form, content, before, resource_type, most=limits.resource_bytes)
     zones = list(rules.times_as_utc(fields.values, resource_type, context))
     documents, undecodable = detach(fields.values, resource_type.attachments)
-    rules.within_limits(documents, most=limits.attachment_bytes, at=resource_type.name)
-    after = fields.merged(before)
+    rules.check_limits(documents, most=limits.attachment_bytes, at=resource_type.name)
+    after = fields.merge(before)
     entry = Entry(after, resource_type.name)
     yield
     news = _NewIssues(before, fields, context)
@@ -125,14 +125,14 @@ def prepare(
     if judged and context.config.of_type(resource_type.name).state_flow == "clinical":
         flow = rules.state_flow(before, after, resource_type)
         found += [each.below(entry.at) for each in flow]
-    found += rules.of_resource(
+    found += rules.check_resource(
         entry, resource_type, documents, context, context.rules_for(tenant.id)
     )
     found += _narrative(before, resource_type)
     rules.refuse(found, context)
     yield
     return Update(
-        _next(latest, before, after, resource_type, context, tenant), blobs_of(documents)
+        _next_version(latest, before, after, resource_type, context, tenant), blobs_of(documents)
     )
 
 
@@ -148,7 +148,7 @@ async def update(
     """Insert the next version and return it.
 
     ``newest_of`` reads what is to be updated, anew after each lost race: a condition must hold of
-    the very version that is followed. ``prepared`` runs :func:`prepare` against it, in a thread
+    the very version that is followed. ``prepare`` runs :func:`prepare` against it, in a thread
     if the body is large. Without a precondition the last writer wins: whoever was overtaken starts
     again (D-118).
     Raises what ``newest_of`` raises before VersionConflict before whatever is wrong with the body
@@ -191,16 +191,16 @@ class _NewIssues:
 
         def judged(resource: JsonObject) -> Iterator[Issue]:
             new = {name: value for name, value in resource.items() if name not in kept}
-            return rules.of_structure(new, resource_type, self.context)
+            return rules.check_structure(new, resource_type, self.context)
 
         return self._new(list(judged(after)), lambda: judged(self.before))
 
     def wrong_by_fhir(self, entry: Entry) -> list[Issue]:
         """Return what breaks FHIR's own rules between elements."""
-        found, leading = list(_broken(entry)), types_of_contained(entry.resource)
+        found, leading = list(_broken_rules(entry)), types_of_contained(entry.resource)
         changed = Entry(self.fields.values, entry.at)
         return [
-            *self._new(found, lambda: _broken(Entry(self.before, entry.at))),
+            *self._new(found, lambda: _broken_rules(Entry(self.before, entry.at))),
             *mistyped_references(changed.telling, changed.place_of, leading),
         ]
 
@@ -216,7 +216,7 @@ class _NewIssues:
         ]
 
 
-def _broken(entry: Entry) -> Iterator[Issue]:
+def _broken_rules(entry: Entry) -> Iterator[Issue]:
     leading = types_of_contained(entry.resource)
     return broken_invariants(entry.resource, entry.telling, entry.place_of, leading)
 
@@ -229,7 +229,7 @@ def _narrative(before: JsonObject, resource_type: ResourceType) -> list[Issue]:
     return [Issue("error", "business-rule", rule, f"{resource_type.name}.text")]
 
 
-def _next(
+def _next_version(
     latest: Version,
     before: JsonObject,
     after: JsonObject,
@@ -240,7 +240,7 @@ def _next(
     number, now = latest.version + 1, max(context.clock(), latest.updated + 1)
     if after.get("text", {}).get("status") in ("generated", "extensions"):
         after = {name: value for name, value in after.items() if name != "text"}
-    stored = stamped(after, latest.id, version=number, updated=now)
+    stored = with_server_meta(after, latest.id, version=number, updated=now)
     parts = loads_stored(latest.parts) if latest.parts else {}
     change = Change(id=latest.id, version=number, after=stored, before=before, parts=parts)
     body = dumps(stored)

@@ -40,14 +40,14 @@ def findings(
     named = _entries(content)
     _refuse_other_tries(asked, named, resource_type)
     try:
-        submission = _reader_of(content, named)(content, resource_type)
+        submission = _choose_reader(content, named)(content, resource_type)
         found = [*submission.remarks, *(yield from judge(submission, context, tenant.id))]
         if not any(each.severity == "error" for each in found):
             candidate = yield from candidate_of(submission, tenant, context)
-            return rules.told(found, context), candidate.version
+            return rules.sorted_for_response(found, context), candidate.version
     except Refused as refusal:
         found = list(refusal.issues)
-    return rules.told(found, context), None
+    return rules.sorted_for_response(found, context), None
 
 
 async def validate(
@@ -82,7 +82,7 @@ def _entries(content: Any) -> Mapping[str, JsonObject]:
     return named
 
 
-def _reader_of(content: Any, named: Mapping[str, JsonObject]) -> ReadBody:
+def _choose_reader(content: Any, named: Mapping[str, JsonObject]) -> ReadBody:
     """Return how a body is to be read."""
     if "resource" in named:
         return from_wrapped

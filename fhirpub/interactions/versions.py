@@ -25,7 +25,9 @@ _MAX_TITLE_LENGTH = 255
 _OURS = ("versionId", "lastUpdated")
 
 
-def stamped(resource: JsonObject, resource_id: str, *, version: int, updated: int) -> JsonObject:
+def with_server_meta(
+    resource: JsonObject, resource_id: str, *, version: int, updated: int
+) -> JsonObject:
     """Return a resource under its id, with our version and time and the sender's other meta."""
     meta: JsonObject = {"versionId": str(version), "lastUpdated": instant(updated)}
     if "meta" in resource:
@@ -37,7 +39,7 @@ def stamped(resource: JsonObject, resource_id: str, *, version: int, updated: in
     return stored
 
 
-def subsetted(meta: Mapping[str, Any]) -> JsonObject:
+def with_subsetted_tag(meta: Mapping[str, Any]) -> JsonObject:
     """Return a meta that says that elements are left out."""
     tags = [tag for tag in meta.get("tag", ()) if tag.get("code") != _SUBSETTED["code"]]
     return {**meta, "tag": [*tags, _SUBSETTED]}
@@ -85,11 +87,11 @@ async def documents_of(
     return blobs
 
 
-def shown(version: Version, *, context: Context) -> JsonObject:
+def without_documents(version: Version, *, context: Context) -> JsonObject:
     """Return a version as lists show it: documents by their address, tagged so."""
     resource: JsonObject = loads_stored(version.body)
     resource_type = context.types.get(version.type)
     attachments = resource_type.attachments if resource_type else ()
     if list_form(resource, attachments, binary_url=f"{context.fhir_url}/Binary"):
-        resource["meta"] = subsetted(resource["meta"])
+        resource["meta"] = with_subsetted_tag(resource["meta"])
     return resource

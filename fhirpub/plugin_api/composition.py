@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fhirpub.fhir.elements import reduced
+from fhirpub.fhir.elements import reduce_to
 from fhirpub.fhir.human_name import given_names, name_to_use
 from fhirpub.fhir.terminology import V2_0203
 from fhirpub.plugin_api.event import Change, Event
@@ -43,7 +43,7 @@ class CompositionEvents:
         }
         if before is not None:
             data["previous_status"] = before["status"]
-        data |= reduced(resource, self.elements)
+        data |= reduce_to(resource, self.elements)
         practitioner = change.parts.get("practitioner")
         if practitioner is not None:
             data["author"] = author_of(practitioner)

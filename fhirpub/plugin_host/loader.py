@@ -131,14 +131,14 @@ def _source_of(name: str, points: Sequence[PluginSource]) -> PluginSource:
         homes = " and ".join(f"{each.module} of {each.distribution}" for each in matches)
         raise PluginError(f"plugin {name}: two packages use this name, {homes}; uninstall one")
     if named and not matches:
-        raise PluginError(_made_for_another_version(named[0]))
+        raise PluginError(_requires_another_version(named[0]))
     if not matches:
         known = [each.name for each in points]
         raise PluginError(f"[plugins] enabled: there is no plugin {name}{_nearest(name, known)}")
     return matches[0]
 
 
-def _made_for_another_version(source: PluginSource) -> str:
+def _requires_another_version(source: PluginSource) -> str:
     return (
         f"plugin {source.name} ({source.module} of {source.distribution} {source.version}): "
         f"was made for version {source.api} of the plugin API, and this service has version "

@@ -16,7 +16,7 @@ _TIMES = frozenset({"dateTime", "instant"})
 _CONCEPTS = frozenset({"CodeableConcept", "Coding"})
 
 
-def compiled(types: Mapping[str, ResourceType], owners: Mapping[str, str]) -> Schemas:
+def compile_schema(types: Mapping[str, ResourceType], owners: Mapping[str, str]) -> Schemas:
     """Return the schemas of the types, ours and those that they bring.
 
     ``owners`` are the plugins that add the types, by type name.
@@ -27,15 +27,15 @@ def compiled(types: Mapping[str, ResourceType], owners: Mapping[str, str]) -> Sc
     try:
         schemas = Schemas(brought)
     except ConfigurationError as problem:
-        found = _told(types, owners, schema_and_element_problems)
+        found = _describe(types, owners, schema_and_element_problems)
         raise PluginError("\n".join(found) or str(problem)) from None
-    found = _told(types, owners, partial(_against, schemas))
+    found = _describe(types, owners, partial(_against, schemas))
     if found:
         raise PluginError("\n".join(found))
     return schemas
 
 
-def _told(
+def _describe(
     types: Mapping[str, ResourceType],
     owners: Mapping[str, str],
     judge: Callable[[ResourceType], list[str]],
@@ -64,18 +64,18 @@ def _against(schemas: Schemas, declared: ResourceType) -> list[str]:
     ]
     if declared.name not in unknown:
         found += _wrong_statuses(schemas, declared)
-        for field, path, types in _named(declared):
+        for field, path, types in _quote_name(declared):
             found += _wrong_element(schemas, declared, field, path, types)
     return [f"{declared.name}: {each}" for each in found]
 
 
-def _told_elements(declared: ResourceType) -> tuple[str, ...]:
+def _describe_elements(declared: ResourceType) -> tuple[str, ...]:
     """Return the elements that events carry, as far as a declaration says so."""
     events = declared.events
     return events.elements if isinstance(events, CompositionEvents) else ()
 
 
-def _named(declared: ResourceType) -> Iterator[tuple[str, str, frozenset[str]]]:
+def _quote_name(declared: ResourceType) -> Iterator[tuple[str, str, frozenset[str]]]:
     """Yield each element that a declaration names: the field, the path, the types it may have."""
     for part in declared.parts:
         if part.referred_by:
@@ -89,7 +89,7 @@ def _named(declared: ResourceType) -> Iterator[tuple[str, str, frozenset[str]]]:
         ("times", declared.times, _TIMES),
         ("codings", declared.codings, _CONCEPTS),
         ("summary", declared.summary, _ANY),
-        ("events", _told_elements(declared), _ANY),
+        ("events", _describe_elements(declared), _ANY),
     ):
         yield from ((field, name, types) for name in names)
 

@@ -119,7 +119,7 @@ class Metrics(Collector):
 
     # What is counted, where it takes more than a word.
 
-    def answered(self, method: str, route: str, status: int, seconds: float) -> None:
+    def count_response(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request that was answered. ``route`` is a row of the table of URLs."""
         key = (method_word(method), route, status)
         found = self._answers.get(key)
@@ -133,7 +133,7 @@ class Metrics(Collector):
         count.inc()
         duration.observe(seconds)
 
-    def registered(self, type_name: str, *, created: bool) -> None:
+    def count_registration(self, type_name: str, *, created: bool) -> None:
         """Count a registration, or the repetition of one."""
         self._registrations.labels(type_name, "created" if created else "repeated").inc()
 

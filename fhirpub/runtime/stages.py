@@ -26,7 +26,7 @@ _TURN_SECONDS = 0.005
 """So long the loop serves nobody else; to explain what is wrong may take far longer."""
 
 
-def completed(stages: Stages[T]) -> T:
+def run_to_completion(stages: Stages[T]) -> T:
     """Go through all stages at once, in any thread, and return what comes of them."""
     while True:
         try:
@@ -36,7 +36,7 @@ def completed(stages: Stages[T]) -> T:
             return result
 
 
-async def others_caught_up() -> None:
+async def yield_to_loop() -> None:
     """Return a turn of the loop later: those who arrived together have come as far by then."""
     await asyncio.sleep(0)
 

@@ -112,7 +112,7 @@ class GroupCommit(Generic[T, R]):
                 _tell(each.outcome, result)
         except Exception as problem:  # noqa: BLE001 - it is the callers', each gets it
             for each in batch:
-                _tell(each.outcome, _own(problem))
+                _tell(each.outcome, _detach(problem))
         except BaseException:
             for each in batch:
                 each.outcome.cancel()
@@ -191,7 +191,7 @@ def _tell(outcome: asyncio.Future[R], result: R | Exception) -> None:
         outcome.set_result(result)
 
 
-def _own(problem: Exception) -> Exception:
+def _detach(problem: Exception) -> Exception:
     """Return a copy: one instance raised in many tasks would gather all their tracebacks."""
     own = type(problem).__new__(type(problem), *problem.args)
     own.__dict__.update(vars(problem))

@@ -113,12 +113,12 @@ def field_number(tenant: str, type_name: str, name: str) -> int:
     return int.from_bytes(digest)
 
 
-def encoded(values: Iterable[SearchValue]) -> bytes:
+def encode(values: Iterable[SearchValue]) -> bytes:
     """Return values as they are stored: a JSON array, each value once."""
     return orjson.dumps(list(dict.fromkeys(values)))
 
 
-def decoded(search: bytes) -> list[SearchValue]:
+def decode(search: bytes) -> list[SearchValue]:
     """Return the values that were stored."""
     return [(name, first, second) for name, first, second in orjson.loads(search)]
 
@@ -131,7 +131,7 @@ def values_under(name: str, of: Findable) -> list[SearchValue]:
         return [(name, of.value, of.system)]
     if name == LAST_UPDATED:
         return [(name, of.updated, of.updated + 1)]
-    return [each for each in decoded(of.search) if each[0] == name]
+    return [each for each in decode(of.search) if each[0] == name]
 
 
 def holds(criterion: Criterion, of: Findable) -> bool:

@@ -19,7 +19,7 @@ FEW = 4
 """So many resources are looked up by their ids, without a search."""
 
 
-async def page_without_search(
+async def lookup_by_ids(
     query: SearchQuery, latest: Callable[[Collection[str]], Awaitable[Sequence[Version | None]]]
 ) -> Page | None:
     """Return the page of a query that look-ups by id can answer; None: it must be searched for.
@@ -49,11 +49,11 @@ def _page_of(found: Sequence[Version], query: SearchQuery) -> Page:
 
     keyed.sort(key=cmp_to_key(compared))
     shown = tuple(each for _key, each in keyed[: query.limit])
-    total = known_total(len(found), query)
+    total = capped_total(len(found), query)
     return Page(shown, total, more=bool(query.limit) and len(keyed) > query.limit)
 
 
-def known_total(counted: int, query: SearchQuery) -> int | None:
+def capped_total(counted: int, query: SearchQuery) -> int | None:
     """Return the total if it could be counted, at most one match more than the query says."""
     most = query.count_up_to
     return counted if most is None or 0 < most >= counted else None

@@ -61,15 +61,18 @@ class Progress:
         return self.copied + self.there
 
 
-async def migrate(
-    source: Store, target: Store, *, tell: Callable[[Progress], None] = lambda _progress: None
+async def transfer(
+    source: Store,
+    target: Store,
+    *,
+    on_progress: Callable[[Progress], None] = lambda _progress: None,
 ) -> Progress:
     """Copy tenants, clients, signing keys, every version with its documents, and webhooks.
 
-    ``tell`` is called after every page. What comes into the source meanwhile may be missed:
-    another run copies it. Raises ConfigurationError if the source is empty, if the target is the
-    source, cannot keep a version, or holds reports or tenants that are not those of the source;
-    StoreUnavailable.
+    ``on_progress`` is called after every page. What is written to the source during the copy may
+    be missed: another run copies it. Raises ConfigurationError if the source is empty, if the
+    target is the source, cannot keep a version, or holds reports or tenants that are not those of
+    the source; StoreUnavailable.
     """
     identity = await source.identity()
     if identity and identity == await target.identity():
@@ -79,7 +82,7 @@ async def migrate(
         raise ConfigurationError("the store that is to be copied is empty; is it the right one?")
     await _copy_access(source, target)
     await _say_search_rules(source, target)
-    await _copy_versions(source, target, progress, tell)
+    await _copy_versions(source, target, progress, on_progress)
     await _say_search_rules(source, target)
     # Again: those who came meanwhile have brought reports, and a refusal must not be missed.
     progress.kept = await _copy_access(source, target) + await _copy_endpoints(source, target)
@@ -88,7 +91,7 @@ async def migrate(
 
 
 async def _copy_versions(
-    source: Store, target: Store, progress: Progress, tell: Callable[[Progress], None]
+    source: Store, target: Store, progress: Progress, on_progress: Callable[[Progress], None]
 ) -> None:
     places, for_large = asyncio.Semaphore(_SIDE_BY_SIDE), asyncio.Semaphore(_FEW_SIDE_BY_SIDE)
 
@@ -106,7 +109,7 @@ async def _copy_versions(
         await asyncio.gather(*map(copy, resources))
         await _mark_relayed([version for _tenant, version in page], source, target)
         after = (page[-1][1].id, page[-1][1].version)
-        tell(progress)
+        on_progress(progress)
 
 
 async def _copy_version(
@@ -194,13 +197,15 @@ async def _copy_deliveries(source: Store, target: Store, progress: Progress) -> 
     after = ("", 0)
     while page := await source.scan_deliveries(after=after, limit=_PAGE):
         for endpoint, queue in groupby(page, key=lambda each: each.endpoint):
-            changed = await _changed(endpoint, list(queue), target)
+            changed = await _endpoints_to_copy(endpoint, list(queue), target)
             await target.put_deliveries(changed)
             progress.deliveries += len(changed)
         after = (page[-1].endpoint, page[-1].sequence)
 
 
-async def _changed(endpoint: str, queue: Sequence[Delivery], target: Store) -> list[Delivery]:
+async def _endpoints_to_copy(
+    endpoint: str, queue: Sequence[Delivery], target: Store
+) -> list[Delivery]:
     """Return those that are not in the target as they are; but where that is ahead."""
     first, last = queue[0].sequence, queue[-1].sequence
     places = DeliveryQuery(
@@ -224,7 +229,7 @@ def _is_ahead(there: Delivery, delivery: Delivery) -> bool:
     """Tell whether the target has tried a delivery later, or has opened it again."""
     if there.attempts == delivery.attempts:
         return there.ended is None and delivery.ended is not None
-    # The logs tell nothing by their lengths: each holds the latest attempts alone.
+    # The lengths of the logs say nothing: each log holds the latest attempts only.
     return _last_tried(there) > _last_tried(delivery)
 
 
@@ -283,7 +288,7 @@ def _client(client: Client, there: Client) -> Client:
     newest = {each.digest for each in client.secrets[-1:]}
     secrets = there.secrets if newest <= known else client.secrets
     disabled = client.disabled or there.disabled
-    # Nothing tells whose scopes were set later: the operator does, who is told of it.
+    # Nothing shows which scopes were set later, so the operator decides: differences are listed.
     scopes = there.scopes or client.scopes
     return replace(client, secrets=secrets, disabled=disabled, scopes=scopes)
 

@@ -85,7 +85,7 @@ class Certificate:
     file: Path
 
     @classmethod
-    def made(cls, folder: Path, *, name: str) -> Certificate:
+    def create(cls, folder: Path, *, name: str) -> Certificate:
         """Make one for a host's name or address."""
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "receiver")])
@@ -187,19 +187,21 @@ class Receiver:
     async def _serve(self) -> None:
         loop, stopped = asyncio.get_running_loop(), asyncio.Event()
         context = self._certificate.server() if self._certificate else None
-        server = await asyncio.start_server(self._connected, "127.0.0.1", 0, ssl=context)
+        server = await asyncio.start_server(self._handle_connection, "127.0.0.1", 0, ssl=context)
         self.port = server.sockets[0].getsockname()[1]
         self._stop = lambda: loop.call_soon_threadsafe(stopped.set)
         self._listening.set()
         await stopped.wait()
         server.close()
 
-    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _handle_connection(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         try:
             open_ = True
             while open_:
                 received = await _read(reader, writer)
-                reply = self._taken(received)
+                reply = self._record(received)
                 if reply.echo:
                     reply = replace(reply, body=received.body)
                 await asyncio.sleep(reply.delay)
@@ -212,7 +214,7 @@ class Receiver:
         else:
             writer.close()
 
-    def _taken(self, received: Received) -> Reply:
+    def _record(self, received: Received) -> Reply:
         with self._changed:
             self.received.append(received)
             self._changed.notify_all()
@@ -258,7 +260,7 @@ async def _write(writer: asyncio.StreamWriter, reply: Reply) -> None:
 _STATUS_LINE = b"HTTP/1.1 200 OK\r\n"
 
 
-async def _silent(_writer: asyncio.StreamWriter) -> None:
+async def _stay_silent(_writer: asyncio.StreamWriter) -> None:
     await asyncio.sleep(_FOREVER_SECONDS)  # held by the loop, as an event would not be
 
 
@@ -272,12 +274,12 @@ async def _drip_body(writer: asyncio.StreamWriter) -> None:
     await _repeat(writer, b".", pause=_DRIP_SECONDS, most=None)
 
 
-async def _endless_body(writer: asyncio.StreamWriter) -> None:
+async def _stream_endlessly(writer: asyncio.StreamWriter) -> None:
     writer.write(_STATUS_LINE + b"Connection: close\r\n\r\n")
     await _repeat(writer, b"." * 65_536, pause=0, most=None)
 
 
-async def _endless_interim(writer: asyncio.StreamWriter) -> None:
+async def _stream_interim(writer: asyncio.StreamWriter) -> None:
     await _repeat(writer, b"HTTP/1.1 100 Continue\r\n\r\n", pause=_DRIP_SECONDS, most=None)
 
 
@@ -324,11 +326,11 @@ async def _repeat(
 
 
 _MISBEHAVIOURS: Mapping[Misbehaviour, Callable[[asyncio.StreamWriter], Awaitable[None]]] = {
-    "silent": _silent,
+    "silent": _stay_silent,
     "dripping-headers": _drip_headers,
     "dripping-body": _drip_body,
-    "endless-body": _endless_body,
-    "endless-interim": _endless_interim,
+    "endless-body": _stream_endlessly,
+    "endless-interim": _stream_interim,
     "header-flood": _header_flood,
     "long-header": _long_header,
     "reset": _reset,

@@ -308,7 +308,7 @@ class ResourceTypeContract:
         assert answer.status == 422
         assert {each["code"] for each in answer.issues} == {"business-rule"}
         name = self.resource_type.name
-        assert answer.blamed == {f"{name}.language", f"{name}.identifier"}
+        assert answer.issue_expressions == {f"{name}.language", f"{name}.identifier"}
 
     def test_the_history_has_every_version_newest_first(
         self, lab: Integrator, registered: Answer

@@ -47,7 +47,7 @@ class Answer:
         return issues
 
     @property
-    def blamed(self) -> set[str]:
+    def issue_expressions(self) -> set[str]:
         """The places that an OperationOutcome points at."""
         return {place for issue in self.issues for place in issue.get("expression", ())}
 
@@ -133,9 +133,9 @@ class RunningService(Service):
     def integrator(self, name: str = "Lab", *, scopes: tuple[str, ...] = ()) -> Integrator:
         """Make a tenant and a client; return somebody who has its token."""
         tenant = self.call(add_tenant(self.services.store, name, clock=self._clock))
-        return self.colleague(tenant, scopes=scopes)
+        return self.another_client(tenant, scopes=scopes)
 
-    def colleague(self, tenant: Tenant, *, scopes: tuple[str, ...] = ()) -> Integrator:
+    def another_client(self, tenant: Tenant, *, scopes: tuple[str, ...] = ()) -> Integrator:
         """Make another client of a tenant."""
         client, secret = self.call(
             add_client(
@@ -213,19 +213,19 @@ class Integrator:
 
     def get(self, path: str, **headers: str) -> Answer:
         """Read; header names are written with underscores."""
-        return self.request("GET", path, headers=_named(headers))
+        return self.request("GET", path, headers=_header_names(headers))
 
     def register(
         self, body: Any, *, type_name: str = "DiagnosticReport", **headers: str
     ) -> Answer:
         """Send a body to ``$register``."""
         path = f"/fhir/r4/{type_name}/$register"
-        return self.request("POST", path, body, _named(headers))
+        return self.request("POST", path, body, _header_names(headers))
 
     def patch(self, path: str, body: Any, **headers: str) -> Answer:
         """Update a resource."""
-        return self.request("PATCH", path, body, _named(headers))
+        return self.request("PATCH", path, body, _header_names(headers))
 
 
-def _named(headers: Mapping[str, str]) -> dict[str, str]:
+def _header_names(headers: Mapping[str, str]) -> dict[str, str]:
     return {name.replace("_", "-"): value for name, value in headers.items()}

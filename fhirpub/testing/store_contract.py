@@ -72,7 +72,7 @@ from fhirpub.storage.criteria import (
     TimeMatch,
     TokenMatch,
     comes_after,
-    encoded,
+    encode,
     holds,
     sort_key,
 )
@@ -104,7 +104,7 @@ __all__ = [
     "a_version",
     "add_all",
     "all_pages",
-    "found",
+    "find_ids",
     "keep",
     "match",
     "new_id",
@@ -170,7 +170,7 @@ def query(
 
 def found_by(*values: SearchValue, **changes: Any) -> Version:
     """Return version 1 of a new resource that is found by these values."""
-    return a_version(search=encoded(values), **changes)
+    return a_version(search=encode(values), **changes)
 
 
 def wanting(*criteria: Criterion, **changes: Any) -> SearchQuery:
@@ -252,7 +252,7 @@ async def add_all(store: Store, versions: Sequence[Version], tenant: str = LAB) 
     assert all(added)
 
 
-async def found(store: Store, wanted: SearchQuery, tenant: str = LAB) -> set[str]:
+async def find_ids(store: Store, wanted: SearchQuery, tenant: str = LAB) -> set[str]:
     """Return the ids that a search finds, after a look at its total."""
     page = await store.search(tenant, wanted)
     assert page.total == len(page.versions)
@@ -314,7 +314,7 @@ class _AddingContract:
         await asyncio.gather(add_all(store, versions[:25]), add_all(other_store, versions[25:]))
 
         ids = [each.id for each in versions]
-        assert await found(store, query(ids=ids, limit=50)) == set(ids)
+        assert await find_ids(store, query(ids=ids, limit=50)) == set(ids)
 
     async def test_of_racing_updates_to_the_same_version_one_succeeds(
         self, store: Store, other_store: Store
@@ -345,9 +345,9 @@ class _AddingContract:
             {"value": "Größe 測試 🩺 e\u0301"},
             {"system": "urn:oid:1.2.3 \t'\"|%_\\"},
             {"status": "amended"},
-            {"search": encoded([("code", "1-8", "http://loinc.org")])},
-            {"search": encoded([("date", EARLIEST, 5), ("date", 7, LATEST)])},
-            {"search": encoded([("code", '"[\\,\u0001é', "")])},
+            {"search": encode([("code", "1-8", "http://loinc.org")])},
+            {"search": encode([("date", EARLIEST, 5), ("date", 7, LATEST)])},
+            {"search": encode([("code", '"[\\,\u0001é', "")])},
             {"type": "Observation"},
             {"created": 1, "updated": 2**52},
             {"version": 2**31},
@@ -505,7 +505,7 @@ class _ReadingContract:
         self, store: Store
     ) -> None:
         told = b'[{"id":"a.1.1","type":"a.created","data":{}}]'
-        values = encoded([("code", "1", "")])
+        values = encode([("code", "1", "")])
         version = a_version(response=b"{}", parts=b"{}", events=told, search=values)
         await store.add(LAB, version)
 
@@ -570,7 +570,7 @@ class _SearchingContract:
         reports = [a_version() for _ in range(3)]
         await add_all(store, [*reports, a_version(type="Observation")])
 
-        assert await found(store, query()) == {each.id for each in reports}
+        assert await find_ids(store, query()) == {each.id for each in reports}
 
     @pytest.mark.parametrize(
         ("groups", "expected"),
@@ -605,7 +605,7 @@ class _SearchingContract:
         }
         await add_all(store, list(stored.values()))
 
-        assert await found(store, query(*groups)) == {stored[name].id for name in expected}
+        assert await find_ids(store, query(*groups)) == {stored[name].id for name in expected}
 
     async def test_many_alternatives_are_as_good_as_few(self, store: Store) -> None:
         versions = [a_version() for _ in range(3)]
@@ -613,7 +613,9 @@ class _SearchingContract:
         others = [TokenMatch(None, f"none-{number}") for number in range(40_000)]
         wanted = [TokenMatch(each.system, each.value) for each in versions[:2]]
 
-        assert await found(store, query((*others, *wanted))) == {each.id for each in versions[:2]}
+        assert await find_ids(store, query((*others, *wanted))) == {
+            each.id for each in versions[:2]
+        }
 
     @pytest.mark.parametrize(
         ("stored", "asked"),
@@ -652,39 +654,41 @@ class _SearchingContract:
         await store.add(LAB, version)
 
         for right in (match(stored), match(None, stored), match(stored, stored)):
-            assert await found(store, query(right + others)) == {version.id}
+            assert await find_ids(store, query(right + others)) == {version.id}
         for wrong in (
             match(asked),
             match(None, asked),
             match(stored, asked),
             match(asked, stored),
         ):
-            assert await found(store, query(wrong + others)) == set()
+            assert await find_ids(store, query(wrong + others)) == set()
 
     async def test_ids_are_alternatives_too(self, store: Store) -> None:
         versions = [a_version() for _ in range(4)]
         await add_all(store, versions)
         ids = [each.id for each in versions[:2]]
 
-        assert await found(store, query(ids=[*ids, new_id()])) == set(ids)
+        assert await find_ids(store, query(ids=[*ids, new_id()])) == set(ids)
 
     async def test_no_ids_find_nothing(self, store: Store) -> None:
         await store.add(LAB, a_version())
 
-        assert await found(store, query(ids=[])) == set()
+        assert await find_ids(store, query(ids=[])) == set()
 
     async def test_ids_and_identifiers_must_both_hold(self, store: Store) -> None:
         one, two = a_version(), a_version()
         await add_all(store, [one, two])
 
-        assert await found(store, query(match(None, one.value), ids=[one.id, two.id])) == {one.id}
-        assert await found(store, query(match(None, one.value), ids=[two.id])) == set()
+        assert await find_ids(store, query(match(None, one.value), ids=[one.id, two.id])) == {
+            one.id
+        }
+        assert await find_ids(store, query(match(None, one.value), ids=[two.id])) == set()
 
     async def test_an_id_of_another_type_is_not_found(self, store: Store) -> None:
         other = a_version(type="Observation")
         await store.add(LAB, other)
 
-        assert await found(store, query(match(None, other.value), ids=[other.id])) == set()
+        assert await find_ids(store, query(match(None, other.value), ids=[other.id])) == set()
 
     async def test_a_resource_is_found_once_and_in_its_newest_version(self, store: Store) -> None:
         first = a_version()
@@ -804,9 +808,9 @@ class _FindingContract:
         for criterion, expected in criteria_of_every_form(ids):
             wanted = wanting(criterion)
 
-            by_search = {names[each] for each in await found(store, wanted)}
+            by_search = {names[each] for each in await find_ids(store, wanted)}
             among = replace(wanted, ids=frozenset(ids))
-            by_look_up = {names[each] for each in await found(store, among)}
+            by_look_up = {names[each] for each in await find_ids(store, among)}
 
             assert "".join(sorted(by_search)) == expected, criterion
             assert by_look_up == by_search, criterion
@@ -818,13 +822,13 @@ class _FindingContract:
         await add_all(store, [both, one, other])
         code, status = has("code", token("a")), has("status", token("final"))
 
-        assert await found(store, wanting(code, status)) == {both.id}
-        assert await found(store, wanting(code, code, status)) == {both.id}
-        assert await found(store, wanting(code, replace(status, negated=True))) == {one.id}
+        assert await find_ids(store, wanting(code, status)) == {both.id}
+        assert await find_ids(store, wanting(code, code, status)) == {both.id}
+        assert await find_ids(store, wanting(code, replace(status, negated=True))) == {one.id}
 
     async def test_only_the_newest_version_is_found_by_its_values(self, store: Store) -> None:
         first = found_by(("status", "partial", ""), ("date", 1, 2))
-        newer = encoded([("status", "final", ""), ("date", 5, 6)])
+        newer = encode([("status", "final", ""), ("date", 5, 6)])
         second = successor(first, search=newer)
         await add_all(store, [first, second, found_by(("status", "x", ""))])
 
@@ -832,7 +836,7 @@ class _FindingContract:
             assert await store.search(LAB, wanting(old)) == Page((), 0, more=False)
         for new in (has("status", token("final")), has("date", TimeMatch(after=5))):
             assert await store.search(LAB, wanting(new)) == Page((second,), 1, more=False)
-        assert second.id in await found(
+        assert second.id in await find_ids(
             store, wanting(has("status", token("partial"), negated=True))
         )
 
@@ -842,7 +846,7 @@ class _FindingContract:
         await store.add(OTHER, found_by(("code", "a", "")))
         await store.add(LAB, found_by(("code", "a", ""), type="Observation"))
 
-        assert await found(store, wanting(has("code", token("a")))) == {mine.id}
+        assert await find_ids(store, wanting(has("code", token("a")))) == {mine.id}
 
     @pytest.mark.parametrize(
         "text", ['a"b', '["code","x","y"]', "a\\b", "ä", "a,b", "a b", "%", "\x1f"]
@@ -855,11 +859,11 @@ class _FindingContract:
         )
 
         for right in (token(text), token(text, text), token(None, text)):
-            assert await found(store, wanting(has("code", right))) == {exact.id}
+            assert await find_ids(store, wanting(has("code", right))) == {exact.id}
             both = has("code", right, token("y", "y"))
-            assert await found(store, wanting(both)) == {exact.id}
+            assert await find_ids(store, wanting(both)) == {exact.id}
         for wrong in ("x", "y", "a", "b", "B"):
-            assert await found(store, wanting(has("code", token(wrong)))) == set()
+            assert await find_ids(store, wanting(has("code", token(wrong)))) == set()
 
     async def test_a_version_that_matches_twice_is_found_once(self, store: Store) -> None:
         version = found_by(("code", "a", "s"), ("code", "a", "t"), ("code", "b", "s"))
@@ -874,7 +878,7 @@ class _FindingContract:
         await store.add(LAB, version)
 
         assert await store.latest(LAB, version.id) == version
-        assert await found(store, wanting(has("code", token("c4999")))) == {version.id}
+        assert await find_ids(store, wanting(has("code", token("c4999")))) == {version.id}
 
     async def test_whatever_is_asked_the_answer_is_that_of_a_look_at_everything(
         self, store: Store
@@ -887,7 +891,7 @@ class _FindingContract:
             await store.add(LAB, version)
             if random.random() < 0.3:
                 values = _random_values(random)
-                version = successor(version, search=encoded(values))
+                version = successor(version, search=encode(values))
                 await store.add(LAB, version)
             stored[version.id] = version
 
@@ -983,12 +987,14 @@ class _FindingContract:
         await store.add(LAB, current)
         for number in range(1, 10):
             before = f"s{number - 1}"
-            values = encoded([("status", f"s{number}", "")])
+            values = encode([("status", f"s{number}", "")])
             current = successor(current, search=values)
             await (store, other_store)[number % 2].add(LAB, current)
 
-            assert await found(store, wanting(has("status", token(f"s{number}")))) == {current.id}
-            assert await found(other_store, wanting(has("status", token(before)))) == set()
+            assert await find_ids(store, wanting(has("status", token(f"s{number}")))) == {
+                current.id
+            }
+            assert await find_ids(other_store, wanting(has("status", token(before)))) == set()
 
 
 def _random_values(random: Random) -> list[SearchValue]:
@@ -1077,16 +1083,16 @@ class _RetakingContract:
         theirs = found_by(("code", "a", ""))
         await add_all(store, [first, second])
         await store.add(OTHER, theirs)
-        changed = encoded([("code", "b", ""), ("code", "c", "s"), ("date", 5, 6)])
+        changed = encode([("code", "b", ""), ("code", "c", "s"), ("date", 5, 6)])
 
         await store.replace_search(LAB, second.id, 2, changed)
 
         assert await store.latest(LAB, first.id) == replace(second, search=changed)
         assert await other_store.version(LAB, first.id, 1) == first
         for code, expected in (("a", set()), ("b", {first.id}), ("c", {first.id})):
-            assert await found(other_store, wanting(has("code", token(code)))) == expected
-        assert await found(store, wanting(has("date", TimeMatch(after=5)))) == {first.id}
-        assert await found(store, wanting(has("code", token("a"))), OTHER) == {theirs.id}
+            assert await find_ids(other_store, wanting(has("code", token(code)))) == expected
+        assert await find_ids(store, wanting(has("date", TimeMatch(after=5)))) == {first.id}
+        assert await find_ids(store, wanting(has("code", token("a"))), OTHER) == {theirs.id}
 
     async def test_what_is_not_there_is_not_made_by_a_replacement(self, store: Store) -> None:
         version = found_by(("code", "a", ""))
@@ -1096,7 +1102,7 @@ class _RetakingContract:
         await store.replace_search(OTHER, version.id, 1, b"[]")
 
         assert await store.history(LAB, version.id) == [version]
-        assert await found(store, wanting(has("code", token("a")))) == {version.id}
+        assert await find_ids(store, wanting(has("code", token("a")))) == {version.id}
 
     async def test_the_rules_of_the_values_are_kept(
         self, store: Store, other_store: Store
@@ -1141,9 +1147,9 @@ class _TenancyContract:
             "mixed": query(match(SYSTEM) + match(None, "same")),
         }[form]
 
-        assert await found(store, wanted, LAB) == {mine.id}
-        assert await found(store, wanted, OTHER) == {theirs.id}
-        assert await found(store, wanted, new_id()) == set()
+        assert await find_ids(store, wanted, LAB) == {mine.id}
+        assert await find_ids(store, wanted, OTHER) == {theirs.id}
+        assert await find_ids(store, wanted, new_id()) == set()
 
     async def test_a_taken_key_is_refused_to_another_tenant_and_stays_hidden(
         self, store: Store
@@ -1196,7 +1202,7 @@ _SIZES = [0, 1, 1_000, 65_536, 65_537, 261_119, 261_120, 261_121, 1_044_481, 5 *
 _OF_ANY_SIZE = pytest.mark.parametrize("size", [1_000, 300_000])
 
 
-async def kept(store: Store, blob: Blob) -> BlobInfo:
+async def store_blob(store: Store, blob: Blob) -> BlobInfo:
     """Keep a blob of the lab's; return what is known of it."""
     await keep(store, LAB, [blob])
     return (await store.blobs(LAB, [blob.sha256]))[blob.sha256]
@@ -1238,7 +1244,7 @@ class _BlobContract:
         self, store: Store, size: int
     ) -> None:
         blob = a_blob(os.urandom(size))
-        known = await kept(store, blob)
+        known = await store_blob(store, blob)
 
         assert known.size == size
         assert known.data == (blob.data if size <= SMALL_BYTES else None)
@@ -1248,7 +1254,7 @@ class _BlobContract:
         self, store: Store, size: int
     ) -> None:
         blob = a_blob(os.urandom(size))
-        known = await kept(store, blob)
+        known = await store_blob(store, blob)
 
         pieces = await pieces_of(store, known, slice(0, size))
 
@@ -1267,7 +1273,7 @@ class _BlobContract:
         self, store: Store, start: int, stop: int
     ) -> None:
         blob = a_blob(bytes(range(256)) * 19_531 + os.urandom(65))
-        known = await kept(store, blob)
+        known = await store_blob(store, blob)
         assert known.size == 5_000_001
 
         pieces = await pieces_of(store, known, slice(start, stop))
@@ -1275,13 +1281,13 @@ class _BlobContract:
         assert b"".join(pieces) == blob.data[start:stop]
 
     async def test_nobody_reads_pieces_of_another_tenants_blob(self, store: Store) -> None:
-        known = await kept(store, a_blob(os.urandom(100_000)))
+        known = await store_blob(store, a_blob(os.urandom(100_000)))
 
         with pytest.raises(StoreUnavailable):
             await pieces_of(store, known, slice(0, 100_000), tenant=OTHER)
 
     async def test_a_blob_that_is_swept_has_no_pieces_any_more(self, store: Store) -> None:
-        known = await kept(store, a_blob(os.urandom(100_000)))
+        known = await store_blob(store, a_blob(os.urandom(100_000)))
         await store.sweep_blobs(LAB, before=FOREVER)
 
         with pytest.raises(StoreUnavailable):

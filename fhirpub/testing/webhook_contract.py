@@ -106,12 +106,12 @@ async def queue(
     return deliveries
 
 
-async def kept(store: Store, endpoint: str, **changes: Any) -> list[Delivery]:
+async def stored_deliveries(store: Store, endpoint: str, **changes: Any) -> list[Delivery]:
     """Return the deliveries of an endpoint that a query finds."""
     return list(await store.deliveries(LAB, DeliveryQuery(endpoint=endpoint, **changes)))
 
 
-async def begun(store: Store, delivery: Delivery, *, now: int = NOW) -> Attempt:
+async def begin(store: Store, delivery: Delivery, *, now: int = NOW) -> Attempt:
     """Begin an attempt, which must be possible."""
     (taken,) = await store.begin([delivery.key], now=now, until=now + 30_000)
     return taken.attempts[-1]
@@ -121,13 +121,13 @@ async def end(
     store: Store, delivery: Delivery, state: DeliveryState = "delivered", *, now: int = NOW
 ) -> None:
     """Have an attempt of a delivery end so."""
-    attempt = replace(await begun(store, delivery, now=now), ended=now + 40)
+    attempt = replace(await begin(store, delivery, now=now), ended=now + 40)
     await store.finish([AttemptResult(key=delivery.key, attempt=attempt, state=state)])
 
 
 async def sequences(store: Store, endpoint: str, **changes: Any) -> list[int]:
     """Return the places of the deliveries that a query finds."""
-    return [each.sequence for each in await kept(store, endpoint, **changes)]
+    return [each.sequence for each in await stored_deliveries(store, endpoint, **changes)]
 
 
 async def events_added(store: Store, versions: Sequence[Version], tenant: str = LAB) -> None:
@@ -136,7 +136,7 @@ async def events_added(store: Store, versions: Sequence[Version], tenant: str = 
         assert await store.add(tenant, replace(each, events=EVENTS))
 
 
-async def unrelayed_keys(store: Store, *, limit: int = 100) -> list[tuple[str, int]]:
+async def pending_keys(store: Store, *, limit: int = 100) -> list[tuple[str, int]]:
     """Return what is unrelayed."""
     return [(each.id, each.version) for _tenant, each in await store.unrelayed(limit=limit)]
 
@@ -302,14 +302,14 @@ class _AppendingContract:
 
         assert await store.append([delivery]) == 1
 
-        (read,) = await kept(reader, delivery.endpoint)
+        (read,) = await stored_deliveries(reader, delivery.endpoint)
         for each in fields(Delivery):
             assert getattr(read, each.name) == getattr(delivery, each.name), each.name
 
     async def test_many_deliveries_are_appended_in_their_order(self, store: Store) -> None:
         deliveries = await queue(store, 300)
 
-        assert await kept(store, deliveries[0].endpoint, limit=1000) == deliveries
+        assert await stored_deliveries(store, deliveries[0].endpoint, limit=1000) == deliveries
 
     async def test_appending_nothing_adds_nothing(self, store: Store) -> None:
         assert await store.append([]) == 0
@@ -326,19 +326,19 @@ class _AppendingContract:
 
         assert await store.append(new) == 2
 
-        assert await kept(store, endpoint) == [*new[:2], taken]
+        assert await stored_deliveries(store, endpoint) == [*new[:2], taken]
 
     async def test_appending_again_adds_nothing(self, store: Store) -> None:
         deliveries = await queue(store, 3)
 
         assert await store.append(deliveries) == 0
-        assert await kept(store, deliveries[0].endpoint) == deliveries
+        assert await stored_deliveries(store, deliveries[0].endpoint) == deliveries
 
     async def test_each_endpoint_has_a_queue_of_its_own(self, store: Store) -> None:
         first, second = await queue(store, 2), await queue(store, 2)
 
-        assert await kept(store, first[0].endpoint) == first
-        assert await kept(store, second[0].endpoint) == second
+        assert await stored_deliveries(store, first[0].endpoint) == first
+        assert await stored_deliveries(store, second[0].endpoint) == second
 
     async def test_those_who_append_at_once_leave_no_gap_and_tell_nobody_twice(
         self, store: Store, other_store: Store
@@ -355,7 +355,7 @@ class _AppendingContract:
             relay(store, events), relay(other_store, events[::-1]), relay(store, events[30:])
         )
 
-        found = await kept(store, endpoint)
+        found = await stored_deliveries(store, endpoint)
         assert [each.sequence for each in found] == list(range(1, 61))
         assert sorted(each.event_id for each in found) == sorted(events)
 
@@ -377,7 +377,7 @@ class _AppendingContract:
         deliveries = await queue(store, 3)
         await store.stop()
 
-        assert await kept(await reopen(), deliveries[0].endpoint) == deliveries
+        assert await stored_deliveries(await reopen(), deliveries[0].endpoint) == deliveries
 
 
 def _without(events: Sequence[str], told: Collection[str]) -> list[str]:
@@ -425,7 +425,7 @@ class _SendingContract:
 
         attempts = (Attempt(number=1, begun=NOW),)
         assert taken == [replace(delivery, number=1, leased=UNTIL, attempts=attempts)]
-        assert await kept(store, delivery.endpoint) == taken
+        assert await stored_deliveries(store, delivery.endpoint) == taken
 
     async def test_deliveries_of_many_endpoints_are_begun_together(self, store: Store) -> None:
         deliveries = [*await queue(store, 2), *await queue(store, 1)]
@@ -486,7 +486,7 @@ class _SendingContract:
         for number in range(MAX_ATTEMPTS_KEPT + 2):
             await end(store, delivery, "retrying", now=NOW + number)
 
-        (found,) = await kept(store, delivery.endpoint)
+        (found,) = await stored_deliveries(store, delivery.endpoint)
 
         numbers = [each.number for each in found.attempts]
         assert numbers == list(range(3, MAX_ATTEMPTS_KEPT + 3))
@@ -502,7 +502,7 @@ class _SendingContract:
     ) -> None:
         (delivery,) = await queue(store, 1)
         attempt = replace(
-            await begun(store, delivery),
+            await begin(store, delivery),
             ended=NOW + 40,
             status=503,
             reason="x",
@@ -513,7 +513,7 @@ class _SendingContract:
 
         await store.finish([AttemptResult(key=delivery.key, attempt=attempt, state=state)])
 
-        assert await kept(reader, delivery.endpoint) == [
+        assert await stored_deliveries(reader, delivery.endpoint) == [
             replace(delivery, state=state, number=1, ended=NOW + 40, attempts=(attempt,))
         ]
 
@@ -521,20 +521,20 @@ class _SendingContract:
         self, store: Store
     ) -> None:
         (delivery,) = await queue(store, 1)
-        attempt = replace(await begun(store, delivery), ended=NOW + 40, status=503)
+        attempt = replace(await begin(store, delivery), ended=NOW + 40, status=503)
 
         await store.finish(
             [AttemptResult(key=delivery.key, attempt=attempt, state="retrying", due=UNTIL)]
         )
 
-        assert await kept(store, delivery.endpoint) == [
+        assert await stored_deliveries(store, delivery.endpoint) == [
             replace(delivery, state="retrying", number=1, due=UNTIL, attempts=(attempt,))
         ]
 
     async def test_outcomes_of_many_endpoints_are_noted_together(self, store: Store) -> None:
         deliveries = [*await queue(store, 2), *await queue(store, 2)]
         outcomes = [
-            AttemptResult(key=each.key, attempt=await begun(store, each), state="delivered")
+            AttemptResult(key=each.key, attempt=await begin(store, each), state="delivered")
             for each in deliveries
         ]
 
@@ -547,48 +547,48 @@ class _SendingContract:
         self, store: Store
     ) -> None:
         (delivery,) = await queue(store, 1)
-        slow = await begun(store, delivery)
-        await begun(store, delivery, now=UNTIL)
-        (before,) = await kept(store, delivery.endpoint)
+        slow = await begin(store, delivery)
+        await begin(store, delivery, now=UNTIL)
+        (before,) = await stored_deliveries(store, delivery.endpoint)
 
         await store.finish([AttemptResult(key=delivery.key, attempt=slow, state="dead")])
 
-        assert await kept(store, delivery.endpoint) == [before]
+        assert await stored_deliveries(store, delivery.endpoint) == [before]
 
     async def test_an_outcome_of_a_delivery_that_is_ended_is_dropped(self, store: Store) -> None:
         (delivery,) = await queue(store, 1)
-        attempt = replace(await begun(store, delivery), ended=NOW + 40)
+        attempt = replace(await begin(store, delivery), ended=NOW + 40)
         await store.finish([AttemptResult(key=delivery.key, attempt=attempt, state="delivered")])
-        (before,) = await kept(store, delivery.endpoint)
+        (before,) = await stored_deliveries(store, delivery.endpoint)
 
         await store.finish([AttemptResult(key=delivery.key, attempt=attempt, state="dead")])
 
-        assert await kept(store, delivery.endpoint) == [before]
+        assert await stored_deliveries(store, delivery.endpoint) == [before]
 
     async def test_an_outcome_from_before_a_delivery_was_reopened_is_dropped(
         self, store: Store
     ) -> None:
         (delivery,) = await queue(store, 1)
-        attempt = replace(await begun(store, delivery), ended=NOW + 40)
+        attempt = replace(await begin(store, delivery), ended=NOW + 40)
         await store.finish([AttemptResult(key=delivery.key, attempt=attempt, state="delivered")])
         await store.reopen(LAB, delivery.endpoint, [delivery.event_id], now=UNTIL)
-        await begun(store, delivery, now=UNTIL)
-        (before,) = await kept(store, delivery.endpoint)
+        await begin(store, delivery, now=UNTIL)
+        (before,) = await stored_deliveries(store, delivery.endpoint)
 
         await store.finish([AttemptResult(key=delivery.key, attempt=attempt, state="dead")])
 
         assert before.number == 1
-        assert await kept(store, delivery.endpoint) == [before]
+        assert await stored_deliveries(store, delivery.endpoint) == [before]
 
     async def test_whether_an_outcome_was_noted_is_told_to_a_repeat_too(
         self, store: Store
     ) -> None:
         overtaken, delivery = await queue(store, 2)
-        slow = replace(await begun(store, overtaken), ended=NOW + 40)
-        await begun(store, overtaken, now=UNTIL)
+        slow = replace(await begin(store, overtaken), ended=NOW + 40)
+        await begin(store, overtaken, now=UNTIL)
         dialled, answer = ("192.0.2.1", "192.0.2.2"), bytes(range(256))
         attempt = replace(
-            await begun(store, delivery), ended=NOW + 40, dialled=dialled, answer=answer
+            await begin(store, delivery), ended=NOW + 40, dialled=dialled, answer=answer
         )
         outcomes = [
             AttemptResult(key=overtaken.key, attempt=slow, state="delivered"),
@@ -596,7 +596,7 @@ class _SendingContract:
         ]
 
         assert await store.finish(outcomes) == [False, True]
-        await begun(store, delivery, now=UNTIL)
+        await begin(store, delivery, now=UNTIL)
         assert await store.finish(outcomes) == [False, True]
         assert await store.finish(outcomes[1:]) == [True]
 
@@ -610,35 +610,37 @@ class _ReopeningContract:
     ) -> None:
         delivery = (await queue(store, 3))[1]
         await end(store, delivery, state)
-        (ended,) = await kept(store, delivery.endpoint, event_ids=frozenset(["evt_2"]))
+        (ended,) = await stored_deliveries(
+            store, delivery.endpoint, event_ids=frozenset(["evt_2"])
+        )
 
         assert await store.reopen(LAB, delivery.endpoint, ["evt_2"], now=UNTIL) == 1
 
         reopened = replace(ended, state="pending", number=0, due=UNTIL, ended=None)
-        assert (await kept(store, delivery.endpoint))[1] == reopened
+        assert (await stored_deliveries(store, delivery.endpoint))[1] == reopened
 
     async def test_a_delivery_that_waits_for_its_next_attempt_becomes_due(
         self, store: Store
     ) -> None:
         (delivery,) = await queue(store, 1)
-        attempt = await begun(store, delivery)
+        attempt = await begin(store, delivery)
         await store.finish(
             [AttemptResult(key=delivery.key, attempt=attempt, state="retrying", due=UNTIL)]
         )
-        (waiting,) = await kept(store, delivery.endpoint)
+        (waiting,) = await stored_deliveries(store, delivery.endpoint)
 
         assert await store.reopen(LAB, delivery.endpoint, ["evt_1"], now=NOW + 1) == 1
-        assert await kept(store, delivery.endpoint) == [replace(waiting, due=NOW + 1)]
+        assert await stored_deliveries(store, delivery.endpoint) == [replace(waiting, due=NOW + 1)]
 
     async def test_a_delivery_that_is_due_or_being_sent_is_left_alone(self, store: Store) -> None:
         deliveries = await queue(store, 2)
-        await begun(store, deliveries[0])
-        before = await kept(store, deliveries[0].endpoint)
+        await begin(store, deliveries[0])
+        before = await stored_deliveries(store, deliveries[0].endpoint)
 
         events = [each.event_id for each in deliveries]
 
         assert await store.reopen(LAB, deliveries[0].endpoint, events, now=NOW + 1) == 0
-        assert await kept(store, deliveries[0].endpoint) == before
+        assert await stored_deliveries(store, deliveries[0].endpoint) == before
 
     async def test_other_tenants_and_unknown_deliveries_are_not_reopened(
         self, store: Store
@@ -816,7 +818,7 @@ class _RelayContract:
         await store.mark_published([(versions[0].id, 1), (versions[2].id, 1), (new_id(), 1)])
 
         left = {(versions[1].id, 1), (versions[0].id, 2)}
-        assert set(await unrelayed_keys(reader)) == left
+        assert set(await pending_keys(reader)) == left
 
     async def test_of_versions_it_can_be_asked_which_are_unrelayed(
         self, store: Store, reader: Store
@@ -852,7 +854,7 @@ class _RelayContract:
         await events_added(store, versions)
 
         met: list[tuple[str, int]] = []
-        while page := await unrelayed_keys(store, limit=limit):
+        while page := await pending_keys(store, limit=limit):
             assert len(page) <= limit
             met += page
             await store.mark_published(page)
@@ -979,7 +981,7 @@ class _MovingContract:
 
         await store.put_deliveries(deliveries)
 
-        assert await kept(reader, endpoint) == deliveries
+        assert await stored_deliveries(reader, endpoint) == deliveries
 
     async def test_deliveries_that_are_put_again_are_replaced(self, store: Store) -> None:
         endpoint = new_id()
@@ -988,11 +990,11 @@ class _MovingContract:
 
         await store.put_deliveries([a_delivery(endpoint, 7)])
 
-        assert await kept(store, endpoint) == [a_delivery(endpoint, 7)]
+        assert await stored_deliveries(store, endpoint) == [a_delivery(endpoint, 7)]
 
     async def test_an_attempt_of_a_moved_delivery_can_end(self, store: Store) -> None:
         (delivery,) = await queue(store, 1)
-        attempt = await begun(store, delivery)
+        attempt = await begin(store, delivery)
         (moved,) = [replace(each, endpoint=new_id()) for each in await store.scan_deliveries()]
         await store.put_deliveries([moved])
 

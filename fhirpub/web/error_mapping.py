@@ -82,7 +82,7 @@ _TOKEN_REFUSALS = {
 }
 
 
-def answer_to(problem: BaseException) -> Answer:
+def response_for(problem: BaseException) -> Answer:
     """Return what a request gets that ended with an exception."""
     for kind, (mapped, code) in _REFUSALS.items():
         if isinstance(problem, kind):
@@ -93,7 +93,7 @@ def answer_to(problem: BaseException) -> Answer:
     return Answer(HTTPStatus.INTERNAL_SERVER_ERROR, (Issue("error", "exception", text),))
 
 
-def obligations(problem: BaseException) -> dict[str, str]:
+def headers_for(problem: BaseException) -> dict[str, str]:
     """Return the headers that a refusal obliges to, such as the challenge of a 401."""
     if isinstance(problem, (errors.NotAuthenticated, errors.NotPermitted)):
         return {"WWW-Authenticate": f'Bearer realm="fhirpub"{_token_error(problem)}'}

@@ -41,7 +41,7 @@ def bind_page(config: MetricsConfig) -> list[socket.socket]:
 
 
 @asynccontextmanager
-async def published(
+async def serve_metrics(
     metrics: Metrics, sockets: Sequence[socket.socket]
 ) -> AsyncGenerator[None, None]:
     """Serve the metrics until the block ends."""

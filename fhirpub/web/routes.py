@@ -223,7 +223,7 @@ class Router:
 
     def handler(self, request: Request) -> BaseHandler:
         """Return a handler for a request: of its route, of a 405, or of a 404."""
-        asked = _unescaped(request.path)
+        asked = _normalize(request.path)
         path = self._plain.get(asked)
         if path is not None:
             return self._of(path, request, ())
@@ -253,7 +253,7 @@ class Router:
         return handler
 
 
-def _unescaped(path: str) -> str:
+def _normalize(path: str) -> str:
     """Return a path in its normal form (RFC 3986, 6.2.2.2)."""
     if "%" not in path:
         return path

@@ -206,7 +206,7 @@ def test_who_was_answered_while_the_token_was_looked_up_takes_no_room(
                 await asyncio.sleep(0.01)
             return await look_up(client_id)
 
-        late = service.colleague(known.tenant)  # whose token nobody knows yet
+        late = service.another_client(known.tenant)  # whose token nobody knows yet
         monkeypatch.setattr(store, "client", slow)
         with closing(began(late, body_of("late"))) as connection:
             assert connection.recv(12) == b"HTTP/1.1 408"

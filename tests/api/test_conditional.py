@@ -210,15 +210,15 @@ def test_an_update_needs_one_match(lab: Integrator, query: str, status: int, cod
 def test_what_is_no_name_of_a_parameter_is_not_shown(lab: Integrator) -> None:
     answer = update(lab, "Ana%20L=1&foo:exact=1&status:not=")
 
-    assert answer.blamed == {"foo", "status"}
-    assert update(lab, "Ana%20L=1&foo:exact=1").blamed == {"foo"}
+    assert answer.issue_expressions == {"foo", "status"}
+    assert update(lab, "Ana%20L=1&foo:exact=1").issue_expressions == {"foo"}
 
 
 def test_all_that_is_wrong_with_a_condition_is_told_at_once(lab: Integrator) -> None:
     answer = create(lab, "C-18", "nonsense=1&date=x&status=")
 
     assert answer.status == 400
-    assert answer.blamed == {"nonsense", "date", "status"}
+    assert answer.issue_expressions == {"nonsense", "date", "status"}
 
 
 def test_another_tenants_resource_matches_nothing(

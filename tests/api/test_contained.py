@@ -71,7 +71,7 @@ def test_what_breaks_a_rule_of_its_type_is_refused_at_its_place(
     answer = lab.register(register_body("contained", **containing(contained)))
 
     at = f"Parameters.parameter[2].resource.contained[0]{place}"
-    assert (answer.status, answer.blamed) == (400, {at})
+    assert (answer.status, answer.issue_expressions) == (400, {at})
     assert case.partition(" ")[0] in answer.issues[0]["diagnostics"]
 
 
@@ -88,7 +88,7 @@ def test_it_is_refused_in_xml_as_well(lab: Integrator, case: str) -> None:
     )
 
     at = f"Parameters.parameter[2].resource.contained[0]{place}"
-    assert (answer.status, answer.blamed) == (400, {at})
+    assert (answer.status, answer.issue_expressions) == (400, {at})
 
 
 @pytest.mark.parametrize("case", ["obs-6", "obs-7"])
@@ -101,7 +101,7 @@ def test_it_is_refused_within_an_entry_as_well(lab: Integrator, case: str) -> No
     )
 
     at = f"Parameters.parameter[0].resource.contained[0]{place}"
-    assert (answer.status, answer.blamed) == (400, {at})
+    assert (answer.status, answer.issue_expressions) == (400, {at})
 
 
 def test_create_holds_its_parts_to_the_rules_of_their_types(lab: Integrator) -> None:
@@ -115,7 +115,7 @@ def test_create_holds_its_parts_to_the_rules_of_their_types(lab: Integrator) -> 
     )
 
     at = "DiagnosticReport.contained"
-    assert (answer.status, answer.blamed) == (400, {f"{at}[0].contact[0]", f"{at}[1]"})
+    assert (answer.status, answer.issue_expressions) == (400, {f"{at}[0].contact[0]", f"{at}[1]"})
 
 
 def test_what_has_no_schema_is_judged_together_with_what_contains_it(lab: Integrator) -> None:
@@ -124,7 +124,10 @@ def test_what_has_no_schema_is_judged_together_with_what_contains_it(lab: Integr
     answer = lab.register(register_body("both", status="nonsense", **containing(strange)))
 
     at = "Parameters.parameter[2].resource"
-    assert (answer.status, answer.blamed) == (400, {f"{at}.status", f"{at}.contained[0]"})
+    assert (answer.status, answer.issue_expressions) == (
+        400,
+        {f"{at}.status", f"{at}.contained[0]"},
+    )
 
 
 @pytest.mark.parametrize("case", SOUND)

@@ -148,13 +148,13 @@ def test_what_cannot_be_read_is_a_400(
 ) -> None:
     answer = lab.get(f"{paths[0]}/_history?{query}")
 
-    assert (answer.status, answer.blamed) == (400, blamed)
+    assert (answer.status, answer.issue_expressions) == (400, blamed)
 
 
 def test_a_type_has_no_history_at_a_time(lab: Integrator) -> None:
     answer = lab.get(f"{BASE}/_history?_at={quote('2026-01-01')}")
 
-    assert (answer.status, answer.blamed) == (400, {"_at"})
+    assert (answer.status, answer.issue_expressions) == (400, {"_at"})
 
 
 def test_to_find_one_among_many_versions_takes_few_questions(

@@ -754,7 +754,7 @@ def test_a_harmful_narrative_is_a_400(lab: Integrator, content: str) -> None:
     answer = lab.register(register_body("A", text={"status": "generated", "div": div(content)}))
 
     assert answer.status == 400
-    assert answer.blamed == {"Parameters.parameter[2].resource.text.div"}
+    assert answer.issue_expressions == {"Parameters.parameter[2].resource.text.div"}
 
 
 # Regular expressions: none takes time by the square of what it reads.

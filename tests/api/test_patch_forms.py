@@ -69,7 +69,9 @@ def test_what_is_required_cannot_be_taken_away(lab: Integrator, path: str, field
     ]
 
     assert [each.status for each in answers] == [400, 400]
-    assert {at for each in answers for at in each.blamed} == {f"DiagnosticReport.{field}"}
+    assert {at for each in answers for at in each.issue_expressions} == {
+        f"DiagnosticReport.{field}"
+    }
 
 
 def test_a_json_patch_runs_its_operations_in_order(lab: Integrator, path: str) -> None:
@@ -154,7 +156,10 @@ def test_the_hash_of_a_document_that_stays_cannot_be_changed(
 ) -> None:
     answer = patch(lab, path, replace("presentedForm/0/hash", other))
 
-    assert (answer.status, answer.blamed) == (422, {"DiagnosticReport.presentedForm[0].hash"})
+    assert (answer.status, answer.issue_expressions) == (
+        422,
+        {"DiagnosticReport.presentedForm[0].hash"},
+    )
 
 
 @pytest.mark.parametrize("kind", [MERGE, JSON_PATCH])
@@ -165,13 +170,13 @@ def test_other_fields_are_refused_all_at_once(lab: Integrator, path: str, kind: 
     answer = lab.request("PATCH", path, body, {"Content-Type": kind})
 
     assert answer.status == 422
-    assert answer.blamed == {"DiagnosticReport.code", "DiagnosticReport.id"}
+    assert answer.issue_expressions == {"DiagnosticReport.code", "DiagnosticReport.id"}
 
 
 def test_a_move_out_of_another_field_is_refused(lab: Integrator, path: str) -> None:
     answer = patch(lab, path, {"op": "move", "from": "/code/text", "path": "/conclusion"})
 
-    assert (answer.status, answer.blamed) == (422, {"DiagnosticReport.code"})
+    assert (answer.status, answer.issue_expressions) == (422, {"DiagnosticReport.code"})
 
 
 def test_the_whole_resource_cannot_be_replaced(lab: Integrator, path: str) -> None:

@@ -242,7 +242,7 @@ def test_a_wrong_field_is_a_400_that_points_at_it(lab: Integrator, case: str) ->
     answer = lab.register(sent)
 
     assert answer.status == 400, answer.body
-    assert answer.blamed == {place}
+    assert answer.issue_expressions == {place}
     assert {each["code"] for each in answer.issues} == {"exception"}
 
 
@@ -285,7 +285,7 @@ def test_a_broken_rule_is_a_422_that_points_at_it(lab: Integrator, case: str) ->
     answer = lab.register(sent)
 
     assert answer.status == 422, answer.body
-    assert answer.blamed == {place}
+    assert answer.issue_expressions == {place}
     assert {each["code"] for each in answer.issues} == {"business-rule"}
 
 
@@ -319,7 +319,11 @@ def test_all_problems_of_a_stage_are_told_at_once(lab: Integrator) -> None:
 
     answer = lab.register(sent)
 
-    assert answer.blamed == {f"{REPORT}.category", f"{REPORT}.code.text", f"{REPORT}.status"}
+    assert answer.issue_expressions == {
+        f"{REPORT}.category",
+        f"{REPORT}.code.text",
+        f"{REPORT}.status",
+    }
 
 
 @pytest.mark.parametrize(
@@ -455,7 +459,10 @@ def test_documents_beside_the_resource_are_a_list(lab: Integrator) -> None:
 
     answer = lab.register(sent)
 
-    assert (answer.status, answer.blamed) == (400, {"Parameters.parameter[2].presentedForm"})
+    assert (answer.status, answer.issue_expressions) == (
+        400,
+        {"Parameters.parameter[2].presentedForm"},
+    )
 
 
 def test_what_create_contains_is_a_list(lab: Integrator) -> None:
@@ -463,7 +470,7 @@ def test_what_create_contains_is_a_list(lab: Integrator) -> None:
 
     answer = lab.request("POST", "/fhir/r4/DiagnosticReport", sent)
 
-    assert (answer.status, answer.blamed) == (400, {"DiagnosticReport.contained"})
+    assert (answer.status, answer.issue_expressions) == (400, {"DiagnosticReport.contained"})
 
 
 def test_the_identifier_must_have_an_absolute_system(lab: Integrator) -> None:
@@ -492,7 +499,7 @@ def test_the_system_must_not_hold_the_tenants_id(lab: Integrator, form: str) -> 
 
     answer = lab.register(register_body("x", system=f"https://lab.example/{written}/r"))
 
-    assert (answer.status, answer.blamed) == (422, {f"{REPORT}.identifier[0].system"})
+    assert (answer.status, answer.issue_expressions) == (422, {f"{REPORT}.identifier[0].system"})
     assert lab.tenant.id not in answer.body.decode()
 
 
@@ -612,7 +619,7 @@ def test_a_document_has_at_most_five_mebibytes(lab: Integrator, size: int, statu
     assert answer.status == status
     if status == 413:
         assert answer.issues[0]["code"] == "too-costly"
-        assert answer.blamed == {f"{REPORT}.presentedForm[0].data"}
+        assert answer.issue_expressions == {f"{REPORT}.presentedForm[0].data"}
 
 
 def test_terminology_never_fails_a_registration(lab: Integrator) -> None:
@@ -733,7 +740,7 @@ def test_what_create_contains_and_nothing_can_refer_to_is_named(
     answer = create(lab, "C-6", patient(), organization(), observation(), strange)
 
     assert answer.status == 400
-    assert {each[:29] for each in answer.blamed} == {"DiagnosticReport.contained[3]"}
+    assert {each[:29] for each in answer.issue_expressions} == {"DiagnosticReport.contained[3]"}
 
 
 def test_a_narrative_comes_back_without_entities_of_html(lab: Integrator) -> None:
@@ -824,8 +831,8 @@ def test_create_points_at_what_a_patient_refers_to_where_it_stood(lab: Integrato
     )
 
     at = "DiagnosticReport.contained"
-    assert structural.blamed == {f"{at}[2].birthDate"}
-    assert unknown.blamed == {
+    assert structural.issue_expressions == {f"{at}[2].birthDate"}
+    assert unknown.issue_expressions == {
         f"{at}[0].generalPractitioner[0].type",
         f"{at}[0].generalPractitioner[1].reference",
     }
@@ -843,8 +850,8 @@ def test_create_points_at_what_is_contained_where_it_stood(lab: Integrator) -> N
     unreferred = create(lab, "C-5", patient(), organization(), observation(), *wrong[3:])
 
     at = "DiagnosticReport.contained"
-    assert structural.blamed == {f"{at}[0].gender", f"{at}[1].name", f"{at}[2].status"}
-    assert unreferred.blamed == {f"{at}[3]"}
+    assert structural.issue_expressions == {f"{at}[0].gender", f"{at}[1].name", f"{at}[2].status"}
+    assert unreferred.issue_expressions == {f"{at}[3]"}
 
 
 def test_a_wrong_id_of_a_part_is_told_once(lab: Integrator) -> None:
@@ -860,7 +867,7 @@ def test_a_wrong_id_of_a_part_is_told_once(lab: Integrator) -> None:
 def test_ids_of_contained_resources_are_unique(lab: Integrator, again: dict[str, Any]) -> None:
     answer = create(lab, "C-6", patient(), organization(), observation(), again)
 
-    assert (answer.status, answer.blamed) == (400, {"DiagnosticReport.contained[3].id"})
+    assert (answer.status, answer.issue_expressions) == (400, {"DiagnosticReport.contained[3].id"})
 
 
 def test_a_type_that_contradicts_its_reference_is_refused_wherever_it_stands(
@@ -879,7 +886,7 @@ def test_a_type_that_contradicts_its_reference_is_refused_wherever_it_stands(
     answer = lab.register(sent)
 
     at = "Parameters.parameter[2].resource"
-    assert (answer.status, answer.blamed) == (
+    assert (answer.status, answer.issue_expressions) == (
         400,
         {
             "Parameters.parameter[0].resource.managingOrganization.type",
@@ -903,7 +910,10 @@ def test_create_knows_the_types_of_what_is_contained(lab: Integrator) -> None:
     answer = lab.request("POST", "/fhir/r4/DiagnosticReport", sent)
 
     at = "DiagnosticReport"
-    assert (answer.status, answer.blamed) == (400, {f"{at}.subject.type", f"{at}.result[0].type"})
+    assert (answer.status, answer.issue_expressions) == (
+        400,
+        {f"{at}.subject.type", f"{at}.result[0].type"},
+    )
 
 
 @pytest.mark.parametrize(
@@ -985,7 +995,7 @@ def test_a_broken_field_is_told_before_a_hundred_broken_rules(lab: Integrator) -
 
     answer = lab.register(body(media=media, category=[{"text": "Hematology"}]))
 
-    assert (answer.status, answer.blamed) == (400, {f"{REPORT}.category[0]"})
+    assert (answer.status, answer.issue_expressions) == (400, {f"{REPORT}.category[0]"})
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def publisher(strict: RunningService) -> Integrator:
 @pytest.fixture
 def who_may(strict: RunningService, publisher: Integrator) -> WhoMay:
     """Return a colleague of the publisher who has some letters of a scope."""
-    return lambda letters: strict.colleague(
+    return lambda letters: strict.another_client(
         publisher.tenant, scopes=(f"system/DiagnosticReport.{letters}",)
     )
 
@@ -143,7 +143,7 @@ def test_what_came_with_a_report_is_for_those_who_may_read_reports(
     report = publisher.get(location).json
     document = hashlib.sha256(PDF).hexdigest()
 
-    reader = of_two_types.colleague(publisher.tenant, scopes=(scope,))
+    reader = of_two_types.another_client(publisher.tenant, scopes=(scope,))
 
     for path in (report["subject"]["reference"], f"Binary/{document}"):
         assert reader.get(f"/fhir/r4/{path}").status == status
@@ -158,7 +158,7 @@ def test_the_right_to_what_came_with_reports_is_one_of_its_own(
     document = f"Binary/{hashlib.sha256(PDF).hexdigest()}"
 
     of_patients, of_documents = (
-        of_two_types.colleague(publisher.tenant, scopes=(f"system/{each}.r",))
+        of_two_types.another_client(publisher.tenant, scopes=(f"system/{each}.r",))
         for each in ("Patient", "Binary")
     )
 

@@ -238,7 +238,7 @@ def test_who_wants_it_strictly_gets_a_400_for_an_unknown_parameter(lab: Integrat
 def test_strictly_all_that_is_wrong_is_told_at_once(lab: Integrator) -> None:
     answer = lab.get(f"{BASE}?nonsense=1&_count=x", Prefer="handling=strict")
 
-    assert (answer.status, answer.blamed) == (400, {"nonsense", "_count"})
+    assert (answer.status, answer.issue_expressions) == (400, {"nonsense", "_count"})
 
 
 def test_a_value_that_is_not_utf_8_is_a_400(lab: Integrator) -> None:

@@ -270,20 +270,20 @@ def test_what_cannot_be_honoured_is_a_400_that_names_the_parameter(
 
     name = query.partition("=")[0].partition(":")[0]
     assert (answer.status, answer.issues[0]["code"]) == (400, "invalid")
-    assert answer.blamed == {name}
+    assert answer.issue_expressions == {name}
 
 
 @pytest.mark.parametrize("modifier", ["not", "missing", "of-type"])
 def test_a_modifier_behind_a_chain_is_a_400(lab: Integrator, modifier: str) -> None:
     answer = lab.get(f"{BASE}?subject:Patient.identifier:{modifier}=true")
 
-    assert (answer.status, answer.blamed) == (400, {"subject"})
+    assert (answer.status, answer.issue_expressions) == (400, {"subject"})
 
 
 def test_everything_that_is_wrong_is_told_at_once(lab: Integrator) -> None:
     answer = lab.get(f"{BASE}?date=x&status:text=y&_count=z&_total=w")
 
-    assert answer.blamed == {"date", "status", "_count", "_total"}
+    assert answer.issue_expressions == {"date", "status", "_count", "_total"}
 
 
 @pytest.mark.parametrize(
@@ -331,7 +331,7 @@ def test_what_is_named_and_not_known_is_told_from_the_parameter_that_names_it(
         f"what the search parameter {name} names is not supported and was not used"
     ]
     assert [each["diagnostics"] for each in strictly.issues] == ["names what is not supported"]
-    assert strictly.blamed == {name}
+    assert strictly.issue_expressions == {name}
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,10 @@ def test_a_refusal_names_what_is_allowed(clinic: Integrator) -> None:
     answer = update(clinic, report(clinic, "N-1", "final"), status="preliminary")
 
     (issue,) = answer.issues
-    assert (issue["code"], answer.blamed) == ("business-rule", {"DiagnosticReport.status"})
+    assert (issue["code"], answer.issue_expressions) == (
+        "business-rule",
+        {"DiagnosticReport.status"},
+    )
     assert "amended, appended, corrected, entered-in-error" in issue["diagnostics"]
 
 

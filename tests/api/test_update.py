@@ -103,7 +103,7 @@ def test_fields_that_cannot_change_are_listed_before_wrong_values(
     answer = update(lab, path, code={"text": "x"}, id="x", meta={}, status="nonsense")
 
     assert answer.status == 422
-    assert answer.blamed == {
+    assert answer.issue_expressions == {
         "DiagnosticReport.code",
         "DiagnosticReport.id",
         "DiagnosticReport.meta",
@@ -113,7 +113,7 @@ def test_fields_that_cannot_change_are_listed_before_wrong_values(
 def test_a_choice_is_pointed_at_as_fhirpath_has_it(lab: Integrator, path: str) -> None:
     answer = update(lab, path, effectiveDateTime="2026", _effectiveDateTime={"id": "x"})
 
-    assert (answer.status, answer.blamed) == (422, {"DiagnosticReport.effective"})
+    assert (answer.status, answer.issue_expressions) == (422, {"DiagnosticReport.effective"})
 
 
 def test_a_name_that_no_element_has_is_pointed_at_by_the_resource(
@@ -121,7 +121,7 @@ def test_a_name_that_no_element_has_is_pointed_at_by_the_resource(
 ) -> None:
     answer = lab.patch(path, {"resourceType": "DiagnosticReport", "no name": 1})
 
-    assert (answer.status, answer.blamed) == (422, {"DiagnosticReport"})
+    assert (answer.status, answer.issue_expressions) == (422, {"DiagnosticReport"})
 
 
 WRONG_VALUES: dict[str, tuple[dict[str, Any], set[str]]] = {
@@ -144,7 +144,7 @@ def test_a_wrong_value_is_a_400_that_points_at_it(lab: Integrator, path: str, ca
 
     answer = update(lab, path, **fields)
 
-    assert (answer.status, answer.blamed) == (400, places)
+    assert (answer.status, answer.issue_expressions) == (400, places)
 
 
 @pytest.mark.parametrize("kind", ["Parameters", "Patient", None])
@@ -208,7 +208,7 @@ def test_a_narrative_that_says_more_than_the_data_stops_an_update(lab: Integrato
 
     answer = update(lab, path, conclusion="Not so well")
 
-    assert (answer.status, answer.blamed) == (422, {"DiagnosticReport.text"})
+    assert (answer.status, answer.issue_expressions) == (422, {"DiagnosticReport.text"})
 
 
 def test_a_withdrawn_report_can_be_read(lab: Integrator, path: str) -> None:
@@ -223,7 +223,7 @@ def test_extensions_without_their_value_are_a_400(lab: Integrator, path: str, fi
 
     answer = lab.patch(path, {"resourceType": "DiagnosticReport", f"_{field}": extensions})
 
-    assert (answer.status, answer.blamed) == (400, {f"DiagnosticReport.{field}"})
+    assert (answer.status, answer.issue_expressions) == (400, {f"DiagnosticReport.{field}"})
 
 
 def test_the_names_of_refused_fields_are_in_the_words_too(lab: Integrator, path: str) -> None:
@@ -281,7 +281,7 @@ def test_an_update_refuses_a_type_that_contradicts_its_reference(
     answer = update(lab, path, presentedForm=[document(PDF, extension=extension)])
 
     at = "DiagnosticReport.presentedForm[0].extension[0].value"
-    assert (answer.status, answer.blamed) == (400, {f"{at}.type"})
+    assert (answer.status, answer.issue_expressions) == (400, {f"{at}.type"})
 
 
 def test_what_contradicts_itself_since_before_stays_open_to_updates(
@@ -350,8 +350,8 @@ def test_what_is_wrong_since_before_is_refused_in_a_field_that_is_named(
     )
 
     at = "DiagnosticReport.presentedForm[0].extension[0]"
-    assert (again.status, again.blamed) == (400, {at})
-    assert (without.status, without.blamed) == (400, {"DiagnosticReport.status"})
+    assert (again.status, again.issue_expressions) == (400, {at})
+    assert (without.status, without.issue_expressions) == (400, {"DiagnosticReport.status"})
 
 
 def test_what_is_contained_since_before_stays_open_to_updates(

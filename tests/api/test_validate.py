@@ -86,7 +86,7 @@ def test_all_that_is_wrong_with_the_structure_is_told(lab: Integrator) -> None:
     answer = validate(lab, register_body("V-5", issued="yesterday", conclusion=7))
 
     at = "Parameters.parameter[2].resource"
-    assert answer.blamed == {f"{at}.issued", f"{at}.conclusion"}
+    assert answer.issue_expressions == {f"{at}.issued", f"{at}.conclusion"}
 
 
 def test_a_resource_is_judged_as_create_judges_it(lab: Integrator) -> None:
@@ -94,7 +94,7 @@ def test_a_resource_is_judged_as_create_judges_it(lab: Integrator) -> None:
     bad = validate(lab, contained("V-6", status="amended"))
 
     assert severities(good) == ["information"]
-    assert bad.blamed == {"DiagnosticReport.status"}
+    assert bad.issue_expressions == {"DiagnosticReport.status"}
 
 
 def test_a_resource_can_come_as_fhir_wraps_it(lab: Integrator) -> None:
@@ -120,7 +120,7 @@ def test_what_cannot_be_tried_is_a_400(lab: Integrator) -> None:
 def test_what_the_url_asks_to_be_tried_is_heeded_too(lab: Integrator, query: str) -> None:
     answer = lab.request("POST", f"{PATH}?{query}", contained("V-9"))
 
-    assert (answer.status, answer.blamed) == (400, {query.partition("=")[0]})
+    assert (answer.status, answer.issue_expressions) == (400, {query.partition("=")[0]})
 
 
 def test_a_resource_may_come_with_a_mode_in_the_url(lab: Integrator) -> None:
@@ -193,7 +193,7 @@ def test_what_stands_around_a_wrapped_resource_is_judged_too(lab: Integrator, ca
     answer = validate(lab, {**body, **changes, "parameter": entries})
 
     assert "error" in severities(answer)
-    assert place in answer.blamed
+    assert place in answer.issue_expressions
 
 
 def test_a_wrapped_resource_has_no_value_beside_it(lab: Integrator) -> None:
@@ -202,7 +202,10 @@ def test_a_wrapped_resource_has_no_value_beside_it(lab: Integrator) -> None:
 
     answer = validate(lab, body)
 
-    assert (severities(answer), answer.blamed) == (["error"], {"Parameters.parameter[0]"})
+    assert (severities(answer), answer.issue_expressions) == (
+        ["error"],
+        {"Parameters.parameter[0]"},
+    )
 
 
 @pytest.mark.parametrize(

@@ -194,7 +194,7 @@ def others(strict: RunningService) -> dict[str, Integrator]:
     more = ("webhooks.write", "system/*.cruds")
     return {
         "webhooks.read": first,
-        **{each: strict.colleague(first.tenant, scopes=(each,)) for each in more},
+        **{each: strict.another_client(first.tenant, scopes=(each,)) for each in more},
     }
 
 
@@ -264,7 +264,7 @@ def test_everything_that_is_wrong_is_told_at_once(lab: Integrator) -> None:
     )
 
     assert answer.status == 400
-    assert answer.blamed == {
+    assert answer.issue_expressions == {
         *("url", "event_types[1]", "event_types[2]", "payload", "ordering", "description"),
         *("bearer_token", "signing_secret", "event_type"),
     }
@@ -292,7 +292,7 @@ def test_what_cannot_be_an_endpoint_is_refused(
     answer = lab.request("POST", ENDPOINTS, body)
 
     assert answer.status == 400
-    assert answer.blamed == place
+    assert answer.issue_expressions == place
 
 
 @pytest.mark.parametrize("token", ["", "a b", "ä", "x" * 1025, "a\n"])
@@ -301,7 +301,7 @@ def test_a_token_that_cannot_stand_in_a_header_is_refused(
 ) -> None:
     answer = lab.request("POST", ENDPOINTS, {"url": receiver.url, "bearer_token": token})
 
-    assert (answer.status, answer.blamed) == (400, {"bearer_token"})
+    assert (answer.status, answer.issue_expressions) == (400, {"bearer_token"})
 
 
 def test_a_body_that_is_not_json_or_too_large_is_refused(lab: Integrator) -> None:
@@ -382,7 +382,7 @@ def test_other_fields_cannot_be_changed(
 ) -> None:
     answer = lab.patch(path_of(added), {field: "active"})
 
-    assert (answer.status, answer.blamed) == (400, {field})
+    assert (answer.status, answer.issue_expressions) == (400, {field})
 
 
 def test_at_another_address_it_has_to_be_verified_again(
@@ -672,7 +672,7 @@ def test_a_rotation_that_cannot_be_is_refused(
 ) -> None:
     answer = act(lab, added, "secret:rotate", body=body)
 
-    assert (answer.status, answer.blamed) == (400, set(body))
+    assert (answer.status, answer.issue_expressions) == (400, set(body))
 
 
 def test_a_new_token_is_sent_from_now_on(
@@ -796,7 +796,7 @@ def test_a_parameter_that_cannot_be_read_is_refused(
 ) -> None:
     answer = lab.get(f"{path_of(added, more)}?{query}")
 
-    assert (answer.status, answer.blamed) == (400, {place})
+    assert (answer.status, answer.issue_expressions) == (400, {place})
 
 
 @pytest.mark.parametrize(
@@ -861,7 +861,7 @@ def test_a_replay_of_nothing_in_particular_is_refused(
 ) -> None:
     answer = act(lab, added, "replay", body=body)
 
-    assert (answer.status, answer.blamed) == (400, places)
+    assert (answer.status, answer.issue_expressions) == (400, places)
 
 
 def test_how_an_endpoint_does_is_told_in_numbers(
@@ -948,7 +948,7 @@ def test_a_lost_key_is_the_operators_fault_and_is_told_so(
     (tmp_path / "fhirpub.webhook-keys").unlink()
 
     with RunningService(tmp_path, config=config) as second:
-        lab = second.colleague(lab.tenant)
+        lab = second.another_client(lab.tenant)
         refused = [
             act(lab, kept, "test"),
             act(lab, kept, "token:rotate"),

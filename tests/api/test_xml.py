@@ -372,7 +372,7 @@ def test_a_contained_resource_that_xml_could_not_say_is_not_accepted(lab: Integr
     )
 
     place = "Parameters.parameter[2].resource.contained[0].collection.quantity.value"
-    assert (answer.status, answer.blamed) == (400, {place})
+    assert (answer.status, answer.issue_expressions) == (400, {place})
 
 
 def test_a_contained_resource_whose_values_are_not_of_r4_is_not_accepted(lab: Integrator) -> None:
@@ -383,7 +383,7 @@ def test_a_contained_resource_whose_values_are_not_of_r4_is_not_accepted(lab: In
     )
 
     place = "Parameters.parameter[2].resource.contained[0].receivedTime"
-    assert (answer.status, answer.blamed) == (400, {place})
+    assert (answer.status, answer.issue_expressions) == (400, {place})
 
 
 # A library that others wrote.

@@ -96,7 +96,7 @@ def test_the_addresses_in_the_guide_are_understood_and_overrule_nothing() -> Non
             sqlite.from_url(url, deadline_seconds=1)
         else:
             mongodb.from_url(url, deadline_seconds=1, production=True)
-            assert not mongodb._overruled(url)
+            assert not mongodb._overruled_options(url)
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,7 @@ def test_a_rule_of_the_part_refuses(lab: Integrator, body: dict[str, Any]) -> No
     answer = lab.register(body, type_name="Immunization")
 
     assert answer.status == 400
-    assert answer.blamed == {"Parameters.parameter[0].resource.name"}
+    assert answer.issue_expressions == {"Parameters.parameter[0].resource.name"}
 
 
 def test_it_is_found_by_what_it_declares(lab: Integrator, body: dict[str, Any]) -> None:

@@ -161,7 +161,7 @@ class CompositionContract(ResourceTypeContract):
             part.referred_by for part in self.resource_type.parts if part.name == "practitioner"
         )
         assert answer.status == 400
-        assert any(place.endswith(f"resource.{element}") for place in answer.blamed)
+        assert any(place.endswith(f"resource.{element}") for place in answer.issue_expressions)
 
     def test_every_field_that_can_be_updated_is_replaced(
         self, lab: Integrator, registered: Answer

@@ -26,4 +26,4 @@ class TestDeviceRequest(CompositionContract):
         answer = self.register(lab, register_body(device_request("status", status=None)))
 
         assert answer.status == 400
-        assert answer.blamed == {"Parameters.parameter[3].resource.status"}
+        assert answer.issue_expressions == {"Parameters.parameter[3].resource.status"}

@@ -96,7 +96,7 @@ class TestObservation(CompositionContract):
         answer = self.register(lab, register_body(observation("obs", **changes)))
 
         assert answer.status == 400
-        assert answer.blamed == {f"Parameters.parameter[3].resource.{place}"}
+        assert answer.issue_expressions == {f"Parameters.parameter[3].resource.{place}"}
 
     @pytest.mark.parametrize(
         ("before", "update", "place"),
@@ -117,4 +117,4 @@ class TestObservation(CompositionContract):
 
         answer = lab.patch(path, {"resourceType": "Observation", **update})
 
-        assert (answer.status, answer.blamed) == (400, {f"Observation.{place}"})
+        assert (answer.status, answer.issue_expressions) == (400, {f"Observation.{place}"})

@@ -59,7 +59,7 @@ def test_every_example_is_taken_and_comes_back_as_it_was(
         answer = registered(lab, resource)
 
         if resource["status"] == WITHDRAWN:
-            assert answer.blamed == {"Parameters.parameter[1].resource.status"}
+            assert answer.issue_expressions == {"Parameters.parameter[1].resource.status"}
             continue
         assert answer.status == 201, (example["id"], answer.body)
         read = lab.get(answer.headers["location"]).json

@@ -34,4 +34,4 @@ class TestServiceRequest(CompositionContract):
         answer = self.register(lab, register_body(service_request("prr-1", code=None)))
 
         assert answer.status == 400
-        assert answer.blamed == {"Parameters.parameter[3].resource.code"}
+        assert answer.issue_expressions == {"Parameters.parameter[3].resource.code"}

@@ -59,11 +59,11 @@ def test_after_a_move_under_load_every_answer_is_what_it_was(
         changed = lab.patch(updated, UPDATE)
         publisher = Publisher(lab)
         publisher.start()
-        under_load = [old.command("migrate", "--to", target) for _ in range(2)]
+        under_load = [old.command("transfer", "--to", target) for _ in range(2)]
         publisher.stop()
         old.terminate()
         old.wait()
-    last = old.command("migrate", "--to", target)
+    last = old.command("transfer", "--to", target)
     with service_on(target, tmp_path / "new", port=old.port) as new:
         there = replace(lab, service=new)  # with the token that the old store's key signed
         with ThreadPoolExecutor(16) as threads:

@@ -256,7 +256,7 @@ TO_ALL: dict[str, Callable[[Store], Awaitable[Any]]] = {
     "the search for deliveries that ended long ago": lambda store: store.sweep_deliveries(
         delivered=FOREVER, dead=FOREVER, open_=FOREVER
     ),
-    "`fhirpub migrate`, which counts and reads everything": lambda store: store.walk(),
+    "`fhirpub transfer`, which counts and reads everything": lambda store: store.walk(),
 }
 
 

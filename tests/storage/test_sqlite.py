@@ -31,7 +31,7 @@ from fhirpub.storage.criteria import (
     Order,
     TimeMatch,
     TokenMatch,
-    encoded,
+    encode,
 )
 from fhirpub.storage.sqlite import schema as sql
 from fhirpub.storage.sqlite.search import (
@@ -734,7 +734,7 @@ async def test_replaced_values_leave_nothing_behind(path: Path, store: Store) ->
     version = found_by(("code", "a", ""), ("date", 1, 2))
     await store.add(LAB, version)
 
-    await store.replace_search(LAB, version.id, 1, encoded([("code", "b", "")]))
+    await store.replace_search(LAB, version.id, 1, encode([("code", "b", "")]))
 
     with contextlib.closing(sqlite3.connect(path)) as connection:
         assert connection.execute("SELECT value FROM search_value").fetchall() == [("b",)]

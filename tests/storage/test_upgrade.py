@@ -70,7 +70,7 @@ def test_reports_of_an_older_file_are_found_by_what_they_say(tmp_path: Path) -> 
     to_version_1(tmp_path / "fhirpub.db")
 
     with RunningService(tmp_path) as service:
-        again = service.colleague(lab.tenant)
+        again = service.another_client(lab.tenant)
 
         assert answers(again) == before
         literal = report.json["subject"]["reference"]
@@ -113,7 +113,7 @@ def test_a_change_of_what_is_searched_is_made_good_at_the_next_start(
         assert lab.get(f"{BASE}?status=final").json["total"] == 0
 
     with RunningService(tmp_path, store_url=url) as service:
-        again = service.colleague(lab.tenant)
+        again = service.another_client(lab.tenant)
 
         assert _ids(again.get(f"{BASE}?status=final")) == [resource_id]
         assert _ids(again.get(f"{BASE}?patient.identifier=AAB123456")) == [resource_id]

@@ -623,7 +623,7 @@ async def test_failures_before_an_endpoint_was_enabled_count_no_more_however_soo
     async with opened_office(store_url, clock=now_ms, sends=False) as office:
         endpoint = await office.endpoint(receiver.url)
         name, administration = endpoint.endpoint.id, office.administration
-        await office.store.save_health(name, EndpointHealth(streak=five_days).written())
+        await office.store.save_health(name, EndpointHealth(streak=five_days).serialize())
         receiver.answer(Reply(status=500, delay=1.0))
         async with office.another():
             await office.commit()
@@ -643,7 +643,7 @@ async def test_a_pause_is_no_time_of_failures(store_url: str, receiver: Receiver
     async with opened_office(store_url, clock=now_ms, settings=settings, sends=False) as office:
         endpoint = await office.endpoint(receiver.url)
         name = endpoint.endpoint.id
-        await office.store.save_health(name, EndpointHealth(streak=six_days).written())
+        await office.store.save_health(name, EndpointHealth(streak=six_days).serialize())
 
         async def condition() -> EndpointHealth:
             return EndpointHealth.read(

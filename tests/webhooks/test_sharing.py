@@ -214,7 +214,7 @@ class Leaving:
 
     async def lease(self, names: Collection[str], **more: Any) -> frozenset[str]:
         if f"endpoint/{self._endpoint}" in names:
-            await self._store.save_health(self._endpoint, self._condition.written())
+            await self._store.save_health(self._endpoint, self._condition.serialize())
         return await self._store.lease(names, **more)
 
 
@@ -362,7 +362,7 @@ async def test_two_relays_that_both_believe_to_lead_tell_everything_once(
             appender=appender,
             leases=leases,
             fhir_url="http://x",
-            told=lambda _: None,
+            enqueue=lambda _: None,
         )
 
     async with opened_office(each_store_url, clock=clock, sends=False) as office:

@@ -62,11 +62,11 @@ def demo(port: int | None, config: Config, *, leave: bool) -> None:
     """
     with tempfile.TemporaryDirectory(prefix="fhirpub-demo-") as name:
         folder = Path(name)
-        asyncio.run(_shown(_private(config, folder), folder, port, leave=leave))
+        asyncio.run(_demo_config(_private(config, folder), folder, port, leave=leave))
 
 
-async def _shown(config: Config, folder: Path, port: int | None, *, leave: bool) -> None:
-    config, sockets = _bound(config, port)
+async def _demo_config(config: Config, folder: Path, port: int | None, *, leave: bool) -> None:
+    config, sockets = _bind_port(config, port)
     base = config.base_url
     mailbox = DemoReceiver()
     async with (
@@ -156,18 +156,18 @@ def _private(config: Config, folder: Path) -> Config:
         config,
         server=dataclasses.replace(config.server, host=_HOST, base_url=""),
         storage=StorageConfig(url=f"sqlite:///{folder / 'fhirpub.db'}"),
-        plugins=PluginsConfig(enabled=_enabled(config.plugins.enabled)),
+        plugins=PluginsConfig(enabled=_enable_plugins(config.plugins.enabled)),
         webhooks=WebhooksConfig(allow_networks=[_HOST]),
         logs=LogsConfig(level="error"),
     )
 
 
-def _enabled(configured: Sequence[str]) -> list[str]:
+def _enable_plugins(configured: Sequence[str]) -> list[str]:
     """Return the plugins that the demo shows, and those of the configuration."""
     return list(dict.fromkeys([*PluginsConfig().enabled, *PLUGINS, *configured]))
 
 
-def _bound(config: Config, port: int | None) -> tuple[Config, list[socket.socket]]:
+def _bind_port(config: Config, port: int | None) -> tuple[Config, list[socket.socket]]:
     """Listen on the port, or on the usual one or any free one; return the settings with it."""
     server = dataclasses.replace(config.server, port=_USUAL_PORT if port is None else port)
     try:
@@ -175,4 +175,4 @@ def _bound(config: Config, port: int | None) -> tuple[Config, list[socket.socket
     except ConfigurationError:
         if port is not None:
             raise
-        return _bound(config, 0)
+        return _bind_port(config, 0)

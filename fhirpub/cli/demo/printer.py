@@ -36,7 +36,7 @@ class Step:
 
     ``file`` holds the body. ``if_match`` is what our call sends; ``if_match_shell`` is how the
     command says it. ``then`` are further lines of shell that remember something of the answer.
-    ``shown`` are the elements to display of each resource in a list; none: all.
+    ``without_documents`` are the elements to display of each resource in a list; none: all.
     """
 
     sentence: str
@@ -111,7 +111,7 @@ class Transcript:
         click.secho(f"{_INDENT}{answer.code} {answer.reason}", fg=colour, bold=True)
         for name in _TELLING_HEADERS:
             if name in answer.headers:
-                for line in _folded(name, answer.headers[name]):
+                for line in _fold(name, answer.headers[name]):
                     click.echo(f"{_INDENT}{line}")
         known = bool(answer.body) and answer.body == self._last_body
         lines = (
@@ -146,11 +146,11 @@ def pretty(body: bytes | None, shown: Sequence[str] = ()) -> list[str]:
     except ValueError:
         return [body[:_LONG_TEXT].decode(errors="replace")]
     for entry in value.get("entry", []) if shown else []:
-        entry["resource"] = _reduced(entry["resource"], {"resourceType", "id", "meta", *shown})
-    return list(_lines(_shortened(value), indent="", name="", end=""))
+        entry["resource"] = _reduce(entry["resource"], {"resourceType", "id", "meta", *shown})
+    return list(_lines(_shorten(value), indent="", name="", end=""))
 
 
-def _reduced(resource: dict[str, Any], shown: Collection[str]) -> dict[str, Any]:
+def _reduce(resource: dict[str, Any], shown: Collection[str]) -> dict[str, Any]:
     kept = {key: each for key, each in resource.items() if key in shown}
     return {**kept, "…": f"{len(resource) - len(kept)} more elements"}
 
@@ -175,11 +175,11 @@ def _lines(value: Any, *, indent: str, name: str, end: str) -> Iterator[str]:
     yield f"{indent}{'}' if named else ']'}{end}"
 
 
-def _shortened(value: Any) -> Any:
+def _shorten(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _shortened(each) for key, each in value.items()}
+        return {key: _shorten(each) for key, each in value.items()}
     if isinstance(value, list):
-        return [_shortened(each) for each in value]
+        return [_shorten(each) for each in value]
     if isinstance(value, str) and len(value) > _LONG_TEXT:
         return f"{value[:_KEPT_OF_LONG_TEXT]}… ({len(value)} characters)"
     return value
@@ -192,7 +192,7 @@ def _cut(line: str) -> str:
     return line[: _WIDEST - len(end)] + end
 
 
-def _folded(name: str, value: str) -> list[str]:
+def _fold(name: str, value: str) -> list[str]:
     line = f"{name}: {value}"
     if len(_INDENT) + len(line) <= WIDTH:
         return [line]

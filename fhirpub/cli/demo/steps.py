@@ -49,14 +49,14 @@ class Tour:
         self.transcript.sentence("The receiver has been told: this webhook came.")
         await self._show_webhook(_CREATED, secret)
         await self._resubmit(first, token)
-        path = f"{_REPORTS}/{_id_in(first)}"
+        path = f"{_REPORTS}/{_read_id(first)}"
         read = await self._take(_read(path), token)
         etag = read.headers["ETag"]
         await self._take(_update(path, etag), token)
         await self._take(_stale_update(path, etag), token)
         await self._take(_search(_identifier(self.folder)), token)
         await self._take(_history(path), token)
-        await self._take(_refused(), token)
+        await self._take(_show_refusal(), token)
         for step, event in compositions.steps():
             await self._take(step, token)
             await self._show_webhook(event, secret)
@@ -93,7 +93,7 @@ class Tour:
         )
         if again.headers["Location"] != first.headers["Location"]:
             raise click.ClickException("the resubmission was given another id")
-        self.transcript.note(f"the same id as before: {_id_in(again)}")
+        self.transcript.note(f"the same id as before: {_read_id(again)}")
 
     async def _take(self, step: Step, token: str) -> HTTPResponse:
         self.transcript.sentence(step.sentence)
@@ -207,7 +207,7 @@ def _history(path: str) -> Step:
     )
 
 
-def _refused() -> Step:
+def _show_refusal() -> Step:
     return Step(
         sentence="Publish one with mistakes: refused as it should be, and all are named at once.",
         method="POST",
@@ -234,7 +234,7 @@ def _identifier(folder: Path) -> str:
     return f"{identifier['system']}|{identifier['value']}"
 
 
-def _id_in(answer: HTTPResponse) -> str:
+def _read_id(answer: HTTPResponse) -> str:
     return answer.headers["Location"].partition("/_history/")[0].rpartition("/")[2]
 
 

@@ -19,13 +19,13 @@ def files_of(plan: Blueprint, tables: Tables) -> dict[str, str]:
     words = _words(plan, brings_schema=plan.type not in tables.held)
     package = plan.package
     found = {
-        "README.md": _filled("README.md", words),
-        "setup.py": _filled("setup.py", words),
-        "pyproject.toml": _filled("pyproject.toml", words),
-        f"{package}/__init__.py": _filled("hooks.py", words),
-        f"{package}/rules.py": _filled("rules.py", words),
+        "README.md": _fill_template("README.md", words),
+        "setup.py": _fill_template("setup.py", words),
+        "pyproject.toml": _fill_template("pyproject.toml", words),
+        f"{package}/__init__.py": _fill_template("hooks.py", words),
+        f"{package}/rules.py": _fill_template("rules.py", words),
         f"{package}/py.typed": "",
-        f"tests/test_{plan.plugin}.py": _filled("test.py", words),
+        f"tests/test_{plan.plugin}.py": _fill_template("test.py", words),
         "tests/register.json": _json(plan.body),
     }
     if plan.type not in tables.held:
@@ -72,7 +72,7 @@ def _words(plan: Blueprint, *, brings_schema: bool) -> dict[str, str]:
 
 def _parts(plan: Blueprint) -> str:
     optional = {True: "", False: ", required=False"}
-    return _listed(
+    return _format_tuple(
         [
             f'{each.part}(referred_by="{each.referred_by}"{optional[each.required]})'
             for each in plan.roles
@@ -81,7 +81,7 @@ def _parts(plan: Blueprint) -> str:
 
 
 def _tuple(values: Iterable[str]) -> str:
-    return _listed([f'"{each}"' for each in values])
+    return _format_tuple([f'"{each}"' for each in values])
 
 
 def _frozenset(values: Iterable[str]) -> str:
@@ -89,14 +89,14 @@ def _frozenset(values: Iterable[str]) -> str:
     return f"frozenset(\n        {{\n{inside}        }}\n    )"
 
 
-def _listed(items: Sequence[str]) -> str:
+def _format_tuple(items: Sequence[str]) -> str:
     """Return a tuple as formatters leave it: one item in one line, more in a line each."""
     if len(items) < 2:
         return f"({''.join(f'{each},' for each in items)})"
     return "(\n" + "".join(f"        {each},\n" for each in items) + "    )"
 
 
-def _filled(name: str, words: dict[str, str]) -> str:
+def _fill_template(name: str, words: dict[str, str]) -> str:
     template = resources.files("fhirpub.cli.scaffold") / "plugin_template" / f"{name}.txt"
     return Template(template.read_text(encoding="utf-8")).substitute(words)
 

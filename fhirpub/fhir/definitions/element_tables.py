@@ -91,7 +91,7 @@ class Tables:
             if parent == path:
                 yield name, element
 
-    def marked(self, path: str, mark: str) -> list[str]:
+    def paths_marked(self, path: str, mark: str) -> list[str]:
         """Return the JSON names of the elements below a path that have a mark in the tables."""
         found: list[str] = []
         for name, element in self.children(path):

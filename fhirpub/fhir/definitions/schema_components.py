@@ -31,8 +31,8 @@ def components(known: Mapping[str, JsonObject], roots: Iterable[str]) -> dict[st
     while waiting:
         name = waiting.pop()
         if name not in found:
-            found[name] = _shortened(sources[name], resource=URN + name in known)
-            waiting += _referred(found[name])
+            found[name] = _shorten(sources[name], resource=URN + name in known)
+            waiting += _references(found[name])
     return {name: found[name] for name in sorted(found)}
 
 
@@ -57,7 +57,7 @@ def _sources(known: Mapping[str, JsonObject]) -> dict[str, JsonObject]:
     return {**own, **{name: schema for each in inner for name, schema in each.items()}}
 
 
-def _shortened(schema: JsonObject, *, resource: bool) -> JsonObject:
+def _shorten(schema: JsonObject, *, resource: bool) -> JsonObject:
     """Return one schema; of a resource with its id, and where R4 defines it."""
     properties = {
         name: _property(name, each, schema)
@@ -76,36 +76,36 @@ def _shortened(schema: JsonObject, *, resource: bool) -> JsonObject:
 
 def _property(name: str, schema: Any, whole: JsonObject) -> JsonObject:
     if schema is True:  # a primitive that repeats; it may be null where its sibling has something
-        (items,) = _repeated(name, whole)
+        (items,) = _repeat(name, whole)
         return {"type": "array", "items": {"anyOf": [_property(name, items, whole), _NULL]}}
     if "$ref" in schema:
-        return ref(_named(schema["$ref"]))
+        return ref(_name_of(schema["$ref"]))
     if "items" in schema:
         return {"type": "array", "minItems": 1, "items": _property(name, schema["items"], whole)}
-    return _shortened(schema, resource=False)
+    return _shorten(schema, resource=False)
 
 
 _NULL = {"type": "null"}
 
 
-def _repeated(name: str, whole: JsonObject) -> Iterator[JsonObject]:
+def _repeat(name: str, whole: JsonObject) -> Iterator[JsonObject]:
     for each in whole["allOf"]:
         alone = each.get("else", {}).get("properties", {})
         if name in alone:
             yield alone[name]["items"]
 
 
-def _named(reference: str) -> str:
+def _name_of(reference: str) -> str:
     document, _, inner = reference.partition("#/$defs/")
     return inner or document.removeprefix(URN)
 
 
-def _referred(node: Any) -> Iterator[str]:
+def _references(node: Any) -> Iterator[str]:
     if isinstance(node, dict):
         if "$ref" in node:
             yield node["$ref"].removeprefix(PLACE)
         for each in node.values():
-            yield from _referred(each)
+            yield from _references(each)
     elif isinstance(node, list):
         for each in node:
-            yield from _referred(each)
+            yield from _references(each)

@@ -49,7 +49,7 @@ def forms_of_choices(node: object) -> Iterator[tuple[str, str]]:
         children = node.values()
         stem, choice, _ = str(node.get("title", "")).partition("[x]")
         if choice:
-            yield from ((name, stem) for name in _required_in(node.get("oneOf", ())))
+            yield from ((name, stem) for name in _required_names(node.get("oneOf", ())))
     elif isinstance(node, list):
         children = node
     for child in children:
@@ -78,7 +78,7 @@ def element_at(
     if schema is None:
         return None
     items = schema.get("items", schema) if isinstance(schema, Mapping) else {}
-    home, inside = _referred(known, document, str(items.get("$ref", "")))
+    home, inside = _resolve(known, document, str(items.get("$ref", "")))
     if rest:
         return element_at(known, {**home, **inside}, rest)
     return Element(
@@ -88,7 +88,7 @@ def element_at(
     )
 
 
-def _referred(
+def _resolve(
     known: Mapping[str, JsonObject], document: Mapping[str, Any], reference: str
 ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     """Return the document that a reference leads to, and what stands there in it."""
@@ -122,7 +122,7 @@ def _add(known: dict[str, JsonObject], type_name: str, document: JsonObject) -> 
     known[ANY] = {**known[ANY], "if": own, "then": {"$ref": key}, "else": others}
 
 
-def _required_in(forms: Iterable[JsonObject]) -> Iterator[str]:
+def _required_names(forms: Iterable[JsonObject]) -> Iterator[str]:
     for form in forms:
         yield from form.get("required", ())
-        yield from _required_in(form.get("anyOf", ()))
+        yield from _required_names(form.get("anyOf", ()))

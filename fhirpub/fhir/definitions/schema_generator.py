@@ -128,7 +128,7 @@ def array_with_gaps(items: Schema) -> Schema:
     return {**gaps, "contains": {"not": {"type": "null"}}}
 
 
-def given(name: str, *, primitive: bool) -> Schema:
+def requires(name: str, *, primitive: bool) -> Schema:
     """Return the schema of an object that has the property, or its sibling with an underscore."""
     alone: Schema = {"required": [name]}
     return {"anyOf": [alone, {"required": [f"_{name}"]}]} if primitive else alone
@@ -177,7 +177,7 @@ class Shape:
         for type_name, schema in types.items():
             name, primitive = stem + type_name[0].upper() + type_name[1:], type_name in PRIMITIVES
             (self.add_primitive if primitive else self.add)(name, schema)
-            forms.append(given(name, primitive=primitive))
+            forms.append(requires(name, primitive=primitive))
         none = [] if required else [{"not": {"anyOf": forms}}]
         rule: Schema = {"title": f"{stem}[x]", "oneOf": [*forms, *none]}
         absent = {"propertyNames": {"not": {"pattern": f"^_?{stem}[A-Z]"}}}
@@ -186,12 +186,12 @@ class Shape:
 
     def add_needed(self, name: str, needed: str) -> None:
         """Add the rule that an element needs another beside it."""
-        beside = {"title": needed, **given(needed, primitive=self._is_primitive(needed))}
+        beside = {"title": needed, **requires(needed, primitive=self._is_primitive(needed))}
         self.rules.append({"dependentSchemas": {name: beside}})
 
     def add_any_of(self, key: str, names: Sequence[str]) -> None:
         """Add the rule that one of some elements must be there."""
-        forms = [given(each, primitive=self._is_primitive(each)) for each in names]
+        forms = [requires(each, primitive=self._is_primitive(each)) for each in names]
         said = f"must have {', '.join(names[:-1])} or {names[-1]} ({key})"
         self.rules.append({SAID: said, "anyOf": forms})
 
@@ -285,7 +285,7 @@ def _add(parent: Shape, name: str, element: Element, tables: Tables) -> None:
     add = parent.add_primitive if primitive else parent.add
     add(name, _items(element, tables), many=many)
     if required and primitive:
-        parent.rules.append({"title": name, **given(name, primitive=True)})
+        parent.rules.append({"title": name, **requires(name, primitive=True)})
     elif required:
         parent.required.append(name)
 
@@ -336,10 +336,10 @@ def resource(type_name: str, tables: Tables) -> Schema:
     """Return the document of one resource type, with what it needs that is not held."""
     found = objects(type_name, tables)
     for path, each in found.items():
-        each["x-summary"] = tables.marked(path, "summary")
+        each["x-summary"] = tables.paths_marked(path, "summary")
     body = found.pop(type_name)
-    body["x-mandatory"] = tables.marked(type_name, "min")
-    body["x-modifier"] = tables.marked(type_name, "modifier")
+    body["x-mandatory"] = tables.paths_marked(type_name, "min")
+    body["x-modifier"] = tables.paths_marked(type_name, "modifier")
     kind = {"title": "resourceType", "description": type_name, "const": type_name}
     body["properties"] = {"resourceType": kind, **body["properties"]}
     body["required"] = ["resourceType", *body.get("required", [])]

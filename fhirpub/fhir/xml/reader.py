@@ -15,7 +15,7 @@ from typing import Any
 from lxml import etree
 
 from fhirpub.errors import InvalidContent, Issue
-from fhirpub.fhir.schema import MAX_PROBLEMS, unknown_names
+from fhirpub.fhir.schema import MAX_PROBLEMS, describe_unknown_names
 from fhirpub.fhir.strict_json import (
     MAX_DEPTH,
     MAX_NODES,
@@ -84,7 +84,7 @@ def read_xml(raw: bytes) -> JsonObject:
     A number or a boolean that is none stays a string, for the schema to explain. Raises
     InvalidContent with everything that is wrong with the XML, each with its place as FHIRPath.
     """
-    root = _parsed(raw)
+    root = _parse(raw)
     name = _local_name(root, _FHIR)
     if name not in tables().resources:
         raise InvalidContent.because(
@@ -98,7 +98,7 @@ def read_xml(raw: bytes) -> JsonObject:
     return resource
 
 
-def _parsed(raw: bytes) -> etree._Element:
+def _parse(raw: bytes) -> etree._Element:
     """Return the root of what is XML in UTF-8, of bearable size, and nothing else (D-248)."""
     declared = _HEAD.match(raw[:_HEAD_BYTES])
     if declared and declared[1].lower() not in (b"utf-8", b"utf8"):
@@ -181,8 +181,8 @@ class _Reading:
                 latest = one
             pairs.append(self._value(child, one, here, depth + 1))
         if unknown:
-            self._refuse(unknown_names("elements", unknown), at)
-        return _joined(found, known)
+            self._refuse(describe_unknown_names("elements", unknown), at)
+        return _join(found, known)
 
     def _value(self, element: etree._Element, of: Element, at: str, depth: int) -> Pair:
         if of.type == XHTML:
@@ -191,14 +191,14 @@ class _Reading:
             self._refuse("must be in the namespace http://hl7.org/fhir", at)
             return None, None
         if of.type == RESOURCE:
-            return self._wrapped(element, at, depth), None
+            return self._unwrap_resource(element, at, depth), None
         if of.type not in self._objects:
             return self._primitive(element, of.type, at, depth)
         known = ("id", "url") if of.type == "Extension" else ("id",)
         value: JsonObject = self._attributes(element, known, at)
         return value | self._members(element, of.type, at, depth), None
 
-    def _wrapped(self, element: etree._Element, at: str, depth: int) -> JsonObject | None:
+    def _unwrap_resource(self, element: etree._Element, at: str, depth: int) -> JsonObject | None:
         """Return the one resource that stands in an element such as ``contained``."""
         self._attributes(element, (), at)
         inner = list(self._children(element, at))
@@ -214,7 +214,7 @@ class _Reading:
             beside |= self._members(element, OF_PRIMITIVE, at, depth)
         if text is None and "extension" not in beside:
             self._refuse("needs a value or an extension", at)
-        return None if text is None else _typed(text, kind), beside or None
+        return None if text is None else _convert(text, kind), beside or None
 
     def _narrative(self, element: etree._Element, at: str) -> str:
         if str(element.tag) != f"{_XHTML}div":
@@ -241,7 +241,7 @@ class _Reading:
             del found[name]
         others = [name for name in unknown if name not in _WHERE_SCHEMAS_ARE]
         if others:
-            self._refuse(unknown_names("attributes", others), at)
+            self._refuse(describe_unknown_names("attributes", others), at)
         return found
 
     def _children(self, element: etree._Element, at: str) -> Iterator[etree._Element]:
@@ -260,7 +260,7 @@ class _Reading:
             raise InvalidContent(self.issues)
 
 
-def _joined(found: Mapping[str, list[Pair]], known: Mapping[str, Element]) -> JsonObject:
+def _join(found: Mapping[str, list[Pair]], known: Mapping[str, Element]) -> JsonObject:
     """Return what was found under the names of JSON: values, and what stands beside them."""
     joined: JsonObject = {}
     for name, pairs in found.items():
@@ -271,7 +271,7 @@ def _joined(found: Mapping[str, list[Pair]], known: Mapping[str, Element]) -> Js
     return joined
 
 
-def _typed(text: str, kind: str) -> Any:
+def _convert(text: str, kind: str) -> Any:
     """Return a primitive with its type in JSON, or the text if it does not have its form."""
     if kind == BOOLEAN:
         return _BOOLEANS.get(text, text)

@@ -10,7 +10,7 @@ from typing import Any
 from lxml import etree
 
 from fhirpub.errors import NotExpressible
-from fhirpub.fhir.narrative import parsed
+from fhirpub.fhir.narrative import parse
 from fhirpub.fhir.strict_json import JsonObject, dumps
 from fhirpub.fhir.xml.tables import (
     BOOLEAN,
@@ -178,11 +178,11 @@ def _text(value: Any, type_name: str, at: str) -> str:
         if type(value) is int or (type_name == DECIMAL and isinstance(value, (float, Decimal))):
             return dumps(value).decode()
     elif isinstance(value, str):
-        return _escaped(value)
+        return _escape(value)
     raise NotExpressible(at)
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     for character, escape in _ESCAPES:
         text = text.replace(character, escape)
     return text
@@ -191,6 +191,6 @@ def _escaped(text: str) -> str:
 def _narrative(div: Any, at: str) -> str:
     """Return a narrative, read and written again: what is not well-formed breaks nothing."""
     try:
-        return etree.tostring(parsed(str(div)), encoding="unicode", with_tail=False)
+        return etree.tostring(parse(str(div)), encoding="unicode", with_tail=False)
     except ValueError:
         raise NotExpressible(at) from None

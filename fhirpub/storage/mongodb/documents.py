@@ -22,7 +22,7 @@ from fhirpub.storage.contract import (
     SigningKey,
     Version,
 )
-from fhirpub.storage.criteria import SearchValue, decoded, encoded, field_number
+from fhirpub.storage.criteria import SearchValue, decode, encode, field_number
 from fhirpub.storage.mongodb.schema import NO_EVENTS
 from fhirpub.tenant import Tenant
 
@@ -54,7 +54,9 @@ class Addition:
     size: int
 
 
-def addition_of(tenant: str, version: Version, blobs: Collection[Blob], *, now: int) -> Addition:
+def encode_addition(
+    tenant: str, version: Version, blobs: Collection[Blob], *, now: int
+) -> Addition:
     """Encode what a call brings, by itself: in a batch it would take the others down with it.
 
     Raises TooLarge, and InvalidContent for what BSON cannot hold.
@@ -116,7 +118,7 @@ def version_of(document: Document) -> Version:
         response=d.get("response", b""),
         parts=d.get("parts", b""),
         events=d.get("events", NO_EVENTS),
-        search=encoded(map(_search_value, d.get("search", ()))),
+        search=encode(map(_search_value, d.get("search", ()))),
     )
 
 
@@ -124,7 +126,7 @@ def found_by(tenant: str, type_name: str, search: bytes) -> list[dict[str, str |
     """Return values as they are stored; what has a ``key``, a code or a time's end, is indexed."""
     return [
         _stored_value(field_number(tenant, type_name, name), name, first, second)
-        for name, first, second in decoded(search)
+        for name, first, second in decode(search)
     ]
 
 
@@ -184,7 +186,7 @@ def _pieces_of(tenant: str, blob: Blob, *, now: int) -> Iterator[dict[str, Any]]
         }
 
 
-def refreshed(blob: Document) -> UpdateOne:
+def refresh_update(blob: Document) -> UpdateOne:
     """Return what marks a blob, or a piece, as fresh, and keeps it if it is not there any more."""
     kept = {name: value for name, value in blob.items() if name not in ("_id", "added")}
     fresh = {"$setOnInsert": kept, "$max": {"added": blob["added"]}}

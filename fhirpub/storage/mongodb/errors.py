@@ -63,7 +63,7 @@ async def within(seconds: float) -> AsyncGenerator[None, None]:
 
 
 @contextmanager
-def misconfigured() -> Generator[None]:
+def raise_configuration_errors() -> Generator[None]:
     """Raise ConfigurationError for what, at a start, will not get better by itself."""
     try:
         yield

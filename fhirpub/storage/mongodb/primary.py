@@ -53,12 +53,12 @@ class Primary:
         """Return what a read finds, within the deadline; raises StoreUnavailable."""
         async with within(self._seconds):
             while True:
-                term = await self.trusted_term()
-                found = await self._twice(look)
+                term = await self.verified_term()
+                found = await self._retry_once(look)
                 if self._current_term() == term:
                     return found
 
-    async def trusted_term(self) -> Term:
+    async def verified_term(self) -> Term:
         """Return the present term, once its primary knows all that was acknowledged."""
         while (term := self._current_term()) is None or term != self._trusted:
             # One proof for all who wait, with a deadline of its own: it must not be begun anew
@@ -79,14 +79,14 @@ class Primary:
         term = self._current_term()
         try:
             async with within(self._seconds):
-                await self._twice(lambda: self._certain.find({"_id": PROBE}).to_list(None))
+                await self._retry_once(lambda: self._certain.find({"_id": PROBE}).to_list(None))
         except StoreUnavailable as problem:
             return problem
         if self._current_term() == term:
             self._trusted = term
         return None
 
-    async def _twice(self, look: Callable[[], Awaitable[R]]) -> R:
+    async def _retry_once(self, look: Callable[[], Awaitable[R]]) -> R:
         """Try once with half of the time, and once more.
 
         A primary that fell silent, with connections that nobody ended, would have all of it,

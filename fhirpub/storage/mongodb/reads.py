@@ -19,7 +19,7 @@ from fhirpub.storage.contract import (
     SearchQuery,
     Version,
 )
-from fhirpub.storage.id_search import FEW, known_total, page_without_search
+from fhirpub.storage.id_search import FEW, capped_total, lookup_by_ids
 from fhirpub.storage.mongodb.documents import (
     LARGEST_INTEGER,
     NOT_SHOWN,
@@ -149,7 +149,7 @@ class Reads:
         async def latest(ids: Collection[str]) -> Sequence[Version | None]:
             return await asyncio.gather(*(self.latest(tenant, each) for each in ids))
 
-        without = await page_without_search(query, latest)
+        without = await lookup_by_ids(query, latest)
         if without is not None:
             return without
         pipeline, index = page_and_total(tenant, query)
@@ -161,7 +161,7 @@ class Reads:
             # Versions never change: what the page consists of is settled already.
             async with self._pages:
                 versions = await self._page_of(keys)
-        return Page(versions, known_total(counted, query), more=len(found) > len(versions))
+        return Page(versions, capped_total(counted, query), more=len(found) > len(versions))
 
     async def _page_of(self, keys: Sequence[Key]) -> tuple[Version, ...]:
         """Return versions in their order, up to the one with which they are enough for a page."""
@@ -214,13 +214,13 @@ class Reads:
             number, offset = divmod(start, PIECE_BYTES)
             data = await self._data(self._pieces, piece_id(tenant, blob.sha256, number))
             if data is None:
-                async for piece in self._undivided(tenant, blob, slice(start, part.stop)):
+                async for piece in self._read_undivided(tenant, blob, slice(start, part.stop)):
                     yield piece
                 return
             yield data[offset : offset + part.stop - start]
             start += PIECE_BYTES - offset
 
-    async def _undivided(
+    async def _read_undivided(
         self, tenant: str, blob: BlobInfo, part: slice
     ) -> AsyncGenerator[bytes, None]:
         """Yield a part of a blob that is small, or was kept when none was divided."""

@@ -89,15 +89,15 @@ def _conditions(tenant: str, query: SearchQuery) -> tuple[str | None, list[Filte
     conditions: list[Filter] = []
     alternatives: list[Filter] = []
     for group in query.identifiers:
-        needed = _identified(group)
+        needed = _match_identified(group)
         conditions += needed.values()
         index = min([index, *needed], key=_BEST_FIRST.index)
     if query.ids is not None:
         index = VERSION_KEY
-        conditions.append(_one_of("id", query.ids))
+        conditions.append(_match_one_of("id", query.ids))
     for criterion in query.criteria:
         if _may_be_owned(criterion) and index == BY_TIME and not alternatives:
-            alternatives += _led(criterion, tenant, query.type)
+            alternatives += _with_key_prefix(criterion, tenant, query.type)
             continue
         conditions.append(_condition(criterion, tenant, query.type))
         if _has_range(criterion):
@@ -196,13 +196,13 @@ def _comes_after(after: SortKey, order: Sequence[Order]) -> dict[str, Any]:
 
 
 def _condition(criterion: Criterion, tenant: str, type_name: str) -> Filter:
-    either = list(_led(criterion, tenant, type_name))
+    either = list(_with_key_prefix(criterion, tenant, type_name))
     if criterion.negated:
         return {"$nor": either} if either else {}
     return either[0] if len(either) == 1 else {"$or": either}
 
 
-def _led(criterion: Criterion, tenant: str, type_name: str) -> Iterator[Filter]:
+def _with_key_prefix(criterion: Criterion, tenant: str, type_name: str) -> Iterator[Filter]:
     """Return the alternatives, those with a key with what the index over keys begins with."""
     field = field_number(tenant, type_name, criterion.name)
     for each in _alternatives(criterion.name, criterion.any_of):
@@ -226,19 +226,19 @@ def _alternatives(name: str, any_of: Sequence[TokenMatch | TimeMatch]) -> Iterat
     for match, ids in owners.items():
         parts = {"key": match.value, "rest": match.system}
         stored = {field: each for field, each in parts.items() if each is not None}
-        yield {**_one_of("id", ids), **_stored(name, stored)}
+        yield {**_match_one_of("id", ids), **_match_stored(name, stored)}
     for (system, _with_code), texts in values.items():
-        yield _token(name, {} if system is None else {"rest": system}, _one_of("key", texts))
+        yield _token(name, {} if system is None else {"rest": system}, _match_one_of("key", texts))
     yield from _without_code(name, any_of)
 
 
 def _without_code(name: str, any_of: Sequence[TokenMatch | TimeMatch]) -> Iterator[Filter]:
     if ANYTHING in any_of:
-        yield {} if name in _COLUMNS else _stored(name, {})
+        yield {} if name in _COLUMNS else _match_stored(name, {})
     tokens = [each for each in any_of if isinstance(each, TokenMatch) and each.of is None]
     systems = [one.system for one in tokens if one.value is None and one.system is not None]
     if systems:
-        yield _token(name, _one_of("rest", systems))
+        yield _token(name, _match_one_of("rest", systems))
 
 
 def _token(name: str, *conditions: Filter) -> Filter:
@@ -249,7 +249,7 @@ def _token(name: str, *conditions: Filter) -> Filter:
     if name == ID:
         of_no_system = wanted.get("rest", "") == "" and "key" in wanted
         return {"id": wanted["key"]} if of_no_system else {"id": {"$in": []}}
-    return _stored(name, wanted)
+    return _match_stored(name, wanted)
 
 
 def _at_time(name: str, wanted: TimeMatch) -> Filter:
@@ -260,16 +260,19 @@ def _at_time(name: str, wanted: TimeMatch) -> Filter:
     if name == LAST_UPDATED:
         ended = {"$gt": "$gte", "$lte": "$lt"}  # a moment ends a millisecond later
         bounds = [start, {ended[compared]: each for compared, each in end.items()}]
-        return {"$and": [{"updated": _known(each)} for each in bounds if _known(each)] or [{}]}
-    fields = {"rest": _known(start), "key": _known(end)}
-    return _stored(name, {field: each for field, each in fields.items() if each})
+        return {
+            "$and": [{"updated": _known_bounds(each)} for each in bounds if _known_bounds(each)]
+            or [{}]
+        }
+    fields = {"rest": _known_bounds(start), "key": _known_bounds(end)}
+    return _match_stored(name, {field: each for field, each in fields.items() if each})
 
 
-def _known(bounds: Mapping[str, int | None]) -> dict[str, int]:
+def _known_bounds(bounds: Mapping[str, int | None]) -> dict[str, int]:
     return {compared: each for compared, each in bounds.items() if each is not None}
 
 
-def _stored(name: str, wanted: Filter) -> Filter:
+def _match_stored(name: str, wanted: Filter) -> Filter:
     """Return the condition that one of the values under a name is as wanted."""
     known = {**wanted, "key": _NO_KEY} if wanted.get("key") == "" else wanted
     return {"search": {"$elemMatch": {"name": name, **known}}}
@@ -293,7 +296,7 @@ def _has_range(criterion: Criterion) -> bool:
     )
 
 
-def _identified(group: Sequence[TokenMatch]) -> dict[str, Filter]:
+def _match_identified(group: Sequence[TokenMatch]) -> dict[str, Filter]:
     """Return what must hold for one of the alternatives to match, by the index that serves it."""
     systems = [each.system for each in group if each.system is not None]
     values = [each.value for each in group if each.value is not None]
@@ -301,15 +304,15 @@ def _identified(group: Sequence[TokenMatch]) -> dict[str, Filter]:
     if ANYTHING in group:
         return needed
     if len(systems) == len(group):
-        needed[BY_SYSTEM] = _one_of("system", systems)
+        needed[BY_SYSTEM] = _match_one_of("system", systems)
     if len(values) == len(group):
-        needed[BY_VALUE] = _one_of("value", values)
+        needed[BY_VALUE] = _match_one_of("value", values)
     if systems and values and len(group) > 1:
-        needed[BY_TIME] = _mixed(group)
+        needed[BY_TIME] = _match_mixed(group)
     return needed
 
 
-def _mixed(group: Sequence[TokenMatch]) -> Filter:
+def _match_mixed(group: Sequence[TokenMatch]) -> Filter:
     """Return the condition for alternatives of several forms, or of several pairs."""
     alone: dict[str, list[str]] = {"system": [], "value": []}
     pairs: defaultdict[str, list[str]] = defaultdict(list)
@@ -320,11 +323,13 @@ def _mixed(group: Sequence[TokenMatch]) -> Filter:
             alone["system"].append(each.system)
         elif each.value is not None:
             alone["value"].append(each.value)
-    either = [_one_of(field, texts) for field, texts in alone.items() if texts]
-    either += [{"system": each, **_one_of("value", values)} for each, values in pairs.items()]
+    either = [_match_one_of(field, texts) for field, texts in alone.items() if texts]
+    either += [
+        {"system": each, **_match_one_of("value", values)} for each, values in pairs.items()
+    ]
     return {"$or": either}
 
 
-def _one_of(field: str, texts: Collection[str]) -> Filter:
+def _match_one_of(field: str, texts: Collection[str]) -> Filter:
     """Return a condition; a single text is compared as such, so that the index keeps its order."""
     return {field: next(iter(texts)) if len(texts) == 1 else {"$in": list(texts)}}

@@ -47,7 +47,7 @@ async def examine(client: Client, *, production: bool, now: int) -> Concerns:
     """Return the concerns to use, or raise ConfigurationError for servers that are unsafe."""
     hello = await client.admin.command("hello")
     _refuse_old(hello)
-    await _refuse_deaf(client)
+    await _refuse_without_read_concern(client)
     skew = skew_ms(hello, now)
     if abs(skew) >= _MAX_SKEW_MS:
         # No refusal: every time in the store is of our own clocks, and between them an hour may
@@ -74,7 +74,7 @@ def _refuse_old(hello: Mapping[str, Any]) -> None:
         raise ConfigurationError(f"[storage] url: the server is older than MongoDB {least}")
 
 
-async def _refuse_deaf(client: Client) -> None:
+async def _refuse_without_read_concern(client: Client) -> None:
     """Refuse servers that speak MongoDB's language but ignore how durable an answer must be."""
     question = {"find": "store", "limit": 1, "readConcern": {"level": "no-such-level"}}
     try:
@@ -103,10 +103,10 @@ async def _refuse_unsafe_set(client: Client) -> None:
             raise
         _log.warning("the replica set's configuration cannot be checked: the role is missing")
         return
-    judge(answer["config"], defaults)
+    check_set(answer["config"], defaults)
 
 
-def judge(config: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
+def check_set(config: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
     """Raise ConfigurationError if a set may lose what a majority acknowledged.
 
     ``config`` is that of ``replSetGetConfig``, ``defaults`` the answer to ``getDefaultRWConcern``.

@@ -34,7 +34,7 @@ from fhirpub.storage.batching import GroupCommit
 from fhirpub.storage.contract import Blob, BlobInfo, Client, Page, SearchQuery, SigningKey, Version
 from fhirpub.storage.mongodb import documents, schema
 from fhirpub.storage.mongodb.documents import Addition
-from fhirpub.storage.mongodb.errors import misconfigured, within
+from fhirpub.storage.mongodb.errors import raise_configuration_errors, within
 from fhirpub.storage.mongodb.primary import Primary
 from fhirpub.storage.mongodb.reads import SEVERAL, Reads
 from fhirpub.storage.mongodb.schema import Database, Records
@@ -70,7 +70,7 @@ def from_url(
 
     Raises ConfigurationError, which shows nothing of the URL: there may be a password in it.
     """
-    overruled = _overruled(url)
+    overruled = _overruled_options(url)
     if overruled:
         _log.warning("[storage] url is overruled: writes are durable", options=overruled)
     try:
@@ -92,7 +92,7 @@ def from_url(
     )
 
 
-def _overruled(url: str) -> list[str]:
+def _overruled_options(url: str) -> list[str]:
     """Return the options by which a URL asks for less than what is promised."""
     asked = {name.lower(): value.lower() for name, value in parse_qsl(url.partition("?")[2])}
     asked["journal"] = asked.pop("j", asked.get("journal", "true"))
@@ -133,14 +133,14 @@ class MongoStore(MongoWebhooks, Store):
         production, now = self._production, self._clock()
         try:
             async with within(self._deadline):
-                with misconfigured():
+                with raise_configuration_errors():
                     concerns = await examine(self._client, production=production, now=now)
             async with within(_INDEX_SECONDS):
-                with misconfigured():
+                with raise_configuration_errors():
                     await schema.prepare(self._database)
             opened = _Opened(self._database, concerns, self._deadline)
             async with within(self._deadline):
-                await opened.primary.trusted_term()
+                await opened.primary.verified_term()
         except BaseException:
             await self._close()
             raise
@@ -162,7 +162,7 @@ class MongoStore(MongoWebhooks, Store):
 
     async def add(self, tenant: str, version: Version, blobs: Collection[Blob] = ()) -> bool:
         opened = self._open
-        addition = documents.addition_of(tenant, version, blobs, now=self._clock())
+        addition = documents.encode_addition(tenant, version, blobs, now=self._clock())
         return await opened.additions.add(addition, size=addition.size)
 
     async def latest(self, tenant: str, resource_id: str) -> Version | None:

@@ -88,7 +88,7 @@ def delivery_id(endpoint: str, event_id: str) -> str:
     return f"{endpoint}/{event_id}"
 
 
-def chosen(keys: Iterable[DeliveryKey]) -> Filter:
+def filter_by_keys(keys: Iterable[DeliveryKey]) -> Filter:
     """Return what finds deliveries by their keys, and on which shards they are."""
     wanted = list(keys)
     return {
@@ -97,7 +97,7 @@ def chosen(keys: Iterable[DeliveryKey]) -> Filter:
     }
 
 
-def of_endpoint(endpoint: str, event_ids: Collection[str]) -> Filter:
+def filter_by_endpoint(endpoint: str, event_ids: Collection[str]) -> Filter:
     """Return what finds deliveries of one endpoint by their events."""
     return {
         "_id": {"$in": [delivery_id(endpoint, each) for each in event_ids]},
@@ -106,7 +106,7 @@ def of_endpoint(endpoint: str, event_ids: Collection[str]) -> Filter:
 
 
 def delivery_document(delivery: Delivery) -> dict[str, Any]:
-    """Return the document of a delivery; ``begun`` is when its latest attempt was."""
+    """Return the document of a delivery; ``begin`` is when its latest attempt was."""
     d = delivery
     document: dict[str, Any] = {
         "_id": delivery_id(d.endpoint, d.event_id),
@@ -202,13 +202,13 @@ def ending(outcome: AttemptResult) -> UpdateOne:
     if outcome.state in ("delivered", "dead"):
         changed["ended"] = attempt.ended
     return UpdateOne(
-        {**of_endpoint(outcome.key[0], outcome.key[1:]), **which, "state": OPEN},
+        {**filter_by_endpoint(outcome.key[0], outcome.key[1:]), **which, "state": OPEN},
         {"$set": changed},
         array_filters=[{f"latest.{name}": each for name, each in which.items()}],
     )
 
 
-def listed(tenant: str, query: DeliveryQuery) -> Filter:
+def filter_by_query(tenant: str, query: DeliveryQuery) -> Filter:
     """Return what finds the deliveries that a query asks for."""
     wanted: defaultdict[str, Filter] = defaultdict(dict)
     wanted["sequence"]["$gt"] = query.after
@@ -223,5 +223,5 @@ def listed(tenant: str, query: DeliveryQuery) -> Filter:
             wanted[field][operator] = value
     ours: Filter = {"endpoint": query.endpoint, "tenant": tenant, **wanted}
     if query.event_ids is not None:
-        ours |= of_endpoint(query.endpoint, query.event_ids)
+        ours |= filter_by_endpoint(query.endpoint, query.event_ids)
     return ours

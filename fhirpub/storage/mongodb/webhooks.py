@@ -92,7 +92,7 @@ class MongoWebhooks(OnDatabase, Endpoints, DeliveryQueueStore):
         index = BY_STATE if query.states else BY_SEQUENCE
         found = await self._list(
             DELIVERY,
-            documents.listed(tenant, query),
+            documents.filter_by_query(tenant, query),
             sort=[("sequence", -1 if query.newest_first else 1)],
             limit=query.limit,
             hint=index if query.event_ids is None else _BY_ID,
@@ -116,7 +116,7 @@ class MongoWebhooks(OnDatabase, Endpoints, DeliveryQueueStore):
         self, tenant: str, endpoint_id: str, event_ids: Collection[str], *, now: int
     ) -> int:
         deliveries, endpoints = self._collection(DELIVERY), self._collection(ENDPOINT)
-        wanted = {**documents.of_endpoint(endpoint_id, event_ids), "tenant": tenant}
+        wanted = {**documents.filter_by_endpoint(endpoint_id, event_ids), "tenant": tenant}
         ended = {**wanted, "state": {"$not": OPEN}}
         anew = {"state": "pending", "number": 0, "due": now, "leased": 0}
         later = {**wanted, "state": OPEN, "due": {"$gt": now}}
@@ -154,7 +154,7 @@ class MongoWebhooks(OnDatabase, Endpoints, DeliveryQueueStore):
         free = [{"owner": owner}, {"until": {"$lte": now}}, {"until": {"$gt": too_far}}]
         # Where it is not free, what is inserted instead meets the one that is there.
         taking = [UpdateOne({"_id": each, "$or": free}, ours, upsert=True) for each in wanted]
-        refused = await self._refused(LEASE, taking)
+        refused = await self._insert_unless_taken(LEASE, taking)
         return frozenset(each for number, each in enumerate(wanted) if number not in refused)
 
     async def release(self, names: Collection[str], *, owner: str) -> None:
@@ -207,11 +207,11 @@ class MongoWebhooks(OnDatabase, Endpoints, DeliveryQueueStore):
             try:
                 await queue.insert_many(new, ordered=True)
             except BulkWriteError as error:
-                return min(_taken(error))
+                return min(_conflicting_writes(error))
         return len(new)
 
     async def told(self, endpoint_id: str, event_ids: Collection[str]) -> frozenset[str]:
-        wanted = documents.of_endpoint(endpoint_id, event_ids)
+        wanted = documents.filter_by_endpoint(endpoint_id, event_ids)
         found = await self._list(DELIVERY, wanted, {"event_id": True}, hint=_BY_ID)
         return frozenset(each["event_id"] for each in found)
 
@@ -241,7 +241,7 @@ class MongoWebhooks(OnDatabase, Endpoints, DeliveryQueueStore):
         self, keys: Collection[DeliveryKey], *, now: int, until: int
     ) -> Sequence[Delivery]:
         deliveries, token = self._collection(DELIVERY), ObjectId()
-        wanted = documents.chosen(keys)
+        wanted = documents.filter_by_keys(keys)
         free = {**wanted, "state": OPEN, "leased": {"$lte": now}, "due": {"$lte": now}}
         beginning = documents.beginning(token, now=now, until=until)
         async with within(self._deadline):
@@ -261,7 +261,7 @@ class MongoWebhooks(OnDatabase, Endpoints, DeliveryQueueStore):
             noted = (await deliveries.bulk_write(ending, ordered=False)).matched_count
         if noted == len(outcomes):
             return [True] * noted
-        wanted = documents.chosen(each.key for each in outcomes)
+        wanted = documents.filter_by_keys(each.key for each in outcomes)
         found = await self._list(DELIVERY, wanted, documents.LOG_FIELDS, hint=_BY_ID)
         logs = dict(map(documents.log_of, found))
         return [each.attempt in logs.get(each.key, ()) for each in outcomes]
@@ -334,7 +334,7 @@ class MongoWebhooks(OnDatabase, Endpoints, DeliveryQueueStore):
             async with within(self._deadline):
                 await queue.bulk_write(putting, ordered=False)
 
-    async def _refused(self, name: str, writes: Sequence[UpdateOne]) -> set[int]:
+    async def _insert_unless_taken(self, name: str, writes: Sequence[UpdateOne]) -> set[int]:
         """Write and return which of them met at a key that is taken."""
         collection = self._collection(name)
         if not writes:
@@ -343,7 +343,7 @@ class MongoWebhooks(OnDatabase, Endpoints, DeliveryQueueStore):
             try:
                 await collection.bulk_write(writes, ordered=False)
             except BulkWriteError as error:
-                return _taken(error)
+                return _conflicting_writes(error)
         return set()
 
     async def _aggregate(
@@ -355,7 +355,7 @@ class MongoWebhooks(OnDatabase, Endpoints, DeliveryQueueStore):
         )
 
 
-def _taken(error: BulkWriteError) -> set[int]:
+def _conflicting_writes(error: BulkWriteError) -> set[int]:
     """Return the places of writes that were refused for their keys; the others are durable."""
     refused = error.details["writeErrors"]
     if error.details["writeConcernErrors"] or any(

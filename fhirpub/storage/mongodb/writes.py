@@ -17,7 +17,7 @@ from pymongo.errors import BulkWriteError, PyMongoError
 
 from fhirpub.errors import StoreUnavailable
 from fhirpub.runtime.logging import logger
-from fhirpub.storage.mongodb.documents import Addition, Key, refreshed
+from fhirpub.storage.mongodb.documents import Addition, Key, refresh_update
 from fhirpub.storage.mongodb.errors import DUPLICATE_KEY, reason, was_not_executed
 from fhirpub.storage.mongodb.schema import VERSION_KEY, Records
 
@@ -86,7 +86,7 @@ class Additions:
         Those that are, or may be, are marked as fresh.
         """
         known = await self._insert(records, documents, time) if documents else ()
-        writes = [refreshed(documents[index]) for index in known]
+        writes = [refresh_update(documents[index]) for index in known]
         for last in (False, True):
             if not writes:
                 return

@@ -134,7 +134,7 @@ class Database:
         if _identity(self._path) != self._identity:
             raise StoreUnavailable(_GONE)
         try:
-            return self._written(batch)
+            return self._write_batch(batch)
         except sqlite3.OperationalError:
             raise
         except Exception:
@@ -146,11 +146,11 @@ class Database:
     def _alone(self, item: Addition | Work[Any]) -> Any:
         try:
             with as_unavailable():
-                return self._written([item])[0]
+                return self._write_batch([item])[0]
         except Exception as problem:  # noqa: BLE001 - it is the caller's
             return problem
 
-    def _written(self, batch: Sequence[Addition | Work[Any]]) -> list[Any]:
+    def _write_batch(self, batch: Sequence[Addition | Work[Any]]) -> list[Any]:
         additions = [each for each in batch if isinstance(each, Addition)]
         rows = [row for each in additions for row in each.rows]
         others = len(additions) < len(batch) or any(each.large for each in additions)
@@ -177,12 +177,12 @@ class DatabaseMixin:
             raise StoreUnavailable("not started, or stopped")
         return self._file
 
-    async def _few(self, statement: str, parameters: Parameters) -> list[Row]:
+    async def _fetch_inline(self, statement: str, parameters: Parameters) -> list[Row]:
         """Return rows that are known to be small and few."""
         rows = self._open.at_once(statement, parameters)
-        return await self._many(statement, parameters) if rows is None else rows
+        return await self._fetch_in_thread(statement, parameters) if rows is None else rows
 
-    async def _many(self, statement: str, parameters: Parameters) -> list[Row]:
+    async def _fetch_in_thread(self, statement: str, parameters: Parameters) -> list[Row]:
         return await self._open.read(
             lambda connection: connection.execute(statement, parameters).fetchall()
         )

@@ -278,15 +278,15 @@ def make_tables(connection: sqlite3.Connection) -> None:
     A file of an older release is brought to this one's tables, or stays as it is. Raises
     ConfigurationError for a file that a newer release or another program has made.
     """
-    _found_version(connection)  # before the file is touched
+    _read_version(connection)  # before the file is touched
     (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
     if mode != "wal":
         raise ConfigurationError("[storage] url: the file system lacks what SQLite's WAL needs")
-    if _found_version(connection) == SCHEMA_VERSION:
+    if _read_version(connection) == SCHEMA_VERSION:
         return
     connection.execute("BEGIN IMMEDIATE")
     try:
-        for statement in _STEPS[_found_version(connection)]:  # another may have been quicker
+        for statement in _STEPS[_read_version(connection)]:  # another may have been quicker
             connection.execute(statement)
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
         connection.execute("COMMIT")
@@ -295,7 +295,7 @@ def make_tables(connection: sqlite3.Connection) -> None:
             connection.execute("ROLLBACK")
 
 
-def _found_version(connection: sqlite3.Connection) -> int:
+def _read_version(connection: sqlite3.Connection) -> int:
     """Return the version of the tables that are there, 0 if there are none."""
     # In this order: who sees tables that are just being made sees also what came with them.
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()

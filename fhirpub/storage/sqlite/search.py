@@ -27,7 +27,7 @@ from fhirpub.storage.criteria import (
     SortKey,
     TimeMatch,
     TokenMatch,
-    decoded,
+    decode,
     field_number,
 )
 from fhirpub.storage.sqlite.parameters import json_list
@@ -52,7 +52,7 @@ def index_entries(tenant: str, version: Version) -> list[tuple[int, str | int]]:
             field_number(tenant, version.type, name),
             second if isinstance(first, int) else first,
         )
-        for name, first, second in decoded(version.search)
+        for name, first, second in decode(version.search)
         if first != ""
     ]
 
@@ -95,20 +95,20 @@ def _sources_in(field: int, any_of: Sequence[TokenMatch | TimeMatch]) -> Iterato
     owners = [each.of for each in any_of if isinstance(each, TokenMatch) and each.of is not None]
     tokens = [each for each in any_of if isinstance(each, TokenMatch) and each.of is None]
     values = [each.value for each in tokens]
-    among = _listed(values, parameters) or _ranged(any_of, parameters)
+    among = _in_list(values, parameters) or _in_range(any_of, parameters)
     if not among and (values or not owners):
         return
     condition = f"s.field = :field AND {among}"
     numbers = [f"SELECT s.number FROM search_value AS s WHERE {condition}"] if among else []
     if owners:
-        owned = _one_of("w.id", owners, "owners", parameters)
+        owned = _match_one_of("w.id", owners, "owners", parameters)
         numbers.append(f"SELECT w.rowid FROM version AS w INDEXED BY version_key WHERE {owned}")
     only = len(values) == 1 and not owners
     newest = "after" in parameters and "until" not in parameters
     yield Source(" UNION ALL ".join(numbers), parameters, condition if only else "", newest)
 
 
-def _listed(values: Sequence[str | None], parameters: Parameters) -> str:
+def _in_list(values: Sequence[str | None], parameters: Parameters) -> str:
     texts = [each for each in values if each]
     if not texts or len(texts) < len(values):
         return ""
@@ -119,7 +119,7 @@ def _listed(values: Sequence[str | None], parameters: Parameters) -> str:
     return "s.value IN (SELECT value FROM json_each(:sought))"
 
 
-def _ranged(any_of: Sequence[TokenMatch | TimeMatch], parameters: Parameters) -> str:
+def _in_range(any_of: Sequence[TokenMatch | TimeMatch], parameters: Parameters) -> str:
     """Return a range for the ends of times, or nothing if it has no beginning."""
     times = [each for each in any_of if isinstance(each, TimeMatch)]
     lowest = [each.after if each.from_ is None else each.from_ for each in times]
@@ -177,12 +177,12 @@ def _conditions(query: SearchQuery, parameters: Parameters) -> tuple[str, list[s
     """Return the index that finds candidates, and what must hold of them."""
     index, conditions = "version_by_time", ["v.tenant = :tenant", "v.type = :type"]
     for number, group in enumerate(query.identifiers):
-        needed = _identified(group, str(number), parameters)
+        needed = _match_identified(group, str(number), parameters)
         conditions += needed.values()
         index = min([index, *needed], key=_BEST_FIRST.index)
     if query.ids is not None:
         index = "version_key"
-        conditions.append(_one_of("v.id", query.ids, "ids", parameters))
+        conditions.append(_match_one_of("v.id", query.ids, "ids", parameters))
     for number, criterion in enumerate(query.criteria):
         conditions.append(_condition(criterion, f"c{number}", parameters))
     return index, conditions
@@ -251,9 +251,9 @@ def _condition(criterion: Criterion, name: str, parameters: Parameters) -> str:
     if ANYTHING in tokens and criterion.name in _COLUMNS:
         either = ["1"]
     elif criterion.name == LAST_UPDATED:
-        either = [_bounded(times, ("v.updated", "v.updated + 1"), name, parameters)]
+        either = [_match_bounds(times, ("v.updated", "v.updated + 1"), name, parameters)]
     elif criterion.name in _COLUMNS:
-        either = [_mixed(tokens, name, parameters, _COLUMNS[criterion.name])]
+        either = [_match_mixed(tokens, name, parameters, _COLUMNS[criterion.name])]
     else:
         parameters[name] = criterion.name
         either = list(_among_values(criterion.name, tokens, times, name, parameters))
@@ -268,10 +268,10 @@ def _among_values(
     parameters: Parameters,
 ) -> Iterator[str]:
     """Return what of the values of a version must be true, one way or another."""
-    yield from _owned(field, tokens, name, parameters)
+    yield from _match_owned(field, tokens, name, parameters)
     tokens = [each for each in tokens if each.of is None]
     beginnings = [
-        _beginning_of(field, each) for each in tokens if each.value is not None or each == ANYTHING
+        _prefix_of(field, each) for each in tokens if each.value is not None or each == ANYTHING
     ]
     if len(beginnings) == 1:
         parameters[f"{name}b"] = beginnings[0]
@@ -286,27 +286,27 @@ def _among_values(
     each = f"EXISTS (SELECT 1 FROM json_each(v.search) AS e WHERE {is_of_name} AND {{}})"
     systems = [one.system for one in tokens if one.value is None and one.system is not None]
     if systems:
-        yield each.format(_one_of(value.format(2), systems, f"{name}s", parameters))
+        yield each.format(_match_one_of(value.format(2), systems, f"{name}s", parameters))
     if times:
         ends = (value.format(1), value.format(2))
-        yield each.format(_bounded(times, ends, name, parameters))
+        yield each.format(_match_bounds(times, ends, name, parameters))
 
 
-def _owned(
+def _match_owned(
     field: str, tokens: Sequence[TokenMatch], name: str, parameters: Parameters
 ) -> Iterator[str]:
     """Return the conditions for what only the resource of an id may match by."""
     owners: defaultdict[str, list[str]] = defaultdict(list)
     for each in tokens:
         if each.of is not None:
-            owners[_beginning_of(field, each)].append(each.of)
+            owners[_prefix_of(field, each)].append(each.of)
     for number, (beginning, ids) in enumerate(owners.items()):
         parameters[f"{name}o{number}"] = beginning
-        owned = _one_of("v.id", ids, f"{name}w{number}", parameters)
+        owned = _match_one_of("v.id", ids, f"{name}w{number}", parameters)
         yield f"({owned} AND instr(v.search, :{name}o{number}) > 0)"
 
 
-def _beginning_of(name: str, token: TokenMatch) -> str:
+def _prefix_of(name: str, token: TokenMatch) -> str:
     """Return how values that match begin, as they are stored."""
     known = [name]
     if token.value is not None:
@@ -317,7 +317,7 @@ def _beginning_of(name: str, token: TokenMatch) -> str:
     return text if len(known) == 3 else f"{text[:-1]},"
 
 
-def _bounded(
+def _match_bounds(
     times: Sequence[TimeMatch], ends: tuple[str, str], name: str, parameters: Parameters
 ) -> str:
     start, end = ends
@@ -338,7 +338,7 @@ def _bounded(
     return f"({' OR '.join(either) or '0'})"
 
 
-def _identified(
+def _match_identified(
     group: Sequence[TokenMatch], number: str, parameters: Parameters
 ) -> dict[str, str]:
     """Return what must hold for one of the alternatives to match, by the index that serves it."""
@@ -349,16 +349,16 @@ def _identified(
         return needed
     if len(systems) == len(group):
         name = f"systems{number}"
-        needed["version_by_system"] = _one_of("v.system", systems, name, parameters)
+        needed["version_by_system"] = _match_one_of("v.system", systems, name, parameters)
     if len(values) == len(group):
         name = f"values{number}"
-        needed["version_by_value"] = _one_of("v.value", values, name, parameters)
+        needed["version_by_value"] = _match_one_of("v.value", values, name, parameters)
     if systems and values and len(group) > 1:
-        needed["version_by_time"] = _mixed(group, number, parameters, _COLUMNS[IDENTIFIER])
+        needed["version_by_time"] = _match_mixed(group, number, parameters, _COLUMNS[IDENTIFIER])
     return needed
 
 
-def _mixed(
+def _match_mixed(
     group: Sequence[TokenMatch], name: str, parameters: Parameters, columns: tuple[str, str]
 ) -> str:
     """Return the condition for alternatives of several forms, or of several pairs."""
@@ -373,14 +373,14 @@ def _mixed(
     parameters[f"pairs{name}"] = json.dumps(pairs, ensure_ascii=False)
     system, value = columns
     either = (
-        _one_of(system, alone, f"lone_systems{name}", parameters),
-        _one_of(value, values, f"lone_values{name}", parameters),
+        _match_one_of(system, alone, f"lone_systems{name}", parameters),
+        _match_one_of(value, values, f"lone_values{name}", parameters),
         f"({system}, {value}) IN ({_PAIRS.format(name=f'pairs{name}')})",
     )
     return f"({' OR '.join(either)})"
 
 
-def _one_of(column: str, texts: Collection[str], name: str, parameters: Parameters) -> str:
+def _match_one_of(column: str, texts: Collection[str], name: str, parameters: Parameters) -> str:
     """Return a condition; a single text is compared as such, so that the index keeps its order."""
     if len(texts) == 1:
         parameters[name] = next(iter(texts))

@@ -24,7 +24,7 @@ from fhirpub.storage.contract import (
     SigningKey,
     Version,
 )
-from fhirpub.storage.id_search import FEW, known_total, page_without_search
+from fhirpub.storage.id_search import FEW, capped_total, lookup_by_ids
 from fhirpub.storage.sqlite import schema as sql
 from fhirpub.storage.sqlite.database import (
     Addition,
@@ -97,7 +97,7 @@ class SqliteStore(SqliteWebhooks, Store):
     async def check(self) -> None:
         # A write that is committed: a full disk is not seen by anything less.
         await self._execute(sql.PUT_PROBE, (self._clock(),))
-        await self._few(sql.PROBE, ())
+        await self._fetch_inline(sql.PROBE, ())
 
     async def stop(self) -> None:
         file, self._file = self._file, None
@@ -124,7 +124,7 @@ class SqliteStore(SqliteWebhooks, Store):
     async def _one_version(self, if_small: str, always: str, key: Row) -> Version | None:
         rows = self._open.at_once(if_small, key)
         if rows is None or (rows and not has_bytes(rows[0])):
-            rows = await self._many(always, key)
+            rows = await self._fetch_in_thread(always, key)
         return version_of(rows[0]) if rows else None
 
     async def history(
@@ -138,7 +138,7 @@ class SqliteStore(SqliteWebhooks, Store):
         async def latest(ids: Collection[str]) -> Sequence[Version | None]:
             return [await self.latest(tenant, each) for each in ids]
 
-        without = await page_without_search(query, latest)
+        without = await lookup_by_ids(query, latest)
         if without is not None:
             return without
 
@@ -149,7 +149,7 @@ class SqliteStore(SqliteWebhooks, Store):
         return await self._open.read(look)
 
     async def blobs(self, tenant: str, names: Collection[str]) -> Mapping[str, BlobInfo]:
-        ask = self._few if len(names) <= FEW else self._many
+        ask = self._fetch_inline if len(names) <= FEW else self._fetch_in_thread
         found = await ask(sql.BLOBS, (tenant, json_list(names)))
         return {row[0]: BlobInfo(*row) for row in found}
 
@@ -179,11 +179,11 @@ class SqliteStore(SqliteWebhooks, Store):
         await self._execute(sql.PUT_TENANT, row)
 
     async def tenant(self, tenant_id: str) -> Tenant | None:
-        rows = await self._few(sql.TENANT, (tenant_id,))
+        rows = await self._fetch_inline(sql.TENANT, (tenant_id,))
         return _tenant(rows[0]) if rows else None
 
     async def tenants(self) -> Sequence[Tenant]:
-        return [_tenant(row) for row in await self._many(sql.TENANTS, ())]
+        return [_tenant(row) for row in await self._fetch_in_thread(sql.TENANTS, ())]
 
     async def put_client(self, client: Client) -> None:
         await self._execute(sql.PUT_CLIENT, _client_row(client))
@@ -200,17 +200,17 @@ class SqliteStore(SqliteWebhooks, Store):
         return replaced
 
     async def client(self, client_id: str) -> Client | None:
-        rows = await self._few(sql.CLIENT, (client_id,))
+        rows = await self._fetch_inline(sql.CLIENT, (client_id,))
         return _client(rows[0]) if rows else None
 
     async def clients(self, *, tenant: str | None = None) -> Sequence[Client]:
-        return [_client(row) for row in await self._many(sql.CLIENTS, (tenant,))]
+        return [_client(row) for row in await self._fetch_in_thread(sql.CLIENTS, (tenant,))]
 
     async def put_signing_key(self, key: SigningKey) -> None:
         await self._execute(sql.PUT_KEY, _key_row(key))
 
     async def signing_keys(self, environment: str) -> Sequence[SigningKey]:
-        return [_key(row) for row in await self._many(sql.KEYS, (environment,))]
+        return [_key(row) for row in await self._fetch_in_thread(sql.KEYS, (environment,))]
 
     async def rotate_signing_key(self, new: SigningKey, *, expected: Sequence[str]) -> bool:
         def work(connection: sqlite3.Connection) -> bool:
@@ -229,7 +229,7 @@ class SqliteStore(SqliteWebhooks, Store):
         return f"{found.st_dev}/{found.st_ino}"
 
     async def count(self) -> int:
-        ((count,),) = await self._many(sql.COUNT, ())
+        ((count,),) = await self._fetch_in_thread(sql.COUNT, ())
         return int(count)
 
     async def walk(
@@ -263,7 +263,7 @@ class SqliteStore(SqliteWebhooks, Store):
         await self._open.write(work)
 
     async def search_rules(self) -> str:
-        rows = await self._few(sql.SEARCH_RULES, ())
+        rows = await self._fetch_inline(sql.SEARCH_RULES, ())
         return str(rows[0][0]) if rows else ""
 
     async def put_search_rules(self, rules: str) -> None:
@@ -306,7 +306,7 @@ def _page(connection: sqlite3.Connection, tenant: str, query: SearchQuery) -> Pa
     # One by one, as many as are shown: to sort them would take all of them into memory.
     found = (connection.execute(sql.NUMBERED, each).fetchone() for each in numbers[: query.limit])
     versions = tuple(map(version_of, _page_of(found)))
-    return Page(versions, known_total(counted, query), more=len(numbers) > len(versions))
+    return Page(versions, capped_total(counted, query), more=len(numbers) > len(versions))
 
 
 def best_source(

@@ -50,17 +50,20 @@ class SqliteWebhooks(DatabaseMixin, Endpoints, DeliveryQueueStore):
         return await self._execute(sql.REPLACE_ENDPOINT, row[:-2]) > 0
 
     async def endpoint(self, tenant: str, endpoint_id: str) -> Endpoint | None:
-        rows = await self._few(sql.ENDPOINT_BY_ID, (endpoint_id, tenant))
+        rows = await self._fetch_inline(sql.ENDPOINT_BY_ID, (endpoint_id, tenant))
         return _endpoint(rows[0]) if rows else None
 
     async def endpoints(self, tenant: str) -> Sequence[Endpoint]:
-        return [_endpoint(row) for row in await self._many(sql.ENDPOINTS_OF, (tenant,))]
+        return [_endpoint(row) for row in await self._fetch_in_thread(sql.ENDPOINTS_OF, (tenant,))]
 
     async def deliveries(self, tenant: str, query: DeliveryQuery) -> Sequence[Delivery]:
-        return [_delivery(row) for row in await self._many(*sql.list_deliveries(tenant, query))]
+        return [
+            _delivery(row)
+            for row in await self._fetch_in_thread(*sql.list_deliveries(tenant, query))
+        ]
 
     async def count_deliveries(self, tenant: str, endpoint_id: str) -> Mapping[DeliveryState, int]:
-        return dict(await self._many(sql.COUNTS, (endpoint_id, tenant)))
+        return dict(await self._fetch_in_thread(sql.COUNTS, (endpoint_id, tenant)))
 
     async def reopen(
         self, tenant: str, endpoint_id: str, event_ids: Collection[str], *, now: int
@@ -78,9 +81,9 @@ class SqliteWebhooks(DatabaseMixin, Endpoints, DeliveryQueueStore):
 
     async def all_endpoints(self, *, of: Collection[str] | None = None) -> Sequence[Endpoint]:
         if of is None:
-            rows = await self._many(sql.ALL_ENDPOINTS, ())
+            rows = await self._fetch_in_thread(sql.ALL_ENDPOINTS, ())
         else:
-            rows = await self._many(sql.ENDPOINTS_OF_SOME, (json_list(of),))
+            rows = await self._fetch_in_thread(sql.ENDPOINTS_OF_SOME, (json_list(of),))
         return [_endpoint(row) for row in rows]
 
     async def save_health(self, endpoint_id: str, condition: bytes) -> None:
@@ -102,13 +105,13 @@ class SqliteWebhooks(DatabaseMixin, Endpoints, DeliveryQueueStore):
         self, names: Collection[str], *, owner: str, now: int, until: int
     ) -> frozenset[str]:
         parameters = (owner, until, json_list(names), now)
-        return frozenset(name for (name,) in await self._changed(sql.LEASE, parameters))
+        return frozenset(name for (name,) in await self._update_endpoint(sql.LEASE, parameters))
 
     async def release(self, names: Collection[str], *, owner: str) -> None:
         await self._execute(sql.RELEASE, (json_list(names), owner))
 
     async def unrelayed(self, *, limit: int) -> Sequence[tuple[str, OutboxEntry]]:
-        rows = await self._many(sql.UNRELAYED, (limit,))
+        rows = await self._fetch_in_thread(sql.UNRELAYED, (limit,))
         return [
             (
                 tenant,
@@ -123,10 +126,10 @@ class SqliteWebhooks(DatabaseMixin, Endpoints, DeliveryQueueStore):
     async def outbox_contains(
         self, keys: Collection[tuple[str, int]]
     ) -> frozenset[tuple[str, int]]:
-        return frozenset(await self._many(sql.UNRELAYED_OF, (json_pairs(keys),)))
+        return frozenset(await self._fetch_in_thread(sql.UNRELAYED_OF, (json_pairs(keys),)))
 
     async def ends(self, endpoints: Collection[str]) -> Mapping[str, int]:
-        rows = await self._many(sql.ENDS, (json_list(endpoints),))
+        rows = await self._fetch_in_thread(sql.ENDS, (json_list(endpoints),))
         return {endpoint: sequence for endpoint, sequence in rows if sequence is not None}
 
     async def append(self, deliveries: Sequence[Delivery]) -> int:
@@ -147,26 +150,26 @@ class SqliteWebhooks(DatabaseMixin, Endpoints, DeliveryQueueStore):
         return added
 
     async def told(self, endpoint_id: str, event_ids: Collection[str]) -> frozenset[str]:
-        rows = await self._many(sql.TOLD, (endpoint_id, json_list(event_ids)))
+        rows = await self._fetch_in_thread(sql.TOLD, (endpoint_id, json_list(event_ids)))
         return frozenset(event_id for (event_id,) in rows)
 
     async def waiting(
         self, endpoint_id: str, *, after: int = 0, limit: int = 1000
     ) -> Sequence[QueuedDelivery]:
         parameters = {"endpoint": endpoint_id, "after": after, "limit": limit}
-        return [_waiting(row) for row in await self._many(sql.WAITING, parameters)]
+        return [_waiting(row) for row in await self._fetch_in_thread(sql.WAITING, parameters)]
 
     async def begin(
         self, keys: Collection[DeliveryKey], *, now: int, until: int
     ) -> Sequence[Delivery]:
-        rows = await self._changed(sql.BEGIN, (now, until, json_pairs(keys)))
+        rows = await self._update_endpoint(sql.BEGIN, (now, until, json_pairs(keys)))
         return [_delivery(row) for row in rows]
 
     async def finish(self, outcomes: Sequence[AttemptResult]) -> Sequence[bool]:
         rows = json.dumps([_outcome(each) for each in outcomes])
         if await self._execute(sql.FINISH, (rows,)) == len(outcomes):
             return [True] * len(outcomes)
-        found = await self._many(sql.LOGS, (json_pairs(each.key for each in outcomes),))
+        found = await self._fetch_in_thread(sql.LOGS, (json_pairs(each.key for each in outcomes),))
         logs = {(endpoint, event_id): _attempts(log) for endpoint, event_id, log in found}
         return [each.attempt in logs.get(each.key, ()) for each in outcomes]
 
@@ -180,7 +183,7 @@ class SqliteWebhooks(DatabaseMixin, Endpoints, DeliveryQueueStore):
     async def _sweep(self, condition: str, parameters: Row) -> int:
         # Found by a reader: the writer, for whom all wait, does no more than delete.
         swept = 0
-        while found := await self._many(
+        while found := await self._fetch_in_thread(
             sql.candidates(condition), (*parameters, _SWEEP_BATCH_SIZE)
         ):
             numbers = json.dumps([number for (number,) in found])
@@ -190,7 +193,7 @@ class SqliteWebhooks(DatabaseMixin, Endpoints, DeliveryQueueStore):
     async def scan_deliveries(
         self, *, after: tuple[str, int] = ("", 0), limit: int = 100
     ) -> Sequence[Delivery]:
-        rows = await self._many(sql.WALK_DELIVERIES, (*after, limit))
+        rows = await self._fetch_in_thread(sql.WALK_DELIVERIES, (*after, limit))
         return [_delivery(row) for row in rows]
 
     async def put_deliveries(self, deliveries: Collection[Delivery]) -> None:
@@ -201,7 +204,7 @@ class SqliteWebhooks(DatabaseMixin, Endpoints, DeliveryQueueStore):
 
         await self._open.write(work, size=sum(len(each.body) for each in deliveries))
 
-    async def _changed(self, statement: str, parameters: Row) -> list[Row]:
+    async def _update_endpoint(self, statement: str, parameters: Row) -> list[Row]:
         """Return the rows that a statement has changed, as they are now."""
 
         def work(connection: sqlite3.Connection) -> list[Row]:

@@ -34,7 +34,7 @@ from fhirpub.runtime.clock import now_ms
 from fhirpub.runtime.logging import logger, where
 from fhirpub.runtime.metrics import NO_ROUTE, method_word
 from fhirpub.storage.contract import BlobInfo, Version
-from fhirpub.web.error_mapping import TooSlow, answer_to, is_expected, obligations
+from fhirpub.web.error_mapping import TooSlow, headers_for, is_expected, response_for
 from fhirpub.web.message import content_negotiation as media
 from fhirpub.web.message.request import Request
 from fhirpub.web.message.response_body import ResponseBody
@@ -115,11 +115,11 @@ class BaseHandler:
         try:
             later = self.prepare()
         except Exception as problem:  # noqa: BLE001 - a fault is answered as well
-            self._hold(problem)
+            self._defer_refusal(problem)
             return None
-        return None if later is None else self._see_through(later, self._hold)
+        return None if later is None else self._see_through(later, self._defer_refusal)
 
-    def _hold(self, refusal: Exception) -> None:
+    def _defer_refusal(self, refusal: Exception) -> None:
         if self.request.headers.get("Expect", "").lower() == "100-continue":
             self.fail(refusal)
         else:
@@ -214,7 +214,7 @@ class BaseHandler:
         services.body_room.leave(self.request)
         if length <= LARGE:  # else when all of it has left
             services.answer_room.leave(self.request)
-        services.metrics.answered(self.request.method, self.route, self.status, seconds)
+        services.metrics.count_response(self.request.method, self.route, self.status, seconds)
         if self.status not in (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED):
             self.headers["Content-Length"] = str(length)
         return ResponseStartLine("HTTP/1.1", self.status, _REASONS[self.status])
@@ -259,7 +259,7 @@ class BaseHandler:
         if not self.requires_token:
             return self.ready()
         sent = self.request.headers.get_list("Authorization")
-        caller = self.services.tokens.cached(sent[0]) if len(sent) == 1 else None
+        caller = self.services.tokens.cached_caller(sent[0]) if len(sent) == 1 else None
         if caller is None:
             return self._ask_who_calls(sent)
         self.caller = caller
@@ -298,9 +298,9 @@ class BaseHandler:
 
     def check_format(self) -> None:
         """Choose the format of the answer, or refuse (406)."""
-        self.answer_type = self._asked_for()
+        self.answer_type = self._requested_type()
 
-    def _asked_for(self) -> str:
+    def _requested_type(self) -> str:
         accept = ",".join(self.request.headers.get_list("Accept"))
         return media.answer_type(accept, self.request.parameter("_format"))
 
@@ -308,13 +308,13 @@ class BaseHandler:
 
     def answer(self, body: bytes) -> None:
         """Write a resource that is known to be small."""
-        self._send(self.written(body), HTTPStatus.OK)
+        self._send(self.serialize(body), HTTPStatus.OK)
 
     async def answer_whole(self, version: Version, *, status: int = 200) -> None:
         """Write a version with its documents in it."""
         tenant_id, context = self.caller.tenant.id, self.services.context
         documents = await documents_of(version, tenant_id=tenant_id, context=context)
-        text = await self.computed(len(version.body), lambda: self.written(version.body))
+        text = await self.compute(len(version.body), lambda: self.serialize(version.body))
         self.answer_with_documents(text, documents, status=status)
 
     def answer_with_documents(
@@ -332,9 +332,9 @@ class BaseHandler:
         self, size: int, make: Callable[[], bytes], *, status: int = 200
     ) -> None:
         """Write what a pure function makes of ``size`` bytes."""
-        self._send(await self.computed(size, make), status)
+        self._send(await self.compute(size, make), status)
 
-    def written(self, body: bytes | JsonObject) -> bytes:
+    def serialize(self, body: bytes | JsonObject) -> bytes:
         """Return a resource, ready or to be encoded, as the client wants to see it."""
         in_lines = self.request.parameter("_pretty") == "true"
         if media.is_xml(self.answer_type):
@@ -344,16 +344,16 @@ class BaseHandler:
             return pretty(loads_stored(body) if isinstance(body, bytes) else body)
         return body if isinstance(body, bytes) else dumps(body)
 
-    def listed(self, listing: Listing) -> bytes:
+    def serialize_bundle(self, listing: Listing) -> bytes:
         """Return a Bundle whose links ask for the format that this request asks for."""
         bundle = listing.bundle()
         wishes = {each: self.request.parameter(each) for each in ("_format", "_pretty")}
         asked = urlencode({name: value for name, value in wishes.items() if value})
         for link in bundle["link"] if asked else ():
             link["url"] += f"{'&' if '?' in link['url'] else '?'}{asked}"
-        return self.written(bundle)
+        return self.serialize(bundle)
 
-    async def computed(self, size: int, work: Callable[[], T]) -> T:
+    async def compute(self, size: int, work: Callable[[], T]) -> T:
         """Run a pure function here, or in a thread if what it works on is large."""
         if size <= LARGE:
             return work()
@@ -387,7 +387,7 @@ class BaseHandler:
         self.keep_private()
         self.answer_empty(status=304)
 
-    def describe(self, version: Version, *, registration: bool = False) -> None:
+    def set_version_headers(self, version: Version, *, registration: bool = False) -> None:
         """Set ETag and Last-Modified (D-85)."""
         style = self.services.config.fhir.last_modified_style
         as_instant = style == "specification" or (style == "by-route" and registration)
@@ -404,14 +404,14 @@ class BaseHandler:
 
     def write_refusal(self, problem: Exception) -> None:
         """Write any refusal or fault as an OperationOutcome (D-139 to D-143)."""
-        answer = answer_to(problem)
+        answer = response_for(problem)
         self.status = answer.status
-        self.headers.update(obligations(problem))
+        self.headers.update(headers_for(problem))
         fhirpath = self.services.context.schemas.fhirpath
         outcome = outcome_of([each.at(fhirpath(each.expression)) for each in answer.issues])
         try:
-            self.answer_type = self._asked_for()
-            body = self.written(outcome)
+            self.answer_type = self._requested_type()
+            body = self.serialize(outcome)
         except FhirpubError:  # what cannot be had must not hide what is wrong
             self.answer_type = media.FHIR_JSON
             body = dumps(outcome)

@@ -49,14 +49,14 @@ class BinaryHandler(BaseHandler):
             self.not_modified()
             return
         if self._as_fhir:
-            self.answer_with_documents(self.written(_resource(blob)), {blob.sha256: blob})
+            self.answer_with_documents(self.serialize(_resource(blob)), {blob.sha256: blob})
             return
         self.headers["Content-Type"] = blob.content_type
         self.headers["Content-Disposition"] = disposition(blob.title, blob.content_type)
         self.headers["Content-Security-Policy"] = "sandbox; default-src 'none'"
         self.keep_private()
         self.headers["Accept-Ranges"] = "bytes"
-        part = part_of(blob.size, self._asked_range())
+        part = part_of(blob.size, self._requested_range())
         if part is None:
             part = slice(0, blob.size)
         else:
@@ -73,7 +73,7 @@ class BinaryHandler(BaseHandler):
             return
         raise VersionConflict(target="of other bytes", current=self.headers["ETag"])
 
-    def _asked_range(self) -> str:
+    def _requested_range(self) -> str:
         """Return the Range header, unless it is meant for other bytes (If-Range)."""
         headers = self.request.headers
         meant_for = headers.get("If-Range", self.headers["ETag"])

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, TypeVar
 from fhirpub.errors import Busy, FhirpubError, TooLarge
 from fhirpub.fhir.strict_json import loads
 from fhirpub.fhir.xml.reader import read_xml
-from fhirpub.runtime.stages import Stages, completed
+from fhirpub.runtime.stages import Stages, run_to_completion
 from fhirpub.web.handlers.base import LARGE, BaseHandler
 from fhirpub.web.message import content_negotiation as media
 
@@ -114,7 +114,7 @@ class BodyHandler(BaseHandler):
         chunks, self._chunks = self._chunks, []
         return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
-    async def judged(
+    async def validate_body(
         self, body: bytes, judge: Callable[[Any], Stages[T]], *, beside: int = 0
     ) -> T:
         """Read a body and judge its content, with those of others, or in a thread if it is large.
@@ -124,7 +124,7 @@ class BodyHandler(BaseHandler):
         stages, size = self._stages(body, judge), len(body) + beside
         if size <= LARGE:
             return await self.services.cohorts.run(stages)
-        return await self.computed(size, lambda: completed(stages))
+        return await self.compute(size, lambda: run_to_completion(stages))
 
     def _stages(self, body: bytes, judge: Callable[[Any], Stages[T]]) -> Stages[T]:
         content = self.content(body)

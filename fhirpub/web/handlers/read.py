@@ -6,7 +6,7 @@ from fhirpub.errors import NoSuchResource, NotPermitted
 from fhirpub.fhir.times import from_http
 from fhirpub.interactions.read import read, read_part, vread
 from fhirpub.interactions.summary import check_subset, is_subset, subset
-from fhirpub.interactions.versions import shown
+from fhirpub.interactions.versions import without_documents
 from fhirpub.storage.contract import Version
 from fhirpub.web.handlers.base import BaseHandler
 from fhirpub.web.handlers.large_responses import read_version_within_budget
@@ -34,7 +34,7 @@ class ReadHandler(BaseHandler):
         summary, elements = self.request.parameter("_summary"), self.request.parameter("_elements")
         check_subset(summary, elements)
         self.request.precondition().check(found)
-        self.describe(found)
+        self.set_version_headers(found)
         if await self._is_known(found):
             self.not_modified()
             return
@@ -42,9 +42,9 @@ class ReadHandler(BaseHandler):
         if is_subset(summary, elements):
 
             def part() -> bytes:
-                resource = shown(found, context=context)
+                resource = without_documents(found, context=context)
                 schema = context.schemas.document(resource["resourceType"])
-                return self.written(subset(resource, schema, summary=summary, elements=elements))
+                return self.serialize(subset(resource, schema, summary=summary, elements=elements))
 
             await self.answer_made(len(found.body), part)
             return

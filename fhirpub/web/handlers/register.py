@@ -8,7 +8,7 @@ from fhirpub.fhir.strict_json import JsonObject, loads_stored
 from fhirpub.interactions.match import the_match
 from fhirpub.interactions.register import ReadBody, Registration, prepare, register
 from fhirpub.interactions.submission import from_contained, from_parameters
-from fhirpub.runtime.stages import others_caught_up
+from fhirpub.runtime.stages import yield_to_loop
 from fhirpub.web.handlers.body import BodyHandler
 from fhirpub.web.message.content_negotiation import preference
 from fhirpub.web.message.request import parameters_of
@@ -27,7 +27,7 @@ class RegisterHandler(BodyHandler):
         """Register."""
         body = self.take_body()
         tenant, context = self.caller.tenant, self.services.context
-        candidate = await self.judged(
+        candidate = await self.validate_body(
             body,
             lambda content: prepare(
                 content,
@@ -39,16 +39,16 @@ class RegisterHandler(BodyHandler):
         )
         registration = await register(candidate, tenant=tenant, context=context)
         if not registration.created:  # else those who were committed together are here together
-            await others_caught_up()
-        self.services.metrics.registered(self.type_name, created=registration.created)
+            await yield_to_loop()
+        self.services.metrics.count_registration(self.type_name, created=registration.created)
         self.locate(registration.first)
-        self.describe(registration.first, registration=True)
+        self.set_version_headers(registration.first, registration=True)
         await self.answer_registration(registration)
 
     async def answer_registration(self, registration: Registration) -> None:
         """Write the Parameters, or what the client prefers (D-74)."""
         response = registration.first.response
-        wanted = self.wish("minimal", "representation", "OperationOutcome")
+        wanted = self.return_preference("minimal", "representation", "OperationOutcome")
         if wanted == "minimal":
             self.headers["Cache-Control"] = "private, no-cache"
             self.answer_empty(status=self.status_of(registration))
@@ -56,11 +56,11 @@ class RegisterHandler(BodyHandler):
         only_issues = wanted == "OperationOutcome"
         await self.answer_made(
             len(response),
-            lambda: self.written(_issues(response) if only_issues else response),
+            lambda: self.serialize(_issues(response) if only_issues else response),
             status=self.status_of(registration),
         )
 
-    def wish(self, *honoured: str) -> str:
+    def return_preference(self, *honoured: str) -> str:
         """Return what the client prefers to get, and tell it if that is honoured here."""
         wanted = preference(self.request.headers.get("Prefer", ""), "return")
         if wanted in honoured:
@@ -83,10 +83,10 @@ class CreateHandler(RegisterHandler):
 
     async def post(self) -> None:
         """Register, unless the client describes one that is there (D-183)."""
-        if not await self._answered_with_the_match():
+        if not await self._answer_with_match():
             await super().post()
 
-    async def _answered_with_the_match(self) -> bool:
+    async def _answer_with_match(self) -> bool:
         condition = self._condition
         if condition is None:
             return False
@@ -99,8 +99,8 @@ class CreateHandler(RegisterHandler):
         if match is None:
             return False
         self.locate(match)
-        self.describe(match)
-        wanted = self.wish("minimal", "representation")
+        self.set_version_headers(match)
+        wanted = self.return_preference("minimal", "representation")
         if wanted == "minimal" or not self.may("r"):
             self.answer_empty(status=200)
         else:
@@ -123,7 +123,7 @@ class CreateHandler(RegisterHandler):
 
     async def answer_registration(self, registration: Registration) -> None:
         """Write the resource as it was registered."""
-        if self.wish("representation") in ("minimal", "OperationOutcome"):
+        if self.return_preference("representation") in ("minimal", "OperationOutcome"):
             await super().answer_registration(registration)
             return
         await self.answer_whole(registration.first, status=self.status_of(registration))

@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl
 from fhirpub.errors import InvalidSearch, NotPermitted
 from fhirpub.interactions.execute import search
 from fhirpub.interactions.versions import Listing
-from fhirpub.runtime.stages import others_caught_up
+from fhirpub.runtime.stages import yield_to_loop
 from fhirpub.web.handlers.base import BaseHandler
 from fhirpub.web.handlers.body import BodyHandler
 from fhirpub.web.handlers.large_responses import with_memory_budget
@@ -32,8 +32,8 @@ async def _answer(handler: BaseHandler) -> None:
         )
 
     found = await with_memory_budget(handler, look, lambda listing: listing.size)
-    await others_caught_up()
-    await handler.answer_made(found.size, lambda: handler.listed(found))
+    await yield_to_loop()
+    await handler.answer_made(found.size, lambda: handler.serialize_bundle(found))
 
 
 def _includes(parameters: Iterable[tuple[str, str]]) -> bool:

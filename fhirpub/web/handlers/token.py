@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from fhirpub.auth.token_request import malformed
+from fhirpub.auth.token_request import refuse_malformed
 from fhirpub.errors import StoreUnavailable, Throttled, TokenRefused, TooLarge
 from fhirpub.fhir.strict_json import dumps
 from fhirpub.http.exchange import Headers
-from fhirpub.web.error_mapping import TooSlow, answer_to, status_of
+from fhirpub.web.error_mapping import TooSlow, response_for, status_of
 from fhirpub.web.handlers.base import BaseHandler
 from fhirpub.web.handlers.body import BodyHandler
 
@@ -32,7 +32,7 @@ class TokenHandler(BodyHandler):
     def check_content_type(self) -> None:
         """Leave the type of the body to the token request; refuse a compressed one: 400."""
         if self.request.headers.get("Content-Encoding", "identity").lower() != "identity":
-            raise malformed("the body must not be compressed")
+            raise refuse_malformed("the body must not be compressed")
 
     def most_bytes(self) -> int:
         """Return how large a token request may be."""
@@ -68,9 +68,9 @@ class TokenHandler(BodyHandler):
             status, error = 413, "invalid_request"
             text = f"the request has more than {_MAX_BYTES} bytes"
         elif isinstance(problem, TooSlow):
-            status, error, text = answer_to(problem).status, "invalid_request", str(problem)
+            status, error, text = response_for(problem).status, "invalid_request", str(problem)
         elif isinstance(problem, (Throttled, StoreUnavailable)):
-            status, error = answer_to(problem).status, "temporarily_unavailable"
+            status, error = response_for(problem).status, "temporarily_unavailable"
             text = str(problem)
             self.headers["Retry-After"] = str(problem.retry_after)
         self.status = status

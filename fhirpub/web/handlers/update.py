@@ -37,7 +37,7 @@ class UpdateHandler(BodyHandler):
         resource_type = self.services.types[self.type_name]
 
         async def prepared(latest: Version) -> Update:
-            return await self.judged(
+            return await self.validate_body(
                 body,
                 lambda content: prepare(
                     FORMS.get(self.body_type, "fhir"),
@@ -62,7 +62,7 @@ class UpdateHandler(BodyHandler):
             prepared=prepared,
         )
         self.locate(updated)
-        self.describe(updated)
+        self.set_version_headers(updated)
         wanted = media.preference(self.request.headers.get("Prefer", ""), "return")
         if wanted == "representation" and self.may("r"):
             self.headers["Preference-Applied"] = "return=representation"

@@ -20,7 +20,7 @@ class ValidateHandler(BodyHandler):
         tenant, context = self.caller.tenant, self.services.context
         resource_type = self.services.types[self.type_name]
         asked = {name: self.request.parameter(name) for name in TRIED}
-        found, version = await self.judged(
+        found, version = await self.validate_body(
             body,
             lambda content: findings(
                 content,

@@ -9,13 +9,13 @@ from urllib.parse import urlencode
 
 from fhirpub.errors import InvalidContent, InvalidSearch, Issue, NoSuchRecord
 from fhirpub.fhir.strict_json import JsonObject
-from fhirpub.fhir.times import moment_of
+from fhirpub.fhir.times import parse_instant
 from fhirpub.web.handlers.large_responses import with_memory_budget
 from fhirpub.web.handlers.webhook_endpoints import WebhooksBodyHandler, WebhooksHandler
 from fhirpub.web.message.request import Request
 from fhirpub.webhooks.management import serializers as presenting
 from fhirpub.webhooks.management.delivery_log import SHOWN_STATES, ShownState, Wanted
-from fhirpub.webhooks.management.validation import unknown_fields, wrong
+from fhirpub.webhooks.management.validation import refuse_unknown_fields, wrong
 
 MAX_IDS = 1_000
 MAX_PAGE_BYTES = 100
@@ -54,7 +54,7 @@ class Parameters:
     def moment(self, name: str) -> int | None:
         """Return a moment in milliseconds."""
         text = self.text(name)
-        moment = moment_of(text)
+        moment = parse_instant(text)
         if text and moment is None:
             self._issues.append(wrong(_TIME_RULE, name))
         return moment
@@ -172,7 +172,7 @@ class ReplayHandler(WebhooksBodyHandler):
         """Have a page of deliveries sent again; ``next`` is the body for those behind it."""
         endpoint = await self.endpoint(endpoint_id)
         fields = self.fields()
-        replayed = await self.log.replay(endpoint, _wanted(fields))
+        replayed = await self.log.replay(endpoint, _read_selection(fields))
         self.services.metrics.replays.inc(replayed.reopened)
         following = replayed.following
         self.tell(
@@ -196,9 +196,9 @@ class StatsHandler(WebhooksHandler):
 # What is to be replayed.
 
 
-def _wanted(fields: JsonObject) -> Wanted:
+def _read_selection(fields: JsonObject) -> Wanted:
     """Read which deliveries are to be sent again. Raises InvalidContent."""
-    issues = list(unknown_fields(fields, _FIELDS_OF_REPLAY))
+    issues = list(refuse_unknown_fields(fields, _FIELDS_OF_REPLAY))
     issues += [
         wrong(rule, name)
         for name, value in fields.items()
@@ -215,8 +215,8 @@ def _wanted(fields: JsonObject) -> Wanted:
         event_ids=None if ids is None else frozenset(ids),
         from_sequence=fields.get("from_seq"),
         to_sequence=fields.get("to_seq"),
-        since=moment_of(fields.get("since", "")),
-        until=moment_of(fields.get("until", "")),
+        since=parse_instant(fields.get("since", "")),
+        until=parse_instant(fields.get("until", "")),
     )
 
 
@@ -227,7 +227,7 @@ def _replay_problem(name: str, value: Any) -> str:
     if name == "status":
         return "" if value in _REPLAYED else f"must be one of {', '.join(_REPLAYED)}"
     if name in ("since", "until"):
-        good = isinstance(value, str) and moment_of(value) is not None
+        good = isinstance(value, str) and parse_instant(value) is not None
         return "" if good else _TIME_RULE
     whole = (
         isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= HIGHEST_SEQUENCE

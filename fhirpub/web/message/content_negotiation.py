@@ -44,7 +44,7 @@ def answer_type(accept: str, form: str) -> str:
     as welcome. A client that asks for a generic type alone gets that one.
     """
     if form:
-        return _named(form)
+        return _type_of_format(form)
     if not accept:
         return FHIR_JSON
     ranges = dict(sorted(filter(None, map(_range, accept.split(",")))))  # the greatest weight last
@@ -67,7 +67,7 @@ def body_type(content_type: str, encoding: str, *, also: tuple[str, ...] = ()) -
 
     ``also`` are types that this body may have beside. Raises UnsupportedMediaType for others.
     """
-    name, parameters = _parsed(content_type)
+    name, parameters = _parse(content_type)
     if name not in (*_JSON, *_XML, *also):
         raise UnsupportedMediaType(
             f"the body must be {' or '.join(dict.fromkeys((FHIR_JSON, FHIR_XML, *also)))}"
@@ -84,7 +84,7 @@ def body_type(content_type: str, encoding: str, *, also: tuple[str, ...] = ()) -
 def prefers_fhir(accept: str) -> bool:
     """Tell whether a client asks for a resource, where a document is to be had as well."""
     ranges = [
-        (name, _weight_in(parameters)) for name, parameters in map(_parsed, accept.split(","))
+        (name, _weight_in(parameters)) for name, parameters in map(_parse, accept.split(","))
     ]
     asked = max((weight for name, weight in ranges if name in (FHIR_JSON, FHIR_XML)), default=0.0)
     return asked > 0 and all(asked >= weight or name in (*_JSON, *_XML) for name, weight in ranges)
@@ -107,7 +107,7 @@ def check_form(content_type: str, encoding: str) -> None:
 
 
 def _check_body(content_type: str, encoding: str, *, among: Sequence[str], usual: str) -> None:
-    if _parsed(content_type)[0] not in among:
+    if _parse(content_type)[0] not in among:
         raise UnsupportedMediaType(f"the body must be {usual}")
     check_encoding(encoding)
 
@@ -121,10 +121,10 @@ def preference(prefer: str, name: str) -> str:
     return ""
 
 
-def _named(form: str) -> str:
+def _type_of_format(form: str) -> str:
     """Return the type that ``_format`` names."""
     name = _format_name(form)
-    if all(key != "fhirversion" or value in _OF_R4 for key, value in _parsed(form)[1]):
+    if all(key != "fhirversion" or value in _OF_R4 for key, value in _parse(form)[1]):
         if name in ("json", *_JSON):
             return FHIR_JSON
         if name in ("xml", *_XML):
@@ -134,12 +134,12 @@ def _named(form: str) -> str:
 
 def _format_name(form: str) -> str:
     """Return the name in a ``_format``, whose plus sign may have become a blank."""
-    return _parsed(form)[0].replace(" ", "+")
+    return _parse(form)[0].replace(" ", "+")
 
 
 def _range(each: str) -> tuple[str, float] | None:
     """Return a media range with its weight, or nothing if it is of another version of FHIR."""
-    name, parameters = _parsed(each)
+    name, parameters = _parse(each)
     if any(key == "fhirversion" and value not in _OF_R4 for key, value in parameters):
         return None
     return name, _weight_in(parameters)
@@ -158,7 +158,7 @@ def _weight(name: str, ranges: Mapping[str, float]) -> float:
     return next((ranges[each] for each in (name, f"{kind}/*", "*/*") if each in ranges), 0.0)
 
 
-def _parsed(media_type: str) -> tuple[str, list[tuple[str, str]]]:
+def _parse(media_type: str) -> tuple[str, list[tuple[str, str]]]:
     """Return the name and the parameters of a media type, all in lower case."""
     name, *rest = (part.strip().lower() for part in media_type.split(";"))
     pairs = (each.partition("=") for each in rest if each)

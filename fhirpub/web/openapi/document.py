@@ -21,7 +21,7 @@ from fhirpub.web.openapi.parameters import (
     tries,
 )
 from fhirpub.web.openapi.request_bodies import body_of, own_schemas
-from fhirpub.web.openapi.webhook_events import event_schemas, sent
+from fhirpub.web.openapi.webhook_events import event_requests, event_schemas
 from fhirpub.web.openapi.webhook_operations import WEBHOOK_OPERATIONS
 from fhirpub.web.routes import Route, routes
 from fhirpub.web.services import Services
@@ -73,7 +73,7 @@ def document(services: Services) -> JsonObject:
         },
         "servers": [{"url": services.config.base_url}],
         "paths": _paths(table, services),
-        "webhooks": sent(services.endpoints.event_types),
+        "webhooks": event_requests(services.endpoints.event_types),
         "components": {
             "schemas": {
                 **r4,
@@ -130,7 +130,7 @@ def _paths(table: Sequence[Route], services: Services) -> JsonObject:
     for route in table:
         operation = TABLE[route.handler, route.method]
         path = paths.setdefault(route.path.replace("{}", "{{{}}}").format(*operation.blanks), {})
-        described = _described(operation, route, services, table)
+        described = _describe(operation, route, services, table)
         if names[described["operationId"]] > 1 and route.path.startswith("/fhir/"):
             described["operationId"] += "OfFhir"
         path[route.method.lower()] = described
@@ -145,7 +145,7 @@ def _tag(route: Route) -> str:
     return TABLE[route.handler, route.method].tag.replace("{type}", route.type_name)
 
 
-def _described(
+def _describe(
     operation: Operation, route: Route, services: Services, table: Sequence[Route]
 ) -> JsonObject:
     said: JsonObject = {

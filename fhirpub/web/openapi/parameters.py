@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fhirpub.fhir.strict_json import JsonObject
-from fhirpub.interactions.capabilities import searched_by
+from fhirpub.interactions.capabilities import search_parameters_of
 from fhirpub.interactions.cursors import CURSOR
 from fhirpub.interactions.history import BELOW
 from fhirpub.web.handlers.webhook_deliveries import HIGHEST_SEQUENCE, MAX_PAGE_BYTES, USUAL_PAGE
@@ -32,7 +32,7 @@ def _header(name: str, text: str, example: str) -> JsonObject:
     return {**said, "example": example}
 
 
-def _answered(text: str, schema: JsonObject = _TEXT) -> JsonObject:
+def _response_header(text: str, schema: JsonObject = _TEXT) -> JsonObject:
     return {"description": text, "required": True, "schema": schema}
 
 
@@ -100,14 +100,16 @@ PARAMETERS: dict[str, JsonObject] = {
 }
 
 HEADERS: dict[str, JsonObject] = {
-    "X-Request-Id": _answered(
+    "X-Request-Id": _response_header(
         "The id of the request in the log; the client's own if it sent one."
     ),
-    "ETag": _answered("The version, for `If-Match` and `If-None-Match`."),
-    "Last-Modified": _answered("When the version was made."),
-    "Location": _answered("The address of the version.", {"type": "string", "format": "uri"}),
-    "Content-Range": _answered("Which bytes these are, of how many."),
-    "WWW-Authenticate": _answered("How to authenticate (RFC 6750)."),
+    "ETag": _response_header("The version, for `If-Match` and `If-None-Match`."),
+    "Last-Modified": _response_header("When the version was made."),
+    "Location": _response_header(
+        "The address of the version.", {"type": "string", "format": "uri"}
+    ),
+    "Content-Range": _response_header("Which bytes these are, of how many."),
+    "WWW-Authenticate": _response_header("How to authenticate (RFC 6750)."),
     "Retry-After": {
         "description": "Seconds to wait.",
         "schema": {"type": "integer", "minimum": 0},
@@ -141,7 +143,7 @@ def search_parameters(services: Services, type_name: str) -> list[JsonObject]:
 
 def conditions(services: Services, type_name: str) -> list[JsonObject]:
     """Return what a type can be searched by, as the CapabilityStatement declares it."""
-    declared = searched_by(type_name, services.context)
+    declared = search_parameters_of(type_name, services.context)
     return [_query(each["name"], each["documentation"], _TEXT) for each in declared]
 
 

@@ -58,19 +58,19 @@ def _contained(resource_type: ResourceType) -> JsonObject:
         return {}
     examples = [dict(part.example) for part in resource_type.parts if part.example]
     local = {f"{each['resourceType']}/{each['id']}": f"#{each['id']}" for each in examples}
-    own: JsonObject = _pointed(resource_type.example, local)
+    own: JsonObject = _with_references(resource_type.example, local)
     written = dumps(own)
     # What is contained must be referred to (dom-3), which an entry of $register need not be.
     contained = [each for each in examples if dumps(f"#{each['id']}") in written]
     return {**own, "contained": contained}
 
 
-def _pointed(node: Any, local: Mapping[str, str]) -> Any:
+def _with_references(node: Any, local: Mapping[str, str]) -> Any:
     """Return a copy with other references."""
     if isinstance(node, Mapping):
-        return {name: _pointed(each, local) for name, each in node.items()}
+        return {name: _with_references(each, local) for name, each in node.items()}
     if isinstance(node, list):
-        return [_pointed(each, local) for each in node]
+        return [_with_references(each, local) for each in node]
     return local.get(node, node) if isinstance(node, str) else node
 
 
@@ -82,20 +82,20 @@ def _object(required: Iterable[str] = (), **properties: JsonObject) -> JsonObjec
 # Bodies.
 
 
-def _registered(services: Services, type_name: str) -> JsonObject:
+def _register_body(services: Services, type_name: str) -> JsonObject:
     return _fhir(ref(f"Register{type_name}"), example_of(services.types[type_name]))
 
 
-def _created(services: Services, type_name: str) -> JsonObject:
+def _create_body(services: Services, type_name: str) -> JsonObject:
     return _fhir(ref(type_name), _contained(services.types[type_name]))
 
 
-def _tried(services: Services, type_name: str) -> JsonObject:
+def _validate_body(services: Services, type_name: str) -> JsonObject:
     either = {"anyOf": [ref(f"Register{type_name}"), ref(type_name), ref("Parameters")]}
     return _fhir(either, example_of(services.types[type_name]))
 
 
-def _updated(services: Services, type_name: str) -> JsonObject:
+def _update_body(services: Services, type_name: str) -> JsonObject:
     resource_type = services.types[type_name]
     statuses = sorted(resource_type.update_statuses)
     change = {"status": statuses[0]}
@@ -110,7 +110,7 @@ def _updated(services: Services, type_name: str) -> JsonObject:
     return body
 
 
-def _searched(services: Services, type_name: str) -> JsonObject:
+def _search_body(services: Services, type_name: str) -> JsonObject:
     declared = search_parameters(services, type_name)
     fields = {
         each["name"]: {"description": each["description"], **each["schema"]} for each in declared
@@ -134,12 +134,12 @@ def _fhir(schema: JsonObject, example: JsonObject) -> JsonObject:
 
 
 _BODIES: dict[str, Callable[[Services, str], JsonObject]] = {
-    "create": _created,
-    "register": _registered,
-    "search": _searched,
+    "create": _create_body,
+    "register": _register_body,
+    "search": _search_body,
     "token": _token_request,
-    "update": _updated,
-    "validate": _tried,
+    "update": _update_body,
+    "validate": _validate_body,
 }
 
 

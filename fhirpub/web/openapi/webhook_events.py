@@ -27,7 +27,7 @@ _ANSWERS = {
 }
 
 
-def sent(event_types: EventTypes) -> JsonObject:
+def event_requests(event_types: EventTypes) -> JsonObject:
     """Return the requests that a receiver gets, by the name of the event (OpenAPI 3.1)."""
     return {each.name: {"post": _request(each)} for each in event_types.all}
 
@@ -40,7 +40,7 @@ def event_schemas(event_types: EventTypes) -> dict[str, JsonObject]:
 
 def _component(schema: Mapping[str, Any]) -> JsonObject:
     kept = {name: each for name, each in schema.items() if name not in ("$schema", "$id")}
-    moved: JsonObject = _moved(kept, schema["$id"])
+    moved: JsonObject = _relocate(kept, schema["$id"])
     return moved
 
 
@@ -72,14 +72,14 @@ def _headers() -> Iterator[JsonObject]:
         }
 
 
-def _moved(node: Any, schema_id: str) -> Any:
+def _relocate(node: Any, schema_id: str) -> Any:
     """Return part of a schema, its references leading to their places in the document."""
     if isinstance(node, Mapping):
         return {
-            name: _place(each, schema_id) if name == "$ref" else _moved(each, schema_id)
+            name: _place(each, schema_id) if name == "$ref" else _relocate(each, schema_id)
             for name, each in node.items()
         }
-    return [_moved(each, schema_id) for each in node] if isinstance(node, list) else node
+    return [_relocate(each, schema_id) for each in node] if isinstance(node, list) else node
 
 
 def _place(reference: str, schema_id: str) -> str:

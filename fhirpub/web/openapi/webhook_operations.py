@@ -41,18 +41,18 @@ def _operation(
     )
 
 
-def _told(schema: str, *headers: str) -> Success:
+def _describe(schema: str, *headers: str) -> Success:
     return Success(text="What there is now.", form="json", schemas=(schema,), headers=headers)
 
 
 WEBHOOK_OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
     (webhooks.EndpointsHandler, "GET"): _operation(
-        "listEndpoints", "List the endpoints, oldest first", _told("Endpoints"), scope=_READ
+        "listEndpoints", "List the endpoints, oldest first", _describe("Endpoints"), scope=_READ
     ),
     (webhooks.AddEndpointHandler, "POST"): _operation(
         "addEndpoint",
         "Add an endpoint",
-        replace(_told("DisclosedEndpoint", "ETag", "Location"), id_at="/id"),
+        replace(_describe("DisclosedEndpoint", "ETag", "Location"), id_at="/id"),
         422,
         text="Its secret and its token are shown this once.",
         status=201,
@@ -75,7 +75,7 @@ WEBHOOK_OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
     (webhooks.ChangeEndpointHandler, "PATCH"): _operation(
         "changeEndpoint",
         "Change fields of an endpoint",
-        _told("WebhookEndpoint", "ETag"),
+        _describe("WebhookEndpoint", "ETag"),
         404,
         412,
         body="changedEndpoint",
@@ -93,27 +93,27 @@ WEBHOOK_OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
     (webhooks.PauseHandler, "POST"): _operation(
         "pauseEndpoint",
         "Hold what is to be delivered",
-        _told("WebhookEndpoint", "ETag"),
+        _describe("WebhookEndpoint", "ETag"),
         404,
         422,
     ),
     (webhooks.EnableHandler, "POST"): _operation(
         "enableEndpoint",
         "Go on delivering",
-        _told("WebhookEndpoint", "ETag"),
+        _describe("WebhookEndpoint", "ETag"),
         404,
         422,
     ),
     (webhooks.VerifyHandler, "POST"): _operation(
-        "verifyEndpoint", "Send a challenge, and tell what came of it", _told("Trial"), 404
+        "verifyEndpoint", "Send a challenge, and tell what came of it", _describe("Trial"), 404
     ),
     (webhooks.TestHandler, "POST"): _operation(
-        "testEndpoint", "Send a test event, and tell what came of it", _told("Trial"), 404
+        "testEndpoint", "Send a test event, and tell what came of it", _describe("Trial"), 404
     ),
     (webhooks.RotateSecretHandler, "POST"): _operation(
         "rotateSecret",
         "Let a new secret sign, with the others for a while",
-        _told("DisclosedEndpoint", "ETag"),
+        _describe("DisclosedEndpoint", "ETag"),
         404,
         422,
         body="newSecret",
@@ -121,14 +121,14 @@ WEBHOOK_OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
     (webhooks.RotateTokenHandler, "POST"): _operation(
         "rotateToken",
         "Send another token from now on",
-        _told("DisclosedEndpoint", "ETag"),
+        _describe("DisclosedEndpoint", "ETag"),
         404,
         body="newToken",
     ),
     (webhook_deliveries.DeliveriesHandler, "GET"): _operation(
         "listDeliveries",
         "List what was sent, newest first, with every attempt",
-        _told("Deliveries"),
+        _describe("Deliveries"),
         404,
         scope=_READ,
         parameters=("status", "event_type", "since", "until", "limit", "before"),
@@ -136,14 +136,14 @@ WEBHOOK_OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
     (webhook_deliveries.DeliveryHandler, "GET"): _operation(
         "readDelivery",
         "Read all of a delivery: what was sent, and how each answer began",
-        _told("Delivery"),
+        _describe("Delivery"),
         404,
         scope=_READ,
     ),
     (webhook_deliveries.EventsHandler, "GET"): _operation(
         "listEvents",
         "List events in their sequence, to find what is missing",
-        _told("Events"),
+        _describe("Events"),
         404,
         scope=_READ,
         parameters=("after_seq", "limit"),
@@ -151,18 +151,18 @@ WEBHOOK_OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
     (webhook_deliveries.ReplayHandler, "POST"): _operation(
         "replay",
         "Have a page of deliveries sent again",
-        _told("Replayed"),
+        _describe("Replayed"),
         404,
         text="`next` in the answer is the body for those behind it.",
         body="replay",
     ),
     (webhook_deliveries.StatsHandler, "GET"): _operation(
-        "readStats", "Read how an endpoint does", _told("Stats"), 404, scope=_READ
+        "readStats", "Read how an endpoint does", _describe("Stats"), 404, scope=_READ
     ),
     (webhooks.EventTypesHandler, "GET"): _operation(
         "listEventTypes",
         "List the events, with the schemas of their bodies",
-        _told("EventTypes"),
+        _describe("EventTypes"),
         scope=_READ,
     ),
 }

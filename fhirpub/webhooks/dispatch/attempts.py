@@ -20,11 +20,15 @@ from fhirpub.storage.webhook_contract import (
 )
 from fhirpub.webhooks.dispatch.appender import Appender
 from fhirpub.webhooks.dispatch.endpoint_worker import EndpointWorker
-from fhirpub.webhooks.dispatch.periodic import insist
-from fhirpub.webhooks.management.operational_events import ServiceEvents, is_service_event, told_of
+from fhirpub.webhooks.dispatch.periodic import retry_until_stored
+from fhirpub.webhooks.management.operational_events import (
+    ServiceEvents,
+    is_service_event,
+    subscribers_of,
+)
 from fhirpub.webhooks.policy.endpoint_health import EndpointHealth
 from fhirpub.webhooks.policy.outcome import Outcome
-from fhirpub.webhooks.policy.retry_policy import FailurePolicy, Next, Schedule, State, after
+from fhirpub.webhooks.policy.retry_policy import FailurePolicy, Next, Schedule, State, decide_retry
 from fhirpub.webhooks.transport.envelope import WebhookEvent, time_of
 from fhirpub.webhooks.transport.http_client import Sender
 
@@ -49,7 +53,7 @@ class Rules:
 
 
 class Attempts:
-    """Makes attempts. ``told`` is handed the deliveries of the service's own events."""
+    """Makes attempts. ``enqueue`` is handed the deliveries of the service's own events."""
 
     def __init__(  # noqa: PLR0913 - what it works with, all of it by name
         self,
@@ -73,7 +77,7 @@ class Attempts:
         self._finishing: GroupCommit[AttemptResult, bool] = GroupCommit(
             store.finish, deadline_seconds=_DEADLINE_SECONDS
         )
-        self.told: Callable[[Sequence[Delivery]], None] = lambda _made: None
+        self.enqueue: Callable[[Sequence[Delivery]], None] = lambda _made: None
         """Is handed the deliveries that this makes: the service's own events."""
 
     async def deliver(self, line: EndpointWorker, delivery: Delivery) -> None:
@@ -88,10 +92,10 @@ class Attempts:
             line.queue.back(delivery.event_id, due=delivery.leased, number=delivery.number)
             return
         url = line.endpoint.url
-        outcome = await self._sent(line, delivery)
+        outcome = await self._send(line, delivery)
         self._metrics.attempts.labels(outcome.word).inc()
         now = self._clock()
-        then = after(
+        then = decide_retry(
             outcome,
             attempt=delivery.number,
             schedule=self._rules.schedule,
@@ -101,7 +105,7 @@ class Attempts:
         if outcome.reason != "E_INTERNAL":
             self._metrics.attempt_seconds.observe(outcome.duration / 1000)
             if line.endpoint.url == url:  # else it says nothing of where the next one goes
-                line.condition = line.condition.after(outcome, then, now, self._rules.patience)
+                line.condition = line.condition.record(outcome, then, now, self._rules.patience)
         await self._have_consequences(line, delivery, outcome, then, url=url)
         state = _STATES[then.state]
         attempt = replace(
@@ -115,13 +119,13 @@ class Attempts:
         )
         due = then.due or now
         ended = AttemptResult(key=delivery.key, attempt=attempt, state=state, due=due)
-        if not await insist("finish", lambda: self._finishing.add(ended)):
+        if not await retry_until_stored("finish", lambda: self._finishing.add(ended)):
             # It outlasted its lease, and who has begun it since may be sending it just now.
-            line.doubt(delivery, self._clock())
+            line.requeue_and_reload(delivery, self._clock())
         elif state == "retrying":
             line.queue.back(delivery.event_id, due=due, number=delivery.number)
         else:
-            line.queue.ended(delivery.event_id)
+            line.queue.remove(delivery.event_id)
             self._count_ended(delivery, outcome, now)
 
     def _count_ended(self, delivery: Delivery, outcome: Outcome, now: int) -> None:
@@ -136,7 +140,7 @@ class Attempts:
         """Return when what was handed to the store is there."""
         await self._finishing.drain()
 
-    async def _sent(self, line: EndpointWorker, delivery: Delivery) -> Outcome:
+    async def _send(self, line: EndpointWorker, delivery: Delivery) -> Outcome:
         try:
             return await self._sender.attempt(line.message(delivery, self._clock()))
         except Exception as problem:  # noqa: BLE001 - one delivery must not stop the others
@@ -158,7 +162,7 @@ class Attempts:
         now = self._clock()
         health = line.condition.health(now, self._rules.patience)
         if then.state == "dead" and not is_service_event(delivery.event_type):
-            event = self._service_events.exhausted(line.endpoint, delivery, now=now)
+            event = self._service_events.emit_exhausted(line.endpoint, delivery, now=now)
             await self._tell(line.endpoint, event)
         if then.disable:
             await self._disable(line, "gone" if outcome.status == 410 else "asked", url)
@@ -185,16 +189,20 @@ class Attempts:
         line.disabling = True
         tenant, name = line.endpoint.tenant, line.endpoint.id
         while True:
-            current = await insist("disable", partial(self._store.endpoint, tenant, name))
+            current = await retry_until_stored(
+                "disable", partial(self._store.endpoint, tenant, name)
+            )
             if current is None or current.state != "active":
                 return
             if current.url != url:
                 line.disabling = False
                 return
-            event = self._service_events.disabled(current, why, now=self._clock())
+            event = self._service_events.emit_disabled(current, why, now=self._clock())
             await self._tell(current, event)
             disabled = replace(current, state="disabled", why=why, revision=current.revision + 1)
-            if await insist("disable", partial(self._store.put_endpoint, tenant, disabled)):
+            if await retry_until_stored(
+                "disable", partial(self._store.put_endpoint, tenant, disabled)
+            ):
                 self._metrics.endpoints_disabled.inc()
                 _log.warning("endpoint disabled", endpoint=name, why=why)
                 # Once it is enabled again, its old failures count no more.
@@ -203,7 +211,9 @@ class Attempts:
 
     async def _tell(self, endpoint: Endpoint, event: WebhookEvent) -> None:
         """Tell the tenant's other endpoints."""
-        ours = await insist("tell", partial(self._store.all_endpoints, of=[endpoint.tenant]))
-        for each in told_of(endpoint, event.type, ours):
-            made = await insist("tell", partial(self._appender.append, each, [event]))
-            self.told(made)
+        ours = await retry_until_stored(
+            "tell", partial(self._store.all_endpoints, of=[endpoint.tenant])
+        )
+        for each in subscribers_of(endpoint, event.type, ours):
+            made = await retry_until_stored("tell", partial(self._appender.append, each, [event]))
+            self.enqueue(made)

@@ -18,7 +18,7 @@ from fhirpub.storage.webhook_contract import Delivery, Endpoint, QueuedDelivery
 from fhirpub.webhooks.dispatch.attempts import Attempts
 from fhirpub.webhooks.dispatch.endpoint_worker import EndpointWorker
 from fhirpub.webhooks.dispatch.leases import EndpointAssignments
-from fhirpub.webhooks.dispatch.periodic import PeriodicTask, together
+from fhirpub.webhooks.dispatch.periodic import PeriodicTask, gather_all
 from fhirpub.webhooks.dispatch.queue import WINDOW
 from fhirpub.webhooks.dispatch.timer_queue import TimerQueue
 from fhirpub.webhooks.policy.retry_policy import BreakerState
@@ -60,7 +60,7 @@ class Dispatcher:
         self.heard = True
         """Whether anybody is to be told of anything: there was an endpoint at the last look."""
         self.informed = False
-        """Whether :meth:`told` is called for all that is new: the relay is in this process."""
+        """Whether :meth:`enqueue` is called for all that is new: the relay is in this process."""
         self._lease_ms = round((settings.timeout_seconds + settings.lease_seconds) * 1000)
         self._lines: dict[str, EndpointWorker] = {}
         self._awake: dict[str, None] = {}
@@ -69,7 +69,7 @@ class Dispatcher:
         self._tenants: Counter[str] = Counter()
         self._busy_until = 0.0
         self._polled = 0.0
-        self._looking = PeriodicTask("look after endpoints", self._look)
+        self._looking = PeriodicTask("look after endpoints", self._refresh_endpoints)
         self._loading = PeriodicTask("read what waits", self._load)
         self._beginning = PeriodicTask("begin attempts", self._begin)
 
@@ -95,12 +95,12 @@ class Dispatcher:
             task.cancel()
         await asyncio.gather(*self._under_way, return_exceptions=True)
 
-    async def note_last(self) -> None:
+    async def flush(self) -> None:
         """Note what came of the attempts, after :meth:`drain`. Raises StoreUnavailable."""
         await self._attempts.drain()
-        await self._note_conditions()
+        await self._save_health()
 
-    def told(self, deliveries: Sequence[Delivery]) -> None:
+    def enqueue(self, deliveries: Sequence[Delivery]) -> None:
         """Take notice of deliveries of one endpoint that were just made."""
         line = self._lines.get(deliveries[0].endpoint) if deliveries else None
         if line is None:
@@ -113,7 +113,7 @@ class Dispatcher:
             self._wake(line)
         else:
             line.behind = True
-            self._loading.ring()
+            self._loading.wake()
 
     # What is known of the endpoints that are this process's.
 
@@ -132,7 +132,7 @@ class Dispatcher:
 
     # Endpoints and leases.
 
-    async def _look(self) -> float:
+    async def _refresh_endpoints(self) -> float:
         endpoints = await self._endpoints()
         self.heard = bool(endpoints)
         active = {each.id for each in endpoints.values() if each.state == "active"}
@@ -150,21 +150,21 @@ class Dispatcher:
             else:
                 self._lines[name] = self._line_of(endpoints[name])
             self._wake(self._lines[name])
-        self._doubt_the_oldest()
-        resting = self._leaving(surplus)
+        self._reload_stalest()
+        resting = self._choose_surplus(surplus)
         for name in resting:
-            self._lines[name].rest()
-        await self._note_conditions()  # before it is others who send there
+            self._lines[name].reset_health()
+        await self._save_health()  # before it is others who send there
         for name in resting:
             del self._lines[name]
         await self._shares.give_up(resting)
-        self._loading.ring()
+        self._loading.wake()
         return min(_LOOK_SECONDS, self._settings.lease_seconds / 4)
 
     async def _endpoints(self) -> dict[str, Endpoint]:
         return {each.id: each for each in await self._store.all_endpoints()}
 
-    def _doubt_the_oldest(self) -> None:
+    def _reload_stalest(self) -> None:
         """Have the queue read anew that was read longest ago, if that is long ago.
 
         Deliveries may have been opened again by somebody who died before he could tell of it.
@@ -173,7 +173,7 @@ class Dispatcher:
         if oldest is not None and oldest.read < self._clock() - _READ_FOR_MS:
             oldest.read = 0
 
-    def _leaving(self, surplus: int) -> list[str]:
+    def _choose_surplus(self, surplus: int) -> list[str]:
         """Begin nothing more for endpoints that are not active, and so many; return who rests."""
         ordered = sorted(
             self._lines.values(),
@@ -185,14 +185,14 @@ class Dispatcher:
             line.leaving = number < surplus
         return [each.endpoint.id for each in ordered[:surplus] if not each.queue.taken]
 
-    async def _note_conditions(self) -> None:
+    async def _save_health(self) -> None:
         changed = [
             (line, written)
             for line in self._lines.values()
-            if (written := line.condition.written()) != line.saved
+            if (written := line.condition.serialize()) != line.saved
         ]
         work = (self._store.save_health(line.endpoint.id, new) for line, new in changed)
-        await together(*work)
+        await gather_all(*work)
         for line, written in changed:
             line.saved = written
 
@@ -209,9 +209,9 @@ class Dispatcher:
                 if line is not None and end > line.queue.last:
                     line.behind = True
                     self._busy_until = now + _BUSY_FOR_SECONDS
-        hungry = [each for each in self._lines.values() if _is_hungry(each)]
-        await together(*map(self._read, hungry))
-        return 0.0 if any(map(_is_hungry, self._lines.values())) else self._pause(now)
+        hungry = [each for each in self._lines.values() if _needs_refill(each)]
+        await gather_all(*map(self._read, hungry))
+        return 0.0 if any(map(_needs_refill, self._lines.values())) else self._pause(now)
 
     def _pause(self, now: float) -> float:
         if self.informed:
@@ -222,14 +222,14 @@ class Dispatcher:
         line.reading = True
         try:
             if line.stale:
-                await self._read_anew(line)
+                await self._reload_queue(line)
             else:
-                await self._read_on(line)
+                await self._read_more(line)
         finally:
             line.reading = False
         self._wake(line)
 
-    async def _read_anew(self, line: EndpointWorker) -> None:
+    async def _reload_queue(self, line: EndpointWorker) -> None:
         name, found, whole = line.endpoint.id, list[QueuedDelivery](), False
         line.read = self._clock()
         try:
@@ -246,7 +246,7 @@ class Dispatcher:
         line.queue.renew(found, ordering=line.endpoint.ordering, last=end if whole else 0)
         line.behind = line.behind or not whole
 
-    async def _read_on(self, line: EndpointWorker) -> None:
+    async def _read_more(self, line: EndpointWorker) -> None:
         name = line.endpoint.id
         line.behind = False
         try:
@@ -267,7 +267,7 @@ class Dispatcher:
         now = self._clock()
         chosen = self._choose(now)
         if chosen:
-            await self._begin_these(chosen, now)
+            await self._begin_attempts(chosen, now)
             return 0.0
         earliest = self._alarms.earliest
         if earliest is None:
@@ -276,7 +276,7 @@ class Dispatcher:
 
     def _choose(self, now: int) -> list[tuple[EndpointWorker, QueuedDelivery]]:
         """Take from the endpoints in turn, from each at most its part of what is free."""
-        for name in self._alarms.rung(now):
+        for name in self._alarms.pop_due(now):
             if name in self._lines:
                 self._wake(self._lines[name])
                 self._lines[name].alarm = None
@@ -290,13 +290,13 @@ class Dispatcher:
             line = self._lines.get(name)
             if line is not None and self._shares.holds(name):
                 tenant = line.endpoint.tenant
-                taken = line.take(now, _part(free, line.queue.taken, tenants[tenant]))
+                taken = line.dequeue(now, _part(free, line.queue.taken, tenants[tenant]))
                 tenants[tenant] += len(taken)
                 chosen += [(line, each) for each in taken]
-                self._expect(line, now)
+                self._schedule_wake_up(line, now)
         return chosen
 
-    def _expect(self, line: EndpointWorker, now: int) -> None:
+    def _schedule_wake_up(self, line: EndpointWorker, now: int) -> None:
         """Have the endpoint looked at again when more may be begun."""
         name, moment = line.endpoint.id, line.next_moment(now)
         if moment is None:
@@ -309,9 +309,9 @@ class Dispatcher:
 
     def _wake(self, line: EndpointWorker) -> None:
         self._awake[line.endpoint.id] = None
-        self._beginning.ring()
+        self._beginning.wake()
 
-    async def _begin_these(
+    async def _begin_attempts(
         self, chosen: Sequence[tuple[EndpointWorker, QueuedDelivery]], now: int
     ) -> None:
         keys = [(each.endpoint, each.event_id) for _, each in chosen]
@@ -326,16 +326,16 @@ class Dispatcher:
                     self._start(line, delivery)
                     continue
                 # Somebody else has it or has had it, or it is begun although the answer was lost.
-                line.doubt(waiting, now)
-                self._loading.ring()
+                line.requeue_and_reload(waiting, now)
+                self._loading.wake()
 
     def _start(self, line: EndpointWorker, delivery: Delivery) -> None:
         task = asyncio.create_task(self._attempts.deliver(line, delivery))
         self._under_way.add(task)
         self._tenants[delivery.tenant] += 1
-        task.add_done_callback(lambda done: self._has_ended(line, delivery, done))
+        task.add_done_callback(lambda done: self._on_attempt_done(line, delivery, done))
 
-    def _has_ended(
+    def _on_attempt_done(
         self, line: EndpointWorker, delivery: Delivery, task: asyncio.Task[None]
     ) -> None:
         self._under_way.discard(task)
@@ -355,7 +355,7 @@ def _part(free: int, of_endpoint: int, of_tenant: int) -> int:
     return min(part, most if of_tenant else max(1, most))
 
 
-def _is_hungry(line: EndpointWorker) -> bool:
+def _needs_refill(line: EndpointWorker) -> bool:
     return line.stale or (line.behind and len(line.queue) < WINDOW)
 
 

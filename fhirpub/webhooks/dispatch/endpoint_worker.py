@@ -39,7 +39,7 @@ class EndpointWorker:
         self.endpoint = endpoint
         self.queue = Queue(endpoint.ordering)
         self.condition = EndpointHealth.read(endpoint.condition)
-        self.saved = self.condition.written()
+        self.saved = self.condition.serialize()
         """The condition as the store has it."""
         self.read = 0
         """When all of the queue was read last, in milliseconds UTC; 0: it has to be read anew."""
@@ -74,12 +74,12 @@ class EndpointWorker:
             self.disabling = False
             self._open_secrets()
 
-    def rest(self) -> None:
+    def reset_health(self) -> None:
         """Count failures anew if the endpoint is not active: it has not failed all that time."""
         if self.endpoint.state != "active":
-            self.condition = self.condition.rested()
+            self.condition = self.condition.with_failures_reset()
 
-    def take(self, now: int, most: int) -> list[QueuedDelivery]:
+    def dequeue(self, now: int, most: int) -> list[QueuedDelivery]:
         """Take what may be begun now, at most so many."""
         if self._closed or not self.condition.allows(now):
             return []
@@ -92,7 +92,7 @@ class EndpointWorker:
             self.condition = self.condition.probing(now, self._patience)
         return taken
 
-    def doubt(self, delivery: Delivery | QueuedDelivery, now: int) -> None:
+    def requeue_and_reload(self, delivery: Delivery | QueuedDelivery, now: int) -> None:
         """Put back what was taken and somebody else has too, or has had: all is read anew.
 
         Until then nothing behind it in its lane is begun.
@@ -141,7 +141,7 @@ class EndpointWorker:
         try:
             self._secrets = [
                 _OpenSecret(
-                    self._seal.open(each.sealed, endpoint=name, purpose="secret"), each.expires
+                    self._seal.decrypt(each.sealed, endpoint=name, purpose="secret"), each.expires
                 )
                 for each in self.endpoint.secrets
             ]

@@ -21,7 +21,7 @@ T = TypeVar("T")
 class PeriodicTask:
     """Does ``step`` in rounds; each answers after how many seconds the next is due.
 
-    :meth:`ring` makes it due at once. After a failure the next comes a little later each time.
+    :meth:`wake` makes it due at once. After a failure the next comes a little later each time.
     """
 
     def __init__(self, name: str, step: Callable[[], Awaitable[float]]) -> None:
@@ -30,7 +30,7 @@ class PeriodicTask:
         self._bell = asyncio.Event()
         self._stopping = False
 
-    def ring(self) -> None:
+    def wake(self) -> None:
         """Have the next round at once."""
         self._bell.set()
 
@@ -48,7 +48,7 @@ class PeriodicTask:
                 pause = await self._step()
                 failures = 0
             except Exception as problem:  # noqa: BLE001 - the next round may be better
-                tell_trouble(self._name, problem, failures)
+                log_failure(self._name, problem, failures)
                 pause = back_off(failures)
                 failures += 1
                 await self._sleep(pause)
@@ -64,7 +64,7 @@ class PeriodicTask:
             await asyncio.sleep(min(seconds, 0.1))
 
 
-async def together(*work: Awaitable[None]) -> None:
+async def gather_all(*work: Awaitable[None]) -> None:
     """Do all at once, and wait for all also if one fails: none may run on beside the next round.
 
     Raises what the first of them raised, in the order in which they stand.
@@ -74,14 +74,14 @@ async def together(*work: Awaitable[None]) -> None:
             raise result
 
 
-async def insist(name: str, write: Callable[[], Awaitable[T]]) -> T:
+async def retry_until_stored(name: str, write: Callable[[], Awaitable[T]]) -> T:
     """Repeat a write until the store takes it."""
     failures = 0
     while True:
         try:
             return await write()
         except StoreUnavailable as problem:
-            tell_trouble(name, problem, failures)
+            log_failure(name, problem, failures)
             await asyncio.sleep(back_off(failures))
             failures += 1
 
@@ -91,7 +91,7 @@ def back_off(failures: int) -> float:
     return float(min(_MAX_WAIT, _FIRST_WAIT * 2 ** min(failures, 10)))
 
 
-def tell_trouble(name: str, problem: Exception, failures: int) -> None:
+def log_failure(name: str, problem: Exception, failures: int) -> None:
     """Log a failure, if it is the first in a row."""
     if failures:
         return

@@ -91,7 +91,7 @@ class Queue:
         if place == 0:
             self._expect(lane)
 
-    def ended(self, event_id: str) -> None:
+    def remove(self, event_id: str) -> None:
         """Forget one that was taken: it was delivered, or given up."""
         if self._changes is not None:
             self._changes[event_id] = None

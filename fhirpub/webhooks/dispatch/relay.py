@@ -12,7 +12,7 @@ from fhirpub.runtime.logging import logger, where
 from fhirpub.storage.webhook_contract import Delivery, DeliveryQueueStore, Endpoint, OutboxEntry
 from fhirpub.webhooks.dispatch.appender import Appender
 from fhirpub.webhooks.dispatch.leases import Leases
-from fhirpub.webhooks.dispatch.periodic import together
+from fhirpub.webhooks.dispatch.periodic import gather_all
 from fhirpub.webhooks.management.event_types import matches
 from fhirpub.webhooks.transport.envelope import WebhookEvent, events_of
 
@@ -28,7 +28,7 @@ Told = Callable[[Sequence[Delivery]], None]
 
 
 class Relay:
-    """Makes deliveries of what was committed. ``told`` is handed those that were made."""
+    """Makes deliveries of what was committed. ``enqueue`` is handed those that were made."""
 
     def __init__(
         self,
@@ -37,13 +37,13 @@ class Relay:
         appender: Appender,
         leases: Leases,
         fhir_url: str,
-        told: Told,
+        enqueue: Told,
     ) -> None:
         self._store = store
         self._appender = appender
         self._leases = leases
         self._fhir_url = fhir_url
-        self._told = told
+        self._told = enqueue
         self._faulty: set[_Key] = set()
         self._unmarked: set[_Key] = set()
         self.oldest: int | None = None
@@ -75,8 +75,8 @@ class Relay:
             # Read after the versions: whoever registered before them must be told of them.
             tenants = {tenant for tenant, _ in new.values()}
             endpoints = await self._store.all_endpoints(of=tenants)
-            work = self._tellings(self._events(new.values(), endpoints), endpoints)
-        await together(*work, self._mark())
+            work = self._fan_out(self._events(new.values(), endpoints), endpoints)
+        await gather_all(*work, self._mark())
         self._unmarked = new.keys() - self._faulty
         return len(self._unmarked)
 
@@ -115,13 +115,13 @@ class Relay:
                 )
         return found
 
-    def _tellings(
+    def _fan_out(
         self, events_by_tenant: Mapping[str, Sequence[WebhookEvent]], endpoints: Iterable[Endpoint]
     ) -> list[Awaitable[None]]:
         work: list[Awaitable[None]] = []
         for endpoint in endpoints:
-            told = events_by_tenant[endpoint.tenant]
-            events = [each for each in told if matches(endpoint.events, each.type)]
+            enqueue = events_by_tenant[endpoint.tenant]
+            events = [each for each in enqueue if matches(endpoint.events, each.type)]
             if events:
                 work.append(self._tell(endpoint, events))
         return work

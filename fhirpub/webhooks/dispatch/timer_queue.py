@@ -22,7 +22,7 @@ class TimerQueue:
             self._known.add(alarm)
             heapq.heappush(self._ordered, alarm)
 
-    def rung(self, now: int) -> list[str]:
+    def pop_due(self, now: int) -> list[str]:
         """Return the names whose moment has come, and forget these alarms."""
         names = []
         while self._ordered and self._ordered[0][0] <= now:

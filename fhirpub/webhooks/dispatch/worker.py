@@ -81,13 +81,13 @@ class WebhookWorker:
             line_of=partial(EndpointWorker, settings=settings, patience=rules.patience, seal=seal),
             clock=clock,
         )
-        attempts.told = self._dispatcher.told
+        attempts.enqueue = self._dispatcher.enqueue
         self._relay = Relay(
             store,
             appender=appender,
             leases=self._leases,
             fhir_url=f"{config.base_url}/fhir/r4",
-            told=self._dispatcher.told,
+            enqueue=self._dispatcher.enqueue,
         )
         self._relaying = PeriodicTask("relay", self._relay_some)
         self._sweeping = PeriodicTask("sweep", self._sweep)
@@ -100,7 +100,7 @@ class WebhookWorker:
         A relay elsewhere looks for itself.
         """
         if self._relay.leading and self._dispatcher.heard:
-            self._relaying.ring()
+            self._relaying.wake()
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None, None]:
@@ -125,7 +125,7 @@ class WebhookWorker:
 
     async def _note_last(self) -> None:
         with suppress(StoreUnavailable):
-            await self._dispatcher.note_last()
+            await self._dispatcher.flush()
         with suppress(StoreUnavailable):
             await self._relay.finish()
             await self._leases.release_all()

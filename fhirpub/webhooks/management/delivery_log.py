@@ -101,7 +101,7 @@ class Stats:
     p95: int | None
 
 
-def shown_state(delivery: Delivery, endpoint: Endpoint, *, now: int) -> ShownState:
+def effective_state(delivery: Delivery, endpoint: Endpoint, *, now: int) -> ShownState:
     """Return what becomes of a delivery."""
     if delivery.state not in OPEN:
         return delivery.state
@@ -142,7 +142,7 @@ class DeliveryLog:
             found += [
                 each
                 for each in page
-                if state is None or shown_state(each, endpoint, now=now) == state
+                if state is None or effective_state(each, endpoint, now=now) == state
             ]
             if len(page) < query.limit:
                 return Page(found, None)
@@ -192,7 +192,7 @@ class DeliveryLog:
         attempts = await self._attempts_of_a_day(endpoint)
         durations = sorted(duration for duration, _status in attempts)
         return Stats(
-            counts=_shown_counts(counts, endpoint),
+            counts=_effective_counts(counts, endpoint),
             last_sequence=await self.last_sequence(endpoint),
             oldest_open=await self._oldest_open(endpoint),
             attempts=len(attempts),
@@ -241,7 +241,7 @@ def _without_answers(delivery: Delivery) -> Delivery:
     return replace(delivery, attempts=attempts)
 
 
-def _shown_counts(counts: Mapping[DeliveryState, int], endpoint: Endpoint) -> dict[str, int]:
+def _effective_counts(counts: Mapping[DeliveryState, int], endpoint: Endpoint) -> dict[str, int]:
     """Return counts as deliveries are shown; those under way count as what they were before."""
     if endpoint.state == "active":
         return {str(name): number for name, number in counts.items()}

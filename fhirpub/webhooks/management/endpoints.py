@@ -119,7 +119,7 @@ class EndpointService:
         """
         if isinstance(fields, Mapping):
             fields = {"url": None, **fields}
-        values = await self._judged(fields, registration.NEW)
+        values = await self._validate(fields, registration.NEW)
         endpoint_id = str(uuid.uuid4())
         secret = values.get("signing_secret") or new_secret()
         token = values.get("bearer_token") or _new_token()
@@ -128,8 +128,8 @@ class EndpointService:
             tenant=tenant,
             created=self._clock(),
             state="active" if trusted else "unverified",
-            secrets=(self._sealed_secret(endpoint_id, secret),),
-            token=self._seal.seal(token, endpoint=endpoint_id, purpose="token"),
+            secrets=(self._encrypt_secret(endpoint_id, secret),),
+            token=self._seal.encrypt(token, endpoint=endpoint_id, purpose="token"),
             **_settings(values),
         )
         async with self._adding:  # one after the other, so that all are counted
@@ -158,7 +158,7 @@ class EndpointService:
         """
         before = await self.endpoint(tenant, endpoint_id)
         check(before.revision)
-        settings = _settings(await self._judged(fields, registration.CHANGEABLE))
+        settings = _settings(await self._validate(fields, registration.CHANGEABLE))
 
         def changed(endpoint: Endpoint) -> Endpoint:
             after = replace(endpoint, **settings)
@@ -233,10 +233,10 @@ class EndpointService:
         a day, what is sent is signed with both; 0 ends the others at once. Raises
         InvalidContent, BrokenRule if more than 5 would be left.
         """
-        values = await self._judged(fields, registration.NEW_SECRET)
+        values = await self._validate(fields, registration.NEW_SECRET)
         grace = values.get("grace_seconds", USUAL_GRACE_SECONDS)
         now, new = self._clock(), values.get("signing_secret") or new_secret()
-        sealed = self._sealed_secret(endpoint_id, new)
+        sealed = self._encrypt_secret(endpoint_id, new)
 
         def rotated(endpoint: Endpoint) -> Endpoint:
             old = [_ending(each, now + grace * 1000) for each in endpoint.secrets]
@@ -259,9 +259,9 @@ class EndpointService:
 
         ``fields`` are those of :data:`registration.NEW_TOKEN`. Raises InvalidContent.
         """
-        values = await self._judged(fields, registration.NEW_TOKEN)
+        values = await self._validate(fields, registration.NEW_TOKEN)
         new = values.get("bearer_token") or _new_token()
-        sealed = self._seal.seal(new, endpoint=endpoint_id, purpose="token")
+        sealed = self._seal.encrypt(new, endpoint=endpoint_id, purpose="token")
         changed = await self._put(tenant, endpoint_id, lambda each: replace(each, token=sealed))
         return EndpointWithSecrets(changed, token=new)
 
@@ -274,7 +274,7 @@ class EndpointService:
         for endpoint in await self.endpoints(tenant):
             sealed = [endpoint.token, *(each.sealed for each in endpoint.secrets)]
             if not all(map(self._seal.is_of_first, sealed)):
-                await self._put(tenant, endpoint.id, self._resealed)
+                await self._put(tenant, endpoint.id, self._reencrypt)
                 changed += 1
         return changed
 
@@ -302,8 +302,8 @@ class EndpointService:
 
     # How.
 
-    async def _judged(self, fields: Any, known: Sequence[str]) -> dict[str, Any]:
-        return await registration.judged(
+    async def _validate(self, fields: Any, known: Sequence[str]) -> dict[str, Any]:
+        return await registration.validate_endpoint(
             fields, known=known, sender=self._sender, event_types=self.event_types
         )
 
@@ -364,20 +364,20 @@ class EndpointService:
             self._trials -= Counter([endpoint.tenant])
         return TestDelivery(endpoint, event.id, outcome, outcome.delivered)
 
-    def _resealed(self, endpoint: Endpoint) -> Endpoint:
+    def _reencrypt(self, endpoint: Endpoint) -> Endpoint:
         def again(each: EndpointSecret) -> EndpointSecret:
-            text = self._seal.open(each.sealed, endpoint=endpoint.id, purpose="secret")
-            return replace(self._sealed_secret(endpoint.id, text), expires=each.expires)
+            text = self._seal.decrypt(each.sealed, endpoint=endpoint.id, purpose="secret")
+            return replace(self._encrypt_secret(endpoint.id, text), expires=each.expires)
 
         token = token_of(endpoint, self._seal)
         return replace(
             endpoint,
             secrets=tuple(again(each) for each in endpoint.secrets),
-            token=self._seal.seal(token, endpoint=endpoint.id, purpose="token"),
+            token=self._seal.encrypt(token, endpoint=endpoint.id, purpose="token"),
         )
 
-    def _sealed_secret(self, endpoint_id: str, secret: str) -> EndpointSecret:
-        return EndpointSecret(self._seal.seal(secret, endpoint=endpoint_id, purpose="secret"))
+    def _encrypt_secret(self, endpoint_id: str, secret: str) -> EndpointSecret:
+        return EndpointSecret(self._seal.encrypt(secret, endpoint=endpoint_id, purpose="secret"))
 
 
 def _settings(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -51,7 +51,7 @@ class EventTypes:
         A type whose events have no published schema tells of what it declares, by itself of
         what is created and updated, under its own name.
         """
-        schemas = _published()
+        schemas = _load_schemas()
         known = [
             EventType(name, _resource_of(schema), schema)
             for name, schema in schemas.items()
@@ -98,7 +98,7 @@ def matches(patterns: Collection[str], event_type: str) -> bool:
     return not wanted.isdisjoint(patterns)
 
 
-def _published() -> dict[str, dict[str, Any]]:
+def _load_schemas() -> dict[str, dict[str, Any]]:
     """Return our schemas by name; an event's has a dot, one that they share has none."""
     folder = resources.files("fhirpub.schemas") / "events"
     files = [each for each in folder.iterdir() if each.name.endswith(_ENDING)]

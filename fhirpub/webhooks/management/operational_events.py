@@ -28,7 +28,7 @@ class ServiceEvents:
     def __init__(self, base_url: str) -> None:
         self._base_url = base_url
 
-    def exhausted(self, endpoint: Endpoint, delivery: Delivery, *, now: int) -> WebhookEvent:
+    def emit_exhausted(self, endpoint: Endpoint, delivery: Delivery, *, now: int) -> WebhookEvent:
         """Tell of a delivery that was given up."""
         more = {
             "event_id": delivery.event_id,
@@ -39,7 +39,7 @@ class ServiceEvents:
         what = (delivery.event_id, endpoint.reopened)
         return self._event(EXHAUSTED, endpoint, what, now, more)
 
-    def disabled(self, endpoint: Endpoint, why: str, *, now: int) -> WebhookEvent:
+    def emit_disabled(self, endpoint: Endpoint, why: str, *, now: int) -> WebhookEvent:
         """Tell of an endpoint that is going to be disabled, in its next revision."""
         return self._event(DISABLED, endpoint, (endpoint.revision,), now, {"why": why})
 
@@ -62,7 +62,9 @@ def is_service_event(event_type: str) -> bool:
     return event_type in _ALL
 
 
-def told_of(endpoint: Endpoint, event_type: str, others: Iterable[Endpoint]) -> list[Endpoint]:
+def subscribers_of(
+    endpoint: Endpoint, event_type: str, others: Iterable[Endpoint]
+) -> list[Endpoint]:
     """Return the tenant's endpoints that are told of this one: those that ask for it by name.
 
     A pattern for everything does not mean these events: its receiver knows of reports only.

@@ -59,7 +59,7 @@ class SecretCipher:
         """Tell whether there is a key."""
         return bool(self._ciphers)
 
-    def seal(self, text: str, *, endpoint: str, purpose: Purpose) -> bytes:
+    def encrypt(self, text: str, *, endpoint: str, purpose: Purpose) -> bytes:
         """Return a secret of an endpoint, encrypted. Raises SecretsUnavailable."""
         if not self._ciphers:
             raise SecretsUnavailable(NO_KEY)
@@ -68,7 +68,7 @@ class SecretCipher:
         encrypted = cipher.encrypt(nonce, text.encode(), _bound_to(endpoint, purpose))
         return _FORM + self._first + nonce + encrypted
 
-    def open(self, sealed: bytes, *, endpoint: str, purpose: Purpose) -> str:
+    def decrypt(self, sealed: bytes, *, endpoint: str, purpose: Purpose) -> str:
         """Return what was sealed for this endpoint and purpose.
 
         Raises SecretsUnavailable: its key is not here, or it was changed or moved.
@@ -99,7 +99,7 @@ class SecretCipher:
 def live_secrets(endpoint: Endpoint, seal: SecretCipher, *, now: int) -> tuple[str, ...]:
     """Return the secrets that sign for an endpoint, newest first. Raises SecretsUnavailable."""
     return tuple(
-        seal.open(each.sealed, endpoint=endpoint.id, purpose="secret")
+        seal.decrypt(each.sealed, endpoint=endpoint.id, purpose="secret")
         for each in endpoint.secrets
         if each.expires is None or now < each.expires
     )
@@ -107,10 +107,10 @@ def live_secrets(endpoint: Endpoint, seal: SecretCipher, *, now: int) -> tuple[s
 
 def token_of(endpoint: Endpoint, seal: SecretCipher) -> str:
     """Return the token by which an endpoint knows us. Raises SecretsUnavailable."""
-    return seal.open(endpoint.token, endpoint=endpoint.id, purpose="token")
+    return seal.decrypt(endpoint.token, endpoint=endpoint.id, purpose="token")
 
 
-def configured_seal(settings: WebhooksConfig, *, beside: Path | None = None) -> SecretCipher:
+def load_cipher(settings: WebhooksConfig, *, beside: Path | None = None) -> SecretCipher:
     """Return the seal of the environment's keys, or of those in the file that is configured.
 
     With neither, of those in the file ``beside``, if it is there. Raises ConfigurationError.
@@ -125,7 +125,7 @@ def configured_seal(settings: WebhooksConfig, *, beside: Path | None = None) -> 
     )
 
 
-def made_seal(beside: Path) -> SecretCipher:
+def create_key_file(beside: Path) -> SecretCipher:
     """Return the seal of a key that is made here and kept in a file, for its owner's eyes only.
 
     Of racing calls one makes it, and the others take that one. Raises ConfigurationError.

@@ -9,7 +9,7 @@ import orjson
 
 from fhirpub.fhir.times import instant
 from fhirpub.storage.webhook_contract import Attempt, Delivery, Endpoint
-from fhirpub.webhooks.management.delivery_log import STATS_SECONDS, Stats, shown_state
+from fhirpub.webhooks.management.delivery_log import STATS_SECONDS, Stats, effective_state
 from fhirpub.webhooks.management.endpoints import TestDelivery
 from fhirpub.webhooks.policy.endpoint_health import EndpointHealth
 from fhirpub.webhooks.policy.outcome import Outcome
@@ -64,7 +64,7 @@ def trial_record(trial: TestDelivery) -> Record:
 
 def delivery_record(delivery: Delivery, endpoint: Endpoint, *, now: int) -> Record:
     """Return a delivery with its attempts, without what came back as text."""
-    state = shown_state(delivery, endpoint, now=now)
+    state = effective_state(delivery, endpoint, now=now)
     waits = delivery.ended is None and state not in _NOT_SENT
     return {
         "event_id": delivery.event_id,
@@ -93,7 +93,7 @@ def event_record(delivery: Delivery, endpoint: Endpoint, *, now: int) -> Record:
         "sequence": delivery.sequence,
         "event_id": delivery.event_id,
         "event_type": delivery.event_type,
-        "status": shown_state(delivery, endpoint, now=now),
+        "status": effective_state(delivery, endpoint, now=now),
         "body": orjson.Fragment(delivery.body),
     }
 

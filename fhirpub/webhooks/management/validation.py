@@ -28,7 +28,7 @@ _TOKEN = re.compile(r"[\x21-\x7e]+")
 _CHOICES = {"payload": typing.get_args(Payload), "ordering": typing.get_args(Ordering)}
 
 
-async def judged(
+async def validate_endpoint(
     fields: Any, *, known: Collection[str], sender: Sender, event_types: EventTypes
 ) -> dict[str, Any]:
     """Return the fields of an endpoint, its ``url`` in canonical form.
@@ -37,7 +37,7 @@ async def judged(
     """
     if not isinstance(fields, Mapping):
         raise InvalidContent.because("the body must be a JSON object")
-    issues = [*unknown_fields(fields, known), *_problems(fields, event_types)]
+    issues = [*refuse_unknown_fields(fields, known), *_problems(fields, event_types)]
     values = dict(fields)
     if isinstance(fields.get("url"), str):
         try:
@@ -49,7 +49,7 @@ async def judged(
     return values
 
 
-def unknown_fields(fields: Mapping[str, Any], known: Collection[str]) -> Iterator[Issue]:
+def refuse_unknown_fields(fields: Mapping[str, Any], known: Collection[str]) -> Iterator[Issue]:
     """Tell of every field that is not known, as far as a refusal tells: to guess takes time."""
     for name in islice((each for each in fields if each not in known), MAX_ISSUES):
         advice = did_you_mean(name, known) or f"known are {', '.join(known)}"

@@ -47,7 +47,7 @@ class EndpointHealth:
         except Exception:  # noqa: BLE001 - whatever it is, it must not keep us from sending
             return cls()
 
-    def written(self) -> bytes:
+    def serialize(self) -> bytes:
         """Return it as it is kept: without the counts of the last minutes.
 
         A healthy endpoint's never changes, and is not written again and again.
@@ -82,19 +82,19 @@ class EndpointHealth:
         """Note that the one attempt begins, if only one may."""
         return replace(self, breaker=self.breaker.probing(now, patience))
 
-    def after(
+    def record(
         self, outcome: Outcome, then: Next, now: int, patience: FailurePolicy
     ) -> EndpointHealth:
         """Note what came of an attempt."""
         delivered = outcome.delivered
         return replace(
             self,
-            breaker=self.breaker.after(delivered=delivered, now=now, patience=patience),
-            streak=self.streak.after(delivered=delivered, now=now),
+            breaker=self.breaker.record(delivered=delivered, now=now, patience=patience),
+            streak=self.streak.record(delivered=delivered, now=now),
             throttled=max(self.throttled, then.throttled),
         )
 
-    def rested(self) -> EndpointHealth:
+    def with_failures_reset(self) -> EndpointHealth:
         """Forget since when everything has failed, but not whom to leave in peace."""
         return replace(self, streak=FailureStreak(), warned=0)
 

@@ -49,7 +49,9 @@ class Next:
     disable: bool = False
 
 
-def after(outcome: Outcome, *, attempt: int, schedule: Schedule, now: int, chance: float) -> Next:
+def decide_retry(
+    outcome: Outcome, *, attempt: int, schedule: Schedule, now: int, chance: float
+) -> Next:
     """Return what an outcome leads to.
 
     ``attempt`` is the number of the attempt, from 1; ``chance``, from 0 to 1, says by how much, at
@@ -62,7 +64,7 @@ def after(outcome: Outcome, *, attempt: int, schedule: Schedule, now: int, chanc
         return Next(state="dead", disable=disable)
     if disable:
         return Next(state="held", disable=True)
-    throttled = _throttled(outcome, schedule, now)
+    throttled = _throttle_until(outcome, schedule, now)
     wait = schedule.wait(attempt)
     if wait is None:
         return Next(state="dead", throttled=throttled)
@@ -70,7 +72,7 @@ def after(outcome: Outcome, *, attempt: int, schedule: Schedule, now: int, chanc
     return Next(state="retrying", due=max(due, throttled), throttled=throttled)
 
 
-def _throttled(outcome: Outcome, schedule: Schedule, now: int) -> int:
+def _throttle_until(outcome: Outcome, schedule: Schedule, now: int) -> int:
     """Return until when a busy receiver is left in peace: as it asks, or the first wait."""
     if outcome.status not in _BUSY:
         return 0
@@ -148,7 +150,7 @@ class Breaker:
             return self
         return replace(self, state="half-open", until=now + _ms(patience.open_seconds))
 
-    def after(self, *, delivered: bool, now: int, patience: FailurePolicy = USUAL) -> Breaker:
+    def record(self, *, delivered: bool, now: int, patience: FailurePolicy = USUAL) -> Breaker:
         """Count an attempt. One that began before the breaker opened can close, not prolong it."""
         if self.state == "open" and not delivered:
             return self
@@ -158,7 +160,7 @@ class Breaker:
         if self.state != "closed":
             return Breaker()
         in_a_row = 0 if delivered else self.in_a_row + 1
-        recent = _counted(self.recent, delivered=delivered, now=now)
+        recent = _count(self.recent, delivered=delivered, now=now)
         too_many = in_a_row >= patience.in_a_row or _mostly_failed(recent, patience)
         if not delivered and too_many:
             open_for = _ms(patience.open_seconds)
@@ -176,7 +178,7 @@ def _mostly_failed(recent: tuple[_Bucket, ...], patience: FailurePolicy) -> bool
     return judged >= patience.judged and failed >= patience.share * judged
 
 
-def _counted(recent: tuple[_Bucket, ...], *, delivered: bool, now: int) -> tuple[_Bucket, ...]:
+def _count(recent: tuple[_Bucket, ...], *, delivered: bool, now: int) -> tuple[_Bucket, ...]:
     number = now // _BUCKET_MS
     kept = tuple(each for each in recent if number - _BUCKETS < each.number < number)
     latest = next((each for each in recent if each.number == number), _Bucket(number))
@@ -197,7 +199,7 @@ class FailureStreak:
     failures: int = 0
     since: int = 0
 
-    def after(self, *, delivered: bool, now: int) -> FailureStreak:
+    def record(self, *, delivered: bool, now: int) -> FailureStreak:
         """Count an attempt."""
         if delivered:
             return FailureStreak()

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fhirpub.fhir.strict_json import dumps, loads_stored
-from fhirpub.fhir.times import instant, moment_of
+from fhirpub.fhir.times import instant, parse_instant
 from fhirpub.storage.webhook_contract import OutboxEntry, Payload
 
 API_VERSION = "1"
@@ -60,7 +60,7 @@ class WebhookEvent:
 
 def time_of(body: bytes) -> int:
     """Return the time of the event that a body of ours tells of, in milliseconds UTC."""
-    moment = moment_of(loads_stored(body)["timestamp"])
+    moment = parse_instant(loads_stored(body)["timestamp"])
     return moment or 0
 
 

@@ -113,12 +113,12 @@ def verify(
     claims = list(_claims(given))
     if not (_ID.fullmatch(event_id) and 0 < len(claims) <= _MAX_SIGNATURES):
         raise NotVerified("headers")
-    proved = _proved(claims, keys, event_id, body)
+    proved = _verified_times(claims, keys, event_id, body)
     if proved and any(abs(now - int(time)) <= TOLERANCE_SECONDS for time in proved):
         return
     if proved:
         raise NotVerified("clock")
-    if any(_proved(claims, keys, event_id, text) for text in _other_texts(body)):
+    if any(_verified_times(claims, keys, event_id, text) for text in _other_texts(body)):
         raise NotVerified("rewritten-body")
     raise NotVerified("no-match")
 
@@ -148,7 +148,7 @@ def _claims(given: Mapping[str, str]) -> Iterator[_Claim]:
                 yield _Claim(time, text, bytes.hex)
 
 
-def _proved(
+def _verified_times(
     claims: Iterable[_Claim], keys: Sequence[bytes], event_id: str, body: bytes
 ) -> list[str]:
     """Return the times of the claims that are right; all are looked at, whatever is found."""
@@ -189,7 +189,7 @@ def _other_texts(body: bytes) -> Iterator[bytes]:
         return
     try:
         value = json.loads(body.removeprefix(b"\xef\xbb\xbf"))
-        for each in (value, _ordered(value), _sorted(value)):
+        for each in (value, _sort_keys(value), _sorted(value)):
             yield json.dumps(each, separators=(",", ":"), ensure_ascii=False).encode()
             yield json.dumps(each, separators=(",", ":")).encode()
             yield json.dumps(each).encode()
@@ -197,7 +197,7 @@ def _other_texts(body: bytes) -> Iterator[bytes]:
         return
 
 
-def _ordered(value: Any) -> Any:
+def _sort_keys(value: Any) -> Any:
     rank = {name: number for number, name in enumerate(_NAMES)}
     return _with_names_by(lambda name: rank.get(name, len(rank)), value)
 

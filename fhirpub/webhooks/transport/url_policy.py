@@ -139,7 +139,7 @@ class TargetRules:
         _refuse_long(url)
         match = _URL.fullmatch(url)
         if match is None:
-            raise _refused(
+            raise _refuse(
                 "must be an absolute https URL in ASCII, without user, password and fragment"
             )
         scheme = match["scheme"].lower()
@@ -152,7 +152,7 @@ class TargetRules:
         )
         _refuse_long(target.url)  # it may have a slash more, and is judged again when it is called
         if not 0 < target.port <= LAST_PORT:
-            raise _refused(f"has a port that is not between 1 and {LAST_PORT}")
+            raise _refuse(f"has a port that is not between 1 and {LAST_PORT}")
         self._refuse_impossible(target)
         return target
 
@@ -171,12 +171,12 @@ class TargetRules:
         """Refuse what no address could make good."""
         if _is_address(target.host):
             if not self.permits(target.host, target):
-                raise _refused("names an address, a port or a scheme to which nothing is sent")
+                raise _refuse("names an address, a port or a scheme to which nothing is sent")
         elif not self._allowed and not target.tls:
-            raise _refused("must begin with https://")
+            raise _refuse("must begin with https://")
         elif not self._allowed and target.port not in self._ports:
             known = ", ".join(str(each) for each in sorted(self._ports))
-            raise _refused(f"must have one of the ports {known}")
+            raise _refuse(f"must have one of the ports {known}")
 
     def _is_allowed(self, address: Address) -> bool:
         guard = next((each for each in _GUARDED if address in each), None)
@@ -187,7 +187,7 @@ class TargetRules:
 
 def _refuse_long(url: str) -> None:
     if len(url) > MAX_URL_LENGTH:
-        raise _refused(f"has more than {MAX_URL_LENGTH} characters")
+        raise _refuse(f"has more than {MAX_URL_LENGTH} characters")
 
 
 def _target(host: str, *, scheme: str, port: int, rest: str) -> Target:
@@ -204,14 +204,14 @@ def _canonical_host(host: str) -> str:
         try:
             return str(IPv6Address(host[1:-1]))
         except ValueError:
-            raise _refused("has a host that is no IPv6 address") from None
+            raise _refuse("has a host that is no IPv6 address") from None
     if not host.isascii():
         host = _to_ascii(host)
     labels = host.split(".")
     if len(host) > _MAX_HOST_LENGTH or not all(_LABEL.fullmatch(each) for each in labels):
-        raise _refused("has a host that is no canonical name")
+        raise _refuse("has a host that is no canonical name")
     if _NUMBER.fullmatch(labels[-1]) and not _is_address(host):
-        raise _refused("has a host that is neither a name nor a canonical IPv4 address")
+        raise _refuse("has a host that is neither a name nor a canonical IPv4 address")
     return host
 
 
@@ -219,7 +219,7 @@ def _to_ascii(host: str) -> str:
     try:
         return idna.encode(host, uts46=True).decode()
     except UnicodeError:
-        raise _refused("has a host that is no internationalized name") from None
+        raise _refuse("has a host that is no internationalized name") from None
 
 
 def _is_address(host: str) -> bool:
@@ -257,5 +257,5 @@ def _forms(address: Address) -> Iterator[Address]:
         yield IPv4Address(number & 0xFFFF_FFFF)
 
 
-def _refused(rule: str) -> InvalidContent:
+def _refuse(rule: str) -> InvalidContent:
     return InvalidContent.because(rule, expression="url", code="value")

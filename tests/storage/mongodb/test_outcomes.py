@@ -18,7 +18,7 @@ from fhirpub.testing.store_contract import (
     a_blob,
     a_key,
     a_version,
-    found,
+    find_ids,
     new_id,
     query,
     whole_blobs,
@@ -187,7 +187,7 @@ async def test_a_write_whose_answer_was_lost_is_found_to_be_ours(
 
     assert proxy.hits == 1
     assert all(added)
-    assert await found(far, query()) == {each.id for each in versions}
+    assert await find_ids(far, query()) == {each.id for each in versions}
 
 
 async def test_a_lost_answer_makes_no_write_ours_that_was_anothers(

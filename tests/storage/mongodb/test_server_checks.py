@@ -90,7 +90,7 @@ def test_a_set_whose_majority_acknowledges_without_its_journals_is_refused(
     unsafe = {**configuration, "writeConcernMajorityJournalDefault": False}
 
     with pytest.raises(ConfigurationError, match="writeConcernMajorityJournalDefault"):
-        mongodb_server.judge(unsafe, defaults)
+        mongodb_server.check_set(unsafe, defaults)
 
 
 def test_a_set_with_an_arbiter_needs_a_default_write_concern(
@@ -100,8 +100,8 @@ def test_a_set_with_an_arbiter_needs_a_default_write_concern(
     unsafe = {**configuration, "members": [member, {**member, "_id": 1, "arbiterOnly": True}]}
 
     with pytest.raises(ConfigurationError, match="arbiter"):
-        mongodb_server.judge(unsafe, defaults)
-    mongodb_server.judge(unsafe, {**defaults, "defaultWriteConcernSource": "global"})
+        mongodb_server.check_set(unsafe, defaults)
+    mongodb_server.check_set(unsafe, {**defaults, "defaultWriteConcernSource": "global"})
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ async def test_a_server_that_ignores_read_concerns_is_refused() -> None:
             return {"ok": 1, "asked": question}
 
     with pytest.raises(ConfigurationError, match="ignores read concerns"):
-        await mongodb_server._refuse_deaf(cast("mongodb_server.Client", Deaf()))
+        await mongodb_server._refuse_without_read_concern(cast("mongodb_server.Client", Deaf()))
 
 
 async def test_credentials_that_the_server_refuses_are_a_wrong_configuration(url: str) -> None:

@@ -182,7 +182,7 @@ def test_the_guides_user_is_enough_for_all_that_the_service_does(
         registered = lab.register(register_body("A-1"))
         found = lab.get("/fhir/r4/DiagnosticReport")
         ready = service.request("GET", "/health/ready")
-        saved = service.command("migrate", "--to", f"sqlite:///{tmp_path}/saved.db")
+        saved = service.command("transfer", "--to", f"sqlite:///{tmp_path}/saved.db")
 
     assert (registered.status, found.json["total"], ready.status) == (201, 1, 200)
     assert saved["copied"] == 1

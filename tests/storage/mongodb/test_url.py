@@ -100,4 +100,4 @@ async def test_no_url_weakens_what_is_sent(url: str) -> None:
     ],
 )
 def test_what_of_a_url_is_overruled_is_known(options: str, overruled: list[str]) -> None:
-    assert mongodb._overruled(f"mongodb://host/x?{options}") == overruled
+    assert mongodb._overruled_options(f"mongodb://host/x?{options}") == overruled

@@ -20,10 +20,10 @@ from fhirpub.testing.webhook_contract import (
     UNTIL,
     a_delivery,
     an_endpoint,
-    begun,
+    begin,
     end,
-    kept,
     queue,
+    stored_deliveries,
 )
 from fhirpub.webhooks.management.delivery_log import DeliveryLog, Wanted
 from tests.mongod.replica_set import ProxiedSet
@@ -85,7 +85,7 @@ async def test_an_append_that_arrives_after_its_repeat_adds_nothing(
 
     await let_arrive(proxied_set, "insert")
 
-    assert await kept(store, endpoint) == [deliveries[0], other]
+    assert await stored_deliveries(store, endpoint) == [deliveries[0], other]
 
 
 async def test_a_beginning_that_arrives_after_another_attempt_changes_nothing(
@@ -94,29 +94,29 @@ async def test_a_beginning_that_arrives_after_another_attempt_changes_nothing(
     (delivery,) = await queue(store, 1)
     late = store.begin([delivery.key], now=NOW, until=UNTIL)
     await give_up(proxied_set, "update", late)
-    attempt = replace(await begun(store, delivery, now=NOW + 1), ended=NOW + 2)
+    attempt = replace(await begin(store, delivery, now=NOW + 1), ended=NOW + 2)
     failed = AttemptResult(key=delivery.key, attempt=attempt, state="retrying", due=NOW + 3)
     assert await store.finish([failed]) == [True]
-    before = await kept(store, delivery.endpoint)
+    before = await stored_deliveries(store, delivery.endpoint)
 
     await let_arrive(proxied_set, "update")
 
-    assert await kept(store, delivery.endpoint) == before
+    assert await stored_deliveries(store, delivery.endpoint) == before
 
 
 async def test_an_outcome_that_arrives_after_the_next_attempt_was_begun_changes_nothing(
     store: Store, proxied_set: ProxiedSet
 ) -> None:
     (delivery,) = await queue(store, 1)
-    attempt = replace(await begun(store, delivery), ended=NOW + 40)
+    attempt = replace(await begin(store, delivery), ended=NOW + 40)
     outcome = AttemptResult(key=delivery.key, attempt=attempt, state="delivered")
     await give_up(proxied_set, "update", store.finish([outcome]))
-    await begun(store, delivery, now=UNTIL)
-    before = await kept(store, delivery.endpoint)
+    await begin(store, delivery, now=UNTIL)
+    before = await stored_deliveries(store, delivery.endpoint)
 
     await let_arrive(proxied_set, "update")
 
-    assert await kept(store, delivery.endpoint) == before
+    assert await stored_deliveries(store, delivery.endpoint) == before
     assert await store.finish([outcome]) == [False]
 
 
@@ -130,7 +130,9 @@ async def test_a_beginning_whose_answer_was_lost_is_one_attempt(
 
     assert proxied_set.proxy.hits == 1
     assert [each.number for each in taken] == [1, 1]
-    assert sorted(await kept(store, deliveries[0].endpoint), key=str) == sorted(taken, key=str)
+    assert sorted(await stored_deliveries(store, deliveries[0].endpoint), key=str) == sorted(
+        taken, key=str
+    )
 
 
 async def test_a_replay_that_was_cut_short_is_told_of_when_it_is_repeated(
@@ -158,7 +160,7 @@ async def test_what_fails_while_a_queue_is_read_is_among_what_was_read(
 ) -> None:
     endpoint = an_endpoint()
     await store.put_deliveries([a_delivery(endpoint.id, number) for number in range(1, 301)])
-    failing = (await kept(store, endpoint.id, after=249, limit=1))[0]
+    failing = (await stored_deliveries(store, endpoint.id, after=249, limit=1))[0]
     proxied_set.proxy.inject(Fault.STALL, "getMore", times=1)
 
     reading = asyncio.create_task(store.waiting(endpoint.id))

@@ -10,7 +10,7 @@ import pytest
 
 from fhirpub.auth.clients import (
     add_client,
-    authenticated,
+    authenticate,
     disable_client,
     rotate_client,
     set_scopes,
@@ -21,7 +21,7 @@ from tests.unit.auth.conftest import MemoryAccess, World
 
 
 async def proved(world: World, secret: str, *, client_id: str = "", here: str = "sandbox") -> bool:
-    found = await authenticated(
+    found = await authenticate(
         world.access, client_id or world.client.id, secret, environment=here, clock=world.clock
     )
     return found is not None

@@ -30,7 +30,7 @@ async def accepted(world: World, token: str) -> Caller:
 async def refused(world: World, token: str) -> NotAuthenticated:
     with pytest.raises(NotAuthenticated) as raised:
         await accepted(world, token)
-    assert world.tokens.cached(f"Bearer {token}") is None
+    assert world.tokens.cached_caller(f"Bearer {token}") is None
     assert raised.value.token_sent
     return raised.value
 
@@ -182,7 +182,7 @@ async def test_expiry_is_exact_to_the_millisecond(
 
     world.clock.pass_seconds(9.999 + leeway)
     await accepted(world, token)
-    assert world.tokens.cached(f"Bearer {token}") is not None
+    assert world.tokens.cached_caller(f"Bearer {token}") is not None
     world.clock.pass_seconds(0.001)
     await refused(world, token)
     await refused(world, unseen)
@@ -461,6 +461,6 @@ async def test_no_value_of_a_claim_is_a_fault(world: World, name: str, value: An
 def test_what_is_decoded_is_the_one_text_of_its_bytes() -> None:
     for length in range(1, 70):
         raw = bytes(range(length))
-        assert jwt._decoded(b64url(raw)) == raw
+        assert jwt._decode_segment(b64url(raw)) == raw
     with pytest.raises(NotAuthenticated):
-        jwt._decoded(base64.urlsafe_b64encode(b"a").decode())
+        jwt._decode_segment(base64.urlsafe_b64encode(b"a").decode())

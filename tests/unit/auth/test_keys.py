@@ -58,7 +58,7 @@ async def test_the_previous_key_verifies_until_its_last_token_has_expired() -> N
     assert await keys.find(old.kid) is not None
     assert len(keys.jwks()["keys"]) == 2
     clock.pass_seconds(1)
-    assert keys.known(old.kid) is None
+    assert keys.cached_key(old.kid) is None
     assert await keys.find(old.kid) is None
     assert [each["kid"] for each in keys.jwks()["keys"]] == [(await keys.signer()).kid]
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from fhirpub.auth.scopes import narrowed, permits
+from fhirpub.auth.scopes import narrow, permits
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_scopes_add_up_and_none_permit_nothing() -> None:
 def test_wanted_scopes_are_those_that_the_held_ones_cover() -> None:
     held = ("system/*.rs", "system/DiagnosticReport.cruds", "launch")
 
-    wanted = narrowed(
+    wanted = narrow(
         held,
         [
             "system/Patient.read",

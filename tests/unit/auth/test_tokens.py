@@ -78,7 +78,7 @@ async def test_a_granted_token_speaks_for_its_client_until_it_expires(world: Wor
     world.clock.pass_seconds(DAY - 0.001)
     await world.tokens.caller(bearer(token))
     world.clock.pass_seconds(0.001)
-    assert world.tokens.cached(f"Bearer {token}") is None
+    assert world.tokens.cached_caller(f"Bearer {token}") is None
     with pytest.raises(NotAuthenticated):
         await world.tokens.caller(bearer(token))
 
@@ -217,7 +217,7 @@ async def test_a_disabled_client_gets_no_token_and_its_tokens_end(world: World) 
 
     assert (await refusal(world))[0] == "invalid_client"
     world.clock.pass_seconds(30)
-    assert world.tokens.cached(f"Bearer {token}") is None
+    assert world.tokens.cached_caller(f"Bearer {token}") is None
     for _ in range(2):
         with pytest.raises(NotAuthenticated):
             await world.tokens.caller(bearer(token))
@@ -282,7 +282,7 @@ async def test_a_new_token_does_not_lengthen_what_is_believed_of_its_client(worl
 
     world.clock.pass_seconds(1)
 
-    assert world.tokens.cached(f"Bearer {second}") is None
+    assert world.tokens.cached_caller(f"Bearer {second}") is None
     with pytest.raises(NotAuthenticated):
         await world.tokens.caller(bearer(second))
 
@@ -301,7 +301,7 @@ async def test_nobody_is_let_in_while_the_store_cannot_tell(world: World) -> Non
     world.clock.pass_seconds(30)
     world.access.away = True
 
-    assert world.tokens.cached(f"Bearer {token}") is None
+    assert world.tokens.cached_caller(f"Bearer {token}") is None
     with pytest.raises(StoreUnavailable):
         await world.tokens.caller(bearer(token))
     with pytest.raises(StoreUnavailable):
@@ -317,7 +317,7 @@ async def test_requests_at_once_ask_the_store_once(world: World) -> None:
 
     await asyncio.gather(*(world.tokens.caller(bearer(token)) for _ in range(50)))
     world.clock.pass_seconds(29)
-    assert world.tokens.cached(f"Bearer {token}") is not None
+    assert world.tokens.cached_caller(f"Bearer {token}") is not None
     await world.tokens.caller(bearer(token))
     assert world.access.reads == ["client", "tenant"]
 
@@ -339,15 +339,15 @@ async def test_a_caller_who_goes_away_takes_nobody_along(world: World) -> None:
 
 async def test_a_known_token_is_answered_without_waiting(world: World) -> None:
     token = await world.token()
-    assert world.tokens.cached(f"Bearer {token}") is None
+    assert world.tokens.cached_caller(f"Bearer {token}") is None
     caller = await world.tokens.caller(bearer(token))
 
-    assert world.tokens.cached(f"Bearer {token}") is caller
-    assert world.tokens.cached(f"Bearer  {token}") is None
-    assert world.tokens.cached(token) is None
-    assert world.tokens.cached("") is None
+    assert world.tokens.cached_caller(f"Bearer {token}") is caller
+    assert world.tokens.cached_caller(f"Bearer  {token}") is None
+    assert world.tokens.cached_caller(token) is None
+    assert world.tokens.cached_caller("") is None
     world.clock.pass_seconds(-1)
-    assert world.tokens.cached(f"Bearer {token}") is None
+    assert world.tokens.cached_caller(f"Bearer {token}") is None
 
 
 @pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER", "bEARER"])
@@ -463,12 +463,12 @@ async def test_memory_for_tokens_is_bounded(world: World) -> None:
 
     for token in tokens[:10]:
         await world.tokens.caller(bearer(token))
-    assert world.tokens.cached(f"Bearer {tokens[0]}") is not None
+    assert world.tokens.cached_caller(f"Bearer {tokens[0]}") is not None
     for token in tokens[10:]:
         await world.tokens.caller(bearer(token))
 
     assert len(world.tokens._verified) == 10
-    kept = [world.tokens.cached(f"Bearer {each}") is not None for each in tokens]
+    kept = [world.tokens.cached_caller(f"Bearer {each}") is not None for each in tokens]
     assert kept == [True, False, False, *[True] * 9]
 
 

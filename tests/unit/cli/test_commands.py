@@ -48,7 +48,7 @@ def test_the_commands_are_those_that_other_tools_rely_on() -> None:
         "tenant add",
         "tenant list",
         "tenant disable",
-        "migrate",
+        "transfer",
         "plugin new",
         "client add",
         "client list",
@@ -208,7 +208,7 @@ def test_a_copy_is_made_without_standard_error(
     run: Any, tmp_path: Path, environment: dict[str, str]
 ) -> None:
     run("tenant", "add", "Lab")
-    script = '"$0" -m fhirpub migrate --to sqlite:///copy.db 2>&-'
+    script = '"$0" -m fhirpub transfer --to sqlite:///copy.db 2>&-'
 
     done = subprocess.run(
         ["sh", "-c", script, sys.executable], cwd=tmp_path, env=environment, check=False
@@ -266,11 +266,11 @@ def test_the_plugins_that_are_on_and_off_are_listed(run: Any) -> None:
         "check",
         "tenant list",
         "serve --port 0",
-        "migrate --to sqlite:///copy.db",
-        "migrate --to mongodb://user:secret-word@127.0.0.1:1/x",
-        "migrate --to mongodb://user:secret-word@127.0.0.1:1",
-        "migrate --to mongodb:user:secret-word@127.0.0.1:1/x",
-        "migrate --to //user:secret-word@127.0.0.1:1/x",
+        "transfer --to sqlite:///copy.db",
+        "transfer --to mongodb://user:secret-word@127.0.0.1:1/x",
+        "transfer --to mongodb://user:secret-word@127.0.0.1:1",
+        "transfer --to mongodb:user:secret-word@127.0.0.1:1/x",
+        "transfer --to //user:secret-word@127.0.0.1:1/x",
     ],
 )
 def test_no_command_shows_the_password_of_the_store(run: Any, words: str) -> None:

@@ -1,4 +1,4 @@
-"""``fhirpub migrate`` as an operator meets it."""
+"""``fhirpub transfer`` as an operator meets it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ async def many(tmp_path: Path) -> str:
 def test_a_store_is_copied_into_another_and_can_be_used_there(run: Any, tmp_path: Path) -> None:
     tenant = json.loads(run("tenant", "add", "Lab Uno", "--json").stdout)["id"]
 
-    done = run("migrate", "--to", "sqlite:///other/copy.db", "--json")
+    done = run("transfer", "--to", "sqlite:///other/copy.db", "--json")
     listed = run("tenant", "list", "--json", FHIRPUB_STORAGE__URL="sqlite:///other/copy.db")
 
     assert done.returncode == 0, done.stderr
@@ -55,12 +55,28 @@ def test_a_store_is_copied_into_another_and_can_be_used_there(run: Any, tmp_path
     assert [each["id"] for each in json.loads(listed.stdout)] == [tenant]
 
 
+def test_the_older_name_of_the_command_still_works(run: Any) -> None:
+    run("tenant", "add", "Lab Uno")
+
+    done = run("migrate", "--to", "sqlite:///copy.db", "--json")
+
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["versions"] == 0
+
+
+def test_help_lists_only_the_present_name_of_the_command(run: Any) -> None:
+    listed = run("--help").stdout
+
+    assert "  transfer " in listed
+    assert "  migrate " not in listed
+
+
 def test_the_other_store_may_be_named_by_a_file_of_settings(run: Any, tmp_path: Path) -> None:
     (tmp_path / "new.toml").write_text('[storage]\nurl = "sqlite:///new.db"\n')
     run("tenant", "add", "Lab Uno")
 
     done = run(
-        "migrate", "--to", "new.toml", FHIRPUB_STORAGE__URL="sqlite:///fhirpub-data/fhirpub.db"
+        "transfer", "--to", "new.toml", FHIRPUB_STORAGE__URL="sqlite:///fhirpub-data/fhirpub.db"
     )
 
     assert done.returncode == 0, done.stderr
@@ -71,14 +87,14 @@ def test_the_other_store_may_be_named_by_a_file_of_settings(run: Any, tmp_path: 
 def test_a_store_is_not_copied_into_itself(run: Any) -> None:
     run("tenant", "add", "Lab Uno")
 
-    done = run("migrate", "--to", "sqlite:///./fhirpub-data/fhirpub.db")
+    done = run("transfer", "--to", "sqlite:///./fhirpub-data/fhirpub.db")
 
     assert done.returncode == 1
     assert done.stderr == "Error: the target is the store that is to be copied\n"
 
 
 def test_an_empty_store_is_no_backup(run: Any) -> None:
-    done = run("migrate", "--to", "sqlite:///backup.db")
+    done = run("transfer", "--to", "sqlite:///backup.db")
 
     assert done.returncode == 1
     assert "is empty; is it the right one?" in done.stderr
@@ -88,8 +104,8 @@ def test_of_two_stores_it_is_said_which_one_cannot_be_reached(run: Any) -> None:
     away = "mongodb://user:secret-word@127.0.0.1:1/x"
     soon = {"FHIRPUB_STORAGE__DEADLINE_SECONDS": "1"}
 
-    target = run("migrate", "--to", away, **soon)
-    source = run("migrate", "--to", "sqlite:///x.db", FHIRPUB_STORAGE__URL=away, **soon)
+    target = run("transfer", "--to", away, **soon)
+    source = run("transfer", "--to", "sqlite:///x.db", FHIRPUB_STORAGE__URL=away, **soon)
 
     why = "no server that could be written to was found in time"
     assert target.returncode == source.returncode == 1
@@ -105,7 +121,7 @@ def test_another_programs_database_is_no_target_and_is_left_alone(
     with MongoClient[dict[str, Any]](mongodb_url) as client:
         client.get_default_database()[collection].insert_one({"theirs": True})
 
-        done = run("migrate", "--to", mongodb_url)
+        done = run("transfer", "--to", mongodb_url)
 
         left = client.get_default_database().list_collection_names()
     assert done.returncode == 1
@@ -116,7 +132,7 @@ def test_another_programs_database_is_no_target_and_is_left_alone(
 def test_without_a_terminal_progress_is_lines_and_json_is_alone_on_its_stream(
     run: Any, many: str
 ) -> None:
-    done = run("migrate", "--to", "sqlite:///copy.db", "--json", FHIRPUB_STORAGE__URL=many)
+    done = run("transfer", "--to", "sqlite:///copy.db", "--json", FHIRPUB_STORAGE__URL=many)
 
     assert json.loads(done.stdout)["copied"] == MANY
     assert done.stdout.count("\n") == 1
@@ -130,7 +146,7 @@ def test_on_a_terminal_progress_is_one_line(
     ours, theirs = pty.openpty()
 
     done = subprocess.run(
-        [sys.executable, "-m", "fhirpub", "migrate", "--to", f"sqlite:///{tmp_path}/copy.db"],
+        [sys.executable, "-m", "fhirpub", "transfer", "--to", f"sqlite:///{tmp_path}/copy.db"],
         env={**environment, "FHIRPUB_STORAGE__URL": many},
         stdout=subprocess.PIPE,
         stderr=theirs,
@@ -151,7 +167,7 @@ def test_on_a_terminal_progress_is_one_line(
 def a_copy_under_way(target: str, cwd: Path, environment: dict[str, str]) -> Generator[Any]:
     """Yield the process of a copy that has begun; wait for its end."""
     with subprocess.Popen(
-        [sys.executable, "-m", "fhirpub", "migrate", "--to", target],
+        [sys.executable, "-m", "fhirpub", "transfer", "--to", target],
         env=environment,
         stderr=subprocess.PIPE,
         cwd=cwd,
@@ -181,7 +197,7 @@ def test_a_copy_that_was_killed_is_finished_by_the_next(
         killed.kill()
 
     again = json.loads(
-        run("migrate", "--to", mongodb_url, "--json", FHIRPUB_STORAGE__URL=many).stdout
+        run("transfer", "--to", mongodb_url, "--json", FHIRPUB_STORAGE__URL=many).stdout
     )
 
     assert again["there_already"] >= 200

@@ -10,7 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from fhirpub.config.settings import Config, TypeConfig, load, overlooked, reference, variable
+from fhirpub.config.settings import (
+    Config,
+    TypeConfig,
+    load,
+    misspelt_variables,
+    reference,
+    variable,
+)
 from fhirpub.errors import ConfigurationError
 
 
@@ -198,7 +205,9 @@ def test_a_mistake_in_a_variable_names_the_variable(
 
 
 def test_a_variable_with_one_underscore_too_few_is_told() -> None:
-    found = overlooked({"FHIRPUB_SERVER_PORT": "9", "FHIRPUB_WEBHOOK_KEYS": "", "SERVER_PORT": ""})
+    found = misspelt_variables(
+        {"FHIRPUB_SERVER_PORT": "9", "FHIRPUB_WEBHOOK_KEYS": "", "SERVER_PORT": ""}
+    )
 
     assert found == [
         "FHIRPUB_SERVER_PORT is ignored: the setting is FHIRPUB_SERVER__PORT, with two underscores"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fhirpub.fhir.date_value import PREFIXES, prefixed, stretch_of
+from fhirpub.fhir.date_value import PREFIXES, parse_range, split_prefix
 
 LIMA = ZoneInfo("America/Lima")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -26,7 +26,7 @@ def milliseconds(moment: datetime) -> int:
 
 
 def stretch(text: str) -> tuple[datetime, datetime]:
-    found = stretch_of(text, default_zone=UTC)
+    found = parse_range(text, default_zone=UTC)
     assert found is not None, text
     start, end = (EPOCH + timedelta(milliseconds=each) for each in found)
     return start, end
@@ -81,29 +81,29 @@ def test_a_date_lasts_as_long_as_it_is_exact(text: str, start: str, end: str) ->
     ],
 )
 def test_what_is_no_date_is_none(text: str) -> None:
-    assert stretch_of(text, default_zone=UTC) is None
+    assert parse_range(text, default_zone=UTC) is None
 
 
 def test_the_last_year_ends() -> None:
     for text in ("9999", "9999-12", "9999-12-31"):
-        found = stretch_of(text, default_zone=UTC)
+        found = parse_range(text, default_zone=UTC)
 
         assert found is not None
         assert found[1] == milliseconds(datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)) + 1_000
 
 
 def test_what_has_no_offset_is_read_in_the_zone_of_the_service() -> None:
-    day = stretch_of("2026-11-20", default_zone=LIMA)
+    day = parse_range("2026-11-20", default_zone=LIMA)
 
     assert day is not None
     assert EPOCH + timedelta(milliseconds=day[0]) == datetime(2026, 11, 20, 5, tzinfo=UTC)
-    assert stretch_of("2026-11-20T10:00:00", default_zone=LIMA) == stretch_of(
+    assert parse_range("2026-11-20T10:00:00", default_zone=LIMA) == parse_range(
         "2026-11-20T10:00:00-05:00", default_zone=UTC
     )
 
 
 def test_a_day_of_a_change_of_clocks_is_as_long_as_it_is() -> None:
-    found = stretch_of("2026-03-29", default_zone=ZoneInfo("Europe/Madrid"))
+    found = parse_range("2026-03-29", default_zone=ZoneInfo("Europe/Madrid"))
 
     assert found is not None
     assert found[1] - found[0] == 23 * 3_600_000
@@ -113,7 +113,7 @@ def test_a_day_of_a_change_of_clocks_is_as_long_as_it_is() -> None:
 def test_a_moment_lies_within_every_less_exact_form_of_itself(
     moment: datetime, length: int
 ) -> None:
-    found = stretch_of(moment.isoformat()[:length], default_zone=UTC)
+    found = parse_range(moment.isoformat()[:length], default_zone=UTC)
 
     assert found is not None
     assert found[0] <= milliseconds(moment) < found[1]
@@ -124,8 +124,8 @@ def test_more_digits_are_never_a_longer_time(moment: datetime, digits: int) -> N
     whole = moment.replace(microsecond=0).isoformat()[:19]
     fraction = f"{moment.microsecond:06d}000"[:digits]
     text = f"{whole}.{fraction}Z" if digits else f"{whole}Z"
-    found = stretch_of(text, default_zone=UTC)
-    second = stretch_of(f"{whole}Z", default_zone=UTC)
+    found = parse_range(text, default_zone=UTC)
+    second = parse_range(f"{whole}Z", default_zone=UTC)
 
     assert found is not None
     assert second is not None
@@ -144,14 +144,14 @@ def test_the_same_moment_in_another_zone_is_the_same_stretch(
         return
     text = f"{local.isoformat()[:19]}{sign}{hours:02d}:{rest:02d}"
 
-    assert stretch_of(text, default_zone=LIMA) == stretch_of(
+    assert parse_range(text, default_zone=LIMA) == parse_range(
         f"{moment.isoformat()[:19]}Z", default_zone=LIMA
     )
 
 
 @given(st.text(alphabet="0123456789-T:.+Z gelt", max_size=32))
 def test_any_text_is_a_stretch_or_nothing(text: str) -> None:
-    found = prefixed(text, default_zone=UTC)
+    found = split_prefix(text, default_zone=UTC)
 
     if found is not None:
         prefix, (start, end) = found
@@ -161,14 +161,14 @@ def test_any_text_is_a_stretch_or_nothing(text: str) -> None:
 
 @pytest.mark.parametrize("prefix", PREFIXES)
 def test_a_prefix_is_taken_off(prefix: str) -> None:
-    day = stretch_of("2026-11-20", default_zone=UTC)
+    day = parse_range("2026-11-20", default_zone=UTC)
 
-    assert prefixed(f"{prefix}2026-11-20", default_zone=UTC) == (prefix, day)
-    assert prefixed("2026-11-20", default_zone=UTC) == ("eq", day)
-    assert prefixed(prefix, default_zone=UTC) is None
+    assert split_prefix(f"{prefix}2026-11-20", default_zone=UTC) == (prefix, day)
+    assert split_prefix("2026-11-20", default_zone=UTC) == ("eq", day)
+    assert split_prefix(prefix, default_zone=UTC) is None
 
 
 def test_a_plus_that_became_a_blank_is_a_plus() -> None:
-    assert prefixed("ge2026-11-20T10:00:00 02:00", default_zone=UTC) == prefixed(
+    assert split_prefix("ge2026-11-20T10:00:00 02:00", default_zone=UTC) == split_prefix(
         "ge2026-11-20T08:00:00Z", default_zone=UTC
     )

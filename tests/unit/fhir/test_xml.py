@@ -18,7 +18,7 @@ from lxml import etree
 
 from fhirpub.config.settings import variable
 from fhirpub.errors import InvalidContent, NotExpressible
-from fhirpub.fhir.narrative import narrative_problem, parsed
+from fhirpub.fhir.narrative import narrative_problem, parse
 from fhirpub.fhir.schema import Schemas
 from fhirpub.fhir.strict_json import dumps, loads
 from fhirpub.fhir.xml.reader import read_xml
@@ -63,7 +63,7 @@ def comparable(value: Any) -> Any:
 
 
 def _canonical(div: str) -> bytes:
-    written: bytes = etree.tostring(parsed(div), method="c14n")
+    written: bytes = etree.tostring(parse(div), method="c14n")
     return written
 
 

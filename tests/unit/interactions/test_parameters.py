@@ -12,7 +12,7 @@ from fhirpub.fhir.schema import Schemas
 from fhirpub.fhir.terminology import Terminology
 from fhirpub.interactions.parameters import SearchIndexer
 from fhirpub.plugin_api import ResourceType, SearchParameter, organization, patient
-from fhirpub.storage.criteria import EARLIEST, LATEST, decoded
+from fhirpub.storage.criteria import EARLIEST, LATEST, decode
 from fhirpub.tenant import Tenant
 
 SCHEMAS, TERMINOLOGY = Schemas(), Terminology.load()
@@ -48,7 +48,7 @@ def taken(
     searched: SearchIndexer, *, parts: dict[str, Any] | None = None, **elements: Any
 ) -> set[tuple[str, str | int, str | int]]:
     resource = {"resourceType": searched.type.name, "id": ID, **elements}
-    return set(decoded(searched.values(resource, parts or {})))
+    return set(decode(searched.values(resource, parts or {})))
 
 
 def test_tokens_are_taken_of_every_type_of_element() -> None:
@@ -171,7 +171,7 @@ def test_a_reference_to_a_part_of_ones_own_is_marked_by_its_type_alone() -> None
     }
     resource = {"resourceType": "Observation", "id": ID, **elements}
     before = it.values(resource, parts)
-    assert set(decoded(it.next_values(resource, before, TENANT))) == first
+    assert set(decode(it.next_values(resource, before, TENANT))) == first
 
 
 @pytest.mark.parametrize(

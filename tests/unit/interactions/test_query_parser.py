@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fhirpub.interactions.query_parser import times_meant_by
-from fhirpub.storage.criteria import Criterion, encoded, holds
+from fhirpub.storage.criteria import Criterion, encode, holds
 from fhirpub.testing.store_contract import a_version
 
 NOW = 200
@@ -50,7 +50,7 @@ MEANINGS: dict[str, Callable[[TimeRange, TimeRange], bool]] = {
 @pytest.mark.parametrize("prefix", MEANINGS)
 @given(sought=stretches, target=stretches)
 def test_a_prefix_means_what_r4_says(prefix: str, sought: TimeRange, target: TimeRange) -> None:
-    version = a_version(search=encoded([("date", *target)]))
+    version = a_version(search=encode([("date", *target)]))
     demanded = Criterion("date", tuple(times_meant_by(prefix, sought, now=NOW)))
 
     assert holds(demanded, version) == MEANINGS[prefix](sought, target)
@@ -58,7 +58,7 @@ def test_a_prefix_means_what_r4_says(prefix: str, sought: TimeRange, target: Tim
 
 @given(sought=stretches, target=stretches)
 def test_about_allows_a_tenth_of_the_distance_to_now(sought: TimeRange, target: TimeRange) -> None:
-    version = a_version(search=encoded([("date", *target)]))
+    version = a_version(search=encode([("date", *target)]))
     demanded = Criterion("date", tuple(times_meant_by("ap", sought, now=NOW)))
     slack = (NOW - sought[0]) // 10
 

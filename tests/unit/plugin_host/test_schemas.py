@@ -11,7 +11,7 @@ import pytest
 from fhirpub.errors import PluginError
 from fhirpub.fhir.schema import Schemas
 from fhirpub.plugin_api import CompositionEvents, Part, ResourceType, patient
-from fhirpub.plugin_host.schemas import _against, compiled, schema_and_element_problems
+from fhirpub.plugin_host.schemas import _against, compile_schema, schema_and_element_problems
 
 REPORT = ResourceType(
     name="DiagnosticReport",
@@ -173,9 +173,9 @@ def test_the_service_starts_with_every_problem_of_every_type_told() -> None:
     owners = {"DiagnosticReport": "reports", "Flag": "flags"}
 
     with pytest.raises(PluginError) as elements:
-        compiled({"DiagnosticReport": wrong}, owners)
+        compile_schema({"DiagnosticReport": wrong}, owners)
     with pytest.raises(PluginError) as both:
-        compiled({"DiagnosticReport": wrong, "Flag": broken}, owners)
+        compile_schema({"DiagnosticReport": wrong, "Flag": broken}, owners)
 
     assert len(str(elements.value).splitlines()) == 3
     told = [each.split(": ")[0] for each in str(both.value).splitlines()]

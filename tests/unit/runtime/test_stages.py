@@ -11,7 +11,7 @@ from contextlib import suppress
 
 import pytest
 
-from fhirpub.runtime.stages import Stages, StageScheduler, completed
+from fhirpub.runtime.stages import Stages, StageScheduler, run_to_completion
 
 
 def counting(name: str, trace: list[str], stages: int = 3) -> Stages[str]:
@@ -44,12 +44,12 @@ def without_collector() -> Iterator[None]:
 
 
 def test_a_computation_may_be_completed_at_once() -> None:
-    assert completed(counting("a", [])) == "a is done"
+    assert run_to_completion(counting("a", [])) == "a is done"
 
 
 def test_what_a_computation_raises_comes_through_when_it_is_completed() -> None:
     with pytest.raises(ValueError, match="wrong"):
-        completed(failing(ValueError("wrong")))
+        run_to_completion(failing(ValueError("wrong")))
 
 
 async def test_what_arrived_together_goes_through_each_stage_together() -> None:

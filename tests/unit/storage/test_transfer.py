@@ -22,7 +22,7 @@ from fhirpub.storage.contract import Blob, BlobInfo, Client, Version
 from fhirpub.storage.criteria import TimeMatch
 from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.storage.store import Store
-from fhirpub.storage.transfer import Progress, migrate
+from fhirpub.storage.transfer import Progress, transfer
 from fhirpub.storage.webhook_contract import MAX_ATTEMPTS_KEPT, Delivery, Endpoint
 from fhirpub.tenant import Tenant
 from fhirpub.testing.store_contract import (
@@ -45,8 +45,8 @@ from fhirpub.testing.webhook_contract import (
     an_endpoint,
     end,
     events_added,
+    pending_keys,
     queue,
-    unrelayed_keys,
 )
 
 WAYS = [("sqlite", "sqlite"), ("sqlite", "mongodb"), ("mongodb", "sqlite")]
@@ -121,7 +121,7 @@ async def fill(store: Store, count: int = 3) -> None:
 async def test_a_copy_holds_everything(source: Store, target: Store) -> None:
     await fill(source)
 
-    await migrate(source, target)
+    await transfer(source, target)
 
     assert await everything(target) == await everything(source)
 
@@ -130,9 +130,9 @@ async def test_a_copy_made_again_writes_nothing_and_finds_all_the_same(
     source: Store, target: Store
 ) -> None:
     await fill(source)
-    first = await migrate(source, target)
+    first = await transfer(source, target)
 
-    again = await migrate(source, target)
+    again = await transfer(source, target)
 
     assert (first.copied, first.there) == (6, 0)
     assert (again.copied, again.there) == (0, 6)
@@ -144,7 +144,7 @@ async def test_more_than_a_page_is_copied_and_told_page_by_page(
     await fill(source, count=150)
     told: list[int] = []
 
-    progress = await migrate(source, target, tell=lambda each: told.append(each.seen))
+    progress = await transfer(source, target, on_progress=lambda each: told.append(each.seen))
 
     assert progress == Progress(total=300, copied=300)
     assert told == [200, 300]
@@ -152,11 +152,11 @@ async def test_more_than_a_page_is_copied_and_told_page_by_page(
 
 async def test_what_came_after_a_copy_is_copied_by_the_next(source: Store, target: Store) -> None:
     await fill(source)
-    await migrate(source, target)
+    await transfer(source, target)
     tenant, version = (await source.walk())[-1]
     await source.add(tenant, successor(version))
 
-    progress = await migrate(source, target)
+    progress = await transfer(source, target)
 
     assert progress.copied == 1
     assert await everything(target) == await everything(source)
@@ -174,8 +174,8 @@ async def test_a_copy_that_was_interrupted_is_finished_by_the_next(
         raise Interrupted
 
     with pytest.raises(Interrupted):
-        await migrate(source, target, tell=interrupt)
-    progress = await migrate(source, target)
+        await transfer(source, target, on_progress=interrupt)
+    progress = await transfer(source, target)
 
     assert (progress.there, progress.copied) == (200, 100)
     assert await everything(target) == await everything(source)
@@ -189,7 +189,7 @@ async def test_a_target_with_another_version_under_a_key_is_refused_and_left_alo
     await target.add(LAB, replace(version, body=b'{"a":2}'))
 
     with pytest.raises(ConfigurationError, match="not a copy of this store"):
-        await migrate(source, target)
+        await transfer(source, target)
 
     assert await target.latest(LAB, version.id) == replace(version, body=b'{"a":2}')
 
@@ -201,7 +201,7 @@ async def test_a_target_with_another_tenant_under_an_id_is_refused(
     await target.put_tenant(Tenant(LAB, "Lab", b"x" * 32, 1))
 
     with pytest.raises(ConfigurationError, match="another tenant"):
-        await migrate(source, target)
+        await transfer(source, target)
 
 
 # Who may what
@@ -212,10 +212,10 @@ async def test_a_client_that_the_target_has_disabled_stays_so_and_is_named(
 ) -> None:
     await fill(source)
     (client,) = await source.clients()
-    await migrate(source, target)
+    await transfer(source, target)
     await disable_client(target, client.id)
 
-    progress = await migrate(source, target)
+    progress = await transfer(source, target)
 
     assert await target.client(client.id) == replace(client, disabled=True)
     assert progress.kept == [client.id]
@@ -225,7 +225,7 @@ async def test_a_client_that_is_disabled_in_the_target_amid_a_copy_stays_so(
     source: Store, target: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await fill(source)
-    await migrate(source, target)
+    await transfer(source, target)
     (client,) = await source.clients()
     await source.put_client(replace(client, name="renamed"))
     read, reads = target.client, list[str]()
@@ -239,7 +239,7 @@ async def test_a_client_that_is_disabled_in_the_target_amid_a_copy_stays_so(
 
     monkeypatch.setattr(target, "client", disabled_meanwhile)
 
-    await migrate(source, target)
+    await transfer(source, target)
 
     assert await target.clients() == [replace(client, name="renamed", disabled=True)]
 
@@ -249,11 +249,11 @@ async def test_what_was_disabled_after_a_copy_is_disabled_by_the_next(
 ) -> None:
     await fill(source)
     (client,) = await source.clients()
-    await migrate(source, target)
+    await transfer(source, target)
     await disable_client(source, client.id)
     await disable_tenant(source, LAB)
 
-    progress = await migrate(source, target)
+    progress = await transfer(source, target)
 
     assert await everything(target) == await everything(source)
     assert not progress.kept
@@ -265,10 +265,10 @@ async def test_a_secret_that_was_rotated_after_a_copy_is_taken_over_by_the_next(
 ) -> None:
     await fill(source)
     (client,) = await source.clients()
-    await migrate(source, target)
+    await transfer(source, target)
     rotated, _ = await rotate_client(source, client.id, grace_seconds=grace_seconds, clock=now_ms)
 
-    await migrate(source, target)
+    await transfer(source, target)
 
     assert await target.client(client.id) == rotated
 
@@ -279,10 +279,10 @@ async def test_scopes_that_the_target_has_otherwise_stay_and_are_named(
     await fill(source)
     (client,) = await source.clients()
     await set_scopes(source, client.id, ["system/*.cruds"])
-    await migrate(source, target)
+    await transfer(source, target)
     narrow = await set_scopes(target, client.id, ["system/*.r"])
 
-    again = await migrate(source, target)
+    again = await transfer(source, target)
 
     assert again.kept == [client.id]
     assert await target.clients() == [narrow]
@@ -291,10 +291,10 @@ async def test_scopes_that_the_target_has_otherwise_stay_and_are_named(
 async def test_a_secret_that_was_rotated_in_the_target_stays(source: Store, target: Store) -> None:
     await fill(source)
     client, _ = await add_client(source, tenant=LAB, name="x", environment="sandbox", clock=now_ms)
-    await migrate(source, target)
+    await transfer(source, target)
     rotated, _ = await rotate_client(target, client.id, grace_seconds=3600, clock=now_ms)
 
-    progress = await migrate(source, target)
+    progress = await transfer(source, target)
 
     assert await target.client(client.id) == rotated
     assert progress.kept == [client.id]
@@ -304,10 +304,10 @@ async def test_a_key_that_was_retired_after_a_copy_is_retired_by_the_next(
     source: Store, target: Store
 ) -> None:
     await fill(source)
-    await migrate(source, target)
+    await transfer(source, target)
     await source.rotate_signing_key(a_key("k3", created=5), expected=["k1"])
 
-    await migrate(source, target)
+    await transfer(source, target)
 
     keys = await target.signing_keys("sandbox")
     assert [(each.kid, each.retired) for each in keys] == [("k1", 5), ("k3", None)]
@@ -317,10 +317,10 @@ async def test_a_key_that_the_target_has_retired_stays_so_and_is_named(
     source: Store, target: Store
 ) -> None:
     await fill(source)
-    await migrate(source, target)
+    await transfer(source, target)
     await target.rotate_signing_key(a_key("k3", created=5), expected=["k1"])
 
-    progress = await migrate(source, target)
+    progress = await transfer(source, target)
 
     keys = await target.signing_keys("sandbox")
     assert [(each.kid, each.retired) for each in keys] == [("k1", 5), ("k3", None)]
@@ -350,7 +350,7 @@ async def test_a_copy_holds_endpoints_and_their_deliveries_and_what_is_still_to_
 ) -> None:
     await fill_queues(source)
 
-    progress = await migrate(source, target)
+    progress = await transfer(source, target)
 
     assert progress.deliveries == 4
     assert await everything(target) == await everything(source)
@@ -360,9 +360,9 @@ async def test_queues_that_are_the_same_are_not_written_again(
     source: Store, target: Store
 ) -> None:
     await fill_queues(source)
-    await migrate(source, target)
+    await transfer(source, target)
 
-    again = await migrate(source, target)
+    again = await transfer(source, target)
 
     assert (again.deliveries, again.kept) == (0, [])
     assert await everything(target) == await everything(source)
@@ -372,15 +372,15 @@ async def test_what_became_of_queues_after_a_copy_is_copied_by_the_next(
     source: Store, target: Store
 ) -> None:
     endpoint, deliveries = await fill_queues(source)
-    await migrate(source, target)
+    await transfer(source, target)
     await source.put_endpoint(LAB, replace(endpoint, revision=2, state="deleted"))
     await source.save_health(endpoint.id, b"{1}")
     await source.reopen(LAB, endpoint.id, ["evt_1"], now=NOW)
     await end(source, deliveries[3])
     await source.append([a_delivery(endpoint.id, 5)])
-    await source.mark_published(await unrelayed_keys(source, limit=1))
+    await source.mark_published(await pending_keys(source, limit=1))
 
-    again = await migrate(source, target)
+    again = await transfer(source, target)
 
     assert (again.deliveries, again.kept) == (3, [])
     assert await everything(target) == await everything(source)
@@ -390,12 +390,12 @@ async def test_an_endpoint_that_was_changed_in_the_target_stays_so_and_is_named(
     source: Store, target: Store
 ) -> None:
     endpoint, _deliveries = await fill_queues(source)
-    await migrate(source, target)
+    await transfer(source, target)
     deleted = replace(endpoint, revision=2, state="deleted")
     await target.put_endpoint(LAB, deleted)
     await source.put_endpoint(LAB, replace(endpoint, revision=2, url="https://other.example"))
 
-    again = await migrate(source, target)
+    again = await transfer(source, target)
 
     assert again.kept == [endpoint.id]
     assert await target.endpoint(LAB, endpoint.id) == deleted
@@ -405,12 +405,12 @@ async def test_an_endpoint_that_was_deleted_in_the_target_stays_so_however_often
     source: Store, target: Store
 ) -> None:
     endpoint, _deliveries = await fill_queues(source)
-    await migrate(source, target)
+    await transfer(source, target)
     await target.put_endpoint(LAB, replace(endpoint, revision=2, state="deleted"))
     for revision in (2, 3):
         await source.put_endpoint(LAB, replace(endpoint, revision=revision))
 
-    again = await migrate(source, target)
+    again = await transfer(source, target)
 
     assert again.kept == [endpoint.id]
     assert [each.state for each in await target.endpoints(LAB)] == ["deleted"]
@@ -420,7 +420,7 @@ async def test_an_endpoint_that_is_deleted_in_the_target_amid_a_copy_stays_so(
     source: Store, target: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     endpoint, _deliveries = await fill_queues(source)
-    await migrate(source, target)
+    await transfer(source, target)
     await source.save_health(endpoint.id, b"{1}")
     deleted = replace(endpoint, revision=2, state="deleted")
     copy = target.copy_endpoint
@@ -431,7 +431,7 @@ async def test_an_endpoint_that_is_deleted_in_the_target_amid_a_copy_stays_so(
 
     monkeypatch.setattr(target, "copy_endpoint", deleted_meanwhile)
 
-    again = await migrate(source, target)
+    again = await transfer(source, target)
 
     assert again.kept == [endpoint.id]
     assert await target.endpoint(LAB, endpoint.id) == deleted
@@ -441,11 +441,11 @@ async def test_a_delivery_that_was_reopened_in_the_target_stays_so(
     source: Store, target: Store
 ) -> None:
     endpoint, _deliveries = await fill_queues(source)
-    await migrate(source, target)
+    await transfer(source, target)
     await target.reopen(LAB, endpoint.id, ["evt_2"], now=NOW)
     before = await everything(target)
 
-    again = await migrate(source, target)
+    again = await transfer(source, target)
 
     assert again.deliveries == 0
     assert await everything(target) == before
@@ -455,10 +455,10 @@ async def test_a_delivery_that_the_target_has_tried_more_often_stays(
     source: Store, target: Store
 ) -> None:
     endpoint, deliveries = await fill_queues(source)
-    await migrate(source, target)
+    await transfer(source, target)
     await end(target, deliveries[3])
 
-    again = await migrate(source, target)
+    again = await transfer(source, target)
 
     assert again.deliveries == 0
     assert await target.count_deliveries(LAB, endpoint.id) == {
@@ -474,11 +474,11 @@ async def test_a_delivery_that_the_target_has_tried_more_often_than_its_log_hold
     _endpoint, deliveries = await fill_queues(source)
     for number in range(MAX_ATTEMPTS_KEPT):
         await end(source, deliveries[3], "retrying", now=NOW + number)
-    await migrate(source, target)
+    await transfer(source, target)
     await end(target, deliveries[3], now=NOW + 1000)
     before = await everything(target)
 
-    again = await migrate(source, target)
+    again = await transfer(source, target)
 
     assert again.deliveries == 0
     assert await everything(target) == before
@@ -488,12 +488,12 @@ async def test_a_target_that_has_sent_events_of_its_own_is_refused(
     source: Store, target: Store
 ) -> None:
     endpoint, _deliveries = await fill_queues(source)
-    await migrate(source, target)
+    await transfer(source, target)
     await source.append([a_delivery(endpoint.id, 5)])
     await target.append([a_delivery(endpoint.id, 5, event_id="evt_own")])
 
     with pytest.raises(ConfigurationError, match=f"of its own to the endpoint {endpoint.id}"):
-        await migrate(source, target)
+        await transfer(source, target)
 
 
 async def test_what_is_relayed_while_it_is_copied_is_not_forgotten(tmp_path: Path) -> None:
@@ -516,9 +516,9 @@ async def test_what_is_relayed_while_it_is_copied_is_not_forgotten(tmp_path: Pat
         stack.push_async_callback(source.stop)
         await events_added(source, [version])
 
-        await migrate(source, target)
+        await transfer(source, target)
 
-        assert await unrelayed_keys(target) == [(version.id, 1)]
+        assert await pending_keys(target) == [(version.id, 1)]
         assert await target.told(endpoint.id, ["evt_1"]) == {"evt_1"}
 
 
@@ -544,10 +544,10 @@ async def test_what_is_added_while_it_is_read_has_its_tenant_in_the_copy(tmp_pat
     await source.put_tenant(Tenant(LAB, "Lab", b"s" * 32, 1))
     await source.add(LAB, a_version(id="a"))
 
-    first = await migrate(source, target)
+    first = await transfer(source, target)
     owners = {owner for owner, _ in await target.walk()}
     known = {each.id for each in await target.tenants()}
-    again = await migrate(source, target)
+    again = await transfer(source, target)
 
     assert (first.copied, again.copied) == (2, 1)
     assert owners == known == {LAB, OTHER}
@@ -581,7 +581,7 @@ async def test_of_versions_with_large_documents_few_are_copied_at_the_same_time(
         blob = a_blob(os.urandom(size))
         await source.add(LAB, a_version(documents=(blob.sha256,)), [blob])
 
-    copied = await migrate(source, target)
+    copied = await transfer(source, target)
 
     assert copied.copied == 8
     assert source.most_under_way == most
@@ -594,7 +594,7 @@ async def test_of_versions_with_large_documents_few_are_copied_at_the_same_time(
 
 async def test_an_empty_store_is_not_copied(source: Store, target: Store) -> None:
     with pytest.raises(ConfigurationError, match="is empty"):
-        await migrate(source, target)
+        await transfer(source, target)
 
 
 async def test_a_file_is_not_copied_into_itself_under_another_name(tmp_path: Path) -> None:
@@ -604,7 +604,7 @@ async def test_a_file_is_not_copied_into_itself_under_another_name(tmp_path: Pat
 
     async with open_store(one) as source, open_store(other) as target:
         with pytest.raises(ConfigurationError, match="is the store that is to be copied"):
-            await migrate(source, target)
+            await transfer(source, target)
 
 
 async def test_a_database_is_not_copied_into_itself_under_another_address(
@@ -617,7 +617,7 @@ async def test_a_database_is_not_copied_into_itself_under_another_address(
 
     async with open_store(a_config(mongodb_url)) as source, open_store(a_config(other)) as it:
         with pytest.raises(ConfigurationError, match="is the store that is to be copied"):
-            await migrate(source, it)
+            await transfer(source, it)
 
 
 async def test_a_version_that_the_target_cannot_keep_is_named(
@@ -629,7 +629,7 @@ async def test_a_version_that_the_target_cannot_keep_is_named(
     async with open_store(small) as source, open_store(a_config(mongodb_url)) as target:
         await source.add(LAB, version)
         with pytest.raises(ConfigurationError, match=f"{version.id} version 1.*larger than"):
-            await migrate(source, target)
+            await transfer(source, target)
 
 
 # There and back
@@ -651,9 +651,9 @@ async def test_what_went_into_mongodb_and_back_is_what_it_was(
         await source.add(LAB, a_version(documents=(large.sha256,)), [large])
         await source.rotate_signing_key(a_key("k3", created=5), expected=["k1"])
 
-        await migrate(source, middle)
+        await transfer(source, middle)
         async with open_store(end) as target:
-            progress = await migrate(middle, target)
+            progress = await transfer(middle, target)
 
             assert progress == Progress(total=801, copied=801)
             assert await everything(target) == await everything(source)
@@ -665,7 +665,7 @@ async def test_what_resources_are_found_by_comes_along(source: Store, target: St
     await source.add(LAB, version)
     await source.put_search_rules("ours")
 
-    await migrate(source, target)
+    await transfer(source, target)
 
     for criterion in (has("status", token("final")), has("date", TimeMatch(after=5))):
         assert (await target.search(LAB, wanting(criterion))).versions == (version,)
@@ -673,7 +673,7 @@ async def test_what_resources_are_found_by_comes_along(source: Store, target: St
     # Another release has taken other values from the same versions: those of neither count.
     await target.replace_search(LAB, version.id, 1, b"[]")
     await source.put_search_rules("new")
-    await migrate(source, target)
+    await transfer(source, target)
     assert await target.search_rules() == "{}"
 
 
@@ -691,7 +691,7 @@ async def test_values_that_the_source_takes_anew_amid_a_copy_count_as_of_no_rule
 
     monkeypatch.setattr(source, "walk", taken_anew_meanwhile)
 
-    await migrate(source, target)
+    await transfer(source, target)
 
     assert await target.search_rules() == "{}"
 
@@ -709,10 +709,10 @@ async def test_values_that_an_interrupted_copy_has_left_are_not_said_to_be_of_ne
     await fill(source)
     await source.put_search_rules(rules)
     with pytest.raises(Interrupted):
-        await migrate(source, target, tell=interrupt)
+        await transfer(source, target, on_progress=interrupt)
     await source.put_search_rules("new")
 
     for _ in range(2):
-        await migrate(source, target)
+        await transfer(source, target)
 
     assert await target.search_rules() == "{}"

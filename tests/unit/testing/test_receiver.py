@@ -59,7 +59,7 @@ def test_it_stops_while_a_request_is_unanswered() -> None:
 
 @pytest.mark.parametrize("name", ["127.0.0.1", "localhost"])
 def test_its_certificate_is_good_for_one_name(tmp_path: Path, name: str) -> None:
-    certificate = Certificate.made(tmp_path, name=name)
+    certificate = Certificate.create(tmp_path, name=name)
     with Receiver(certificate=certificate) as receiver:
         connection = http.client.HTTPSConnection(
             "127.0.0.1", receiver.port, timeout=5, context=certificate.client()

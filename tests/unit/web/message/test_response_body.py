@@ -15,7 +15,7 @@ from fhirpub.fhir.document import marker
 from fhirpub.fhir.strict_json import dumps, loads_stored
 from fhirpub.fhir.xml.writer import write_xml
 from fhirpub.storage.contract import SMALL_BYTES, BlobInfo
-from fhirpub.web.message.response_body import ResponseBody, BlobSlice
+from fhirpub.web.message.response_body import BlobSlice, ResponseBody
 
 LARGE = bytes(range(256)) * 1_000
 

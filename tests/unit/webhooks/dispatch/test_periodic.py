@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from fhirpub.errors import StoreUnavailable
-from fhirpub.webhooks.dispatch.periodic import together
+from fhirpub.webhooks.dispatch.periodic import gather_all
 
 
 async def test_one_that_fails_leaves_none_to_run_on() -> None:
@@ -21,6 +21,6 @@ async def test_one_that_fails_leaves_none_to_run_on() -> None:
         done.append("written")
 
     with pytest.raises(StoreUnavailable):
-        await together(fail(), write())
+        await gather_all(fail(), write())
 
     assert done == ["written"]

@@ -53,7 +53,7 @@ def test_the_next_of_a_resource_follows_when_the_earlier_has_ended() -> None:
     queue = queue_of("per_resource", waiting(1, "a"), waiting(2, "a"))
     queue.take(NOW, 9)
 
-    queue.ended("evt_1")
+    queue.remove("evt_1")
 
     assert taken(queue) == [2]
     assert len(queue) == 1
@@ -89,7 +89,7 @@ def test_a_queue_that_is_read_anew_keeps_what_is_taken() -> None:
     queue.renew([waiting(1, leased=NOW + 9), waiting(2)], ordering="strict", last=2)
 
     assert taken(queue, NOW + 100) == []
-    queue.ended("evt_1")
+    queue.remove("evt_1")
     assert taken(queue) == [2]
 
 
@@ -98,7 +98,7 @@ def test_what_ends_while_the_queue_is_read_does_not_come_back() -> None:
     queue.take(NOW, 2)
 
     queue.watch()
-    queue.ended("evt_1")
+    queue.remove("evt_1")
     queue.back("evt_2", due=NOW + 5, number=1)
     queue.renew([waiting(1), waiting(2)], ordering="none", last=2)
 
@@ -113,9 +113,9 @@ def test_an_earlier_one_that_was_reopened_does_not_free_a_later_one_under_way() 
     queue.renew([waiting(3, "a"), waiting(8, "a")], ordering="per_resource", last=8)
 
     assert taken(queue) == [3]
-    queue.ended("evt_3")
+    queue.remove("evt_3")
     assert taken(queue) == []
-    queue.ended("evt_8")
+    queue.remove("evt_8")
     assert len(queue) == 0
 
 
@@ -148,7 +148,7 @@ class Model:
     def end(self, number: int) -> None:
         if self.under_way:
             each = self.under_way.pop(number % len(self.under_way))
-            self.queue.ended(each.event_id)
+            self.queue.remove(each.event_id)
             del self.open[each.event_id]
             self.ended.append(each)
 
@@ -228,7 +228,7 @@ def test_the_oldest_is_the_first_in_the_sequence_that_has_not_ended(ordering: Or
     queue.back(first.event_id, due=NOW, number=1)
     tried_again = queue.oldest
     (first, *_) = queue.take(NOW, 1)
-    queue.ended(first.event_id)
+    queue.remove(first.event_id)
     ended = queue.oldest
     queue.watch()
     queue.renew([], ordering=ordering, last=3)

@@ -10,8 +10,8 @@ def test_what_has_come_rings_in_its_order_and_once() -> None:
     for moment, name in ((30, "c"), (10, "a"), (20, "b")):
         alarms.add(moment, name)
 
-    assert [alarms.rung(9), alarms.rung(20), alarms.rung(20)] == [[], ["a", "b"], []]
-    assert (alarms.earliest, alarms.rung(30), alarms.earliest) == (30, ["c"], None)
+    assert [alarms.pop_due(9), alarms.pop_due(20), alarms.pop_due(20)] == [[], ["a", "b"], []]
+    assert (alarms.earliest, alarms.pop_due(30), alarms.earliest) == (30, ["c"], None)
 
 
 def test_a_far_alarm_is_kept_once_however_often_nearer_ones_ring() -> None:
@@ -20,6 +20,6 @@ def test_a_far_alarm_is_kept_once_however_often_nearer_ones_ring() -> None:
     for now in range(1_000):
         alarms.add(86_400_000, "e")
         alarms.add(now, "e")
-        alarms.rung(now)
+        alarms.pop_due(now)
 
     assert len(alarms) == 1

@@ -98,8 +98,8 @@ DELIVERY = Delivery(
 )
 TOLD = ServiceEvents("https://lab.example")
 EVENTS = [
-    TOLD.exhausted(ENDPOINT, DELIVERY, now=1),
-    TOLD.disabled(ENDPOINT, "gone", now=1),
+    TOLD.emit_exhausted(ENDPOINT, DELIVERY, now=1),
+    TOLD.emit_disabled(ENDPOINT, "gone", now=1),
     TOLD.failing(ENDPOINT, since=1, now=2),
 ]
 

@@ -14,8 +14,8 @@ from fhirpub.errors import ConfigurationError, SecretsUnavailable
 from fhirpub.webhooks.management.secret_encryption import (
     KEYS_VARIABLE,
     SecretCipher,
-    configured_seal,
-    made_seal,
+    create_key_file,
+    load_cipher,
 )
 
 OLD, NEW = bytes(32), bytes(range(32))
@@ -23,11 +23,11 @@ SECRET = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 
 
 def sealed(*keys: bytes) -> bytes:
-    return SecretCipher(keys).seal(SECRET, endpoint="e1", purpose="secret")
+    return SecretCipher(keys).encrypt(SECRET, endpoint="e1", purpose="secret")
 
 
 def opened(seal: SecretCipher, text: bytes) -> str:
-    return seal.open(text, endpoint="e1", purpose="secret")
+    return seal.decrypt(text, endpoint="e1", purpose="secret")
 
 
 def line(key: bytes) -> str:
@@ -56,7 +56,7 @@ def test_it_opens_for_its_own_endpoint_and_purpose_alone() -> None:
 
     for endpoint, purpose in (("e2", "secret"), ("e1", "token")):
         with pytest.raises(SecretsUnavailable, match="webhooks cannot be used"):
-            seal.open(sealed(NEW), endpoint=endpoint, purpose=purpose)  # type: ignore[arg-type]
+            seal.decrypt(sealed(NEW), endpoint=endpoint, purpose=purpose)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("place", [0, 3, 9, 30, -1])
@@ -82,11 +82,11 @@ def test_a_missing_key_is_told_apart_from_damage() -> None:
 
 
 def test_without_a_key_the_reason_says_what_to_do() -> None:
-    nothing = configured_seal(WebhooksConfig())
+    nothing = load_cipher(WebhooksConfig())
 
     assert not nothing
     with pytest.raises(SecretsUnavailable) as caught:
-        nothing.seal(SECRET, endpoint="e1", purpose="secret")
+        nothing.encrypt(SECRET, endpoint="e1", purpose="secret")
     assert "openssl rand -base64 32" in caught.value.reason
 
 
@@ -94,7 +94,7 @@ def test_keys_come_from_a_file_with_remarks(tmp_path: Path) -> None:
     file = tmp_path / "keys"
     file.write_text(f"# since May\n{line(NEW)}\n\n{line(OLD)} # before\n")
 
-    seal = configured_seal(WebhooksConfig(keys_file=str(file)))
+    seal = load_cipher(WebhooksConfig(keys_file=str(file)))
 
     assert seal.is_of_first(sealed(NEW))
     assert opened(seal, sealed(OLD)) == SECRET
@@ -106,7 +106,7 @@ def test_the_environment_comes_before_the_file(
     (tmp_path / "keys").write_text(line(OLD))
     monkeypatch.setenv(KEYS_VARIABLE, line(NEW))
 
-    seal = configured_seal(WebhooksConfig(keys_file=str(tmp_path / "keys")))
+    seal = load_cipher(WebhooksConfig(keys_file=str(tmp_path / "keys")))
 
     assert seal.is_of_first(sealed(NEW))
 
@@ -117,7 +117,7 @@ def test_a_file_that_holds_no_keys_is_named_and_not_quoted(content: str, tmp_pat
     file.write_text(content, encoding="utf-8")
 
     with pytest.raises(ConfigurationError) as caught:
-        configured_seal(WebhooksConfig(keys_file=str(file)))
+        load_cipher(WebhooksConfig(keys_file=str(file)))
 
     assert str(caught.value).startswith(f"[webhooks] keys_file: {file}: each line must be")
     assert len(content) < 3 or content not in str(caught.value)
@@ -125,27 +125,27 @@ def test_a_file_that_holds_no_keys_is_named_and_not_quoted(content: str, tmp_pat
 
 def test_a_file_that_is_missing_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="cannot be read: No such file"):
-        configured_seal(WebhooksConfig(keys_file=str(tmp_path / "none")))
+        load_cipher(WebhooksConfig(keys_file=str(tmp_path / "none")))
 
 
 def test_a_key_is_made_once_for_its_owner_alone(tmp_path: Path) -> None:
     file = tmp_path / "new" / "fhirpub.webhook-keys"
 
     with ThreadPoolExecutor(8) as threads:
-        seals = list(threads.map(lambda _: made_seal(file), range(8)))
+        seals = list(threads.map(lambda _: create_key_file(file), range(8)))
 
-    sealed_by_one = seals[0].seal(SECRET, endpoint="e1", purpose="secret")
+    sealed_by_one = seals[0].encrypt(SECRET, endpoint="e1", purpose="secret")
     assert {opened(each, sealed_by_one) for each in seals} == {SECRET}
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert list(file.parent.iterdir()) == [file]
-    assert opened(configured_seal(WebhooksConfig(), beside=file), sealed_by_one) == SECRET
+    assert opened(load_cipher(WebhooksConfig(), beside=file), sealed_by_one) == SECRET
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
 
     with pytest.raises(ConfigurationError, match="cannot be written"):
-        made_seal(tmp_path / "file" / "keys")
+        create_key_file(tmp_path / "file" / "keys")
 
 
 def test_where_a_key_cannot_be_put_in_its_place_no_draft_of_it_stays(
@@ -157,7 +157,7 @@ def test_where_a_key_cannot_be_put_in_its_place_no_draft_of_it_stays(
     monkeypatch.setattr("os.link", refused)
 
     with pytest.raises(ConfigurationError, match="cannot be written"):
-        made_seal(tmp_path / "keys")
+        create_key_file(tmp_path / "keys")
 
     assert list(tmp_path.iterdir()) == []
 

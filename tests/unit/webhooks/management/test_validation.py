@@ -15,7 +15,12 @@ from fhirpub.config.webhooks import WebhooksConfig
 from fhirpub.errors import MAX_ISSUES, InvalidContent
 from fhirpub.runtime.clock import now_ms
 from fhirpub.webhooks.management.event_types import EventTypes
-from fhirpub.webhooks.management.validation import NEW, NEW_SECRET, judged, unknown_fields
+from fhirpub.webhooks.management.validation import (
+    NEW,
+    NEW_SECRET,
+    refuse_unknown_fields,
+    validate_endpoint,
+)
 from fhirpub.webhooks.transport.http_client import Sender
 from fhirpub_diagnosticreport.rules import DIAGNOSTIC_REPORT
 
@@ -37,7 +42,7 @@ def judge() -> Iterator[Judge]:
     with asyncio.Runner() as runner:
         sender = Sender(WebhooksConfig(), clock=now_ms)
         yield lambda fields: runner.run(
-            judged(fields, known=(*NEW, *NEW_SECRET), sender=sender, event_types=KNOWN)
+            validate_endpoint(fields, known=(*NEW, *NEW_SECRET), sender=sender, event_types=KNOWN)
         )
         runner.run(sender.close())
 
@@ -96,4 +101,4 @@ def test_whatever_comes_is_taken_or_refused(judge: Judge, fields: dict[str, Any]
 def test_no_more_unknown_fields_are_judged_than_are_told() -> None:
     fields = {f"orderin{number}": 0 for number in range(4_000)}
 
-    assert len([*unknown_fields(fields, NEW)]) == MAX_ISSUES
+    assert len([*refuse_unknown_fields(fields, NEW)]) == MAX_ISSUES

@@ -16,18 +16,18 @@ RETRYING = Next(state="retrying", due=NOW)
 def failed(times: int, condition: EndpointHealth | None = None) -> EndpointHealth:
     condition = condition or EndpointHealth()
     for number in range(times):
-        condition = condition.after(FAILED, RETRYING, NOW + number, USUAL)
+        condition = condition.record(FAILED, RETRYING, NOW + number, USUAL)
     return condition
 
 
 def test_what_is_kept_reads_as_it_was() -> None:
     condition = failed(10)
 
-    read = EndpointHealth.read(condition.written())
+    read = EndpointHealth.read(condition.serialize())
 
     assert (read.breaker.state, read.breaker.until) == ("open", NOW + 9 + 30_000)
     assert read.streak == condition.streak
-    assert read.written() == condition.written()
+    assert read.serialize() == condition.serialize()
 
 
 @pytest.mark.parametrize("stored", [b"{}", b"", b"no json", b'{"breaker":{"colour":1}}', b"[]"])
@@ -39,9 +39,9 @@ def test_a_healthy_endpoint_is_not_written_again_and_again() -> None:
     condition = EndpointHealth()
     for number in range(100):
         done = Next(state="delivered")
-        condition = condition.after(Outcome(status=204), done, NOW + number, USUAL)
+        condition = condition.record(Outcome(status=204), done, NOW + number, USUAL)
 
-    assert condition.written() == EndpointHealth().written()
+    assert condition.serialize() == EndpointHealth().serialize()
 
 
 def test_an_open_breaker_and_a_busy_receiver_both_let_nothing_through() -> None:
@@ -55,7 +55,7 @@ def test_an_open_breaker_and_a_busy_receiver_both_let_nothing_through() -> None:
 
 
 def test_a_wait_is_never_shortened_by_a_later_answer() -> None:
-    asked = EndpointHealth().after(
+    asked = EndpointHealth().record(
         FAILED, Next(state="retrying", throttled=NOW + 60_000), NOW, USUAL
     )
 

@@ -10,7 +10,13 @@ from hypothesis import strategies as st
 
 from fhirpub.config.webhooks import WebhooksConfig
 from fhirpub.webhooks.policy.outcome import Outcome, Wish
-from fhirpub.webhooks.policy.retry_policy import Breaker, FailureStreak, Next, Schedule, after
+from fhirpub.webhooks.policy.retry_policy import (
+    Breaker,
+    FailureStreak,
+    Next,
+    Schedule,
+    decide_retry,
+)
 
 NOW = 1_795_000_000_000
 SECOND = 1000
@@ -20,7 +26,7 @@ SCHEDULE = Schedule(waits=WebhooksConfig().retry_seconds)
 
 
 def following(outcome: Outcome, *, attempt: int = 1, chance: float = 0.0) -> Next:
-    return after(outcome, attempt=attempt, schedule=SCHEDULE, now=NOW, chance=chance)
+    return decide_retry(outcome, attempt=attempt, schedule=SCHEDULE, now=NOW, chance=chance)
 
 
 def status(number: int, *, wish: Wish | None = None, retry_after: float | None = None) -> Outcome:
@@ -125,7 +131,7 @@ def test_retry_after_of_others_is_ignored(number: int) -> None:
 def failed(times: int, breaker: Breaker | None = None, *, now: int = NOW) -> Breaker:
     breaker = breaker or Breaker()
     for _ in range(times):
-        breaker = breaker.after(delivered=False, now=now)
+        breaker = breaker.record(delivered=False, now=now)
     return breaker
 
 
@@ -138,7 +144,7 @@ def test_ten_failures_in_a_row_open_it_for_half_a_minute() -> None:
 def test_a_delivery_among_them_begins_the_row_again() -> None:
     breaker = failed(6)
     for _ in range(6):
-        breaker = breaker.after(delivered=True, now=NOW)
+        breaker = breaker.record(delivered=True, now=NOW)
 
     assert failed(7, breaker).state == "closed"
 
@@ -147,7 +153,7 @@ def mixed(failures: int, deliveries: int, *, between: int = 0) -> Breaker:
     """Return a breaker after deliveries, and failures that are never ten in a row."""
     breaker = Breaker()
     for _ in range(deliveries):
-        breaker = breaker.after(delivered=True, now=NOW)
+        breaker = breaker.record(delivered=True, now=NOW)
     return failed(failures, breaker, now=NOW + between)
 
 
@@ -162,7 +168,7 @@ def test_what_is_older_than_five_minutes_does_not_count() -> None:
     assert failed(9, mixed(0, 1, between=0), now=NOW + 6 * MINUTE).state == "closed"
     late = Breaker()
     for minute in range(100):
-        late = late.after(delivered=minute % 3 == 0, now=NOW + minute * MINUTE)
+        late = late.record(delivered=minute % 3 == 0, now=NOW + minute * MINUTE)
     assert late.state == "closed"
     assert len(late.recent) <= 10
 
@@ -178,7 +184,7 @@ def test_one_probe_at_a_time() -> None:
 def test_a_probe_that_succeeds_closes_it() -> None:
     probing = failed(10).probing(NOW + 30 * SECOND)
 
-    assert probing.after(delivered=True, now=NOW + 31 * SECOND) == Breaker()
+    assert probing.record(delivered=True, now=NOW + 31 * SECOND) == Breaker()
 
 
 def test_each_probe_that_fails_doubles_the_time_up_to_a_quarter_of_an_hour() -> None:
@@ -186,7 +192,7 @@ def test_each_probe_that_fails_doubles_the_time_up_to_a_quarter_of_an_hour() -> 
     for _ in range(8):
         waits.append((breaker.until - now) // SECOND)
         now = breaker.until
-        breaker = breaker.probing(now).after(delivered=False, now=now)
+        breaker = breaker.probing(now).record(delivered=False, now=now)
 
     assert waits == [30, 60, 120, 240, 480, 900, 900, 900]
 
@@ -198,7 +204,7 @@ def test_late_failures_do_not_keep_it_open_longer() -> None:
 
 
 def test_a_late_success_closes_it() -> None:
-    assert failed(10).after(delivered=True, now=NOW + 1).allows(NOW + 1)
+    assert failed(10).record(delivered=True, now=NOW + 1).allows(NOW + 1)
 
 
 def test_a_closed_breaker_needs_no_probe() -> None:
@@ -213,7 +219,7 @@ def test_it_never_stays_shut_longer_than_a_quarter_of_an_hour(
     for delivered, pause in steps:
         now += pause
         if breaker.allows(now):
-            breaker = breaker.probing(now).after(delivered=delivered, now=now)
+            breaker = breaker.probing(now).record(delivered=delivered, now=now)
         assert breaker.allows(now + 15 * MINUTE)
 
 
@@ -225,7 +231,7 @@ def streak(failures: int, *, over: int) -> tuple[FailureStreak, int]:
     result, now = FailureStreak(), NOW
     for number in range(failures):
         now = NOW + over * number // max(failures - 1, 1)
-        result = result.after(delivered=False, now=now)
+        result = result.record(delivered=False, now=now)
     return result, now
 
 
@@ -251,7 +257,7 @@ def test_an_endpoint_is_given_up_after_five_days_and_twenty_failures(
 def test_one_delivery_makes_it_good_again() -> None:
     result, now = streak(50, over=200 * HOUR)
 
-    assert result.after(delivered=True, now=now).health(now) == "good"
+    assert result.record(delivered=True, now=now).health(now) == "good"
 
 
 @given(st.lists(st.integers(1, 10**6), min_size=1, max_size=50))
@@ -260,7 +266,7 @@ def test_health_never_improves_by_failing(pauses: list[int]) -> None:
     result, now, seen = FailureStreak(), NOW, []
     for pause in pauses:
         now += pause * SECOND
-        result = result.after(delivered=False, now=now)
+        result = result.record(delivered=False, now=now)
         seen.append(order.index(result.health(now)))
 
     assert all(earlier <= later for earlier, later in pairwise(seen))

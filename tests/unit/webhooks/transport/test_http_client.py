@@ -400,7 +400,7 @@ async def test_a_name_is_looked_up_once_for_all_who_wait_for_it() -> None:
 
 
 async def sent_by_tls(tmp_path: Path, *, name: str, trusted: bool = True) -> Outcome:
-    certificate = Certificate.made(tmp_path, name=name)
+    certificate = Certificate.create(tmp_path, name=name)
     tls = certificate.client() if trusted else None
     with Receiver(certificate=certificate) as receiver:
         async with Sender(SETTINGS, clock=HandClock(), tls=tls) as sender:
