@@ -9,7 +9,7 @@ The tree (``web/error_mapping.py`` gives each class its status):
     │   ├── TooLarge                 more bytes than the limits allow
     │   └── InvalidSearch            a search value that cannot be read
     ├── NotExpressible               a stored resource has no form in the format asked for
-    ├── NoSuchResource               unknown, or another tenant's: nobody can tell which
+    ├── NoSuchResource               unknown, or another tenant's: indistinguishable
     ├── NoSuchRecord                 a tenant, a client, a key, an endpoint: none that is visible
     ├── VersionConflict              the caller's version is not the latest
     ├── SeveralMatch                 a condition that must mean one resource means several
@@ -34,7 +34,7 @@ from typing import Literal, Self
 
 Severity = Literal["fatal", "error", "warning", "information"]
 MAX_ISSUES = 100
-"""What one refusal tells at most."""
+"""The maximum number of issues in one refusal."""
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
@@ -45,7 +45,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """One thing to tell the caller: an ``OperationOutcome.issue`` in the making.
+    """One problem to report to the caller: the source of an ``OperationOutcome.issue``.
 
     ``code`` is of the R4 value set issue-type. ``expression`` is the FHIRPath of the element,
     such as ``Parameters.parameter[2].resource.code.text``, or empty where there is no place to
@@ -95,7 +95,7 @@ class InvalidContent(Refused):
 
 
 class BrokenRule(Refused):
-    """Every field is fine by itself; a cross-field, tenant or service rule fails (R-A)."""
+    """Each field is valid on its own; a cross-field, tenant or service rule fails (R-A)."""
 
     usual_code = "business-rule"
 
@@ -128,7 +128,7 @@ class NoSuchResource(FhirpubError):
 
 
 class NoSuchRecord(FhirpubError):
-    """Somebody named a tenant, a client, a key, an endpoint or a delivery that he cannot see."""
+    """A tenant, client, key, endpoint or delivery that the caller cannot see was named."""
 
     def __init__(self, kind: str, record_id: str) -> None:
         super().__init__(f"there is no {kind} {record_id}")
@@ -151,7 +151,7 @@ class NoneMatches(FhirpubError):
 
 
 class NotAuthenticated(FhirpubError):
-    """The request proves nobody. ``reason`` is for the log only."""
+    """The request authenticates no client. ``reason`` is for the log only."""
 
     def __init__(self, reason: str, *, token_sent: bool) -> None:
         super().__init__("a valid access token is required")
@@ -175,7 +175,7 @@ class Throttled(FhirpubError):
 
 
 class Busy(FhirpubError):
-    """Too many large requests are under way; the same may come again after some seconds."""
+    """Too many large requests are in flight; the client may retry after some seconds."""
 
     def __init__(self, *, retry_after: int) -> None:
         super().__init__("too many large requests at the moment, send the same request again")

@@ -39,7 +39,7 @@ class Tenant:
         """Return the id that a business identifier always gets in this tenant (ADR 2).
 
         A UUID with version-4 bits whose other 122 bits are HMAC-SHA-256(salt; type, system,
-        value): racing registrations compute the same one, and without the salt it tells nothing.
+        value): racing registrations compute the same one, and without the salt it reveals nothing.
         """
         key = orjson.dumps([type_name, system, value])
         return _uuid_of(_hmac(self.salt, key))
@@ -77,5 +77,5 @@ def _uuid_of(number: int) -> str:
 
 
 def is_resource_id(text: str) -> bool:
-    """Tell whether a text could be one of our ids: a UUID in lower case with hyphens."""
+    """Return whether a text could be one of our ids: a UUID in lower case with hyphens."""
     return _ID.fullmatch(text) is not None

@@ -1,4 +1,4 @@
-"""Serves requests until told to stop, then drains."""
+"""Serves requests until a stop signal, then drains."""
 
 from __future__ import annotations
 

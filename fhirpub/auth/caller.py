@@ -1,4 +1,4 @@
-"""Whoever a verified token speaks for."""
+"""The client that a verified token authenticates."""
 
 from __future__ import annotations
 

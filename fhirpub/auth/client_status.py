@@ -73,4 +73,4 @@ class ClientStatusCache:
     def _end(self, client_id: str, task: asyncio.Task[ClientStatus]) -> None:
         del self._reading[client_id]
         if not task.cancelled():
-            task.exception()  # whoever asked has it, unless they went away
+            task.exception()  # the waiters have it, unless they went away

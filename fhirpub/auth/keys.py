@@ -131,11 +131,11 @@ class KeyRing:
         return {"keys": keys[::-1]}
 
     async def _read(self, *, unless_fresh: bool = False, for_a_kid: bool = False) -> None:
-        """Read the keys, unless that was begun, by somebody else, after this call was made."""
+        """Read the keys, unless another caller began to read them after this call was made."""
         loop = asyncio.get_running_loop()
         asked = loop.time()
         async with self._reading:
-            if self._failed > asked:  # nobody queues for a store that is away
+            if self._failed > asked:  # no caller queues for an unavailable store
                 raise StoreUnavailable(self._problem.reason, retry_after=self._problem.retry_after)
             if self._began > asked or (unless_fresh and self._is_fresh()):
                 return

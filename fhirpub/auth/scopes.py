@@ -16,7 +16,7 @@ _ANY = "*"
 
 
 def permits(scopes: Sequence[str], type_name: str, letter: str) -> bool:
-    """Tell whether scopes allow an interaction with a resource type.
+    """Return whether scopes allow an interaction with a resource type.
 
     ``letter`` is one of SMART's: ``c`` create, ``r`` read, ``u`` update, ``d`` delete,
     ``s`` search. A scope that is not understood as a whole allows nothing.
@@ -36,12 +36,12 @@ def intersect(some: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
 
 
 def is_scope(text: str) -> bool:
-    """Tell whether a text can be a scope (RFC 6749 section 3.3)."""
+    """Return whether a text can be a scope (RFC 6749 section 3.3)."""
     return _SCOPE_TOKEN.fullmatch(text) is not None
 
 
 def gives_something(text: str) -> bool:
-    """Tell whether a scope gives a right to anything that this service has."""
+    """Return whether a scope gives a right to anything that this service has."""
     return text in WEBHOOKS or bool(_permissions_by_type((text,)))
 
 

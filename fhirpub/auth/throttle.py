@@ -14,12 +14,12 @@ from fhirpub.runtime.clock import Clock
 
 _WINDOW_MS = 60_000
 _MAX_PAIRS = 10_000
-_MAX_NAME_LENGTH = 64  # longer ones are nobody's and may share a count
+_MAX_NAME_LENGTH = 64  # longer ones exist nowhere and may share a count
 
 
 @dataclass(slots=True)
 class _Pair:
-    """What one client_id from one address has done lately, and what it is doing."""
+    """The recent and current attempts of one client_id from one address."""
 
     failures: deque[int] = field(default_factory=deque)
     under_way: int = 0
@@ -71,7 +71,7 @@ class Throttle:
 
     async def _turn(self, name: tuple[str, str]) -> _Pair:
         while True:
-            pair = self._pair(name)  # anew each time: it may have been forgotten meanwhile
+            pair = self._pair(name)  # read again: it may have been forgotten in between
             self._forget_old(pair)
             if len(pair.failures) >= self._limit:
                 wait = pair.failures[0] + _WINDOW_MS - self._clock()

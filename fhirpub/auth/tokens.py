@@ -51,7 +51,7 @@ class Tokens:
     """Issues and verifies the service's own tokens.
 
     A disabled client or tenant is out, and a key rotated elsewhere is in use, within half a
-    minute; when the store cannot tell, nobody is let in on what was known before.
+    minute; when the store is unavailable, no client is admitted by older knowledge.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class Tokens:
     async def start(self) -> None:
         """Read the signing keys, make the first one if there is none, and keep them fresh.
 
-        One that is damaged keeps nobody from starting: there is more to do than to sign.
+        A damaged key does not prevent the start: signing is only one task of the service.
         """
         await self._ring.signing()
         self._refreshing = asyncio.create_task(self._keep_fresh())
@@ -127,7 +127,7 @@ class Tokens:
         return await self._issue(client, scopes)
 
     def cached_caller(self, authorization: str) -> Caller | None:
-        """Return who calls if this header value was verified lately; never waits.
+        """Return the caller if this header value was verified recently; never waits.
 
         None says nothing: ask :meth:`caller`.
         """
@@ -141,7 +141,7 @@ class Tokens:
     async def caller(self, authorization: Sequence[str]) -> Caller:
         """Return who calls, from the value of every Authorization header (D-17 to D-22).
 
-        Raises NotAuthenticated, and StoreUnavailable if nobody can tell at the moment.
+        Raises NotAuthenticated, and StoreUnavailable if the store cannot be asked.
         """
         token = _token_of(authorization)
         known = self._verified.get(token)

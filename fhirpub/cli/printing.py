@@ -12,7 +12,7 @@ Record = Mapping[str, Any]
 
 
 def is_terminal(stream: TextIO | None) -> bool:
-    """Tell whether somebody sits at a standard stream, which is None if it was closed before."""
+    """Return whether somebody sits at a standard stream, which is None if it was closed before."""
     return stream is not None and stream.isatty()
 
 

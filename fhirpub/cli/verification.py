@@ -56,7 +56,7 @@ FHIRPUB_SIGNING_SECRET or typed in; during a rotation several may be given, apar
 def verify(
     file: Path | None, lines: tuple[str, ...], body: BinaryIO, at: float | None, *, as_json: bool
 ) -> None:
-    """Tell whether a delivery is authentic and, if not, why; then the exit status is 1."""
+    """Return whether a delivery is authentic and, if not, why; then the exit status is 1."""
     text = file.read_text(encoding="latin-1").splitlines() if file else []
     headers = _headers([*text, *lines])
     now = now_ms() / 1000 if at is None else at

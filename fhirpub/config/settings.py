@@ -394,7 +394,7 @@ def _auth_contradictions(auth: AuthConfig) -> list[str]:
 
 
 def _is_base_url(text: str) -> bool:
-    """Tell whether links can begin with a text: it goes into headers as it is."""
+    """Return whether links can begin with a text: it goes into headers as it is."""
     try:
         parts = urlsplit(text)
         return bool(_BASE_URL.fullmatch(text) and parts.hostname and parts.port != 0)

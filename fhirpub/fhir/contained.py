@@ -10,7 +10,7 @@ Contained = dict[str, JsonObject]
 
 
 def reachable(resource: JsonObject, among: Contained) -> Contained:
-    """Return what a resource leads to among others, by itself or through one of them."""
+    """Return the contained resources reachable from a resource, transitively."""
     found: Contained = {}
     waiting = [resource]
     for each in waiting:  # grows while it is read

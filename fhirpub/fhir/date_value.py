@@ -52,7 +52,7 @@ def parse_range(text: str, *, default_zone: tzinfo) -> TimeRange | None:
 def split_prefix(text: str, *, default_zone: tzinfo) -> tuple[str, TimeRange] | None:
     """Read a value of a search: a prefix, ``eq`` if there is none, and what it applies to."""
     prefix, date = (text[:2], text[2:]) if text[:2] in PREFIXES else ("eq", text)
-    # A plus that nobody escaped has become a blank on its way through a URL.
+    # An unescaped plus sign in a URL has been decoded as a blank.
     stretch = parse_range(date.replace(" ", "+"), default_zone=default_zone)
     return None if stretch is None else (prefix, stretch)
 

@@ -45,7 +45,7 @@ def detach(
 ) -> tuple[tuple[Document, ...], tuple[Issue, ...]]:
     """Take the documents out of a resource, leaving markers; also the issues of bad base64.
 
-    Markers that are there already stay. Looks only at well-formed attachments; the schema tells
+    Existing placeholders stay. Handles only well-formed attachments; the schema reports
     what is wrong with the others.
     """
     documents, issues = [], []
@@ -70,7 +70,7 @@ def _text(value: Any) -> str:
 
 
 def is_marker(value: Any) -> bool:
-    """Tell whether a value stands for a document that is kept."""
+    """Return whether a value stands for a document that is kept."""
     return isinstance(value, str) and value.startswith(_MARKER_BEGINS)
 
 

@@ -1,4 +1,4 @@
-"""Looking through a resource: all its objects, fast, and their places, when somebody asks."""
+"""Walks through a resource: all its objects, fast, and their paths, on demand."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ def local_in(resource: JsonObject) -> Iterator[str]:
 
 
 def _is_reversed(start: Any, end: Any) -> bool:
-    """Tell whether a period must end before it begins, whatever zone a mere date is of."""
+    """Return whether a period must end before it begins, whatever zone a mere date is of."""
     if not (isinstance(start, str) and isinstance(end, str)):
         return False
     begins, ends = (parse_range(each, default_zone=UTC) for each in (start, end))

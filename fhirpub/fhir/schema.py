@@ -269,7 +269,7 @@ class _FhirInteger:
 
 
 def _is_base64(text: str) -> bool:
-    """Tell whether a string is base64, or stands for a document that was."""
+    """Return whether a string is base64, or stands for a document that was."""
     return is_marker(text) or not text or decode(text) is not None
 
 

@@ -30,7 +30,7 @@ _MAX_QUOTES = 4 * MAX_NODES
 
 
 def loads(raw: bytes) -> Any:
-    """Read one JSON text that somebody has sent.
+    """Parse one JSON text from an untrusted sender.
 
     Raises InvalidContent for anything that RFC 8259 forbids or that readers treat differently:
     duplicate names, NaN, numbers beyond 1.7e308, lone surrogates, another encoding than UTF-8,
@@ -87,7 +87,7 @@ def _count_structures(raw: bytes) -> tuple[int, int]:
 
 
 def _are_few(counted: tuple[int, int]) -> bool:
-    """Tell whether neither the depth nor the number of values can be too large."""
+    """Return whether neither the depth nor the number of values can be too large."""
     opened, followed = counted
     return opened <= MAX_DEPTH and followed <= MAX_NODES - MAX_DEPTH
 

@@ -125,7 +125,7 @@ def _url(name: str, resource: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Reads one file; what is wrong with it is told with its name."""
+    """Reads one file; errors name the file."""
 
     name: str
     systems: Mapping[str, Codes]

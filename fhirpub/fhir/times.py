@@ -31,14 +31,14 @@ class UtcTime:
 
 
 def is_plain_utc(text: str) -> bool:
-    """Tell, fast, whether a text can only be a time that is UTC already, or none at all."""
+    """Return, fast, whether a text can only be a time that is UTC already, or no time."""
     return text[-1:] == "Z" and len(text) <= _MAX_PLAIN_LENGTH and ":60" not in text
 
 
 def to_utc(text: str, *, default_zone: tzinfo) -> UtcTime | None:
     """Return a time in UTC with the digits of its fraction kept; ``:60`` is the next minute.
 
-    None: the text holds no time of day, or none that exists; the schema judges what it is.
+    None: the text holds no time of day, or none that exists; the schema validates it.
     Raises UnstorableTime.
     """
     match = _TIME.fullmatch(text)

@@ -1,4 +1,4 @@
-"""A request that is under way, and how its answer is written in HTTP/1.1."""
+"""A request in flight, and how its response is written in HTTP/1.1."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WITHOUT_BODY = (204, 304)
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """Who is at the other end."""
+    """The peer of a connection."""
 
     remote_ip: str
 
@@ -40,7 +40,7 @@ class Headers(dict[str, str]):
 
 
 class Exchange:
-    """A request that is under way, and its answer: an ``HTTPConnection`` in Tornado's words."""
+    """A request in flight and its response: Tornado's ``HTTPConnection`` interface."""
 
     def __init__(
         self, stream: IOStream, context: Peer, line: RequestStartLine, *, is_last: bool
@@ -109,7 +109,7 @@ class Exchange:
         if self.stream.closed():
             self._leaving = asyncio.get_running_loop().create_future()
             self._leaving.set_exception(StreamClosedError())
-            self._leaving.exception()  # not everybody asks for it
+            self._leaving.exception()  # not every caller retrieves it
         else:
             self._leaving = self.stream.write(data)
         return self._leaving
@@ -122,13 +122,13 @@ class Exchange:
         self._finish()
 
     def refuse(self) -> None:
-        """Tell that this is no request, unless an answer has begun: it is broken off then."""
+        """Refuse a malformed request; a response that has already begun is aborted."""
         if not self.is_begun:
             self._send(_BAD_REQUEST)
         self._finish()
 
     def close(self) -> None:
-        """Hang up, and let the answer be."""
+        """Close the connection and drop the response."""
         self.stream.close()
         self._finish()
 

@@ -1,4 +1,4 @@
-"""The head of a request in HTTP/1.1: its line, and what its fields say of the connection."""
+"""The head of an HTTP/1.1 request: its request line and its fields (RFC 9112, 3 and 5)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class HeadTooLong(HTTPInputError):
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """The fields of a head, and what they say of the message and of the connection."""
+    """The fields of a head, and their meaning for the message and the connection."""
 
     headers: HTTPHeaders
     problem: str
@@ -97,10 +97,10 @@ def _framing_problem(headers: HTTPHeaders, version: str) -> str:
             return "Content-Length and Transfer-Encoding must not be sent together"
         if headers["Transfer-Encoding"].lower() != "chunked":
             return "Transfer-Encoding must be chunked"
-        # Who handed on such a request of HTTP/1.0 may end it elsewhere.
+        # A proxy that forwarded such a request of HTTP/1.0 may delimit it differently.
         return "Transfer-Encoding needs HTTP/1.1" if version == "HTTP/1.0" else ""
     if length is not None and not _LENGTH.fullmatch(length):
-        return "Content-Length must be one whole number"  # once, even if both say the same
+        return "Content-Length must be one whole number"  # once, even if both are equal
     return ""
 
 

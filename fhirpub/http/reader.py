@@ -1,6 +1,6 @@
 """What comes on a connection: heads, and bodies by their length or in chunks (RFC 9112, 6 and 7).
 
-Reading goes on only as fast as somebody takes what was read.
+Reading proceeds only as fast as the data is consumed (backpressure).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _CHUNK_LINE_BYTES = 256
 _TRAILERS_BYTES = 16_384
 _PIECE = 65_536
 _CHUNK_BATCH_SIZE = 256
-"""After so many, which may have one byte each, the other connections have their turn."""
+"""After this many chunks, of possibly one byte each, other connections get the loop."""
 
 Taker = Callable[[bytes], Awaitable[None] | None]
 """Takes a piece of a body; the next is not read before what it returns is done."""
@@ -48,14 +48,14 @@ class RequestReader:
         self._reading: asyncio.Future[bytes] | None = None
 
     def has_more(self) -> bool:
-        """Tell whether more has come than was looked at."""
+        """Return whether more has arrived than was parsed."""
         if self._stream.closed():
             return False
         is_read = self._reading is not None and self._reading.done()
         return is_read or is_signalled(self._stream, select.POLLIN)
 
     def is_ahead(self) -> bool:
-        """Tell whether some of the next request is read already."""
+        """Return whether part of the next request has been read."""
         return bool(self._data)
 
     async def head(self, most: int) -> bytes:
@@ -67,7 +67,7 @@ class RequestReader:
         return data
 
     async def body(self, length: int, take: Taker) -> None:
-        """Hand on a body of so many bytes."""
+        """Pass on a body of a known length, in bytes."""
         while length:
             piece = await self._some(length)
             length -= len(piece)
@@ -78,7 +78,7 @@ class RequestReader:
                 await asyncio.sleep(0)
 
     async def chunks(self, most: int, take: Taker) -> None:
-        """Hand on a body in chunks, and let be what they say beside.
+        """Pass on a chunked body; chunk extensions and trailers are ignored.
 
         They are handed on together, so that many small ones take no more memory than they have.
         Raises TooLong for more than ``most`` bytes, HTTPInputError for what are no chunks.
@@ -151,7 +151,7 @@ class RequestReader:
 
 
 def is_signalled(stream: IOStream, event: int) -> bool:
-    """Tell whether the system knows of an event of ``select.poll`` on an open connection."""
+    """Return whether ``select.poll`` reports an event on an open connection."""
     poll = select.poll()
     poll.register(stream.socket, event)
     return bool(poll.poll(0))

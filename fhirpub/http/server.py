@@ -2,7 +2,7 @@
 
 It stands where Tornado's ``HTTPServer`` could, behind the same interfaces, and takes two fifths
 of its time (bench/README.md). Left out is what only clients or other servers need: answers in
-chunks, compression, TLS, what proxies tell. See ADR 5.
+chunks, compression, TLS, proxy headers. See ADR 5.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from fhirpub.http.reader import RequestReader, TooLong
 from fhirpub.runtime.logging import logger, where
 
 _TURN_BYTES = 8_192
-"""After so many bytes of heads that were all here already, the others have their turn.
+"""After this many bytes of buffered heads, other connections get the loop.
 
-Who sends one request at a time never has to wait so: those that arrive together stay together,
-and what they ask of the store is asked at once.
+A client that sends one request at a time never waits for this: requests that arrive together
+stay together, so that their store calls are batched.
 """
 _LEAST_BYTES = 512
 """As many as a head counts at least: its answer takes time, too."""
 _ACCEPT_BATCH_SIZE = 128
 _REST_SECONDS = 1.0
-"""How long nobody is let in after there was no file descriptor for somebody."""
+"""How long no connection is accepted after the process ran out of file descriptors."""
 _LINGER_SECONDS = 2.0
 _AGAIN_SECONDS = 0.05
-"""When to look again after a connection whose time is up, but on which something has come."""
+"""When to check again a connection whose time is up, but on which data has arrived."""
 _QUIET_SECONDS = 0.1
 """A client that was just answered may have sent its next request, as a busy proxy has."""
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -66,7 +66,7 @@ class Message(HTTPMessageDelegate):
     """A request on its way in; it ends with one of ``finish``, too_long, on_connection_close."""
 
     def too_long(self) -> None:
-        """Answer at once: the body is longer than anything that is read. By itself a 400."""
+        """Respond at once: the body is longer than any limit. By default a 400."""
         raise TooLong
 
 
@@ -116,14 +116,14 @@ class Server:
             connection.end_after_answer()
 
     def close_idle(self) -> bool:
-        """Close those on which nothing is under way; return whether there are others."""
+        """Close idle connections; return whether others are left."""
         busy = [each for each in self._connections if not each.is_idle()]
         for each in self._connections.keys() - busy:
             each.close()
         return bool(busy)
 
     async def close_all_connections(self) -> None:
-        """Close them, whatever is under way; return when nothing is."""
+        """Close all connections, also with requests in flight; return when none is left."""
         for each in self._connections:
             each.close()
         if self._connections:
@@ -190,19 +190,19 @@ class Connection:
             self.close()
 
     def end_after_answer(self) -> None:
-        """Close it once the request that is under way, or else the next, is answered."""
+        """Close it after the response to the current request, or else to the next one."""
         self._is_ending = True
         if self._exchange is not None:
             self._exchange.is_last = True
 
     def close(self) -> None:
-        """Hang up, whatever is under way."""
+        """Close the connection, also with a request in flight."""
         self._stream.close()
         if self._exchange is not None:
             self._exchange.close()
 
     def is_idle(self) -> bool:
-        """Tell whether no request is under way, none begins to arrive, and none was lately.
+        """Return whether no request is in flight, arriving, or was served recently.
 
         Closing it at once then can lose only a request that is being sent at this very moment.
         """
@@ -291,12 +291,12 @@ class Connection:
                 await self._incoming.discard()
 
     def _waits_since(self) -> float:
-        """Return since when there is no request; that is now while one is under way."""
+        """Return since when it is idle; that is now while a request is in flight."""
         since = self._began if self._exchange is None else self._exchange.finished_at
         return self._loop.time() if since is None else since
 
     def _look(self) -> None:
-        """Hang up if it has waited too long, or look again when it would have.
+        """Close it if it was idle too long, or check again when it would be.
 
         A timer for each connection, and not one for each request, which would cost more.
         """

@@ -12,9 +12,9 @@ from fhirpub.config.settings import Config
 from fhirpub.errors import ConfigurationError
 
 _BACKLOG = 1_024
-"""So many clients may connect while the loop is busy; others try again a second later."""
+"""The backlog of connections while the loop is busy; further clients retry a second later."""
 REFUSALS = (OSError, UnicodeError)
-"""What says that an address cannot be listened on; some names are none that could be asked for."""
+"""Errors of an address that cannot be listened on, or of a name that cannot be resolved."""
 
 
 def bind(config: Config, *, reuse_port: bool = False) -> tuple[Config, list[socket.socket]]:

@@ -21,7 +21,7 @@ _DAY = 86_400_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """The store, the enabled types and what judges them; one for the life of the service."""
+    """The store, the enabled types and their validators; one for the life of the service."""
 
     config: Config
     resources: Resources
@@ -33,7 +33,7 @@ class Context:
     clock: Clock
     default_zone: tzinfo
     added: Callable[[], None]
-    """To be called when a version was added: there may be something to tell."""
+    """To be called when a version was added: its events may need publishing."""
 
     @property
     def fhir_url(self) -> str:

@@ -178,7 +178,7 @@ def _bundle(
 
 
 def _outcome(issues: Sequence[Issue]) -> JsonObject:
-    """Return an entry that tells something, with a fullUrl as every entry must have one (R4)."""
+    """Return an entry with an OperationOutcome, and the fullUrl that R4 requires."""
     outcome = outcome_of(issues)
     identity = uuid.uuid5(uuid.NAMESPACE_OID, dumps(outcome).decode())
     return {"fullUrl": identity.urn, "resource": outcome, "search": {"mode": "outcome"}}

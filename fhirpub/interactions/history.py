@@ -160,7 +160,7 @@ def _current_during(
 
 
 def _is_before(version: Version, asked: _Asked) -> bool:
-    """Tell whether nothing older than a version can match."""
+    """Return whether nothing older than a version can match."""
     earliest = [each for each in (asked.since, asked.at[0] if asked.at else None) if each]
     return any(version.updated <= each for each in earliest)
 
@@ -216,7 +216,7 @@ def _whole(parameters: Mapping[str, str], name: str, issues: list[Issue]) -> int
 
 
 def _stretch(text: str, name: str, issues: list[Issue], zone: tzinfo) -> TimeRange | None:
-    # A plus that nobody escaped has become a blank on its way through a URL.
+    # An unescaped plus sign in a URL has been decoded as a blank.
     found = parse_range(text.replace(" ", "+"), default_zone=zone) if text else None
     if text and found is None:
         rule = "must be a date or time of FHIR, without a prefix"

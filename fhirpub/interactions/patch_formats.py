@@ -1,7 +1,7 @@
 """The forms of an update's body, each turned into the fields that it names (D-105).
 
 FHIR's own partial resource, JSON merge patch (RFC 7396), JSON Patch (RFC 6902): in each the same
-fields may be updated, and what they lead to is judged by the same rules.
+fields may be updated, and the result is validated by the same rules.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ def _json_patch(
 
 
 def _check_operations(operations: Iterable[Any], name: str) -> Iterator[Issue]:
-    """Tell of operations that are none (RFC 6902 section 4), each by its number from 1."""
+    """Report malformed operations (RFC 6902 section 4), each by its number from 1."""
     for number, each in enumerate(operations, start=1):
         wrong = _what_is_wrong(each)
         if wrong:

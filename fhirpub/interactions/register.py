@@ -1,7 +1,7 @@
 """Register: one call, safe to repeat, that makes a resource with its documents (D-30 to D-92).
 
 The id follows from the business identifier, so that racing registrations meet at one key of
-the store. Whoever loses the race, or comes years later, gets the first answer again.
+the store. A call that loses the race, or is repeated years later, gets the first response again.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def prepare(
     tenant: Tenant,
     context: Context,
 ) -> Stages[Candidate]:
-    """Judge the content of a body and make of it what will be stored; pure, for any thread.
+    """Validate the content of a body and build what will be stored; pure, for any thread.
 
     Raises InvalidContent, TooLarge, BrokenRule with all the issues of the stage that failed.
     """

@@ -1,4 +1,4 @@
-"""The values that versions are found by, taken anew when it has changed what is taken.
+"""Rebuilds the search index when the indexed search parameters change.
 
 That happens when a release or a plugin declares other search parameters, and once for a store
 of a release that took none. Until it is done nothing is served, so that no search misses what

@@ -60,7 +60,7 @@ def _is_broken_rule(issue: Issue) -> bool:
 
 
 def sorted_for_response(issues: Iterable[Issue], context: Context) -> list[Issue]:
-    """Return issues as they are told: errors first, places as FHIRPath, a hundred at most.
+    """Return issues as the response lists them: errors first, FHIRPath places, at most 100.
 
     Of errors those of 400 come first: a hundred of 422 must not hide them.
     """
@@ -278,7 +278,7 @@ def codings(
     """Warnings about codes that no value set we hold has."""
     for element in resource_type.codings:
         for at, concept in items_of(resource, element):
-            if "coding" not in concept:  # a Coding by itself, or a concept in words only
+            if "coding" not in concept:  # a single Coding, or a concept with text only
                 yield from rules.terminology.coding_issues(concept, at)
             for index, coding in enumerate(concept.get("coding", ())):
                 yield from rules.terminology.coding_issues(coding, f"{at}.coding[{index}]")
@@ -299,7 +299,7 @@ def references_to_parts(submission: Submission) -> Iterator[Issue]:
 
 
 def other_references(submission: Submission, context: Context) -> Iterator[Issue]:
-    """What else is relative is kept, and the sender is told (D-35, D-36)."""
+    """Keep other relative references, with a warning to the sender (D-35, D-36)."""
     for each in submission.entry.telling:
         literal = each.get("reference")
         if not isinstance(literal, str) or literal in submission.local:
@@ -314,7 +314,7 @@ def other_references(submission: Submission, context: Context) -> Iterator[Issue
 
 
 def _may_be_held(literal: str, context: Context) -> bool:
-    """Tell whether a relative reference has the form of those that we give."""
+    """Return whether a relative reference has the form of those that we give."""
     if not RELATIVE_REFERENCE.fullmatch(literal):
         return False
     type_name, resource_id, *_version = literal.split("/")
@@ -359,7 +359,7 @@ def _point_out(submission: Submission, container: str) -> None:
 
 
 def _describe(reference: JsonObject, part: Mapping[str, Any]) -> None:
-    """Add identifier and display of what is referred to, unless the sender gave his own."""
+    """Add identifier and display of the referenced part, unless the sender gave them."""
     for one in part.get("identifier", ()):
         if "system" in one and "value" in one:
             reference.setdefault("identifier", {"system": one["system"], "value": one["value"]})
@@ -389,7 +389,7 @@ def tenant_in_system(resource: JsonObject, tenant_id: str) -> Iterator[Issue]:
 def times_as_utc(
     resource: JsonObject, resource_type: ResourceType, context: Context
 ) -> Iterator[Issue]:
-    """Store times as UTC; tell when a zone had to be assumed (D-65). Changes the resource."""
+    """Convert times to UTC; warn when a zone was assumed (D-65). Changes the resource."""
     for path in resource_type.times:
         for holder, name, at in values_at(resource, path):
             text = holder[name]

@@ -16,7 +16,7 @@ from fhirpub.plugin_api import Entry, Part, ResourceType
 
 @dataclass(slots=True, kw_only=True)
 class Submission:
-    """What a caller handed in, before it is judged.
+    """A submission as received, before validation.
 
     ``local`` names each part by the literal that references in the body use for it, such as
     ``Patient/p1`` or ``#p1``. ``documents`` and ``remarks`` fill up on the way.
@@ -31,7 +31,7 @@ class Submission:
     envelope: Entry | None = None
     """What stood around the entries, if there was more than names and resources."""
     stand_ins: tuple[JsonObject, ...] = ()
-    """What keeps the places of the parts among the contained resources until all is judged."""
+    """The placeholders of the parts among the contained resources during validation."""
     along: Mapping[str, Contained] = field(default_factory=dict)
     """What stands beside the parts among the contained resources and each of them leads to."""
 
@@ -175,7 +175,7 @@ def from_wrapped(body: Any, resource_type: ResourceType) -> Submission:
 
 
 def _envelope(body: JsonObject, judged: Collection[str]) -> Entry | None:
-    """Return what stands around the entries that are judged by themselves, if anything does."""
+    """Return the surroundings of the separately validated entries, if there are any."""
     plain = all(len(each) == 2 and "resource" in each for each in body["parameter"])
     if plain and len(body) == 2:
         return None

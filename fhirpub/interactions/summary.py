@@ -17,7 +17,7 @@ _PARTS = ("true", "text", "data")
 
 
 def is_subset(summary: str, elements: str) -> bool:
-    """Tell whether less than the whole is asked for."""
+    """Return whether less than the whole is asked for."""
     return summary not in _WHOLE or bool(elements)
 
 

@@ -56,7 +56,7 @@ def check_precondition(if_match: Sequence[str], current: int) -> None:
 
 
 def is_named(tag: str, named: str) -> bool:
-    """Tell whether If-None-Match names a tag, weakly (RFC 9110, 13.1.2)."""
+    """Return whether If-None-Match names a tag, weakly (RFC 9110, 13.1.2)."""
     return named.strip() == "*" or tag in _TAG.findall(named)
 
 
@@ -97,7 +97,7 @@ def prepare(
     tenant: Tenant,
     context: Context,
 ) -> Stages[Update]:
-    """Judge an update against the latest version and make the next of it; pure, for any thread.
+    """Validate an update against the latest version and build the next; pure, for any thread.
 
     Raises, in this order: InvalidContent for the envelope, BrokenRule for fields that cannot be
     updated, TooLarge, InvalidContent and BrokenRule for the values, TooLarge and
@@ -147,9 +147,9 @@ async def update(
 ) -> Version:
     """Insert the next version and return it.
 
-    ``newest_of`` reads what is to be updated, anew after each lost race: a condition must hold of
+    ``newest_of`` reads what is to be updated, again after each lost race: a condition must hold of
     the very version that is followed. ``prepare`` runs :func:`prepare` against it, in a thread
-    if the body is large. Without a precondition the last writer wins: whoever was overtaken starts
+    if the body is large. Without a precondition the last writer wins: an overtaken update starts
     again (D-118).
     Raises what ``newest_of`` raises before VersionConflict before whatever is wrong with the body
     (D-119).
@@ -167,7 +167,7 @@ async def update(
 async def _with_parts(
     latest: Version, resource_type: ResourceType, tenant: Tenant, context: Context
 ) -> Version:
-    """Return the version with the parts that events tell of; only the first one keeps them."""
+    """Return the version with the parts that events include; only version 1 stores them."""
     if latest.parts or not any(part.told for part in resource_type.parts):
         return latest
     first = await context.resources.version(tenant.id, latest.id, 1)

@@ -1,4 +1,4 @@
-"""The events of an EHR composition, and its author as they name him (D-240 to D-244)."""
+"""The events of an EHR composition, and how they name its author (D-240 to D-244)."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from fhirpub.fhir.terminology import V2_0203
 from fhirpub.plugin_api.event import Change, Event
 
 _PERSONAL = re.compile("NI|NN[A-Z]{0,3}|PPN|CZ|PRC|DL|SB|SS")
-"""Types of identifiers that name a person, not his licence, his employment or his record."""
+"""Types of identifiers that name a person, not a licence, an employment or a record."""
 _TAX = re.compile("TAX")
 
 
 @dataclass(frozen=True, slots=True)
 class CompositionEvents:
-    """Tells ``<composition>.created`` of a registration, ``<composition>.updated`` of an update.
+    """Emits ``<composition>.created`` for a registration, ``<composition>.updated`` for an update.
 
     Both carry the identifier, the status (an update the one before, too), the ``elements`` of
     the resource that it has, and its author if a practitioner came with it. Raises ValueError

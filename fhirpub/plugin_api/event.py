@@ -1,4 +1,4 @@
-"""What the outside world is told of a committed change."""
+"""The events that a committed change publishes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ EVENT_TYPE = re.compile(r"\A[a-z0-9_]+\.[a-z0-9_]+\Z")
 class Event:
     """One event, named ``<composition_type>.<action>``, with the payload of its type.
 
-    Raises ValueError for another name, so that none is stored that could never be told.
+    Raises ValueError for another name, so that no event is stored that could never be sent.
     """
 
     type: str

@@ -73,7 +73,7 @@ def organization(*, referred_by: str, required: bool = True) -> Part:
 
 
 def practitioner(*, referred_by: str) -> Part:
-    """Return the part ``practitioner``, the author, whom an element refers to (D-228, D-229)."""
+    """Return the part ``practitioner``, the author that an element refers to (D-228, D-229)."""
     return Part(
         name="practitioner",
         type="Practitioner",

@@ -70,7 +70,7 @@ def no_rules(_entry: Entry, _context: RuleContext) -> Iterable[Issue]:
 
 
 def no_events(_change: Change) -> Iterable[Event]:
-    """Tell nobody."""
+    """Return no events."""
     return ()
 
 
@@ -89,7 +89,7 @@ class Part:
     required: bool = True
     rules: Rules = no_rules
     told: bool = False
-    """Whether events tell of it: an update then looks up for them what came at registration."""
+    """Whether events include this part: an update then looks it up in version 1."""
     example: Mapping[str, Any] = field(default_factory=dict)
     """Such a resource, as it could come along."""
 

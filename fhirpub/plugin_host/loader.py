@@ -100,7 +100,7 @@ def load_with_owners(enabled: Sequence[str]) -> PluginReport:
 
 
 def examine(enabled: Sequence[str]) -> PluginReport:
-    """Import the enabled plugins, and judge what they declare."""
+    """Import the enabled plugins and validate their declarations."""
     points = _entry_points()
     types: dict[str, ResourceType] = {}
     owners: dict[str, str] = {}
@@ -178,7 +178,7 @@ def _declared_by(source: PluginSource) -> Sequence[ResourceType]:
 
 
 def _hook_problems(manager: pluggy.PluginManager, module: ModuleType) -> Iterator[str]:
-    """Tell of hooks that nobody would call: misspelt, they would be ignored in silence."""
+    """Report unknown hooks: misspelt, they would be ignored silently."""
     hooks = 0
     for name in dir(module):
         marked = manager.parse_hookimpl_opts(module, name)
@@ -229,7 +229,7 @@ def _problems_of(declared: ResourceType, plugin: str, owners: Mapping[str, str])
 def _shared_parts(
     types: Mapping[str, ResourceType], owners: Mapping[str, str]
 ) -> Iterator[tuple[str, str]]:
-    """Tell of parts whose type is registered by itself: one URL would mean two things."""
+    """Report parts whose type is also registered on its own: one URL would mean two things."""
     for declared in types.values():
         for part in declared.parts:
             if part.type in types:
@@ -299,7 +299,7 @@ def _malformed_parts(parts: Any) -> Iterator[str]:
 
 
 def _wrong_function(field: str, function: Any, given: Sequence[str]) -> Iterator[str]:
-    """Tell of what is no function, or of one that cannot take what it is given."""
+    """Report values that are not functions, or functions with the wrong parameters."""
     if not callable(function):
         yield f"{field} must be a function"
         return
@@ -379,7 +379,7 @@ def _matches(shape: re.Pattern[str], value: object) -> bool:
 
 
 def _words(problem: BaseException) -> str:
-    if isinstance(problem, SyntaxError):  # its text says the place, which is told anyway
+    if isinstance(problem, SyntaxError):  # its text names the place, which is reported anyway
         return f"{type(problem).__name__}: {problem.msg}"
     return f"{type(problem).__name__}: {_one_line(problem)}"
 

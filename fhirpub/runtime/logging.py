@@ -43,9 +43,9 @@ def configure(*, level: str, form: str, stream: TextIO | None = None) -> None:
 def _standard_error() -> TextIO:
     """Return standard error, without a buffer if it is a file.
 
-    What could not be written would stay in the buffer, and the process end with status 120 since
-    it still cannot be written then. Where there is no standard error, nobody asked for lines
-    between a command's results either.
+    A line that cannot be written would stay in the buffer, and the process exit with status 120
+    because it still cannot be written then. Without a standard error, no log lines are wanted
+    among a command's results.
     """
     if sys.stderr is None:
         return Path(os.devnull).open("w", encoding="utf-8")
@@ -58,9 +58,9 @@ def _standard_error() -> TextIO:
 
 
 class _Lines(io.TextIOBase):
-    """A stream that loses a line which cannot be written: no request and no work fails for it.
+    """A stream that drops a line which cannot be written: no request and no task fails for it.
 
-    The disk may be full (OSError), whoever read the lines has ended (that as well), or the stream
+    The disk may be full (OSError), the reading process may have ended (OSError), or the stream
     has been closed before this one, as at the end of a process (ValueError).
     """
 
@@ -83,7 +83,7 @@ def logger() -> Any:
 
 
 def _library(_logger: object, _name: str, event: dict[str, Any]) -> dict[str, Any]:
-    """Tell where a library logged, not what: its words may hold a request or a secret."""
+    """Return where a library logged, not what: its text may hold a request or a secret."""
     record: logging.LogRecord = event["_record"]
     event["event"] = "a library logged"
     event["library"] = record.name
@@ -92,7 +92,7 @@ def _library(_logger: object, _name: str, event: dict[str, Any]) -> dict[str, An
 
 
 def _fault(_logger: object, _name: str, event: dict[str, Any]) -> dict[str, Any]:
-    """Tell of an exception its type and its place; its text may hold what it failed on."""
+    """Return the type and place of an exception; its text may hold the data it failed on."""
     problem = event.pop("exc_info", None)
     if isinstance(problem, tuple):
         problem = problem[1]

@@ -48,7 +48,7 @@ class Metrics(Collector):
     """Every metric of a process: those of requests if it ``serves``, of webhooks if it ``sends``.
 
     What does not apply can be counted all the same, and is not shown. The gauges are read when
-    they are asked for, by the functions that their owners set.
+    they are scraped, by the functions that their owners set.
     """
 
     def __init__(self, *, serves: bool, sends: bool) -> None:
@@ -137,7 +137,7 @@ class Metrics(Collector):
         """Count a registration, or the repetition of one."""
         self._registrations.labels(type_name, "created" if created else "repeated").inc()
 
-    # What is told.
+    # Exposition.
 
     def collect(self) -> Iterator[Metric]:
         """Yield all that is shown, without when each series began: that would be half of it."""
@@ -148,7 +148,7 @@ class Metrics(Collector):
             yield metric
 
     def text(self, accept: str) -> tuple[bytes, str]:
-        """Return all that is shown, and its media type: OpenMetrics for who accepts that.
+        """Return the exposition and its media type: OpenMetrics for clients that accept it.
 
         The library's own choice trips over versions that are no numbers.
         """

@@ -1,6 +1,6 @@
 """Cohort scheduling: what arrived together goes through its stages together.
 
-To judge a body takes more code and tables than a processor's nearest caches hold. Done for one
+Validating a body takes more code and tables than a processor's nearest caches hold. Done for one
 request after the other, each stage finds them full of all the others; done stage by stage, the
 second request finds there what the first has brought (Larus and Parkes, Using Cohort Scheduling
 to Enhance Server Performance, USENIX 2002). What it gains stands in bench/README.md.
@@ -23,7 +23,7 @@ _Running = tuple[Stages[Any], asyncio.Future[Any]]
 _TOGETHER = 16
 """Small bodies that are right take three milliseconds together."""
 _TURN_SECONDS = 0.005
-"""So long the loop serves nobody else; to explain what is wrong may take far longer."""
+"""How long the loop is held at most; explaining a refusal may take far longer."""
 
 
 def run_to_completion(stages: Stages[T]) -> T:
@@ -37,7 +37,7 @@ def run_to_completion(stages: Stages[T]) -> T:
 
 
 async def yield_to_loop() -> None:
-    """Return a turn of the loop later: those who arrived together have come as far by then."""
+    """Return one loop iteration later, when requests that arrived together have come as far."""
     await asyncio.sleep(0)
 
 
@@ -75,7 +75,7 @@ def _go_on(cohort: deque[_Running]) -> None:
     try:
         next(stages)
     except StopIteration as end:
-        if not outcome.done():  # nobody waits any more
+        if not outcome.done():  # the waiter has gone
             outcome.set_result(end.value)
     except (KeyboardInterrupt, SystemExit):  # all ends
         raise

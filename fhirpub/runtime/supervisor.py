@@ -17,11 +17,11 @@ from fhirpub.runtime.logging import logger, where
 
 _MAX_WORKER_EXITS = 20
 _SECONDS = 60
-"""How many workers may die within which time: more, and starting anew mends nothing."""
+"""How many workers may die within this time; beyond that a restart does not help."""
 _STORE_AWAY = os.EX_TEMPFAIL
 """The status of a worker that could not use the store at its start: another may, later."""
 _PAUSE_SECONDS = 2.0
-"""How long the next one waits then, which is not counted: the others answer meanwhile."""
+"""How long the next start waits then, uncounted; the other workers keep serving."""
 
 _STOPS = (signal.SIGTERM, signal.SIGINT)
 
@@ -35,7 +35,7 @@ def supervise(count: int, work: Work, *, announce: Callable[[], None]) -> int:
 
     ``work`` gets its number, from 0, which one that replaces it takes over, and a function to call
     when it is ready. ``announce`` is called when all are.
-    Workers stop by themselves when the supervisor is gone, even if it was killed.
+    Workers stop when the supervisor is gone, even if it was killed.
     """
     workers = _Workers(work)
     for each in _STOPS:
@@ -73,13 +73,13 @@ class _Workers:
         """The number of each, by its process id."""
         self.stopping = False
         self.replacing = False
-        """Whether one that starts takes the place of another: nobody reads what it would print."""
+        """Whether a starting worker replaces another one and prints no startup message."""
         self._work = work
         self._reading, self._writing = os.pipe()
         self._lifeline = os.pipe()
 
     def start(self, number: int, *, after: float = 0.0) -> None:
-        """Start the one of this number, unless they are told to stop; it works after seconds."""
+        """Start worker ``number``, unless stopping; it is ready after some seconds."""
         # Python forgets a signal that meets a child before its fork is done: let it wait.
         signal.pthread_sigmask(signal.SIG_BLOCK, _STOPS)
         if not self.stopping:
@@ -96,9 +96,9 @@ class _Workers:
             _terminate(pid)
 
     def all_started(self, count: int) -> bool:
-        """Wait until every worker says that it is ready, or all are told to stop.
+        """Wait until every worker reports that it is ready, or all are stopped.
 
-        Return False if one ended by itself before; that stops the others.
+        Return False if one exited before; that stops the others.
         """
         said = 0
         os.set_blocking(self._reading, False)
@@ -154,6 +154,6 @@ class _Workers:
 
 
 def _terminate(pid: int) -> None:
-    with suppress(ProcessLookupError):  # it has ended by itself
+    with suppress(ProcessLookupError):  # it has already exited
         os.kill(pid, signal.SIGTERM)
         os.kill(pid, signal.SIGCONT)  # one that was stopped would not hear of it

@@ -1,7 +1,7 @@
 """Group commit and grouped reads: what is asked for together is done together.
 
 A commit costs the same for one record as for a hundred, and so does a look-up in a database
-elsewhere. While one batch is under way the next gathers; nobody waits for a timer, so a lone
+elsewhere. While one batch is in flight the next one collects; no call waits for a timer, so a lone
 call costs one turn of the event loop more.
 """
 
@@ -45,7 +45,7 @@ class GroupCommit(Generic[T, R]):
 
     ``commit`` answers with one result for each item, in their order; an exception among the
     results is raised to the caller of that item alone, one that ``commit`` raises to each of
-    the batch. Nobody waits longer than ``deadline_seconds``: StoreUnavailable says then that it
+    the batch. No call waits longer than ``deadline_seconds``: StoreUnavailable then means that it
     is not known whether the item was committed.
     """
 
@@ -122,7 +122,7 @@ class GroupCommit(Generic[T, R]):
 class GroupedReads(Generic[K, R]):
     """Hands keys to ``fetch`` in batches, each key once; for one event loop.
 
-    ``fetch`` answers with what it finds by key. Nobody joins a batch that is under way, so that
+    ``fetch`` returns what it finds by key. No call joins a batch that is in flight, so that
     what a caller gets was read after the call.
     """
 

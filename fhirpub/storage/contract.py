@@ -37,7 +37,7 @@ class Version:
     references to blobs (``fhir/document.py``). ``documents`` lists the blobs, by SHA-256 in hex.
     ``response`` is the first answer to a registration, replayed byte for byte (ADR 1), and
     ``parts`` the patient and organization that came with it; later versions have neither.
-    ``events`` are what the outside world must be told of this version. ``search`` are the values
+    ``events`` are the events to publish for this version. ``search`` are the values
     that it is found by, as ``criteria.encoded`` writes them.
     """
 
@@ -114,7 +114,7 @@ class SearchQuery:
     count_up_to: int | None = None
     """So many matches of all pages are counted, all of them if None, for the total."""
     every_version: bool = False
-    """Whether each version is a match by itself, and not the newest of its resource alone."""
+    """Whether every version can match, not only the newest of its resource."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +182,7 @@ class Resources(ABC):
         fresh for :meth:`sweep_blobs`; content type and title that came first stay. Those of a
         refused version may or may not be kept.
 
-        False: the key (id, version) is taken, whoever took it. Of any number of racing calls
+        False: the key (id, version) is taken, by any tenant. Of any number of racing calls
         for one key exactly one gets True. When True is returned the version, its response,
         parts and events survive a crash of the machine, and every later read, by any process,
         sees them.
@@ -230,8 +230,8 @@ class Resources(ABC):
         """Yield a part of a blob, ``part.start`` up to ``part.stop``, in pieces.
 
         A piece has at most ``MAX_CHUNK_BYTES`` bytes, however large the blob is. Those of a part
-        from 0 on are multiples of three bytes, but for the last: each can be written in base64
-        by itself. Raises StoreUnavailable, also for a blob that is not kept.
+        from 0 on are multiples of three bytes, except the last: each can be encoded in base64
+        independently. Raises StoreUnavailable, also for a blob that is not stored.
         """
 
     async def whole_blob(self, tenant: str, blob: BlobInfo) -> Blob:
@@ -271,10 +271,10 @@ class CredentialStore(ABC):
 
     @abstractmethod
     async def replace_client(self, client: Client, *, over: Client) -> bool:
-        """Replace a client as it was read by what it is to be, as one atomic step.
+        """Replace a client, if it is unchanged since it was read (compare and set).
 
-        Does nothing and returns False unless what is kept equals ``over``: whoever changes a
-        client at the same time reads it anew. After StoreUnavailable a repeat may answer False
+        Does nothing and returns False unless the stored client equals ``over``; then read the
+        client again. After StoreUnavailable a repeat may return False
         although the first try worked.
         """
 
@@ -305,12 +305,12 @@ class CredentialStore(ABC):
 
 
 class StoreAdmin(ABC):
-    """Everything that is kept, whoever's it is."""
+    """Access to everything in the store, across all tenants."""
 
     async def identity(self) -> str:
         """Return what no other store has, however the address of this one is written.
 
-        Empty: the engine cannot tell.
+        Empty: the engine does not know.
         """
         return ""
 

@@ -135,7 +135,7 @@ def values_under(name: str, of: Findable) -> list[SearchValue]:
 
 
 def holds(criterion: Criterion, of: Findable) -> bool:
-    """Tell whether a version fulfils a criterion."""
+    """Return whether a version fulfils a criterion."""
     found = any(
         _matches(each, value, of.id)
         for value in values_under(criterion.name, of)
@@ -150,7 +150,7 @@ def sort_key(order: Sequence[Order], of: Findable) -> SortKey:
 
 
 def comes_after(key: SortKey, other: SortKey, order: Sequence[Order]) -> bool:
-    """Tell whether the first of two places in an order comes after the second."""
+    """Return whether the first of two places in an order comes after the second."""
     for mine, theirs, each in zip(key, other, (*order, Order(ID)), strict=True):
         if mine != theirs:
             if mine is None or theirs is None:

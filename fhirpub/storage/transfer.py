@@ -8,7 +8,7 @@ stays (D-224).
 
 Deliveries come last: by then all versions that were found relayed have theirs (D-225). Whatever is
 relayed between these two looks is unrelayed in the target and has its deliveries all the same,
-from which those who send there see that it was told.
+which shows the target's workers that it was published.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _NO_EVENTS = b"[]"
 _NO_RULES = "{}"
 """Not empty, as what a new store says: the next run must not take the target for one."""
 _SIDE_BY_SIDE = 16
-"""Resources under way at once, but for those with large documents."""
+"""Resources copied concurrently, except those with large documents."""
 _FEW_SIDE_BY_SIDE = 2
 _LARGE_BYTES = 1024 * 1024
 """A version whose documents have more than this takes memory several times over."""
@@ -84,7 +84,7 @@ async def transfer(
     await _say_search_rules(source, target)
     await _copy_versions(source, target, progress, on_progress)
     await _say_search_rules(source, target)
-    # Again: those who came meanwhile have brought reports, and a refusal must not be missed.
+    # Again: tenants that were added since have brought reports, and a refusal must not be missed.
     progress.kept = await _copy_access(source, target) + await _copy_endpoints(source, target)
     await _copy_deliveries(source, target, progress)
     return progress
@@ -145,7 +145,7 @@ async def _say_search_rules(source: Store, target: Store) -> None:
     """Say by which rules the target's values are taken; if there are two, that it is by none.
 
     Before the first is copied, since a copy may end anywhere, and again after the last, since the
-    source may have taken its own anew meanwhile.
+    source may have reindexed its own in the meantime.
     """
     rules, there = await source.search_rules() or _NO_RULES, await target.search_rules()
     said = rules if there in ("", rules) else _NO_RULES
@@ -169,7 +169,7 @@ async def _copy_endpoints(source: Store, target: Store) -> list[str]:
 
 
 async def _settle_endpoint(endpoint: Endpoint, target: Store) -> list[str]:
-    """Bring an endpoint up to date, even if it is changed meanwhile; return its id if it stays."""
+    """Update an endpoint, even under concurrent changes; return its id if it stays as it is."""
     while True:
         there = await target.endpoint(endpoint.tenant, endpoint.id)
         if there is None:
@@ -183,7 +183,7 @@ async def _settle_endpoint(endpoint: Endpoint, target: Store) -> list[str]:
 
 
 def _follows(endpoint: Endpoint, there: Endpoint) -> bool:
-    """Tell whether it is a later one, or the same but for what those who send note of it.
+    """Return whether it is a later one, or the same but for what those who send note of it.
 
     What was deleted in the target stays so, however often it was changed in the source.
     """
@@ -226,7 +226,7 @@ async def _endpoints_to_copy(
 
 
 def _is_ahead(there: Delivery, delivery: Delivery) -> bool:
-    """Tell whether the target has tried a delivery later, or has opened it again."""
+    """Return whether the target has tried a delivery later, or has opened it again."""
     if there.attempts == delivery.attempts:
         return there.ended is None and delivery.ended is not None
     # The lengths of the logs say nothing: each log holds the latest attempts only.
@@ -266,7 +266,7 @@ async def _settle(
 
 
 async def _settle_client(client: Client, target: Store) -> list[str]:
-    """Bring a client up to date as :func:`_settle` does, even if it is changed meanwhile."""
+    """Update a client as :func:`_settle` does, even under concurrent changes."""
     while (there := await target.client(client.id)) is not None:
         wanted = _client(client, there)
         if wanted == there or await target.replace_client(wanted, over=there):

@@ -21,7 +21,7 @@ from fhirpub.storage.contract import Version
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutboxEntry:
-    """What is to be told of a version: its name and time, and the events as they came with it."""
+    """The outbox entry of a version: its name and time, and the events stored with it."""
 
     id: str
     version: int
@@ -40,7 +40,7 @@ EndpointState = Literal["unverified", "active", "paused", "disabled", "deleted"]
 """Only to an active endpoint anything is sent. All but a deleted one gather deliveries."""
 
 Payload = Literal["standard", "id-only"]
-"""What an endpoint is told: all that the resource's type tells, or nothing but ids."""
+"""What an event for an endpoint contains: all details of the resource's type, or only ids."""
 
 Ordering = Literal["none", "per_resource", "strict"]
 """What waits for an earlier delivery to end: nothing, those of its resource, or all."""
@@ -60,7 +60,7 @@ class EndpointSecret:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """Where a tenant wants to be told of what.
+    """A tenant's webhook subscription.
 
     ``events`` are patterns, ``secrets`` stand newest first, ``token`` is encrypted as they are.
     ``why`` is a word for what led to the state, if that was not the tenant. ``revision`` grows
@@ -89,7 +89,7 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """One attempt of a delivery, from 1. ``ended`` None: it began and nobody knows what came.
+    """One attempt of a delivery, from 1. ``ended`` None: it began and its outcome is unknown.
 
     ``reason`` is why there is no answer, or empty; ``status`` that of the answer, or 0;
     ``duration`` in milliseconds; ``answer`` how its body begins.
@@ -119,9 +119,9 @@ DeliveryKey = tuple[str, str]
 class Delivery:
     """One event for one endpoint.
 
-    ``resource`` is ``Type/id``, empty for what is told of no resource. ``body`` is sent byte for
+    ``resource`` is ``Type/id``, empty for events about no resource. ``body`` is sent byte for
     byte at every attempt. ``number`` counts the attempts that were begun. While ``leased`` is
-    in the future somebody may be sending. ``due`` is when it may be tried (again), ``ended``
+    in the future a process may be sending it. ``due`` is when it may be tried (again), ``ended``
     when it was delivered or given up.
     """
 
@@ -148,7 +148,7 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueuedDelivery:
-    """As much of an open delivery as it takes to decide when its turn is, and to tell its age."""
+    """The part of an open delivery that scheduling and the age metric need."""
 
     endpoint: str
     sequence: int
@@ -230,14 +230,14 @@ class Endpoints(ABC):
         """Have ended deliveries sent again, due at once; return how many.
 
         They keep their place in the sequence and their log, and are pending with ``number`` 0,
-        so that they get all attempts anew. Open ones that wait for a later attempt become due
+        so that they get all attempts again. Open ones that wait for a later attempt become due
         at once, and count. ``reopened`` of the endpoint grows after that, and may if there was
-        none: whoever repeats an interrupted call tells of what that has opened.
+        none: repeating an interrupted call then also announces what that call reopened.
         """
 
 
 class DeliveryQueueStore(ABC):
-    """Everything that is to be told, whoever's it is."""
+    """The outbox and the delivery queue, across all tenants."""
 
     @abstractmethod
     async def all_endpoints(self, *, of: Collection[str] | None = None) -> Sequence[Endpoint]:
@@ -268,11 +268,11 @@ class DeliveryQueueStore(ABC):
 
     @abstractmethod
     async def release(self, names: Collection[str], *, owner: str) -> None:
-        """Let go of leases; those of others stay."""
+        """Release leases; those of other owners stay."""
 
     @abstractmethod
     async def unrelayed(self, *, limit: int) -> Sequence[tuple[str, OutboxEntry]]:
-        """Return what is to be told of versions that are not relayed, each with its tenant.
+        """Return the outbox entries that are not published yet, each with its tenant.
 
         The earlier version of a resource stands before the later. None is passed over: with
         fewer than ``limit`` these are all that were added before the call.
@@ -315,19 +315,19 @@ class DeliveryQueueStore(ABC):
     async def begin(
         self, keys: Collection[DeliveryKey], *, now: int, until: int
     ) -> Sequence[Delivery]:
-        """Take deliveries for one attempt each, until a moment; return those that were taken.
+        """Lease deliveries for one attempt each, until a time; return those that were leased.
 
-        Taken is what is open, due and leased to nobody at ``now``. ``number`` is that of the
-        attempt, which stands at the end of the log from now on, not ended. Of racing calls one
+        A delivery is taken if it is open, due and not leased at ``now``. ``number`` is the
+        attempt's, which stands at the end of the log from now on, not ended. Of racing calls one
         takes it. After StoreUnavailable they may be taken, and become free when their leases
-        run out; that attempt counts, since it cannot be told from one that was made.
+        expired; that attempt counts, since it is indistinguishable from one that was made.
         """
 
     @abstractmethod
     async def finish(self, outcomes: Sequence[AttemptResult]) -> Sequence[bool]:
-        """Note what came of attempts, and let go of their deliveries.
+        """Store the outcomes of attempts, and release their deliveries.
 
-        An outcome is dropped if a later attempt has begun meanwhile, or the delivery is ended
+        An outcome is dropped if a later attempt has begun since, or the delivery is ended
         or was reopened. Returns for each whether the log has its attempt as it is given, so that
         a repeat answers as the first call did.
         """

@@ -60,7 +60,7 @@ class ServiceProcess(Service):
         try:
             self.start()
         except BaseException:
-            self.__exit__()  # nobody else will
+            self.__exit__()  # no caller can
             raise
         return self
 
@@ -75,7 +75,7 @@ class ServiceProcess(Service):
 
     @property
     def workers(self) -> list[int]:
-        """The processes below it, as Linux tells them."""
+        """The child processes, as Linux lists them."""
         children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text()
         return [int(each) for each in children.split()]
 
@@ -104,7 +104,7 @@ class ServiceProcess(Service):
         self.wait()
 
     def terminate(self) -> None:
-        """Ask it to stop; ``wait`` tells how it ended."""
+        """Ask it to stop; ``wait`` returns its exit status."""
         self._running.terminate()
 
     def wait(self, seconds: float = _END_SECONDS) -> int:
@@ -125,7 +125,7 @@ class ServiceProcess(Service):
         return json.loads(done.stdout)
 
     def integrator(self, name: str = "Lab", *, scopes: Sequence[str] = ()) -> Integrator:
-        """Make a tenant and a client by the command line; return somebody who has its token."""
+        """Create a tenant and a client by the command line; return an integrator."""
         tenant = Tenant(self.command("tenant", "add", name)["id"], name, b"", 0)
         options = [word for each in scopes for word in ("--scope", each)]
         client = self.command("client", "add", "--tenant", tenant.id, *options)

@@ -1,4 +1,4 @@
-"""A receiver of webhooks on a real socket, which answers as it is told, well or badly."""
+"""A webhook receiver on a real socket, with scripted responses, good or bad."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ class Receiver:
                 await _write(writer, reply)
                 open_ = reply.keep_open
         except (OSError, EOFError, ValueError):
-            writer.transport.abort()  # whoever called has gone, or does not speak HTTP
+            writer.transport.abort()  # the client has gone, or does not speak HTTP
         except asyncio.CancelledError:
             writer.transport.abort()
         else:

@@ -36,7 +36,7 @@ class ResourceTypeContract:
 
     @pytest.fixture
     def lab(self, service: RunningService) -> Integrator:
-        """Somebody of a tenant with nothing in it."""
+        """An integrator of an empty tenant."""
         return service.integrator()
 
     @pytest.fixture

@@ -1,4 +1,4 @@
-"""The whole service on a real socket, in a thread of its own, and somebody who uses it."""
+"""The whole service on a real socket, in its own thread, and an integrator that uses it."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Service:
 class RunningService(Service):
     """A service with a store of its own; use it as a context manager.
 
-    ``store_url`` names the store, by itself a file in the folder; ``open_store`` opens it.
+    ``store_url`` names the store, by default a file in the folder; ``open_store`` opens it.
     """
 
     def __init__(
@@ -131,7 +131,7 @@ class RunningService(Service):
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
     def integrator(self, name: str = "Lab", *, scopes: tuple[str, ...] = ()) -> Integrator:
-        """Make a tenant and a client; return somebody who has its token."""
+        """Create a tenant and a client; return an integrator with its token."""
         tenant = self.call(add_tenant(self.services.store, name, clock=self._clock))
         return self.another_client(tenant, scopes=scopes)
 
@@ -154,7 +154,7 @@ class RunningService(Service):
     def _run(self) -> None:
         try:
             asyncio.run(self._serve())
-        except BaseException as problem:  # noqa: BLE001 - handed to whoever started us
+        except BaseException as problem:  # noqa: BLE001 - passed to the starting thread
             self._failure = problem
             self._ready.set()
 

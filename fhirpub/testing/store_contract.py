@@ -1073,7 +1073,7 @@ class _ListingContract:
 
 
 class _RetakingContract:
-    """The values that versions are found by can be taken anew; nothing else changes."""
+    """The search values of versions can be rebuilt; nothing else changes."""
 
     async def test_values_are_replaced_and_nothing_else(
         self, store: Store, other_store: Store
@@ -1116,7 +1116,7 @@ class _RetakingContract:
 
 
 class _TenancyContract:
-    """Another tenant's data cannot be told from what does not exist."""
+    """Another tenant's data is indistinguishable from what does not exist."""
 
     @pytest.mark.parametrize("versions", [1, 2])
     async def test_a_version_is_not_another_tenants_to_read(
@@ -1216,7 +1216,7 @@ async def pieces_of(
 
 
 class _BlobContract:
-    """Documents are kept until nobody can name them any more."""
+    """Documents are kept until no version can refer to them any more."""
 
     @pytest.mark.parametrize("size", _SIZES)
     async def test_a_blob_comes_back_as_it_was_added(
@@ -1617,7 +1617,7 @@ class _AccessContract:
 
 
 class _InventoryContract:
-    """Everything that is kept, whoever's it is."""
+    """Everything in the store, across all tenants."""
 
     async def test_a_walk_meets_every_version_of_every_tenant_in_order(
         self, store: Store, reader: Store

@@ -56,7 +56,7 @@ def an_attempt(number: int = 1, **changes: Any) -> Attempt:
 
 
 def a_full_endpoint() -> Endpoint:
-    """Return an endpoint in which nothing is as it is by itself."""
+    """Return an endpoint in which no field has its default."""
     return an_endpoint(
         url="https://größe.example/?a=1&b=測試",
         events=("diagnosticreport.*", "*"),
@@ -71,7 +71,7 @@ def a_full_endpoint() -> Endpoint:
 
 
 def a_full_delivery(endpoint: str) -> Delivery:
-    """Return a delivery in which nothing is as it is by itself."""
+    """Return a delivery in which no field has its default."""
     attempts = (
         an_attempt(4, ended=None, status=0, duration=0),
         an_attempt(
@@ -788,7 +788,7 @@ class _LeaseContract:
 
 
 class _RelayContract:
-    """No version with events is passed over, and none is told of again."""
+    """No version with events is skipped, and none is published again."""
 
     async def test_a_version_with_events_is_unrelayed(self, store: Store, reader: Store) -> None:
         version = a_version(events=EVENTS, body=bytes(range(256)))
@@ -865,7 +865,7 @@ class _RelayContract:
 
 
 class _SweepingContract:
-    """What was told long ago goes, and the queue goes on from where it was."""
+    """Old deliveries are swept, and the queue continues from where it was."""
 
     async def test_what_ended_long_ago_is_swept(self, store: Store) -> None:
         deliveries = await queue(store, 4)

@@ -49,7 +49,7 @@ class RequestRouterAdapter(Delegate):
         headers: HTTPHeaders,
         problem: HTTPInputError,
     ) -> None:
-        """Tell what is wrong, as an OperationOutcome."""
+        """Respond with the problem as an OperationOutcome."""
         refusal: FhirpubError = MalformedRequest(str(problem))
         if isinstance(problem, HeadTooLong):
             refusal = _too_long(problem)

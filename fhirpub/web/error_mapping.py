@@ -16,7 +16,7 @@ from fhirpub.web.message.content_negotiation import (
 
 
 class MalformedRequest(FhirpubError):
-    """The head of the request breaks HTTP, so that nobody can tell where its body ends."""
+    """The head of the request breaks HTTP, so that the end of its body is unknown."""
 
 
 class AddressTooLong(FhirpubError):
@@ -119,5 +119,5 @@ def status_of(problem: errors.TokenRefused) -> int:
 
 
 def is_expected(problem: BaseException) -> bool:
-    """Tell a refusal, which is the caller's business, from a fault, which is ours."""
+    """Return whether a problem is a refusal of the request, not a fault of the service."""
     return isinstance(problem, FhirpubError)

@@ -1,4 +1,4 @@
-"""GET /metrics, on a port of its own: what it tells is the operator's, not the clients'."""
+"""GET /metrics, on a separate port: metrics are for operators, not for clients."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class _Page(Delegate):
 
 
 class _Asked(Message):
-    """One request, whose body, if it has one, nobody needs."""
+    """One request; a body is ignored."""
 
     def __init__(self, metrics: Metrics, connection: Any) -> None:
         self._metrics = metrics

@@ -9,7 +9,7 @@ _FRESH_SECONDS = 1.0
 
 
 class Readiness:
-    """Checks the store, which costs a commit, once for all who ask at the same time."""
+    """Checks the store, which costs a commit, once for all concurrent requests."""
 
     def __init__(self, check: Callable[[], Awaitable[None]]) -> None:
         self._check = check
@@ -19,7 +19,7 @@ class Readiness:
     async def confirm(self) -> None:
         """Return if the store could serve within the last second, or can now.
 
-        Raises StoreUnavailable; a failure is told to those who wait for it and to nobody later.
+        Raises StoreUnavailable; a failure is returned to current waiters only, not to later ones.
         """
         if asyncio.get_running_loop().time() < self._good_until:
             return
@@ -35,4 +35,4 @@ class Readiness:
     def _end(self, task: asyncio.Task[None]) -> None:
         self._checking = None
         if not task.cancelled():
-            task.exception()  # whoever asked has it, unless they went away
+            task.exception()  # the waiters have it, unless they went away

@@ -60,7 +60,7 @@ class Route:
 
 
 def routes(services: Services) -> list[Route]:
-    """Return every URL of the service, those asked for most first."""
+    """Return every route of the service, the most frequent first."""
     parts, config = services.context.part_types, services.config.fhir
     about = PublicMetadataHandler if config.metadata_public else MetadataHandler
     return [
@@ -144,7 +144,7 @@ class NotFoundHandler(BaseHandler):
 
 
 class MethodNotAllowedHandler(NotFoundHandler):
-    """Answer a method that its path does not have, and tell those that it has (D-16, D-148)."""
+    """Refuse a method that a path does not support, and list those it does (D-16, D-148)."""
 
     allow = ""
     forms = ""
@@ -156,7 +156,7 @@ class MethodNotAllowedHandler(NotFoundHandler):
         return None
 
     def dispatch(self) -> Awaitable[None] | None:
-        """Tell the methods to who asks for them."""
+        """Respond to OPTIONS with the methods."""
         self.headers["Allow"] = self.allow
         if self.forms:
             self.headers["Accept-Patch"] = self.forms
@@ -164,7 +164,7 @@ class MethodNotAllowedHandler(NotFoundHandler):
         return None
 
     def write_refusal(self, problem: Exception) -> None:
-        """Tell the methods with the refusal."""
+        """Add the methods to the refusal."""
         self.headers["Allow"] = self.allow
         super().write_refusal(problem)
 
@@ -173,7 +173,7 @@ class TokenMethodNotAllowedHandler(MethodNotAllowedHandler):
     """Answer a method that the token endpoint does not have (D-142)."""
 
     def write_refusal(self, problem: Exception) -> None:  # noqa: ARG002 - there is but one
-        """Tell the methods, in OAuth's words."""
+        """Add the methods to a refusal in OAuth's format."""
         self.headers["Allow"] = self.allow
         self.headers |= {"Cache-Control": "no-store", "Pragma": "no-cache"}
         self.status = HTTPStatus.METHOD_NOT_ALLOWED

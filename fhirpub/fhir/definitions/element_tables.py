@@ -45,7 +45,7 @@ class Tables:
 
     @classmethod
     def read(cls, folder: Traversable | None = None) -> Tables:
-        """Read them from a folder, by itself that of the installed schemas."""
+        """Read them from a folder, by default that of the installed schemas."""
         source = folder or resources.files("fhirpub.schemas") / "source"
         held, more, displays, beside = (
             json.loads((source / f"{name}.json").read_bytes())

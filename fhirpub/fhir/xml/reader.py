@@ -1,6 +1,6 @@
 """XML in, as strictly as JSON: read along the element tables into the form of JSON (ADR 16).
 
-What comes out is judged like a body of JSON. Refused here is what JSON could not say: the wrong
+The result is validated like a JSON body. Refused here is what JSON cannot express: the wrong
 namespace, order or repetition, text, attributes, and whatever the tables do not have (D-246,
 D-247).
 """
@@ -130,7 +130,7 @@ def _parse(raw: bytes) -> etree._Element:
 
 
 def _root_is_first(raw: bytes) -> bool:
-    """Tell whether only blanks, comments and processing instructions stand before the root."""
+    """Return whether only blanks, comments and processing instructions stand before the root."""
     at = len(_MARK) if raw.startswith(_MARK) else 0
     while found := _BEFORE_THE_ROOT.match(raw, at):
         at = found.end()

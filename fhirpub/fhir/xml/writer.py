@@ -41,7 +41,7 @@ _NO_CHARACTERS = (
 )  # U+FFFE and U+FFFF: XML has no way to say them
 
 IsOfType = Callable[[str, Any], bool]
-"""Tells whether a value is one of a primitive type, which is given by its name."""
+"""Returns whether a value is valid for a primitive type, given by its name."""
 
 
 def write_xml(

@@ -22,7 +22,7 @@ class OnDatabase(ABC):
     @property
     @abstractmethod
     def _primary(self) -> Primary:
-        """Return whom reads ask; raises StoreUnavailable as well."""
+        """Return the collection for reads; raises StoreUnavailable as well."""
 
     async def _put(self, name: str, document: dict[str, Any]) -> None:
         collection = self._collection(name)

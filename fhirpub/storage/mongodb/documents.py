@@ -43,7 +43,7 @@ class Addition:
     """A version on its way in, encoded, and its documents, the large ones in pieces.
 
     ``nonce`` is fresh for each call and the ``_id`` of what it inserts: who wrote a key can be
-    told from it when the answer to the insert was lost. ``size`` is in bytes.
+    identified by it when the reply to the insert was lost. ``size`` is in bytes.
     """
 
     key: Key
@@ -57,7 +57,7 @@ class Addition:
 def encode_addition(
     tenant: str, version: Version, blobs: Collection[Blob], *, now: int
 ) -> Addition:
-    """Encode what a call brings, by itself: in a batch it would take the others down with it.
+    """Encode one call separately: in a batch, an encoding error would fail the others too.
 
     Raises TooLarge, and InvalidContent for what BSON cannot hold.
     """

@@ -36,7 +36,7 @@ def reason(error: PyMongoError) -> str:
 
 
 def was_not_executed(error: PyMongoError) -> bool:
-    """Tell whether it is certain that an operation did nothing.
+    """Return whether it is certain that an operation did nothing.
 
     After a retry the driver raises these only if the first try did nothing either. That a
     connection was not to be had in time says nothing of the first try.
@@ -49,7 +49,7 @@ def was_not_executed(error: PyMongoError) -> bool:
 async def within(seconds: float) -> AsyncGenerator[None, None]:
     """Give what is asked of the server so long, and raise StoreUnavailable for what goes wrong.
 
-    Twice: the driver tells the server how long it may take; what holds up the driver itself
+    Twice: the driver passes the deadline to the server; what delays the driver itself
     (looking up a name, its threads) is seen by the loop alone.
     """
     try:
@@ -64,7 +64,7 @@ async def within(seconds: float) -> AsyncGenerator[None, None]:
 
 @contextmanager
 def raise_configuration_errors() -> Generator[None]:
-    """Raise ConfigurationError for what, at a start, will not get better by itself."""
+    """Raise ConfigurationError for errors at the start that a retry cannot fix."""
     try:
         yield
     except DriverRefusal:

@@ -1,4 +1,4 @@
-"""Asking the primary, so that no answer is older than what anybody was told.
+"""Reads from the primary, never older than what any client has already seen.
 
 A new primary has all that was acknowledged, but for a moment it does not know of the last of it
 that a majority has it, and a read of what a majority has does not show it: a report that was
@@ -61,7 +61,7 @@ class Primary:
     async def verified_term(self) -> Term:
         """Return the present term, once its primary knows all that was acknowledged."""
         while (term := self._current_term()) is None or term != self._trusted:
-            # One proof for all who wait, with a deadline of its own: it must not be begun anew
+            # One barrier read for all waiters, with its own deadline: it must not be started again
             # by each of them with what the one before has left of its time. If it fails, those
             # who came later have time for another.
             under_way = self._proof
@@ -89,7 +89,7 @@ class Primary:
     async def _retry_once(self, look: Callable[[], Awaitable[R]]) -> R:
         """Try once with half of the time, and once more.
 
-        A primary that fell silent, with connections that nobody ended, would have all of it,
+        A primary that fell silent, with connections still open, would use all of it,
         while another took over long ago.
         """
         try:

@@ -62,8 +62,8 @@ class Reads:
     """Reads versions; see `mongodb.py` for why none is stale.
 
     Look-ups by key are grouped without the tenant, which is compared afterwards: an id is
-    derived from its tenant's secret, so that hardly ever anybody asks for another's. Who does is
-    answered without another question to the server: the time would tell that there is something.
+    derived from its tenant's secret, so that requests for another tenant's id are rare. They are
+    answered without a second query: its time would reveal that the resource exists.
     """
 
     def __init__(
@@ -177,7 +177,7 @@ class Reads:
         return tuple(page)
 
     async def _one(self, key: Key) -> Version:
-        """Return a version that is there, by itself."""
+        """Return an existing version on its own."""
         found = await self._fetch_exact([key])
         if not found:  # behind a router another primary took over in between
             raise StoreUnavailable("a version is missing")

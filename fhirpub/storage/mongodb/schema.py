@@ -3,7 +3,7 @@
 Shards by `id` (versions, hashed), `_id` (blobs and their pieces) and `endpoint` (deliveries):
 every unique index begins with the field that its collection is sharded by, so that it holds on
 a cluster, and every frequent question names it, so that one shard answers; but for the relay,
-which looks on all of them for what is still to be told. All other collections are small.
+which scans all of them for pending outbox entries. All other collections are small.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ async def prepare(database: Database) -> None:
 async def _upgrade(database: Database) -> None:
     """Bring an older database up to date; safe to interrupt, to repeat, and side by side.
 
-    Nothing in one of version 1 was ever told to anybody. What has been told since stays marked as
+    Nothing in a database of version 1 was ever published. What was published since stays marked as
     such, even if another process is still at this. Large blobs of version 2 stay in one piece.
     """
     old = {"_id": SCHEMA, "version": {"$in": [1, 2]}}

@@ -285,7 +285,7 @@ def _may_be_owned(criterion: Criterion) -> bool:
 
 
 def _has_range(criterion: Criterion) -> bool:
-    """Tell whether an index over the values leads to all candidates of a criterion."""
+    """Return whether an index over the values leads to all candidates of a criterion."""
     if criterion.negated or criterion.name in _COLUMNS:
         return False
     return all(

@@ -4,10 +4,10 @@ What is acknowledged is in the journals of a majority, and no URL can weaken tha
 primary for what a majority has: a write is acknowledged only once the primary's own view of what
 a majority has includes it, and a new primary is believed only once its view includes all of that
 (`mongodb_primary.py`), so that every later read sees it. A primary that was deposed and does
-not know it yet, for a few seconds, could still answer with what was newest before. Nobody is
+not know it yet, for a few seconds, could still return what was newest before. No client is
 misled into writing by that: every insert meets at the unique key on the real primary, and a
 process that has heard of the new primary asks the old one no more. Where even that would not do,
-because the outcome of a write is to be told, the read is ``linearizable``: `mongodb_writes.py`.
+because the outcome of a write is reported, the read is ``linearizable``: `writes.py`.
 See ADR 14.
 """
 
@@ -342,7 +342,7 @@ class MongoStore(MongoWebhooks, Store):
 
 
 def _is_named(naming: Sequence[documents.Document]) -> bool:
-    """Tell whether any of those that name it stays: a loose blob may not."""
+    """Return whether any of those that name it stays: a loose blob may not."""
     return any(not each.get("loose") for each in naming)
 
 

@@ -224,7 +224,7 @@ class MongoWebhooks(OnDatabase, Endpoints, DeliveryQueueStore):
         shown, in_order = documents.WAITING_FIELDS, [("sequence", 1)]
         found: dict[int, dict[str, Any]] = {}
         # One state after the other, as deliveries change theirs: in one question for both, what
-        # changes it meanwhile moves in the index, to where the cursor has been, and is missed.
+        # changes it in between moves it in the index, behind the cursor, and it is missed.
         for state in ("pending", "retrying"):
             of_state = await self._list(
                 DELIVERY,

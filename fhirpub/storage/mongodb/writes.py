@@ -30,7 +30,7 @@ _log = logger()
 class Additions:
     """Adds versions in batches.
 
-    The driver retries by itself, and then an insert that was already applied counts once. What
+    The driver retries on its own, and then an insert that was already applied counts once. What
     it gives up on may have happened or not. Then the key is read: what a majority has will stay,
     and where it has nothing, a ``linearizable`` read is answered by the true primary. Our nonce
     under the key means that the insert was ours. Another's means that the key is taken. If there
@@ -54,7 +54,7 @@ class Additions:
         self._seconds = seconds
 
     async def commit(self, batch: Sequence[Addition]) -> Sequence[bool | Exception]:
-        """Return for each addition whether it took its key, or that nobody knows."""
+        """Return for each addition whether it took its key, or that this is unknown."""
         time = _Time(self._seconds)
         owners: dict[Key, ObjectId] = {}
         why = "outcome unknown"
@@ -141,9 +141,9 @@ class Additions:
         return ()
 
     async def _nonces(self, keys: Sequence[Key], time: _Time) -> dict[Key, ObjectId]:
-        """Return the nonces of keys that are taken; ask until somebody answers for certain.
+        """Return the nonces of keys that are taken; retry until the answer is certain.
 
-        What a majority has will stay, whoever says so, and is cheap to ask for. Only what is not
+        What a majority has will stay, on any member, and is cheap to read. Only what is not
         found that way needs the dear question.
         """
         found: dict[Key, ObjectId] = {}

@@ -118,7 +118,7 @@ class Database:
     def _read(self, work: Work[R], until: float) -> R:
         connection = self._idle.get()
         try:
-            # What nobody waits for any more must not keep the others waiting.
+            # Work without a waiter must not delay the others.
             connection.set_progress_handler(lambda: time.monotonic() > until, _STEPS_BETWEEN_LOOKS)
             return work(connection)
         finally:
@@ -130,7 +130,7 @@ class Database:
             return await loop.run_in_executor(self._writing, self._commit_now, batch)
 
     def _commit_now(self, batch: Sequence[Addition | Work[Any]]) -> list[Any]:
-        # A file that was moved or deleted takes it all the same, and nobody finds it again.
+        # A file that was moved or deleted accepts writes all the same, and they are lost.
         if _identity(self._path) != self._identity:
             raise StoreUnavailable(_GONE)
         try:
@@ -259,7 +259,7 @@ def size_of(row: Row) -> int:
 
 
 def has_bytes(row: Row) -> bool:
-    """Tell whether a row came with its bytes, and not without since they are many."""
+    """Return whether a row came with its bytes, and not without since they are many."""
     return row[13] is not None
 
 
@@ -348,7 +348,7 @@ def transaction(connection: sqlite3.Connection, begin: str) -> Generator[None]:
 
 
 def _retry(moment: float, work: Callable[[], None]) -> None:
-    """Repeat while the file is busy: not every statement waits by itself."""
+    """Repeat while the file is busy: not every statement waits on its own."""
     while True:
         try:
             return work()

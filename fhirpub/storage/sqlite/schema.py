@@ -157,12 +157,12 @@ def _columns_with(instead: Mapping[str, str]) -> str:
     return ", ".join(instead.get(name, name) for name in VERSION_COLUMNS.split(", "))
 
 
-# What is read on the event loop's thread; more than that would hold up everybody else.
+# What is read on the event loop's thread; more would block all other requests.
 _SMALL = {name: f"iif(size <= {SMALL_BYTES}, {name}, NULL)" for name in _BYTES}
 _NOT_SHOWN = {"search": "'[]'", "events": "x'5B5D'", "response": "x''", "parts": "x''"}
 
-# Versions and their documents are added by one statement, which is a transaction by itself: after
-# each the writer would have to wait until the event loop's thread lets go of the interpreter. A
+# Versions and their documents are added by one statement, which is its own transaction: after
+# each the writer would have to wait until the event loop's thread releases the interpreter. A
 # row with an id is a version, with `found_by` as JSON: fields and values. One without is a blob,
 # its bytes in `body`, its hash in `value`, its title in `system`. What is named comes first. The
 # bytes of a large one follow by ADD_BYTES: SQLite copies the rows before it hands them on.

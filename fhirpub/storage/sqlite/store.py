@@ -50,7 +50,7 @@ from fhirpub.tenant import Tenant
 
 SCHEME = "sqlite:///"
 _SWEEP_BATCH_SIZE = 16
-"""Few, since each may have megabytes and every other write waits meanwhile."""
+"""Few, since each may have megabytes and blocks every other write."""
 _LARGEST_INTEGER = 2**63 - 1
 _PIECE = MAX_CHUNK_BYTES // 3 * 3
 """As large as may be: SQLite goes through all that is in front of a piece to find it."""

@@ -87,7 +87,7 @@ TABLES = (
 )
 
 FILL = "INSERT INTO unrelayed SELECT updated, id, version FROM version WHERE events <> x'5b5d'"
-"""Of a file without these tables nothing was ever told to anybody."""
+"""Nothing was ever published from a file without these tables."""
 
 ENDPOINT = (
     "id, tenant, created, state, revision, url, events, payload, ordering, description, why, "
@@ -242,7 +242,7 @@ def candidates(condition: str) -> str:
 
 
 def sweep(condition: str) -> str:
-    """Return the statement that deletes them, unless they have changed meanwhile."""
+    """Return the statement that deletes them, unless they have changed in between."""
     # By their row numbers and by no index, which would have all others looked at as well.
     chosen = "rowid IN (SELECT value FROM json_each(?))"
     return f"DELETE FROM delivery NOT INDEXED WHERE {chosen} AND {condition}"

@@ -1,7 +1,7 @@
 """The half of the embedded store that keeps webhooks: endpoints, and deliveries in their queues.
 
 Every write is one statement or few: after each of them the writing thread has to wait until the
-event loop's lets go of the interpreter.
+event loop's thread releases the interpreter.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from fhirpub.storage.webhook_contract import (
 _INSERT_BATCH_SIZE = 128
 _ENDPOINTS_KEPT = 16_384
 _SWEEP_BATCH_SIZE = 500
-"""Few, since every other write waits meanwhile."""
+"""Few, since they block every other write."""
 
 
 class SqliteWebhooks(DatabaseMixin, Endpoints, DeliveryQueueStore):
@@ -181,7 +181,7 @@ class SqliteWebhooks(DatabaseMixin, Endpoints, DeliveryQueueStore):
         )
 
     async def _sweep(self, condition: str, parameters: Row) -> int:
-        # Found by a reader: the writer, for whom all wait, does no more than delete.
+        # Found by a reader connection: the single writer only deletes.
         swept = 0
         while found := await self._fetch_in_thread(
             sql.candidates(condition), (*parameters, _SWEEP_BATCH_SIZE)

@@ -1,4 +1,4 @@
-"""Requests whose body is still on its way, and an end to those that take too long."""
+"""A timeout for request bodies that are still being received."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ _log = logger()
 
 
 class BodyReadTimeout:
-    """Refuses a body that has not arrived after some seconds."""
+    """Refuses a body that has not arrived completely after ``seconds``."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._since: dict[Request, tuple[float, Callable[[], None]]] = {}
 
     def begin(self, request: Request, too_slow: Callable[[], None]) -> None:
-        """Expect the body of a request; ``too_slow`` is called if it takes too long."""
+        """Start the timeout of a request's body; ``too_slow`` is called when it expires."""
         self._since[request] = (asyncio.get_running_loop().time(), too_slow)
 
     def end(self, request: Request) -> None:
-        """Expect it no more: it is here, or will never be."""
+        """Stop the timeout: the body is complete or will never be."""
         self._since.pop(request, None)
 
     async def run(self) -> None:
-        """Look after them until cancelled."""
+        """Check the timeouts until cancelled."""
         while True:
             await asyncio.sleep(min(1.0, self._seconds / 4))
             try:

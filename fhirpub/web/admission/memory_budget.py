@@ -1,8 +1,8 @@
-"""Room for what is large and under way, bodies or answers: who finds none waits, in their order.
+"""Admission control for large request and response bodies: a byte budget with a FIFO queue.
 
-The handler of a request takes room before it reads a large body, and nothing of the connection
-is read meanwhile: what the client has still to send stays with the client (D-168). What is large
-of an answer it takes room for when it has read it (`with_memory_budget.py`, D-280).
+A handler reserves memory before it reads a large body. While it waits, nothing is read from the
+connection, so that TCP holds the client back (D-168). For a large response, memory is reserved
+once its size is known (`large_responses.py`, D-280).
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from fhirpub.http.reader import is_signalled
 from fhirpub.web.message.request import Request
 
 _LOOK_SECONDS = 1.0
-"""How often those who wait are looked after: have they hung up?"""
+"""How often a waiting request is checked for a client that has disconnected."""
 _HUNG_UP = getattr(select, "POLLRDHUP", select.POLLHUP)
 _RETRY_SECONDS = 5
 
 
 @dataclass(slots=True)
 class _Reservation:
-    """How many bytes somebody has, or asks for; who waits for them is told when they are there."""
+    """Bytes that a request holds or waits for; ``turn`` is resolved when they are granted."""
 
     size: int
     owner: str
@@ -34,9 +34,9 @@ class _Reservation:
 
 
 class MemoryBudget:
-    """Shares ``most_bytes`` among large requests; one that is larger than that goes alone.
+    """Shares ``most_bytes`` among large requests; a request larger than that runs alone.
 
-    An owner has at most ``share`` of it, but for one request that is larger.
+    An owner holds at most ``share`` of it, or one single request that is larger.
     """
 
     def __init__(self, most_bytes: int, *, patience_seconds: float, share: float = 1.0) -> None:
@@ -47,13 +47,13 @@ class MemoryBudget:
         self._queue: dict[Request, _Reservation] = {}
 
     def __contains__(self, request: Request) -> bool:
-        """Tell whether a request has room."""
+        """Return whether a request holds a reservation."""
         return request in self._taken
 
     def take(self, request: Request, size: int, *, owner: str = "") -> Awaitable[None] | None:
-        """Take room for ``size`` bytes: at once, or by waiting for what is returned.
+        """Reserve ``size`` bytes: at once, or by awaiting the returned object.
 
-        The wait ends when it is this request's turn, or when the client has hung up; its
+        The wait ends when the bytes are granted, or when the client has disconnected; its
         connection is closed then. After ``patience_seconds`` it raises Busy.
         """
         place = _Reservation(size, owner, asyncio.get_running_loop().create_future())
@@ -62,20 +62,20 @@ class MemoryBudget:
         return None if place.turn.done() else self._wait(request, place.turn)
 
     def settle(self, request: Request, size: int) -> None:
-        """Give back what was taken beyond ``size``, now that all of the body is here."""
+        """Shrink a reservation to ``size`` bytes, now that the body is complete."""
         if request in self._taken:
             self._taken[request].size = size
             self._admit()
 
     def leave(self, request: Request) -> None:
-        """Give back all that was taken, if any was."""
+        """Release a request's reservation, if it has one."""
         if self._taken.pop(request, None) is not None:
             self._admit()
 
     def _admit(self) -> None:
-        """Let those in whose turn has come.
+        """Admit waiting requests in FIFO order, which prevents starvation.
 
-        Nobody overtakes, so that nobody waits for ever, but who waits for their owner's share.
+        Only requests whose owner has used up its share are skipped.
         """
         for request, place in [*self._queue.items()]:
             taken = sum(each.size for each in self._taken.values())
@@ -105,9 +105,9 @@ class MemoryBudget:
 
     def _give_up(self, request: Request) -> None:
         del self._queue[request]
-        self._admit()  # who came next may need less
+        self._admit()  # the next in the queue may need less
 
 
 def _has_hung_up(stream: IOStream) -> bool:
-    """Tell whether the client has closed its side, even if something that it sent is unread."""
+    """Return whether the client has closed its side, even if unread bytes are left."""
     return stream.closed() or is_signalled(stream, _HUNG_UP)

@@ -1,4 +1,4 @@
-"""How many requests one client may make in a minute (D-144)."""
+"""A limit on the requests of one client per minute (D-144)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all handlers share: who calls, which format, how an answer and a refusal are written."""
+"""The base of all handlers: authentication, content negotiation, responses and errors."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _REASONS = {each.value: each.phrase for each in HTTPStatus}
 _MAX_INLINE_BYTES = 256 * 1024
 LARGE = 64 * 1024
-"""What is larger than this is read, judged and written in a thread, so that the loop goes on."""
+"""Larger bodies are parsed, validated and serialized in a thread, to keep the loop free."""
 
 _log = logger()
 T = TypeVar("T")
@@ -175,7 +175,7 @@ class BaseHandler:
         return answering
 
     def abandon(self) -> None:
-        """Let go: the client has hung up before all of its body was here."""
+        """Cancel the request: the client disconnected before its body was complete."""
         self.services.bodies.end(self.request)
         self.services.body_room.leave(self.request)
         self.services.under_way.discard(self)
@@ -220,7 +220,7 @@ class BaseHandler:
         return ResponseStartLine("HTTP/1.1", self.status, _REASONS[self.status])
 
     async def _send_in_pieces(self, body: ResponseBody) -> None:
-        """Send a large answer; hang up on who takes nothing, or if a document cannot be read."""
+        """Send a large response; disconnect a client that reads nothing, or on a failed read."""
         connection = self.request.connection
         try:
             if self.request.method != "HEAD":
@@ -267,14 +267,14 @@ class BaseHandler:
 
     async def _ask_who_calls(self, sent: Sequence[str]) -> None:
         self.caller = await self.services.tokens.caller(sent)
-        if self._answered:  # the body was too slow meanwhile: nothing is to be taken for it now
+        if self._answered:  # the body timed out in the meantime: reserve nothing
             return
         later = self.ready()
         if later is not None:
             await later
 
     def ready(self) -> Awaitable[None] | None:
-        """Go on once it is known who calls."""
+        """Continue once the caller is authenticated."""
         if self.requires_token:
             self.services.rate_limit.count(self.caller.client_id)
             if self.services.config.auth.enforce_scopes and not self.is_permitted():
@@ -283,16 +283,16 @@ class BaseHandler:
         return None
 
     def is_permitted(self) -> bool:
-        """Tell whether the scopes of the token allow this."""
+        """Return whether the scopes of the token allow this."""
         return all(map(self.may, self.scope))
 
     def may(self, letter: str) -> bool:
-        """Tell whether the caller may create, read, update or search here."""
+        """Return whether the caller may create, read, update or search here."""
         others = self.services.types if self.belongs_to_others else ()
         return self.may_with(letter, (self.type_name, *others))
 
     def may_with(self, letter: str, types: Iterable[str]) -> bool:
-        """Tell whether the caller may do so with resources of any of these types."""
+        """Return whether the caller may do so with resources of any of these types."""
         enforced, scopes = self.services.config.auth.enforce_scopes, self.caller.scopes
         return not enforced or any(permits(scopes, each, letter) for each in types)
 
@@ -379,7 +379,7 @@ class BaseHandler:
         self.finish()
 
     def is_known(self, tag: str) -> bool:
-        """Tell whether the client named this tag in If-None-Match (RFC 9110, weakly)."""
+        """Return whether If-None-Match names this tag (RFC 9110, 13.1.2, weak comparison)."""
         return is_named(tag, self.request.headers.get("If-None-Match", ""))
 
     def not_modified(self) -> None:
@@ -420,7 +420,7 @@ class BaseHandler:
         self.finish(body)
 
     def _log_problem(self, problem: Exception) -> None:
-        """Tell of faults, with where and never with what, of refused tokens, and of the store."""
+        """Log faults by place, never by content, refused tokens, and store failures."""
         if isinstance(problem, NotAuthenticated):
             _log.info("not authenticated", reason=problem.reason, request_id=self.request_id)
         elif isinstance(problem, StoreUnavailable):

@@ -32,7 +32,7 @@ class BinaryHandler(BaseHandler):
         return self.may_with(letter, (self.type_name, *having))
 
     def check_format(self) -> None:
-        """Take any media type: who does not ask for FHIR gets the document as it is."""
+        """Accept any media type: a client that does not ask for FHIR gets the document itself."""
         form = self.request.parameter("_format")
         accept = ",".join(self.request.headers.get_list("Accept"))
         self._as_fhir = media.names_fhir(form) if form else media.prefers_fhir(accept)
@@ -42,7 +42,7 @@ class BinaryHandler(BaseHandler):
     async def get(self, document_id: str) -> None:
         """Read a document."""
         blob = await self._blob(document_id)
-        # A strong tag is for the document's own bytes: JSON and XML are other bytes that say it.
+        # A strong tag is for the document's own bytes; JSON and XML are other representations.
         self.headers["ETag"] = f'{"W/" if self._as_fhir else ""}"{blob.sha256}"'
         self._check_precondition()
         if self.is_known(blob.sha256):

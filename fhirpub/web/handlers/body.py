@@ -1,4 +1,4 @@
-"""A handler that takes a body: its type, its size, its turn, and who judges it."""
+"""A handler with a request body: its media type, size, memory budget and validation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class BodyHandler(BaseHandler):
     """A handler that takes a body, piece by piece as it arrives."""
 
     also_read: ClassVar[tuple[str, ...]] = ()
-    """Media types of a body beside those of FHIR."""
+    """Media types of a body other than those of FHIR."""
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -43,7 +43,7 @@ class BodyHandler(BaseHandler):
         return None if turn is None else self._wait_for(turn)
 
     async def _wait_for(self, turn: Awaitable[None]) -> None:
-        self.services.bodies.end(self.request)  # it is not the client who is slow now
+        self.services.bodies.end(self.request)  # from here the client is not the slow side
         try:
             await turn
         finally:
@@ -59,7 +59,7 @@ class BodyHandler(BaseHandler):
         )
 
     def write_refusal(self, problem: Exception) -> None:
-        """Tell who sends a patch of another type which there are (RFC 5789, 2.2)."""
+        """List the supported patch formats in a 415 (RFC 5789, 2.2)."""
         if type(problem) is media.UnsupportedMediaType and self.request.method == "PATCH":
             self.headers["Accept-Patch"] = ", ".join(self.also_read)
         super().write_refusal(problem)
@@ -117,9 +117,9 @@ class BodyHandler(BaseHandler):
     async def validate_body(
         self, body: bytes, judge: Callable[[Any], Stages[T]], *, beside: int = 0
     ) -> T:
-        """Read a body and judge its content, with those of others, or in a thread if it is large.
+        """Parse and validate a body: in a batch with others, or in a thread if it is large.
 
-        ``beside`` is the size of what is looked at with it.
+        ``beside`` is the size of other data that is validated with it, in bytes.
         """
         stages, size = self._stages(body, judge), len(body) + beside
         if size <= LARGE:

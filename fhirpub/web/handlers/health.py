@@ -6,7 +6,7 @@ from fhirpub.web.handlers.base import BaseHandler
 
 
 class LiveHandler(BaseHandler):
-    """Tell that the process answers."""
+    """Report that the process is alive."""
 
     requires_token = False
 
@@ -24,7 +24,7 @@ class LiveHandler(BaseHandler):
 
 
 class ReadyHandler(LiveHandler):
-    """Tell whether requests can be served now; 503 when the store cannot be reached."""
+    """Report whether requests can be served; 503 when the store cannot be reached."""
 
     async def get(self) -> None:  # type: ignore[override]
         """Ask the store."""

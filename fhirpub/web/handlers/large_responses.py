@@ -17,8 +17,8 @@ async def with_memory_budget(
 ) -> T:
     """Return what is read of the store, if it is large as soon as there is room for it (D-280).
 
-    Its size is known only then: who has to wait lets go of it, and reads again. The room is
-    given back when the answer has left. Raises Busy if there is none for too long.
+    Its size is known only then: a request that has to wait drops it and reads it again. They are
+    released when the response has left. Raises Busy if there is none for too long.
     """
     found, memory_budget = await look(), handler.services.answer_room
     needed = size(found)
@@ -29,7 +29,7 @@ async def with_memory_budget(
         return found
     del found
     await turn
-    if handler.request not in memory_budget:  # who asked has hung up: there is nobody to answer
+    if handler.request not in memory_budget:  # the client has disconnected
         handler.request.connection.close()
         handler.abandon()
         raise asyncio.CancelledError

@@ -1,4 +1,4 @@
-"""What the service says of itself: the CapabilityStatement (D-1) and OpenAPI (D-260)."""
+"""The description of the service: the CapabilityStatement (D-1) and OpenAPI (D-260)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class MetadataHandler(BaseHandler):
 
 
 class OpenApiHandler(BaseHandler):
-    """Describe the whole HTTP interface, to everybody: here a client reads how to get a token."""
+    """Describe the whole HTTP interface publicly: it explains how to get a token."""
 
     requires_token = False
 
@@ -43,6 +43,6 @@ class OpenApiHandler(BaseHandler):
 
 
 class PublicMetadataHandler(MetadataHandler):
-    """Describe the service to everybody (`[fhir] metadata_public`)."""
+    """Describe the service publicly (`[fhir] metadata_public`)."""
 
     requires_token: ClassVar[bool] = False

@@ -38,7 +38,7 @@ class RegisterHandler(BodyHandler):
             ),
         )
         registration = await register(candidate, tenant=tenant, context=context)
-        if not registration.created:  # else those who were committed together are here together
+        if not registration.created:  # else requests committed together continue together
             await yield_to_loop()
         self.services.metrics.count_registration(self.type_name, created=registration.created)
         self.locate(registration.first)
@@ -61,7 +61,7 @@ class RegisterHandler(BodyHandler):
         )
 
     def return_preference(self, *honoured: str) -> str:
-        """Return what the client prefers to get, and tell it if that is honoured here."""
+        """Return the client's preference, and confirm it in the response if it is honoured."""
         wanted = preference(self.request.headers.get("Prefer", ""), "return")
         if wanted in honoured:
             self.headers["Preference-Applied"] = f"return={wanted}"
@@ -78,7 +78,7 @@ class CreateHandler(RegisterHandler):
     read_body: ReadBody = staticmethod(from_contained)
 
     def is_permitted(self) -> bool:
-        """Demand the right to search of who sends a condition: its answer tells what is there."""
+        """Require search permission for a conditional create: its response reveals what exists."""
         return super().is_permitted() and (self._condition is None or self.may("s"))
 
     async def post(self) -> None:
@@ -117,7 +117,7 @@ class CreateHandler(RegisterHandler):
         return [*parameters_of(_query_of(header)), *of_url]
 
     def status_of(self, registration: Registration) -> int:
-        """Return 200 to who asked for a condition and was too late, else as for any other."""
+        """Return 200 when a conditional create lost the race, otherwise 201."""
         conditional = self._condition is not None
         return 200 if conditional and not registration.created else 201
 

@@ -20,7 +20,7 @@ _MAX_FORM_BYTES = 64 * 1024
 
 async def _answer(handler: BaseHandler) -> None:
     if _includes(handler.request.parameters) and not handler.may("r"):
-        raise NotPermitted  # what came with a resource is for who may read it
+        raise NotPermitted  # parts of a resource need permission to read it
 
     def look() -> Awaitable[Listing]:
         return search(
@@ -61,7 +61,7 @@ class SearchFormHandler(BodyHandler):
         """Wait for the form: its ``_format`` comes before ``Accept``."""
 
     def check_content_type(self) -> None:
-        """Refuse a body that is not a form; who puts all into the URL may send none."""
+        """Refuse a body that is not a form; with all parameters in the URL it may be absent."""
         headers = self.request.headers
         if self.request.has_content() or "Content-Type" in headers:
             check_form(headers.get("Content-Type", ""), headers.get("Content-Encoding", ""))

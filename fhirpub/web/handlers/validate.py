@@ -9,7 +9,7 @@ from fhirpub.web.handlers.body import BodyHandler
 
 
 class ValidateHandler(BodyHandler):
-    """Tell what a registration would say; always 200 when that could be found out."""
+    """Validate a body as a registration would; 200 whenever validation ran."""
 
     requires_token = True
     scope = "c"

@@ -39,7 +39,7 @@ class WebhooksHandler(BaseHandler):
 
     @property
     def tenant_id(self) -> str:
-        """Whose endpoints these are."""
+        """The tenant that owns the endpoints."""
         return self.caller.tenant.id
 
     def is_permitted(self) -> bool:
@@ -48,7 +48,7 @@ class WebhooksHandler(BaseHandler):
         return (_READ if reading else _WRITE) in self.caller.scopes
 
     def check_format(self) -> None:
-        """Answer in plain JSON, to whoever accepts any JSON; it is not FHIR, and has no XML."""
+        """Respond in plain JSON to any client that accepts JSON; it is not FHIR and has no XML."""
         super().check_format()
         if is_xml(self.answer_type):
             raise NotAcceptable("spoken here is application/json")
@@ -177,7 +177,7 @@ class VerifyHandler(WebhooksHandler):
     """POST /endpoints/{id}/verify."""
 
     async def post(self, endpoint_id: str) -> None:
-        """Send a challenge and tell what came of it."""
+        """Send a challenge and return the result."""
         trial = await self.administration.verify(self.tenant_id, endpoint_id)
         self.tell(presenting.trial_record(trial))
 
@@ -186,7 +186,7 @@ class TestHandler(WebhooksHandler):
     """POST /endpoints/{id}/test."""
 
     async def post(self, endpoint_id: str) -> None:
-        """Send a test event and tell what came of it."""
+        """Send a test event and return the result."""
         trial = await self.administration.test(self.tenant_id, endpoint_id)
         self.tell(presenting.trial_record(trial))
 

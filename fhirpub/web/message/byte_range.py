@@ -10,7 +10,7 @@ _ONE_RANGE = re.compile(r"bytes=[ \t]*([0-9]{0,15})-([0-9]{0,15})[ \t]*")
 
 
 class RangeNotSatisfiable(FhirpubError):
-    """Nothing of what was asked for is there. ``size`` is that of the whole, in bytes."""
+    """The requested range does not exist. ``size`` is that of the whole, in bytes."""
 
     def __init__(self, size: int) -> None:
         super().__init__(f"the document has {size} bytes, and none in this range")

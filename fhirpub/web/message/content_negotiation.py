@@ -32,7 +32,7 @@ class CompressedBody(UnsupportedMediaType):
 
 
 def is_xml(media_type: str) -> bool:
-    """Tell a type of XML from one of JSON."""
+    """Return whether a media type is XML, not JSON."""
     return media_type in _XML
 
 
@@ -65,7 +65,7 @@ def check_json(content_type: str, encoding: str) -> None:
 def body_type(content_type: str, encoding: str, *, also: tuple[str, ...] = ()) -> str:
     """Return the media type of a body that is FHIR R4 in UTF-8, not compressed.
 
-    ``also`` are types that this body may have beside. Raises UnsupportedMediaType for others.
+    ``also`` are further types that are accepted. Raises UnsupportedMediaType for others.
     """
     name, parameters = _parse(content_type)
     if name not in (*_JSON, *_XML, *also):
@@ -82,7 +82,7 @@ def body_type(content_type: str, encoding: str, *, also: tuple[str, ...] = ()) -
 
 
 def prefers_fhir(accept: str) -> bool:
-    """Tell whether a client asks for a resource, where a document is to be had as well."""
+    """Return whether a client asks for a resource, where a document is available as well."""
     ranges = [
         (name, _weight_in(parameters)) for name, parameters in map(_parse, accept.split(","))
     ]
@@ -91,7 +91,7 @@ def prefers_fhir(accept: str) -> bool:
 
 
 def names_fhir(form: str) -> bool:
-    """Tell the same of a ``_format``; what is no media type can only be meant for FHIR."""
+    """Return the same for a ``_format``; a value that is no media type can only mean FHIR."""
     return "/" not in form or _format_name(form) in (*_JSON, *_XML)
 
 

@@ -1,4 +1,4 @@
-"""A request as it came in: its line, its headers, and what its query says."""
+"""A received request: its request line, headers and query."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ORIGIN = re.compile(r"\Ahttps?://[^/?#]*", re.IGNORECASE)
 
 
 class Request:
-    """What a client asked for; its body goes to the handler as it arrives."""
+    """A request; its body is passed to the handler as it arrives."""
 
     def __init__(
         self, start_line: RequestStartLine, headers: HTTPHeaders, connection: Any
@@ -51,7 +51,7 @@ class Request:
         return next((value for each, value in reversed(self.parameters) if each == name), "")
 
     def add_form(self, pairs: Sequence[tuple[str, str]]) -> None:
-        """Count what a form says as if the query said it (R4, search by POST)."""
+        """Add the parameters of a form to those of the query (R4, search by POST)."""
         self.parameters = [*self.parameters, *pairs]
         self._asks_nothing = not self.parameters
 
@@ -66,19 +66,19 @@ class Request:
         return Precondition(headers.get_list("If-Match"), headers.get("If-Unmodified-Since", ""))
 
     def has_body(self) -> bool:
-        """Tell whether a body follows, or should."""
+        """Return whether a body follows, or should."""
         return "Content-Length" in self.headers or "Transfer-Encoding" in self.headers
 
     def has_content(self) -> bool:
-        """Tell whether a body follows that has anything in it, as far as the headers say."""
+        """Return whether a body follows that is not empty, according to the headers."""
         return self.has_body() and self.headers.get("Content-Length") != "0"
 
     def milliseconds(self) -> float:
-        """Return for how long it has been under way."""
+        """Return the milliseconds since it arrived."""
         return (time.monotonic() - self._began) * 1000
 
     def client_address(self, trusted: Sequence[str]) -> str:
-        """Return who is at the other end: X-Forwarded-For is believed of trusted proxies alone."""
+        """Return the client's address: X-Forwarded-For counts only from trusted proxies."""
         peer: str = self.connection.context.remote_ip
         networks = [ipaddress.ip_network(each, strict=False) for each in trusted]
         if not networks or not _within(peer, networks):

@@ -12,7 +12,7 @@ from fhirpub.fhir.document import cut_at_documents
 from fhirpub.storage.contract import BlobInfo
 
 ReadPieces = Callable[[BlobInfo, slice], AsyncGenerator[bytes, None]]
-"""Yields a part of a document in pieces that can each be encoded by itself."""
+"""Yields a part of a document in pieces that can be encoded independently."""
 
 _ENOUGH = 64 * 1024
 

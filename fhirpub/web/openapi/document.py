@@ -274,7 +274,7 @@ def _success(success: Success, route: Route, table: Iterable[Route]) -> JsonObje
 
 
 def _links(success: Success, route: Route, table: Iterable[Route]) -> JsonObject:
-    """Return the operations that what was made can be asked for with its id."""
+    """Return the operations that use the id of the created resource."""
     base = route.path.removesuffix("/$register") + "/{}"
     return {
         name: {"operationId": name, "parameters": {"id": f"$response.body#{success.id_at}"}}

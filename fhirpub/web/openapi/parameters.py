@@ -137,7 +137,7 @@ _ABOUT_THE_PAGE = (
 
 
 def search_parameters(services: Services, type_name: str) -> list[JsonObject]:
-    """Return the parameters of a search: what is searched by, and what is said of the page."""
+    """Return the parameters of a search: its criteria and its paging."""
     return [*conditions(services, type_name), *_ABOUT_THE_PAGE]
 
 

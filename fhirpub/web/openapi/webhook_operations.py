@@ -1,4 +1,4 @@
-"""What the handlers of webhooks do, in the words of OpenAPI, and what they take and tell."""
+"""The webhook operations in OpenAPI, with their request and response bodies."""
 
 from __future__ import annotations
 

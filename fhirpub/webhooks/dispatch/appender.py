@@ -13,10 +13,10 @@ _MAX_RACES = 20
 
 
 class Appender:
-    """Appends to queues whose ends it remembers; for one event loop.
+    """Appends to delivery queues and caches their last sequences; for one event loop.
 
-    Others may append too, and what is told twice is told once: whoever finds a place or an event
-    taken looks at the queue anew.
+    Other processes may append too; an event is queued once per endpoint. An append that finds a
+    sequence number or an event taken reads the end of the queue again.
     """
 
     def __init__(self, store: DeliveryQueueStore, *, clock: Clock) -> None:
@@ -27,7 +27,7 @@ class Appender:
     async def append(self, endpoint: Endpoint, events: Sequence[WebhookEvent]) -> list[Delivery]:
         """Make a delivery of each event of which the endpoint has none; return those made.
 
-        Raises StoreUnavailable; then the first so many may have been made.
+        Raises StoreUnavailable; some of the first deliveries may have been created then.
         """
         made: list[Delivery] = []
         for _race in range(_MAX_RACES):

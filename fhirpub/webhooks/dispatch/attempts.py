@@ -1,4 +1,4 @@
-"""One attempt from its beginning to what it leads to: stored, told, and noted in its queue."""
+"""One delivery attempt: send it, store its outcome, emit events, update the queue."""
 
 from __future__ import annotations
 
@@ -81,11 +81,11 @@ class Attempts:
         """Is handed the deliveries that this makes: the service's own events."""
 
     async def deliver(self, line: EndpointWorker, delivery: Delivery) -> None:
-        """Make the attempt that was begun, and return when the store knows what came of it.
+        """Make the attempt that was begun, and return when its outcome is stored.
 
-        It is not made if it could outlast its lease, since the store, or the machine, was slow:
-        others may have sent this one and the next by then. Nor if the endpoint is not active any
-        more, or has another URL that nobody has verified. It is begun once more.
+        It is not made if it could outlast its lease because the store or the machine was slow:
+        another process may have sent this one and the next by then. Nor is it made if the endpoint
+        is no longer active, or has a new URL that is not verified. It is then begun again.
         """
         latest = delivery.leased - round(self._rules.timeout_seconds * 1000)
         if self._clock() > latest or line.endpoint.state != "active":
@@ -104,7 +104,7 @@ class Attempts:
         )
         if outcome.reason != "E_INTERNAL":
             self._metrics.attempt_seconds.observe(outcome.duration / 1000)
-            if line.endpoint.url == url:  # else it says nothing of where the next one goes
+            if line.endpoint.url == url:  # else it is the history of another receiver
                 line.condition = line.condition.record(outcome, then, now, self._rules.patience)
         await self._have_consequences(line, delivery, outcome, then, url=url)
         state = _STATES[then.state]
@@ -120,7 +120,7 @@ class Attempts:
         due = then.due or now
         ended = AttemptResult(key=delivery.key, attempt=attempt, state=state, due=due)
         if not await retry_until_stored("finish", lambda: self._finishing.add(ended)):
-            # It outlasted its lease, and who has begun it since may be sending it just now.
+            # It outlasted its lease; another process may be sending it now.
             line.requeue_and_reload(delivery, self._clock())
         elif state == "retrying":
             line.queue.back(delivery.event_id, due=due, number=delivery.number)
@@ -155,7 +155,7 @@ class Attempts:
     async def _have_consequences(
         self, line: EndpointWorker, delivery: Delivery, outcome: Outcome, then: Next, *, url: str
     ) -> None:
-        """Tell what is to be told before it is noted: it must not be lost in between.
+        """Emit operational events before persisting the result, so that a crash cannot lose them.
 
         ``url`` is where the delivery was sent, which may not be the endpoint's any more.
         """
@@ -177,13 +177,13 @@ class Attempts:
             return
         event = self._service_events.failing(line.endpoint, since=since, now=self._clock())
         await self._tell(line.endpoint, event)
-        # Unless another attempt has noted it meanwhile, or the failures have come to an end.
+        # Unless another attempt has recorded it since, or the failures have ended.
         if line.condition.streak.since == since != line.condition.warned:
             line.condition = replace(line.condition, warned=since)
             _log.warning("endpoint is failing", endpoint=line.endpoint.id, since=since)
 
     async def _disable(self, line: EndpointWorker, why: str, url: str) -> None:
-        """Disable the endpoint, unless somebody has changed its state or URL meanwhile."""
+        """Disable the endpoint, unless its state or URL has changed in the meantime."""
         if line.disabling:
             return
         line.disabling = True
@@ -210,7 +210,7 @@ class Attempts:
                 return
 
     async def _tell(self, endpoint: Endpoint, event: WebhookEvent) -> None:
-        """Tell the tenant's other endpoints."""
+        """Emit an event to the tenant's other endpoints."""
         ours = await retry_until_stored(
             "tell", partial(self._store.all_endpoints, of=[endpoint.tenant])
         )

@@ -1,7 +1,7 @@
-"""Sends deliveries: which endpoints are this process's, what waits for them, what is begun now.
+"""Sends the deliveries of the endpoints that this process has leased.
 
-Three rounds work side by side: one looks after endpoints and leases, one reads what waits, one
-begins. Each attempt is a task of its own (D-194 to D-199).
+Three periodic tasks run concurrently: one refreshes endpoints and leases, one loads queues from
+the store, one starts attempts. Each attempt runs in its own task (D-194 to D-199).
 """
 
 from __future__ import annotations
@@ -33,13 +33,16 @@ _MAX_NAP = 0.1
 _BATCH_SIZE = 128
 _SHARE_OF_FREE = 0.25
 _TENANTS_TO_FREE = 3
-"""A tenant has at most so many times as much under way as is then still free."""
+"""A tenant's attempts in flight are at most this multiple of the slots that are then left free."""
 
 _log = logger()
 
 
 class Dispatcher:
-    """Sends to the endpoints that are this process's. ``line_of`` makes the way to one."""
+    """Sends deliveries for the endpoints leased by this process.
+
+    ``line_of`` creates the worker of an endpoint.
+    """
 
     def __init__(
         self,
@@ -58,9 +61,9 @@ class Dispatcher:
         self._line_of = line_of
         self._clock = clock
         self.heard = True
-        """Whether anybody is to be told of anything: there was an endpoint at the last look."""
+        """Whether there is any endpoint, as of the last refresh."""
         self.informed = False
-        """Whether :meth:`enqueue` is called for all that is new: the relay is in this process."""
+        """Whether :meth:`enqueue` receives every new delivery: the relay runs in this process."""
         self._lease_ms = round((settings.timeout_seconds + settings.lease_seconds) * 1000)
         self._lines: dict[str, EndpointWorker] = {}
         self._awake: dict[str, None] = {}
@@ -74,19 +77,19 @@ class Dispatcher:
         self._beginning = PeriodicTask("begin attempts", self._begin)
 
     async def run(self) -> None:
-        """Work until :meth:`stop`; attempts may then still be under way."""
+        """Run until :meth:`stop`; attempts may then still be in flight."""
         rounds = (self._looking, self._loading, self._beginning)
         await asyncio.gather(*(each.run() for each in rounds))
 
     def stop(self) -> None:
-        """Begin nothing more."""
+        """Start no more attempts."""
         for each in (self._looking, self._loading, self._beginning):
             each.stop()
 
     async def drain(self, until: float) -> None:
-        """Wait for attempts under way, and give up those that take longer, by the loop's clock.
+        """Wait for attempts in flight until a time of the loop's clock, then cancel the rest.
 
-        Of these nobody knows what came; they are made again when their leases have run out.
+        The outcome of a cancelled attempt is unknown; it is retried when its lease expires.
         """
         if self._under_way:
             left = until - asyncio.get_running_loop().time()
@@ -96,16 +99,16 @@ class Dispatcher:
         await asyncio.gather(*self._under_way, return_exceptions=True)
 
     async def flush(self) -> None:
-        """Note what came of the attempts, after :meth:`drain`. Raises StoreUnavailable."""
+        """Store the outcomes of the attempts, after :meth:`drain`. Raises StoreUnavailable."""
         await self._attempts.drain()
         await self._save_health()
 
     def enqueue(self, deliveries: Sequence[Delivery]) -> None:
-        """Take notice of deliveries of one endpoint that were just made."""
+        """Add deliveries of one endpoint that were just created to its queue."""
         line = self._lines.get(deliveries[0].endpoint) if deliveries else None
         if line is None:
             return
-        # Others may have taken a place before these, or between them: it has to be read then.
+        # Another process may have stored deliveries before or between these.
         follows = deliveries[-1].sequence == line.queue.last + len(deliveries)
         known = not (line.stale or line.reading or line.behind)
         if known and follows and len(line.queue) < WINDOW:
@@ -115,19 +118,19 @@ class Dispatcher:
             line.behind = True
             self._loading.wake()
 
-    # What is known of the endpoints that are this process's.
+    # Metrics of the endpoints that this process has leased.
 
     def depth(self) -> int:
-        """Return how many deliveries wait or are under way."""
+        """Return how many deliveries are queued or in flight."""
         return sum(len(each.queue) for each in self._lines.values())
 
     def oldest(self) -> int | None:
-        """Return when the oldest of them was made, if there is any."""
+        """Return when the oldest of them was created, or None."""
         firsts = (each.queue.oldest for each in self._lines.values())
         return min((each for each in firsts if each is not None), default=None)
 
     def breakers(self, state: BreakerState) -> int:
-        """Return how many have a breaker in this state."""
+        """Return how many endpoints have their breaker in this state."""
         return sum(each.condition.breaker.state == state for each in self._lines.values())
 
     # Endpoints and leases.
@@ -140,7 +143,7 @@ class Dispatcher:
         surplus = await self._shares.update(active)
         owned = self._shares.owned
         if not owned <= self._lines.keys():
-            # Who sent there until now has noted its health since they were read.
+            # The previous owner may have stored an endpoint's health since they were read.
             endpoints |= await self._endpoints()
         for name in [each for each in self._lines if each not in owned]:
             del self._lines[name]
@@ -154,7 +157,7 @@ class Dispatcher:
         resting = self._choose_surplus(surplus)
         for name in resting:
             self._lines[name].reset_health()
-        await self._save_health()  # before it is others who send there
+        await self._save_health()  # before another process takes over
         for name in resting:
             del self._lines[name]
         await self._shares.give_up(resting)
@@ -165,16 +168,16 @@ class Dispatcher:
         return {each.id: each for each in await self._store.all_endpoints()}
 
     def _reload_stalest(self) -> None:
-        """Have the queue read anew that was read longest ago, if that is long ago.
+        """Mark the queue with the oldest load for a reload, once that load is old.
 
-        Deliveries may have been opened again by somebody who died before he could tell of it.
+        A process that reopened deliveries may have died before it recorded that on the endpoint.
         """
         oldest = min(self._lines.values(), key=lambda each: each.read, default=None)
         if oldest is not None and oldest.read < self._clock() - _READ_FOR_MS:
             oldest.read = 0
 
     def _choose_surplus(self, surplus: int) -> list[str]:
-        """Begin nothing more for endpoints that are not active, and so many; return who rests."""
+        """Mark inactive endpoints, and ``surplus`` others, as leaving; return the idle ones."""
         ordered = sorted(
             self._lines.values(),
             key=lambda each: (each.endpoint.state == "active", not each.leaving, each.queue.taken),
@@ -196,7 +199,7 @@ class Dispatcher:
         for line, written in changed:
             line.saved = written
 
-    # What waits.
+    # Loading queues.
 
     async def _load(self) -> float:
         now = asyncio.get_running_loop().time()
@@ -261,7 +264,7 @@ class Dispatcher:
         else:
             line.behind = True
 
-    # What is begun.
+    # Starting attempts.
 
     async def _begin(self) -> float:
         now = self._clock()
@@ -275,7 +278,7 @@ class Dispatcher:
         return min(_MAX_NAP, max(0.001, (earliest - self._clock()) / 1000))
 
     def _choose(self, now: int) -> list[tuple[EndpointWorker, QueuedDelivery]]:
-        """Take from the endpoints in turn, from each at most its part of what is free."""
+        """Dequeue from the endpoints round robin, from each at most its share of free slots."""
         for name in self._alarms.pop_due(now):
             if name in self._lines:
                 self._wake(self._lines[name])
@@ -297,7 +300,7 @@ class Dispatcher:
         return chosen
 
     def _schedule_wake_up(self, line: EndpointWorker, now: int) -> None:
-        """Have the endpoint looked at again when more may be begun."""
+        """Schedule when to look at the endpoint again."""
         name, moment = line.endpoint.id, line.next_moment(now)
         if moment is None:
             return
@@ -325,7 +328,7 @@ class Dispatcher:
                 if delivery is not None:
                     self._start(line, delivery)
                     continue
-                # Somebody else has it or has had it, or it is begun although the answer was lost.
+                # Another process has or had it, or it was started although the reply was lost.
                 line.requeue_and_reload(waiting, now)
                 self._loading.wake()
 
@@ -349,7 +352,7 @@ class Dispatcher:
 
 
 def _part(free: int, of_endpoint: int, of_tenant: int) -> int:
-    """Return how many more may be begun for an endpoint, so that others find something free."""
+    """Return how many more attempts an endpoint may start, so that slots stay free for others."""
     part = max(1, int(free * _SHARE_OF_FREE)) - of_endpoint
     most = (_TENANTS_TO_FREE * free - of_tenant) // (_TENANTS_TO_FREE + 1)
     return min(part, most if of_tenant else max(1, most))

@@ -1,4 +1,4 @@
-"""One endpoint as the process that sends to it sees it: its queue, its limits, its health."""
+"""The state of one endpoint in the process that sends to it: its queue, limits and health."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class _OpenSecret:
 
 
 class EndpointWorker:
-    """The way to one endpoint."""
+    """Decides when the next deliveries of one endpoint may be sent, and with which secrets."""
 
     def __init__(
         self,
@@ -40,19 +40,19 @@ class EndpointWorker:
         self.queue = Queue(endpoint.ordering)
         self.condition = EndpointHealth.read(endpoint.condition)
         self.saved = self.condition.serialize()
-        """The condition as the store has it."""
+        """The endpoint's health as it is stored."""
         self.read = 0
-        """When all of the queue was read last, in milliseconds UTC; 0: it has to be read anew."""
+        """When the whole queue was last loaded, in milliseconds UTC; 0: it must be reloaded."""
         self.behind = False
-        """There is more behind what the queue holds."""
+        """The store has more deliveries than the queue holds."""
         self.reading = False
-        """It is being read."""
+        """The queue is being loaded."""
         self.leaving = False
-        """Nothing more is begun: the endpoint goes to another process."""
+        """No more attempts are started: the endpoint moves to another process."""
         self.disabling = False
-        """Nor here: the endpoint is being disabled."""
+        """No more attempts are started: the endpoint is being disabled."""
         self.alarm: int | None = None
-        """When it is looked at again at the latest."""
+        """The scheduled wake-up, in milliseconds UTC."""
         self._patience = patience
         self._most = settings.in_flight_per_endpoint
         self._seal = seal
@@ -63,24 +63,24 @@ class EndpointWorker:
         self._open_secrets()
 
     def update(self, endpoint: Endpoint) -> None:
-        """Take over what was changed in the endpoint."""
+        """Apply a new revision of the endpoint."""
         before, self.endpoint = self.endpoint, endpoint
         if (before.ordering, before.reopened) != (endpoint.ordering, endpoint.reopened):
             self.read = 0
         begins = endpoint.condition == ANEW != before.condition  # as once it was enabled
-        if begins or before.url != endpoint.url:  # or another receiver, of whom nothing is known
+        if begins or before.url != endpoint.url:  # a new receiver has no history
             self.condition = EndpointHealth()
         if before.revision != endpoint.revision:
             self.disabling = False
             self._open_secrets()
 
     def reset_health(self) -> None:
-        """Count failures anew if the endpoint is not active: it has not failed all that time."""
+        """Reset the failure streak of an inactive endpoint, to which nothing was sent."""
         if self.endpoint.state != "active":
             self.condition = self.condition.with_failures_reset()
 
     def dequeue(self, now: int, most: int) -> list[QueuedDelivery]:
-        """Take what may be begun now, at most so many."""
+        """Dequeue the deliveries that may be sent now, at most ``most``."""
         if self._closed or not self.condition.allows(now):
             return []
         most = min(most, self._most - self.queue.taken, self._bucket.available(now))
@@ -93,15 +93,15 @@ class EndpointWorker:
         return taken
 
     def requeue_and_reload(self, delivery: Delivery | QueuedDelivery, now: int) -> None:
-        """Put back what was taken and somebody else has too, or has had: all is read anew.
+        """Requeue a delivery that another process has or had, and mark the queue for a reload.
 
-        Until then nothing behind it in its lane is begun.
+        Until then nothing behind it in its lane is sent.
         """
         self.queue.back(delivery.event_id, due=now + _DOUBTED_MS, number=delivery.number)
         self.read = 0
 
     def next_moment(self, now: int) -> int | None:
-        """Return when more may be begun; None: not before something comes or ends."""
+        """Return when the next attempt may start; None: not before a delivery arrives or ends."""
         moment = self.queue.next_moment()
         full = self.queue.taken >= self._most
         if moment is None or full or self._closed:
@@ -110,7 +110,7 @@ class EndpointWorker:
         return moment if self._bucket.available(now) else max(moment, self._bucket.next_moment())
 
     def message(self, delivery: Delivery, now: int) -> Message:
-        """Return what to send, with the secrets that live now."""
+        """Return the message to send, with the secrets that are valid now."""
         secrets = [
             each.text for each in self._secrets if each.expires is None or now < each.expires
         ]
@@ -128,7 +128,7 @@ class EndpointWorker:
 
     @property
     def stale(self) -> bool:
-        """Whether the queue has to be read anew."""
+        """Whether the queue must be reloaded."""
         return not self.read
 
     @property
@@ -136,7 +136,7 @@ class EndpointWorker:
         return self.leaving or self.disabling or not self._usable
 
     def _open_secrets(self) -> None:
-        """Decrypt what signs; without it nothing is sent, and no attempt is used up."""
+        """Decrypt the signing secrets; without them nothing is sent and no attempt is used up."""
         name = self.endpoint.id
         try:
             self._secrets = [

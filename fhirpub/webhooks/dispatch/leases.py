@@ -1,4 +1,4 @@
-"""How processes that share a store divide the work: by leases, which run out with whoever dies.
+"""Leases by which processes that share a store divide the work; they expire with their owner.
 
 A lease is a promise to each other, not a lock: a process that hangs may wake up after its lease
 has run out. What must not happen twice is prevented by the store, where deliveries are begun.
@@ -33,11 +33,11 @@ class Leases:
         self._until: dict[str, int] = {}
 
     def held(self, name: str) -> bool:
-        """Tell whether a lease is ours now."""
+        """Return whether this process holds the lease now."""
         return self._clock() < self._until.get(name, 0)
 
     def due(self, name: str) -> bool:
-        """Tell whether it is time to take or prolong it: when a third of it has passed."""
+        """Return whether to acquire or renew it: a third of it has passed."""
         return self._clock() >= self._until.get(name, 0) - self._length * 2 // 3
 
     async def take(self, names: Collection[str]) -> frozenset[str]:
@@ -51,14 +51,14 @@ class Leases:
         return ours
 
     async def release(self, names: Collection[str]) -> None:
-        """Let go of leases. Raises StoreUnavailable."""
+        """Release leases. Raises StoreUnavailable."""
         for name in names:
             self._until.pop(name, None)
         if names:
             await self._store.release(names, owner=self._owner)
 
     async def release_all(self) -> None:
-        """Let go of all. Raises StoreUnavailable."""
+        """Release all leases. Raises StoreUnavailable."""
         await self.release(list(self._until))
 
 
@@ -99,7 +99,7 @@ class EndpointAssignments:
         return max(0, -missing)
 
     def holds(self, endpoint: str) -> bool:
-        """Tell whether an endpoint is ours now."""
+        """Return whether this process holds the lease of an endpoint now."""
         return self._leases.held(_name(endpoint))
 
     async def give_up(self, endpoints: Collection[str]) -> None:

@@ -1,4 +1,4 @@
-"""Work that is done again and again until it is told to stop, whatever goes wrong meanwhile."""
+"""Periodic background tasks that survive failures, with exponential backoff."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ T = TypeVar("T")
 
 
 class PeriodicTask:
-    """Does ``step`` in rounds; each answers after how many seconds the next is due.
+    """Runs ``step`` repeatedly; each run returns the seconds until the next one.
 
-    :meth:`wake` makes it due at once. After a failure the next comes a little later each time.
+    :meth:`wake` starts the next run at once. Consecutive failures back off exponentially.
     """
 
     def __init__(self, name: str, step: Callable[[], Awaitable[float]]) -> None:
@@ -31,16 +31,16 @@ class PeriodicTask:
         self._stopping = False
 
     def wake(self) -> None:
-        """Have the next round at once."""
+        """Start the next run at once."""
         self._bell.set()
 
     def stop(self) -> None:
-        """End after the round that is under way."""
+        """Stop after the current run."""
         self._stopping = True
         self._bell.set()
 
     async def run(self) -> None:
-        """Work until :meth:`stop`."""
+        """Run until :meth:`stop`."""
         failures = 0
         while not self._stopping:
             self._bell.clear()
@@ -58,16 +58,16 @@ class PeriodicTask:
                     await self._bell.wait()
 
     async def _sleep(self, seconds: float) -> None:
-        """Sleep in spite of the bell, but not beyond the end."""
+        """Sleep for the full backoff, ignoring wake-ups but not a stop."""
         until = asyncio.get_running_loop().time() + seconds
         while not self._stopping and asyncio.get_running_loop().time() < until:
             await asyncio.sleep(min(seconds, 0.1))
 
 
 async def gather_all(*work: Awaitable[None]) -> None:
-    """Do all at once, and wait for all also if one fails: none may run on beside the next round.
+    """Await all concurrently, also if one fails: none may overlap with the next run.
 
-    Raises what the first of them raised, in the order in which they stand.
+    Raises the exception of the first argument that failed.
     """
     for result in await asyncio.gather(*work, return_exceptions=True):
         if isinstance(result, BaseException):
@@ -75,7 +75,7 @@ async def gather_all(*work: Awaitable[None]) -> None:
 
 
 async def retry_until_stored(name: str, write: Callable[[], Awaitable[T]]) -> T:
-    """Repeat a write until the store takes it."""
+    """Repeat a write with backoff until the store accepts it."""
     failures = 0
     while True:
         try:
@@ -87,12 +87,12 @@ async def retry_until_stored(name: str, write: Callable[[], Awaitable[T]]) -> T:
 
 
 def back_off(failures: int) -> float:
-    """Return how many seconds to wait after so many failures before this one."""
+    """Return the seconds to wait after a failure that had ``failures`` before it."""
     return float(min(_MAX_WAIT, _FIRST_WAIT * 2 ** min(failures, 10)))
 
 
 def log_failure(name: str, problem: Exception, failures: int) -> None:
-    """Log a failure, if it is the first in a row."""
+    """Log the first failure of a row."""
     if failures:
         return
     if isinstance(problem, StoreUnavailable):

@@ -57,7 +57,7 @@ class Queue:
                 self._push(each)
 
     def take(self, now: int, most: int) -> list[QueuedDelivery]:
-        """Take at most so many that may be sent now, the earliest in the sequence first."""
+        """Dequeue at most ``most`` deliveries that may be sent now, in sequence."""
         while self._later and self._later[0][0] <= now:
             _, sequence, lane = heapq.heappop(self._later)
             heapq.heappush(self._ready, (sequence, lane))
@@ -108,13 +108,13 @@ class Queue:
             self._expect(lane)
 
     def watch(self) -> None:
-        """Remember what changes from now on, since all is being read anew."""
+        """Record changes from now on, while the queue is reloaded."""
         self._changes = {}
 
     def renew(self, found: Sequence[QueuedDelivery], *, ordering: Ordering, last: int) -> None:
         """Take over all that was read since :meth:`watch`, up to ``last`` in the sequence.
 
-        What was taken before stays so, and what has come back meanwhile is known better here.
+        Deliveries in flight stay in flight; changes made during the reload take precedence.
         """
         changes, taken = self._changes or {}, self._taken
         self._changes, self._taken = None, dict.fromkeys(taken, "")
@@ -154,7 +154,7 @@ class Queue:
 
 @dataclass(slots=True)
 class Bucket:
-    """A limit of so many attempts a second; a second's worth may go at once."""
+    """A token bucket: a limit of attempts per second, with a burst of one second's worth."""
 
     rate: float
     tokens: float

@@ -1,4 +1,4 @@
-"""From committed versions to deliveries: nothing that was committed is left untold (ADR 11).
+"""Publishes the outbox: creates deliveries for every committed version (ADR 11).
 
 One relay works at a time in an installation. It may be killed anywhere: what it does is safe to
 repeat, and a version is marked only after all its deliveries are durable, in the next round.
@@ -19,7 +19,7 @@ from fhirpub.webhooks.transport.envelope import WebhookEvent, events_of
 _LEASE = "relay"
 BATCH_SIZE = 100
 BATCH_SIZE_WITHOUT_ENDPOINTS = 1_000
-"""Versions of one pass; to tell of them takes longer than to pass them over."""
+"""Versions of one pass; fanning them out takes longer than skipping them."""
 
 _log = logger()
 
@@ -72,7 +72,7 @@ class Relay:
         self.oldest = min((version.updated for _, version in new.values()), default=None)
         work: list[Awaitable[None]] = []
         if new:
-            # Read after the versions: whoever registered before them must be told of them.
+            # Read after the versions: an endpoint that was added before them must receive them.
             tenants = {tenant for tenant, _ in new.values()}
             endpoints = await self._store.all_endpoints(of=tenants)
             work = self._fan_out(self._events(new.values(), endpoints), endpoints)
@@ -92,7 +92,7 @@ class Relay:
             self._unmarked = self._unmarked - marked
 
     async def _leads(self) -> bool:
-        """Keep the lease; of two who both believe to have it, one finds places taken."""
+        """Renew the lease; of two processes that assume it, one meets taken sequence numbers."""
         if self._leases.due(_LEASE):
             await self._leases.take([_LEASE])
         return self.leading
@@ -100,7 +100,7 @@ class Relay:
     def _events(
         self, unrelayed: Iterable[tuple[str, OutboxEntry]], endpoints: Iterable[Endpoint]
     ) -> Mapping[str, Sequence[WebhookEvent]]:
-        """Return what is to be told, by tenant, of those who have an endpoint."""
+        """Return the events to publish, by tenant, for tenants that have an endpoint."""
         found: dict[str, list[WebhookEvent]] = {each.tenant: [] for each in endpoints}
         for tenant, version in unrelayed:
             if tenant not in found:

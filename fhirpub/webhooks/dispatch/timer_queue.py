@@ -1,4 +1,4 @@
-"""When which endpoint is to be looked at again; pure."""
+"""A priority queue of endpoint wake-up times; pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import heapq
 
 
 class TimerQueue:
-    """Moments with names, the earliest first. Times are milliseconds UTC."""
+    """Wake-up times with names, earliest first, in milliseconds UTC."""
 
     def __init__(self) -> None:
         self._ordered: list[tuple[int, str]] = []
@@ -16,14 +16,14 @@ class TimerQueue:
         return len(self._ordered)
 
     def add(self, moment: int, name: str) -> None:
-        """Have a name rung at a moment; the same twice is rung once."""
+        """Schedule a wake-up; duplicates are ignored."""
         alarm = (moment, name)
         if alarm not in self._known:
             self._known.add(alarm)
             heapq.heappush(self._ordered, alarm)
 
     def pop_due(self, now: int) -> list[str]:
-        """Return the names whose moment has come, and forget these alarms."""
+        """Remove the wake-ups that are due and return their names."""
         names = []
         while self._ordered and self._ordered[0][0] <= now:
             alarm = heapq.heappop(self._ordered)
@@ -33,5 +33,5 @@ class TimerQueue:
 
     @property
     def earliest(self) -> int | None:
-        """The next moment, if there is one."""
+        """The next wake-up time, or None."""
         return self._ordered[0][0] if self._ordered else None

@@ -1,4 +1,4 @@
-"""All that one process does to tell integrators: relay, dispatcher, and sweeping behind them."""
+"""The webhook worker of one process: relay, dispatcher and sweeper."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _BUSY_FOR_SECONDS = 2.0
 _UNHEARD_SECONDS = 0.25
 """Between rounds while there is no endpoint: the first one may hear of its events so late."""
 _LAST_SECONDS = 3.0
-"""For what is noted in the end. Without it others wait until our leases have run out."""
+"""Time to store outcomes and release leases at the end, so that others need not wait."""
 _DAY_MS = 86_400_000
 
 _log = logger()
@@ -95,7 +95,7 @@ class WebhookWorker:
         self._show(metrics)
 
     def ring(self) -> None:
-        """Say that a version was committed: its events are relayed at once.
+        """Report that a version was committed: its events are relayed at once.
 
         A relay elsewhere looks for itself.
         """
@@ -104,9 +104,9 @@ class WebhookWorker:
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None, None]:
-        """Work until the block ends; then finish what is under way, within ``drain_seconds``.
+        """Run until the block ends; then finish what is in flight, within ``drain_seconds``.
 
-        A store that is away does not hold that up: what is not noted is safe to do once more.
+        An unavailable store does not delay that: what is not stored is safe to repeat.
         """
         work = asyncio.gather(self._relaying.run(), self._sweeping.run(), self._dispatcher.run())
         try:
@@ -131,7 +131,7 @@ class WebhookWorker:
             await self._leases.release_all()
 
     def _show(self, metrics: Metrics) -> None:
-        """Have the gauges read what is in memory, when they are asked for."""
+        """Make the gauges read the state in memory at each scrape."""
         dispatcher, relay = self._dispatcher, self._relay
         metrics.queue_depth.set_function(dispatcher.depth)
         metrics.oldest_pending.set_function(lambda: self._age(dispatcher.oldest()))

@@ -158,7 +158,7 @@ class DeliveryLog:
         return next(iter(found), None)
 
     async def events(self, endpoint: Endpoint, *, after: int, limit: int) -> Page:
-        """Return what an endpoint is told behind a place in its sequence, in order."""
+        """Return the deliveries of an endpoint after a sequence number, in order."""
         wanted = Wanted(from_sequence=after + 1)
         page = await self._page(endpoint, wanted.query(endpoint, limit=limit))
         return Page(page, page[-1].sequence if len(page) == limit else None)
@@ -170,7 +170,7 @@ class DeliveryLog:
         return found[0].sequence if found else 0
 
     async def replay(self, endpoint: Endpoint, wanted: Wanted) -> Replayed:
-        """Have some of the deliveries sent again, with all attempts anew, the earliest first.
+        """Reopen some deliveries, earliest first, each with a fresh set of attempts.
 
         Those that still wait for a later attempt get it at once. To be repeated from the
         sequence that is returned, until that is None.
@@ -179,7 +179,7 @@ class DeliveryLog:
         page = await self._page(endpoint, query)
         last = wanted.to_sequence
         chosen = [each for each in page if last is None or each.sequence <= last]
-        # Even of none: it also tells of those that a call before this one has opened.
+        # Also for none: this publishes those that an interrupted call before this one reopened.
         reopened = await self._store.reopen(
             endpoint.tenant, endpoint.id, [each.event_id for each in chosen], now=self._clock()
         )
@@ -202,7 +202,7 @@ class DeliveryLog:
         )
 
     async def _page(self, endpoint: Endpoint, query: DeliveryQuery) -> Sequence[Delivery]:
-        """Return deliveries, their attempts without the answers, which nobody is shown in lists.
+        """Return deliveries without the response bodies of their attempts, which lists omit.
 
         Few are read at a time, so that memory stays bounded however many ask.
         """
@@ -242,7 +242,7 @@ def _without_answers(delivery: Delivery) -> Delivery:
 
 
 def _effective_counts(counts: Mapping[DeliveryState, int], endpoint: Endpoint) -> dict[str, int]:
-    """Return counts as deliveries are shown; those under way count as what they were before."""
+    """Return counts by displayed state; deliveries in flight count under their previous state."""
     if endpoint.state == "active":
         return {str(name): number for name, number in counts.items()}
     waiting = sum(number for state, number in counts.items() if state in OPEN)

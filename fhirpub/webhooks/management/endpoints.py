@@ -1,4 +1,4 @@
-"""Administration of endpoints: the one place for those who come by HTTP and by command.
+"""Administration of endpoints, shared by the HTTP API and the command line.
 
 Every method takes the tenant first. An endpoint of another tenant is one that does not exist.
 """
@@ -153,7 +153,7 @@ class EndpointService:
         """Change fields of :data:`registration.CHANGEABLE`.
 
         At another URL it has to be verified again, whatever its state, unless ``trusted``;
-        what the operator has disabled, once he enables it. Raises NoSuchRecord, VersionConflict,
+        what the operator has disabled before it is enabled. Raises NoSuchRecord, VersionConflict,
         InvalidContent.
         """
         before = await self.endpoint(tenant, endpoint_id)
@@ -169,7 +169,7 @@ class EndpointService:
             return replace(after, state="unverified", why="")
 
         after = await self._put(tenant, endpoint_id, changed, check=check)
-        if after.url != before.url:  # the health of another receiver says nothing of this one
+        if after.url != before.url:  # a new receiver has no history
             await self._store.save_health(endpoint_id, ANEW)
         return after
 
@@ -227,9 +227,9 @@ class EndpointService:
     async def rotate_secret(
         self, tenant: str, endpoint_id: str, fields: Any
     ) -> EndpointWithSecrets:
-        """Let a new secret sign, one that is given or one made here; the others for a while too.
+        """Add a signing secret, given or generated; earlier ones stay valid for a grace period.
 
-        ``fields`` are those of :data:`registration.NEW_SECRET`: for ``grace_seconds``, by itself
+        ``fields`` are those of :data:`registration.NEW_SECRET`: for ``grace_seconds``, by default
         a day, what is sent is signed with both; 0 ends the others at once. Raises
         InvalidContent, BrokenRule if more than 5 would be left.
         """
@@ -310,7 +310,7 @@ class EndpointService:
     async def _put(
         self, tenant: str, endpoint_id: str, step: Step, *, check: Check = any_revision
     ) -> Endpoint:
-        """Take a step from an endpoint as it is; whoever was overtaken starts again."""
+        """Apply a change to the current endpoint, again after each lost race."""
         for _race in range(_RACES):
             endpoint = await self.endpoint(tenant, endpoint_id)
             check(endpoint.revision)
@@ -381,7 +381,7 @@ class EndpointService:
 
 
 def _settings(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return judged fields under the names of the record."""
+    """Return validated fields under the names of the record."""
     settings = {name: values[name] for name in registration.CHANGEABLE if name in values}
     if "event_types" in settings:
         settings["events"] = tuple(dict.fromkeys(settings.pop("event_types")))

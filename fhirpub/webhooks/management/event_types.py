@@ -48,7 +48,7 @@ class EventTypes:
     def of(cls, types: Iterable[ResourceType]) -> EventTypes:
         """Return the events of these resource types, and the service's own.
 
-        A type whose events have no published schema tells of what it declares, by itself of
+        A type whose events have no published schema emits those that it declares, by default
         what is created and updated, under its own name.
         """
         schemas = _load_schemas()
@@ -92,7 +92,7 @@ def _usual(type_name: str) -> list[str]:
 
 
 def matches(patterns: Collection[str], event_type: str) -> bool:
-    """Tell whether an endpoint with these patterns wants an event."""
+    """Return whether an endpoint with these patterns subscribes to an event."""
     subject, _, action = event_type.partition(".")
     wanted = {EVERYTHING, event_type, f"{subject}.*", f"*.{action}", "*.*"}
     return not wanted.isdisjoint(patterns)

@@ -1,7 +1,7 @@
-"""What the service itself tells a tenant of its endpoints: that one fails, or was given up.
+"""Operational events about a tenant's endpoints, such as one that is failing or was disabled.
 
-Ids follow from what happened, so that telling it again adds nothing. An endpoint is never told
-of itself, and of these events nobody is told that they could not be delivered: that would never
+Ids are derived from what happened, so that a repeat adds nothing. An endpoint never receives
+events about itself, and a failed delivery of such an event raises no other event: that would never
 end.
 """
 
@@ -29,7 +29,7 @@ class ServiceEvents:
         self._base_url = base_url
 
     def emit_exhausted(self, endpoint: Endpoint, delivery: Delivery, *, now: int) -> WebhookEvent:
-        """Tell of a delivery that was given up."""
+        """Emit that a delivery has used up its attempts."""
         more = {
             "event_id": delivery.event_id,
             "event_type": delivery.event_type,
@@ -40,11 +40,11 @@ class ServiceEvents:
         return self._event(EXHAUSTED, endpoint, what, now, more)
 
     def emit_disabled(self, endpoint: Endpoint, why: str, *, now: int) -> WebhookEvent:
-        """Tell of an endpoint that is going to be disabled, in its next revision."""
+        """Emit that an endpoint is going to be disabled, in its next revision."""
         return self._event(DISABLED, endpoint, (endpoint.revision,), now, {"why": why})
 
     def failing(self, endpoint: Endpoint, *, since: int, now: int) -> WebhookEvent:
-        """Tell of an endpoint to which nothing could be delivered for long."""
+        """Emit that an endpoint has been failing for a long time."""
         return self._event(FAILING, endpoint, (since,), now, {})
 
     def _event(
@@ -58,14 +58,14 @@ class ServiceEvents:
 
 
 def is_service_event(event_type: str) -> bool:
-    """Tell whether it is one of these, and not of a resource."""
+    """Return whether an event type is operational, not about a resource."""
     return event_type in _ALL
 
 
 def subscribers_of(
     endpoint: Endpoint, event_type: str, others: Iterable[Endpoint]
 ) -> list[Endpoint]:
-    """Return the tenant's endpoints that are told of this one: those that ask for it by name.
+    """Return the tenant's endpoints that subscribe to this event type by name.
 
     A pattern for everything does not mean these events: its receiver knows of reports only.
     """

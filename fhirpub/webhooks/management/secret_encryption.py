@@ -1,6 +1,6 @@
 """The secrets of endpoints at rest: encrypted under a key that the store does not hold.
 
-What is stored is a version, the name of the key, a nonce of its own, and the text by AES-256-GCM.
+A stored secret consists of a format version, the key's name, a nonce, and AES-256-GCM ciphertext.
 It is bound to its endpoint and its purpose, so that it is of no use in another place (D-206).
 """
 
@@ -47,7 +47,7 @@ _log = logger()
 class SecretCipher:
     """Encrypts and decrypts the secrets of endpoints. The first key encrypts, all decrypt.
 
-    Without any key it exists as well, and says so when it is needed.
+    It also exists without a key; then every use raises SecretsUnavailable.
     """
 
     def __init__(self, keys: Sequence[bytes]) -> None:
@@ -56,7 +56,7 @@ class SecretCipher:
         self._first = _name(keys[0]) if keys else b""
 
     def __bool__(self) -> bool:
-        """Tell whether there is a key."""
+        """Return whether there is a key."""
         return bool(self._ciphers)
 
     def encrypt(self, text: str, *, endpoint: str, purpose: Purpose) -> bytes:
@@ -92,7 +92,7 @@ class SecretCipher:
             ) from None
 
     def is_of_first(self, sealed: bytes) -> bool:
-        """Tell whether the key that encrypts now has encrypted this."""
+        """Return whether the current key encrypted this."""
         return sealed.startswith(_FORM + self._first)
 
 
@@ -113,7 +113,7 @@ def token_of(endpoint: Endpoint, seal: SecretCipher) -> str:
 def load_cipher(settings: WebhooksConfig, *, beside: Path | None = None) -> SecretCipher:
     """Return the seal of the environment's keys, or of those in the file that is configured.
 
-    With neither, of those in the file ``beside``, if it is there. Raises ConfigurationError.
+    With neither, the keys of the file ``beside``, if it exists. Raises ConfigurationError.
     """
     text = variable(KEYS_VARIABLE)
     if text.strip():

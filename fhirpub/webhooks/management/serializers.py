@@ -99,7 +99,7 @@ def event_record(delivery: Delivery, endpoint: Endpoint, *, now: int) -> Record:
 
 
 def stats_record(stats: Stats, endpoint: Endpoint) -> Record:
-    """Return how an endpoint does, with what those who send have noted of it."""
+    """Return the statistics of an endpoint and its health as the dispatcher stored it."""
     rate = round(stats.succeeded / stats.attempts, 4) if stats.attempts else None
     return {
         "state": endpoint.state,

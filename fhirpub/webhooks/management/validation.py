@@ -1,4 +1,4 @@
-"""What somebody writes of an endpoint, judged: all that is wrong at once, each with its place."""
+"""Validation of an endpoint's fields: all problems at once, each with its path."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ async def validate_endpoint(
 
 
 def refuse_unknown_fields(fields: Mapping[str, Any], known: Collection[str]) -> Iterator[Issue]:
-    """Tell of every field that is not known, as far as a refusal tells: to guess takes time."""
+    """Refuse unknown fields, up to the number that one refusal lists: suggestions take time."""
     for name in islice((each for each in fields if each not in known), MAX_ISSUES):
         advice = did_you_mean(name, known) or f"known are {', '.join(known)}"
         yield wrong(f"is not a field here; {advice}", name)
@@ -110,7 +110,7 @@ def _secret_problem(text: str) -> str:
 
 
 _TEXTS: Mapping[str, Callable[[str], str]] = {
-    "url": lambda _text: "",  # judged by the sender, which looks its host up
+    "url": lambda _text: "",  # validated by the sender, which resolves its host
     "description": _description_problem,
     "bearer_token": _token_problem,
     "signing_secret": _secret_problem,
@@ -118,5 +118,5 @@ _TEXTS: Mapping[str, Callable[[str], str]] = {
 
 
 def wrong(rule: str, place: str) -> Issue:
-    """Return what is told of a value that cannot be."""
+    """Return the sentence about an invalid value."""
     return Issue("error", "value", rule, place)

@@ -1,4 +1,4 @@
-"""What those who send know of an endpoint's health, and how it is kept in its ``condition``."""
+"""Endpoint health as recorded by the dispatcher, and its stored form, the ``condition``."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from fhirpub.webhooks.policy.retry_policy import (
 )
 
 ANEW = b"{}"
-"""What is stored of an endpoint of which nothing is noted yet, or nothing counts any more."""
+"""The stored health of an endpoint without history, or whose history was reset."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndpointHealth:
     """An endpoint's health. Times are milliseconds UTC.
 
-    Until ``throttled`` nothing is sent. ``warned`` is the beginning of the streak of failures
-    of which the tenant was warned, 0 for none.
+    Nothing is sent until ``throttled``. ``warned`` is the start of the failure streak for which
+    the tenant was warned, 0 for none.
     """
 
     breaker: Breaker = field(default_factory=Breaker)
@@ -35,7 +35,7 @@ class EndpointHealth:
 
     @classmethod
     def read(cls, stored: bytes) -> EndpointHealth:
-        """Return what was kept; for what cannot be read that of a new endpoint."""
+        """Parse the stored form; what cannot be parsed yields the health of a new endpoint."""
         try:
             value = loads_stored(stored)
             return cls(
@@ -44,13 +44,13 @@ class EndpointHealth:
                 throttled=int(value.get("throttled", 0)),
                 warned=int(value.get("warned", 0)),
             )
-        except Exception:  # noqa: BLE001 - whatever it is, it must not keep us from sending
+        except Exception:  # noqa: BLE001 - damaged health must not stop deliveries
             return cls()
 
     def serialize(self) -> bytes:
-        """Return it as it is kept: without the counts of the last minutes.
+        """Return the stored form, without the counts of the last minutes.
 
-        A healthy endpoint's never changes, and is not written again and again.
+        The form of a healthy endpoint never changes, so that it is not written repeatedly.
         """
         breaker, streak = self.breaker, self.streak
         value: dict[str, Any] = {"throttled": self.throttled, "warned": self.warned}
@@ -64,7 +64,7 @@ class EndpointHealth:
         return dumps(value)
 
     def allows(self, now: int) -> bool:
-        """Tell whether an attempt may begin."""
+        """Return whether an attempt may begin."""
         return now >= self.throttled and self.breaker.allows(now)
 
     @property
@@ -79,13 +79,13 @@ class EndpointHealth:
         return self.breaker.state != "closed"
 
     def probing(self, now: int, patience: FailurePolicy = USUAL) -> EndpointHealth:
-        """Note that the one attempt begins, if only one may."""
+        """Record that a probe begins, if only a probe is allowed."""
         return replace(self, breaker=self.breaker.probing(now, patience))
 
     def record(
         self, outcome: Outcome, then: Next, now: int, patience: FailurePolicy
     ) -> EndpointHealth:
-        """Note what came of an attempt."""
+        """Record the outcome of an attempt."""
         delivered = outcome.delivered
         return replace(
             self,
@@ -95,9 +95,9 @@ class EndpointHealth:
         )
 
     def with_failures_reset(self) -> EndpointHealth:
-        """Forget since when everything has failed, but not whom to leave in peace."""
+        """Reset the failure streak; keep the breaker and throttle state."""
         return replace(self, streak=FailureStreak(), warned=0)
 
     def health(self, now: int, patience: FailurePolicy) -> Health:
-        """Return how the endpoint is."""
+        """Return the endpoint's health under a policy."""
         return self.streak.health(now, patience)

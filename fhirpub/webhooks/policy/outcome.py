@@ -1,4 +1,4 @@
-"""What became of one attempt to deliver, in terms that decide what comes next."""
+"""The outcome of one delivery attempt, reduced to what the retry decision needs."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Reason = Literal[
     "E_TIMEOUT",
     "E_TLS",
 ]
-"""Why there is no answer. All refused addresses have one reason, which tells nothing of them.
+"""Why there is no response. All blocked addresses share one reason, which reveals nothing of them.
 
-``E_INTERNAL``: we could not send it; the receiver was not asked.
+``E_INTERNAL``: the request could not be sent; the receiver did not see it.
 """
 
 FAILURES = (*typing.get_args(Reason), "3xx", "4xx", "5xx")
@@ -49,10 +49,10 @@ class Outcome:
 
     @property
     def word(self) -> str:
-        """It in a word of a small set: the reason, or the class of the status, such as ``5xx``."""
+        """The outcome as a metric label: the failure reason or the status class (``5xx``)."""
         return self.reason or f"{self.status // 100}xx"
 
     @property
     def delivered(self) -> bool:
-        """Whether the receiver has taken the event."""
+        """Whether the receiver accepted the event."""
         return 200 <= self.status < 300

@@ -1,4 +1,4 @@
-"""What an attempt leads to: when to try again, and when to leave a receiver in peace; all pure.
+"""Retry decisions, the circuit breaker and the failure streak of an endpoint; all pure.
 
 Times are milliseconds UTC, waits are in seconds (D-177 to D-180).
 """
@@ -73,7 +73,7 @@ def decide_retry(
 
 
 def _throttle_until(outcome: Outcome, schedule: Schedule, now: int) -> int:
-    """Return until when a busy receiver is left in peace: as it asks, or the first wait."""
+    """Return until when nothing is sent to a busy receiver: its Retry-After, or the first wait."""
     if outcome.status not in _BUSY:
         return 0
     first = schedule.wait(1) or 0.0
@@ -81,7 +81,7 @@ def _throttle_until(outcome: Outcome, schedule: Schedule, now: int) -> int:
     return now + round(min(max(asked, 0.0), MAX_RETRY_AFTER) * 1000)
 
 
-# The breaker: a receiver that fails is not asked for a while. That uses up no attempts.
+# The circuit breaker: nothing is sent to a failing receiver for a while. That uses up no attempts.
 
 _BUCKET_MS = 30_000
 _BUCKETS = 10  # five minutes
@@ -89,12 +89,13 @@ _BUCKETS = 10  # five minutes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailurePolicy:
-    """How much failing is too much.
+    """Thresholds of the circuit breaker and of endpoint health.
 
-    A breaker opens after so many failures ``in_a_row``, or when so large a ``share`` of at least
-    ``judged`` attempts of the last five minutes failed; for ``open_seconds``, and after each probe
-    that fails twice as long, up to ``open_seconds_max``. An endpoint is failing after so many
-    hours without success, and given up after more of them and ``given_up_failures``.
+    A breaker opens after ``in_a_row`` consecutive failures, or when a ratio ``share`` (0 to 1) of
+    at least ``judged`` attempts of the last five minutes failed. It stays open for
+    ``open_seconds``, doubled after each failed probe up to ``open_seconds_max``. An endpoint is
+    failing after ``failing_hours`` without a success, and given up after ``given_up_hours`` and
+    at least ``given_up_failures``.
     """
 
     in_a_row: int = 10
@@ -115,7 +116,7 @@ BREAKER_STATES: tuple[BreakerState, ...] = typing.get_args(BreakerState)
 
 @dataclass(frozen=True, slots=True)
 class _Bucket:
-    """What was counted in half a minute, which is ``number`` times that after 1970."""
+    """The attempts counted in one half minute, the ``number``-th since 1970."""
 
     number: int
     delivered: int = 0
@@ -141,7 +142,7 @@ class Breaker:
     recent: tuple[_Bucket, ...] = ()
 
     def allows(self, now: int) -> bool:
-        """Tell whether an attempt may begin; unless closed, only after :meth:`probing`."""
+        """Return whether an attempt may begin; unless closed, only after :meth:`probing`."""
         return self.state == "closed" or now >= self.until
 
     def probing(self, now: int, patience: FailurePolicy = USUAL) -> Breaker:
@@ -206,9 +207,9 @@ class FailureStreak:
         return FailureStreak(self.failures + 1, self.since if self.failures else now)
 
     def health(self, now: int, patience: FailurePolicy = USUAL) -> Health:
-        """Return ``failing`` or ``given-up`` after so many hours of failures, or ``good``.
+        """Return ``failing`` or ``given-up`` after the policy's hours of failures, or ``good``.
 
-        To be asked after every failure, not only when a delivery has used up its attempts.
+        Call it after every failure, not only when a delivery has used up its attempts.
         """
         lasted = (now - self.since) / _HOUR_MS if self.failures else 0.0
         enough = self.failures >= patience.given_up_failures

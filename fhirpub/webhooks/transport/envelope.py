@@ -16,7 +16,7 @@ from fhirpub.storage.webhook_contract import OutboxEntry, Payload
 
 API_VERSION = "1"
 LARGEST_BODY = 20_000
-"""Bytes of a body; what would be larger is told with ids only."""
+"""Bytes of a body; a larger event is sent with ids only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,8 +25,8 @@ class WebhookEvent:
 
     ``id`` and ``transaction_id`` are of ``[A-Za-z0-9_]{1,64}``, ``type`` is
     ``<composition_type>.<action>``, ``time`` in milliseconds UTC is that of the version. ``ids``
-    names the version, ``details`` is what the type of the resource tells of it. ``resource`` is
-    ``Type/id``, empty for what is told of no resource.
+    names the version, ``details`` holds what the resource type adds. ``resource`` is
+    ``Type/id``, empty for events about no resource.
     """
 
     id: str
@@ -38,7 +38,7 @@ class WebhookEvent:
     resource: str = ""
 
     def body(self, *, sequence: int, payload: Payload = "standard") -> bytes:
-        """Return the body for one endpoint, the same bytes whenever it is asked for."""
+        """Return the body for one endpoint, the same bytes at every call."""
         details = {} if payload == "id-only" else self.details
         body = self._json(sequence, details)
         return body if len(body) <= LARGEST_BODY else self._json(sequence, {})
@@ -59,7 +59,7 @@ class WebhookEvent:
 
 
 def time_of(body: bytes) -> int:
-    """Return the time of the event that a body of ours tells of, in milliseconds UTC."""
+    """Return the time of the event in a body of ours, in milliseconds UTC."""
     moment = parse_instant(loads_stored(body)["timestamp"])
     return moment or 0
 
@@ -102,10 +102,10 @@ def event_of_endpoint(
     base_url: str,
     more: Mapping[str, Any],
 ) -> WebhookEvent:
-    """Return an event that tells of an endpoint itself, and of no resource.
+    """Return an event about an endpoint itself, not about a resource.
 
     ``name`` is of 32 hex digits, ``base_url`` the service's address without a slash at its end,
-    ``more`` what is told beside the endpoint's id and address.
+    ``more`` are the fields besides the endpoint's id and address.
     """
     address = f"{base_url}/webhooks/v1/endpoints/{endpoint_id}"
     return WebhookEvent(

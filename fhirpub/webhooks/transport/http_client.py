@@ -107,7 +107,7 @@ class Sender:
         self._lines: dict[tuple[str, str], _Line] = {}
 
     async def close(self) -> None:
-        """Close the connections and let go of the threads; what they wait for is given up."""
+        """Close the connections and release the threads; their pending lookups are abandoned."""
         for line in self._lines.values():
             await line.session.close()
         self._lines.clear()
@@ -122,7 +122,7 @@ class Sender:
     async def target(self, url: str) -> Target:
         """Return a URL that may be registered, in canonical form, once its host was looked up.
 
-        Raises InvalidContent. It does not say whether the host is unknown or refused.
+        Raises InvalidContent, which does not reveal whether the host is unknown or blocked.
         """
         target = self._rules.target(url)
         try:
@@ -146,7 +146,7 @@ class Sender:
         It ends within ``timeout_seconds``, connecting within ``connect_seconds``. An answer counts
         as soon as its headers are complete; whatever its body does then changes nothing. A
         connection that an earlier attempt left open and that breaks is a failure like any other:
-        nobody knows whether the receiver has read the message. Raises BadSecret and ValueError
+        it is unknown whether the receiver has read the message. Raises BadSecret and ValueError
         for a message that cannot be signed.
         """
         begun = time.monotonic()
@@ -190,7 +190,7 @@ class Sender:
     async def _line(self, message: Message) -> _Line:
         """Return the connections to an endpoint. Raises InvalidContent for a URL that is refused.
 
-        The URL is judged once more: the operator's rules may have changed since it was registered.
+        The URL is checked again: the operator's rules may have changed since it was registered.
         """
         key = (message.endpoint, message.url)
         line = self._lines.get(key)
@@ -340,10 +340,10 @@ _Name = tuple[str, int, int]
 
 
 class _Resolver(AbstractResolver):
-    """Looks names up in threads of its own: what hangs there must not hold up anything else.
+    """Resolves names in threads of its own: a lookup that hangs must not block anything else.
 
     A name that is being looked up has one thread, however many wait for it. One that took longer
-    than anybody waits is looked up apart, with others of its kind, until it is found in time.
+    than any caller waits is resolved in a separate pool until it is found in time.
     """
 
     def __init__(self, look_up: LookUp, *, patience_seconds: float) -> None:
@@ -362,7 +362,7 @@ class _Resolver(AbstractResolver):
         return await self._resolve((host, port, family), self._threads if known else self._apart)
 
     async def resolve_unknown(self, host: str, port: int) -> list[ResolveResult]:
-        """Look a name up apart: of one that is just told nobody knows whether it hangs."""
+        """Resolve a name in the separate pool, since it may hang."""
         return await self._resolve((host, port, socket.AF_UNSPEC), self._apart)
 
     async def _resolve(self, key: _Name, threads: ThreadPoolExecutor) -> list[ResolveResult]:
@@ -393,7 +393,7 @@ class _Resolver(AbstractResolver):
         del self._under_way[key]
         if done.cancelled():
             return
-        done.exception()  # all who waited may have gone: nobody else takes it
+        done.exception()  # all waiters may be gone: retrieve it
         self._hung.pop(key, None)
         if time.monotonic() - self._begun.pop(key) > self._patience_seconds:
             self._hung[key] = None

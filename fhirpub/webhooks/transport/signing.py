@@ -39,7 +39,7 @@ class BadSecret(ValueError):
 
 
 class NotVerified(Exception):
-    """A delivery must not be believed. ``reason`` says why, the text what to do about it."""
+    """A delivery must not be trusted. ``reason`` is why, the text is what to do about it."""
 
     _SENTENCES: Mapping[Reason, str] = {
         "headers": "a header of the signature is missing or malformed",
@@ -125,7 +125,7 @@ def verify(
 
 @dataclass(frozen=True, slots=True)
 class _Claim:
-    """One signature that a request carries, as text, and the time it is said to be of."""
+    """One signature that a request carries, as text, and its claimed time."""
 
     time: str
     text: str

@@ -1,6 +1,6 @@
-"""Where webhooks may be sent: never into our own network, unless the operator says so.
+"""Where webhooks may be sent: never to a private network, unless the operator allows it.
 
-A URL is judged when it is registered; every address is judged again when it is dialled, because
+A URL is checked when it is registered; every address is checked again when it is dialled, because
 a name may resolve to another one by then (D-172 to D-174).
 """
 
@@ -36,7 +36,7 @@ _USUAL_PORTS = {"https": 443, "http": 80}
 
 # IANA's registries of special-purpose addresses, multicast, and what has no purpose yet. Python's
 # own `is_global` lets some of them pass. 64:ff9b::/96 is missing on purpose: networks without IPv4
-# reach everybody through it, and the address in it is judged.
+# reach any host through it, so the embedded address is checked.
 _SPECIAL = tuple(
     ipaddress.ip_network(each)
     for each in (
@@ -102,7 +102,7 @@ _LOOPBACK = int(IPv6Address("::1"))
 _TEREDO = IPv6Network("2001::/32")
 _6TO4 = IPv6Network("2002::/16")
 _ISATAP = 0x5EFE
-_ISATAP_MASK = 0xFDFF_FFFF  # the bit that says whether the IPv4 address is a global one
+_ISATAP_MASK = 0xFDFF_FFFF  # the bit that marks a global IPv4 address
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,14 +150,16 @@ class TargetRules:
             port=int(match["port"] or usual),
             rest=match["rest"],
         )
-        _refuse_long(target.url)  # it may have a slash more, and is judged again when it is called
+        _refuse_long(
+            target.url
+        )  # it may have one more slash, and is checked again before each request
         if not 0 < target.port <= LAST_PORT:
             raise _refuse(f"has a port that is not between 1 and {LAST_PORT}")
         self._refuse_impossible(target)
         return target
 
     def permits(self, address: str, target: Target) -> bool:
-        """Tell whether an address, which ``target`` resolved to, may be dialled for it."""
+        """Return whether an address that ``target`` resolved to may be dialled."""
         forms = tuple(_forms(ipaddress.ip_address(address.partition("%")[0])))
         if all(self._is_allowed(each) for each in forms):
             return True
