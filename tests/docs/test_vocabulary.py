@@ -35,6 +35,7 @@ DOCUMENTS = sorted(
     path
     for pattern in (
         "README.md",
+        "SECURITY.md",
         "ARCHITECTURE.md",
         "CHANGELOG.md",
         "CONTRIBUTING.md",
