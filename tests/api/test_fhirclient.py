@@ -57,7 +57,7 @@ def test_it_is_ready_with_a_token(server: FHIRServer) -> None:
 def test_it_understands_the_statement(server: FHIRServer) -> None:
     statement = CapabilityStatement.read_from("metadata", server)
 
-    declared = {each.type: each for each in statement.reset_health[0].resource}
+    declared = {each.type: each for each in statement.rest[0].resource}
     assert {"create", "patch", "search-type"} <= {each.code for each in declared[TYPE].interaction}
 
 
