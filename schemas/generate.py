@@ -104,12 +104,12 @@ def elements(tables: Tables) -> Schema:
     found: dict[str, dict[str, str]] = {}
     for type_name in tables.types.keys() - set(ABSTRACT):
         rows = tables.types[type_name]["elements"]
-        parents = {each["path"].rpartition(".")[0] for each in rows}
-        for each in rows:
-            path, kind = each["path"], "|".join(each["types"])
+        parents = {row["path"].rpartition(".")[0] for row in rows}
+        for row in rows:
+            path, kind = row["path"], "|".join(row["types"])
             parent, _, name = path.rpartition(".")
-            kind = each.get("same_as", path if path in parents else kind)
-            marks = "*" * (each["max"] == "*") + "!" * (each["min"] > 0)
+            kind = row.get("same_as", path if path in parents else kind)
+            marks = "*" * (row["max"] == "*") + "!" * (row["min"] > 0)
             found.setdefault(parent, {})[name] = kind + marks
     return {"resources": tables.resource_types(), "elements": dict(sorted(found.items()))}
 
@@ -185,12 +185,12 @@ def files() -> dict[Path, str]:
     tables = Tables.read(HERE / "source")
     schemas = [resource(name, tables) for name in tables.names("resource")]
     found: dict[Path, Schema] = {
-        HERE / "r4" / f"{each['title']}.schema.json": each
-        for each in (datatypes(tables), any_resource(tables), *schemas)
+        HERE / "r4" / f"{record['title']}.schema.json": record
+        for record in (datatypes(tables), any_resource(tables), *schemas)
     }
     found[HERE / "xml" / "elements.json"] = elements(tables)
-    for each in terminology(tables):
-        found[HERE / "valuesets" / f"{each['resourceType']}-{each['id']}.json"] = each
+    for record in terminology(tables):
+        found[HERE / "valuesets" / f"{record['resourceType']}-{record['id']}.json"] = record
     return {
         path: json.dumps(body, indent=1, ensure_ascii=False) + "\n" for path, body in found.items()
     }

@@ -6,6 +6,7 @@ Each test makes tenants or a database of its own.
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -21,6 +22,15 @@ from fhirpub.testing.service import Integrator, RunningService
 from tests.mongod.replica_set import ProxiedSet, ReplicaSet
 from tests.mongod.server_logs import story
 from tests.node.packages import NoNode, NoPackages, Scripts, scripts_in
+
+
+def pytest_configure() -> None:
+    """Let Ctrl-C reach the processes that tests start.
+
+    A shell starts a background job with SIGINT ignored, and every child would inherit that.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

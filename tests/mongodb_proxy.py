@@ -106,8 +106,8 @@ class Proxy:
         self._order.over.set()
         self._order = order
         if order.fault is Fault.REFUSE:
-            for each in self._connections.values():
-                each.reset()
+            for connection in self._connections.values():
+                connection.reset()
 
     async def _end(self) -> None:
         self._listener.close()
@@ -170,12 +170,14 @@ class _Connection:
         """The fault of each reply that is to come, by the number of its request."""
 
     async def run(self) -> None:
-        passing = [asyncio.create_task(each) for each in (self._requests(), self._replies())]
+        passing = [
+            asyncio.create_task(coroutine) for coroutine in (self._requests(), self._replies())
+        ]
         try:
             await asyncio.wait(passing, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for each in passing:
-                each.cancel()
+            for task in passing:
+                task.cancel()
             await asyncio.gather(*passing, return_exceptions=True)
             self._client.close()
             self._server.close()

@@ -18,8 +18,8 @@ def faults(xml: bytes) -> list[str]:
     """Return what the schema says against a resource."""
     schema = _schema()
     schema.validate(etree.fromstring(xml))
-    said = [str(each.message) for each in schema.error_log]  # type: ignore[attr-defined]  # it is
-    return [each for each in said if not any(known in each for known in _STRICTER_THAN_R4)]
+    said = [str(item.message) for item in schema.error_log]  # type: ignore[attr-defined]  # it is
+    return [name for name in said if not any(known in name for known in _STRICTER_THAN_R4)]
 
 
 @cache

@@ -29,14 +29,14 @@ class Talk:
     @property
     def statuses(self) -> list[int]:
         """The status of every answer to a pipeline."""
-        return [int(each) for each in _STATUS.findall(self.received)]
+        return [int(item) for item in _STATUS.findall(self.received)]
 
     @property
     def answer(self) -> Answer:
         """The first answer, as an HTTP library would give it."""
         head, _, body = self.received.partition(b"\r\n\r\n")
         _status, *lines = head.decode("latin-1").split("\r\n")
-        pairs = (each.partition(":") for each in lines)
+        pairs = (line.partition(":") for line in lines)
         headers = {name.lower(): value.strip() for name, _, value in pairs}
         return Answer(self.status, headers, body)
 
@@ -59,7 +59,7 @@ def request(
 ) -> Talk:
     """Send one request with these header lines and nothing else, and ask for the end."""
     lines = [f"{start} HTTP/1.1", *filter(None, [host]), *headers, "Connection: close"]
-    head = "".join(f"{each}\r\n" for each in lines).encode("latin-1") + b"\r\n"
+    head = "".join(f"{line}\r\n" for line in lines).encode("latin-1") + b"\r\n"
     return talk(service, head, *([body] if isinstance(body, bytes) else body))
 
 
@@ -74,8 +74,8 @@ def chunked(body: bytes, size: int = 65_536) -> Iterable[bytes]:
 def _send(connection: socket.socket, pieces: Iterable[bytes]) -> bool:
     """Send until the other side does not want more; return whether it took everything."""
     try:
-        for each in pieces:
-            connection.sendall(each)
+        for piece in pieces:
+            connection.sendall(piece)
     except ConnectionError:
         return False
     return True

@@ -133,11 +133,11 @@ def _object(draw: st.DrawFn, path: str, depth: int) -> dict[str, Any]:
         value |= draw(_element(element, depth))
     for name, needed in _NEEDED.get(path, ()):
         if name in value and value.keys().isdisjoint((needed, f"_{needed}")):
-            (element,) = (each for each in _CHILDREN[path] if _path(each) == f"{path}.{needed}")
+            (element,) = (child for child in _CHILDREN[path] if _path(child) == f"{path}.{needed}")
             value |= draw(_element(element, depth))
     any_of = _ANY_OF.get(path, frozenset())
     if any_of and any_of.isdisjoint(value):
-        element = next(each for each in _CHILDREN[path] if _path(each).split(".")[-1] in any_of)
+        element = next(child for child in _CHILDREN[path] if _path(child).split(".")[-1] in any_of)
         value |= draw(_element(element, depth))
     _take_out_the_excluded(path, value)
     return value
@@ -148,21 +148,21 @@ def _take_out_the_excluded(path: str, value: dict[str, Any]) -> None:
     given = {name.lstrip("_") for name in value}
     beside, excluded = _EXCLUDED.get(path, ("", ""))
     if beside in given:
-        for name in [each for each in value if each.lstrip("_").startswith(excluded)]:
+        for name in [item for item in value if item.lstrip("_").startswith(excluded)]:
             del value[name]
     if path == "Observation" and any(name.startswith("value") for name in given):
         value.pop("dataAbsentReason", None)
-        if any(_codes(value) & _codes(each) for each in value.get("component", ())):
+        if any(_codes(value) & _codes(item) for item in value.get("component", ())):
             del value["component"]
     if path == "Organization":
-        for each in (*value.get("telecom", ()), *value.get("address", ())):
-            if each.get("use") == "home":
-                each["use"] = "work"
+        for item in (*value.get("telecom", ()), *value.get("address", ())):
+            if item.get("use") == "home":
+                item["use"] = "work"
 
 
 def _codes(value: dict[str, Any]) -> set[tuple[str, str]]:
     codings = value["code"].get("coding", ())
-    return {(each.get("system", ""), each["code"]) for each in codings if "code" in each}
+    return {(coding.get("system", ""), coding["code"]) for coding in codings if "code" in coding}
 
 
 @cache
@@ -173,9 +173,11 @@ def _up_to(most: int) -> st.SearchStrategy[int]:
 @cache
 def _elements(path: str, depth: int) -> tuple[list[Element], list[Element]]:
     """Return the elements that must be there, and those that may."""
-    known = [each for each in _CHILDREN[path] if not (depth and _path(each).endswith("contained"))]
-    optional = [each for each in known if each["min"] == 0 and _fits(each, depth)]
-    return [each for each in known if each["min"] > 0], optional
+    known = [
+        child for child in _CHILDREN[path] if not (depth and _path(child).endswith("contained"))
+    ]
+    optional = [record for record in known if record["min"] == 0 and _fits(record, depth)]
+    return [record for record in known if record["min"] > 0], optional
 
 
 def _path(element: Element) -> str:
@@ -197,7 +199,7 @@ def _element(draw: st.DrawFn, element: Element, depth: int) -> dict[str, Any]:
     name, types = element["path"].rpartition(".")[2], element["types"]
     type_name = types[0] if types else "BackboneElement"
     if name.endswith("[x]"):
-        ends = [each for each in types if each in PRIMITIVES] if depth >= _DEEPEST else []
+        ends = [item for item in types if item in PRIMITIVES] if depth >= _DEEPEST else []
         type_name = draw(st.sampled_from(ends or types))
         name = name.removesuffix("[x]") + type_name[0].upper() + type_name[1:]
     one = _value(element, type_name, depth)

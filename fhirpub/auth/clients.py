@@ -74,8 +74,8 @@ async def rotate_client(
     secret = _new_secret()
 
     def with_new_secret(client: Client) -> Client:
-        older = [_ending(each, end) for each in client.secrets]
-        live = [each for each in older if _is_live(each, now)]
+        older = [_ending(item, end) for item in client.secrets]
+        live = [item for item in older if _is_live(item, now)]
         return replace(client, secrets=(*live, ClientSecret(_digest(secret))))
 
     return await _update_client(access, client_id, with_new_secret), secret
@@ -133,8 +133,8 @@ async def authenticate(
 def _holds(client: Client, digest: bytes, now: int) -> bool:
     """Compare with every secret, without stopping at the one that fits."""
     right = False
-    for each in client.secrets or _NOBODY.secrets:
-        right |= hmac.compare_digest(each.digest, digest) & _is_live(each, now)
+    for secret in client.secrets or _NOBODY.secrets:
+        right |= hmac.compare_digest(secret.digest, digest) & _is_live(secret, now)
     return right
 
 
@@ -148,9 +148,9 @@ def _ending(secret: ClientSecret, end: int) -> ClientSecret:
 
 def _check(scopes: Sequence[str]) -> None:
     wrong = [
-        f"{each!r} is no scope: write system/DiagnosticReport.cruds"
-        for each in scopes
-        if not is_scope(each)
+        f"{scope!r} is no scope: write system/DiagnosticReport.cruds"
+        for scope in scopes
+        if not is_scope(scope)
     ]
     if wrong:
         raise ConfigurationError("\n".join(wrong))

@@ -112,7 +112,7 @@ def decode(token: str) -> Opened:
     segments = token.split(".", _SEGMENTS)
     if len(segments) != _SEGMENTS:
         raise refuse("segments")
-    header, payload, _ = [_decode_segment(each) for each in segments]
+    header, payload, _ = [_decode_segment(segment) for segment in segments]
     members = _object(header)
     if members.keys() != _HEADER or members["typ"] != TYPE:
         raise refuse("header")

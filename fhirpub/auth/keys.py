@@ -58,7 +58,7 @@ async def rotate(access: CredentialStore, config: AuthConfig, *, clock: Clock) -
     Of racing calls one makes the key and the others return it.
     """
     keys = await access.signing_keys(config.environment)
-    expected = [each.kid for each in keys if each.retired is None]
+    expected = [key.kid for key in keys if key.retired is None]
     new = await asyncio.to_thread(_create_key, config, clock())
     if await access.rotate_signing_key(new, expected=expected):
         return new
@@ -127,7 +127,7 @@ class KeyRing:
 
     def jwks(self) -> dict[str, Any]:
         """Return the public parts of the keys that may verify (RFC 7517), newest first."""
-        keys = [each.jwk for each in self._keys.values() if self._verifies(each.record)]
+        keys = [key.jwk for key in self._keys.values() if self._verifies(key.record)]
         return {"keys": keys[::-1]}
 
     async def _read(self, *, unless_fresh: bool = False, for_a_kid: bool = False) -> None:
@@ -197,7 +197,7 @@ class KeyRing:
 
 def _newest(records: Sequence[SigningKey]) -> SigningKey | None:
     """Return the key that signs: the newest that is not retired."""
-    unretired = [each for each in records if each.retired is None]
+    unretired = [record for record in records if record.retired is None]
     return max(unretired, key=lambda each: (each.created, each.kid), default=None)
 
 

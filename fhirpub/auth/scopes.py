@@ -27,7 +27,7 @@ def permits(scopes: Sequence[str], type_name: str, letter: str) -> bool:
 
 def narrow(held: Sequence[str], wanted: Iterable[str]) -> tuple[str, ...]:
     """Return those of the wanted scopes that what is held covers, each once."""
-    return tuple(dict.fromkeys(each for each in wanted if _covers(held, each)))
+    return tuple(dict.fromkeys(name for name in wanted if _covers(held, name)))
 
 
 def intersect(some: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
@@ -60,8 +60,8 @@ def _covers(held: Sequence[str], wanted: str) -> bool:
 def _permissions_by_type(scopes: tuple[str, ...]) -> dict[str, frozenset[str]]:
     """Return the letters allowed for each type, ``*`` standing for all types."""
     granted: dict[str, frozenset[str]] = {}
-    for each in scopes:
-        match = _SYSTEM.fullmatch(each)
+    for scope in scopes:
+        match = _SYSTEM.fullmatch(scope)
         if match is None:
             continue
         letters = _VERSION_1.get(match["v1"] or "", match["v2"] or "")

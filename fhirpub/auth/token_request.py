@@ -59,7 +59,7 @@ def read(
     # RFC 6749 section 3.1: a parameter without a value counts as left out.
     fields = {name: value for name, value in _fields(content_type, body).items() if value}
     if "client_secret" in fields:  # a token that comes along authenticates no client
-        authorization = [each for each in authorization if each[:7].lower() != "bearer "]
+        authorization = [item for item in authorization if item[:7].lower() != "bearer "]
     _refuse_missing(fields, () if authorization else ("client_id", "client_secret"))
     _check_grant(fields)
     scopes, audience = _scopes(fields), fields["audience"]
@@ -98,9 +98,9 @@ def _refuse_query(query: str) -> None:
 
 
 def _fields(content_type: str, body: bytes) -> dict[str, str]:
-    media_type, *parameters = [each.strip().lower() for each in content_type.split(";")]
-    for each in parameters:
-        name, _, value = each.partition("=")
+    media_type, *parameters = [part.strip().lower() for part in content_type.split(";")]
+    for parameter in parameters:
+        name, _, value = parameter.partition("=")
         if name.strip() == "charset" and value.strip().strip('"') not in ("utf-8", "utf8"):
             raise refuse_malformed("the character set must be UTF-8")
     if media_type == _FORM:
@@ -111,12 +111,12 @@ def _fields(content_type: str, body: bytes) -> dict[str, str]:
 
 
 def _form(body: bytes) -> dict[str, str]:
-    pairs = [each for each in body.split(b"&") if each]
+    pairs = [chunk for chunk in body.split(b"&") if chunk]
     _check_count(len(pairs))
     fields: dict[str, str] = {}
-    for each in pairs:
+    for pair in pairs:
         try:
-            name, value = [_unquote(part) for part in _halves(each)]
+            name, value = [_unquote(part) for part in _halves(pair)]
         except ValueError:
             raise refuse_malformed("the form is not encoded as UTF-8 with percent signs") from None
         if name in fields:
@@ -136,8 +136,8 @@ def _json(body: bytes) -> dict[str, str]:
         raise refuse_malformed("the body must be a JSON object")
     _check_count(len(value))
     # RFC 6749 section 3.2: what is not known is ignored, what has no value is left out.
-    known = {name: each for name, each in value.items() if name in _NAMES and each is not None}
-    if not all(isinstance(each, str) for each in known.values()):
+    known = {name: item for name, item in value.items() if name in _NAMES and item is not None}
+    if not all(isinstance(item, str) for item in known.values()):
         raise refuse_malformed("every parameter must be a string")
     return _plain(known)
 
@@ -160,8 +160,8 @@ def _check_count(count: int) -> None:
 
 
 def _plain(fields: dict[str, str]) -> dict[str, str]:
-    for each in fields.values():
-        if _CONTROL.search(each):
+    for name in fields.values():
+        if _CONTROL.search(name):
             raise refuse_malformed("a parameter holds a control character")
     return fields
 
@@ -174,14 +174,14 @@ def _check_grant(fields: Mapping[str, str]) -> None:
 
 
 def _scopes(fields: Mapping[str, str]) -> tuple[str, ...]:
-    scopes = tuple(each for each in fields.get("scope", "").split(" ") if each)
-    if not all(is_scope(each) for each in scopes):
+    scopes = tuple(part for part in fields.get("scope", "").split(" ") if part)
+    if not all(is_scope(scope) for scope in scopes):
         raise refuse_malformed("scope holds a character that no scope has")
     return scopes
 
 
 def _refuse_missing(fields: Mapping[str, str], credentials: tuple[str, ...]) -> None:
-    missing = [each for each in ("grant_type", "audience", *credentials) if each not in fields]
+    missing = [name for name in ("grant_type", "audience", *credentials) if name not in fields]
     if missing:
         raise refuse_malformed(f"missing: {', '.join(missing)}")
 

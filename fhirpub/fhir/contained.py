@@ -13,8 +13,8 @@ def reachable(resource: JsonObject, among: Contained) -> Contained:
     """Return the contained resources reachable from a resource, transitively."""
     found: Contained = {}
     waiting = [resource]
-    for each in waiting:  # grows while it is read
-        for literal in local_in(each):
+    for element in waiting:  # grows while it is read
+        for literal in local_in(element):
             if literal in among and literal not in found:
                 found[literal] = among[literal]
                 waiting.append(among[literal])
@@ -25,5 +25,11 @@ def with_contained(part: JsonObject, whole: JsonObject) -> JsonObject:
     """Return a part of a resource with what it leads to of that it contains (ref-1)."""
     if "contained" in part or "contained" not in whole:
         return part
-    found = reachable(part, {f"#{each.get('id')}": each for each in whole["contained"]})
+    found = reachable(
+        part,
+        {
+            f"#{contained_resource.get('id')}": contained_resource
+            for contained_resource in whole["contained"]
+        },
+    )
     return {**part, "contained": [*found.values()]} if found else part

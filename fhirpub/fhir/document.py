@@ -89,7 +89,7 @@ def cut_at_documents(body: bytes) -> list[bytes]:
 
 def documents_in(body: bytes) -> tuple[str, ...]:
     """Return the SHA-256 names of the documents that a stored resource's JSON refers to."""
-    return tuple(dict.fromkeys(each.decode() for each in _MARKER_IN_JSON.findall(body)))
+    return tuple(dict.fromkeys(item.decode() for item in _MARKER_IN_JSON.findall(body)))
 
 
 def list_form(resource: JsonObject, elements: Sequence[str], *, binary_url: str) -> bool:

@@ -12,8 +12,8 @@ from fhirpub.fhir.strict_json import JsonObject
 def objects_in(resource: JsonObject) -> list[JsonObject]:
     """Return the resource and every object below it."""
     found = [resource]
-    for each in found:  # grows while it is read: breadth first, without recursion
-        for member in each.values():
+    for element in found:  # grows while it is read: breadth first, without recursion
+        for member in element.values():
             kind = type(member)
             if kind is dict:
                 found.append(member)
@@ -28,10 +28,10 @@ def telling_objects(resource: JsonObject) -> list[JsonObject]:
     They have a name that refers, contains, extends, modifies, narrates or bounds.
     """
     found, telling = [resource], []
-    for each in found:
-        if not _TELLING.isdisjoint(each):
-            telling.append(each)
-        for member in each.values():
+    for element in found:
+        if not _TELLING.isdisjoint(element):
+            telling.append(element)
+        for member in element.values():
             kind = type(member)
             if kind is dict:
                 found.append(member)
@@ -56,9 +56,9 @@ def places_in(resource: JsonObject) -> dict[int, str]:
     """
     places = {id(resource): ""}
     below = [resource]
-    for each in below:  # grows while it is read
-        path = places[id(each)]
-        for name, member in each.items():
+    for item in below:  # grows while it is read
+        path = places[id(item)]
+        for name, member in item.items():
             plain = _PLAIN_NAME.fullmatch(name) is not None
             element = name.removeprefix("_")
             at = (f"{path}.{element}" if path else element) if plain else path
@@ -84,10 +84,10 @@ def values_at(resource: Mapping[str, Any], path: str) -> Iterator[tuple[JsonObje
             yield resource, head, head
         return
     below = enumerate(member) if isinstance(member, list) else [(None, member)]
-    for index, each in below:
-        if isinstance(each, dict):
+    for index, item in below:
+        if isinstance(item, dict):
             at = head if index is None else f"{head}[{index}]"
-            for holder, name, place in values_at(each, rest):
+            for holder, name, place in values_at(item, rest):
                 yield holder, name, f"{at}.{place}"
 
 
@@ -101,16 +101,16 @@ def items_of(resource: Mapping[str, Any], path: str) -> list[tuple[str, Any]]:
     if member is None:
         return []
     if isinstance(member, list):
-        found = [(f"{name}[{index}]", each) for index, each in enumerate(member)]
+        found = [(f"{name}[{index}]", item) for index, item in enumerate(member)]
     else:
         found = [(name, member)]
     if not rest:
         return found
     return [
         (f"{at}.{place}", one)
-        for at, each in found
-        if isinstance(each, dict)
-        for place, one in items_of(each, rest)
+        for at, item in found
+        if isinstance(item, dict)
+        for place, one in items_of(item, rest)
     ]
 
 
@@ -120,11 +120,11 @@ def element_of(name: str, elements: Collection[str]) -> str:
     Choices are those among ``elements`` that end with ``[x]``.
     """
     plain = name.removeprefix("_")
-    for each in elements:
-        if each.endswith("[x]"):
-            stem = each.removesuffix("[x]")
+    for element in elements:
+        if element.endswith("[x]"):
+            stem = element.removesuffix("[x]")
             if plain.startswith(stem) and plain[len(stem) :][:1].isupper():
-                return each
+                return element
     return plain
 
 

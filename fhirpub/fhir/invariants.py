@@ -39,9 +39,9 @@ def broken_invariants(
     literals of references that lead to what is contained, or came along.
     """
     leading = {*leading, "#"}
-    for each in telling:
-        for name, problem in _problems(each, resource, leading):
-            at = ".".join(filter(None, (place_of(each), name)))
+    for element in telling:
+        for name, problem in _problems(element, resource, leading):
+            at = ".".join(filter(None, (place_of(element), name)))
             yield Issue("error", "exception", problem, at)
 
 
@@ -69,15 +69,15 @@ def mistyped_references(
     reference names its own. What an absolute one leads to is not known. Asked, like
     :func:`repeated_ids`, of what is new alone.
     """
-    for each in telling:
-        literal, said = each.get("reference"), each.get("type")
+    for element in telling:
+        literal, said = element.get("reference"), element.get("type")
         if not (isinstance(literal, str) and isinstance(said, str)):
             continue
         relative = RELATIVE_REFERENCE.fullmatch(literal)
         known = relative["type"] if relative else types.get(literal, "")
         if known and said.removeprefix(_DEFINITIONS) != known:
             rule = f"must be {known}, which the reference leads to, or be left out"
-            yield Issue("error", "exception", rule, f"{place_of(each)}.type")
+            yield Issue("error", "exception", rule, f"{place_of(element)}.type")
 
 
 def types_of_contained(resource: JsonObject) -> dict[str, str]:
@@ -136,15 +136,15 @@ def _contained(each: JsonObject, resource: JsonObject) -> Iterator[tuple[str, st
 def _objects(value: Any) -> Iterator[tuple[int, JsonObject]]:
     """Return the objects of a list; in contained resources of other types anything may stand."""
     if isinstance(value, list):
-        for index, each in enumerate(value):
-            if isinstance(each, dict):
-                yield index, each
+        for index, item in enumerate(value):
+            if isinstance(item, dict):
+                yield index, item
 
 
 def local_in(resource: JsonObject) -> Iterator[str]:
     """Return what leads to contained resources: references, and canonicals, uris and urls."""
-    for each in objects_in(resource):
-        for value in each.values():
+    for item in objects_in(resource):
+        for value in item.values():
             for one in value if isinstance(value, list) else (value,):
                 if isinstance(one, str) and one.startswith("#"):
                     yield one
@@ -154,7 +154,7 @@ def _is_reversed(start: Any, end: Any) -> bool:
     """Return whether a period must end before it begins, whatever zone a mere date is of."""
     if not (isinstance(start, str) and isinstance(end, str)):
         return False
-    begins, ends = (parse_range(each, default_zone=UTC) for each in (start, end))
+    begins, ends = (parse_range(name, default_zone=UTC) for name in (start, end))
     if begins is None or ends is None:
         return False
     unknown = _ZONES_MS if ("T" in start) != ("T" in end) else 0

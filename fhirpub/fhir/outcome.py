@@ -10,7 +10,7 @@ from fhirpub.fhir.strict_json import JsonObject
 
 def outcome_of(issues: Iterable[Issue]) -> JsonObject:
     """Return an OperationOutcome resource with these issues, in their order."""
-    return {"resourceType": "OperationOutcome", "issue": [_issue(each) for each in issues]}
+    return {"resourceType": "OperationOutcome", "issue": [_issue(issue) for issue in issues]}
 
 
 def _issue(issue: Issue) -> JsonObject:

@@ -65,7 +65,7 @@ class Schemas:
             said = str(wrong).partition("\n")[0]
             raise ConfigurationError(f"the schemas cannot be compiled: {said}") from None
         registry: Registry[Any] = Registry().with_resources(
-            (key, DRAFT202012.create_resource(each)) for key, each in known.items()
+            (key, DRAFT202012.create_resource(element)) for key, element in known.items()
         )
         self._explaining = {
             type_name: _Explaining(known[key], registry=registry)
@@ -294,7 +294,7 @@ def _is_distinct(resource: JsonObject, name: str) -> bool:
     if not isinstance(items, list):
         return True  # another keyword says what is wrong
     own = _codes(resource)
-    return not any(own & _codes(each) for each in items if isinstance(each, dict))
+    return not any(own & _codes(item) for item in items if isinstance(item, dict))
 
 
 def _codes(each: JsonObject) -> set[tuple[str, str]]:

@@ -46,7 +46,7 @@ def loads(raw: bytes) -> Any:
         refuse_excess(value)
     # One byte is looked for first: that takes no time, even in a large body.
     escaped = b"\\" in raw and _MAYBE_UNSPEAKABLE.search(raw)
-    if escaped or (b"\xef" in raw and any(each in raw for each in _NONCHARACTERS)):
+    if escaped or (b"\xef" in raw and any(noncharacter in raw for noncharacter in _NONCHARACTERS)):
         _refuse_unspeakable(value)
     return value
 
@@ -158,9 +158,9 @@ def refuse_excess(value: Any, *, written: bytes | None = None) -> None:
         if depth > MAX_DEPTH:
             raise InvalidContent.because(TOO_DEEP)
         below = []
-        for each in level:
-            members = each.values() if type(each) is dict else each
-            if type(each) is dict or type(each) is list:
+        for item in level:
+            members = item.values() if type(item) is dict else item
+            if type(item) is dict or type(item) is list:
                 nodes += len(members)
                 below += [one for one in members if type(one) is dict or type(one) is list]
         if nodes > MAX_NODES:
@@ -171,11 +171,11 @@ def refuse_excess(value: Any, *, written: bytes | None = None) -> None:
 def _refuse_unspeakable(value: Any) -> None:
     """Refuse what XML has no way to write: control characters, U+FFFE, U+FFFF."""
     rest = [value]
-    for each in rest:  # grows while it is read
-        if isinstance(each, str) and _UNSPEAKABLE.search(each):
+    for item in rest:  # grows while it is read
+        if isinstance(item, str) and _UNSPEAKABLE.search(item):
             raise InvalidContent.because("a string holds a control character, U+FFFE or U+FFFF")
-        if isinstance(each, dict):
-            rest += each
-            rest += each.values()
-        elif isinstance(each, list):
-            rest += each
+        if isinstance(item, dict):
+            rest += item
+            rest += item.values()
+        elif isinstance(item, list):
+            rest += item

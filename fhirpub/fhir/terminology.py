@@ -35,7 +35,10 @@ class Terminology:
         A file of a directory may replace one that comes with the service.
         Raises ConfigurationError naming the file that cannot be used, and why.
         """
-        files = [*_load_shipped(), *(file for each in directories for file in _files(each))]
+        files = [
+            *_load_shipped(),
+            *(file for directory in directories for file in _files(directory)),
+        ]
         read = [(name, _read(name, file)) for name, file in files]
         systems: dict[str, Codes] = {}
         for name, resource in read:
@@ -162,10 +165,12 @@ class _Reader:
             raise self._wrong(f"all of {system} is included, but there is no file with its codes")
 
     def _expand(self, node: Mapping[str, Any], found: dict[str, set[str]]) -> None:
-        for each in self._list(node, "contains"):
-            if "code" in each and each.get("abstract") is not True:
-                found.setdefault(self._text(each, "system"), set()).add(self._text(each, "code"))
-            self._expand(each, found)
+        for element in self._list(node, "contains"):
+            if "code" in element and element.get("abstract") is not True:
+                found.setdefault(self._text(element, "system"), set()).add(
+                    self._text(element, "code")
+                )
+            self._expand(element, found)
 
     def _codes(self, node: Mapping[str, Any]) -> Iterator[str]:
         for concept in self._list(node, "concept"):
@@ -176,7 +181,7 @@ class _Reader:
         items = node.get(name, [])
         if not isinstance(items, list):
             raise self._wrong(f"{name} must be an array")
-        return (self._object(each, name) for each in items)
+        return (self._object(item, name) for item in items)
 
     def _object(self, value: object, name: str) -> Mapping[str, Any]:
         if not isinstance(value, dict):

@@ -73,7 +73,7 @@ def _read_fields(data: bytes, version: str) -> Fields:
     problem = _framing_problem(headers, version) or _host_problem(headers, version)
     length = 0 if problem else int(headers.get("Content-Length", "0"))
     is_chunked = "Transfer-Encoding" in headers
-    wishes = {each.strip() for each in headers.get("Connection", "").lower().split(",")}
+    wishes = {part.strip() for part in headers.get("Connection", "").lower().split(",")}
     expects_100 = headers.get("Expect", "").lower() == "100-continue"
     return Fields(
         headers=headers,

@@ -102,30 +102,30 @@ class Server:
 
     def add_sockets(self, sockets: Iterable[socket]) -> None:
         """Take the connections that come to these, which listen already."""
-        for each in sockets:
-            self._sockets.append(each)
-            self._listen(each)
+        for item in sockets:
+            self._sockets.append(item)
+            self._listen(item)
 
     def stop(self) -> None:
         """Take no more connections, and at most one more request on those that there are."""
-        for each in self._sockets:
-            asyncio.get_running_loop().remove_reader(each)
-            each.close()
+        for item in self._sockets:
+            asyncio.get_running_loop().remove_reader(item)
+            item.close()
         self._sockets.clear()
         for connection in self._connections:
             connection.end_after_answer()
 
     def close_idle(self) -> bool:
         """Close idle connections; return whether others are left."""
-        busy = [each for each in self._connections if not each.is_idle()]
-        for each in self._connections.keys() - busy:
-            each.close()
+        busy = [connection for connection in self._connections if not connection.is_idle()]
+        for connection in self._connections.keys() - busy:
+            connection.close()
         return bool(busy)
 
     async def close_all_connections(self) -> None:
         """Close all connections, also with requests in flight; return when none is left."""
-        for each in self._connections:
-            each.close()
+        for connection in self._connections:
+            connection.close()
         if self._connections:
             await asyncio.wait(self._connections.values())
 

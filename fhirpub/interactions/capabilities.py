@@ -52,10 +52,10 @@ def statement(context: Context) -> tuple[str, bytes]:
 def own_resources(context: Context, statement_body: bytes) -> dict[tuple[str, str], bytes]:
     """Return our own readable resources by type and id."""
     own = {("CapabilityStatement", ID): statement_body}
-    for each in context.types.values():
+    for resource_type in context.types.values():
         for definition in (
-            _register_definition(each, context),
-            _validate_definition(each, context),
+            _register_definition(resource_type, context),
+            _validate_definition(resource_type, context),
         ):
             own["OperationDefinition", definition["id"]] = dumps(definition)
     return own
@@ -107,7 +107,7 @@ def _statement(context: Context) -> JsonObject:
                     "description": f"Ask for a token at {context.config.base_url}/oauth/token",
                 },
                 "resource": [
-                    *(_resource(each, context) for each in types),
+                    *(_resource(resource_type, context) for resource_type in types),
                     *(_readable(name, "read", "vread") for name in context.part_types),
                     *(
                         _readable(name, "read")
@@ -142,8 +142,8 @@ def _resource(resource_type: ResourceType, context: Context) -> JsonObject:
         "conditionalUpdate": False,
         "conditionalDelete": "not-supported",
         "searchInclude": [
-            f"{resource_type.name}:{each}"
-            for each in context.searched[resource_type.name].includable()
+            f"{resource_type.name}:{name}"
+            for name in context.searched[resource_type.name].includable()
         ],
         "searchParam": search_parameters_of(resource_type.name, context),
         "operation": [

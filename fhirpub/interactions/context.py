@@ -43,7 +43,9 @@ class Context:
     @property
     def part_types(self) -> Sequence[str]:
         """The types of the parts, in their order."""
-        return sorted({part.type for each in self.types.values() for part in each.parts})
+        return sorted(
+            {part.type for resource_type in self.types.values() for part in resource_type.parts}
+        )
 
     def rules_for(self, tenant_id: str) -> RuleContext:
         """Return what the rules of a plugin may look at."""

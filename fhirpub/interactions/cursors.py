@@ -51,6 +51,8 @@ def unseal(cursor: str, tenant: Tenant, type_name: str, parameters: Parameters) 
 
 def _signature(text: bytes, tenant: Tenant, type_name: str, parameters: Parameters) -> bytes:
     # By name alone: which of two that are named alike comes first says how they sort.
-    filters = sorted((each for each in parameters if each[0] != "_count"), key=itemgetter(0))
+    filters = sorted(
+        (parameter for parameter in parameters if parameter[0] != "_count"), key=itemgetter(0)
+    )
     message = json.dumps([text.decode("latin-1"), type_name, filters]).encode()
     return hmac.digest(tenant.salt, b"cursor:" + message, hashlib.sha256)[:_TAG_BYTES]

@@ -63,7 +63,7 @@ async def search(
     if wanted.included:
         page, parts = await _with_parts(page, tenant=tenant, context=context)
     return Listing(
-        sum(len(each.body) for each in page.versions) + sum(map(len, parts)),
+        sum(len(version.body) for version in page.versions) + sum(map(len, parts)),
         lambda: _bundle(wanted, page, parts, tenant=tenant, context=context),
     )
 
@@ -127,10 +127,12 @@ async def _with_parts(page: Page, *, tenant: Tenant, context: Context) -> tuple[
     while shown < len(page.versions) and size < MAX_PAGE_BYTES:
         # A few together: of more the parts may be too large.
         few = page.versions[shown : shown + _FIRST_BATCH_SIZE]
-        firsts = [each for each in await asyncio.gather(*map(first, few)) if each is not None]
-        parts += [each.parts for each in firsts]
+        firsts = [
+            result for result in await asyncio.gather(*map(first, few)) if result is not None
+        ]
+        parts += [item.parts for item in firsts]
         shown += len(few)
-        size += sum(len(each.body) for each in few) + sum(len(each.parts) for each in firsts)
+        size += sum(len(item.body) for item in few) + sum(len(item.parts) for item in firsts)
     more = page.more or shown < len(page.versions)
     return Page(page.versions[:shown], page.total, more=more), parts
 
@@ -185,8 +187,8 @@ def _outcome(issues: Sequence[Issue]) -> JsonObject:
 
 
 def _include(parts: Iterable[bytes], names: Collection[str]) -> Iterator[JsonObject]:
-    for each in map(loads_stored, parts):
-        yield from (each[name] for name in sorted(each.keys() & names))
+    for item in map(loads_stored, parts):
+        yield from (item[name] for name in sorted(item.keys() & names))
 
 
 def _entry_of(version: Version, wanted: Search, context: Context) -> JsonObject:
@@ -204,7 +206,7 @@ def _empty(names: Iterable[str]) -> list[Issue]:
 
 
 def _quote_names(names: Iterable[str]) -> Iterable[str]:
-    said = [each if PARAMETER_NAME.fullmatch(each) else "(unknown)" for each in names]
+    said = [name if PARAMETER_NAME.fullmatch(name) else "(unknown)" for name in names]
     return dict.fromkeys(said)
 
 

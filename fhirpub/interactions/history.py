@@ -59,7 +59,7 @@ async def history(
     address = f"{context.fhir_url}/{resource_type.name}/{resource_id}/_history"
     links = [{"relation": "self", "url": link_to(address, asked.given)}]
     if page and more:
-        kept = [each for each in asked.given if each[0] != BELOW]
+        kept = [item for item in asked.given if item[0] != BELOW]
         following = link_to(address, [*kept, (BELOW, str(page[-1].version))])
         links.append({"relation": "next", "url": following})
     # How many there are of a time would have to be counted.
@@ -79,7 +79,7 @@ async def history_of_type(
     if asked.at is not None:
         raise InvalidSearch.because("goes with the history of one resource", expression="_at")
     kind = _TYPES + resource_type.name
-    kept = [each for each in asked.given if each[0] != CURSOR]
+    kept = [item for item in asked.given if item[0] != CURSOR]
     after = unseal(asked.cursor, tenant, kind, kept) if asked.cursor else None
     if asked.cursor and after is None:
         raise InvalidSearch.because("is not a link of this history", expression=CURSOR)
@@ -150,19 +150,19 @@ def _current_during(
 
     ``until`` is when the first of them, which is the newest, was followed by another.
     """
-    for each in versions:
+    for version in versions:
         current = asked.at is None or (
-            each.updated < asked.at[1] and (until is None or until > asked.at[0])
+            version.updated < asked.at[1] and (until is None or until > asked.at[0])
         )
-        if current and (asked.since is None or each.updated >= asked.since):
-            yield each
-        until = each.updated
+        if current and (asked.since is None or version.updated >= asked.since):
+            yield version
+        until = version.updated
 
 
 def _is_before(version: Version, asked: _Asked) -> bool:
     """Return whether nothing older than a version can match."""
-    earliest = [each for each in (asked.since, asked.at[0] if asked.at else None) if each]
-    return any(version.updated <= each for each in earliest)
+    earliest = [number for number in (asked.since, asked.at[0] if asked.at else None) if number]
+    return any(version.updated <= number for number in earliest)
 
 
 def _listing(
@@ -177,14 +177,14 @@ def _listing(
     bundle["link"] = links
 
     def made() -> JsonObject:
-        entries = [_entry(each, context) for each in versions]
+        entries = [_entry(version, context) for version in versions]
         return bundle | {"entry": entries} if entries else bundle
 
     return Listing(_bytes_of(versions), made)
 
 
 def _bytes_of(versions: Sequence[Version]) -> int:
-    return sum(len(each.body) for each in versions)
+    return sum(len(version.body) for version in versions)
 
 
 def _entry(version: Version, context: Context) -> JsonObject:

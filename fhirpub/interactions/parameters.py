@@ -71,18 +71,22 @@ class SearchIndexer:
         self.zone = zone
         self.relative_to = f"{_without_scheme(fhir_url)}/"
         known = [*_common_parameters(resource_type), *map(ResolvedParameter, resource_type.search)]
-        self.parameters = {each.parameter.name: each for each in known}
-        stored = {each.stored: each.parameter for each in known}
+        self.parameters = {
+            resolved_parameter.parameter.name: resolved_parameter for resolved_parameter in known
+        }
+        stored = {
+            resolved_parameter.stored: resolved_parameter.parameter for resolved_parameter in known
+        }
         self._taken = [
-            (name, _TAKE[each.type], *path.partition(".")[::2])
-            for name, each in stored.items()
-            for path in each.paths
+            (name, _TAKE[parameter.type], *path.partition(".")[::2])
+            for name, parameter in stored.items()
+            for path in parameter.paths
         ]
         self.systems: dict[str, str] = {}
         identifiers = {IDENTIFIER: IDENTIFIER}
-        for name, each in stored.items():
-            for path in each.paths:
-                values = _check(each, path, resource_type, schemas)
+        for name, parameter in stored.items():
+            for path in parameter.paths:
+                values = _check(parameter, path, resource_type, schemas)
                 self.systems[name] = terminology.system_of(f"{_VALUE_SETS}/{values}")
                 if values == "Identifier":
                     identifiers[name] = path
@@ -142,7 +146,7 @@ class SearchIndexer:
 
     def next_values(self, resource: JsonObject, before: bytes, tenant: Tenant) -> bytes:
         """Return what a later version is found by: its parts are those of the first."""
-        inherited = [each for each in decode(before) if each[0] in self._chained]
+        inherited = [item for item in decode(before) if item[0] in self._chained]
         ids = {part.name: tenant.part_id(resource["id"], part.name) for part in self._only}
         return encode([*self._values_of(resource, ids), *inherited])
 
@@ -188,7 +192,7 @@ def _at(holder: JsonObject, head: str, rest: str) -> Sequence[Any]:
     if not rest:
         return items
     further, _, last = rest.partition(".")
-    return [one for each in items if further in each for one in _at(each, further, last)]
+    return [one for item in items if further in item for one in _at(item, further, last)]
 
 
 def _tokens(values: list[SearchValue], name: str, item: Any, searched: SearchIndexer) -> None:
@@ -197,10 +201,10 @@ def _tokens(values: list[SearchValue], name: str, item: Any, searched: SearchInd
     elif isinstance(item, bool):
         values.append((name, "true" if item else "false", ""))
     else:  # a Coding has a code, an Identifier a value
-        for each in item.get("coding", (item,)):
-            code = each.get("code", each.get("value"))
+        for coding in item.get("coding", (item,)):
+            code = coding.get("code", coding.get("value"))
             if code is not None:
-                values.append((name, code, each.get("system", "")))
+                values.append((name, code, coding.get("system", "")))
 
 
 def _extract_typed(
@@ -226,13 +230,15 @@ def _times(values: list[SearchValue], name: str, item: Any, searched: SearchInde
         one = stretch(item)
         known = [] if one is None else [one]
     else:
-        known = [each for each in map(stretch, item.get("event", ())) if each is not None]
+        known = [element for element in map(stretch, item.get("event", ())) if element is not None]
         bounds = item.get("repeat", _NOTHING).get("boundsPeriod", item)
         first, last = stretch(bounds.get("start", "")), stretch(bounds.get("end", ""))
         if first or last:
             known.append((first[0] if first else EARLIEST, last[1] if last else LATEST))
     if known:  # of a Timing the outer limits count
-        values.append((name, min(each[0] for each in known), max(each[1] for each in known)))
+        values.append(
+            (name, min(element[0] for element in known), max(element[1] for element in known))
+        )
 
 
 def _references(values: list[SearchValue], name: str, item: Any, searched: SearchIndexer) -> None:

@@ -86,15 +86,15 @@ def _partial_resource(patch: Any, before: JsonObject, resource_type: ResourceTyp
         raise InvalidContent.because(
             f"the body must be a {name} with the fields to update", expression=name
         )
-    values = {each: value for each, value in patch.items() if each != "resourceType"}
+    values = {item: value for item, value in patch.items() if item != "resourceType"}
     _refuse_others(values, resource_type)
-    alone = [each[1:] for each in values if each.startswith("_") and each[1:] not in values]
+    alone = [item[1:] for item in values if item.startswith("_") and item[1:] not in values]
     if alone:
         rule = "needs a value beside its extensions: a field is replaced whole"
-        raise InvalidContent(Issue("error", "exception", rule, f"{name}.{each}") for each in alone)
+        raise InvalidContent(Issue("error", "exception", rule, f"{name}.{item}") for item in alone)
     fields = resource_type.updatable
-    replaced = {element_of(each, fields) for each in values}
-    gone = {each for each in before if element_of(each, fields) in replaced}
+    replaced = {element_of(item, fields) for item in values}
+    gone = {item for item in before if element_of(item, fields) in replaced}
     return Fields(frozenset(gone | values.keys()), values)
 
 
@@ -105,11 +105,11 @@ def _merge_patch(patch: Any, before: JsonObject, resource_type: ResourceType) ->
         raise InvalidContent.because(
             f"the body must be an object with the fields of a {name} to update", expression=name
         )
-    named = {each: value for each, value in patch.items() if each != "resourceType"}
+    named = {item: value for item, value in patch.items() if item != "resourceType"}
     _refuse_others(named, resource_type)
     values = {
-        each: _merged(before.get(each), value)
-        for each, value in named.items()
+        item: _merged(before.get(item), value)
+        for item, value in named.items()
         if value is not None
     }
     return Fields(frozenset(named), values)
@@ -139,7 +139,7 @@ def _json_patch(
     malformed = list(_check_operations(operations, name))
     if malformed:
         raise InvalidContent(malformed)
-    written = list(dict.fromkeys(root for each in operations for root in _changed_members(each)))
+    written = list(dict.fromkeys(root for item in operations for root in _changed_members(item)))
     _refuse_others(written, resource_type)
     after, copied = in_decimals(before), 0
     for number, operation in enumerate(in_decimals(operations), start=1):
@@ -152,13 +152,13 @@ def _json_patch(
     kept_apart = list(_documents_kept_apart(before, after, resource_type))
     if kept_apart:
         raise BrokenRule(kept_apart)
-    return Fields(frozenset(written), {each: after[each] for each in written if each in after})
+    return Fields(frozenset(written), {item: after[item] for item in written if item in after})
 
 
 def _check_operations(operations: Iterable[Any], name: str) -> Iterator[Issue]:
     """Report malformed operations (RFC 6902 section 4), each by its number from 1."""
-    for number, each in enumerate(operations, start=1):
-        wrong = _what_is_wrong(each)
+    for number, operation in enumerate(operations, start=1):
+        wrong = _what_is_wrong(operation)
         if wrong:
             yield Issue("error", "exception", f"operation {number} {wrong}", name)
 
@@ -167,12 +167,12 @@ def _what_is_wrong(operation: Any) -> str:
     if not isinstance(operation, dict) or operation.get("op") not in OPERATIONS:
         return f"must be an object whose op is one of {', '.join(OPERATIONS)}"
     members = ("path", *_MEMBERS.get(operation["op"], ()))
-    missing = [each for each in members if each not in operation]
+    missing = [member for member in members if member not in operation]
     if missing:
         return f"lacks {' and '.join(missing)}"
-    for each in ("path", "from"):
-        if each in members and not _is_pointer(operation[each]):
-            return f"has no JSON Pointer as {each}"
+    for name in ("path", "from"):
+        if name in members and not _is_pointer(operation[name]):
+            return f"has no JSON Pointer as {name}"
     return ""
 
 
@@ -213,12 +213,12 @@ def _apply(
 def _weight(value: Any) -> int:
     """Return about how many bytes a value takes: copies of copies grow fast."""
     weight, rest = 0, [value]
-    for each in rest:  # grows while it is read
-        weight += _BYTES_OF_A_VALUE + (len(each) if isinstance(each, str) else 0)
-        if isinstance(each, dict):
-            rest += each.values()
-        elif isinstance(each, list):
-            rest += each
+    for item in rest:  # grows while it is read
+        weight += _BYTES_OF_A_VALUE + (len(item) if isinstance(item, str) else 0)
+        if isinstance(item, dict):
+            rest += item.values()
+        elif isinstance(item, list):
+            rest += item
     return weight
 
 
@@ -230,16 +230,16 @@ def _documents_kept_apart(
     Nor may its hash change: there are no data to compare it with.
     """
     known = {
-        (each["data"], repr(each.get("hash")))  # what takes its place may be of any type
-        for _at, each in attachments_of(before, resource_type.attachments)
-        if is_marker(each.get("data"))
+        (element["data"], repr(element.get("hash")))  # what takes its place may be of any type
+        for _at, element in attachments_of(before, resource_type.attachments)
+        if is_marker(element.get("data"))
     }
     proper = 0
-    for at, each in attachments_of(after, resource_type.attachments):
-        if not is_marker(each.get("data")):
+    for at, element in attachments_of(after, resource_type.attachments):
+        if not is_marker(element.get("data")):
             continue
         proper += 1
-        if (each["data"], repr(each.get("hash"))) not in known:
+        if (element["data"], repr(element.get("hash"))) not in known:
             rule = "belongs to data that stay as they are: replace the whole attachment"
             place = f"{resource_type.name}.{at}.hash"
             yield Issue("error", "business-rule", rule, place)
@@ -259,11 +259,11 @@ def _markers_in(value: Any) -> int:
 def _refuse_others(names: Iterable[str], resource_type: ResourceType) -> None:
     """Refuse fields that cannot be updated, all of them."""
     names, updatable = list(names), resource_type.updatable
-    without_siblings = {f"_{each}" for each in resource_type.attachments}
+    without_siblings = {f"_{element}" for element in resource_type.attachments}
     others = [
-        each
-        for each in names
-        if each in without_siblings or element_of(each, updatable) not in updatable
+        item
+        for item in names
+        if item in without_siblings or element_of(item, updatable) not in updatable
     ]
     name, fields = resource_type.name, ", ".join(sorted(updatable))
     if others:
@@ -271,10 +271,10 @@ def _refuse_others(names: Iterable[str], resource_type: ResourceType) -> None:
             Issue(
                 "error",
                 "business-rule",
-                f"{each} cannot be updated; fields that can: {fields}",
-                name if each == _UNKNOWN else f"{name}.{each.removeprefix('_')}",
+                f"{item} cannot be updated; fields that can: {fields}",
+                name if item == _UNKNOWN else f"{name}.{item.removeprefix('_')}",
             )
-            for each in map(_speakable, others)
+            for item in map(_speakable, others)
         )
 
 

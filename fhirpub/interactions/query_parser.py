@@ -113,7 +113,7 @@ class Reading:
         read = self._readers.get(asked.name, self._parameter)
         if read(asked):
             if name in _LAST_COUNTS:  # the link "self" lists what was used
-                self.understood = [each for each in self.understood if each[0] != name]
+                self.understood = [item for item in self.understood if item[0] != name]
             self.understood.append((name, value))
         else:
             self.unknown.append(name)
@@ -125,7 +125,7 @@ class Reading:
         if self.included and self.summary == "text":
             self._wrong("_summary", "cannot be text together with _include")
         # An engine asks them one by one; tokens of a list and of one system it looks up together.
-        lists = [*self.identifiers, *(each.any_of for each in self.criteria)]
+        lists = [*self.identifiers, *(criterion.any_of for criterion in self.criteria)]
         if sum(map(_systems_in, lists)) + self._listed_dates > _MAX_CONDITIONS:
             rule = "a search has at most {} conditions; each date and each system of a list is one"
             self._wrong("", rule.format(_MAX_CONDITIONS))
@@ -137,14 +137,14 @@ class Reading:
             return self._token(IDENTIFIER, asked)
         matches = self._tokens(asked)
         # Every identifier here has a system, so that "|value" never matches.
-        matches = [each for each in matches if each.system != ""]
-        if all(each.system and each.value for each in matches):
+        matches = [match for match in matches if match.system != ""]
+        if all(match.system and match.value for match in matches):
             # The id follows from system and value: no index is needed.
             self._narrow(
                 self._tenant.resource_id(
-                    self._searched.type.name, each.system or "", each.value or ""
+                    self._searched.type.name, match.system or "", match.value or ""
                 )
-                for each in matches
+                for match in matches
             )
         else:
             self.identifiers.append(tuple(matches))
@@ -157,7 +157,7 @@ class Reading:
         if ids is None:
             self._wrong(ID, "must be ids, separated by commas")
         else:
-            self._narrow(each for each in ids if is_resource_id(each))
+            self._narrow(id_ for id_ in ids if is_resource_id(id_))
         return True
 
     def _narrow(self, ids: Iterable[str]) -> None:
@@ -199,19 +199,19 @@ class Reading:
         return True
 
     def _parse_typed(self, asked: _Asked) -> list[TokenMatch]:
-        read = [typed_of(each) for each in values_of(asked.value) or [""]]
+        read = [typed_of(name) for name in values_of(asked.value) or [""]]
         if None in read:
             self._wrong(asked.name, "must be system|code|value with :of-type")
-        known = [each for each in read if each is not None]
+        known = [item for item in read if item is not None]
         return [
             TokenMatch(system, encode_typed_code(code, value)) for system, code, value in known
         ]
 
     def _tokens(self, asked: _Asked) -> list[TokenMatch]:
-        tokens = [token_of(each) for each in values_of(asked.value) or [""]]
+        tokens = [token_of(value) for value in values_of(asked.value) or [""]]
         if None in tokens:
             self._wrong(asked.name, "must be value, system|value, system| or |value")
-        return [TokenMatch(each.system, each.value) for each in tokens if each is not None]
+        return [TokenMatch(token.system, token.value) for token in tokens if token is not None]
 
     def _date(self, name: str, asked: _Asked) -> bool:
         if asked.modifier == "missing":
@@ -307,8 +307,8 @@ class Reading:
             elif name not in (ID, IDENTIFIER, LAST_UPDATED):
                 return False
             order.append(Order(name, descending=text.startswith("-")))
-        for each in order:  # a name that comes again has nothing left to sort
-            self._order.setdefault(each.name, each)
+        for item in order:  # a name that comes again has nothing left to sort
+            self._order.setdefault(item.name, item)
         return self._refuse_modifier(asked)
 
     def _total(self, asked: _Asked) -> bool:
@@ -384,4 +384,13 @@ def times_meant_by(prefix: str, stretch: tuple[int, int], *, now: int) -> list[T
 
 def _systems_in(alternatives: Iterable[TokenMatch | TimeMatch]) -> int:
     """Count the systems that a list names, a token without one being of another; at least 1."""
-    return max(1, len({each.system for each in alternatives if isinstance(each, TokenMatch)}))
+    return max(
+        1,
+        len(
+            {
+                alternative.system
+                for alternative in alternatives
+                if isinstance(alternative, TokenMatch)
+            }
+        ),
+    )

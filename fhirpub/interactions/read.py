@@ -19,7 +19,7 @@ async def read(type_name: str, resource_id: str, *, tenant: Tenant, context: Con
 
     Raises NoSuchResource for what is unknown as for what is another tenant's.
     """
-    return await _find(context.resources.shown, type_name, resource_id, tenant)
+    return await _find(context.resources.latest_public, type_name, resource_id, tenant)
 
 
 async def read_whole(
@@ -67,7 +67,7 @@ async def read_part(type_name: str, part_id: str, *, tenant: Tenant, context: Co
 
 
 def _parts_of(type_name: str, context: Context) -> list[Part]:
-    every = [part for each in context.types.values() for part in each.parts]
+    every = [part for resource_type in context.types.values() for part in resource_type.parts]
     return list({part.name: part for part in every if part.type == type_name}.values())
 
 

@@ -99,23 +99,23 @@ def judge(submission: Submission, context: Context, tenant_id: str) -> Stages[li
     )
     yield
     structural = list(rules.structure(submission, context))
-    structural += [each.below(entry.at) for each in undecodable]
+    structural += [issue.below(entry.at) for issue in undecodable]
     if structural:
         raise InvalidContent(structural)
     yield
-    found = [each.below(entry.at) for each in zones]
+    found = [zone.below(entry.at) for zone in zones]
     types = {
         literal: submission.parts[name].resource["resourceType"]
         for literal, name in submission.local.items()
     }
     for found_along in submission.along.values():
-        types |= {literal: each["resourceType"] for literal, each in found_along.items()}
+        types |= {literal: element["resourceType"] for literal, element in found_along.items()}
     for piece in (entry, *submission.parts.values()):
         leading = types_of_contained(piece.resource) | types
         broken = broken_invariants(piece.resource, piece.telling, piece.place_of, leading)
         mistyped = mistyped_references(piece.telling, piece.place_of, leading)
         found += [
-            each.below(piece.at) for each in (*broken, *repeated_ids(piece.resource), *mistyped)
+            issue.below(piece.at) for issue in (*broken, *repeated_ids(piece.resource), *mistyped)
         ]
     yield
     return [*found, *rules.check_submission(submission, context, tenant_id)]
@@ -150,7 +150,7 @@ def candidate_of(submission: Submission, tenant: Tenant, context: Context) -> St
         created=now,
         updated=now,
         body=dumps(stored),
-        documents=tuple(dict.fromkeys(each.sha256 for each in submission.documents)),
+        documents=tuple(dict.fromkeys(document.sha256 for document in submission.documents)),
         response=dumps(_response(submission, stored)),
         parts=dumps(parts),
         events=events_of(change, resource_type),

@@ -28,13 +28,13 @@ async def reindex_if_needed(store: Store, searched: Mapping[str, SearchIndexer])
     Safe to interrupt, to repeat, and for several processes at once. Types that are not enabled
     are left as they are. Raises StoreUnavailable.
     """
-    rules = {name: each.rules for name, each in searched.items()}
+    rules = {name: search_indexer.rules for name, search_indexer in searched.items()}
     said = await store.search_rules()
     before = loads_stored(said.encode()) if said else {}
     after = before | rules
     if after == before:
         return
-    tenants = {each.id: each for each in await store.tenants()}
+    tenants = {tenant.id: tenant for tenant in await store.tenants()}
     changed = {name for name in rules if rules[name] != before.get(name)}
     there = {name for name in changed if await _is_there(name, tenants, store)}
     if there:
@@ -55,7 +55,7 @@ async def _take_anew(
 ) -> None:
     _log.info("search values are taken anew", types=" ".join(sorted(searched)))
     after, search, changed = ("", 0), b"[]", 0
-    while page := await store.walk(after=after, limit=_PAGE):
+    while page := await store.scan(after=after, limit=_PAGE):
         replacing = []
         for tenant_id, version in page:
             of = searched.get(version.type)

@@ -46,10 +46,10 @@ _PDF = "application/pdf"
 def refuse(issues: Iterable[Issue], context: Context) -> list[Issue]:
     """Raise for errors, those of 400 before those of 422; return the rest; a hundred at most."""
     collected = sorted_for_response(issues, context)
-    errors = [each for each in collected if each.severity == "error"]
-    broken = [each for each in errors if _is_broken_rule(each)]
+    errors = [issue for issue in collected if issue.severity == "error"]
+    broken = [error for error in errors if _is_broken_rule(error)]
     if len(errors) > len(broken):
-        raise InvalidContent(each for each in errors if not _is_broken_rule(each))
+        raise InvalidContent(error for error in errors if not _is_broken_rule(error))
     if broken:
         raise BrokenRule(broken)
     return collected
@@ -66,7 +66,7 @@ def sorted_for_response(issues: Iterable[Issue], context: Context) -> list[Issue
     """
     found = sorted(issues, key=lambda each: (each.severity != "error", _is_broken_rule(each)))
     found = found[:MAX_ISSUES]
-    return [each.at(context.schemas.fhirpath(each.expression)) for each in found]
+    return [issue.at(context.schemas.fhirpath(issue.expression)) for issue in found]
 
 
 def resource_within_limits(size: int, context: Context) -> None:
@@ -79,9 +79,9 @@ def resource_within_limits(size: int, context: Context) -> None:
 def check_limits(documents: Iterable[Document], *, most: int, at: str) -> None:
     """Raise TooLarge naming each document above the limit."""
     issues = [
-        Issue("error", "too-costly", f"has more than {most} bytes", f"{at}.{each.at}.data")
-        for each in documents
-        if len(each.data) > most
+        Issue("error", "too-costly", f"has more than {most} bytes", f"{at}.{document.at}.data")
+        for document in documents
+        if len(document.data) > most
     ]
     if issues:
         raise TooLarge(issues)
@@ -137,11 +137,15 @@ def contained(resource: JsonObject, context: Context) -> Iterator[Issue]:
     What can be written as XML has the elements that R4 has, each with its type. Codes are not
     looked up.
     """
-    for at, each in items_of(resource, "contained"):
-        name = each.get("resourceType") if isinstance(each, dict) else None
+    for at, contained_resource in items_of(resource, "contained"):
+        name = (
+            contained_resource.get("resourceType")
+            if isinstance(contained_resource, dict)
+            else None
+        )
         if isinstance(name, str) and not context.schemas.knows(name):
             try:
-                write_xml(each, is_of_type=context.schemas.accepts_primitive)
+                write_xml(contained_resource, is_of_type=context.schemas.accepts_primitive)
             except NotExpressible as problem:
                 rule = (
                     "is not as FHIR R4 has it: unknown, missing, of another type or format,"
@@ -215,15 +219,15 @@ def attachments(
     resource: JsonObject, resource_type: ResourceType, documents: Sequence[Document], check: str
 ) -> Iterator[Issue]:
     """Data and hash, or a url; and remarks about what the data turn out to be (D-56 to D-64)."""
-    by_place = {each.at: each for each in documents}
+    by_place = {item.at: item for item in documents}
     for element in resource_type.attachments:
         if resource_type.attachments_required and element not in resource:
             yield Issue("error", "exception", "is required", element)
     for at, attachment in attachments_of(resource, resource_type.attachments):
-        yield from (each.below(at) for each in _attachment(attachment))
+        yield from (issue.below(at) for issue in _attachment(attachment))
         document = by_place.get(at)
         if document is not None:
-            yield from (each.below(at) for each in _content(attachment, document, check))
+            yield from (issue.below(at) for issue in _content(attachment, document, check))
 
 
 def _attachment(attachment: JsonObject) -> Iterator[Issue]:
@@ -288,7 +292,7 @@ def references_to_parts(submission: Submission) -> Iterator[Issue]:
     """Each part is referred to by the element that must (D-33 to D-35)."""
     resource = submission.entry.resource
     for part in submission.type.parts:
-        places = [(at, each.get("reference")) for at, each in items_of(resource, part.referred_by)]
+        places = [(at, item.get("reference")) for at, item in items_of(resource, part.referred_by)]
         if part.name not in submission.parts or not part.referred_by:
             continue
         if not places:
@@ -300,12 +304,12 @@ def references_to_parts(submission: Submission) -> Iterator[Issue]:
 
 def other_references(submission: Submission, context: Context) -> Iterator[Issue]:
     """Keep other relative references, with a warning to the sender (D-35, D-36)."""
-    for each in submission.entry.telling:
-        literal = each.get("reference")
+    for element in submission.entry.telling:
+        literal = element.get("reference")
         if not isinstance(literal, str) or literal in submission.local:
             continue
         if not literal.startswith("#") and not ABSOLUTE_URI.fullmatch(literal):
-            at = f"{submission.entry.place_of(each)}.reference"
+            at = f"{submission.entry.place_of(element)}.reference"
             if _may_be_held(literal, context):
                 rule = "is kept as it is: whether it is held here is not looked up"
                 yield Issue("information", "informational", rule, at)
@@ -330,12 +334,12 @@ def point_references_at(
     if submission.stand_ins:
         _point_out(submission, f"{submission.type.name}/{resource_id}")
     for entry in (submission.entry, *submission.parts.values()):
-        for each in entry.telling:
-            literal = each.get("reference")
+        for element in entry.telling:
+            literal = element.get("reference")
             name = submission.local.get(literal) if isinstance(literal, str) else None
             if name is not None:
                 target = submission.parts[name].resource
-                each["reference"] = f"{target['resourceType']}/{part_ids[name]}"
+                element["reference"] = f"{target['resourceType']}/{part_ids[name]}"
     for part in submission.type.parts:
         for _at, reference in items_of(resource, part.referred_by):
             if reference.get("reference") == f"{part.type}/{part_ids.get(part.name)}":
@@ -345,17 +349,17 @@ def point_references_at(
 def write_narratives_in_characters(submission: Submission) -> None:
     """Rewrite entities of HTML, such as ``&nbsp;``, wherever a narrative stands (D-68)."""
     for entry in (submission.entry, *submission.parts.values()):
-        for each in entry.telling:
-            if "div" in each:
-                each["div"] = in_characters(each["div"])
+        for element in entry.telling:
+            if "div" in element:
+                element["div"] = in_characters(element["div"])
 
 
 def _point_out(submission: Submission, container: str) -> None:
     """Rewrite what leads from a part to its container, in which it is no longer."""
     for entry in submission.parts.values():
-        for each in entry.telling:
-            if each.get("reference") == "#":
-                each["reference"] = container
+        for element in entry.telling:
+            if element.get("reference") == "#":
+                element["reference"] = container
 
 
 def _describe(reference: JsonObject, part: Mapping[str, Any]) -> None:
@@ -410,11 +414,11 @@ def times_as_utc(
 
 def _modifiers(entry: Entry) -> Iterator[Issue]:
     """What must be understood or refused is refused (D-38)."""
-    for each in entry.telling:
-        if _MODIFIERS.isdisjoint(each):
+    for element in entry.telling:
+        if _MODIFIERS.isdisjoint(element):
             continue
-        for name in _MODIFIERS & each.keys():
-            names = (entry.at, entry.place_of(each), name.removeprefix("_"))
+        for name in _MODIFIERS & element.keys():
+            names = (entry.at, entry.place_of(element), name.removeprefix("_"))
             at = ".".join(filter(None, names))
             yield Issue("error", "business-rule", "is not supported: it changes meanings", at)
 

@@ -39,14 +39,18 @@ class Submission:
         """Leave in the resource what it contains beside its parts, and what only they lead to."""
         if not self.stand_ins:
             return
-        resource, taken = self.entry.resource, {id(each) for each in self.stand_ins}
+        resource, taken = self.entry.resource, {id(element) for element in self.stand_ins}
         brought: Contained = {}
         for name, found in self.along.items():
             part = self.parts[name]
             self.parts[name] = Entry({**part.resource, "contained": [*found.values()]}, part.at)
             brought |= found
-        taken |= {id(each) for each in brought.values()}
-        rest = [each for each in resource["contained"] if id(each) not in taken]
+        taken |= {id(element) for element in brought.values()}
+        rest = [
+            contained_resource
+            for contained_resource in resource["contained"]
+            if id(contained_resource) not in taken
+        ]
         rest += reachable({**resource, "contained": rest}, brought).values()
         if rest:
             resource["contained"] = rest
@@ -63,7 +67,7 @@ def from_parameters(body: Any, resource_type: ResourceType) -> Submission:
     remarks: list[Issue] = []
     entries = _entries(body)
     own = resource_type.entry_name
-    wanted = {own: resource_type.name, **{each.name: each.type for each in resource_type.parts}}
+    wanted = {own: resource_type.name, **{part.name: part.type for part in resource_type.parts}}
     found: dict[str, Entry] = {}
     for index, entry in enumerate(entries):
         at = f"Parameters.parameter[{index}]"
@@ -78,7 +82,7 @@ def from_parameters(body: Any, resource_type: ResourceType) -> Submission:
             found[name] = _entry(entry, wanted[name], at, resource_type, issues)
     missing = [
         _error(f"an entry named {name} is required", "Parameters.parameter")
-        for name in (own, *(each.name for each in resource_type.parts if each.required))
+        for name in (own, *(part.name for part in resource_type.parts if part.required))
         if name not in found
     ]
     entry = found.pop(own, None)
@@ -98,11 +102,11 @@ def from_parameters(body: Any, resource_type: ResourceType) -> Submission:
 def _literals_of(parts: Mapping[str, Entry], issues: list[Issue]) -> dict[str, str]:
     """Name the parts by what refers to them; one literal must not mean two of them."""
     local: dict[str, str] = {}
-    for name, each in parts.items():
-        if isinstance(resource_id := each.resource.get("id"), str):
-            other = local.setdefault(f"{each.resource['resourceType']}/{resource_id}", name)
+    for name, part in parts.items():
+        if isinstance(resource_id := part.resource.get("id"), str):
+            other = local.setdefault(f"{part.resource['resourceType']}/{resource_id}", name)
             if other != name:
-                issues.append(_error(f"is the id of the entry {other}, too", f"{each.at}.id"))
+                issues.append(_error(f"is the id of the entry {other}, too", f"{part.at}.id"))
     return local
 
 
@@ -117,9 +121,9 @@ def from_contained(body: Any, resource_type: ResourceType) -> Submission:
     parts: dict[str, Entry] = {}
     local: dict[str, str] = {}
     places = {
-        f"#{each['id']}": place
-        for place, each in enumerate(contained)
-        if isinstance(each, dict) and isinstance(each.get("id"), str)
+        f"#{item['id']}": place
+        for place, item in enumerate(contained)
+        if isinstance(item, dict) and isinstance(item.get("id"), str)
     }
     for part in resource_type.parts:
         # The one that is referred to first: the author of a visit, and not a nurse.
@@ -136,18 +140,18 @@ def from_contained(body: Any, resource_type: ResourceType) -> Submission:
     ]
     if issues:
         raise InvalidContent(issues)
-    others = {each: contained[place] for each, place in places.items() if each not in local}
+    others = {item: contained[place] for item, place in places.items() if item not in local}
     along = {
         name: found
-        for name, each in parts.items()
-        if "contained" not in each.resource and (found := reachable(each.resource, others))
+        for name, entry in parts.items()
+        if "contained" not in entry.resource and (found := reachable(entry.resource, others))
     }
     stand_ins = {
-        id(each.resource): _placeholder(each.resource["id"], along.get(name, ()))
-        for name, each in parts.items()
+        id(entry.resource): _placeholder(entry.resource["id"], along.get(name, ()))
+        for name, entry in parts.items()
     }
     if stand_ins:
-        body["contained"] = [stand_ins.get(id(each), each) for each in contained]
+        body["contained"] = [stand_ins.get(id(item), item) for item in contained]
     return Submission(
         type=resource_type,
         entry=Entry(body, name),
@@ -163,10 +167,10 @@ def from_wrapped(body: Any, resource_type: ResourceType) -> Submission:
     """Read FHIR's own body of ``$validate``: Parameters with one entry ``resource``."""
     issues: list[Issue] = []
     wrapped = None
-    for index, each in enumerate(body["parameter"]):
-        if isinstance(each, dict) and each.get("name") == "resource":
-            wrapped = each.get("resource")
-            _refuse_more(each, f"Parameters.parameter[{index}]", issues)
+    for index, parameter in enumerate(body["parameter"]):
+        if isinstance(parameter, dict) and parameter.get("name") == "resource":
+            wrapped = parameter.get("resource")
+            _refuse_more(parameter, f"Parameters.parameter[{index}]", issues)
     if issues:
         raise InvalidContent(issues)
     submission = from_contained(wrapped, resource_type)
@@ -176,7 +180,7 @@ def from_wrapped(body: Any, resource_type: ResourceType) -> Submission:
 
 def _envelope(body: JsonObject, judged: Collection[str]) -> Entry | None:
     """Return the surroundings of the separately validated entries, if there are any."""
-    plain = all(len(each) == 2 and "resource" in each for each in body["parameter"])
+    plain = all(len(parameter) == 2 and "resource" in parameter for parameter in body["parameter"])
     if plain and len(body) == 2:
         return None
     return _hollow(body, judged)
@@ -185,10 +189,10 @@ def _envelope(body: JsonObject, judged: Collection[str]) -> Entry | None:
 def _hollow(body: JsonObject, judged: Collection[str]) -> Entry:
     """Return Parameters without the resources of these entries."""
     entries = [
-        {**each, "resource": _ANY_RESOURCE}
-        if isinstance(each, dict) and each.get("name") in judged
-        else each
-        for each in body["parameter"]
+        {**parameter, "resource": _ANY_RESOURCE}
+        if isinstance(parameter, dict) and parameter.get("name") in judged
+        else parameter
+        for parameter in body["parameter"]
     ]
     return Entry({**body, "parameter": entries}, "Parameters")
 
@@ -198,7 +202,7 @@ _ANY_RESOURCE = {"resourceType": "Basic", "id": "judged-by-itself", "code": {"te
 
 def _placeholder(resource_id: str, leading: Collection[str]) -> JsonObject:
     """Return what stands for a contained part, and leads to where that does."""
-    extensions = [{"url": "leads-to", "valueUri": each} for each in leading]
+    extensions = [{"url": "leads-to", "valueUri": name} for name in leading]
     more = {"extension": extensions} if extensions else {}
     return {**_ANY_RESOURCE, "id": resource_id, **more}
 

@@ -52,7 +52,7 @@ def _part(
     if summary == "text":
         return _only(resource, kept | {"text"})
     if summary == "data":
-        return _only(resource, {each.lstrip("_") for each in resource} - {"text"})
+        return _only(resource, {item.lstrip("_") for item in resource} - {"text"})
     short = _only(resource, kept | frozenset(schema.get("x-summary", ())))
     summarized = {name: _summarize(value, name, schema) for name, value in short.items()}
     return {name: value for name, value in summarized.items() if value != []}
@@ -60,7 +60,7 @@ def _part(
 
 def _properties_named(elements: str, schema: Mapping[str, Any]) -> set[str]:
     """Return the properties of the elements: ``value`` and ``value[x]`` are all forms of it."""
-    names = {each.strip().removesuffix("[x]") for each in elements.split(",")}
+    names = {part.strip().removesuffix("[x]") for part in elements.split(",")}
     forms = forms_of_choices(schema.get("allOf", []))
     return names | {form for form, stem in forms if stem in names}
 
@@ -75,5 +75,5 @@ def _summarize(value: Any, name: str, schema: Mapping[str, Any]) -> Any:
     nested = schema.get("$defs", {}).get(f"{schema['title']}.{name}", {}).get("x-summary")
     if nested is None or not isinstance(value, list):
         return value
-    kept = [{key: each[key] for key in each if key.lstrip("_") in nested} for each in value]
-    return [each for each in kept if each]
+    kept = [{key: item[key] for key in item if key.lstrip("_") in nested} for item in value]
+    return [element for element in kept if element]

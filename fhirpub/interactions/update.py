@@ -115,16 +115,16 @@ def prepare(
     news = _NewIssues(before, fields, context)
     structural = news.structural(after, resource_type)
     if structural or undecodable:
-        raise InvalidContent(each.below(entry.at) for each in (*structural, *undecodable))
-    found = [each.below(entry.at) for each in (*zones, *news.wrong_by_fhir(entry))]
+        raise InvalidContent(issue.below(entry.at) for issue in (*structural, *undecodable))
+    found = [zone.below(entry.at) for zone in (*zones, *news.wrong_by_fhir(entry))]
     if "status" in fields.names:
         found += [
-            each.below(entry.at) for each in rules.status(after, resource_type.update_statuses)
+            issue.below(entry.at) for issue in rules.status(after, resource_type.update_statuses)
         ]
-    judged = not any(each.severity == "error" for each in found)
+    judged = not any(issue.severity == "error" for issue in found)
     if judged and context.config.of_type(resource_type.name).state_flow == "clinical":
         flow = rules.state_flow(before, after, resource_type)
-        found += [each.below(entry.at) for each in flow]
+        found += [issue.below(entry.at) for issue in flow]
     found += rules.check_resource(
         entry, resource_type, documents, context, context.rules_for(tenant.id)
     )
@@ -208,11 +208,11 @@ class _NewIssues:
         if not found:
             return found
         known, path_of = set(older()), self.context.schemas.fhirpath
-        named = {path_of(each.removeprefix("_")) for each in self.fields.names}
+        named = {path_of(name.removeprefix("_")) for name in self.fields.names}
         return [
-            each
-            for each in found
-            if each not in known or path_of(_FIRST.split(each.expression)[0]) in named
+            issue
+            for issue in found
+            if issue not in known or path_of(_FIRST.split(issue.expression)[0]) in named
         ]
 
 

@@ -42,7 +42,7 @@ def findings(
     try:
         submission = _choose_reader(content, named)(content, resource_type)
         found = [*submission.remarks, *(yield from judge(submission, context, tenant.id))]
-        if not any(each.severity == "error" for each in found):
+        if not any(issue.severity == "error" for issue in found):
             candidate = yield from candidate_of(submission, tenant, context)
             return rules.sorted_for_response(found, context), candidate.version
     except Refused as refusal:
@@ -69,11 +69,11 @@ def _entries(content: Any) -> Mapping[str, JsonObject]:
     if not isinstance(content, dict) or content.get("resourceType") != "Parameters":
         return {}
     entries, named, twice = content.get("parameter"), {}, set()
-    for each in entries if isinstance(entries, list) else ():
-        if isinstance(each, dict) and isinstance(name := each.get("name"), str):
+    for entry in entries if isinstance(entries, list) else ():
+        if isinstance(entry, dict) and isinstance(name := entry.get("name"), str):
             if name in named and name in ("resource", *TRIED):
                 twice.add(name)
-            named[name] = each
+            named[name] = entry
     if twice:
         raise InvalidContent(
             Issue("error", "exception", f"the entry {name} stands here more than once", _ENTRIES)

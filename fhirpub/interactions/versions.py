@@ -48,11 +48,16 @@ def with_subsetted_tag(meta: Mapping[str, Any]) -> JsonObject:
 def blobs_of(documents: Iterable[Document]) -> tuple[Blob, ...]:
     """Return the documents as they are kept, each once, as it first came (ADR 3)."""
     unique: dict[str, Document] = {}
-    for each in documents:
-        unique.setdefault(each.sha256, each)
+    for document in documents:
+        unique.setdefault(document.sha256, document)
     return tuple(
-        Blob(each.sha256, each.content_type, each.data, each.title[:_MAX_TITLE_LENGTH])
-        for each in unique.values()
+        Blob(
+            document.sha256,
+            document.content_type,
+            document.data,
+            document.title[:_MAX_TITLE_LENGTH],
+        )
+        for document in unique.values()
     )
 
 

@@ -55,9 +55,9 @@ def author_of(practitioner: Mapping[str, Any]) -> dict[str, str]:
     """Return a Practitioner as the author in an event: strings, without what is not known."""
     name = name_to_use(practitioner.get("name", ()))
     identifiers = [
-        each
-        for each in practitioner.get("identifier", ())
-        if "value" in each and each.get("use") != "old"
+        identifier
+        for identifier in practitioner.get("identifier", ())
+        if "value" in identifier and identifier.get("use") != "old"
     ]
     person, tax = _personal(identifiers), _of_type(identifiers, _TAX)
     author = {
@@ -75,24 +75,30 @@ def author_of(practitioner: Mapping[str, Any]) -> dict[str, str]:
 
 def _personal(identifiers: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     """Return the first identifier that names a person, else the first that may."""
-    unknown = (each for each in identifiers if not _codes(each))
+    unknown = (identifier for identifier in identifiers if not _codes(identifier))
     return _of_type(identifiers, _PERSONAL) or next(unknown, {})
 
 
 def _of_type(
     identifiers: Sequence[Mapping[str, Any]], wanted: re.Pattern[str]
 ) -> Mapping[str, Any]:
-    found = (each for each in identifiers if any(map(wanted.fullmatch, _codes(each))))
+    found = (
+        identifier for identifier in identifiers if any(map(wanted.fullmatch, _codes(identifier)))
+    )
     return next(found, {})
 
 
 def _type_of(identifier: Mapping[str, Any]) -> str:
     kind = identifier.get("type", {})
-    codes = [each["code"] for each in kind.get("coding", ()) if "code" in each]
+    codes = [coding["code"] for coding in kind.get("coding", ()) if "code" in coding]
     return str(next(iter([*_codes(identifier), *codes]), kind.get("text", "")))
 
 
 def _codes(identifier: Mapping[str, Any]) -> list[str]:
     """Return the types of an identifier in the words of v2-0203."""
     codings = identifier.get("type", {}).get("coding", ())
-    return [each["code"] for each in codings if each.get("system") == V2_0203 and "code" in each]
+    return [
+        coding["code"]
+        for coding in codings
+        if coding.get("system") == V2_0203 and "code" in coding
+    ]

@@ -106,7 +106,7 @@ def organization_rules(entry: Entry, context: RuleContext) -> Iterator[Issue]:
     """Check what is published for organizations beyond FHIR."""
     it, at = entry.resource, entry.at
     yield from _missing(entry, "identifier", "name")
-    own = {_as_compared(each) for each in context.organization_namespaces}
+    own = {_as_compared(namespace) for namespace in context.organization_namespaces}
     for place, identifier in items_of(it, "identifier"):
         yield from _identifier_type(identifier, context, f"{at}.{place}")
         ours = _as_compared(identifier.get("system", "")) in own

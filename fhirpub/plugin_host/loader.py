@@ -51,7 +51,7 @@ class PluginSource:
 
 def available() -> tuple[PluginSource, ...]:
     """Return every installed plugin, by name, whether it is enabled or not."""
-    return tuple(each for each in _entry_points() if each.api == API_VERSION)
+    return tuple(point for point in _entry_points() if point.api == API_VERSION)
 
 
 def _entry_points() -> list[PluginSource]:
@@ -124,16 +124,16 @@ def examine(enabled: Sequence[str]) -> PluginReport:
 
 
 def _source_of(name: str, points: Sequence[PluginSource]) -> PluginSource:
-    named = [each for each in points if each.name == name]
-    matches = [each for each in named if each.api == API_VERSION]
-    modules = {each.module for each in matches}
+    named = [point for point in points if point.name == name]
+    matches = [plugin_source for plugin_source in named if plugin_source.api == API_VERSION]
+    modules = {match.module for match in matches}
     if len(modules) > 1:
-        homes = " and ".join(f"{each.module} of {each.distribution}" for each in matches)
+        homes = " and ".join(f"{match.module} of {match.distribution}" for match in matches)
         raise PluginError(f"plugin {name}: two packages use this name, {homes}; uninstall one")
     if named and not matches:
         raise PluginError(_requires_another_version(named[0]))
     if not matches:
-        known = [each.name for each in points]
+        known = [point.name for point in points]
         raise PluginError(f"[plugins] enabled: there is no plugin {name}{_nearest(name, known)}")
     return matches[0]
 
@@ -164,7 +164,7 @@ def _declared_by(source: PluginSource) -> Sequence[ResourceType]:
     manager.add_hookspecs(hookspecs)
     problems = list(_hook_problems(manager, module))
     if problems:
-        raise PluginError("\n".join(f"{where}: {each}" for each in problems))
+        raise PluginError("\n".join(f"{where}: {name}" for name in problems))
     try:
         manager.register(module, name=source.name)
     except (pluggy.PluginValidationError, ValueError) as problem:
@@ -192,7 +192,7 @@ def _hook_problems(manager: pluggy.PluginManager, module: ModuleType) -> Iterato
             continue
         taken = inspect.signature(getattr(module, name)).parameters
         given = inspect.signature(getattr(hookspecs, name)).parameters
-        strange = [each for each in taken if each not in given]
+        strange = [item for item in taken if item not in given]
         if strange:
             known = ", ".join(given) or "no arguments"
             yield f"{name} takes {', '.join(strange)!r}, but is called with {known}"
@@ -209,7 +209,7 @@ def _resource_types(answers: Sequence[Any], where: str) -> Sequence[ResourceType
         raise PluginError(f"{where}: fhirpub_resource_types returned None, so adds nothing")
     (declared,) = answers
     members = declared if isinstance(declared, list | tuple) else [declared]
-    strange = [each for each in members if not isinstance(each, ResourceType)]
+    strange = [member for member in members if not isinstance(member, ResourceType)]
     if strange or members is not declared:
         raise PluginError(
             f"{where}: fhirpub_resource_types must return a list of ResourceType, "
@@ -260,8 +260,8 @@ def _malformed(declared: ResourceType) -> list[str]:
     for field, (kind, shape) in _SHAPES.items():
         value = getattr(declared, field)
         if isinstance(value, kind):
-            strange = [each for each in value if not _matches(shape, each)]
-            found += [f"{field} holds {each!r}, which cannot be a name" for each in strange]
+            strange = [item for item in value if not _matches(shape, item)]
+            found += [f"{field} holds {item!r}, which cannot be a name" for item in strange]
         else:
             found.append(f"{field} must be a {kind.__name__}, not {type(value).__name__}")
     return [*found, *_malformed_others(declared), *_malformed_parts(declared.parts)]
@@ -280,14 +280,14 @@ def _malformed_others(declared: Any) -> Iterator[str]:
         yield "state_flow must be a dict of a frozenset for each status"
     if not isinstance(schemas, Mapping):
         yield f"schemas must be a dict by type name, not {type(schemas).__name__}"
-    elif not all(_matches(_TYPE, each) for each in schemas):
+    elif not all(_matches(_TYPE, schema) for schema in schemas):
         yield "schemas must have the names of FHIR types as keys"
     if not isinstance(declared.profile, str):
         yield "profile must be a string"
 
 
 def _malformed_parts(parts: Any) -> Iterator[str]:
-    if not isinstance(parts, tuple) or not all(isinstance(each, Part) for each in parts):
+    if not isinstance(parts, tuple) or not all(isinstance(item, Part) for item in parts):
         yield "parts must be a tuple of Part"
         return
     for part in parts:
@@ -316,13 +316,13 @@ def _malformed_search(declared: ResourceType) -> list[str]:
     if not isinstance(search, tuple) or not all(isinstance(e, SearchParameter) for e in search):
         return ["search must be a tuple of SearchParameter"]
     found = []
-    for each in declared.search:
-        said = f"search parameter {each.name!r}"
-        if not _matches(_PARAMETER, each.name):
+    for parameter in declared.search:
+        said = f"search parameter {parameter.name!r}"
+        if not _matches(_PARAMETER, parameter.name):
             found.append(f"{said}: the name must be that of a search parameter of FHIR")
-        if each.type not in SEARCH_TYPES:
+        if parameter.type not in SEARCH_TYPES:
             found.append(f"{said}: the type must be one of {', '.join(SEARCH_TYPES)}")
-        paths: Any = each.paths
+        paths: Any = parameter.paths
         if not isinstance(paths, tuple) or not paths:
             found.append(f"{said}: paths must be a tuple of element paths, at least one")
         else:
@@ -334,14 +334,16 @@ def _malformed_search(declared: ResourceType) -> list[str]:
 def _search_problems(declared: ResourceType) -> list[str]:
     found = []
     types: dict[tuple[str, ...], str] = {}
-    names = [each.name for each in declared.search]
-    for each in declared.search:
-        if each.name in _SEARCHED_ANYWAY:
-            found.append(f"search parameter {each.name}: every type has it, do not declare it")
-        if types.setdefault(each.paths, each.type) != each.type:
-            found.append(f"search parameter {each.name}: the same elements have another type")
-    twice = sorted({each for each in names if names.count(each) > 1})
-    return [*found, *(f"search parameter {each} is declared twice" for each in twice)]
+    names = [parameter.name for parameter in declared.search]
+    for parameter in declared.search:
+        if parameter.name in _SEARCHED_ANYWAY:
+            found.append(
+                f"search parameter {parameter.name}: every type has it, do not declare it"
+            )
+        if types.setdefault(parameter.paths, parameter.type) != parameter.type:
+            found.append(f"search parameter {parameter.name}: the same elements have another type")
+    twice = sorted({name for name in names if names.count(name) > 1})
+    return [*found, *(f"search parameter {name} is declared twice" for name in twice)]
 
 
 def _contradictions(declared: ResourceType) -> list[str]:
@@ -352,11 +354,11 @@ def _contradictions(declared: ResourceType) -> list[str]:
     if ("status" in declared.updatable) != bool(declared.update_statuses):
         found.append("status is updatable if, and only if, update_statuses names some")
     fixed = _NEVER_UPDATED | {part.referred_by.partition(".")[0] for part in declared.parts}
-    found += [f"{each} can never be updatable" for each in sorted(declared.updatable & fixed)]
+    found += [f"{name} can never be updatable" for name in sorted(declared.updatable & fixed)]
     if declared.attachments_required and not declared.attachments:
         found.append("attachments_required is set, but there are no attachments")
     twice = sorted(set(declared.attachments) & set(declared.summary))
-    found += [f"{each} is an attachment and cannot be in the summary" for each in twice]
+    found += [f"{name} is an attachment and cannot be in the summary" for name in twice]
     return [*found, *_part_problems(declared), *_search_problems(declared)]
 
 
@@ -388,9 +390,9 @@ def _place(problem: BaseException, module: str) -> str:
     """Return where in the plugin's own code it happened, as far as that is known."""
     package = module.partition(".")[0]
     own = [
-        each
-        for each in traceback.extract_tb(problem.__traceback__)
-        if package in (Path(each.filename).stem, *Path(each.filename).parts)
+        frame_summary
+        for frame_summary in traceback.extract_tb(problem.__traceback__)
+        if package in (Path(frame_summary.filename).stem, *Path(frame_summary.filename).parts)
     ]
     if isinstance(problem, SyntaxError) and problem.filename:
         return f" (in {Path(problem.filename).name}, line {problem.lineno})"

@@ -23,7 +23,11 @@ def compile_schema(types: Mapping[str, ResourceType], owners: Mapping[str, str])
 
     Raises PluginError with everything that is wrong, one problem a line.
     """
-    brought = {name: schema for each in types.values() for name, schema in each.schemas.items()}
+    brought = {
+        name: schema
+        for resource_type in types.values()
+        for name, schema in resource_type.schemas.items()
+    }
     try:
         schemas = Schemas(brought)
     except ConfigurationError as problem:
@@ -41,7 +45,9 @@ def _describe(
     judge: Callable[[ResourceType], list[str]],
 ) -> list[str]:
     return [
-        f"plugin {owners[name]}: {line}" for name, each in types.items() for line in judge(each)
+        f"plugin {owners[name]}: {line}"
+        for name, type_name in types.items()
+        for line in judge(type_name)
     ]
 
 
@@ -57,16 +63,16 @@ def schema_and_element_problems(declared: ResourceType) -> list[str]:
 
 def _against(schemas: Schemas, declared: ResourceType) -> list[str]:
     names = dict.fromkeys([declared.name, *(part.type for part in declared.parts)])
-    unknown = [each for each in names if not schemas.knows(each)]
+    unknown = [name for name in names if not schemas.knows(name)]
     found = [
-        f"no schema for {each}: the plugin must bring one{_nearest(each, declared.schemas)}"
-        for each in unknown
+        f"no schema for {name}: the plugin must bring one{_nearest(name, declared.schemas)}"
+        for name in unknown
     ]
     if declared.name not in unknown:
         found += _wrong_statuses(schemas, declared)
         for field, path, types in _quote_name(declared):
             found += _wrong_element(schemas, declared, field, path, types)
-    return [f"{declared.name}: {each}" for each in found]
+    return [f"{declared.name}: {name}" for name in found]
 
 
 def _describe_elements(declared: ResourceType) -> tuple[str, ...]:
@@ -80,9 +86,11 @@ def _quote_name(declared: ResourceType) -> Iterator[tuple[str, str, frozenset[st
     for part in declared.parts:
         if part.referred_by:
             yield f"part {part.name}: referred_by", part.referred_by, _REFERENCE
-    for each in declared.search:
-        types = _REFERENCE if each.type == "reference" else _ANY
-        yield from ((f"search parameter {each.name}", path, types) for path in each.paths)
+    for parameter in declared.search:
+        types = _REFERENCE if parameter.type == "reference" else _ANY
+        yield from (
+            (f"search parameter {parameter.name}", path, types) for path in parameter.paths
+        )
     for field, names, types in (
         ("updatable", sorted(declared.updatable), _ANY),
         ("attachments", declared.attachments, _ATTACHMENT),
@@ -97,8 +105,12 @@ def _quote_name(declared: ResourceType) -> Iterator[tuple[str, str, frozenset[st
 def _wrong_element(
     schemas: Schemas, declared: ResourceType, field: str, path: str, types: frozenset[str]
 ) -> Iterator[str]:
-    known = [each for each in schemas.document(declared.name)["properties"] if each[0] != "_"]
-    choices = {f"{stem}[x]" for each in known if (stem := schemas.fhirpath(each)) != each}
+    known = [
+        property_
+        for property_ in schemas.document(declared.name)["properties"]
+        if property_[0] != "_"
+    ]
+    choices = {f"{stem}[x]" for item in known if (stem := schemas.fhirpath(item)) != item}
     if path in choices:
         return
     element = schemas.element(declared.name, path)

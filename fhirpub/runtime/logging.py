@@ -116,4 +116,4 @@ def _one_line(_logger: object, _name: str, event: dict[str, Any]) -> dict[str, A
 def _plain(value: Any) -> Any:
     if not isinstance(value, str) or value.isprintable():
         return value
-    return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in value)
+    return "".join(name if name.isprintable() else "\N{REPLACEMENT CHARACTER}" for name in value)

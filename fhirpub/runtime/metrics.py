@@ -143,7 +143,7 @@ class Metrics(Collector):
         """Yield all that is shown, without when each series began: that would be half of it."""
         for metric in self._registry.collect():
             metric.samples = [
-                each for each in metric.samples if not each.name.endswith("_created")
+                sample for sample in metric.samples if not sample.name.endswith("_created")
             ]
             yield metric
 

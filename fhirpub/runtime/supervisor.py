@@ -38,8 +38,8 @@ def supervise(count: int, work: Work, *, announce: Callable[[], None]) -> int:
     Workers stop when the supervisor is gone, even if it was killed.
     """
     workers = _Workers(work)
-    for each in _STOPS:
-        signal.signal(each, workers.stop)
+    for stop in _STOPS:
+        signal.signal(stop, workers.stop)
     for number in range(count):
         workers.start(number)
     started = workers.replacing = workers.all_started(count)

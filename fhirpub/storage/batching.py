@@ -107,15 +107,15 @@ class GroupCommit(Generic[T, R]):
 
     async def _settle(self, batch: list[_Waiting[T, R]]) -> None:
         try:
-            results = await self._commit([each.item for each in batch])
-            for each, result in zip(batch, results, strict=True):
-                _tell(each.outcome, result)
+            results = await self._commit([waiting.item for waiting in batch])
+            for waiting, result in zip(batch, results, strict=True):
+                _tell(waiting.outcome, result)
         except Exception as problem:  # noqa: BLE001 - it is the callers', each gets it
-            for each in batch:
-                _tell(each.outcome, _detach(problem))
+            for waiting in batch:
+                _tell(waiting.outcome, _detach(problem))
         except BaseException:
-            for each in batch:
-                each.outcome.cancel()
+            for waiting in batch:
+                waiting.outcome.cancel()
             raise
 
 

@@ -193,7 +193,7 @@ class Resources(ABC):
         """Return the newest version, never a stale one."""
 
     @abstractmethod
-    async def shown(self, tenant: str, resource_id: str) -> Version | None:
+    async def latest_public(self, tenant: str, resource_id: str) -> Version | None:
         """Return the newest version as :meth:`Version.without_internal_fields`, never a stale one.
 
         What readers do not see outweighs what they do: it can be left where it is.
@@ -239,7 +239,7 @@ class Resources(ABC):
         data = blob.data
         if data is None:
             pieces = self.blob_pieces(tenant, blob, slice(0, blob.size))
-            data = b"".join([each async for each in pieces])
+            data = b"".join([piece async for piece in pieces])
         return Blob(blob.sha256, blob.content_type, data, blob.title)
 
     @abstractmethod
@@ -319,7 +319,7 @@ class StoreAdmin(ABC):
         """Return how many versions there are, about: others may be adding some."""
 
     @abstractmethod
-    async def walk(
+    async def scan(
         self, *, after: tuple[str, int] = ("", 0), limit: int = 100
     ) -> Sequence[tuple[str, Version]]:
         """Return versions, each with its tenant, in the order of (id, version), after that key.

@@ -131,31 +131,31 @@ def values_under(name: str, of: Findable) -> list[SearchValue]:
         return [(name, of.value, of.system)]
     if name == LAST_UPDATED:
         return [(name, of.updated, of.updated + 1)]
-    return [each for each in decode(of.search) if each[0] == name]
+    return [item for item in decode(of.search) if item[0] == name]
 
 
 def holds(criterion: Criterion, of: Findable) -> bool:
     """Return whether a version fulfils a criterion."""
     found = any(
-        _matches(each, value, of.id)
+        _matches(item, value, of.id)
         for value in values_under(criterion.name, of)
-        for each in criterion.any_of
+        for item in criterion.any_of
     )
     return found is not criterion.negated
 
 
 def sort_key(order: Sequence[Order], of: Findable) -> SortKey:
     """Return where a version stands in an order: a value for each of its names, then the id."""
-    return (*(_extreme(each, of) for each in order), of.id)
+    return (*(_extreme(item, of) for item in order), of.id)
 
 
 def comes_after(key: SortKey, other: SortKey, order: Sequence[Order]) -> bool:
     """Return whether the first of two places in an order comes after the second."""
-    for mine, theirs, each in zip(key, other, (*order, Order(ID)), strict=True):
+    for mine, theirs, item in zip(key, other, (*order, Order(ID)), strict=True):
         if mine != theirs:
             if mine is None or theirs is None:
                 return mine is None
-            return (mine > theirs) is not each.descending  # type: ignore[operator]
+            return (mine > theirs) is not item.descending  # type: ignore[operator]
     return False
 
 

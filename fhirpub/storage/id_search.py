@@ -27,28 +27,35 @@ async def lookup_by_ids(
     ``latest`` returns the newest version of each id.
     """
     if not all(query.identifiers) or not all(
-        each.any_of or each.negated for each in query.criteria
+        criterion.any_of or criterion.negated for criterion in query.criteria
     ):
         return Page((), 0, more=False)  # a choice between no alternatives
     if query.ids is None or len(query.ids) > FEW or query.every_version:
         return None
-    found = [each for each in await latest(query.ids) if each and each.type == query.type]
-    wanted = [*(Criterion(IDENTIFIER, each) for each in query.identifiers), *query.criteria]
-    return _page_of([each for each in found if all(holds(one, each) for one in wanted)], query)
+    found = [
+        version for version in await latest(query.ids) if version and version.type == query.type
+    ]
+    wanted = [
+        *(Criterion(IDENTIFIER, identifier) for identifier in query.identifiers),
+        *query.criteria,
+    ]
+    return _page_of(
+        [version for version in found if all(holds(one, version) for one in wanted)], query
+    )
 
 
 def _page_of(found: Sequence[Version], query: SearchQuery) -> Page:
     """Return the page of all matches of a query, each in its newest version."""
-    keyed = [(sort_key(query.order, each), each) for each in found]
+    keyed = [(sort_key(query.order, version), version) for version in found]
     if query.after is not None:
         after = query.after
-        keyed = [each for each in keyed if comes_after(each[0], after, query.order)]
+        keyed = [item for item in keyed if comes_after(item[0], after, query.order)]
 
     def compared(one: tuple[SortKey, Version], other: tuple[SortKey, Version]) -> int:
         return 1 if comes_after(one[0], other[0], query.order) else -1
 
     keyed.sort(key=cmp_to_key(compared))
-    shown = tuple(each for _key, each in keyed[: query.limit])
+    shown = tuple(version for _key, version in keyed[: query.limit])
     total = capped_total(len(found), query)
     return Page(shown, total, more=bool(query.limit) and len(keyed) > query.limit)
 

@@ -97,15 +97,17 @@ async def _copy_versions(
 
     async def copy(versions: Sequence[tuple[str, Version]]) -> None:
         async with places:
-            for tenant, each in versions:
-                if await _copy_version(tenant, each, source, target, for_large):
+            for tenant, item in versions:
+                if await _copy_version(tenant, item, source, target, for_large):
                     progress.copied += 1
                 else:
                     progress.there += 1
 
     after = ("", 0)
-    while page := await source.walk(after=after, limit=_PAGE):
-        resources = [list(each) for _id, each in groupby(page, key=lambda each: each[1].id)]
+    while page := await source.scan(after=after, limit=_PAGE):
+        resources = [
+            list(iterator) for _id, iterator in groupby(page, key=lambda each: each[1].id)
+        ]
         await asyncio.gather(*map(copy, resources))
         await _mark_relayed([version for _tenant, version in page], source, target)
         after = (page[-1][1].id, page[-1][1].version)
@@ -121,16 +123,16 @@ async def _copy_version(
         kept = await source.blobs(tenant, version.documents)
         if len(kept) < len(version.documents):
             raise StoreUnavailable(f"a document of {version.type}/{version.id} is missing")
-        is_large = sum(each.size for each in kept.values()) > _LARGE_BYTES
+        is_large = sum(blob.size for blob in kept.values()) > _LARGE_BYTES
         try:
             async with for_large if is_large else nullcontext():
-                blobs = [await source.whole_blob(tenant, each) for each in kept.values()]
+                blobs = [await source.whole_blob(tenant, blob) for blob in kept.values()]
                 if await target.add(tenant, version, blobs):
                     return True
         except Refused as refusal:
             raise ConfigurationError(
                 f"the target cannot keep {version.type}/{version.id} version {version.version}: "
-                + "; ".join(each.diagnostics for each in refusal.issues)
+                + "; ".join(issue.diagnostics for issue in refusal.issues)
             ) from None
         known = await target.version(tenant, version.id, version.version)
     if known is None or replace(known, search=version.search) != version:
@@ -155,7 +157,7 @@ async def _say_search_rules(source: Store, target: Store) -> None:
 
 async def _mark_relayed(versions: Sequence[Version], source: Store, target: Store) -> None:
     """Mark those as relayed that the source has relayed: the target began with all unrelayed."""
-    keys = {(each.id, each.version) for each in versions if each.events != _NO_EVENTS}
+    keys = {(version.id, version.version) for version in versions if version.events != _NO_EVENTS}
     await target.mark_published(keys - await source.outbox_contains(keys))
 
 
@@ -211,17 +213,22 @@ async def _endpoints_to_copy(
     places = DeliveryQuery(
         endpoint=endpoint, after=first - 1, before=last + 1, limit=last + 1 - first
     )
-    there = {each.sequence: each for each in await target.deliveries(queue[0].tenant, places)}
+    there = {
+        delivery.sequence: delivery
+        for delivery in await target.deliveries(queue[0].tenant, places)
+    }
     changed = []
-    for each in queue:
-        known = there.get(each.sequence, each)
-        if known.event_id != each.event_id:
+    for delivery in queue:
+        known = there.get(delivery.sequence, delivery)
+        if known.event_id != delivery.event_id:
             raise ConfigurationError(
                 f"the target has sent events of its own to the endpoint {endpoint}: "
                 "it is not a copy of this store"
             )
-        if each.sequence not in there or (known != each and not _is_ahead(known, each)):
-            changed.append(each)
+        if delivery.sequence not in there or (
+            known != delivery and not _is_ahead(known, delivery)
+        ):
+            changed.append(delivery)
     return changed
 
 
@@ -247,7 +254,7 @@ async def _copy_access(source: Store, target: Store) -> list[str]:
     for client in await source.clients():
         kept += await _settle_client(client, target)
     for environment in ENVIRONMENTS:
-        known = {each.kid: each for each in await target.signing_keys(environment)}
+        known = {item.kid: item for item in await target.signing_keys(environment)}
         for key in await source.signing_keys(environment):
             kept += await _settle(
                 key, known.get(key.kid), _key, target.put_signing_key, name=key.kid
@@ -284,8 +291,8 @@ def _tenant(tenant: Tenant, there: Tenant) -> Tenant:
 def _client(client: Client, there: Client) -> Client:
     # A new secret stands last and the one before it stays for a while: so a target that knows
     # the source's newest one is as far, or further.
-    known = {each.digest for each in there.secrets}
-    newest = {each.digest for each in client.secrets[-1:]}
+    known = {secret.digest for secret in there.secrets}
+    newest = {secret.digest for secret in client.secrets[-1:]}
     secrets = there.secrets if newest <= known else client.secrets
     disabled = client.disabled or there.disabled
     # Nothing shows which scopes were set later, so the operator decides: differences are listed.
@@ -294,5 +301,5 @@ def _client(client: Client, there: Client) -> Client:
 
 
 def _key(key: SigningKey, there: SigningKey) -> SigningKey:
-    retired = [each for each in (key.retired, there.retired) if each is not None]
+    retired = [number for number in (key.retired, there.retired) if number is not None]
     return replace(key, retired=min(retired, default=None))

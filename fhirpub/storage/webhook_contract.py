@@ -271,7 +271,7 @@ class DeliveryQueueStore(ABC):
         """Release leases; those of other owners stay."""
 
     @abstractmethod
-    async def unrelayed(self, *, limit: int) -> Sequence[tuple[str, OutboxEntry]]:
+    async def pending_outbox(self, *, limit: int) -> Sequence[tuple[str, OutboxEntry]]:
         """Return the outbox entries that are not published yet, each with its tenant.
 
         The earlier version of a resource stands before the later. None is passed over: with
@@ -289,7 +289,7 @@ class DeliveryQueueStore(ABC):
         """Return those of the versions that are unrelayed: for moving a store."""
 
     @abstractmethod
-    async def ends(self, endpoints: Collection[str]) -> Mapping[str, int]:
+    async def last_sequences(self, endpoints: Collection[str]) -> Mapping[str, int]:
         """Return the highest sequence of each of these endpoints; those without any left out."""
 
     @abstractmethod
@@ -302,7 +302,9 @@ class DeliveryQueueStore(ABC):
         """
 
     @abstractmethod
-    async def told(self, endpoint_id: str, event_ids: Collection[str]) -> frozenset[str]:
+    async def existing_deliveries(
+        self, endpoint_id: str, event_ids: Collection[str]
+    ) -> frozenset[str]:
         """Return those of the events for which the endpoint has a delivery."""
 
     @abstractmethod

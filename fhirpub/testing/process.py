@@ -77,7 +77,7 @@ class ServiceProcess(Service):
     def workers(self) -> list[int]:
         """The child processes, as Linux lists them."""
         children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text()
-        return [int(each) for each in children.split()]
+        return [int(part) for part in children.split()]
 
     def launch(self) -> None:
         """Start it, without waiting for it."""
@@ -127,7 +127,7 @@ class ServiceProcess(Service):
     def integrator(self, name: str = "Lab", *, scopes: Sequence[str] = ()) -> Integrator:
         """Create a tenant and a client by the command line; return an integrator."""
         tenant = Tenant(self.command("tenant", "add", name)["id"], name, b"", 0)
-        options = [word for each in scopes for word in ("--scope", each)]
+        options = [word for scope in scopes for word in ("--scope", scope)]
         client = self.command("client", "add", "--tenant", tenant.id, *options)
         integrator = Integrator(self, tenant, client["client_id"], client["client_secret"])
         integrator.log_in()

@@ -55,7 +55,9 @@ class ResourceTypeContract:
     def resource_in(self, body: dict[str, Any]) -> dict[str, Any]:
         """Return the resource itself out of a body."""
         entry = next(
-            each for each in body["parameter"] if each["name"] == self.resource_type.entry_name
+            parameter
+            for parameter in body["parameter"]
+            if parameter["name"] == self.resource_type.entry_name
         )
         resource: dict[str, Any] = entry["resource"]
         return resource
@@ -81,14 +83,14 @@ class ResourceTypeContract:
     ) -> None:
         named = [(part.name, part.example) for part in self.resource_type.parts]
         named.append((self.resource_type.entry_name, self.resource_type.example))
-        entries = [{"name": name, "resource": each} for name, each in named if each]
+        entries = [{"name": name, "resource": record} for name, record in named if record]
         if not self.resource_type.example:
             pytest.skip("the type declares no example")
 
         answer = self.register(lab, {"resourceType": "Parameters", "parameter": entries})
 
         issues = answer.json["parameter"][1]["resource"]["issue"]
-        assert {each["severity"] for each in issues} == {"information"}
+        assert {issue["severity"] for issue in issues} == {"information"}
 
     def test_what_it_tells_can_be_asked_for_by_name(
         self, service: RunningService, lab: Integrator
@@ -99,7 +101,7 @@ class ResourceTypeContract:
         resources, resource_id = service.services.context.resources, path.rpartition("/")[2]
         versions = service.call(resources.history(lab.tenant.id, resource_id))
 
-        told = {each["type"] for one in versions for each in loads_stored(one.events)}
+        told = {item["type"] for one in versions for item in loads_stored(one.events)}
         assert told <= set(service.services.endpoints.event_types.names)
 
     def test_the_location_of_a_registration_can_be_read(
@@ -137,8 +139,8 @@ class ResourceTypeContract:
         with ThreadPoolExecutor(16) as pool:
             answers = list(pool.map(lambda _n: self.register(lab, body), range(16)))
 
-        assert {each.status for each in answers} == {201}
-        assert len({each.body for each in answers}) == 1
+        assert {answer.status for answer in answers} == {201}
+        assert len({answer.body for answer in answers}) == 1
 
     def test_two_tenants_have_two_resources_under_one_identifier(
         self, service: RunningService, lab: Integrator
@@ -146,7 +148,9 @@ class ResourceTypeContract:
         body = self.body(self.fresh_value())
         other = service.integrator()
 
-        ids = {self.resource_of(self.register(each, body))["id"] for each in (lab, other)}
+        ids = {
+            self.resource_of(self.register(integrator, body))["id"] for integrator in (lab, other)
+        }
 
         assert len(ids) == 2
 
@@ -195,9 +199,9 @@ class ResourceTypeContract:
     ) -> None:
         resource = lab.get(self.path_of(registered)).json
 
-        literals = [each["reference"] for each in objects_in(resource) if "reference" in each]
+        literals = [item["reference"] for item in objects_in(resource) if "reference" in item]
         for part in self.resource_type.parts:
-            found = [each for each in literals if each.startswith(f"{part.type}/")]
+            found = [item for item in literals if item.startswith(f"{part.type}/")]
             for literal in found:
                 assert lab.get(f"/fhir/r4/{literal}").json["resourceType"] == part.type
             assert found or not part.referred_by
@@ -208,10 +212,10 @@ class ResourceTypeContract:
         self.resource_in(bodies[1])["identifier"] *= 2
         self.resource_in(bodies[2])["identifier"] = []
 
-        answers = [self.register(lab, each) for each in bodies]
+        answers = [self.register(lab, body) for body in bodies]
 
-        assert [each.status for each in answers] == [400, 400, 400]
-        assert {each.issues[0]["code"] for each in answers} == {"invalid"}
+        assert [answer.status for answer in answers] == [400, 400, 400]
+        assert {answer.issues[0]["code"] for answer in answers} == {"invalid"}
 
     @pytest.mark.parametrize("name", ["system", "value"])
     def test_the_identifier_must_have_system_and_value(self, lab: Integrator, name: str) -> None:
@@ -286,7 +290,7 @@ class ResourceTypeContract:
                 pool.map(lambda _n: self.update_status(lab, path, If_Match='W/"1"'), range(16))
             )
 
-        assert sorted(each.status for each in answers) == [204] + [412] * 15
+        assert sorted(answer.status for answer in answers) == [204] + [412] * 15
 
     def test_racing_updates_without_a_tag_all_come_through(
         self, lab: Integrator, registered: Answer
@@ -296,8 +300,10 @@ class ResourceTypeContract:
         with ThreadPoolExecutor(8) as pool:
             answers = list(pool.map(lambda _n: self.update_status(lab, path), range(16)))
 
-        assert {each.status for each in answers} == {204}
-        assert sorted(int(each.headers["etag"][3:-1]) for each in answers) == list(range(2, 18))
+        assert {answer.status for answer in answers} == {204}
+        assert sorted(int(answer.headers["etag"][3:-1]) for answer in answers) == list(
+            range(2, 18)
+        )
 
     def test_another_field_cannot_be_updated(self, lab: Integrator, registered: Answer) -> None:
         path = self.path_of(registered)
@@ -306,7 +312,7 @@ class ResourceTypeContract:
         answer = lab.patch(path, body)
 
         assert answer.status == 422
-        assert {each["code"] for each in answer.issues} == {"business-rule"}
+        assert {issue["code"] for issue in answer.issues} == {"business-rule"}
         name = self.resource_type.name
         assert answer.issue_expressions == {f"{name}.language", f"{name}.identifier"}
 
@@ -318,7 +324,7 @@ class ResourceTypeContract:
 
         history = lab.get(f"{path}/_history").json
 
-        versions = [each["resource"]["meta"]["versionId"] for each in history["entry"]]
+        versions = [entry["resource"]["meta"]["versionId"] for entry in history["entry"]]
         assert (history["type"], history["total"], versions) == ("history", 2, ["2", "1"])
 
     def test_an_old_version_stays_as_it_was(self, lab: Integrator, registered: Answer) -> None:
@@ -336,7 +342,7 @@ class ResourceTypeContract:
 
         bundle = lab.get(f"/fhir/r4/{self.resource_type.name}?identifier={token}").json
 
-        assert [each["resource"]["id"] for each in bundle["entry"]] == [resource["id"]]
+        assert [entry["resource"]["id"] for entry in bundle["entry"]] == [resource["id"]]
 
     def test_it_is_found_by_what_every_type_is_searched_by(self, lab: Integrator) -> None:
         answer = self.register(lab, self.body(self.fresh_value()))
@@ -355,7 +361,7 @@ class ResourceTypeContract:
 
         for query in queries:
             bundle = lab.get(f"/fhir/r4/{self.resource_type.name}?{query}").json
-            assert [each["resource"]["id"] for each in bundle["entry"]] == [resource_id], query
+            assert [entry["resource"]["id"] for entry in bundle["entry"]] == [resource_id], query
             assert bundle["total"] == 1, query
 
         changed = max(self.resource_type.update_statuses - {status})
@@ -368,9 +374,9 @@ class ResourceTypeContract:
         answer = self.register(lab, self.body(self.fresh_value()))
         resource = lab.get(self.path_of(answer)).json
 
-        for each in self.resource_type.search:
-            query = f"_id={resource['id']}&{each.name}:missing"
-            values = [one for path in each.paths for _at, one in items_of(resource, path)]
+        for parameter in self.resource_type.search:
+            query = f"_id={resource['id']}&{parameter.name}:missing"
+            values = [one for path in parameter.paths for _at, one in items_of(resource, path)]
             said = any(not isinstance(one, dict) or {"text"} != {*one} for one in values)
             found = lab.get(f"/fhir/r4/{self.resource_type.name}?{query}=false").json
             lacking = lab.get(f"/fhir/r4/{self.resource_type.name}?{query}=true").json
@@ -393,9 +399,12 @@ class ResourceTypeContract:
     def test_the_capability_statement_declares_it(self, lab: Integrator) -> None:
         statement = lab.get("/metadata").json
 
-        declared = {each["type"]: each for each in statement["rest"][0]["resource"]}
+        declared = {
+            resource_entry["type"]: resource_entry
+            for resource_entry in statement["rest"][0]["resource"]
+        }
         mine = declared[self.resource_type.name]
-        assert {each["code"] for each in mine["interaction"]} == {
+        assert {item["code"] for item in mine["interaction"]} == {
             *("read", "vread", "patch", "create"),
             *("search-type", "history-instance", "history-type"),
         }
@@ -413,7 +422,7 @@ class ResourceTypeContract:
 def _without_references(value: Any) -> Any:
     """Return a value without the references in it: the service points them at the parts."""
     if isinstance(value, list):
-        return [_without_references(each) for each in value]
+        return [_without_references(item) for item in value]
     if isinstance(value, dict) and "reference" not in value:
-        return {name: _without_references(each) for name, each in value.items()}
+        return {name: _without_references(item) for name, item in value.items()}
     return None if isinstance(value, dict) else value

@@ -163,8 +163,8 @@ class RunningService(Service):
         self.config, sockets = bind(self.config)
         opening = build_services(self.config, clock=self._clock, open_store=self._open_store)
         with ExitStack() as listening:
-            for each in sockets:  # also if nothing comes of the service
-                listening.enter_context(each)
+            for socket in sockets:  # also if nothing comes of the service
+                listening.enter_context(socket)
             async with opening as self.services, run_server(self.services, sockets):
                 self._ready.set()
                 await self._stop.wait()

@@ -248,7 +248,7 @@ def criteria_of_every_form(ids: Sequence[str]) -> list[tuple[Criterion, str]]:
 
 async def add_all(store: Store, versions: Sequence[Version], tenant: str = LAB) -> None:
     """Add versions, all of which must be new."""
-    added = await asyncio.gather(*(store.add(tenant, each) for each in versions))
+    added = await asyncio.gather(*(store.add(tenant, version) for version in versions))
     assert all(added)
 
 
@@ -257,7 +257,7 @@ async def find_ids(store: Store, wanted: SearchQuery, tenant: str = LAB) -> set[
     page = await store.search(tenant, wanted)
     assert page.total == len(page.versions)
     assert not page.more
-    return {each.id for each in page.versions}
+    return {version.id for version in page.versions}
 
 
 async def all_pages(store: Store, wanted: SearchQuery) -> list[Page]:
@@ -298,7 +298,7 @@ class _AddingContract:
         stores = [store, other_store] * 25
 
         added = await asyncio.gather(
-            *(each.add(LAB, version) for each, version in zip(stores, candidates, strict=True))
+            *(item.add(LAB, version) for item, version in zip(stores, candidates, strict=True))
         )
 
         assert added.count(True) == 1
@@ -313,7 +313,7 @@ class _AddingContract:
 
         await asyncio.gather(add_all(store, versions[:25]), add_all(other_store, versions[25:]))
 
-        ids = [each.id for each in versions]
+        ids = [version.id for version in versions]
         assert await find_ids(store, query(ids=ids, limit=50)) == set(ids)
 
     async def test_of_racing_updates_to_the_same_version_one_succeeds(
@@ -324,8 +324,8 @@ class _AddingContract:
         candidates = [successor(first, body=b"%d" % number) for number in range(20)]
 
         added = await asyncio.gather(
-            *(store.add(LAB, each) for each in candidates[:10]),
-            *(other_store.add(LAB, each) for each in candidates[10:]),
+            *(store.add(LAB, candidate) for candidate in candidates[:10]),
+            *(other_store.add(LAB, candidate) for candidate in candidates[10:]),
         )
 
         assert added.count(True) == 1
@@ -363,8 +363,8 @@ class _AddingContract:
         read = await reader.version(LAB, version.id, version.version)
 
         assert read is not None
-        for each in fields(Version):
-            assert getattr(read, each.name) == getattr(version, each.name), each.name
+        for field in fields(Version):
+            assert getattr(read, field.name) == getattr(version, field.name), field.name
 
     async def test_an_added_version_is_seen_by_everybody_at_once(
         self, store: Store, reader: Store
@@ -381,14 +381,14 @@ class _AddingContract:
 
     async def test_a_cancelled_caller_does_not_harm_the_others(self, store: Store) -> None:
         versions = [a_version() for _ in range(30)]
-        tasks = [asyncio.create_task(store.add(LAB, each)) for each in versions]
+        tasks = [asyncio.create_task(store.add(LAB, version)) for version in versions]
         await asyncio.sleep(0)
         for task in tasks[::3]:
             task.cancel()
 
         results = await asyncio.gather(*tasks, return_exceptions=True)
 
-        others = [each for number, each in enumerate(results) if number % 3]
+        others = [result for number, result in enumerate(results) if number % 3]
         assert others == [True] * 20
 
     async def test_what_was_added_is_there_after_a_restart(
@@ -406,14 +406,14 @@ class _AddingContract:
 
     async def test_stop_finishes_what_was_handed_in(self, store: Store, reopen: Reopen) -> None:
         versions = [a_version() for _ in range(50)]
-        tasks = [asyncio.create_task(store.add(LAB, each)) for each in versions]
+        tasks = [asyncio.create_task(store.add(LAB, version)) for version in versions]
         await asyncio.sleep(0)
 
         await store.stop()
 
         assert all(await asyncio.gather(*tasks))
         again = await reopen()
-        assert [await again.latest(LAB, each.id) for each in versions] == versions
+        assert [await again.latest(LAB, version.id) for version in versions] == versions
 
     async def test_stopping_twice_is_no_trouble(self, store: Store) -> None:
         await store.stop()
@@ -446,7 +446,7 @@ async def keep(store: Store, tenant: str, blobs: Collection[Blob]) -> None:
 async def whole_blobs(store: Store, tenant: str, names: Collection[str]) -> dict[str, Blob]:
     """Return blobs with all their bytes; unknown ones are left out."""
     known = await store.blobs(tenant, names)
-    return {name: await store.whole_blob(tenant, each) for name, each in known.items()}
+    return {name: await store.whole_blob(tenant, blob) for name, blob in known.items()}
 
 
 class _ReadingContract:
@@ -498,8 +498,11 @@ class _ReadingContract:
             current = successor(current, body=b"x" * (number * 15_000))
             await (store, other_store)[number % 2].add(LAB, current)
 
-            assert await store.shown(LAB, current.id) == current.without_internal_fields()
-            assert await other_store.shown(LAB, current.id) == current.without_internal_fields()
+            assert await store.latest_public(LAB, current.id) == current.without_internal_fields()
+            assert (
+                await other_store.latest_public(LAB, current.id)
+                == current.without_internal_fields()
+            )
 
     async def test_of_a_first_version_what_came_with_it_and_its_answer_are_not_shown(
         self, store: Store
@@ -509,12 +512,12 @@ class _ReadingContract:
         version = a_version(response=b"{}", parts=b"{}", events=told, search=values)
         await store.add(LAB, version)
 
-        found = await store.shown(LAB, version.id)
+        found = await store.latest_public(LAB, version.id)
 
         assert found == replace(version, response=b"", parts=b"", events=b"[]", search=b"[]")
 
     async def test_nothing_is_shown_of_what_is_not_there(self, store: Store) -> None:
-        assert await store.shown(LAB, new_id()) is None
+        assert await store.latest_public(LAB, new_id()) is None
 
     async def test_the_latest_version_is_the_highest_number_and_not_text(
         self, store: Store
@@ -550,8 +553,8 @@ class _ReadingContract:
 
         history = await store.history(LAB, first.id, below=below, limit=limit)
 
-        assert [each.version for each in history] == expected
-        assert {each.id for each in history} <= {first.id}
+        assert [version.version for version in history] == expected
+        assert {version.id for version in history} <= {first.id}
 
     async def test_a_history_of_large_versions_is_shorter(self, store: Store) -> None:
         first = a_version(body=b"x" * (MAX_PAGE_BYTES // 2))
@@ -560,7 +563,7 @@ class _ReadingContract:
 
         history = await store.history(LAB, first.id, limit=100)
 
-        assert [each.version for each in history] in ([4], [4, 3])
+        assert [version.version for version in history] in ([4], [4, 3])
 
 
 class _SearchingContract:
@@ -570,7 +573,7 @@ class _SearchingContract:
         reports = [a_version() for _ in range(3)]
         await add_all(store, [*reports, a_version(type="Observation")])
 
-        assert await find_ids(store, query()) == {each.id for each in reports}
+        assert await find_ids(store, query()) == {report.id for report in reports}
 
     @pytest.mark.parametrize(
         ("groups", "expected"),
@@ -611,10 +614,10 @@ class _SearchingContract:
         versions = [a_version() for _ in range(3)]
         await add_all(store, versions)
         others = [TokenMatch(None, f"none-{number}") for number in range(40_000)]
-        wanted = [TokenMatch(each.system, each.value) for each in versions[:2]]
+        wanted = [TokenMatch(version.system, version.value) for version in versions[:2]]
 
         assert await find_ids(store, query((*others, *wanted))) == {
-            each.id for each in versions[:2]
+            version.id for version in versions[:2]
         }
 
     @pytest.mark.parametrize(
@@ -666,7 +669,7 @@ class _SearchingContract:
     async def test_ids_are_alternatives_too(self, store: Store) -> None:
         versions = [a_version() for _ in range(4)]
         await add_all(store, versions)
-        ids = [each.id for each in versions[:2]]
+        ids = [version.id for version in versions[:2]]
 
         assert await find_ids(store, query(ids=[*ids, new_id()])) == set(ids)
 
@@ -694,8 +697,8 @@ class _SearchingContract:
         first = a_version()
         second = successor(first, body=b"2")
         third = successor(second, body=b"3")
-        for each in (first, second, third):
-            await store.add(LAB, each)
+        for version in (first, second, third):
+            await store.add(LAB, version)
 
             for wanted in (
                 query(),
@@ -704,7 +707,7 @@ class _SearchingContract:
                 query(match(None, first.value)),
                 query(match(first.system, first.value)),
             ):
-                assert await store.search(LAB, wanted) == Page((each,), 1, more=False)
+                assert await store.search(LAB, wanted) == Page((version,), 1, more=False)
 
     @pytest.mark.parametrize("by", ["type", "ids", "system", "value"])
     async def test_pages_are_in_order_complete_and_without_repetition(
@@ -715,7 +718,7 @@ class _SearchingContract:
         await add_all(store, versions)
         wanted = {
             "type": query(limit=4),
-            "ids": query(ids=[each.id for each in versions], limit=4),
+            "ids": query(ids=[version.id for version in versions], limit=4),
             "system": query(match(SYSTEM), limit=4),
             "value": query(match(None, "same"), limit=4),
         }[by]
@@ -723,7 +726,7 @@ class _SearchingContract:
         pages = await all_pages(store, wanted)
 
         expected = sorted(versions, key=lambda each: (-each.updated, each.id))
-        assert [each for page in pages for each in page.versions] == expected
+        assert [version for page in pages for version in page.versions] == expected
         assert [len(page.versions) for page in pages] == [4, 4, 4, 4, 4, 3]
         assert {page.total for page in pages} == {23}
 
@@ -760,8 +763,8 @@ class _SearchingContract:
         last = first.versions[-1]
         rest = await all_pages(store, replace(wanted, after=(last.updated, last.id)))
 
-        seen = [*first.versions, *(each for page in rest for each in page.versions)]
-        untouched = [each for each in newest_first if each is not newest_first[10]]
+        seen = [*first.versions, *(version for page in rest for version in page.versions)]
+        untouched = [version for version in newest_first if version is not newest_first[10]]
         assert seen == untouched
 
     async def test_a_total_is_of_the_same_moment_as_its_page(
@@ -799,18 +802,18 @@ class _FindingContract:
             found_by(("status", "a", "s"), ("subject", ids[1], "P"), id=ids[4]),
         ]
         stored = [
-            replace(each, value=f"v{number}", updated=1_000 + number)
-            for number, each in enumerate(stored)
+            replace(version, value=f"v{number}", updated=1_000 + number)
+            for number, version in enumerate(stored)
         ]
         await add_all(store, stored)
-        names = {each: str(number) for number, each in enumerate(ids)}
+        names = {id_: str(number) for number, id_ in enumerate(ids)}
 
         for criterion, expected in criteria_of_every_form(ids):
             wanted = wanting(criterion)
 
-            by_search = {names[each] for each in await find_ids(store, wanted)}
+            by_search = {names[id_] for id_ in await find_ids(store, wanted)}
             among = replace(wanted, ids=frozenset(ids))
-            by_look_up = {names[each] for each in await find_ids(store, among)}
+            by_look_up = {names[id_] for id_ in await find_ids(store, among)}
 
             assert "".join(sorted(by_search)) == expected, criterion
             assert by_look_up == by_search, criterion
@@ -898,18 +901,18 @@ class _FindingContract:
         for _ in range(60):
             wanted = _random_query(random, list(stored))
             matches = [
-                each
-                for each in stored.values()
-                if all(holds(one, each) for one in wanted.criteria)
-                and (wanted.ids is None or each.id in wanted.ids)
+                item
+                for item in stored.values()
+                if all(holds(one, item) for one in wanted.criteria)
+                and (wanted.ids is None or item.id in wanted.ids)
             ]
             pages = await all_pages(store, wanted)
 
-            seen = [each for page in pages for each in page.versions]
-            assert sorted(each.id for each in seen) == sorted(each.id for each in matches), wanted
-            assert all(stored[each.id] == each for each in seen)
+            seen = [item for page in pages for item in page.versions]
+            assert sorted(item.id for item in seen) == sorted(item.id for item in matches), wanted
+            assert all(stored[item.id] == item for item in seen)
             assert {page.total for page in pages} == {len(matches)}
-            places = [sort_key(wanted.order, each) for each in seen]
+            places = [sort_key(wanted.order, item) for item in seen]
             for one, next_one in pairwise(places):
                 assert comes_after(next_one, one, wanted.order), wanted
 
@@ -924,7 +927,7 @@ class _FindingContract:
             "d": found_by(updated=1_001, value="3"),
         }
         await add_all(store, list(versions.values()))
-        names = {each.id: name for name, each in versions.items()}
+        names = {version.id: name for name, version in versions.items()}
         newest_first = Order(LAST_UPDATED, descending=True)
 
         for order, expected in (
@@ -939,7 +942,7 @@ class _FindingContract:
         ):
             pages = await all_pages(store, wanting(order=order, limit=1))
 
-            seen = "".join(names[each.id] for page in pages for each in page.versions)
+            seen = "".join(names[version.id] for page in pages for version in page.versions)
             assert seen == expected, order
 
     async def test_a_total_that_is_not_asked_for_is_not_given(self, store: Store) -> None:
@@ -956,7 +959,7 @@ class _FindingContract:
     ) -> None:
         versions = [found_by(("code", "a", "")) for _ in range(5)]
         await add_all(store, versions)
-        ids = [each.id for each in versions]
+        ids = [version.id for version in versions]
 
         queries = [wanting(), wanting(has("code", token("a"))), query(), query(match(SYSTEM))]
         for wanted in (*queries, query(ids=ids[:5]), query(ids=[*ids, new_id()])):
@@ -979,8 +982,8 @@ class _FindingContract:
         place = sort_key(wanted.order, first.versions[-1])
         rest = await all_pages(store, replace(wanted, after=place))
 
-        seen = [*first.versions, *(each for page in rest for each in page.versions)]
-        assert seen == [each for each in newest_first if each is not newest_first[10]]
+        seen = [*first.versions, *(version for page in rest for version in page.versions)]
+        assert seen == [version for version in newest_first if version is not newest_first[10]]
 
     async def test_a_changed_value_is_seen_at_once(self, store: Store, other_store: Store) -> None:
         current = found_by(("status", "s0", ""))
@@ -1048,7 +1051,9 @@ class _ListingContract:
 
     async def test_every_version_is_listed_once_and_in_order(self, store: Store) -> None:
         first = [found_by(("code", "a", ""), updated=1_000 + number % 3) for number in range(5)]
-        later = [successor(each, updated=2_000 + n, search=b"[]") for n, each in enumerate(first)]
+        later = [
+            successor(version, updated=2_000 + n, search=b"[]") for n, version in enumerate(first)
+        ]
         await add_all(store, [*first, *later[:3], a_version(type="Observation")])
         await store.add(OTHER, a_version())
         wanted = wanting(every_version=True, limit=3)
@@ -1056,14 +1061,14 @@ class _ListingContract:
         pages = await all_pages(store, wanted)
 
         expected = sorted([*first, *later[:3]], key=lambda each: (-each.updated, each.id))
-        assert [each for page in pages for each in page.versions] == expected
+        assert [version for page in pages for version in page.versions] == expected
         assert {page.total for page in pages} == {8}
         for criterion, matches in (
             (
                 has(LAST_UPDATED, TimeMatch(from_=1_002)),
                 [e for e in expected if e.updated > 1_001],
             ),
-            (has("code", token("a")), [each for each in expected if each in first]),
+            (has("code", token("a")), [version for version in expected if version in first]),
         ):
             page = await store.search(LAB, wanting(criterion, every_version=True))
             assert page == Page(tuple(matches), len(matches), more=False)
@@ -1128,7 +1133,7 @@ class _TenancyContract:
             await store.add(LAB, successor(version))
 
         assert await store.latest(OTHER, version.id) is None
-        assert await store.shown(OTHER, version.id) is None
+        assert await store.latest_public(OTHER, version.id) is None
         assert await store.version(OTHER, version.id, 1) is None
         assert await store.history(OTHER, version.id) == []
 
@@ -1212,7 +1217,7 @@ async def pieces_of(
     store: Store, blob: BlobInfo, part: slice, *, tenant: str = LAB
 ) -> list[bytes]:
     """Return the pieces of a part."""
-    return [each async for each in store.blob_pieces(tenant, blob, part)]
+    return [piece async for piece in store.blob_pieces(tenant, blob, part)]
 
 
 class _BlobContract:
@@ -1230,11 +1235,11 @@ class _BlobContract:
     async def test_blobs_of_all_sizes_that_come_at_the_same_time_are_all_kept(
         self, store: Store
     ) -> None:
-        blobs = {each.sha256: each for each in (a_blob(os.urandom(size)) for size in _SIZES)}
-        versions = [a_version(documents=(each,)) for each in blobs]
+        blobs = {blob.sha256: blob for blob in (a_blob(os.urandom(size)) for size in _SIZES)}
+        versions = [a_version(documents=(blob,)) for blob in blobs]
 
         await asyncio.gather(
-            *(store.add(LAB, each, [blobs[each.documents[0]]]) for each in versions)
+            *(store.add(LAB, version, [blobs[version.documents[0]]]) for version in versions)
         )
 
         assert await whole_blobs(store, LAB, blobs) == blobs
@@ -1259,8 +1264,8 @@ class _BlobContract:
         pieces = await pieces_of(store, known, slice(0, size))
 
         assert b"".join(pieces) == blob.data
-        assert all(len(each) <= MAX_CHUNK_BYTES for each in pieces)
-        assert all(len(each) % 3 == 0 for each in pieces[:-1])
+        assert all(len(piece) <= MAX_CHUNK_BYTES for piece in pieces)
+        assert all(len(piece) % 3 == 0 for piece in pieces[:-1])
 
     @pytest.mark.parametrize(
         ("start", "stop"),
@@ -1298,15 +1303,15 @@ class _BlobContract:
     ) -> None:
         blobs = [a_blob(os.urandom(40_000)) for _ in range(5)]
         await keep(store, LAB, blobs)
-        names = [each.sha256 for each in blobs]
+        names = [blob.sha256 for blob in blobs]
 
         read = await whole_blobs(store, LAB, [*names[:4], a_blob().sha256])
 
-        assert read == {each.sha256: each for each in blobs[:4]}
+        assert read == {blob.sha256: blob for blob in blobs[:4]}
 
     async def test_a_version_may_bring_thousands_of_blobs(self, store: Store) -> None:
         blobs = [a_blob(b"%d" % number) for number in range(10_000)]
-        names = tuple(each.sha256 for each in blobs)
+        names = tuple(blob.sha256 for blob in blobs)
         version = a_version(documents=names)
 
         added = await asyncio.gather(store.add(LAB, version, blobs), store.add(LAB, a_version()))
@@ -1338,7 +1343,7 @@ class _BlobContract:
         blob = a_blob(os.urandom(size))
 
         await asyncio.gather(
-            *(keep(each, LAB, [blob]) for each in (store, other_store) for _ in range(10))
+            *(keep(item, LAB, [blob]) for item in (store, other_store) for _ in range(10))
         )
 
         assert await whole_blobs(store, LAB, [blob.sha256]) == {blob.sha256: blob}
@@ -1348,7 +1353,7 @@ class _BlobContract:
         await keep(store, LAB, blobs)
 
         assert await store.sweep_blobs(LAB, before=FOREVER) == 40
-        assert await store.blobs(LAB, [each.sha256 for each in blobs]) == {}
+        assert await store.blobs(LAB, [blob.sha256 for blob in blobs]) == {}
 
     async def test_sweeping_again_finds_nothing(self, store: Store) -> None:
         await keep(store, LAB, [a_blob()])
@@ -1461,11 +1466,11 @@ class _AccessContract:
 
     async def test_tenants_are_listed_oldest_first(self, store: Store) -> None:
         tenants = [Tenant.new("t", created=created) for created in (30, 10, 20)]
-        for each in tenants:
-            await store.put_tenant(each)
+        for tenant in tenants:
+            await store.put_tenant(tenant)
         await store.put_tenant(tenants[1])
 
-        assert [each.created for each in await store.tenants()] == [10, 20, 30]
+        assert [tenant.created for tenant in await store.tenants()] == [10, 20, 30]
 
     async def test_a_client_comes_back_as_it_was_put(self, store: Store, reader: Store) -> None:
         client = a_client(
@@ -1520,8 +1525,8 @@ class _AccessContract:
         await store.put_client(client)
 
         racing = [
-            each.replace_client(replace(client, name=str(number)), over=client)
-            for number, each in enumerate((store, other_store, store, other_store))
+            item.replace_client(replace(client, name=str(number)), over=client)
+            for number, item in enumerate((store, other_store, store, other_store))
         ]
         assert sorted(await asyncio.gather(*racing)) == [False, False, False, True]
 
@@ -1531,8 +1536,8 @@ class _AccessContract:
         for created, tenant in ((3, LAB), (1, OTHER), (2, LAB)):
             await store.put_client(a_client(created=created, tenant=tenant))
 
-        assert [each.created for each in await store.clients()] == [1, 2, 3]
-        assert [each.created for each in await store.clients(tenant=LAB)] == [2, 3]
+        assert [client.created for client in await store.clients()] == [1, 2, 3]
+        assert [client.created for client in await store.clients(tenant=LAB)] == [2, 3]
         assert await store.clients(tenant=new_id()) == []
 
     async def test_unknown_access_records_are_none(self, store: Store) -> None:
@@ -1560,8 +1565,8 @@ class _AccessContract:
 
     async def test_rotation_adds_a_key_and_retires_the_others(self, store: Store) -> None:
         retired, other = a_key("a", retired=2), a_key("p", environment="production")
-        for each in (retired, a_key("b"), a_key("c"), other):
-            await store.put_signing_key(each)
+        for key in (retired, a_key("b"), a_key("c"), other):
+            await store.put_signing_key(key)
         new = a_key("d", created=50)
 
         assert await store.rotate_signing_key(new, expected=["c", "b"]) is True
@@ -1578,8 +1583,8 @@ class _AccessContract:
         self, store: Store, expected: list[str]
     ) -> None:
         keys = [a_key("a"), a_key("old", retired=3)]
-        for each in keys:
-            await store.put_signing_key(each)
+        for key in keys:
+            await store.put_signing_key(key)
 
         assert await store.rotate_signing_key(a_key("new"), expected=expected) is False
         assert await store.signing_keys("sandbox") == keys
@@ -1591,13 +1596,13 @@ class _AccessContract:
 
         rotated = await asyncio.gather(
             *(
-                each.rotate_signing_key(a_key(f"{n}", created=5 + n), expected=["first"])
-                for n, each in enumerate([store, other_store] * 10)
+                item.rotate_signing_key(a_key(f"{n}", created=5 + n), expected=["first"])
+                for n, item in enumerate([store, other_store] * 10)
             )
         )
 
         assert rotated.count(True) == 1
-        unretired = [each.kid for each in await store.signing_keys("sandbox") if not each.retired]
+        unretired = [key.kid for key in await store.signing_keys("sandbox") if not key.retired]
         assert unretired == [str(rotated.index(True))]
 
     async def test_access_records_are_there_after_a_restart(
@@ -1628,11 +1633,11 @@ class _InventoryContract:
         await store.add(LAB, successor(first))
         ours = {first.id, other.id}
 
-        met = [(tenant, each) async for tenant, each in _walk(reader, limit=2)]
+        met = [(tenant, version) async for tenant, version in _walk(reader, limit=2)]
 
-        keys = [(each.id, each.version) for _tenant, each in met]
+        keys = [(version.id, version.version) for _tenant, version in met]
         assert keys == sorted(set(keys))
-        assert {(tenant, each) for tenant, each in met if each.id in ours} == {
+        assert {(tenant, version) for tenant, version in met if version.id in ours} == {
             (LAB, first),
             (LAB, successor(first)),
             (OTHER, other),
@@ -1641,17 +1646,17 @@ class _InventoryContract:
     async def test_a_walk_ends_with_a_page_that_is_not_full(self, store: Store) -> None:
         await store.add(LAB, a_version())
 
-        assert await store.walk(after=("g", 0)) == []
+        assert await store.scan(after=("g", 0)) == []
 
     async def test_no_page_of_a_walk_holds_many_large_versions(self, store: Store) -> None:
         large = [a_version(body=b"x" * (MAX_PAGE_BYTES // 2)) for _ in range(3)]
-        for each in large:
-            await store.add(LAB, each)
-        ours = {each.id for each in large}
+        for version in large:
+            await store.add(LAB, version)
+        ours = {version.id for version in large}
 
         after, held = ("", 0), list[int]()
-        while page := await store.walk(after=after, limit=1000):
-            held.append(len([each for _tenant, each in page if each.id in ours]))
+        while page := await store.scan(after=after, limit=1000):
+            held.append(len([version for _tenant, version in page if version.id in ours]))
             after = (page[-1][1].id, page[-1][1].version)
 
         assert max(held) < sum(held) == 3
@@ -1663,8 +1668,8 @@ class _InventoryContract:
     ) -> None:
         much = {of_it: b"x" * (MAX_PAGE_BYTES // 2 - 5000)}
         large = [a_version(updated=n, **much) for n in range(5)]
-        for each in large:
-            await store.add(LAB, each)
+        for version in large:
+            await store.add(LAB, version)
         wanted = replace(query(limit=4), every_version=every_version)
 
         first = await store.search(LAB, wanted)
@@ -1693,7 +1698,7 @@ class _InventoryContract:
 
 async def _walk(store: Store, *, limit: int) -> AsyncIterator[tuple[str, Version]]:
     after = ("", 0)
-    while page := await store.walk(after=after, limit=limit):
+    while page := await store.scan(after=after, limit=limit):
         for tenant, version in page:
             yield tenant, version
             after = (version.id, version.version)

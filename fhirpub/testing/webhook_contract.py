@@ -127,18 +127,20 @@ async def end(
 
 async def sequences(store: Store, endpoint: str, **changes: Any) -> list[int]:
     """Return the places of the deliveries that a query finds."""
-    return [each.sequence for each in await stored_deliveries(store, endpoint, **changes)]
+    return [delivery.sequence for delivery in await stored_deliveries(store, endpoint, **changes)]
 
 
 async def events_added(store: Store, versions: Sequence[Version], tenant: str = LAB) -> None:
     """Add versions, each with events."""
-    for each in versions:
-        assert await store.add(tenant, replace(each, events=EVENTS))
+    for version in versions:
+        assert await store.add(tenant, replace(version, events=EVENTS))
 
 
 async def pending_keys(store: Store, *, limit: int = 100) -> list[tuple[str, int]]:
     """Return what is unrelayed."""
-    return [(each.id, each.version) for _tenant, each in await store.unrelayed(limit=limit)]
+    return [
+        (entry.id, entry.version) for _tenant, entry in await store.pending_outbox(limit=limit)
+    ]
 
 
 class _EndpointContract:
@@ -200,8 +202,8 @@ class _EndpointContract:
 
         put = await asyncio.gather(
             *(
-                each.put_endpoint(LAB, change)
-                for each, change in zip([store, other_store] * 5, changes, strict=True)
+                item.put_endpoint(LAB, change)
+                for item, change in zip([store, other_store] * 5, changes, strict=True)
             )
         )
 
@@ -229,7 +231,7 @@ class _EndpointContract:
                 tenant, an_endpoint(created=created, tenant=tenant, state="deleted")
             )
 
-        assert [each.created for each in await store.endpoints(LAB)] == [2, 3]
+        assert [endpoint.created for endpoint in await store.endpoints(LAB)] == [2, 3]
 
     async def test_another_tenants_endpoint_is_not_seen(self, store: Store) -> None:
         endpoint = an_endpoint()
@@ -240,16 +242,16 @@ class _EndpointContract:
 
     async def test_those_who_send_see_all_endpoints_but_deleted_ones(self, store: Store) -> None:
         shown = [an_endpoint(created=2), an_endpoint(created=1, tenant=OTHER, state="disabled")]
-        for each in (*shown, an_endpoint(state="deleted")):
-            await store.put_endpoint(each.tenant, each)
+        for endpoint in (*shown, an_endpoint(state="deleted")):
+            await store.put_endpoint(endpoint.tenant, endpoint)
 
         assert await store.all_endpoints() == shown[::-1]
 
     async def test_or_those_of_some_tenants(self, store: Store) -> None:
         ours, theirs = an_endpoint(created=2), an_endpoint(created=1, tenant=OTHER)
         somebodys = an_endpoint(tenant="5f0c5f7a-0000-4000-8000-000000000000")
-        for each in (ours, theirs, somebodys, an_endpoint(state="deleted")):
-            await store.put_endpoint(each.tenant, each)
+        for endpoint in (ours, theirs, somebodys, an_endpoint(state="deleted")):
+            await store.put_endpoint(endpoint.tenant, endpoint)
 
         assert await store.all_endpoints(of={LAB, OTHER}) == [theirs, ours]
         assert await store.all_endpoints(of=[LAB, somebodys.id]) == [ours]
@@ -286,7 +288,7 @@ class _EndpointContract:
         await store.put_endpoint(LAB, endpoint)
         await store.save_health(endpoint.id, b"{1}")
 
-        copied = [await store.copy_endpoint(copy, over=each) for each in (None, endpoint)]
+        copied = [await store.copy_endpoint(copy, over=item) for item in (None, endpoint)]
 
         assert copied == [False, False]
         assert await store.endpoints(LAB) == [replace(endpoint, condition=b"{1}")]
@@ -303,8 +305,8 @@ class _AppendingContract:
         assert await store.append([delivery]) == 1
 
         (read,) = await stored_deliveries(reader, delivery.endpoint)
-        for each in fields(Delivery):
-            assert getattr(read, each.name) == getattr(delivery, each.name), each.name
+        for field in fields(Delivery):
+            assert getattr(read, field.name) == getattr(delivery, field.name), field.name
 
     async def test_many_deliveries_are_appended_in_their_order(self, store: Store) -> None:
         deliveries = await queue(store, 300)
@@ -346,30 +348,30 @@ class _AppendingContract:
         endpoint, events = new_id(), [f"evt_{number}" for number in range(60)]
 
         async def relay(own: Store, ordered: Sequence[str]) -> None:
-            while left := _without(ordered, await own.told(endpoint, ordered)):
-                last = (await own.ends([endpoint])).get(endpoint, 0)
+            while left := _without(ordered, await own.existing_deliveries(endpoint, ordered)):
+                last = (await own.last_sequences([endpoint])).get(endpoint, 0)
                 places = enumerate(left[:7], start=last + 1)
-                await own.append([a_delivery(endpoint, n, event_id=each) for n, each in places])
+                await own.append([a_delivery(endpoint, n, event_id=place) for n, place in places])
 
         await asyncio.gather(
             relay(store, events), relay(other_store, events[::-1]), relay(store, events[30:])
         )
 
         found = await stored_deliveries(store, endpoint)
-        assert [each.sequence for each in found] == list(range(1, 61))
-        assert sorted(each.event_id for each in found) == sorted(events)
+        assert [delivery.sequence for delivery in found] == list(range(1, 61))
+        assert sorted(delivery.event_id for delivery in found) == sorted(events)
 
     async def test_the_ends_of_queues_are_their_highest_places(self, store: Store) -> None:
         first, second = await queue(store, 12), await queue(store, 1)
         wanted = [first[0].endpoint, second[0].endpoint, new_id()]
 
-        assert await store.ends(wanted) == {wanted[0]: 12, wanted[1]: 1}
+        assert await store.last_sequences(wanted) == {wanted[0]: 12, wanted[1]: 1}
 
     async def test_told_are_the_events_for_which_there_is_a_delivery(self, store: Store) -> None:
         (delivery,) = await queue(store, 1)
         await queue(store, 2)
 
-        assert await store.told(delivery.endpoint, ["evt_1", "evt_2"]) == {"evt_1"}
+        assert await store.existing_deliveries(delivery.endpoint, ["evt_1", "evt_2"]) == {"evt_1"}
 
     async def test_what_was_appended_is_there_after_a_restart(
         self, store: Store, reopen: Any
@@ -381,7 +383,7 @@ class _AppendingContract:
 
 
 def _without(events: Sequence[str], told: Collection[str]) -> list[str]:
-    return [each for each in events if each not in told]
+    return [event for event in events if event not in told]
 
 
 class _SendingContract:
@@ -395,7 +397,7 @@ class _SendingContract:
 
         waiting = await store.waiting(deliveries[0].endpoint)
 
-        assert [each.sequence for each in waiting] == [1, 2, 5]
+        assert [delivery.sequence for delivery in waiting] == [1, 2, 5]
 
     async def test_who_waits_is_shown_with_all_that_decides_its_turn(self, store: Store) -> None:
         (delivery,) = await queue(store, 1, due=NOW + 5, resource="DiagnosticReport/x")
@@ -416,7 +418,7 @@ class _SendingContract:
 
         waiting = await store.waiting(deliveries[0].endpoint, after=2, limit=3)
 
-        assert [each.sequence for each in waiting] == [3, 4, 5]
+        assert [delivery.sequence for delivery in waiting] == [3, 4, 5]
 
     async def test_a_delivery_that_is_begun_comes_with_its_attempt(self, store: Store) -> None:
         (delivery,) = await queue(store, 1)
@@ -429,11 +431,11 @@ class _SendingContract:
 
     async def test_deliveries_of_many_endpoints_are_begun_together(self, store: Store) -> None:
         deliveries = [*await queue(store, 2), *await queue(store, 1)]
-        keys = [each.key for each in deliveries]
+        keys = [delivery.key for delivery in deliveries]
 
         taken = await store.begin([*keys, (new_id(), "evt_1")], now=NOW, until=UNTIL)
 
-        assert sorted(each.key for each in taken) == sorted(keys)
+        assert sorted(delivery.key for delivery in taken) == sorted(keys)
 
     async def test_a_delivery_that_is_leased_is_not_begun(self, store: Store) -> None:
         (delivery,) = await queue(store, 1)
@@ -447,7 +449,7 @@ class _SendingContract:
         early = await store.begin([delivery.key], now=NOW + 4, until=UNTIL)
         in_time = await store.begin([delivery.key], now=NOW + 5, until=UNTIL)
 
-        assert (early, [each.key for each in in_time]) == ([], [delivery.key])
+        assert (early, [item.key for item in in_time]) == ([], [delivery.key])
 
     async def test_a_delivery_is_begun_again_once_its_lease_has_run_out(
         self, store: Store
@@ -473,13 +475,13 @@ class _SendingContract:
         self, store: Store, other_store: Store
     ) -> None:
         deliveries = await queue(store, 20)
-        keys = [each.key for each in deliveries]
+        keys = [delivery.key for delivery in deliveries]
 
         taken = await asyncio.gather(
-            *(each.begin(keys, now=NOW, until=UNTIL) for each in (store, other_store) * 4)
+            *(item.begin(keys, now=NOW, until=UNTIL) for item in (store, other_store) * 4)
         )
 
-        assert sorted(each.key for one in taken for each in one) == sorted(keys)
+        assert sorted(delivery.key for one in taken for delivery in one) == sorted(keys)
 
     async def test_the_log_holds_the_latest_attempts(self, store: Store) -> None:
         (delivery,) = await queue(store, 1)
@@ -488,7 +490,7 @@ class _SendingContract:
 
         (found,) = await stored_deliveries(store, delivery.endpoint)
 
-        numbers = [each.number for each in found.attempts]
+        numbers = [attempt.number for attempt in found.attempts]
         assert numbers == list(range(3, MAX_ATTEMPTS_KEPT + 3))
         assert found.attempts[-1] == Attempt(
             number=MAX_ATTEMPTS_KEPT + 2,
@@ -534,13 +536,15 @@ class _SendingContract:
     async def test_outcomes_of_many_endpoints_are_noted_together(self, store: Store) -> None:
         deliveries = [*await queue(store, 2), *await queue(store, 2)]
         outcomes = [
-            AttemptResult(key=each.key, attempt=await begin(store, each), state="delivered")
-            for each in deliveries
+            AttemptResult(
+                key=delivery.key, attempt=await begin(store, delivery), state="delivered"
+            )
+            for delivery in deliveries
         ]
 
         await store.finish(outcomes)
 
-        for endpoint in {each.endpoint for each in deliveries}:
+        for endpoint in {delivery.endpoint for delivery in deliveries}:
             assert await store.count_deliveries(LAB, endpoint) == {"delivered": 2}
 
     async def test_an_outcome_that_a_later_attempt_has_overtaken_is_dropped(
@@ -637,7 +641,7 @@ class _ReopeningContract:
         await begin(store, deliveries[0])
         before = await stored_deliveries(store, deliveries[0].endpoint)
 
-        events = [each.event_id for each in deliveries]
+        events = [delivery.event_id for delivery in deliveries]
 
         assert await store.reopen(LAB, deliveries[0].endpoint, events, now=NOW + 1) == 0
         assert await stored_deliveries(store, deliveries[0].endpoint) == before
@@ -657,8 +661,8 @@ class _ReopeningContract:
         endpoint = an_endpoint()
         await store.put_endpoint(LAB, endpoint)
         deliveries = await queue(store, 2, endpoint=endpoint.id)
-        for each in deliveries:
-            await end(store, each)
+        for delivery in deliveries:
+            await end(store, delivery)
 
         await store.reopen(LAB, endpoint.id, ["evt_1", "evt_2"], now=UNTIL)
 
@@ -779,12 +783,12 @@ class _LeaseContract:
 
         ours = await asyncio.gather(
             *(
-                each.lease(names, owner=str(number), now=NOW, until=UNTIL)
-                for number, each in enumerate([store, other_store] * 4)
+                item.lease(names, owner=str(number), now=NOW, until=UNTIL)
+                for number, item in enumerate([store, other_store] * 4)
             )
         )
 
-        assert sorted(name for each in ours for name in each) == names
+        assert sorted(name for our in ours for name in our) == names
 
 
 class _RelayContract:
@@ -794,19 +798,19 @@ class _RelayContract:
         version = a_version(events=EVENTS, body=bytes(range(256)))
         await store.add(OTHER, version)
 
-        assert await reader.unrelayed(limit=10) == [(OTHER, OutboxEntry.of(version))]
+        assert await reader.pending_outbox(limit=10) == [(OTHER, OutboxEntry.of(version))]
 
     async def test_a_version_without_events_is_not(self, store: Store) -> None:
         await store.add(LAB, a_version())
 
-        assert await store.unrelayed(limit=10) == []
+        assert await store.pending_outbox(limit=10) == []
 
     async def test_a_version_that_was_refused_is_not(self, store: Store) -> None:
         version = a_version()
         await store.add(LAB, version)
         await store.add(LAB, replace(version, events=EVENTS))
 
-        assert await store.unrelayed(limit=10) == []
+        assert await store.pending_outbox(limit=10) == []
 
     async def test_a_version_that_is_marked_is_not_seen_again(
         self, store: Store, reader: Store
@@ -840,7 +844,7 @@ class _RelayContract:
 
         await store.mark_published([(version.id, 1)])
 
-        assert await store.unrelayed(limit=10) == []
+        assert await store.pending_outbox(limit=10) == []
 
     @pytest.mark.parametrize("limit", [1, 5, 100])
     async def test_the_earlier_version_of_a_resource_stands_first_and_none_is_passed_over(
@@ -849,7 +853,7 @@ class _RelayContract:
         resources = [a_version(updated=NOW + 3 * number) for number in range(4)]
         versions = list(resources)
         for _ in range(3):
-            resources = [successor(each) for each in resources]
+            resources = [successor(version) for version in resources]
             versions += resources
         await events_added(store, versions)
 
@@ -859,7 +863,7 @@ class _RelayContract:
             met += page
             await store.mark_published(page)
 
-        assert sorted(met) == sorted((each.id, each.version) for each in versions)
+        assert sorted(met) == sorted((version.id, version.version) for version in versions)
         for resource in resources:
             assert [number for name, number in met if name == resource.id] == [1, 2, 3, 4]
 
@@ -896,11 +900,11 @@ class _SweepingContract:
 
     async def test_the_newest_delivery_of_an_endpoint_stays(self, store: Store) -> None:
         deliveries = await queue(store, 3)
-        for each in deliveries:
-            await end(store, each)
+        for delivery in deliveries:
+            await end(store, delivery)
 
         assert await store.sweep_deliveries(delivered=UNTIL, dead=UNTIL, open_=UNTIL) == 2
-        assert await store.ends([deliveries[0].endpoint]) == {deliveries[0].endpoint: 3}
+        assert await store.last_sequences([deliveries[0].endpoint]) == {deliveries[0].endpoint: 3}
 
     @pytest.mark.parametrize(
         ("state", "left"),
@@ -929,8 +933,8 @@ class _SweepingContract:
     async def test_of_a_deleted_endpoint_nothing_stays(self, store: Store) -> None:
         endpoint = an_endpoint(state="deleted")
         await store.put_endpoint(LAB, endpoint)
-        for each in await queue(store, 2, endpoint=endpoint.id):
-            await end(store, each)
+        for delivery in await queue(store, 2, endpoint=endpoint.id):
+            await end(store, delivery)
 
         assert await store.sweep_deliveries(delivered=UNTIL, dead=0, open_=0) == 2
         assert await sequences(store, endpoint.id) == []
@@ -995,7 +999,7 @@ class _MovingContract:
     async def test_an_attempt_of_a_moved_delivery_can_end(self, store: Store) -> None:
         (delivery,) = await queue(store, 1)
         attempt = await begin(store, delivery)
-        (moved,) = [replace(each, endpoint=new_id()) for each in await store.scan_deliveries()]
+        (moved,) = [replace(item, endpoint=new_id()) for item in await store.scan_deliveries()]
         await store.put_deliveries([moved])
 
         await store.finish([AttemptResult(key=moved.key, attempt=attempt, state="delivered")])

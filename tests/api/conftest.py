@@ -37,13 +37,13 @@ def answers_are_valid_r4() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Service, "request", request)
         yield
-    judges = [Validator(each) for each in _JUDGES]
+    judges = [Validator(judge) for judge in _JUDGES]
     try:
         told = [_judged(body, test, judges) for body, test in gathered.items()]
     finally:
-        for each in judges:
-            each.close()
-    refused = [each for each in told if each]
+        for judge in judges:
+            judge.close()
+    refused = [name for name in told if name]
     assert not refused, f"{len(refused)} of {len(told)} answers:\n" + "\n".join(refused[:20])
 
 

@@ -40,7 +40,7 @@ def test_a_document_is_itself_with_its_type(lab: Integrator) -> None:
 
 def test_a_document_that_came_twice_has_the_type_that_it_first_came_with(lab: Integrator) -> None:
     text = b"Within the reference ranges"
-    forms = [document(text, contentType=each) for each in ("text/plain", "text/markdown")]
+    forms = [document(text, contentType=name) for name in ("text/plain", "text/markdown")]
     lab.register(register_body("B-2", presentedForm=forms))
 
     answer = lab.get(f"/fhir/r4/Binary/{hashlib.sha256(text).hexdigest()}")
@@ -209,6 +209,6 @@ def test_a_document_that_cannot_be_read_to_its_end_is_cut_off_and_told_of(
             lab.get(path, accept=accept)
         assert lab.get("/fhir/r4/DiagnosticReport").status == 200
 
-    assert [(each["event"], each["reason"]) for each in told if "reason" in each] == [
+    assert [(record["event"], record["reason"]) for record in told if "reason" in record] == [
         ("store unavailable", "gone")
     ]

@@ -190,7 +190,7 @@ def test_all_room_is_given_back(lab: Integrator, threads: ThreadPoolExecutor) ->
         assert lab.register(body).status in (400, 413)
     answers = [threads.submit(lab.register, body_of(f"back-{number}")) for number in range(8)]
 
-    assert [each.result().status for each in answers] == [201] * 8
+    assert [answer.result().status for answer in answers] == [201] * 8
 
 
 def test_who_was_answered_while_the_token_was_looked_up_takes_no_room(

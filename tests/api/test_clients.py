@@ -181,7 +181,7 @@ def test_fhirpy_reads_versions_and_their_history(fhir: SyncFHIRClient) -> None:
     history = resource.execute("_history", method="get")
 
     assert first["conclusion"] == report("versions")["conclusion"]
-    assert [each["resource"]["meta"]["versionId"] for each in history["entry"]] == ["2", "1"]
+    assert [entry["resource"]["meta"]["versionId"] for entry in history["entry"]] == ["2", "1"]
 
 
 def test_fhirpy_finds_by_identifier(fhir: SyncFHIRClient) -> None:
@@ -191,9 +191,9 @@ def test_fhirpy_finds_by_identifier(fhir: SyncFHIRClient) -> None:
     found = fhir.resources(TYPE).search(identifier=f"{SYSTEM}|found")
 
     assert found.count() == 1
-    assert [each.id for each in found.fetch()] == [report_id]
+    assert [resource.id for resource in found.fetch()] == [report_id]
     assert found.get().id == report_id
-    assert [each.id for each in found.limit(1).fetch()] == [report_id]
+    assert [resource.id for resource in found.limit(1).fetch()] == [report_id]
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ def test_fhirpy_finds_by_several_parameters(
 
     found = fhir.resources(TYPE).search(**criteria).sort("-date").limit(1).fetch()
 
-    assert [each.id for each in found] == [report_id]
+    assert [resource.id for resource in found] == [report_id]
 
 
 def test_fhirpy_gets_the_patients_with_the_reports(fhir: SyncFHIRClient) -> None:
@@ -223,7 +223,7 @@ def test_fhirpy_gets_the_patients_with_the_reports(fhir: SyncFHIRClient) -> None
 
     bundle = fhir.resources(TYPE).include(TYPE, "patient").fetch_raw()
 
-    assert [each["resource"]["resourceType"] for each in bundle["entry"]] == [TYPE, "Patient"]
+    assert [entry["resource"]["resourceType"] for entry in bundle["entry"]] == [TYPE, "Patient"]
 
 
 def test_fhirpy_gets_the_elements_it_names(fhir: SyncFHIRClient) -> None:
@@ -239,8 +239,8 @@ def test_fhirpy_follows_the_pages(fhir: SyncFHIRClient, twenty_five: list[str]) 
     reports = fhir.resources(TYPE)
 
     assert len(reports.fetch()) == 20
-    assert sorted(each.id for each in reports.fetch_all()) == sorted(twenty_five)
-    assert sorted(each.id for each in reports.limit(4)) == sorted(twenty_five)
+    assert sorted(resource.id for resource in reports.fetch_all()) == sorted(twenty_five)
+    assert sorted(resource.id for resource in reports.limit(4)) == sorted(twenty_five)
 
 
 async def test_fhirpy_async_follows_the_pages(
@@ -250,7 +250,9 @@ async def test_fhirpy_async_follows_the_pages(
 
     found = await client.resources(TYPE).limit(7).fetch_all()
 
-    assert sorted(each.id for each in found) == sorted(twenty_five)
+    assert sorted(async_f_h_i_r_resource.id for async_f_h_i_r_resource in found) == sorted(
+        twenty_five
+    )
 
 
 def test_fhirpy_patches_if_it_names_the_type(fhir: SyncFHIRClient) -> None:

@@ -233,7 +233,9 @@ def test_another_tenants_resource_matches_nothing(
 def test_what_is_declared_is_so(lab: Integrator) -> None:
     statement: dict[str, Any] = lab.get("/fhir/r4/metadata").json
     (declared,) = [
-        each for each in statement["rest"][0]["resource"] if each["type"] == "DiagnosticReport"
+        resource_entry
+        for resource_entry in statement["rest"][0]["resource"]
+        if resource_entry["type"] == "DiagnosticReport"
     ]
 
     assert declared["conditionalCreate"] is True

@@ -57,8 +57,8 @@ def test_it_is_ready_with_a_token(server: FHIRServer) -> None:
 def test_it_understands_the_statement(server: FHIRServer) -> None:
     statement = CapabilityStatement.read_from("metadata", server)
 
-    declared = {each.type: each for each in statement.rest[0].resource}
-    assert {"create", "patch", "search-type"} <= {each.code for each in declared[TYPE].interaction}
+    declared = {item.type: item for item in statement.rest[0].resource}
+    assert {"create", "patch", "search-type"} <= {item.code for item in declared[TYPE].interaction}
 
 
 def test_it_registers_and_reads(server: FHIRServer) -> None:
@@ -100,7 +100,7 @@ def test_it_finds_by_several_parameters(server: FHIRServer) -> None:
         }
     )
 
-    assert [each.id for each in search.perform_resources_iter(server)] == [wanted.id]
+    assert [item.id for item in search.perform_resources_iter(server)] == [wanted.id]
 
 
 def test_it_gets_the_patients_with_the_reports(server: FHIRServer) -> None:
@@ -108,7 +108,7 @@ def test_it_gets_the_patients_with_the_reports(server: FHIRServer) -> None:
 
     found = list(DiagnosticReport.where({}).include("subject").perform_resources_iter(server))
 
-    assert [each.resource_type for each in found] == [TYPE, "Patient"]
+    assert [item.resource_type for item in found] == [TYPE, "Patient"]
 
 
 def test_it_follows_the_pages(server: FHIRServer) -> None:
@@ -117,7 +117,7 @@ def test_it_follows_the_pages(server: FHIRServer) -> None:
     pages = list(DiagnosticReport.where({"_count": "3"}).perform_iter(server))
 
     assert [len(page.entry) for page in pages] == [3, 3, 1]
-    assert {each.resource.id for page in pages for each in page.entry} == registered
+    assert {item.resource.id for page in pages for item in page.entry} == registered
 
 
 def test_its_update_by_put_is_refused_with_the_methods_there_are(server: FHIRServer) -> None:

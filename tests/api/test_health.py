@@ -41,9 +41,9 @@ def test_the_service_is_not_ready_while_the_primary_is_gone_and_ready_again_afte
     assert (before, alive) == (200, 200)
     assert (refused.status, refused.headers["retry-after"]) == (503, "1")
     assert registered.status in (200, 201)
-    lines = [json.loads(each) for each in service.errors.read_text().splitlines()]
-    ours = [each for each in lines if each.get("request_id") == refused.headers["x-request-id"]]
-    assert [each["reason"] for each in ours if each["level"] == "warning"]
+    lines = [json.loads(line) for line in service.errors.read_text().splitlines()]
+    ours = [line for line in lines if line.get("request_id") == refused.headers["x-request-id"]]
+    assert [our["reason"] for our in ours if our["level"] == "warning"]
 
 
 def test_a_probe_uses_the_good_answer_of_the_last_second_and_no_older_one(

@@ -51,7 +51,7 @@ def paths(lab: Integrator, clock: HandClock) -> list[str]:
 
 
 def versions(bundle: Any) -> list[str]:
-    return [each["resource"]["meta"]["versionId"] for each in bundle.get("entry", ())]
+    return [entry["resource"]["meta"]["versionId"] for entry in bundle.get("entry", ())]
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_pages_of_a_history_keep_its_parameters(
     while url:
         bundle = lab.get(url).json
         seen += versions(bundle)
-        url = next((each["url"] for each in bundle["link"] if each["relation"] == "next"), "")
+        url = next((link["url"] for link in bundle["link"] if link["relation"] == "next"), "")
 
     assert seen == whole
     assert len(whole) >= 2
@@ -108,10 +108,10 @@ def test_the_history_of_a_type_has_every_version_newest_first(
         bundle = lab.get(url).json
         assert (bundle["type"], bundle["total"]) == ("history", 6)
         seen += bundle["entry"]
-        url = next((each["url"] for each in bundle["link"] if each["relation"] == "next"), "")
+        url = next((link["url"] for link in bundle["link"] if link["relation"] == "next"), "")
 
     own = [lab.get(f"{path}/_history").json["entry"] for path in paths]
-    assert [each for pair in zip(own[1], own[0], strict=True) for each in pair] == seen
+    assert [item for pair in zip(own[1], own[0], strict=True) for item in pair] == seen
     since = lab.get(f"{BASE}/_history?_since=2026-01-05").json
     assert (since["total"], since["entry"]) == (2, seen[:2])
 
@@ -121,9 +121,9 @@ def test_the_history_of_a_type_is_the_tenants_own(
 ) -> None:
     other = service.integrator()
     (cursor,) = [
-        each["url"]
-        for each in lab.get(f"{BASE}/_history?_count=1").json["link"]
-        if each["relation"] == "next"
+        link["url"]
+        for link in lab.get(f"{BASE}/_history?_count=1").json["link"]
+        if link["relation"] == "next"
     ]
 
     assert other.get(f"{BASE}/_history").json["total"] == 0
@@ -196,7 +196,7 @@ def test_a_history_of_large_versions_has_shorter_pages_and_all_of_them(
         bundle = lab.get(url).json
         seen += versions(bundle)
         sizes.append(len(versions(bundle)))
-        url = next((each["url"] for each in bundle["link"] if each["relation"] == "next"), "")
+        url = next((link["url"] for link in bundle["link"] if link["relation"] == "next"), "")
 
     assert seen == ["4", "3", "2", "1"]
     assert max(sizes) < 4

@@ -955,11 +955,11 @@ def test_a_head_is_a_get_without_its_body(lab: Integrator) -> None:
         "/nowhere",
     ]
 
-    for each in paths:
-        whole, head = lab.get(each), lab.request("HEAD", each)
+    for item in paths:
+        whole, head = lab.get(item), lab.request("HEAD", item)
 
-        assert (head.status, head.body) == (whole.status, b""), each
-        assert _lasting(head) == _lasting(whole), each
+        assert (head.status, head.body) == (whole.status, b""), item
+        assert _lasting(head) == _lasting(whole), item
 
 
 def _lasting(answer: Answer) -> dict[str, str]:

@@ -858,8 +858,8 @@ def test_no_search_value_is_slow_to_read() -> None:
         text = beginning + unit * (LENGTH // len(unit)) + end
         started = time.process_time()
 
-        for each in values_of(text) or ():
-            token_of(each)
+        for value in values_of(text) or ():
+            token_of(value)
 
         assert time.process_time() - started < 1, (beginning, unit, end)
 
@@ -875,14 +875,14 @@ def test_no_route_is_slow_on_a_hostile_path(lab: Integrator) -> None:
 
 
 def test_no_pattern_of_the_schemas_is_slow_on_a_hostile_text() -> None:
-    texts = [each.read_text(encoding="utf-8") for each in sorted(SCHEMAS.glob("*.json"))]
-    found = {each for text in texts for each in _patterns_in(json.loads(text))}
+    texts = [path.read_text(encoding="utf-8") for path in sorted(SCHEMAS.glob("*.json"))]
+    found = {pattern for text in texts for pattern in _patterns_in(json.loads(text))}
 
     assert len(found) > 5
-    for each in found:
-        taken, text = slowest(re.compile(each), {"search"})
+    for name in found:
+        taken, text = slowest(re.compile(name), {"search"})
 
-        assert taken < 1, (each, text)
+        assert taken < 1, (name, text)
 
 
 def _patterns_in(value: Any) -> Iterator[str]:
@@ -892,5 +892,5 @@ def _patterns_in(value: Any) -> Iterator[str]:
         yield from value.get("patternProperties", {})
         value = list(value.values())
     if isinstance(value, list):
-        for each in value:
-            yield from _patterns_in(each)
+        for item in value:
+            yield from _patterns_in(item)

@@ -99,7 +99,7 @@ class Written:
 
     @property
     def lines(self) -> list[dict[str, Any]]:
-        return [json.loads(each) for each in self.output.splitlines() if each.startswith("{")]
+        return [json.loads(line) for line in self.output.splitlines() if line.startswith("{")]
 
 
 def written_by(service: ServiceProcess) -> str:
@@ -124,8 +124,8 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Written:
         lab = service.integrator("Lab")
         told.secrets = [SECRET, lab.client_secret, lab.token, lab.token.rpartition(".")[2]]
         told.secrets += [
-            base64.b64encode(f"{lab.client_id}:{each}".encode()).decode().strip("=")
-            for each in (SECRET, lab.client_secret)
+            base64.b64encode(f"{lab.client_id}:{name}".encode()).decode().strip("=")
+            for name in (SECRET, lab.client_secret)
         ]
         told.answers = list(_conversation(service, lab))
         told.metrics = _metrics_of(service)
@@ -281,7 +281,7 @@ def test_the_conversation_goes_through_every_stage(written: Written) -> None:
 
 
 def test_every_request_is_told_to_the_operator(written: Written) -> None:
-    statuses = [each["status"] for each in written.lines if "status" in each]
+    statuses = [line["status"] for line in written.lines if "status" in line]
 
     assert len(statuses) >= len(written.answers)
     assert set(statuses) >= {200, 201, 204, 400, 401, 403, 404, 405, 406, 412, 413, 415, 422}
@@ -289,11 +289,11 @@ def test_every_request_is_told_to_the_operator(written: Written) -> None:
 
 def test_no_line_of_the_log_holds_anything_of_a_patient(written: Written) -> None:
     forbidden = [CANARY, BIRTH, quote(CANARY)]
-    forbidden += [base64.b64encode(canary(each).encode()).decode()[:20] for each in ("document",)]
+    forbidden += [base64.b64encode(canary(name).encode()).decode()[:20] for name in ("document",)]
     forbidden += [base64.b64encode(f"%PDF-1.4 {CANARY}".encode()).decode()[:20]]
 
-    for each in forbidden:
-        assert each.casefold() not in written.output.casefold()
+    for name in forbidden:
+        assert name.casefold() not in written.output.casefold()
 
 
 def test_no_line_of_the_log_holds_a_secret_or_a_token(written: Written) -> None:
@@ -306,19 +306,19 @@ def test_no_line_of_the_log_holds_a_secret_or_a_token(written: Written) -> None:
 
 def test_no_metric_holds_anything_of_a_patient_a_client_or_a_tenant(written: Written) -> None:
     assert 'fhirpub_registrations_total{outcome="created"' in written.metrics
-    for each in (CANARY, BIRTH, quote(CANARY), *written.ids, *written.secrets):
-        assert each.casefold() not in written.metrics.casefold()
+    for name in (CANARY, BIRTH, quote(CANARY), *written.ids, *written.secrets):
+        assert name.casefold() not in written.metrics.casefold()
 
 
 def test_no_refusal_holds_a_value_of_the_request(written: Written) -> None:
     for name, answer in written.answers:
         if answer.status >= 400:
-            for each in (CANARY, BIRTH, *written.secrets):
-                assert each.encode() not in answer.body, name
+            for item in (CANARY, BIRTH, *written.secrets):
+                assert item.encode() not in answer.body, name
 
 
 def test_no_fault_happened(written: Written) -> None:
-    assert {each["level"] for each in written.lines} <= {"debug", "info"}
+    assert {line["level"] for line in written.lines} <= {"debug", "info"}
 
 
 # One event, one line (CWE-117).
@@ -328,7 +328,7 @@ def _nasty_requests(service: ServiceProcess, lab: Integrator) -> int:
     """Put line ends and terminal codes wherever a request may carry them; return how often."""
     as_latin = NASTY.encode().decode("latin-1")
     printable = re.sub(r"[\r\n]", "", as_latin)
-    upper = "".join(each for each in as_latin if each > "\x7f")
+    upper = "".join(name for name in as_latin if name > "\x7f")
     authorization = f"Authorization: Bearer {lab.token}"
     said = [
         raw.request(service, f"GET /nowhere/{upper}", authorization),
@@ -345,10 +345,10 @@ def _nasty_requests(service: ServiceProcess, lab: Integrator) -> int:
         raw.request(service, f"{'N' * 20} /nowhere", authorization),
     ]
     form = {"client_id": NASTY, "client_secret": NASTY, "grant_type": "client_credentials"}
-    for each in ({**form, "audience": NASTY}, {**form, "grant_type": NASTY}):
-        service.request("POST", "/oauth/token", urlencode(each).encode(), FORM)
-    for each in (changed(conclusion=NASTY), changed(status=NASTY), changed(**{NASTY: NASTY})):
-        lab.register(each)
+    for record in ({**form, "audience": NASTY}, {**form, "grant_type": NASTY}):
+        service.request("POST", "/oauth/token", urlencode(record).encode(), FORM)
+    for record in (changed(conclusion=NASTY), changed(status=NASTY), changed(**{NASTY: NASTY})):
+        lab.register(record)
     return len(said)
 
 
@@ -365,7 +365,7 @@ def test_no_text_of_a_request_begins_a_line_of_its_own(tmp_path: Path, form: str
         assert line.isprintable(), line
         assert re.match(r'\{.*"event": .*\}$' if form == "json" else r"\d{4}-\d\d-\d\dT", line)
         texts = json.loads(line).values() if form == "json" else [line]
-        assert all(each.isprintable() for each in texts if isinstance(each, str)), line
+        assert all(text.isprintable() for text in texts if isinstance(text, str)), line
 
 
 LIBRARY = """
@@ -393,7 +393,7 @@ def test_a_library_that_logs_such_a_text_writes_one_line_too(form: str) -> None:
     for line in lines:
         assert line.isprintable()
         texts = json.loads(line).values() if form == "json" else [line]
-        assert all(each.isprintable() for each in texts if isinstance(each, str))
+        assert all(text.isprintable() for text in texts if isinstance(text, str))
 
 
 @pytest.mark.parametrize("form", ["json", "text"])
@@ -404,8 +404,8 @@ def test_a_line_is_one_write_so_that_those_of_several_workers_stay_apart(form: s
         subprocess.run(words, stderr=theirs.fileno(), check=True)
         written = [ours.recv(65_536) for _ in range(3)]
 
-    assert [each.count(b"\n") for each in written] == [1, 1, 1]
-    assert all(each.endswith(b"\n") for each in written)
+    assert [chunk.count(b"\n") for chunk in written] == [1, 1, 1]
+    assert all(chunk.endswith(b"\n") for chunk in written)
 
 
 @pytest.mark.parametrize("closed", ["2>&-", ">&- 2>&-"])

@@ -93,7 +93,7 @@ def test_requests_of_32_mib_take_less_than_200_mib(
     answers = [register_32_mib(lab) for _ in range(times)]
 
     taken = memory_of(process, "VmHWM") - idle
-    assert [each.status for each in answers] == [201] * times
+    assert [answer.status for answer in answers] == [201] * times
     assert taken < _MAX_ABOVE_IDLE, f"{taken / MIB:.0f} MiB"
 
 

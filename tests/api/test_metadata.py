@@ -38,7 +38,7 @@ def test_the_statement_is_what_it_should_be(lab: Integrator) -> None:
 def test_every_declared_interaction_is_there(lab: Integrator) -> None:
     statement = lab.get("/metadata").json
 
-    declared = {each["type"] for each in statement["rest"][0]["resource"]}
+    declared = {resource_entry["type"] for resource_entry in statement["rest"][0]["resource"]}
     assert declared == {
         "Binary",
         "CapabilityStatement",
@@ -55,7 +55,7 @@ def test_of_parts_it_declares_that_they_and_their_version_can_be_read(
 ) -> None:
     types = lab.get("/metadata").json["rest"][0]["resource"]
 
-    (declared,) = (each["interaction"] for each in types if each["type"] == type_name)
+    (declared,) = (name["interaction"] for name in types if name["type"] == type_name)
     assert declared == [{"code": "read"}, {"code": "vread"}]
 
 
@@ -66,7 +66,9 @@ def test_the_statement_can_be_read_as_a_resource(lab: Integrator) -> None:
 def test_the_definition_of_the_operation_can_be_read(lab: Integrator) -> None:
     statement = lab.get("/metadata").json
     report = next(
-        each for each in statement["rest"][0]["resource"] if each["type"] == "DiagnosticReport"
+        resource_entry
+        for resource_entry in statement["rest"][0]["resource"]
+        if resource_entry["type"] == "DiagnosticReport"
     )
 
     definition = lab.get(report["operation"][0]["definition"]).json

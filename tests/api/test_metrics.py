@@ -286,8 +286,8 @@ def test_both_formats_can_be_read_and_say_the_same(service: RunningService) -> N
 
 def test_a_process_shows_what_it_does_and_nothing_else() -> None:
     def groups(**does: bool) -> set[str]:
-        shown = {each.name for each in Metrics(**does).collect()}
-        of_senders = {each for each in shown if each.startswith("fhirpub_webhook_attempt")}
+        shown = {metric.name for metric in Metrics(**does).collect()}
+        of_senders = {name for name in shown if name.startswith("fhirpub_webhook_attempt")}
         return (of_senders and {"webhooks"}) | (shown & {"fhirpub_requests"})
 
     assert groups(serves=True, sends=False) == {"fhirpub_requests"}
@@ -307,9 +307,9 @@ def test_nothing_of_a_tenant_a_client_or_a_receiver_is_told(
     receiver.wait(3)
 
     text = text_of(service, "application/openmetrics-text")
-    for each in (
+    for item in (
         *(canary, lab.tenant.id, lab.client_id, lab.client_secret, lab.token),
         *(endpoint["id"], endpoint["signing_secret"], receiver.url),
     ):
-        assert each
-        assert each.casefold() not in text.casefold()
+        assert item
+        assert item.casefold() not in text.casefold()

@@ -59,11 +59,11 @@ def misses(port: int) -> float:
 
 def test_each_worker_serves_its_own_numbers_on_a_port_of_its_own(process: ServiceProcess) -> None:
     ports = [process.config.metrics.port, process.config.metrics.port + 1]
-    before = [misses(each) for each in ports]
+    before = [misses(port) for port in ports]
 
     process.request("GET", "/nowhere")
 
-    after = [misses(each) for each in ports]
+    after = [misses(port) for port in ports]
     assert sorted(now - then for now, then in zip(after, before, strict=True)) == [0, 1]
 
 
@@ -176,4 +176,4 @@ def test_a_port_of_the_command_line_that_is_that_of_the_metrics_is_refused(tmp_p
     )
 
     assert done.returncode == 1
-    assert b"[metrics] port: must not be that of [server]" in done.stderr
+    assert b"[metrics] port: must differ from that of [server]" in done.stderr

@@ -66,7 +66,7 @@ def check_holds(answer: Answer, wanted: dict[str, Any], version: int) -> None:
     read = answer.json
     assert answer.headers["etag"] == f'W/"{version}"'
     assert read["meta"]["versionId"] == str(version)
-    assert {name: each for name, each in read.items() if name not in _REWRITTEN} == wanted
+    assert {name: item for name, item in read.items() if name not in _REWRITTEN} == wanted
 
 
 class Tenants(RuleBasedStateMachine):
@@ -96,7 +96,7 @@ class Tenants(RuleBasedStateMachine):
             return
         location = answer.headers["location"].removeprefix(self.service.base_url)
         sent = body["parameter"][2]["resource"]
-        first = {name: each for name, each in sent.items() if name not in _REWRITTEN}
+        first = {name: item for name, item in sent.items() if name not in _REWRITTEN}
         path = location.removesuffix("/_history/1")
         self.reports[who][value] = Report(path, answer.body, [first])
 
@@ -177,11 +177,11 @@ class Tenants(RuleBasedStateMachine):
         while link is not None:
             bundle = self.labs[who].get(link).json
             assert bundle["total"] == len(self.reports[who])
-            found += [each["fullUrl"] for each in bundle.get("entry", ())]
-            following = [each["url"] for each in bundle["link"] if each["relation"] == "next"]
+            found += [entry["fullUrl"] for entry in bundle.get("entry", ())]
+            following = [item["url"] for item in bundle["link"] if item["relation"] == "next"]
             link = following[0] if following else None
-        paths = [each.removeprefix(self.service.base_url) for each in found]
-        assert sorted(paths) == sorted(each.path for each in self.reports[who].values())
+        paths = [name.removeprefix(self.service.base_url) for name in found]
+        assert sorted(paths) == sorted(report.path for report in self.reports[who].values())
 
     @rule(who=who, value=which)
     def history(self, who: int, value: str) -> None:
@@ -190,10 +190,10 @@ class Tenants(RuleBasedStateMachine):
             return
         bundle = self.labs[who].get(f"{known.path}/_history").json
         assert bundle["total"] == known.latest
-        tags = [each["response"]["etag"] for each in bundle["entry"]]
+        tags = [entry["response"]["etag"] for entry in bundle["entry"]]
         assert tags == [f'W/"{n}"' for n in range(known.latest, 0, -1)][:20]
-        statuses = [each["resource"]["status"] for each in bundle["entry"]]
-        assert statuses == [each["status"] for each in reversed(known.versions)][:20]
+        statuses = [entry["resource"]["status"] for entry in bundle["entry"]]
+        assert statuses == [version["status"] for version in reversed(known.versions)][:20]
 
     @precondition(lambda self: any(self.reports))
     @rule(value=which, owner=who)
@@ -209,7 +209,7 @@ class Tenants(RuleBasedStateMachine):
 
     @invariant()
     def no_two_reports_share_an_id(self) -> None:
-        paths = [each.path for mine in self.reports for each in mine.values()]
+        paths = [report.path for mine in self.reports for report in mine.values()]
         assert len(paths) == len(set(paths))
 
 

@@ -58,10 +58,10 @@ def places(outcome: dict[str, Any]) -> list[str]:
 
 def test_the_lock_file_has_a_sum_for_each_package_and_no_address() -> None:
     packages = json.loads(LOCK.read_text(encoding="utf-8"))["packages"]
-    fetched = [each for name, each in packages.items() if name]
+    fetched = [package for name, package in packages.items() if name]
 
     assert fetched
-    assert all(each["integrity"].startswith("sha512-") for each in fetched)
+    assert all(item["integrity"].startswith("sha512-") for item in fetched)
     assert "://" not in LOCK.read_text(encoding="utf-8")
 
 
@@ -134,7 +134,7 @@ def test_the_first_version_can_still_be_read(facts: dict[str, Any]) -> None:
 
 def test_the_history_has_every_version(kit: dict[str, Any], medplum: dict[str, Any]) -> None:
     versions = [
-        [each["resource"]["meta"]["versionId"] for each in client["history"]["entry"]]
+        [entry["resource"]["meta"]["versionId"] for entry in client["history"]["entry"]]
         for client in (kit, medplum)
     ]
 
@@ -156,7 +156,7 @@ def test_medplum_downloads_a_document_by_its_address(medplum: dict[str, Any]) ->
 
 
 def test_the_pages_are_followed_to_their_end(facts: dict[str, Any]) -> None:
-    ids = {each for page in facts["pages"] for each in page}
+    ids = {item for page in facts["pages"] for item in page}
 
     assert [len(page) for page in facts["pages"]] == [5, 5, 3]
     assert len(ids) == REPORTS + 1

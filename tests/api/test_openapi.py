@@ -36,7 +36,7 @@ _HERE = Path(__file__).parent
 _LONG = variable("HYPOTHESIS") == "long"
 _EXAMPLES = {"stateful": 10}
 _NOBODY = "http://127.0.0.1:1/"
-_SHELF = sorted(each.name for each in available())
+_SHELF = sorted(plugin_source.name for plugin_source in available())
 
 
 @pytest.fixture
@@ -67,13 +67,13 @@ def test_the_document_is_valid_openapi_for_everybody(service: RunningService) ->
 
 def references_in(node: Any) -> Iterator[str]:
     if isinstance(node, dict):
-        for name, each in node.items():
+        for name, item in node.items():
             if name == "$ref":
-                yield each
-            yield from references_in(each)
+                yield item
+            yield from references_in(item)
     elif isinstance(node, list):
-        for each in node:
-            yield from references_in(each)
+        for item in node:
+            yield from references_in(item)
 
 
 def test_every_reference_leads_to_a_place_in_the_document(document: Any) -> None:
@@ -87,7 +87,7 @@ def test_what_a_receiver_gets_is_described(
     service: RunningService, lab: Integrator, document: Any
 ) -> None:
     lab.register(register_body("event"))
-    (_tenant, untold), *_ = service.call(service.services.store.unrelayed(limit=1))
+    (_tenant, untold), *_ = service.call(service.services.store.pending_outbox(limit=1))
     (event,) = events_of(untold, fhir_url="https://fhir.example")
     about = document["webhooks"][event.type]["post"]["requestBody"]["content"]
     schema = {**document, **about["application/json"]["schema"]}
@@ -100,7 +100,7 @@ def test_what_a_receiver_gets_is_described(
 def test_every_event_that_is_told_is_described(document: Any, lab: Integrator) -> None:
     told = lab.get("/webhooks/v1/event-types").json["event_types"]
 
-    assert {*document["webhooks"]} == {each["name"] for each in told}
+    assert {*document["webhooks"]} == {item["name"] for item in told}
 
 
 def test_who_has_the_document_gets_304(service: RunningService) -> None:
@@ -118,8 +118,8 @@ def test_what_any_path_may_answer_is_said_once(service: RunningService, document
         service.request("GET", "/metadata", headers={"X-Long": "a" * 20_000}),
     ]
 
-    assert [each.status for each in answers] == [405, 414, 431]
-    assert all(str(each.status) in document["info"]["description"] for each in answers)
+    assert [answer.status for answer in answers] == [405, 414, 431]
+    assert all(str(answer.status) in document["info"]["description"] for answer in answers)
 
 
 def test_a_304_is_described_with_the_tag_that_it_has(document: Any) -> None:
@@ -162,7 +162,7 @@ def test_the_table_has_an_entry_for_every_handler_and_no_other(service: RunningS
         for services in (service.services, replace(service.services, config=public))
     ]
 
-    assert {(each.handler, each.method) for table in tables for each in table} == set(TABLE)
+    assert {(route.handler, route.method) for table in tables for route in table} == set(TABLE)
 
 
 def test_who_needs_no_token_is_told_so(document: Any, table: list[Route]) -> None:
@@ -174,7 +174,7 @@ def test_who_needs_no_token_is_told_so(document: Any, table: list[Route]) -> Non
     }
 
     assert without == {
-        each.path.split("{")[0] for each in table if not each.handler.requires_token
+        route.path.split("{")[0] for route in table if not route.handler.requires_token
     }
 
 
@@ -182,16 +182,16 @@ def test_a_search_has_the_parameters_that_are_read_and_no_other(
     lab: Integrator, document: Any
 ) -> None:
     declared = {
-        each["name"]
+        parameter["name"]
         for resource in lab.get("/metadata").json["rest"][0]["resource"]
         if resource["type"] == "DiagnosticReport"
-        for each in resource["searchParam"]
+        for parameter in resource["searchParam"]
     }
 
     search = document["paths"]["/fhir/r4/DiagnosticReport"]["get"]
     named = {
-        each["name"] if "name" in each else each["$ref"].rpartition("/")[2]
-        for each in search["parameters"]
+        parameter["name"] if "name" in parameter else parameter["$ref"].rpartition("/")[2]
+        for parameter in search["parameters"]
     }
 
     assert declared
@@ -230,9 +230,9 @@ def test_validate_takes_what_is_said_of_its_parameters_and_nothing_else(
 ) -> None:
     path = "/fhir/r4/DiagnosticReport/$validate"
     described = {
-        each["name"]: each["schema"]["enum"]
-        for each in document["paths"][path]["post"]["parameters"]
-        if "name" in each
+        parameter["name"]: parameter["schema"]["enum"]
+        for parameter in document["paths"][path]["post"]["parameters"]
+        if "name" in parameter
     }
 
     def status(name: str, value: str) -> int:
@@ -240,7 +240,7 @@ def test_validate_takes_what_is_said_of_its_parameters_and_nothing_else(
 
     assert described.keys() == {*TRIED}
     for name, values in described.items():
-        assert [status(name, each) for each in values] == [200] * len(values)
+        assert [status(name, item) for item in values] == [200] * len(values)
         assert status(name, "another") == 400
 
 
@@ -269,8 +269,8 @@ def test_a_replay_takes_the_sequences_that_are_described_and_no_others(
     place = f"/webhooks/v1/endpoints/{tried.call(added).endpoint.id}/replay"
 
     statuses = [
-        lab.request("POST", place, {"from_seq": each}).status
-        for each in (least - 1, least, most, most + 1)
+        lab.request("POST", place, {"from_seq": item}).status
+        for item in (least - 1, least, most, most + 1)
     ]
 
     assert statuses == [400, 200, 200, 400]
@@ -283,9 +283,9 @@ def given(tried: RunningService, tmp_path_factory: pytest.TempPathFactory) -> di
     users = [
         {
             "name": name,
-            "fixedHeaders": [{"name": "Authorization", "value": f"Bearer {each.token}"}],
+            "fixedHeaders": [{"name": "Authorization", "value": f"Bearer {person.token}"}],
         }
-        for name, each in people.items()
+        for name, person in people.items()
     ]
     file = tmp_path_factory.mktemp("users") / "users.json"
     file.write_text(json.dumps({"auth": users}))

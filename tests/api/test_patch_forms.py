@@ -34,11 +34,13 @@ def replace(field: str, value: Any) -> dict[str, Any]:
 
 
 def codes(answer: Answer) -> set[str]:
-    return {each["code"] for each in answer.issues}
+    return {issue["code"] for issue in answer.issues}
 
 
 def data_of(lab: Integrator, path: str) -> list[bytes]:
-    return [base64.b64decode(each["data"]) for each in lab.get(path).json["presentedForm"]]
+    return [
+        base64.b64decode(attachment["data"]) for attachment in lab.get(path).json["presentedForm"]
+    ]
 
 
 def test_a_merge_patch_replaces_the_fields_it_names(lab: Integrator, path: str) -> None:
@@ -68,8 +70,8 @@ def test_what_is_required_cannot_be_taken_away(lab: Integrator, path: str, field
         patch(lab, path, {"op": "remove", "path": f"/{field}"}),
     ]
 
-    assert [each.status for each in answers] == [400, 400]
-    assert {at for each in answers for at in each.issue_expressions} == {
+    assert [answer.status for answer in answers] == [400, 400]
+    assert {at for answer in answers for at in answer.issue_expressions} == {
         f"DiagnosticReport.{field}"
     }
 
@@ -165,7 +167,7 @@ def test_the_hash_of_a_document_that_stays_cannot_be_changed(
 @pytest.mark.parametrize("kind", [MERGE, JSON_PATCH])
 def test_other_fields_are_refused_all_at_once(lab: Integrator, path: str, kind: str) -> None:
     fields = {"code": {"text": "x"}, "id": "x", "status": "amended"}
-    body = fields if kind == MERGE else [replace(name, each) for name, each in fields.items()]
+    body = fields if kind == MERGE else [replace(name, field) for name, field in fields.items()]
 
     answer = lab.request("PATCH", path, body, {"Content-Type": kind})
 

@@ -138,7 +138,7 @@ def test_a_part_has_one_version(lab: Integrator, path: str) -> None:
 def test_the_same_patient_in_two_reports_is_two_patients(lab: Integrator) -> None:
     locations = [lab.register(register_body(n)).headers["location"] for n in ("P-1", "P-2")]
 
-    subjects = {lab.get(each).json["subject"]["reference"] for each in locations}
+    subjects = {lab.get(location).json["subject"]["reference"] for location in locations}
 
     assert len(subjects) == 2
 
@@ -166,8 +166,8 @@ def test_a_long_history_comes_in_pages(lab: Integrator, path: str) -> None:
     seen, url = [], f"{path}/_history?_count=2"
     while url:
         bundle = lab.get(url).json
-        seen += [each["resource"]["meta"]["versionId"] for each in bundle["entry"]]
-        url = next((each["url"] for each in bundle["link"] if each["relation"] == "next"), "")
+        seen += [entry["resource"]["meta"]["versionId"] for entry in bundle["entry"]]
+        url = next((link["url"] for link in bundle["link"] if link["relation"] == "next"), "")
 
     assert seen == ["5", "4", "3", "2", "1"]
 

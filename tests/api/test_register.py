@@ -243,7 +243,7 @@ def test_a_wrong_field_is_a_400_that_points_at_it(lab: Integrator, case: str) ->
 
     assert answer.status == 400, answer.body
     assert answer.issue_expressions == {place}
-    assert {each["code"] for each in answer.issues} == {"exception"}
+    assert {issue["code"] for issue in answer.issues} == {"exception"}
 
 
 RULE_REFUSALS: dict[str, tuple[dict[str, Any], str]] = {
@@ -286,7 +286,7 @@ def test_a_broken_rule_is_a_422_that_points_at_it(lab: Integrator, case: str) ->
 
     assert answer.status == 422, answer.body
     assert answer.issue_expressions == {place}
-    assert {each["code"] for each in answer.issues} == {"business-rule"}
+    assert {issue["code"] for issue in answer.issues} == {"business-rule"}
 
 
 ENVELOPES: dict[str, Callable[[dict[str, Any]], Any]] = {
@@ -421,7 +421,7 @@ def test_an_unknown_entry_is_ignored_and_told(lab: Integrator) -> None:
 
     issues = answer.json["parameter"][1]["resource"]["issue"]
     assert answer.status == 201
-    assert ["Parameters.parameter[3]"] in [each.get("expression") for each in issues]
+    assert ["Parameters.parameter[3]"] in [issue.get("expression") for issue in issues]
 
 
 def test_the_order_of_the_entries_does_not_matter(lab: Integrator) -> None:
@@ -482,7 +482,7 @@ def test_the_identifier_must_have_an_absolute_system(lab: Integrator) -> None:
 def test_identifiers_are_compared_to_the_letter(lab: Integrator) -> None:
     values = ["a", "A", "a ", "\u00e9", "e\u0301"]
 
-    ids = {lab.register(register_body(each)).headers["location"] for each in values}
+    ids = {lab.register(register_body(value)).headers["location"] for value in values}
 
     assert len(ids) == len(values)
 
@@ -544,7 +544,7 @@ def test_a_time_without_an_offset_is_accepted_with_a_warning(lab: Integrator) ->
     issues = answer.json["parameter"][1]["resource"]["issue"]
     assert lab.get(answer.headers["location"]).json["issued"] == "2026-11-20T10:00:00Z"
     assert [f"{REPORT}.issued"] in [
-        each["expression"] for each in issues if each["severity"] == "warning"
+        issue["expression"] for issue in issues if issue["severity"] == "warning"
     ]
 
 
@@ -631,7 +631,7 @@ def test_terminology_never_fails_a_registration(lab: Integrator) -> None:
     answer = lab.register(body(category=category))
 
     issues = answer.json["parameter"][1]["resource"]["issue"][1:]
-    assert [(each["severity"], each["code"]) for each in issues] == [
+    assert [(issue["severity"], issue["code"]) for issue in issues] == [
         ("warning", "invalid"),
         ("information", "invalid"),
     ]
@@ -740,7 +740,9 @@ def test_what_create_contains_and_nothing_can_refer_to_is_named(
     answer = create(lab, "C-6", patient(), organization(), observation(), strange)
 
     assert answer.status == 400
-    assert {each[:29] for each in answer.issue_expressions} == {"DiagnosticReport.contained[3]"}
+    assert {expression[:29] for expression in answer.issue_expressions} == {
+        "DiagnosticReport.contained[3]"
+    }
 
 
 def test_a_narrative_comes_back_without_entities_of_html(lab: Integrator) -> None:
@@ -810,7 +812,10 @@ def test_create_leaves_in_a_report_what_it_refers_to_as_well_as_its_patient(
     created = lab.request("POST", "/fhir/r4/DiagnosticReport", sent).json
     read = lab.get(f"/fhir/r4/{created['subject']['reference']}").json
 
-    assert [each["id"] for each in created["contained"]] == ["r1", "d1"]
+    assert [contained_resource["id"] for contained_resource in created["contained"]] == [
+        "r1",
+        "d1",
+    ]
     assert read["contained"] == [PRACTITIONER]
 
 
@@ -860,7 +865,9 @@ def test_a_wrong_id_of_a_part_is_told_once(lab: Integrator) -> None:
 
     answer = lab.request("POST", "/fhir/r4/DiagnosticReport", sent)
 
-    assert [each["expression"] for each in answer.issues] == [["DiagnosticReport.contained[0].id"]]
+    assert [issue["expression"] for issue in answer.issues] == [
+        ["DiagnosticReport.contained[0].id"]
+    ]
 
 
 @pytest.mark.parametrize("again", [patient(birthDate="1999-01-01"), observation()])
@@ -1014,7 +1021,7 @@ def test_a_relative_reference_that_leads_nowhere_is_kept_with_a_warning(
 
     warned = answer.json["parameter"][1]["resource"]["issue"][1:]
     place = f"{REPORT}.resultsInterpreter[0].reference"
-    assert [(each["severity"], each["expression"]) for each in warned] == [("warning", [place])]
+    assert [(item["severity"], item["expression"]) for item in warned] == [("warning", [place])]
     read = lab.get(answer.headers["location"]).json
     assert read["resultsInterpreter"] == [{"reference": reference}]
 
@@ -1036,5 +1043,5 @@ def test_a_name_that_a_sender_made_up_is_not_shown(lab: Integrator) -> None:
     answer = lab.register(body(contained=[specimen], specimen=[{"reference": "#s1"}]))
 
     assert answer.status == 400
-    assert [each["expression"] for each in answer.issues] == [[f"{REPORT}.contained[0]"]]
+    assert [issue["expression"] for issue in answer.issues] == [[f"{REPORT}.contained[0]"]]
     assert strange not in str(answer.issues)

@@ -108,10 +108,10 @@ def check_answer(answer: Answer) -> None:
     assert outcome["resourceType"] == "OperationOutcome"
     assert list(_schemas.problems("OperationOutcome", outcome)) == []
     assert outcome["issue"]
-    for each in outcome["issue"]:
-        assert each["severity"] in _ISSUE_SEVERITIES
-        assert each["diagnostics"] or each["expression"]
-    assert any(each["severity"] == "error" for each in outcome["issue"])
+    for issue in outcome["issue"]:
+        assert issue["severity"] in _ISSUE_SEVERITIES
+        assert issue["diagnostics"] or issue["expression"]
+    assert any(issue["severity"] == "error" for issue in outcome["issue"])
     assert _CANARY.encode() not in answer.body, "a refusal repeats what was sent"
 
 
@@ -121,10 +121,10 @@ def check_answer(answer: Answer) -> None:
 def mended(value: Any) -> Any:
     """Return a resource without what is refused wherever it stands."""
     if isinstance(value, dict):
-        whole = {name: mended(each) for name, each in value.items() if name not in _REFUSED}
+        whole = {name: mended(item) for name, item in value.items() if name not in _REFUSED}
         return mended_extension(whole) if "url" in value else whole
     if isinstance(value, list):
-        return [mended(each) for each in value]
+        return [mended(item) for item in value]
     return "urn:x:1" if value == "#x" else value
 
 
@@ -135,7 +135,7 @@ def mended_extension(extension: dict[str, Any]) -> dict[str, Any]:
     """Return an extension that has either a value or extensions."""
     values = [name for name in extension if name.lstrip("_").startswith("value")]
     if "extension" in extension and values:
-        return {name: each for name, each in extension.items() if name != "extension"}
+        return {name: item for name, item in extension.items() if name != "extension"}
     if "extension" in extension or values or not extension.keys() <= {"id", "url", "_url"}:
         return extension
     return extension | {"valueDecimal": Decimal("1.50")}
@@ -146,8 +146,8 @@ def mended_resource(resource: dict[str, Any]) -> dict[str, Any]:
     whole: dict[str, Any] = mended(resource)
     contained = whole.pop("contained", [])
     if contained and whole["resourceType"] == "DiagnosticReport":
-        named = [each | {"id": f"c{index}"} for index, each in enumerate(contained)]
-        references = [{"reference": f"#{each['id']}"} for each in named]
+        named = [item | {"id": f"c{index}"} for index, item in enumerate(contained)]
+        references = [{"reference": f"#{item['id']}"} for item in named]
         whole |= {"contained": named, "resultsInterpreter": references}
         whole.pop("_resultsInterpreter", None)
     for telecom in whole.get("telecom", ()):
@@ -171,7 +171,7 @@ def bodies(draw: st.DrawFn) -> dict[str, Any]:
         sent_patient |= patient()
     sent_organization |= organization()
     del fixed["resourceType"]
-    rest = {name: each for name, each in sent_report.items() if name.lstrip("_") not in fixed}
+    rest = {name: item for name, item in sent_report.items() if name.lstrip("_") not in fixed}
     return parameters(
         patient=whole(without_doubt(sent_patient)) | {"id": "p1"},
         organization=whole(without_doubt(sent_organization)) | {"id": "o1"},
@@ -182,8 +182,8 @@ def bodies(draw: st.DrawFn) -> dict[str, Any]:
 def without_doubt(resource: dict[str, Any]) -> dict[str, Any]:
     """Leave out siblings of what was set on top: they may not fit in number."""
     return {
-        name: each
-        for name, each in resource.items()
+        name: item
+        for name, item in resource.items()
         if not (name.startswith("_") and name[1:] in resource)
     }
 
@@ -320,12 +320,12 @@ def places_in(value: Any) -> list[tuple[Any, Any]]:
     """Return every place below a value: its holder, and its name or index."""
     found: list[tuple[Any, Any]] = []
     rest = [value]
-    for each in rest:
-        keys = list(each) if isinstance(each, dict) else range(len(each))
+    for item in rest:
+        keys = list(item) if isinstance(item, dict) else range(len(item))
         for key in keys:
-            found.append((each, key))
-            if isinstance(each[key], (dict, list)):
-                rest.append(each[key])
+            found.append((item, key))
+            if isinstance(item[key], (dict, list)):
+                rest.append(item[key])
     return found
 
 
@@ -465,14 +465,14 @@ def resources_in(body: Any) -> dict[str, Any]:
 
 def reference_in(element: Any, name: str) -> str:
     references = element if isinstance(element, list) else [element]
-    literals = [each.get("reference", "") for each in references]
-    return str(next(each for each in literals if each.lower().startswith(name + "/")))
+    literals = [reference.get("reference", "") for reference in references]
+    return str(next(literal for literal in literals if literal.lower().startswith(name + "/")))
 
 
 def check_same(sent: Any, read: Any) -> None:
     """Assert that a resource reads back as it was sent, but for what is the service's."""
-    same = {name: each for name, each in sent.items() if name not in ("id", "_id", "meta")}
-    ours = {name: each for name, each in read.items() if name not in ("id", "meta")}
+    same = {name: item for name, item in sent.items() if name not in ("id", "_id", "meta")}
+    ours = {name: item for name, item in read.items() if name not in ("id", "meta")}
     check_equal(same, ours, "")
     theirs = {n: v for n, v in sent.get("meta", {}).items() if n.lstrip("_") not in _OURS}
     check_equal(theirs, {n: v for n, v in read["meta"].items() if n not in _OURS}, "meta")
@@ -486,12 +486,12 @@ def check_equal(sent: Any, read: Any, at: str) -> None:
     if isinstance(sent, dict):
         added = {"identifier", "display"} if sent.get("reference") in _LOCAL else set()
         assert sent.keys() <= read.keys() <= sent.keys() | added, at
-        for name, each in sent.items():
-            check_equal(each, read[name], f"{at}.{name}")
+        for name, item in sent.items():
+            check_equal(item, read[name], f"{at}.{name}")
     elif isinstance(sent, list):
         assert len(sent) == len(read), at
-        for index, each in enumerate(sent):
-            check_equal(each, read[index], f"{at}[{index}]")
+        for index, item in enumerate(sent):
+            check_equal(item, read[index], f"{at}[{index}]")
     elif isinstance(sent, Number):
         assert Decimal(sent).as_tuple() == Decimal(read).as_tuple(), at
     elif sent != read:

@@ -158,8 +158,8 @@ def test_the_right_to_what_came_with_reports_is_one_of_its_own(
     document = f"Binary/{hashlib.sha256(PDF).hexdigest()}"
 
     of_patients, of_documents = (
-        of_two_types.another_client(publisher.tenant, scopes=(f"system/{each}.r",))
-        for each in ("Patient", "Binary")
+        of_two_types.another_client(publisher.tenant, scopes=(f"system/{name}.r",))
+        for name in ("Patient", "Binary")
     )
 
     assert of_patients.get(f"/fhir/r4/{patient}").status == 200

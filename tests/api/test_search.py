@@ -32,7 +32,7 @@ def reports(lab: Integrator) -> dict[str, str]:
 def found(answer: Answer) -> list[str]:
     assert answer.status == 200, answer.body
     entries = answer.json.get("entry", [])
-    return [each["resource"]["id"] for each in entries if each["search"]["mode"] == "match"]
+    return [entry["resource"]["id"] for entry in entries if entry["search"]["mode"] == "match"]
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_tokens_are_read_in_all_their_forms(
 ) -> None:
     answer = lab.get(f"{BASE}?{quote(query, safe='=&')}")
 
-    wanted = reports.values() if expected is None else [reports[each] for each in expected]
+    wanted = reports.values() if expected is None else [reports[name] for name in expected]
     assert sorted(found(answer)) == sorted(wanted)
     assert answer.json["total"] == len(list(wanted))
 
@@ -136,7 +136,7 @@ def test_the_newest_come_first(lab: Integrator, reports: dict[str, str]) -> None
 
     bundle = lab.get(BASE).json
 
-    times = [each["resource"]["meta"]["lastUpdated"] for each in bundle["entry"]]
+    times = [entry["resource"]["meta"]["lastUpdated"] for entry in bundle["entry"]]
     assert times == sorted(times, reverse=True)
     assert bundle["entry"][0]["resource"]["id"] == first
     assert bundle["entry"][0]["resource"]["meta"]["versionId"] == "2"
@@ -148,7 +148,7 @@ def test_the_pages_show_every_report_once(lab: Integrator, reports: dict[str, st
     while url:
         answer = lab.get(url)
         seen += found(answer)
-        url = next((each["url"] for each in answer.json["link"] if each["relation"] == "next"), "")
+        url = next((link["url"] for link in answer.json["link"] if link["relation"] == "next"), "")
 
     assert sorted(seen) == sorted(reports.values())
 
@@ -160,7 +160,7 @@ def test_the_total_alone_is_given_to_who_wants_no_entries(
 
     assert bundle["total"] == len(reports)
     assert "entry" not in bundle
-    assert [each["relation"] for each in bundle["link"]] == ["self"]
+    assert [link["relation"] for link in bundle["link"]] == ["self"]
 
 
 def test_a_page_has_at_most_a_hundred_entries(lab: Integrator) -> None:
@@ -225,7 +225,7 @@ def test_what_tells_of_it_has_a_full_url_as_every_entry_must(
 ) -> None:
     told = [lab.get(f"{BASE}?{name}=A").json["entry"][-1]["fullUrl"] for name in "xxy"]
 
-    assert all(uuid.UUID(each.removeprefix("urn:uuid:")).urn == each for each in told)
+    assert all(uuid.UUID(item.removeprefix("urn:uuid:")).urn == item for item in told)
     assert told[0] == told[1] != told[2]
 
 

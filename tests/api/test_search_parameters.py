@@ -83,9 +83,9 @@ def ids(lab: Integrator) -> dict[str, str]:
 def names_in(answer: Answer, ids: dict[str, str]) -> set[str]:
     assert answer.status == 200, answer.body
     entries = answer.json.get("entry", [])
-    assert not [each for each in entries if each["search"]["mode"] == "outcome"], answer.body
-    matches = [each["resource"]["id"] for each in entries if each["search"]["mode"] == "match"]
-    return {name for name, each in ids.items() if each in matches}
+    assert not [entry for entry in entries if entry["search"]["mode"] == "outcome"], answer.body
+    matches = [entry["resource"]["id"] for entry in entries if entry["search"]["mode"] == "match"]
+    return {name for name, id_ in ids.items() if id_ in matches}
 
 
 ALL = frozenset(REPORTS)
@@ -327,10 +327,10 @@ def test_what_is_named_and_not_known_is_told_from_the_parameter_that_names_it(
     told = lab.get(f"{BASE}?{name}={value}").json["entry"][-1]["resource"]["issue"]
     strictly = lab.get(f"{BASE}?{name}={value}", Prefer="handling=strict")
 
-    assert [each["diagnostics"] for each in told] == [
+    assert [item["diagnostics"] for item in told] == [
         f"what the search parameter {name} names is not supported and was not used"
     ]
-    assert [each["diagnostics"] for each in strictly.issues] == ["names what is not supported"]
+    assert [issue["diagnostics"] for issue in strictly.issues] == ["names what is not supported"]
     assert strictly.issue_expressions == {name}
 
 
@@ -350,13 +350,13 @@ def test_what_is_named_and_not_known_is_told_from_the_parameter_that_names_it(
 def test_pages_follow_the_order_that_is_asked_for(
     lab: Integrator, ids: dict[str, str], sort: str, expected: list[str]
 ) -> None:
-    names = {each: name for name, each in ids.items()}
+    names = {id_: name for name, id_ in ids.items()}
     seen = []
     url = f"{BASE}?_sort={sort}&_count=1&status:missing=false"
     while url:
         bundle = lab.get(url).json
-        seen += [names[each["resource"]["id"]] for each in bundle["entry"]]
-        links = {each["relation"]: each["url"] for each in bundle["link"]}
+        seen += [names[entry["resource"]["id"]] for entry in bundle["entry"]]
+        links = {link["relation"]: link["url"] for link in bundle["link"]}
         assert f"_sort={quote(sort)}" in links["self"]
         url = links.get("next", "")
 
@@ -403,7 +403,7 @@ def test_as_many_conditions_as_are_allowed_can_be_asked(
     answer = lab.get(f"{BASE}?{query}")
 
     assert answer.status == 200
-    assert all(lab.get(each["url"]).status == 200 for each in answer.json["link"])
+    assert all(lab.get(link["url"]).status == 200 for link in answer.json["link"])
 
 
 def test_a_cursor_serves_no_other_order_and_no_other_filter(
@@ -432,8 +432,10 @@ def test_the_total_can_be_done_without(lab: Integrator, ids: dict[str, str]) -> 
 def test_a_filter_that_is_left_empty_is_told_of(lab: Integrator, ids: dict[str, str]) -> None:
     bundle = lab.get(f"{BASE}?patient=&status=final").json
 
-    (told,) = (each["resource"] for each in bundle["entry"] if each["search"]["mode"] == "outcome")
-    assert [each["diagnostics"] for each in told["issue"]] == [
+    (told,) = (
+        entry["resource"] for entry in bundle["entry"] if entry["search"]["mode"] == "outcome"
+    )
+    assert [issue["diagnostics"] for issue in told["issue"]] == [
         "the search parameter patient has no value and was not used"
     ]
     assert bundle["total"] == 2
@@ -477,7 +479,7 @@ def test_entries_can_be_shown_in_part(lab: Integrator, ids: dict[str, str]) -> N
         resource: dict[str, Any] = bundle["entry"][0]["resource"]
         assert bundle["total"] == 1
         assert query in bundle["link"][0]["url"]
-        assert "SUBSETTED" in {each["code"] for each in resource["meta"]["tag"]}
+        assert "SUBSETTED" in {item["code"] for item in resource["meta"]["tag"]}
         return resource
 
     assert {*shown("_elements=status")} == {"resourceType", "id", "meta", "status", "code"}
@@ -505,12 +507,12 @@ def test_what_came_with_a_report_is_included(
 ) -> None:
     bundle = lab.get(f"{BASE}?patient.identifier=ana&_include={include}").json
 
-    included = [each for each in bundle["entry"] if each["search"]["mode"] == "include"]
-    assert {each["resource"]["resourceType"] for each in included} == types
-    assert len({each["fullUrl"] for each in included}) == 2 * len(types)
+    included = [entry for entry in bundle["entry"] if entry["search"]["mode"] == "include"]
+    assert {item["resource"]["resourceType"] for item in included} == types
+    assert len({item["fullUrl"] for item in included}) == 2 * len(types)
     assert bundle["total"] == 2
-    for each in included:
-        assert lab.get(each["fullUrl"]).json == each["resource"]
+    for item in included:
+        assert lab.get(item["fullUrl"]).json == item["resource"]
 
 
 def test_parts_of_an_updated_report_are_included_too(service: RunningService) -> None:
@@ -520,7 +522,7 @@ def test_parts_of_an_updated_report_are_included_too(service: RunningService) ->
 
     entries = lab.get(f"{BASE}?_include=DiagnosticReport:patient").json["entry"]
 
-    assert [each["search"]["mode"] for each in entries] == ["match", "include"]
+    assert [entry["search"]["mode"] for entry in entries] == ["match", "include"]
     assert entries[0]["resource"]["subject"]["reference"] == entries[1]["fullUrl"][-44:]
 
 
@@ -540,18 +542,20 @@ def test_a_page_with_large_parts_is_shorter(service: RunningService) -> None:
     first = lab.get(f"{BASE}?_include=DiagnosticReport:patient").json
     second = lab.get(first["link"][1]["url"]).json
 
-    modes = [[each["search"]["mode"] for each in page["entry"]] for page in (first, second)]
+    modes = [[entry["search"]["mode"] for entry in page["entry"]] for page in (first, second)]
     assert modes == [["match"] * 4 + ["include"] * 4, ["match"] * 2 + ["include"] * 2]
 
 
 def test_what_the_statement_declares_is_understood(lab: Integrator, ids: dict[str, str]) -> None:
     statement = lab.get("/metadata").json
     declared = next(
-        each for each in statement["rest"][0]["resource"] if each["type"] == "DiagnosticReport"
+        resource_entry
+        for resource_entry in statement["rest"][0]["resource"]
+        if resource_entry["type"] == "DiagnosticReport"
     )
     values = {"token": "x", "date": "2026", "reference": "Patient/x"}
 
-    names = {each["name"]: each["type"] for each in declared["searchParam"]}
+    names = {parameter["name"]: parameter["type"] for parameter in declared["searchParam"]}
     assert names == {
         "_id": "token",
         "_lastUpdated": "date",

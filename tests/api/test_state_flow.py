@@ -73,7 +73,7 @@ def test_documents_of_a_final_report_need_a_new_status(clinic: Integrator) -> No
         update(clinic, path, presentedForm=other, status="corrected"),
     ]
 
-    assert [each.status for each in answers] == [422, 204]
+    assert [answer.status for answer in answers] == [422, 204]
 
 
 def test_a_status_that_is_none_stays_a_400(clinic: Integrator) -> None:
@@ -92,7 +92,7 @@ def test_the_flow_knows_every_status() -> None:
     known = DIAGNOSTIC_REPORT.create_statuses | DIAGNOSTIC_REPORT.update_statuses
 
     assert FLOW.keys() == known
-    assert all(each <= DIAGNOSTIC_REPORT.update_statuses for each in FLOW.values())
+    assert all(item <= DIAGNOSTIC_REPORT.update_statuses for item in FLOW.values())
 
 
 def test_a_type_that_declares_no_flow_cannot_have_it_checked(

@@ -53,9 +53,9 @@ def with_ids(service: RunningService) -> list[Route]:
     """
     own = {"CapabilityStatement", "OperationDefinition"}
     return [
-        each
-        for each in routes(service.services)
-        if "{}" in each.path and each.type_name and each.type_name not in own
+        route
+        for route in routes(service.services)
+        if "{}" in route.path and route.type_name and route.type_name not in own
     ]
 
 
@@ -81,7 +81,7 @@ def same(answer: Answer, resource_id: str) -> tuple[Any, ...]:
 def test_there_are_routes_to_every_kind_of_thing(
     service: RunningService, theirs: Holdings
 ) -> None:
-    assert {each.type_name for each in with_ids(service)} == set(theirs.ids)
+    assert {id_.type_name for id_ in with_ids(service)} == set(theirs.ids)
     assert len(with_ids(service)) >= 7
 
 
@@ -293,15 +293,15 @@ def test_no_refusal_holds_the_id_of_another_tenant_or_of_what_it_has(
     rule["parameter"][2]["resource"]["subject"]["reference"] = "Patient/other"
     bodies = [wrong, rule, {}, register_body("T-1", system=f"urn:{lab.tenant.id}")]
 
-    answers = [lab.register(each) for each in bodies]
+    answers = [lab.register(body) for body in bodies]
     answers += [lab.get(f"{BASE}?{query}") for query in ("_count=x", "identifier=|", "_cursor=x")]
     answers += [lab.get("/nowhere"), lab.request("PUT", BASE), lab.get(f"{BASE}/{NOBODYS}")]
 
     secret = [theirs.owner.tenant.id, theirs.owner.client_id, *theirs.ids.values()]
     for answer in answers:
         assert answer.status >= 400
-        for each in [*secret, lab.tenant.id, lab.client_id]:
-            assert each.encode() not in answer.body
+        for name in [*secret, lab.tenant.id, lab.client_id]:
+            assert name.encode() not in answer.body
 
 
 def test_every_question_to_the_store_begins_with_the_tenant() -> None:
@@ -337,7 +337,7 @@ OPEN = {
 
 
 def closed(service: RunningService) -> list[Route]:
-    return [each for each in routes(service.services) if (each.method, each.path) not in OPEN]
+    return [route for route in routes(service.services) if (route.method, route.path) not in OPEN]
 
 
 def test_every_route_states_whether_it_needs_a_token_and_few_do_not(
@@ -346,11 +346,11 @@ def test_every_route_states_whether_it_needs_a_token_and_few_do_not(
     table = routes(service.services)
 
     stated = [
-        (each, next(vars(k)["requires_token"] for k in each.handler.__mro__ if _states(k)))
-        for each in table
+        (route, next(vars(k)["requires_token"] for k in route.handler.__mro__ if _states(k)))
+        for route in table
     ]
 
-    assert {(each.method, each.path) for each, needs in stated if not needs} == OPEN
+    assert {(route.method, route.path) for route, needs in stated if not needs} == OPEN
     assert len(table) > len(OPEN) + 10
 
 
@@ -390,7 +390,7 @@ def test_every_other_route_wants_exactly_one_good_header(
     service: RunningService, lab: Integrator, case: str
 ) -> None:
     parts = {"token": lab.token, "cut": lab.token[:-6]}
-    lines = [each.format(**parts) for each in UNPROVEN[case]]
+    lines = [name.format(**parts) for name in UNPROVEN[case]]
 
     for route in closed(service):
         said = raw.request(service, f"{route.method} {filled(route, NOBODYS)}", *lines)
@@ -449,5 +449,5 @@ def test_the_open_routes_hold_nothing_of_a_tenant(
         answer = service.request(method, path)
 
         assert answer.status in (200, 400)
-        for each in secret:
-            assert each.encode() not in answer.body
+        for name in secret:
+            assert name.encode() not in answer.body

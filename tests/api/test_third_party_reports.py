@@ -76,8 +76,8 @@ def validators() -> Iterator[list[Any]]:
     """Every independent validator, started once."""
     running = [validator.Validator(name) for name in validator.PINS]
     yield running
-    for each in running:
-        each.close()
+    for item in running:
+        item.close()
 
 
 def sent(variant: str) -> Iterator[tuple[str, JsonObject]]:
@@ -119,8 +119,8 @@ def is_about(element: str, other: str) -> bool:
 
 def complaints(answer: Answer, body: JsonObject) -> list[str]:
     """Return the elements a refusal blames."""
-    errors = [each for each in answer.json["issue"] if each["severity"] in {"error", "fatal"}]
-    return [blamed(each, body) for issue in errors for each in issue.get("expression", [])]
+    errors = [item for item in answer.json["issue"] if item["severity"] in {"error", "fatal"}]
+    return [blamed(item, body) for issue in errors for item in issue.get("expression", [])]
 
 
 def disagreement(answer: Answer, body: JsonObject) -> str | None:
@@ -132,7 +132,7 @@ def disagreement(answer: Answer, body: JsonObject) -> str | None:
         wrong = expected != "accepted" and not set(expected) <= arguable
         return f"accepted in spite of {sorted(expected)}" if wrong else None
     issues = answer.json["issue"]
-    if not all(each.get("expression") for each in issues):
+    if not all(issue.get("expression") for issue in issues):
         return f"an issue without expression: {issues}"
     allowed = (set() if expected == "accepted" else set(expected)) | arguable
     beside = [x for x in complaints(answer, body) if not any(is_about(x, y) for y in allowed)]
@@ -158,8 +158,8 @@ def is_one_opinion(found: list[Any], body: JsonObject, validators: list[Any]) ->
     Each has quirks of its own (fhir.resources wants a scheme in every url, fhircraft no white
     space in Base64). What two of them refuse, the service must not have accepted.
     """
-    blaming = {each.validator for each in found}
-    sent_faults = {each.validator for each in validator.faults(body, validators)}
+    blaming = {item.validator for item in found}
+    sent_faults = {fault.validator for fault in validator.faults(body, validators)}
     return len(blaming) == 1 and blaming == sent_faults
 
 
@@ -175,7 +175,7 @@ def content(node: Any, key: str = "") -> Any:
             return "reference"
         return {k: content(v, k) for k, v in node.items() if k not in {"id", "meta"}}
     if isinstance(node, list):
-        return [content(each, key) for each in node]
+        return [content(item, key) for item in node]
     if key in TIMES and isinstance(node, str) and TIMED.fullmatch(node):
         return instant(node)
     return node
@@ -196,7 +196,7 @@ def report_of(body: JsonObject) -> JsonObject:
 
 
 def test_the_corpus_is_large_and_varied() -> None:
-    makers = {each["source"].split("@")[0] for each in ENTRIES}
+    makers = {entry["source"].split("@")[0] for entry in ENTRIES}
 
     assert len(ENTRIES) >= 300
     assert len(makers) >= 10
@@ -234,7 +234,7 @@ def test_every_answer_passes_the_independent_validators(
             answers.append(service.get(reading_path(answers[0])))
             answers.append(service.get(searching_path(report_of(body))))
 
-        found = [x for each in answers for x in validator.faults(each.json, validators)]
+        found = [x for answer in answers for x in validator.faults(answer.json, validators)]
         if found and not is_one_opinion(found, body, validators):
             wrong[source] = found
 

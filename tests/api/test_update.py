@@ -52,7 +52,7 @@ def test_an_update_replaces_all_documents(lab: Integrator, path: str) -> None:
     read = lab.get(path).json["presentedForm"]
 
     assert answer.status == 204
-    assert [base64.b64decode(each["data"]) for each in read] == [other]
+    assert [base64.b64decode(item["data"]) for item in read] == [other]
 
 
 def test_an_update_keeps_the_documents_it_does_not_name(lab: Integrator, path: str) -> None:
@@ -169,7 +169,7 @@ def test_another_form_of_patch_is_a_415_that_names_ours(lab: Integrator, path: s
 def test_the_same_content_is_still_a_new_version(lab: Integrator, path: str) -> None:
     answers = [update(lab, path, status="amended") for _ in range(2)]
 
-    assert [each.headers["etag"] for each in answers] == ['W/"2"', 'W/"3"']
+    assert [answer.headers["etag"] for answer in answers] == ['W/"2"', 'W/"3"']
 
 
 def test_last_updated_rises_with_every_version(lab: Integrator, path: str) -> None:

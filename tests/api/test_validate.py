@@ -17,7 +17,7 @@ def validate(lab: Integrator, body: Any) -> Answer:
 
 
 def severities(answer: Answer) -> list[str]:
-    return [each["severity"] for each in answer.issues]
+    return [issue["severity"] for issue in answer.issues]
 
 
 def contained(value: str, **changes: Any) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def test_errors_of_both_kinds_and_warnings_are_told_at_once(lab: Integrator) -> 
         ),
     )
 
-    kinds = {(each["severity"], each["code"]) for each in answer.issues}
+    kinds = {(issue["severity"], issue["code"]) for issue in answer.issues}
     assert answer.status == 200
     assert {("error", "exception"), ("error", "business-rule"), ("warning", "invalid")} <= kinds
 
@@ -162,10 +162,10 @@ def test_a_body_that_is_no_json_is_a_400(lab: Integrator) -> None:
 def test_a_stray_value_is_told_and_no_fault(lab: Integrator) -> None:
     strays = [[], "x", {"resourceType": "Parameters", "parameter": 1}, wrapped(None), {}]
 
-    answers = [validate(lab, each) for each in strays]
+    answers = [validate(lab, stray) for stray in strays]
 
-    assert [each.status for each in answers] == [200] * len(strays)
-    assert all("error" in severities(each) for each in answers)
+    assert [answer.status for answer in answers] == [200] * len(strays)
+    assert all("error" in severities(answer) for answer in answers)
 
 
 WRONG_ENVELOPES: dict[str, tuple[dict[str, Any], str]] = {
@@ -228,11 +228,11 @@ def test_which_of_two_entries_is_meant_is_not_guessed(
 def test_the_operation_is_declared_and_defined(lab: Integrator) -> None:
     statement = lab.get("/fhir/r4/metadata").json
     (operation,) = [
-        each
+        item
         for resource in statement["rest"][0]["resource"]
         if resource["type"] == "DiagnosticReport"
-        for each in resource["operation"]
-        if each["name"] == "validate"
+        for item in resource["operation"]
+        if item["name"] == "validate"
     ]
 
     definition = lab.get(operation["definition"].removeprefix(lab.service.base_url))

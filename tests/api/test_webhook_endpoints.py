@@ -23,7 +23,7 @@ from fhirpub.webhooks import verify
 from fhirpub.webhooks.transport.signing import new_secret
 
 ENDPOINTS = "/webhooks/v1/endpoints"
-ROUTES = [(each.method, each.path) for each in webhook_routes()]
+ROUTES = [(route.method, route.path) for route in webhook_routes()]
 SETTINGS = WebhooksConfig(
     allow_networks=["127.0.0.1/32"],
     dispatch_in_server=False,
@@ -96,7 +96,7 @@ def test_endpoints_that_are_added_at_once_are_no_more_than_may_be(
 
     kept = lab.get(ENDPOINTS).json["endpoints"]
     assert len(kept) == SETTINGS.endpoints_per_tenant
-    assert sum(isinstance(each, BrokenRule) for each in added) == 8 - len(kept)
+    assert sum(isinstance(item, BrokenRule) for item in added) == 8 - len(kept)
 
 
 def path_of(endpoint: dict[str, Any], *more: str) -> str:
@@ -118,7 +118,7 @@ def verified(lab: Integrator, endpoint: dict[str, Any], receiver: Receiver) -> N
 def delivered(service: RunningService, endpoint: dict[str, Any], number: int) -> list[Delivery]:
     """Put deliveries into the endpoint's queue as the relay does."""
     stored = service.call(service.services.store.all_endpoints())
-    (tenant,) = {each.tenant for each in stored if each.id == endpoint["id"]}
+    (tenant,) = {item.tenant for item in stored if item.id == endpoint["id"]}
     deliveries = [
         Delivery(
             endpoint=endpoint["id"],
@@ -160,7 +160,7 @@ def test_without_a_token_nothing_is_told(
     assert service.request(method, filled(path, added["id"])).status == 401
 
 
-@pytest.mark.parametrize(("method", "path"), [each for each in ROUTES if "{}" in each[1]])
+@pytest.mark.parametrize(("method", "path"), [route for route in ROUTES if "{}" in route[1]])
 def test_an_endpoint_of_another_tenant_is_not_there(
     method: str, path: str, service: RunningService, added: dict[str, Any], lab: Integrator
 ) -> None:
@@ -176,7 +176,7 @@ def test_another_tenants_endpoints_are_not_listed(
     service: RunningService, added: dict[str, Any], lab: Integrator
 ) -> None:
     assert service.integrator().get(ENDPOINTS).json == {"endpoints": []}
-    assert [each["id"] for each in lab.get(ENDPOINTS).json["endpoints"]] == [added["id"]]
+    assert [endpoint["id"] for endpoint in lab.get(ENDPOINTS).json["endpoints"]] == [added["id"]]
 
 
 @pytest.fixture(scope="module")
@@ -194,7 +194,7 @@ def others(strict: RunningService) -> dict[str, Integrator]:
     more = ("webhooks.write", "system/*.cruds")
     return {
         "webhooks.read": first,
-        **{each: strict.another_client(first.tenant, scopes=(each,)) for each in more},
+        **{name: strict.another_client(first.tenant, scopes=(name,)) for name in more},
     }
 
 
@@ -203,8 +203,8 @@ def test_each_route_demands_its_scope(
     method: str, path: str, others: dict[str, Integrator]
 ) -> None:
     answers = {
-        scope: each.request(method, filled(path, "none"), A_BODY.get(method)).status
-        for scope, each in others.items()
+        scope: other.request(method, filled(path, "none"), A_BODY.get(method)).status
+        for scope, other in others.items()
     }
 
     needed = "webhooks.read" if method == "GET" else "webhooks.write"
@@ -234,7 +234,7 @@ def test_the_store_has_neither_secret_nor_token_as_they_are(
     stored = service.call(service.services.store.endpoint(lab.tenant.id, added["id"]))
 
     assert stored is not None
-    kept = b"".join([*(each.sealed for each in stored.secrets), stored.token])
+    kept = b"".join([*(secret.sealed for secret in stored.secrets), stored.token])
     assert added["signing_secret"].encode() not in kept
     assert added["bearer_token"].encode() not in kept
 
@@ -268,7 +268,7 @@ def test_everything_that_is_wrong_is_told_at_once(lab: Integrator) -> None:
         *("url", "event_types[1]", "event_types[2]", "payload", "ordering", "description"),
         *("bearer_token", "signing_secret", "event_type"),
     }
-    told = " ".join(each["diagnostics"] for each in answer.issues)
+    told = " ".join(issue["diagnostics"] for issue in answer.issues)
     assert "did you mean diagnostic_report.created?" in told
     assert "did you mean event_types?" in told
     assert "Evil" not in told
@@ -703,7 +703,7 @@ def test_deliveries_are_listed_newest_first_in_pages(
     first = lab.get(f"{path_of(added, 'deliveries')}?limit=3").json
     second = lab.get(first["next"]).json
 
-    sequences = [each["sequence"] for each in first["deliveries"] + second["deliveries"]]
+    sequences = [delivery["sequence"] for delivery in first["deliveries"] + second["deliveries"]]
     assert sequences == [5, 4, 3, 2, 1]
     assert second["next"] is None
 
@@ -719,7 +719,7 @@ def test_deliveries_are_found_by_what_became_of_them(
 
     def found(query: str) -> list[int]:
         answer = lab.get(f"{path_of(added, 'deliveries')}?{query}").json
-        return [each["sequence"] for each in answer["deliveries"]]
+        return [delivery["sequence"] for delivery in answer["deliveries"]]
 
     states = {state: found(f"status={state}") for state in ("delivered", "dead", "retrying")}
     assert states == {"delivered": [1], "dead": [2], "retrying": [3]}
@@ -773,8 +773,8 @@ def test_events_are_listed_behind_a_place_for_reconciliation(
     first = lab.get(f"{path_of(added, 'events')}?after_seq=2&limit=2").json
     second = lab.get(first["next"]).json
 
-    assert [each["body"]["sequence"] for each in first["events"]] == [3, 4]
-    assert [each["sequence"] for each in second["events"]] == [5]
+    assert [event["body"]["sequence"] for event in first["events"]] == [3, 4]
+    assert [event["sequence"] for event in second["events"]] == [5]
     assert (first["last_sequence"], second["next"]) == (5, None)
 
 
@@ -818,21 +818,21 @@ def test_what_is_named_is_sent_again(
     added: dict[str, Any],
 ) -> None:
     one, two, three = delivered(service, added, 3)
-    for each, state in ((one, "delivered"), (two, "dead"), (three, "delivered")):
-        ended(service, each, state, status=204)
+    for delivery, state in ((one, "delivered"), (two, "dead"), (three, "delivered")):
+        ended(service, delivery, state, status=204)
 
     answer = act(lab, added, "replay", body=body)
 
     open_ = lab.get(f"{path_of(added, 'deliveries')}?status=held").json["deliveries"]
     assert answer.json == {"reopened": len(replayed), "state": "unverified", "next": None}
-    assert [each["sequence"] for each in open_][::-1] == replayed
+    assert [item["sequence"] for item in open_][::-1] == replayed
 
 
 def test_a_long_replay_goes_on_where_it_stopped(
     service: RunningService, lab: Integrator, added: dict[str, Any]
 ) -> None:
     deliveries = delivered(service, added, 201)
-    past = [dataclasses.replace(each, state="delivered", ended=1) for each in deliveries]
+    past = [dataclasses.replace(delivery, state="delivered", ended=1) for delivery in deliveries]
     service.call(service.services.store.put_deliveries(past))
 
     first = act(lab, added, "replay", body={"from_seq": 1}).json
@@ -867,10 +867,10 @@ def test_a_replay_of_nothing_in_particular_is_refused(
 def test_how_an_endpoint_does_is_told_in_numbers(
     service: RunningService, lab: Integrator, added: dict[str, Any]
 ) -> None:
-    for number, each in enumerate(delivered(service, added, 5)):
+    for number, delivery in enumerate(delivered(service, added, 5)):
         if number < 4:
             state, status = ("delivered", 204) if number else ("dead", 500)
-            ended(service, each, state, status=status, duration=number * 10)
+            ended(service, delivery, state, status=status, duration=number * 10)
     condition = {"breaker": {"state": "open"}, "streak": {"failures": 3, "since": 1000}}
     service.call(service.services.store.save_health(added["id"], json.dumps(condition).encode()))
 
@@ -916,10 +916,10 @@ def test_a_note_that_cannot_be_read_does_no_harm(
 def test_the_events_are_told_with_their_schemas(lab: Integrator) -> None:
     told = lab.get("/webhooks/v1/event-types").json
 
-    schemas = {each["name"]: each["schema"] for each in told["event_types"]}
-    shared = {each["$id"] for each in told["shared_schemas"]}
+    schemas = {type_name["name"]: type_name["schema"] for type_name in told["event_types"]}
+    shared = {schema["$id"] for schema in told["shared_schemas"]}
     assert {"diagnostic_report.created", "endpoint.disabled"} <= schemas.keys()
-    assert {each["$ref"] for each in schemas.values()} <= shared
+    assert {schema["$ref"] for schema in schemas.values()} <= shared
 
 
 def test_an_attempt_of_which_nothing_is_known_says_so(
@@ -956,6 +956,6 @@ def test_a_lost_key_is_the_operators_fault_and_is_told_so(
         ]
         shown = lab.get(path_of(kept))
 
-    assert [each.status for each in refused] == [503, 503, 503]
+    assert [answer.status for answer in refused] == [503, 503, 503]
     assert "the operator" in refused[0].issues[0]["diagnostics"]
     assert shown.status == 200

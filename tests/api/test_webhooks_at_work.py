@@ -61,7 +61,7 @@ def act(lab: Integrator, endpoint: dict[str, Any], verb: str, body: Any = None) 
 
 def states(lab: Integrator, endpoint: dict[str, Any]) -> list[str]:
     log = lab.get(f"{ENDPOINTS}/{endpoint['id']}/deliveries").json["deliveries"]
-    return [each["status"] for each in log]
+    return [item["status"] for item in log]
 
 
 def test_a_report_is_told_and_the_log_says_so(
@@ -130,7 +130,7 @@ def test_what_is_replayed_is_the_same_to_the_byte(
     first, again = receiver.wait(2)
     names = ("webhook-id", "x-webhook-sequence", "x-webhook-attempt")
     assert again.body == first.body
-    assert [again.headers[each] for each in names] == [first.headers[each] for each in names]
+    assert [again.headers[name] for name in names] == [first.headers[name] for name in names]
 
 
 def test_a_removed_endpoint_is_told_nothing(
@@ -145,7 +145,7 @@ def test_a_removed_endpoint_is_told_nothing(
 
     receiver.wait(2)
     assert wait_until(lambda: states(lab, other) == ["delivered"])
-    assert {each.path for each in receiver.received} == {"/webhook/other"}
+    assert {received.path for received in receiver.received} == {"/webhook/other"}
 
 
 def test_no_secret_comes_into_the_log(receiver: Receiver, tmp_path: Path) -> None:
@@ -171,4 +171,4 @@ def test_no_secret_comes_into_the_log(receiver: Receiver, tmp_path: Path) -> Non
     assert made["id"] in text
     assert f"{tmp_path}/fhirpub.webhook-keys" in text
     secrets = [made["signing_secret"], made["bearer_token"], rotated["signing_secret"], token]
-    assert not [each for each in (*secrets, key, receiver.url, "se cret") if each in text]
+    assert not [item for item in (*secrets, key, receiver.url, "se cret") if item in text]

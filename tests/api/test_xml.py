@@ -65,7 +65,7 @@ def said(answer: Answer) -> list[tuple[str, str]]:
     """Return the issues of an OperationOutcome in XML: code and place."""
     assert (answer.headers["content-type"], faults(answer.body)) == (XML, [])
     issues = read_xml(answer.body)["issue"]
-    return [(each["code"], each.get("expression", [""])[0]) for each in issues]
+    return [(issue["code"], issue.get("expression", [""])[0]) for issue in issues]
 
 
 def test_what_is_registered_in_xml_is_as_if_it_came_in_json(
@@ -85,7 +85,7 @@ def test_what_is_registered_in_xml_is_as_if_it_came_in_json(
 def same(one: dict[str, Any], other: dict[str, Any]) -> bool:
     """Tell whether two reports differ by nothing but what the service gave them."""
     theirs = ("id", "meta", "subject", "performer")
-    kept = [{k: v for k, v in each.items() if k not in theirs} for each in (one, other)]
+    kept = [{k: v for k, v in record.items() if k not in theirs} for record in (one, other)]
     return kept[0] == kept[1]
 
 
@@ -192,7 +192,7 @@ def test_the_next_page_comes_in_the_format_of_the_first(
 ) -> None:
     assert lab.register(rich("another page")).status == 201
     first = lab.get(f"{path.format(report=path_of(registered))}&_format=xml&_pretty=true")
-    links = {each["relation"]: each["url"] for each in read_xml(first.body)["link"]}
+    links = {link["relation"]: link["url"] for link in read_xml(first.body)["link"]}
 
     following = lab.get(links["next"])
 
@@ -353,7 +353,7 @@ def test_a_refusal_is_in_the_format_asked_for(
 
 @pytest.mark.parametrize("form", ["json", "xml"])
 def test_a_refusal_is_written_in_lines_for_who_wants_it_so(lab: Integrator, form: str) -> None:
-    plain, pretty = (lab.get(f"{NOBODY}?_format={form}&_pretty={each}") for each in ("", "true"))
+    plain, pretty = (lab.get(f"{NOBODY}?_format={form}&_pretty={name}") for name in ("", "true"))
 
     assert (plain.body.count(b"\n") < 2, pretty.body.count(b"\n") > 3) == (True, True)
 

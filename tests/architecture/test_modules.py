@@ -66,9 +66,9 @@ def test_a_folder_has_few_enough_modules_to_survey(folder: Path) -> None:
 def test_a_unit_test_mirrors_a_module(path: Path) -> None:
     place = path.relative_to(ROOT / "tests" / "unit")
     subject = path.stem.removeprefix("test_")
-    siblings = {each.stem.strip("_") for each in (ROOT / "fhirpub" / place.parent).iterdir()}
+    siblings = {item.stem.strip("_") for item in (ROOT / "fhirpub" / place.parent).iterdir()}
 
-    mirrored = any(subject == each or subject.startswith(f"{each}_") for each in siblings)
+    mirrored = any(subject == sibling or subject.startswith(f"{sibling}_") for sibling in siblings)
     assert mirrored != (str(place) in WITHOUT_A_MODULE)
 
 
@@ -83,8 +83,8 @@ def test_every_module_can_be_imported_alone_without_a_warning() -> None:
         return run.returncode != 0
 
     # The leaves import all the others: a sample keeps this short, the layers do the rest.
-    sample = [each for each in modules if each.count(".") == 1]
-    assert [each for each in sample if broken(each)] == []
+    sample = [name for name in modules if name.count(".") == 1]
+    assert [name for name in sample if broken(name)] == []
 
 
 def test_the_core_names_no_resource_type_that_a_plugin_adds() -> None:
@@ -95,11 +95,19 @@ def test_the_core_names_no_resource_type_that_a_plugin_adds() -> None:
         path for path in package.rglob("*.py") if path.relative_to(package).parts[0] not in outside
     ]
     types = [*load(PLUGINS).values()]
-    events = [each.events for each in types if isinstance(each.events, CompositionEvents)]
+    events = [
+        resource_type.events
+        for resource_type in types
+        if isinstance(resource_type.events, CompositionEvents)
+    ]
     names = {
         *PLUGINS,
-        *(name for each in types for name in (each.name, each.entry_name)),
-        *(each.composition for each in events),
+        *(
+            name
+            for resource_type in types
+            for name in (resource_type.name, resource_type.entry_name)
+        ),
+        *(event.composition for event in events),
     }
     word = re.compile(rf"\b({'|'.join(sorted(names))})\b")
 
@@ -121,7 +129,7 @@ def test_every_plugin_of_the_shelf_is_held_to_the_contracts() -> None:
     assert set(config["root_packages"]) == {"fhirpub", *packages}
     for contract in config["contracts"]:
         modules = contract.get("source_modules", []) + contract.get("forbidden_modules", [])
-        named = {each for each in modules if each.startswith("fhirpub_")}
+        named = {module for module in modules if module.startswith("fhirpub_")}
         assert named in (set(), packages), contract["name"]
 
 
@@ -138,4 +146,4 @@ def strings_in(module: ast.Module) -> Iterator[str]:
 
 
 def test_every_file_of_tests_that_is_to_come_first_is_there() -> None:
-    assert [each for each in LONGEST if not (ROOT / each).is_file()] == []
+    assert [name for name in LONGEST if not (ROOT / name).is_file()] == []

@@ -79,8 +79,12 @@ def lift(report: JsonObject, *entries: JsonObject | None) -> None:
     """Take out of ``contained`` what the request carries beside the report."""
     if not isinstance(report.get("contained"), list):
         return
-    lifted = [each for each in entries if each is not None]
-    report["contained"] = [each for each in report["contained"] if each not in lifted]
+    lifted = [entry for entry in entries if entry is not None]
+    report["contained"] = [
+        contained_resource
+        for contained_resource in report["contained"]
+        if contained_resource not in lifted
+    ]
     if not report["contained"]:
         del report["contained"]
 
@@ -103,7 +107,9 @@ def point_at_entries(
         new = f"Organization/{LOCAL_ORGANIZATION}"
         performers = report.get("performer", [])
         if isinstance(performers, list) and (add or performers):
-            others = [each for each in performers if not means_organization(each, old)]
+            others = [
+                performer for performer in performers if not means_organization(performer, old)
+            ]
             report["performer"] = [{"reference": new}, *others]
 
 
@@ -120,11 +126,11 @@ def rename(node: Any, old: str, new: str) -> None:
     if isinstance(node, dict):
         if node.get("reference") == old:
             node["reference"] = new
-        for each in node.values():
-            rename(each, old, new)
+        for item in node.values():
+            rename(item, old, new)
     elif isinstance(node, list):
-        for each in node:
-            rename(each, old, new)
+        for item in node:
+            rename(item, old, new)
 
 
 def complete(report: JsonObject) -> None:
@@ -201,7 +207,7 @@ def expected_statuses(body: JsonObject) -> set[int]:
 
 def faults_of(body: JsonObject) -> Faults:
     """Return every fault this judge can see."""
-    parts = {each["name"]: each["resource"] for each in body["parameter"]}
+    parts = {parameter["name"]: parameter["resource"] for parameter in body["parameter"]}
     faults: Faults = {}
     if missing := {"patient", "organization", "diagnosticReport"} - set(parts):  # D-30
         faults["parameter"] = 400
@@ -253,10 +259,10 @@ def category_is_right(report: JsonObject) -> bool:
         isinstance(found, list)
         and bool(found)
         and all(
-            isinstance(each, dict)
-            and bool(each.get("coding"))
-            and all(is_text(x.get("system")) and is_text(x.get("code")) for x in each["coding"])
-            for each in found
+            isinstance(item, dict)
+            and bool(item.get("coding"))
+            and all(is_text(x.get("system")) and is_text(x.get("code")) for x in item["coding"])
+            for item in found
         )
     )
 
@@ -264,29 +270,33 @@ def category_is_right(report: JsonObject) -> bool:
 def containment_is_right(report: JsonObject) -> bool:
     """D-36: dom-2 to dom-5 and ref-1 hold."""
     inside = report.get("contained", [])
-    used = {each.removeprefix("#") for each in references(report) if each.startswith("#")} - {""}
-    ids = {each.get("id") for each in inside}
+    used = {
+        reference.removeprefix("#")
+        for reference in references(report)
+        if reference.startswith("#")
+    } - {""}
+    ids = {item.get("id") for item in inside}
     return (
         used <= ids
         and ids <= used | points_back(inside)
         and not any(
-            "contained" in each
-            or {"versionId", "lastUpdated", "security"} & set(each.get("meta", {}))
-            for each in inside
+            "contained" in item
+            or {"versionId", "lastUpdated", "security"} & set(item.get("meta", {}))
+            for item in inside
         )
     )
 
 
 def points_back(inside: list[JsonObject]) -> set[str]:
     """Return the contained resources that refer to their container, which dom-3 allows."""
-    return {str(each.get("id")) for each in inside if "#" in references(each)}
+    return {str(record.get("id")) for record in inside if "#" in references(record)}
 
 
 def judge_forms(forms: Any, faults: Faults) -> None:
     """D-56 to D-62."""
     if not isinstance(forms, list) or not forms or not all(map(form_is_right, forms)):
         faults["presentedForm"] = 400
-    elif any(len(decoded(each.get("data")) or b"") > MAX_BYTES for each in forms):
+    elif any(len(decoded(form.get("data")) or b"") > MAX_BYTES for form in forms):
         faults["presentedForm"] = 413
 
 
@@ -346,7 +356,7 @@ def judge_organization(organization: JsonObject, faults: Faults) -> None:
     if not organization.get("name") and not organization.get("identifier"):
         faults["organization"] = 400
     for element in ("telecom", "address"):
-        if any(each.get("use") == "home" for each in organization.get(element, [])):
+        if any(item.get("use") == "home" for item in organization.get(element, [])):
             faults[f"organization.{element}"] = 400
     if not narrative_is_safe(organization.get("text")):
         faults["organization.text"] = 400
@@ -366,10 +376,12 @@ def modifiers(resource: JsonObject) -> set[str]:
 
 def arguable(body: JsonObject) -> set[str]:
     """Return elements on which a refusal, or none, can both be defended."""
-    patients = [each["resource"] for each in body["parameter"] if each["name"] == "patient"]
+    patients = [
+        parameter["resource"] for parameter in body["parameter"] if parameter["name"] == "patient"
+    ]
     contacts = [contact for patient in patients for contact in patient.get("telecom", [])]
     # D-51 names two systems, but does not say whether there must be one.
-    return {"patient.telecom"} if any("system" not in each for each in contacts) else set()
+    return {"patient.telecom"} if any("system" not in item for item in contacts) else set()
 
 
 # --- small readers ------------------------------------------------------------------------
@@ -423,9 +435,9 @@ def narrative_is_safe(text: Any) -> bool:
     except ET.ParseError:
         return False
     return root.tag == "{http://www.w3.org/1999/xhtml}div" and all(
-        each.tag.split("}")[-1] not in FORBIDDEN_TAGS
-        and not any(x.startswith("on") for x in each.attrib)
-        for each in root.iter()
+        element.tag.split("}")[-1] not in FORBIDDEN_TAGS
+        and not any(x.startswith("on") for x in element.attrib)
+        for element in root.iter()
     )
 
 
@@ -434,19 +446,19 @@ def references(node: Any) -> Iterator[str]:
     if isinstance(node, dict):
         if isinstance(node.get("reference"), str):
             yield node["reference"]
-        for each in node.values():
-            yield from references(each)
+        for item in node.values():
+            yield from references(item)
     elif isinstance(node, list):
-        for each in node:
-            yield from references(each)
+        for item in node:
+            yield from references(item)
 
 
 def keys(node: Any) -> Iterator[str]:
     """Return every property name below a node."""
     if isinstance(node, dict):
         yield from node
-        for each in node.values():
-            yield from keys(each)
+        for item in node.values():
+            yield from keys(item)
     elif isinstance(node, list):
-        for each in node:
-            yield from keys(each)
+        for item in node:
+            yield from keys(item)

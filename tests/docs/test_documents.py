@@ -44,7 +44,7 @@ def test_the_project_stands_on_its_own(words: tuple[str, ...]) -> None:
 
 def test_the_architecture_draws_the_layers_that_are_checked() -> None:
     contracts = tomllib.loads(read("pyproject.toml"))["tool"]["importlinter"]["contracts"]
-    (layers,) = [each["layers"] for each in contracts if each["name"] == "layers"]
+    (layers,) = [contract["layers"] for contract in contracts if contract["name"] == "layers"]
 
     _, _, section = read("ARCHITECTURE.md").partition("\n## Layers\n")
     drawn = section.partition("```text\n")[2].partition("```")[0]
@@ -65,4 +65,4 @@ def test_every_path_that_a_document_names_exists(name: str) -> None:
     quoted = QUOTED_PATH.findall(read(name))
 
     assert quoted
-    assert not [each for each in quoted if not (ROOT / each).exists()]
+    assert not [item for item in quoted if not (ROOT / item).exists()]

@@ -24,14 +24,14 @@ BLOCKS = re.findall(r"^```sh\n(.*?)^```$", TEXT, re.DOTALL | re.MULTILINE)
 
 def block(word: str) -> str:
     """Return the block with a word in it."""
-    return str(next(each for each in BLOCKS if word in each))
+    return str(next(item for item in BLOCKS if word in item))
 
 
 APART = ("amended.xml", "prescription.json")
-FIRST = [each for each in BLOCKS if not any(word in each for word in APART)]
+FIRST = [item for item in BLOCKS if not any(word in item for word in APART)]
 _SECTION = TEXT.partition("\n## 5. ")[2].partition("\n## ")[0]
 SEARCHES = [
-    each.replace(r"\|", "|") for each in re.findall(r"^\| `(.*?=.*?)` \|", _SECTION, re.MULTILINE)
+    item.replace(r"\|", "|") for item in re.findall(r"^\| `(.*?=.*?)` \|", _SECTION, re.MULTILINE)
 ]
 """The searches of the guide's table; each finds the report that the guide has published."""
 
@@ -102,7 +102,7 @@ def test_the_guides_report_causes_no_remark(service: RunningService, tmp_path: P
     published = followed([settings, keep, publish], tmp_path, given(lab))
 
     issues = json.loads(published.splitlines()[-1])["parameter"][1]["resource"]["issue"]
-    assert [each["severity"] for each in issues] == ["information"]
+    assert [issue["severity"] for issue in issues] == ["information"]
 
 
 def example(language: str) -> str:
@@ -114,7 +114,7 @@ def example(language: str) -> str:
 def updated_once(lab: Integrator) -> list[tuple[str, str, str]]:
     """Return what there is of a tenant: identifier, version and status of each report."""
     bundle = lab.get("/fhir/r4/DiagnosticReport").json
-    found = [each["resource"] for each in bundle["entry"]]
+    found = [entry["resource"] for entry in bundle["entry"]]
     return [(r["identifier"][0]["value"], r["meta"]["versionId"], r["status"]) for r in found]
 
 

@@ -20,7 +20,7 @@ OF_HISTOGRAMS = ["_bucket", "_count", "_sum"]
 
 def ours() -> list[Metric]:
     found = Metrics(serves=True, sends=True).collect()
-    return [each for each in found if each.name.startswith("fhirpub")]
+    return [metric for metric in found if metric.name.startswith("fhirpub")]
 
 
 def shown_as(metric: Metric) -> str:
@@ -37,7 +37,7 @@ def test_the_tables_name_their_labels() -> None:
     made = Metrics(serves=True, sends=True)
     families = made._registry._names_to_collectors
     told = {
-        name: [each.strip("` ") for each in labels.split(",") if each.strip()]
+        name: [part.strip("` ") for part in labels.split(",") if part.strip()]
         for name, labels in ROW.findall(SECTION)
     }
 
@@ -72,4 +72,4 @@ def test_the_blocks_are_what_they_say_they_are(tmp_path: Path) -> None:
     of_several = several["scrape_configs"][0]["static_configs"]
     assert one["scrape_configs"][0]["static_configs"] == [{"targets": ports[:1]}]
     assert of_several[0]["targets"] == ports
-    assert {each.keys() >= {"alert", "expr"} for each in alarms["groups"][0]["rules"]} == {True}
+    assert {rule.keys() >= {"alert", "expr"} for rule in alarms["groups"][0]["rules"]} == {True}

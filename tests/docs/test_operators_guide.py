@@ -34,8 +34,10 @@ def opened(url: str) -> AbstractAsyncContextManager[Store]:
 
 async def everything(url: str) -> tuple[object, ...]:
     async with opened(url) as store:
-        versions = await store.walk(limit=100)
-        blobs = [await whole_blobs(store, tenant, each.documents) for tenant, each in versions]
+        versions = await store.scan(limit=100)
+        blobs = [
+            await whole_blobs(store, tenant, version.documents) for tenant, version in versions
+        ]
         return versions, blobs, await store.tenants(), await store.signing_keys("sandbox")
 
 
@@ -57,7 +59,7 @@ def follow(block: str, folder: Path, files: Mapping[str, str]) -> None:
     subprocess.run(
         ["bash", "-ec", ours + block.replace("/backup/", f"{folder}/backup/")],
         cwd=folder,
-        env={"PATH": os.defpath, "PYTHONPATH": os.pathsep.join(each for each in sys.path if each)},
+        env={"PATH": os.defpath, "PYTHONPATH": os.pathsep.join(item for item in sys.path if item)},
         check=True,
         timeout=60,
     )
@@ -102,15 +104,15 @@ def test_the_addresses_in_the_guide_are_understood_and_overrule_nothing() -> Non
 @pytest.mark.parametrize(
     "sentence",
     [
-        re.sub("^the store cannot be used: ", "", each)
-        for each in re.findall(
+        re.sub("^the store cannot be used: ", "", item)
+        for item in re.findall(
             r"^\| `([a-z ][^`]+)`", GUIDE.partition("## When something is wrong")[2], re.MULTILINE
         )
     ],
 )
 def test_what_the_guide_says_can_be_seen_is_in_the_sources(sentence: str) -> None:
     sources = sorted((ROOT / "fhirpub").rglob("*.py"))
-    text = " ".join(each.read_text(encoding="utf-8") for each in sources)
+    text = " ".join(source.read_text(encoding="utf-8") for source in sources)
 
     assert sentence in re.sub(r'"\s+f?"', "", text)
 
@@ -127,4 +129,4 @@ async def test_a_leaked_key_is_deleted_as_the_guide_on_security_says(mongodb_url
         keys = await store.signing_keys("sandbox")
 
     assert '`db.store.updateOne({_id: "signing_keys"}, {$pull: {keys: {kid: "…"}}})`' in said
-    assert [each.kid for each in keys] == ["good"]
+    assert [key.kid for key in keys] == ["good"]

@@ -56,7 +56,7 @@ def service(
         patch.syspath_prepend(home)
         with RunningService(tmp_path_factory.mktemp("service"), config=config) as running:
             yield running
-    for name in [each for each in sys.modules if each.partition(".")[0] == PACKAGE]:
+    for name in [module for module in sys.modules if module.partition(".")[0] == PACKAGE]:
         del sys.modules[name]
 
 
@@ -87,7 +87,7 @@ def test_it_is_registered_with_its_part_and_without(lab: Integrator, body: dict[
 
     assert (with_part.status, without.status) == (201, 201)
     issues = with_part.json["parameter"][1]["resource"]["issue"]
-    (remark,) = [each for each in issues if each["severity"] == "warning"]
+    (remark,) = [issue for issue in issues if issue["severity"] == "warning"]
     assert remark["expression"] == ["Parameters.parameter[2].resource.reaction[0]"]
 
 
@@ -120,13 +120,13 @@ def test_its_events_tell_of_the_part_at_an_update_too(
             location.partition("/_history")[0],
             {"resourceType": "Immunization", "status": "entered-in-error"},
         )
-        told = [json.loads(each.body) for each in receiver.wait(2)]
+        told = [json.loads(received.body) for received in receiver.wait(2)]
 
-    assert [each["event_type"] for each in told] == [
+    assert [item["event_type"] for item in told] == [
         "immunization.created",
         "immunization.updated",
     ]
-    assert [each["data"]["manufacturer"] for each in told] == ["Vaccine Works"] * 2
+    assert [item["data"]["manufacturer"] for item in told] == ["Vaccine Works"] * 2
     assert told[1]["data"]["status"] == "entered-in-error"
     assert {"resource_type", "id", "version_id", "self"} <= set(told[0]["data"])
 

@@ -30,7 +30,7 @@ CLASSES = [
 def rows(section: str) -> list[list[str]]:
     """Return the cells of a table, without its head."""
     found = re.findall(r"^\| `([^`]+)` \|(.*)\|$", SECTIONS[section], re.MULTILINE)
-    return [[name, *(each.strip() for each in cells.split("|"))] for name, cells in found]
+    return [[name, *(part.strip() for part in cells.split("|"))] for name, cells in found]
 
 
 def test_every_hook_is_listed_with_its_arguments() -> None:
@@ -46,7 +46,7 @@ def test_every_hook_is_listed_with_its_arguments() -> None:
 def test_every_class_that_a_plugin_may_import_has_a_section() -> None:
     listed = {name for name in SECTIONS if name != "Hooks"}
 
-    assert listed == {each.__name__ for each in CLASSES}
+    assert listed == {class_.__name__ for class_ in CLASSES}
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,8 @@ def test_every_class_that_a_plugin_may_import_has_a_section() -> None:
 )
 def test_every_field_is_listed_and_whether_it_must_be_given(described: Any) -> None:
     fields = [
-        [each.name, "yes" if _is_required(each) else ""] for each in dataclasses.fields(described)
+        [field.name, "yes" if _is_required(field) else ""]
+        for field in dataclasses.fields(described)
     ]
 
     assert [row[:2] for row in rows(described.__name__)] == fields
@@ -71,7 +72,7 @@ def test_every_row_says_what_it_means() -> None:
 
 
 def test_every_name_that_a_plugin_may_import_is_there() -> None:
-    assert [each for each in plugin_api.__all__ if not re.search(rf"`@?{each}\b", GUIDE)] == []
+    assert [name for name in plugin_api.__all__ if not re.search(rf"`@?{name}\b", GUIDE)] == []
 
 
 def _is_required(field: dataclasses.Field[Any]) -> bool:

@@ -261,11 +261,11 @@ def test_the_vectors_verify() -> None:
     vectors = json.loads(blocks("json")[-1])
     stamp = vectors["webhook-timestamp"]
 
-    for each in vectors["signatures"]:
+    for signature in vectors["signatures"]:
         ids = {"webhook-id": vectors["webhook-id"], "webhook-timestamp": stamp}
         for name in ("webhook-signature", "X-Webhook-Signature"):
-            headers = ids | {name: each[name]}
-            verify(headers, vectors["body"].encode(), each["secret"], now=float(stamp))
+            headers = ids | {name: signature[name]}
+            verify(headers, vectors["body"].encode(), signature["secret"], now=float(stamp))
 
 
 def test_the_example_in_python_believes_the_vectors_at_their_time(
@@ -283,8 +283,8 @@ def test_the_example_in_python_believes_the_vectors_at_their_time(
     exec(compile(example, "the guide", "exec"), read)
 
     believed = [
-        read["is_authentic"](headers, vectors["body"].encode(), [each["secret"]])
-        for each in signatures
+        read["is_authentic"](headers, vectors["body"].encode(), [signature["secret"]])
+        for signature in signatures
     ]
 
     assert believed == [True, False]
@@ -294,9 +294,9 @@ def test_the_example_in_python_believes_the_vectors_at_their_time(
 def test_the_vectors_are_of_an_event_as_it_is_sent() -> None:
     vectors = json.loads(blocks("json")[-1])
     body = json.loads(vectors["body"])
-    files = [json.loads(each.read_bytes()) for each in SCHEMAS.iterdir()]
+    files = [json.loads(path.read_bytes()) for path in SCHEMAS.iterdir()]
     known: Registry[Any] = Registry().with_resources(
-        (each["$id"], Resource.from_contents(each)) for each in files
+        (file["$id"], Resource.from_contents(file)) for file in files
     )
     schema = known.contents(f"urn:fhirpub:schemas:events:{body['event_type']}")
 
@@ -315,6 +315,6 @@ def test_the_guide_tells_how_long_is_tried_and_how_much_of_it_is_kept() -> None:
 
 def test_the_guide_names_every_call() -> None:
     lines = GUIDE.partition("## All calls")[2].partition("## When")[0]
-    last = {each.path.rpartition("/")[2] for each in webhook_routes()} - {"{}"}
+    last = {route.path.rpartition("/")[2] for route in webhook_routes()} - {"{}"}
 
-    assert not [each for each in last if each not in lines]
+    assert not [name for name in last if name not in lines]

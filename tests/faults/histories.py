@@ -83,7 +83,7 @@ class Histories:
         """Write the history of a report to a file."""
         path = folder / f"{value}.history"
         operations = sorted(self.of[value], key=lambda each: each.invoked)
-        path.write_text("".join(f"{each}\n" for each in operations))
+        path.write_text("".join(f"{operation}\n" for operation in operations))
         return path
 
 
@@ -204,7 +204,7 @@ async def assert_right(histories: Histories, config: Config, folder: Path) -> No
     """Assert that nothing is wrong, or say what is and where the histories were written."""
     wrong = await everything_wrong(histories, config)
     files = [str(histories.write(value, folder)) for value in wrong if value]
-    said = "\n".join(f"{value}: {each}" for value, every in wrong.items() for each in every)
+    said = "\n".join(f"{value}: {name}" for value, every in wrong.items() for name in every)
     assert not wrong, f"with seed {histories.seed}:\n{said}\nhistories: {files}"
 
 
@@ -287,11 +287,11 @@ def _data(marker: str) -> bytes:
 
 async def _kept(store: Store, tenant_id: str, report_id: str) -> list[Kept]:
     versions: Collection[Version] = await store.history(tenant_id, report_id, limit=1_000_000)
-    names = {name for each in versions for name in each.documents}
+    names = {name for version in versions for name in version.documents}
     blobs = set(await whole_blobs(store, tenant_id, names))
     return [
-        Kept(each.version, _content(each, blobs), tuple(_events(each)))
-        for each in sorted(versions, key=lambda each: each.version)
+        Kept(version.version, _content(version, blobs), tuple(_events(version)))
+        for version in sorted(versions, key=lambda each: each.version)
     ]
 
 
@@ -303,5 +303,5 @@ def _content(version: Version, blobs: set[str]) -> str:
 
 
 def _events(version: Version) -> Iterator[str]:
-    for each in loads(version.events):
-        yield f"{each['type']} {each['data']['version']}"
+    for load in loads(version.events):
+        yield f"{load['type']} {load['data']['version']}"

@@ -132,11 +132,11 @@ class Refusal:
         lines = [f"No order explains the answers. The longest that does has {len(self.order)}:"]
         if len(shown) < len(self.order):
             lines.append(f"  ... {len(self.order) - len(shown)} before")
-        lines += [f"  {each}" for each in shown]
+        lines += [f"  {operation}" for operation in shown]
         lines.append(f"Then the report is {self.state or 'absent'}, and next had to be one of:")
-        for each in self.stuck:
-            _state, outcome = happened(self.state, each.call)
-            lines.append(f"  {each}; here it would be {outcome}")
+        for operation in self.stuck:
+            _state, outcome = happened(self.state, operation.call)
+            lines.append(f"  {operation}; here it would be {outcome}")
         return "\n".join(lines)
 
 
@@ -159,11 +159,17 @@ class _Search:
 
     def __init__(self, history: Iterable[Operation]) -> None:
         every = sorted(history, key=lambda each: each.invoked)
-        markers = [each.call.marker for each in every if not isinstance(each.call, Read)]
+        markers = [
+            operation.call.marker for operation in every if not isinstance(operation.call, Read)
+        ]
         if len(markers) != len(set(markers)):
             raise ValueError("contents must be told apart")
-        answered = [each for each in every if each.outcome is not None]
-        unknown = [each for each in every if each.outcome is None and each.call != Read()]
+        answered = [operation for operation in every if operation.outcome is not None]
+        unknown = [
+            operation
+            for operation in every
+            if operation.outcome is None and operation.call != Read()
+        ]
         self._calls = answered + unknown
         self._answered = len(answered)
         self._seen = dict(_sightings(answered))
@@ -185,7 +191,9 @@ class _Search:
             best = max(best, ((done & everything).bit_count(), done, state, path), key=_progress)
             to_try += self._steps(done, state, path)
         _count, done, state, path = best
-        stuck = tuple(self._calls[each] for each in self._next(done) if each < self._answered)
+        stuck = tuple(
+            self._calls[number] for number in self._next(done) if number < self._answered
+        )
         return Refusal(_order(path), state, stuck)
 
     def _with_all_that_changes_nothing(
@@ -195,13 +203,13 @@ class _Search:
         found = True
         while found:
             found = False
-            for each in self._next(done):
-                operation = self._calls[each]
+            for number in self._next(done):
+                operation = self._calls[number]
                 if operation.outcome and happened(state, operation.call) == (
                     state,
                     operation.outcome,
                 ):
-                    done, path, found = done | 1 << each, (path, operation), True
+                    done, path, found = done | 1 << number, (path, operation), True
         return done, state, path
 
     def _steps(
@@ -213,18 +221,18 @@ class _Search:
         there is one, since the others can still have their effect later, and it cannot.
         """
         unseen: list[tuple[bool, int, State]] = []
-        for each in self._next(done):
-            operation = self._calls[each]
+        for number in self._next(done):
+            operation = self._calls[number]
             after, outcome = happened(state, operation.call)
             if after is None or after == state:
                 continue
             if operation.outcome is None and after.marker not in self._seen:
                 if after.version not in self._seen_versions:
-                    unseen.append((operation.call == Patch(after.marker), each, after))
+                    unseen.append((operation.call == Patch(after.marker), number, after))
             elif operation.outcome == outcome or self._was_seen(operation, after):
-                yield done | 1 << each, after, (path, operation)
-        for _without, each, after in sorted(unseen)[:1]:
-            yield done | 1 << each, after, (path, self._calls[each])
+                yield done | 1 << number, after, (path, operation)
+        for _without, number, after in sorted(unseen)[:1]:
+            yield done | 1 << number, after, (path, self._calls[number])
 
     def _was_seen(self, operation: Operation, after: State) -> bool:
         """Return whether a call without an answer made just this version."""
@@ -234,29 +242,29 @@ class _Search:
         """Yield the calls before which no other must have happened."""
         until = math.inf
         first = (~done & (done + 1)).bit_length() - 1
-        for each in range(first, self._answered):
-            operation = self._calls[each]
+        for number in range(first, self._answered):
+            operation = self._calls[number]
             if operation.invoked > until:
                 break
-            if not done >> each & 1:
+            if not done >> number & 1:
                 until = min(until, operation.completed)
-                yield each
-        for each in range(self._answered, len(self._calls)):
-            if self._calls[each].invoked > until:
+                yield number
+        for number in range(self._answered, len(self._calls)):
+            if self._calls[number].invoked > until:
                 break
-            if not done >> each & 1:
-                yield each
+            if not done >> number & 1:
+                yield number
 
 
 def _sightings(answered: Iterable[Operation]) -> Iterator[tuple[str, int]]:
     """Yield contents that somebody saw, with the version at which it was."""
-    for each in answered:
-        if isinstance(each.outcome, Found):
-            yield each.outcome.marker, each.outcome.version
-        elif isinstance(each.outcome, Registered):
-            yield each.outcome.first, 1
-        elif isinstance(each.outcome, Updated) and isinstance(each.call, Patch):
-            yield each.call.marker, each.outcome.version
+    for operation in answered:
+        if isinstance(operation.outcome, Found):
+            yield operation.outcome.marker, operation.outcome.version
+        elif isinstance(operation.outcome, Registered):
+            yield operation.outcome.first, 1
+        elif isinstance(operation.outcome, Updated) and isinstance(operation.call, Patch):
+            yield operation.call.marker, operation.outcome.version
 
 
 def _progress(tried: tuple[int, int, State | None, _Path]) -> int:
@@ -295,18 +303,18 @@ def complaints(history: Sequence[Operation], kept: Sequence[Kept]) -> Iterator[s
 
 
 def _of_versions(kept: Sequence[Kept]) -> Iterator[str]:
-    numbers = [each.version for each in kept]
+    numbers = [item.version for item in kept]
     if numbers != list(range(1, len(kept) + 1)):
         yield f"The versions are {numbers}, not one after another from 1."
-    for each in kept:
-        event = "created" if each.version == 1 else "updated"
-        if list(each.events) != [f"diagnostic_report.{event} {each.version}"]:
-            yield f"Version {each.version} has the events {list(each.events)}."
+    for item in kept:
+        event = "created" if item.version == 1 else "updated"
+        if list(item.events) != [f"diagnostic_report.{event} {item.version}"]:
+            yield f"Version {item.version} has the events {list(item.events)}."
 
 
 def _of_acknowledged(history: Sequence[Operation], kept: Sequence[Kept]) -> Iterator[str]:
-    standing = {each.version: each.marker for each in kept}
-    answered = [each for each in history if each.outcome is not None]
+    standing = {item.version: item.marker for item in kept}
+    answered = [operation for operation in history if operation.outcome is not None]
     for marker, version in dict.fromkeys(_sightings(answered)):
         if standing.get(version) != marker:
             there = standing.get(version, "nothing")
@@ -314,10 +322,10 @@ def _of_acknowledged(history: Sequence[Operation], kept: Sequence[Kept]) -> Iter
 
 
 def _of_contents(history: Sequence[Operation], kept: Sequence[Kept]) -> Iterator[str]:
-    sent = {each.call.marker for each in history if not isinstance(each.call, Read)}
+    sent = {operation.call.marker for operation in history if not isinstance(operation.call, Read)}
     versions: dict[str, list[int]] = {}
-    for each in kept:
-        versions.setdefault(each.marker, []).append(each.version)
+    for item in kept:
+        versions.setdefault(item.marker, []).append(item.version)
     for marker, places in versions.items():
         if marker not in sent:
             yield f"Version {places[0]} is {marker}, which nobody sent."
@@ -326,6 +334,10 @@ def _of_contents(history: Sequence[Operation], kept: Sequence[Kept]) -> Iterator
 
 
 def _of_registrations(history: Sequence[Operation]) -> Iterator[str]:
-    answers = {each.outcome.answer for each in history if isinstance(each.outcome, Registered)}
+    answers = {
+        operation.outcome.answer
+        for operation in history
+        if isinstance(operation.outcome, Registered)
+    }
     if len(answers) > 1:
         yield f"Registrations got {len(answers)} different answers."

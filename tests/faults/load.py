@@ -99,7 +99,7 @@ class Publisher:
         return True
 
     def _one(self, connection: http.client.HTTPConnection) -> None:
-        settled = [each for each in self.acknowledged if each.unanswered is None]
+        settled = [sent for sent in self.acknowledged if sent.unanswered is None]
         if settled and self._random.random() < 0.35:
             self._patch(connection, self._random.choice(settled))
         else:
@@ -172,21 +172,21 @@ def take_answer(report: Sent, answer: Answer) -> None:
 def run_until_answers_fail(publishers: Sequence[Publisher], port: int, most: int) -> list[Any]:
     """Start the publishers, each in a thread; return the threads."""
     threads = [
-        threading.Thread(target=each.publish, args=(port,), kwargs={"most": most})
-        for each in publishers
+        threading.Thread(target=publisher.publish, args=(port,), kwargs={"most": most})
+        for publisher in publishers
     ]
-    for each in threads:
-        each.start()
+    for thread in threads:
+        thread.start()
     return threads
 
 
 def check_all(lab: Integrator, reports: Iterable[Sent]) -> None:
     """Assert that everything acknowledged is there, whole and once."""
-    for each in reports:
-        if not each.answer:
-            _resubmit(lab, each)
-        _check_history(lab, each)
-        assert lab.register(each.body).body == each.answer
+    for report in reports:
+        if not report.answer:
+            _resubmit(lab, report)
+        _check_history(lab, report)
+        assert lab.register(report.body).body == report.answer
 
 
 def check_store(url: str) -> None:
@@ -221,7 +221,7 @@ def _resubmit(lab: Integrator, report: Sent) -> None:
 
 def _check_history(lab: Integrator, report: Sent) -> None:
     history = lab.get(f"{report.path}/_history?_count=100").json
-    versions = [int(each["resource"]["meta"]["versionId"]) for each in history["entry"]]
+    versions = [int(entry["resource"]["meta"]["versionId"]) for entry in history["entry"]]
     assert versions == list(range(versions[0], 0, -1))
     if report.unanswered is not None and versions[0] == report.version + 1:
         report.patches.append(report.unanswered)
@@ -238,6 +238,9 @@ def _check_version(answer: Answer, report: Sent, version: int) -> None:
     assert read["meta"]["versionId"] == str(version)
     wanted = report.report(version)
     assert {name: read.get(name) for name in wanted} == wanted
-    for each in read["presentedForm"]:
-        if "data" in each:
-            assert hashlib.sha256(base64.b64decode(each["data"])).hexdigest() == each["hash"]
+    for attachment in read["presentedForm"]:
+        if "data" in attachment:
+            assert (
+                hashlib.sha256(base64.b64decode(attachment["data"])).hexdigest()
+                == attachment["hash"]
+            )

@@ -22,9 +22,9 @@ def kills(process: ServiceProcess, random: Random, *, workers: int, services: in
     async def nemesis() -> None:
         victims = ["worker"] * workers + ["service"] * services
         random.shuffle(victims)
-        for each in victims:
+        for victim in victims:
             await asyncio.sleep(random.uniform(0.1, 0.6))
-            if each == "worker":
+            if victim == "worker":
                 await asyncio.to_thread(kill_one_worker, process, random.randrange(2))
             else:
                 await asyncio.to_thread(process.kill)

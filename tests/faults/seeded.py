@@ -38,7 +38,7 @@ class StoreAround(WebhooksAround, Store):
     async def latest(self, tenant: str, resource_id: str) -> Version | None:
         return await self.inner.latest(tenant, resource_id)
 
-    async def shown(self, tenant: str, resource_id: str) -> Version | None:
+    async def latest_public(self, tenant: str, resource_id: str) -> Version | None:
         latest = await self.latest(tenant, resource_id)
         return latest and latest.without_internal_fields()
 
@@ -95,10 +95,10 @@ class StoreAround(WebhooksAround, Store):
     async def count(self) -> int:
         return await self.inner.count()
 
-    async def walk(
+    async def scan(
         self, *, after: tuple[str, int] = ("", 0), limit: int = 100
     ) -> Sequence[tuple[str, Version]]:
-        return await self.inner.walk(after=after, limit=limit)
+        return await self.inner.scan(after=after, limit=limit)
 
     async def replace_search(
         self, tenant: str, resource_id: str, version: int, search: bytes

@@ -110,8 +110,8 @@ def test_what_one_report_answered_is_accepted(history: list[Operation]) -> None:
 @given(possible_histories(with_unknown=False), st.data())
 def test_one_falsified_answer_is_refused(history: list[Operation], data: st.DataObject) -> None:
     false: dict[int, Outcome] = {}
-    for index, each in enumerate(history):
-        match each.outcome:
+    for index, operation in enumerate(history):
+        match operation.outcome:
             case Found(version, marker):
                 false[index] = Found(version + 1, marker)
             case Updated(version):
@@ -151,19 +151,19 @@ def small_histories(draw: st.DrawFn) -> list[Operation]:
 
 def fits(order: Sequence[Operation]) -> bool:
     state: State | None = None
-    for number, each in enumerate(order):
-        if any(later.completed < each.invoked for later in order[number:]):
+    for number, operation in enumerate(order):
+        if any(later.completed < operation.invoked for later in order[number:]):
             return False
-        state, outcome = happened(state, each.call)
-        if each.outcome not in (None, outcome):
+        state, outcome = happened(state, operation.call)
+        if operation.outcome not in (None, outcome):
             return False
     return True
 
 
 def some_order_fits(history: list[Operation]) -> bool:
     """Try every order of every choice: slow, and too simple to be wrong."""
-    answered = [each for each in history if each.outcome is not None]
-    unknown = [each for each in history if each.outcome is None]
+    answered = [operation for operation in history if operation.outcome is not None]
+    unknown = [operation for operation in history if operation.outcome is None]
     return any(
         fits(order)
         for size in range(len(unknown) + 1)
@@ -222,7 +222,7 @@ def test_what_cannot_have_happened_is_refused_and_the_culprit_named(case: str) -
     refusal = explain(history)
 
     assert refusal is not None
-    assert set(refusal.stuck) <= {history[each] for each in culprits}
+    assert set(refusal.stuck) <= {history[culprit] for culprit in culprits}
     assert not set(refusal.stuck) & set(refusal.order)
 
 

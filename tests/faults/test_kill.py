@@ -49,10 +49,10 @@ def kill_under_load(process: ServiceProcess, publishers: list[Publisher]) -> lis
     threads = run_until_answers_fail(publishers, process.port, _MAX_REQUESTS)
     time.sleep(_seconds.uniform(0.02, 0.25))
     process.kill()
-    for each in threads:
-        each.join()
-    assert [each.refusals for each in publishers if each.refusals] == []
-    return list(chain.from_iterable(each.sent for each in publishers))
+    for thread in threads:
+        thread.join()
+    assert [publisher.refusals for publisher in publishers if publisher.refusals] == []
+    return list(chain.from_iterable(publisher.sent for publisher in publishers))
 
 
 def test_a_killed_service_has_lost_nothing_that_it_acknowledged(
@@ -64,7 +64,7 @@ def test_a_killed_service_has_lost_nothing_that_it_acknowledged(
 
     for kill in range(_KILLS):
         sent = kill_under_load(one_process, publishers_of(lab, seed=kill))
-        in_doubt += sum(not each.answer or each.unanswered is not None for each in sent)
+        in_doubt += sum(not item.answer or item.unanswered is not None for item in sent)
         one_process.start()
         check_all(lab, sent)
         everything += sent
@@ -96,27 +96,27 @@ def test_a_killed_worker_is_replaced_while_clients_go_on(two_workers: ServicePro
     publishers = publishers_of(lab, seed=2000)
     enough = threading.Event()
     threads = [
-        threading.Thread(target=each.publish_on, args=(two_workers.port, enough))
-        for each in publishers
+        threading.Thread(target=publisher.publish_on, args=(two_workers.port, enough))
+        for publisher in publishers
     ]
-    for each in threads:
-        each.start()
+    for thread in threads:
+        thread.start()
 
     for kill in range(4):
         time.sleep(0.25)
         kill_one_worker(two_workers, kill % 2)
-    answered = [len(each.acknowledged) for each in publishers]
+    answered = [len(publisher.acknowledged) for publisher in publishers]
     went_on = partial(_all_went_on, publishers, answered)
     all_went_on = wait_until(went_on, seconds=15)
     enough.set()
-    for each in threads:
-        each.join()
+    for thread in threads:
+        thread.join()
 
     assert all_went_on
-    assert [each.refusals for each in publishers if each.refusals] == []
-    assert any(each.failures for each in publishers)
-    sent = list(chain.from_iterable(each.sent for each in publishers))
-    in_doubt = [each for each in sent if not each.answer or each.unanswered is not None]
+    assert [publisher.refusals for publisher in publishers if publisher.refusals] == []
+    assert any(publisher.failures for publisher in publishers)
+    sent = list(chain.from_iterable(publisher.sent for publisher in publishers))
+    in_doubt = [item for item in sent if not item.answer or item.unanswered is not None]
     check_all(lab, [*in_doubt, *random.Random(1).sample(sent, min(200, len(sent)))])
     check_store(two_workers.config.storage.url)
 
@@ -148,7 +148,7 @@ def test_a_killed_supervisor_leaves_no_workers_behind(two_workers: ServiceProces
 
     os.kill(two_workers.pid, signal.SIGKILL)
 
-    assert wait_until(lambda: not any(is_running(each) for each in workers))
+    assert wait_until(lambda: not any(is_running(worker) for worker in workers))
 
 
 def is_running(pid: int) -> bool:

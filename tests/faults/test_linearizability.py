@@ -32,6 +32,11 @@ async def test_every_history_under_kills_is_linearizable(
     await record([two_workers.base_url], lab, histories, nemesis=nemesis)
 
     await assert_right(histories, two_workers.config, tmp_path)
-    unknown = [each for every in histories.of.values() for each in every if each.outcome is None]
+    unknown = [
+        operation
+        for every in histories.of.values()
+        for operation in every
+        if operation.outcome is None
+    ]
     assert unknown, "the kills came when nothing was under way"
     assert len(histories) > 300

@@ -84,7 +84,12 @@ async def test_every_history_under_failovers_is_linearizable(
 
     await assert_right(histories, two_workers.config, tmp_path)
     check_store(two_workers.config.storage.url)
-    unknown = [each for every in histories.of.values() for each in every if each.outcome is None]
+    unknown = [
+        operation
+        for every in histories.of.values()
+        for operation in every
+        if operation.outcome is None
+    ]
     assert unknown, "the primaries were lost when nothing was under way"
     assert len(histories) > 300
 
@@ -115,9 +120,9 @@ def secondaries_behind(members: ReplicaSet) -> Iterator[None]:
     """Let no secondary take over what the primary writes, though they are there to vote."""
     primary = members.primary()
     with ExitStack() as stack:
-        for each in members.members:
-            if each is not primary:
-                stack.enter_context(each.failing("stopReplProducer"))
+        for member in members.members:
+            if member is not primary:
+                stack.enter_context(member.failing("stopReplProducer"))
         yield
 
 
@@ -141,7 +146,7 @@ async def outcomes_and_complaints(
         await asyncio.to_thread(members.restore)
         await look_again(client, histories)
     wrong = await everything_wrong(histories, service.config)
-    return outcomes, "\n".join(each for every in wrong.values() for each in every)
+    return outcomes, "\n".join(name for every in wrong.values() for name in every)
 
 
 @pytest.fixture(params=_SUDDEN_LOSSES)
@@ -189,7 +194,7 @@ async def test_a_new_primary_is_not_believed_before_it_knows_what_a_majority_has
     first = a_version()
     await store.add(LAB, first)
     await asyncio.to_thread(set_of_three.settle)
-    heir = next(each for each in set_of_three.members if each.hello()["secondary"])
+    heir = next(member for member in set_of_three.members if member.hello()["secondary"])
 
     with heir.failing("disableSnapshotting"):  # it has the second version, and does not show it
         assert await store.add(LAB, replace(first, version=2))
@@ -229,6 +234,6 @@ async def test_what_was_acknowledged_before_a_majority_had_it_is_missed_after_a_
     with service_of(tmp_path, failover_url, open_store) as service:
         outcomes, wrong = await outcomes_and_complaints(set_of_three, lose_primary, service)
 
-    assert [type(each) for each in outcomes] == [Registered, Updated]
+    assert [type(outcome) for outcome in outcomes] == [Registered, Updated]
     assert "Version 1 was told to be lost, and is" in wrong
     assert "Version 2 was told to be lost too, and is nothing" in wrong

@@ -129,7 +129,7 @@ def test_an_update_whose_insert_met_a_fault_is_made_once(
     assert_told(first, 204, success=bool(success))
     arrived_late = again.status == 412 and fault is Fault.STALL
     assert again.status == (412 if success or arrived_late else 204)
-    assert [each["resource"]["meta"]["versionId"] for each in history(lab, path)] == ["2", "1"]
+    assert [item["resource"]["meta"]["versionId"] for item in history(lab, path)] == ["2", "1"]
     assert lab.get(path).json["conclusion"] == "Changed"
 
 
@@ -214,7 +214,7 @@ def test_without_its_database_every_address_that_needs_it_answers_503(
             threads.submit(newcomer.get, path),
             threads.submit(service.request, "GET", "/health/ready"),
         ]
-        answers = [each.result() for each in calls]
+        answers = [call.result() for call in calls]
 
-    assert [each.status for each in answers] == [503] * len(calls)
-    assert all("retry-after" in each.headers for each in answers)
+    assert [answer.status for answer in answers] == [503] * len(calls)
+    assert all("retry-after" in answer.headers for answer in answers)

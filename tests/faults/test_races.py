@@ -69,10 +69,14 @@ async def test_however_many_register_at_once_there_is_one_report_and_one_answer(
     crowd: Crowd, tmp_path: Path
 ) -> None:
     for number in range(_REPORTS):
-        calls: list[Call] = [Register(each) for each in crowd.markers(_CLIENTS)]
+        calls: list[Call] = [Register(marker) for marker in crowd.markers(_CLIENTS)]
         outcomes = await crowd.all_call(f"race-{number}", calls)
 
-        answers = {(each.first, each.answer) for each in outcomes if isinstance(each, Registered)}
+        answers = {
+            (outcome.first, outcome.answer)
+            for outcome in outcomes
+            if isinstance(outcome, Registered)
+        }
         assert (len(answers), len(outcomes)) == (1, _CLIENTS)
         assert None not in outcomes
 
@@ -85,7 +89,7 @@ async def test_of_those_who_update_one_version_exactly_one_succeeds(
     await crowd.clients[0].call("race", Register("first"))
 
     for version in range(1, 1 + _UPDATES):
-        calls: list[Call] = [Patch(each, version) for each in crowd.markers(_UPDATERS)]
+        calls: list[Call] = [Patch(marker, version) for marker in crowd.markers(_UPDATERS)]
         outcomes = await crowd.all_call("race", calls)
 
         assert outcomes.count(Updated(version + 1)) == 1

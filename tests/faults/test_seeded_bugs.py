@@ -38,7 +38,7 @@ async def wrong_after_a_while(lab: Integrator, *, seed: int, config: Config) -> 
 
     await record([lab.service.base_url], lab, histories, nemesis=enough, calls_each=20)
     wrong = await everything_wrong(histories, config)
-    return "\n".join(each for every in wrong.values() for each in every)
+    return "\n".join(name for every in wrong.values() for name in every)
 
 
 async def test_a_store_that_keeps_its_promises_is_not_complained_of(
@@ -82,6 +82,6 @@ async def test_what_was_acknowledged_too_early_is_missed_after_a_kill(
         await record([process.base_url], lab, histories, nemesis=nemesis)
         wrong = await everything_wrong(histories, process.config)
 
-    said = "\n".join(each for every in wrong.values() for each in every)
+    said = "\n".join(name for every in wrong.values() for name in every)
     assert "No order explains" in said
     assert "was told to be" in said

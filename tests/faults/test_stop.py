@@ -64,17 +64,17 @@ def test_a_stop_under_load_loses_nothing_and_cuts_no_answer_off(process: Service
         process.terminate()
         status = process.wait()
         seconds = time.monotonic() - begun
-        for each in threads:
-            each.join()
+        for thread in threads:
+            thread.join()
         process.start()
 
         assert status == 0
         assert seconds < _DRAIN_SECONDS
-        check_all(lab, chain.from_iterable(each.sent[-15:] for each in publishers))
-        assert all(each.acknowledged for each in publishers)
-        assert [each.refusals for each in publishers if each.refusals] == []
-        failures = list(chain.from_iterable(each.failures for each in publishers))
-        assert all(is_before_any_answer(each) for each in failures), failures
+        check_all(lab, chain.from_iterable(publisher.sent[-15:] for publisher in publishers))
+        assert all(publisher.acknowledged for publisher in publishers)
+        assert [publisher.refusals for publisher in publishers if publisher.refusals] == []
+        failures = list(chain.from_iterable(publisher.failures for publisher in publishers))
+        assert all(is_before_any_answer(failure) for failure in failures), failures
 
     check_store(process.config.storage.url)
 
@@ -118,8 +118,8 @@ def test_a_large_answer_on_its_way_arrives_whole(process: ServiceProcess) -> Non
 
     assert process.wait() == 0
     assert status == 200
-    assert [each["data"] for each in loads(answer)["presentedForm"]] == [
-        each["data"] for each in documents
+    assert [attachment["data"] for attachment in loads(answer)["presentedForm"]] == [
+        record["data"] for record in documents
     ]
 
 
@@ -142,8 +142,8 @@ def test_idle_connections_do_not_hold_the_stop_up(process: ServiceProcess) -> No
 
     assert status == 0
     assert time.monotonic() - begun < _DRAIN_SECONDS / 2
-    for each in idle:
-        each.close()
+    for item in idle:
+        item.close()
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -246,10 +246,10 @@ def test_a_port_that_is_taken_is_one_line_and_status_1(
 
 def test_two_stops_at_once_are_one(process: ServiceProcess) -> None:
     threads = [threading.Thread(target=process.terminate) for _ in range(2)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
     assert process.wait() == 0
 

@@ -63,7 +63,8 @@ def figures_of_telling(
     begun = time.monotonic()
     with Receiver() as first, Receiver() as second:
         two = [
-            told_by(service, lab, each, seed=seed + n) for n, each in enumerate((first, second))
+            told_by(service, lab, receiver, seed=seed + n)
+            for n, receiver in enumerate((first, second))
         ]
         with Reporters(lab, reporters) as reporting:
             do_harm(reporting)
@@ -73,7 +74,7 @@ def figures_of_telling(
         service.wait()
 
     assert len(truth.events) >= reporting.events
-    duplicates = sum(each.check(truth) for each in two)
+    duplicates = sum(told.check(truth) for told in two)
     requests = len(first.received) + len(second.received)
     figures = f"{requests} requests, {took:.0f} s, {duplicates} taken twice"
     return f"\n{len(truth.events)} events, {figures}\n"

@@ -75,19 +75,19 @@ class Reporters:
         self._events = [0] * number
         self._enough = threading.Event()
         self._threads = [
-            threading.Thread(target=self._run, args=(each,), name=f"reporter {each}")
-            for each in range(number)
+            threading.Thread(target=self._run, args=(item,), name=f"reporter {item}")
+            for item in range(number)
         ]
 
     def __enter__(self) -> Self:
-        for each in self._threads:
-            each.start()
+        for thread in self._threads:
+            thread.start()
         return self
 
     def __exit__(self, *_exception: object) -> None:
         self._enough.set()
-        for each in self._threads:
-            each.join()
+        for thread in self._threads:
+            thread.join()
 
     @property
     def events(self) -> int:
@@ -155,15 +155,15 @@ async def _truth_of(url: str) -> Truth:
                 await asyncio.sleep(0.2)
         events: set[str] = set()
         place = ("", 0)
-        while versions := await store.walk(after=place, limit=500):
+        while versions := await store.scan(after=place, limit=500):
             for _, version in versions:
-                events |= {each.id for each in events_of(OutboxEntry.of(version), fhir_url="")}
+                events |= {event.id for event in events_of(OutboxEntry.of(version), fhir_url="")}
             place = (versions[-1][1].id, versions[-1][1].version)
         deliveries: dict[str, list[Delivery]] = defaultdict(list)
         place = ("", 0)
         while found := await store.scan_deliveries(after=place, limit=500):
-            for each in found:
-                deliveries[each.endpoint].append(each)
+            for delivery in found:
+                deliveries[delivery.endpoint].append(delivery)
             place = (found[-1].endpoint, found[-1].sequence)
         return Truth(events, deliveries)
 
@@ -171,13 +171,13 @@ async def _truth_of(url: str) -> Truth:
 async def _is_untold(store: Store) -> bool:
     """Tell whether anything that was committed still has to be told."""
     endpoints = await store.all_endpoints()
-    waiting = [await store.waiting(each.id, limit=1) for each in endpoints]
-    return any([*waiting, await store.unrelayed(limit=1)])
+    waiting = [await store.waiting(endpoint.id, limit=1) for endpoint in endpoints]
+    return any([*waiting, await store.pending_outbox(limit=1)])
 
 
 def unknown_of(delivery: Delivery) -> int:
     """Return of how many attempts nobody knows whether the receiver took the event."""
-    return sum(each.ended is None or each.reason != "" for each in delivery.attempts)
+    return sum(attempt.ended is None or attempt.reason != "" for attempt in delivery.attempts)
 
 
 @dataclass
@@ -191,28 +191,28 @@ class Told:
 
     def check(self, truth: Truth) -> int:
         """Assert that it was told everything; return how many were told twice."""
-        deliveries = {each.event_id: each for each in truth.deliveries[self.endpoint]}
+        deliveries = {delivery.event_id: delivery for delivery in truth.deliveries[self.endpoint]}
         assert set(deliveries) == truth.events
-        assert {each.state for each in deliveries.values()} == {"delivered"}
-        numbers = [each.sequence for each in deliveries.values()]
+        assert {delivery.state for delivery in deliveries.values()} == {"delivered"}
+        numbers = [delivery.sequence for delivery in deliveries.values()]
         assert numbers == list(range(1, len(truth.events) + 1))
         taken = Counter(self.mood.taken)
         assert set(taken) == truth.events
         for event, number in taken.items():
             assert number - 1 <= unknown_of(deliveries[event])
         _check_order(self.receiver.received)
-        for each in self.receiver.received[:: len(taken) // 100]:
-            now = int(each.headers["webhook-timestamp"])
-            verify(each.headers, each.body, self.secret, now=now)
+        for received in self.receiver.received[:: len(taken) // 100]:
+            now = int(received.headers["webhook-timestamp"])
+            verify(received.headers, received.body, self.secret, now=now)
         return taken.total() - len(taken)
 
 
 def _check_order(received: Sequence[Received]) -> None:
     versions: dict[str, list[int]] = defaultdict(list)
-    for each in received:
-        data = each.json["data"]
+    for item in received:
+        data = item.json["data"]
         versions[data["id"]].append(int(data["version_id"]))
-    assert all(a <= b for each in versions.values() for a, b in pairwise(each))
+    assert all(a <= b for version in versions.values() for a, b in pairwise(version))
 
 
 def told_by(service: ServiceProcess, lab: Integrator, receiver: Receiver, *, seed: int) -> Told:

@@ -83,7 +83,7 @@ class Connection:
         writer.write(request)
         head = await reader.readuntil(b"\r\n\r\n")
         status, *lines = head.decode("latin-1").rstrip().split("\r\n")
-        pairs = (each.partition(":") for each in lines)
+        pairs = (line.partition(":") for line in lines)
         headers = {name.lower(): value.strip() for name, _, value in pairs}
         body = await reader.readexactly(int(headers.get("content-length", 0)))
         if headers.get("connection") == "close":

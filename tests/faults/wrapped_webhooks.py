@@ -61,8 +61,8 @@ class WebhooksAround(Endpoints, DeliveryQueueStore):
     async def release(self, names: Collection[str], *, owner: str) -> None:
         await self.inner.release(names, owner=owner)
 
-    async def unrelayed(self, *, limit: int) -> Sequence[tuple[str, OutboxEntry]]:
-        return await self.inner.unrelayed(limit=limit)
+    async def pending_outbox(self, *, limit: int) -> Sequence[tuple[str, OutboxEntry]]:
+        return await self.inner.pending_outbox(limit=limit)
 
     async def mark_published(self, keys: Collection[tuple[str, int]]) -> None:
         await self.inner.mark_published(keys)
@@ -72,14 +72,16 @@ class WebhooksAround(Endpoints, DeliveryQueueStore):
     ) -> frozenset[tuple[str, int]]:
         return await self.inner.outbox_contains(keys)
 
-    async def ends(self, endpoints: Collection[str]) -> Mapping[str, int]:
-        return await self.inner.ends(endpoints)
+    async def last_sequences(self, endpoints: Collection[str]) -> Mapping[str, int]:
+        return await self.inner.last_sequences(endpoints)
 
     async def append(self, deliveries: Sequence[Delivery]) -> int:
         return await self.inner.append(deliveries)
 
-    async def told(self, endpoint_id: str, event_ids: Collection[str]) -> frozenset[str]:
-        return await self.inner.told(endpoint_id, event_ids)
+    async def existing_deliveries(
+        self, endpoint_id: str, event_ids: Collection[str]
+    ) -> frozenset[str]:
+        return await self.inner.existing_deliveries(endpoint_id, event_ids)
 
     async def waiting(
         self, endpoint_id: str, *, after: int = 0, limit: int = 1000

@@ -93,8 +93,8 @@ class Author:
         path = self.folder / block.file
         if block.language == "diff":
             lines = block.text.splitlines(keepends=True)
-            before = "".join(each[1:] for each in lines if each[0] != "+")
-            after = "".join(each[1:] for each in lines if each[0] != "-")
+            before = "".join(line[1:] for line in lines if line[0] != "+")
+            after = "".join(line[1:] for line in lines if line[0] != "-")
             text = path.read_text()
             assert text.count(before) == 1
             path.write_text(text.replace(before, after))
@@ -138,17 +138,17 @@ def author(tmp_path_factory: pytest.TempPathFactory, wheel: Path) -> Author:
 @pytest.fixture(scope="module")
 def told(author: Author) -> list[str]:
     """Follow the guide; return what its commands print, part by part."""
-    install, new, test, *rest = (each for each in blocks() if each.language == "sh")
+    install, new, test, *rest = (block for block in blocks() if block.language == "sh")
     activate = ". venv/bin/activate"
     told = [author.run(install.text)]
     author.finds_what_fhirpub_needs()
     told.append(author.run(activate, new.text, test.text))
-    for each in blocks():
-        if each.language != "sh":
-            author.edit(each)
+    for block in blocks():
+        if block.language != "sh":
+            author.edit(block)
     test_again, *serve = rest
     told.append(author.run(activate, test_again.text))
-    told.append(author.run(activate, *(each.text for each in serve)))
+    told.append(author.run(activate, *(block.text for block in serve)))
     return told
 
 
@@ -179,7 +179,10 @@ def body(author: Author) -> dict[str, Any]:
 
 def declared(lab: Integrator) -> set[str]:
     """Return the types that the CapabilityStatement declares."""
-    return {each["type"] for each in lab.get("/metadata").json["rest"][0]["resource"]}
+    return {
+        resource_entry["type"]
+        for resource_entry in lab.get("/metadata").json["rest"][0]["resource"]
+    }
 
 
 def test_a_new_plugin_installs_and_passes_its_tests_untouched(told: list[str]) -> None:
@@ -209,7 +212,7 @@ def test_the_guide_leads_to_a_check_without_errors(told: list[str]) -> None:
     findings = [line.split() for line in told[3].splitlines() if line.startswith(("ok", "err"))]
 
     assert ["ok", "plugins", "immunization", "adds", "Immunization"] in findings
-    assert {each[0] for each in findings} == {"ok"}
+    assert {finding[0] for finding in findings} == {"ok"}
 
 
 def test_the_guide_registers_an_immunization_and_finds_it(told: list[str]) -> None:
@@ -238,7 +241,7 @@ def test_the_new_type_is_registered_read_updated_and_found(
 
     assert (registered.status, patched.status) == (201, 204)
     assert (read["meta"]["versionId"], read["note"]) == ("2", [{"text": "left arm"}])
-    assert [each["resource"]["id"] for each in found["entry"]] == [resource["id"]]
+    assert [entry["resource"]["id"] for entry in found["entry"]] == [resource["id"]]
 
 
 def test_the_new_rule_refuses_over_http(lab: Integrator, body: dict[str, Any]) -> None:
@@ -265,7 +268,7 @@ def test_an_installed_plugin_that_is_not_enabled_is_not_there(
         registered = lab.register(body, type_name="Immunization")
         asked = [lab.get(path).status for path in (PATH, f"{PATH}/1", f"{PATH}/1/_history")]
         types = declared(lab)
-        listed = {each["plugin"]: each["enabled"] for each in service.command("plugins")}
+        listed = {item["plugin"]: item["enabled"] for item in service.command("plugins")}
 
     assert (registered.status, registered.issues[0]["code"]) == (404, "not-supported")
     assert asked == [404, 404, 404]

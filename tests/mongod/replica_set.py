@@ -47,7 +47,7 @@ class ReplicaSet:
     @property
     def addresses(self) -> Sequence[str]:
         """Host and port of each member, as clients and the other members know it."""
-        return [each.address for each in self.members]
+        return [member.address for member in self.members]
 
     def url(self, database: str = "") -> str:
         """The address for a client, with the database to use."""
@@ -65,9 +65,9 @@ class ReplicaSet:
 
     def close(self) -> None:
         """Kill what is left of it and delete its data."""
-        for each in self.members:
-            if each.is_running:
-                each.kill()
+        for member in self.members:
+            if member.is_running:
+                member.kill()
         shutil.rmtree(self.folder)
 
     def primary(self) -> Mongod:
@@ -84,15 +84,15 @@ class ReplicaSet:
     @contextmanager
     def led_by(self, heir: Mongod) -> Iterator[None]:
         """Make a secondary the primary, as all know; none takes over from it until the end."""
-        others = [each for each in self.members if each is not heir]
+        others = [member for member in self.members if member is not heir]
         heir.command("replSetStepUp")
-        for each in others:
-            eventually(partial(_frozen, each, _LONGER_THAN_A_TEST_SECONDS))
+        for other in others:
+            eventually(partial(_frozen, other, _LONGER_THAN_A_TEST_SECONDS))
         try:
             yield
         finally:
-            for each in others:
-                each.command("replSetFreeze", 0)
+            for other in others:
+                other.command("replSetFreeze", 0)
 
     def kill_primary(self) -> Mongod:
         """Kill the primary and return it; ``primary`` waits for the next one."""
@@ -108,10 +108,10 @@ class ReplicaSet:
 
     def restore(self) -> None:
         """Resume the paused and start the dead; return when all members replicate."""
-        for each in self.members:
-            if each.is_running:
-                each.resume()
-        self._start([each for each in self.members if not each.is_running])
+        for member in self.members:
+            if member.is_running:
+                member.resume()
+        self._start([member for member in self.members if not member.is_running])
         self.settle()
 
     def settle(self) -> None:
@@ -119,7 +119,7 @@ class ReplicaSet:
         try:
             eventually(self._settled)
         except TimeoutError:
-            states = ", ".join(f"{each.address} {_state(each)}" for each in self.members)
+            states = ", ".join(f"{member.address} {_state(member)}" for member in self.members)
             raise TimeoutError(f"the members do not settle: {states}") from None
 
     def _start(self, members: Sequence[Mongod]) -> None:
@@ -127,17 +127,20 @@ class ReplicaSet:
             list(threads.map(Mongod.start, members))
 
     def _settled(self) -> bool | None:
-        awake = [each for each in self.members if each.is_awake]
+        awake = [member for member in self.members if member.is_awake]
         majority = len(self.members) // 2 + 1
         concern = {"w": max(len(awake), majority), "j": True, "wtimeout": 5000}
         try:
             noted = self.primary().command("appendOplogNote", data={}, writeConcern=concern)
-            said = [each.hello() for each in awake]
+            said = [member.hello() for member in awake]
         except PyMongoError:  # an election came in between
             return None
         if "writeConcernError" in noted:  # which the driver does not raise here
             return None
-        return all(each["isWritablePrimary"] or each["secondary"] for each in said) or None
+        return (
+            all(document["isWritablePrimary"] or document["secondary"] for document in said)
+            or None
+        )
 
     def _successor(self, former: Mongod) -> Mongod | None:
         with suppress(NotPrimaryError):  # on a slow machine it steps down of itself, meanwhile
@@ -147,15 +150,15 @@ class ReplicaSet:
 
     def _claimant(self, former: Mongod | None) -> Mongod | None:
         claims = []
-        for each in self.members:
-            if each is former or not each.is_awake:
+        for member in self.members:
+            if member is former or not member.is_awake:
                 continue
             try:
-                said = each.hello()
+                said = member.hello()
             except PyMongoError:  # it may close connections while it changes its state
                 continue
             if said["isWritablePrimary"]:
-                claims.append((said["electionId"], each))
+                claims.append((said["electionId"], member))
         # One that was cut off may not know yet that another was elected after it.
         return max(claims, key=lambda claim: claim[0])[1] if claims else None
 
@@ -177,7 +180,7 @@ def _state(member: Mongod) -> str:
         status = member.command("replSetGetStatus")
     except PyMongoError as error:
         return type(error).__name__
-    told = {each["name"]: each for each in status["members"]}[member.address]
+    told = {item["name"]: item for item in status["members"]}[member.address]
     return f"{told['stateStr']} at {told['optime']}"
 
 

@@ -182,7 +182,7 @@ class Mongod:
         if not is_ready:
             self.kill()
             lines = self.log.read_text().splitlines()
-            reasons = [each for each in lines if _COMPLAINT.search(each)] or lines
+            reasons = [line for line in lines if _COMPLAINT.search(line)] or lines
             raise RuntimeError("\n".join(["mongod did not start:", *reasons[-10:]]))
 
     def _end(self, number: signal.Signals) -> None:

@@ -19,7 +19,7 @@ def story(members: Iterable[Mongod], *, since: int) -> str:
 
     ``since`` is in milliseconds since 1970.
     """
-    told = sorted(each for member in members for each in _told(member, since))
+    told = sorted(item for member in members for item in _told(member, since))
     return "\n".join(line for _moment, line in told[-_LATEST:])
 
 

@@ -74,7 +74,7 @@ def _check_node() -> None:
 
 
 def _numbers(version: str) -> list[int]:
-    return [int(each) for each in re.findall(r"\d+", version)]
+    return [int(item) for item in re.findall(r"\d+", version)]
 
 
 def _packages() -> Path:
@@ -87,8 +87,8 @@ def _packages() -> Path:
     with TemporaryDirectory(dir=home.parent, prefix=".fetching-") as name:
         fetched = Path(name, "packages")
         fetched.mkdir()
-        for each in (HERE / "package.json", LOCK):
-            shutil.copy(each, fetched)
+        for path in (HERE / "package.json", LOCK):
+            shutil.copy(path, fetched)
         npm = ["npm", "ci", "--prefer-offline", "--ignore-scripts", "--no-audit", "--no-fund"]
         done = subprocess.run(npm, cwd=fetched, capture_output=True, text=True, check=False)
         if done.returncode:

@@ -33,14 +33,14 @@ AUTHOR = {
 def _schemas(folder: str) -> dict[str, Any]:
     found = files("fhirpub.schemas").joinpath(folder).iterdir()
     return {
-        each.name.removesuffix(".schema.json"): json.loads(each.read_text(encoding="utf-8"))
-        for each in found
+        path.name.removesuffix(".schema.json"): json.loads(path.read_text(encoding="utf-8"))
+        for path in found
     }
 
 
 EVENTS, R4 = _schemas("events"), _schemas("r4")
 REGISTRY: Registry[Any] = Registry().with_resources(
-    (each["$id"], Resource.from_contents(each)) for each in EVENTS.values()
+    (event["$id"], Resource.from_contents(event)) for event in EVENTS.values()
 )
 
 
@@ -142,9 +142,9 @@ class CompositionContract(ResourceTypeContract):
         alone = dict.fromkeys(self.referring_to_others)
         body = register_body(self.composition(self.fresh_value(), **alone))
         body["parameter"] = [
-            each
-            for each in body["parameter"]
-            if each["name"] not in ("organization", "practitioner")
+            parameter
+            for parameter in body["parameter"]
+            if parameter["name"] not in ("organization", "practitioner")
         ]
 
         registered = self.register(lab, body)
@@ -168,7 +168,7 @@ class CompositionContract(ResourceTypeContract):
     ) -> None:
         path = self.path_of(registered)
         assert self.new_values.keys() | {"status"} >= {
-            each for each in self.resource_type.updatable if not each.endswith("[x]")
+            item for item in self.resource_type.updatable if not item.endswith("[x]")
         }
 
         answer = self.update_everything(lab, path)

@@ -54,14 +54,14 @@ class TestEncounter(CompositionContract):
 
         told = lab.get(found).json["entry"][0]["resource"]["participant"]
 
-        assert [each["individual"]["display"] for each in told] == ["Marta Sol Ferreyra"]
+        assert [item["individual"]["display"] for item in told] == ["Marta Sol Ferreyra"]
         assert lab.get(found, Accept="application/fhir+xml").status == 200
 
     def test_of_several_who_are_contained_the_first_to_take_part_is_the_author(
         self, lab: Integrator
     ) -> None:
         nurse = practitioner(id="n1", name=[{"text": "A nurse"}])
-        involved = [{"individual": {"reference": f"#{each}"}} for each in ("d1", "n1")]
+        involved = [{"individual": {"reference": f"#{name}"}} for name in ("d1", "n1")]
         resource = encounter(
             self.fresh_value(),
             contained=[patient(), nurse, practitioner(), organization()],
@@ -72,6 +72,6 @@ class TestEncounter(CompositionContract):
 
         created = lab.request("POST", "/fhir/r4/Encounter", resource).json
 
-        shown = [each["individual"]["reference"] for each in created["participant"]]
+        shown = [item["individual"]["reference"] for item in created["participant"]]
         assert shown[0].startswith("Practitioner/")
         assert shown[1] == "#n1"

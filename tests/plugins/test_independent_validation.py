@@ -25,8 +25,8 @@ COMPOSITIONS = [
 def validators() -> Iterator[list[Validator]]:
     running = [Validator(name) for name in QUICK]
     yield running
-    for each in running:
-        each.close()
+    for validator in running:
+        validator.close()
 
 
 @pytest.mark.parametrize("composition", COMPOSITIONS, ids=lambda each: each.__name__)
@@ -52,4 +52,4 @@ def test_every_answer_is_valid(
     ]
 
     assert read["meta"]["versionId"] == "2"
-    assert [fault for each in answers for fault in faults(each, validators)] == []
+    assert [fault for answer in answers for fault in faults(answer, validators)] == []

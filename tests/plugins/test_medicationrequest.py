@@ -56,7 +56,7 @@ class TestMedicationRequest(CompositionContract):
 
         issues = registered.json["parameter"][1]["resource"]["issue"]
         (said,) = (
-            each for each in issues if "encounter" in str(each.get("expression", "")).lower()
+            issue for issue in issues if "encounter" in str(issue.get("expression", "")).lower()
         )
         assert said["severity"] == "information"
         assert lab.get(self.path_of(registered)).json["encounter"] == own

@@ -65,7 +65,7 @@ class TestObservation(CompositionContract):
         issues = self.register(lab, body).json["parameter"][1]["resource"]["issue"]
 
         place = "Parameters.parameter[3].resource.category[0].coding[0].code"
-        (said,) = (each for each in issues if each.get("expression") == [place])
+        (said,) = (issue for issue in issues if issue.get("expression") == [place])
         assert said["severity"] == "warning"
 
     def test_a_value_of_another_type_replaces_the_one_before(self, lab: Integrator) -> None:

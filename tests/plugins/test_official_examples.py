@@ -31,8 +31,12 @@ EXAMPLES = examples()
 def completed(example: dict[str, Any], value: str) -> dict[str, Any]:
     """Return an example under an identifier of its own, and about our patient."""
     subject = example.get("subject", {}).get("reference", "")
-    others = [each for each in example.get("contained", ()) if f"#{each['id']}" != subject]
-    resource = {name: each for name, each in example.items() if name != "contained"}
+    others = [
+        contained_resource
+        for contained_resource in example.get("contained", ())
+        if f"#{contained_resource['id']}" != subject
+    ]
+    resource = {name: item for name, item in example.items() if name != "contained"}
     return {
         **resource,
         **({"contained": others} if others else {}),

@@ -52,7 +52,7 @@ def test_after_a_move_under_load_every_answer_is_what_it_was(
     way: tuple[str, str], tmp_path: Path, mongodb_url: str
 ) -> None:
     urls = {"sqlite": f"sqlite:///{tmp_path}/store.db", "mongodb": mongodb_url}
-    source, target = (urls[each] for each in way)
+    source, target = (urls[name] for name in way)
     with service_on(source, tmp_path / "old") as old:
         lab = old.integrator()
         updated = lab.register(body(-1)).headers["location"].partition("/_history")[0]
@@ -73,7 +73,7 @@ def test_after_a_move_under_load_every_answer_is_what_it_was(
     assert changed.status == 204
     assert under_load[1]["copied"] > 0
     assert last["versions"] == len(publisher.answers) + 2
-    assert {each.status for each in publisher.answers} == {201}
-    assert [each.body for each in again] == [each.body for each in publisher.answers]
-    assert [each.headers["etag"] for each in again] == ['W/"1"'] * len(again)
+    assert {answer.status for answer in publisher.answers} == {201}
+    assert [answer.body for answer in again] == [answer.body for answer in publisher.answers]
+    assert [answer.headers["etag"] for answer in again] == ['W/"1"'] * len(again)
     assert (read.headers["etag"], read.json["status"]) == ('W/"2"', "amended")

@@ -90,14 +90,14 @@ def filters_of(command: Command) -> list[Filter]:
             return [command["filter"]]
         case "aggregate":
             stages = command["pipeline"]
-            unions = [each["$unionWith"]["pipeline"] for each in stages if "$unionWith" in each]
-            return [each[0]["$match"] for each in (stages, *unions)]
+            unions = [stage["$unionWith"]["pipeline"] for stage in stages if "$unionWith" in stage]
+            return [item[0]["$match"] for item in (stages, *unions)]
         case "insert":
-            return [pymongo_document(each) for each in command["documents"]]
+            return [pymongo_document(document) for document in command["documents"]]
         case "update":
-            return [each["q"] for each in command["updates"]]
+            return [update["q"] for update in command["updates"]]
         case "delete":
-            return [each["q"] for each in command["deletes"]]
+            return [delete["q"] for delete in command["deletes"]]
         case "count":
             return [command.get("query", {})]
         case other:
@@ -113,14 +113,14 @@ def names(key: str, wanted: Filter) -> bool:
     if key in wanted:
         value = wanted[key]
         return not isinstance(value, Mapping) or value.keys() == {"$in"}
-    if any(names(key, each) for each in wanted.get("$and", ())):
+    if any(names(key, item) for item in wanted.get("$and", ())):
         return True
-    return "$or" in wanted and all(names(key, each) for each in wanted["$or"])
+    return "$or" in wanted and all(names(key, item) for item in wanted["$or"])
 
 
 def asks_one_shard(command: Command) -> bool:
     key = SHARD_KEYS[command[command["command"]]]
-    return all(names(key, each) for each in filters_of(command))
+    return all(names(key, record) for record in filters_of(command))
 
 
 @pytest.mark.parametrize(
@@ -152,12 +152,14 @@ async def test_every_unique_index_begins_with_the_field_of_its_shard_key(
         database = client.get_default_database()
         for collection, key in SHARD_KEYS.items():
             made = database[collection].list_indexes()
-            unique = [each for each in made if each.get("unique") or each["name"] == "_id_"]
+            unique = [
+                record for record in made if record.get("unique") or record["name"] == "_id_"
+            ]
             # MongoDB keeps `_id` unique on each shard only: that of a version need not be, and
             # that of a delivery begins with its endpoint, all of whose are on one shard.
-            ours = [each for each in unique if key == "_id" or each["name"] != "_id_"]
+            ours = [record for record in unique if key == "_id" or record["name"] != "_id_"]
             assert ours
-            assert {next(iter(each["key"])) for each in ours} == {key}
+            assert {next(iter(our["key"])) for our in ours} == {key}
 
 
 async def test_what_requests_ask_is_asked_of_one_shard(store: Store) -> None:
@@ -173,12 +175,12 @@ async def test_what_requests_ask_is_asked_of_one_shard(store: Store) -> None:
         assert await store.latest(LAB, version.id) == later
         assert await store.version(LAB, version.id, 1) == version
         assert len(await store.history(LAB, version.id)) == 2
-        assert len(await whole_blobs(store, LAB, [each.sha256 for each in blobs])) == 2
+        assert len(await whole_blobs(store, LAB, [blob.sha256 for blob in blobs])) == 2
         for more in (0, 20):
             wanted = query(ids=[*ids, *map(str, range(more))])
             assert (await store.search(LAB, wanted)).total == 1
 
-    kinds = [(each["command"], each[each["command"]]) for each in sent]
+    kinds = [(record["command"], record[record["command"]]) for record in sent]
     assert set(kinds) == {
         ("insert", schema.VERSION),
         ("insert", schema.BLOB),
@@ -190,7 +192,7 @@ async def test_what_requests_ask_is_asked_of_one_shard(store: Store) -> None:
         ("aggregate", schema.VERSION),
         ("find", schema.BLOB),
     }
-    assert not [each for each in sent if not asks_one_shard(each)]
+    assert not [record for record in sent if not asks_one_shard(record)]
 
 
 async def test_what_inserts_holds_the_whole_shard_key(store: Store) -> None:
@@ -203,9 +205,9 @@ async def test_what_inserts_holds_the_whole_shard_key(store: Store) -> None:
     for command in sent:
         key = SHARD_KEYS[command[command["command"]]]
         assert command["command"] in ("insert", "update")
-        assert all(isinstance(each[key], str) for each in filters_of(command))
-    updates = [each for each in sent if each["command"] == "update"]
-    assert [one["upsert"] for each in updates for one in each["updates"]] == [True]
+        assert all(isinstance(record[key], str) for record in filters_of(command))
+    updates = [record for record in sent if record["command"] == "update"]
+    assert [one["upsert"] for update in updates for one in update["updates"]] == [True]
 
 
 async def test_what_is_sent_is_asked_of_one_shard(store: Store) -> None:
@@ -216,8 +218,8 @@ async def test_what_is_sent_is_asked_of_one_shard(store: Store) -> None:
         await store.mark_published([(version.id, 1)])
         await store.outbox_contains([(version.id, 1)])
         deliveries = await queue(store, 3, endpoint=endpoint.id)
-        await store.ends([endpoint.id])
-        await store.told(endpoint.id, ["evt_1"])
+        await store.last_sequences([endpoint.id])
+        await store.existing_deliveries(endpoint.id, ["evt_1"])
         await store.waiting(endpoint.id)
         await end(store, deliveries[0])
         await store.reopen(LAB, endpoint.id, ["evt_1"], now=NOW)
@@ -228,7 +230,7 @@ async def test_what_is_sent_is_asked_of_one_shard(store: Store) -> None:
         await store.count_deliveries(LAB, endpoint.id)
         await store.put_deliveries(deliveries)
 
-    kinds = [(each["command"], each[each["command"]]) for each in sent]
+    kinds = [(record["command"], record[record["command"]]) for record in sent]
     assert set(kinds) == {
         ("update", schema.VERSION),
         ("find", schema.VERSION),
@@ -237,7 +239,7 @@ async def test_what_is_sent_is_asked_of_one_shard(store: Store) -> None:
         ("find", schema.DELIVERY),
         ("aggregate", schema.DELIVERY),
     }
-    assert not [each for each in sent if not asks_one_shard(each)]
+    assert not [record for record in sent if not asks_one_shard(record)]
 
 
 async def _sweep(store: Store) -> None:
@@ -250,13 +252,13 @@ TO_ALL: dict[str, Callable[[Store], Awaitable[Any]]] = {
         LAB, query(match(value="x"))
     ),
     "the search for documents that no report names, every ten minutes": _sweep,
-    "the relay, for versions whose events are still to be told": lambda store: store.unrelayed(
-        limit=1
+    "the relay, for versions whose events are still to be told": lambda store: (
+        store.pending_outbox(limit=1)
     ),
     "the search for deliveries that ended long ago": lambda store: store.sweep_deliveries(
         delivered=FOREVER, dead=FOREVER, open_=FOREVER
     ),
-    "`fhirpub transfer`, which counts and reads everything": lambda store: store.walk(),
+    "`fhirpub transfer`, which counts and reads everything": lambda store: store.scan(),
 }
 
 
@@ -273,26 +275,26 @@ async def test_what_the_guide_lists_does_ask_all_shards(store: Store, what: str)
     with recorded() as sent:
         await TO_ALL[what](store)
 
-    assert [each for each in sent if not asks_one_shard(each)]
+    assert [record for record in sent if not asks_one_shard(record)]
 
 
 async def test_a_sweep_deletes_on_the_shards_that_it_names(store: Store) -> None:
     with recorded() as sent:
         await _sweep(store)
 
-    changing = [each for each in sent if each["command"] in ("update", "delete")]
-    assert {each[each["command"]] for each in changing} == {schema.BLOB, schema.PIECE}
-    assert all(asks_one_shard(each) for each in changing)
+    changing = [record for record in sent if record["command"] in ("update", "delete")]
+    assert {record[record["command"]] for record in changing} == {schema.BLOB, schema.PIECE}
+    assert all(asks_one_shard(record) for record in changing)
 
 
 async def test_a_sweep_of_deliveries_deletes_on_the_shards_that_it_names(store: Store) -> None:
-    for each in await queue(store, 3):
-        await end(store, each)
+    for delivery in await queue(store, 3):
+        await end(store, delivery)
 
     with recorded() as sent:
         await store.sweep_deliveries(delivered=FOREVER, dead=0, open_=0)
 
-    deleting = [each for each in sent if each["command"] == "delete"]
+    deleting = [record for record in sent if record["command"] == "delete"]
     assert len(deleting) == 1
     assert asks_one_shard(deleting[0])
 
@@ -301,7 +303,7 @@ async def test_a_count_asks_all_shards(store: Store) -> None:
     with recorded() as sent:
         await store.count()
 
-    assert [each["command"] for each in sent] == ["count"]
+    assert [record["command"] for record in sent] == ["count"]
     assert not asks_one_shard(sent[0])
 
 
@@ -321,10 +323,10 @@ async def test_what_is_asked_of_deliveries_is_found_by_an_index_and_in_its_order
     of_endpoint = DeliveryQuery(endpoint=endpoint.id)
 
     with recorded() as sent:
-        await store.unrelayed(limit=1)
+        await store.pending_outbox(limit=1)
         await store.outbox_contains([(new_id(), 1)])
-        await store.ends([endpoint.id])
-        await store.told(endpoint.id, ["evt_1"])
+        await store.last_sequences([endpoint.id])
+        await store.existing_deliveries(endpoint.id, ["evt_1"])
         await store.waiting(endpoint.id)
         await store.begin([deliveries[1].key], now=NOW, until=NOW + 1)
         await store.deliveries(LAB, of_endpoint)
@@ -343,7 +345,7 @@ async def test_what_is_asked_of_deliveries_is_found_by_an_index_and_in_its_order
 
 def _stages(database: Any, command: Command) -> set[str]:
     """Return the stages of the plan of a command that was sent."""
-    shown = {name: each for name, each in command.items() if name in _EXPLAINED}
+    shown = {name: item for name, item in command.items() if name in _EXPLAINED}
     kind = command["command"]
     explained = database.command({"explain": {kind: command[kind], **shown}})
     return set(re.findall(r"'stage': '(\w+)'", str(explained)))

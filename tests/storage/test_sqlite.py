@@ -95,8 +95,9 @@ ADDING_THE_SAME_KEYS = """
 APPENDING_THE_SAME_EVENTS = """
     print("ready", flush=True)
     events = json.loads(sys.stdin.readline())
-    while left := sorted(set(events) - await store.told("e", events), key=events.index):
-        last = (await store.ends(["e"])).get("e", 0)
+    while missing := set(events) - await store.existing_deliveries("e", events):
+        left = sorted(missing, key=events.index)
+        last = (await store.last_sequences(["e"])).get("e", 0)
         places = enumerate(left[:5], start=last + 1)
         await store.append([a_delivery("e", n, event_id=each) for n, each in places])
     print("done")
@@ -190,12 +191,12 @@ async def test_two_processes_that_add_the_same_keys_have_one_winner_for_each(
     keys = [new_id() for _ in range(2_000)]
     # Neither finds a file: they also race for the tables.
     processes = [process(ADDING_THE_SAME_KEYS, str(path), name) for name in "ab"]
-    for each in processes:
-        wait_until_ready(each)
-    for each in processes:
-        tell(each, random.sample(keys, len(keys)))
+    for item in processes:
+        wait_until_ready(item)
+    for item in processes:
+        tell(item, random.sample(keys, len(keys)))
 
-    won = [set(json.loads(each.communicate(timeout=60)[0])) for each in processes]
+    won = [set(json.loads(item.communicate(timeout=60)[0])) for item in processes]
 
     assert won[0] | won[1] == set(keys)
     assert not won[0] & won[1]
@@ -211,30 +212,30 @@ async def test_two_processes_that_append_the_same_events_leave_no_gap_and_tell_n
 ) -> None:
     events = [f"evt_{number}" for number in range(300)]
     processes = [process(APPENDING_THE_SAME_EVENTS, str(path)) for _ in range(2)]
-    for each in processes:
-        wait_until_ready(each)
-    for each in processes:
-        tell(each, random.sample(events, len(events)))
+    for item in processes:
+        wait_until_ready(item)
+    for item in processes:
+        tell(item, random.sample(events, len(events)))
 
-    done = [each.communicate(timeout=60)[0] for each in processes]
+    done = [item.communicate(timeout=60)[0] for item in processes]
 
     assert done == ["done\n"] * 2
     found = await (await reopen()).scan_deliveries(limit=1_000)
-    assert [each.sequence for each in found] == list(range(1, 301))
-    assert {each.event_id for each in found} == set(events)
+    assert [delivery.sequence for delivery in found] == list(range(1, 301))
+    assert {delivery.event_id for delivery in found} == set(events)
 
 
 @pytest.mark.parametrize("attempt", range(5))
 async def test_stores_that_start_at_once_on_no_file_all_start(path: Path, attempt: int) -> None:
     stores = [SqliteStore(path, deadline_seconds=10) for _ in range(12)]
 
-    await asyncio.gather(*(each.start() for each in stores))
+    await asyncio.gather(*(item.start() for item in stores))
 
     version = a_version()
     assert await stores[0].add(LAB, version)
-    assert [await each.latest(LAB, version.id) for each in stores] == [version] * 12
-    for each in stores:
-        await each.stop()
+    assert [await item.latest(LAB, version.id) for item in stores] == [version] * 12
+    for item in stores:
+        await item.stop()
 
 
 async def test_writes_that_read_first_wait_for_one_another(
@@ -243,9 +244,7 @@ async def test_writes_that_read_first_wait_for_one_another(
     async def rotate(own: Store, name: str) -> int:
         rotated = 0
         for number in range(100):
-            unretired = [
-                each.kid for each in await own.signing_keys("sandbox") if not each.retired
-            ]
+            unretired = [key.kid for key in await own.signing_keys("sandbox") if not key.retired]
             new = a_key(f"{name}{number}", created=number + 1)
             rotated += await own.rotate_signing_key(new, expected=unretired)
         return rotated
@@ -272,7 +271,7 @@ async def test_what_was_acknowledged_survives_a_kill_of_the_writer(
         assert writer.returncode == -signal.SIGKILL
 
         store = await reopen()
-        lost = [each for each in acknowledged if await store.latest(LAB, each) is None]
+        lost = [name for name in acknowledged if await store.latest(LAB, name) is None]
         await store.stop()
 
         assert not lost
@@ -287,7 +286,7 @@ async def test_what_was_acknowledged_survives_a_kill_of_the_writer(
 async def test_the_files_are_their_owners_alone(path: Path, store: Store) -> None:
     await store.add(LAB, a_version())
 
-    modes = {each.name: stat.S_IMODE(each.stat().st_mode) for each in path.parent.iterdir()}
+    modes = {item.name: stat.S_IMODE(item.stat().st_mode) for item in path.parent.iterdir()}
 
     assert modes == dict.fromkeys([path.name, f"{path.name}-shm", f"{path.name}-wal"], 0o600)
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
@@ -417,8 +416,8 @@ async def test_a_file_that_cannot_be_written_is_read_and_otherwise_unavailable(
     store, version = SqliteStore(public_path, deadline_seconds=5), a_version()
     await store.start()
     await store.add(LAB, version)
-    for each in public_path.parent.iterdir():
-        each.chmod(0o444)
+    for item in public_path.parent.iterdir():
+        item.chmod(0o444)
 
     child = process(WITHOUT_RIGHT_TO_WRITE, str(public_path), version.id, before=TO_NOBODY)
     said = await asyncio.to_thread(child.communicate)
@@ -561,7 +560,7 @@ async def test_reads_beyond_the_deadline_end_and_free_their_threads(hasty: Sqlit
     )
     await asyncio.sleep(0.2)
 
-    assert all(isinstance(each, StoreUnavailable) for each in ended)
+    assert all(isinstance(value, StoreUnavailable) for value in ended)
     assert await hasty.history(LAB, new_id()) == []
 
 
@@ -570,7 +569,8 @@ async def test_a_version_that_cannot_be_written_harms_no_other(store: Store) -> 
     bad = a_version(version=2**70)
 
     results = await asyncio.gather(
-        *(store.add(LAB, each) for each in (*good[:5], bad, *good[5:])), return_exceptions=True
+        *(store.add(LAB, version) for version in (*good[:5], bad, *good[5:])),
+        return_exceptions=True,
     )
 
     assert isinstance(results.pop(5), OverflowError)
@@ -584,7 +584,7 @@ async def test_versions_that_arrive_together_are_one_statement(store: SqliteStor
     store._file._writer.set_trace_callback(statements.add)
 
     await asyncio.gather(
-        *(store.add(LAB, a_version(documents=(each.sha256,)), [each]) for each in blobs)
+        *(store.add(LAB, a_version(documents=(blob.sha256,)), [blob]) for blob in blobs)
     )
 
     assert len(statements) == 1
@@ -607,7 +607,7 @@ async def test_no_statement_takes_more_parameters_than_any_sqlite_allows(
     assert store._file is not None
     store._file._writer.setlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, 32_766)
     blobs = [a_blob(b"%d" % number) for number in range(7_000)]
-    names = tuple(each.sha256 for each in blobs)
+    names = tuple(blob.sha256 for blob in blobs)
 
     added = await asyncio.gather(
         store.add(LAB, a_version(documents=names), blobs),
@@ -802,5 +802,5 @@ def plan_of(path: Path, statement: str, parameters: object) -> list[str]:
 def scans_in(plan: Sequence[str]) -> list[str]:
     """Return the steps that read a whole table, not a list or what another step has found."""
     harmless = ("VIRTUAL TABLE", "(subquery")
-    scans = [each for each in plan if each.startswith("SCAN")]
-    return [each for each in scans if not any(one in each for one in harmless)]
+    scans = [name for name in plan if name.startswith("SCAN")]
+    return [scan for scan in scans if not any(one in scan for one in harmless)]

@@ -161,7 +161,7 @@ def schema_of(path: Path) -> set[tuple[str, ...]]:
         columns = "SELECT name, type FROM pragma_table_info(?)"
         tables = {name for kind, name, *_ in rows if kind == "table"}
         return others | {
-            (name, *each) for name in tables for each in connection.execute(columns, (name,))
+            (name, *item) for name in tables for item in connection.execute(columns, (name,))
         }
 
 
@@ -188,15 +188,15 @@ async def test_an_older_file_keeps_everything(reopen: Reopen) -> None:
     assert await store.history(LAB, TOLD.id) == [AGAIN, TOLD]
     assert await store.latest(LAB, SILENT.id) == SILENT
     assert await whole_blobs(store, LAB, [BLOB.sha256]) == {BLOB.sha256: BLOB}
-    assert [each.name for each in await store.tenants()] == ["Lab"]
+    assert [tenant.name for tenant in await store.tenants()] == ["Lab"]
 
 
 async def test_whatever_has_events_in_an_older_file_is_still_to_be_told(reopen: Reopen) -> None:
     store = await reopen()
 
-    found = await store.unrelayed(limit=10)
+    found = await store.pending_outbox(limit=10)
 
-    assert {(tenant, each.id, each.version) for tenant, each in found} == {
+    assert {(tenant, entry.id, entry.version) for tenant, entry in found} == {
         (LAB, TOLD.id, 1),
         (LAB, AGAIN.id, 2),
         (OTHER, THEIRS.id, 1),
@@ -209,7 +209,7 @@ async def test_a_file_is_brought_up_to_date_once(reopen: Reopen) -> None:
 
     again = await reopen()
 
-    assert [version for _tenant, version in await again.unrelayed(limit=10)] == [
+    assert [version for _tenant, version in await again.pending_outbox(limit=10)] == [
         OutboxEntry.of(THEIRS)
     ]
 
@@ -217,7 +217,7 @@ async def test_a_file_is_brought_up_to_date_once(reopen: Reopen) -> None:
 async def test_stores_that_start_at_once_on_an_older_file_all_start(reopen: Reopen) -> None:
     stores = await asyncio.gather(*(reopen() for _ in range(8)))
 
-    assert {len(await each.unrelayed(limit=10)) for each in stores} == {3}
+    assert {len(await store.pending_outbox(limit=10)) for store in stores} == {3}
 
 
 async def test_a_start_waits_for_another_that_takes_longer_than_its_deadline(path: Path) -> None:
@@ -229,7 +229,7 @@ async def test_a_start_waits_for_another_that_takes_longer_than_its_deadline(pat
         other.execute("ROLLBACK")
         await starting
 
-    assert len(await store.unrelayed(limit=10)) == 3
+    assert len(await store.pending_outbox(limit=10)) == 3
     await store.stop()
 
 
@@ -242,7 +242,7 @@ async def test_what_an_older_release_still_adds_afterwards_is_told(
         add(old, LAB, version)
         old.commit()
 
-        assert (LAB, OutboxEntry.of(version)) in await store.unrelayed(limit=10)
+        assert (LAB, OutboxEntry.of(version)) in await store.pending_outbox(limit=10)
 
 
 async def test_a_file_that_cannot_be_brought_up_to_date_stays_as_it_is(path: Path) -> None:

@@ -33,7 +33,7 @@ def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sqlite3.Con
 
 
 def plan_of(connection: sqlite3.Connection, statement: str) -> list[str]:
-    numbered = [int(each) for each in re.findall(r"\?(\d)", statement)]
+    numbered = [int(item) for item in re.findall(r"\?(\d)", statement)]
     named = dict.fromkeys(re.findall(r":(\w+)", statement), "1")
     parameters = named or ("1",) * max(numbered, default=statement.count("?"))
     rows = connection.execute(f"EXPLAIN QUERY PLAN {statement}", parameters)
@@ -130,5 +130,8 @@ async def test_endpoints_that_have_not_changed_are_not_made_anew(tmp_path: Path)
 
         after = await store.all_endpoints()
 
-    assert [each is known for each, known in zip(after, before, strict=True)] == [False, True]
+    assert [endpoint is known for endpoint, known in zip(after, before, strict=True)] == [
+        False,
+        True,
+    ]
     assert after[0].condition == b'{"throttled":1}'

@@ -52,11 +52,11 @@ def to_version_1(path: Path) -> None:
 
 def answers(lab: Integrator) -> dict[str, list[object]]:
     found = {query: lab.get(f"{BASE}?{query}") for query in QUERIES}
-    return {query: [_ids(each), each.json["total"]] for query, each in found.items()}
+    return {query: [_ids(answer), answer.json["total"]] for query, answer in found.items()}
 
 
 def _ids(answer: Answer) -> list[str]:
-    return [each["resource"]["id"] for each in answer.json.get("entry", ())]
+    return [entry["resource"]["id"] for entry in answer.json.get("entry", ())]
 
 
 def test_reports_of_an_older_file_are_found_by_what_they_say(tmp_path: Path) -> None:
@@ -91,11 +91,11 @@ async def test_processes_that_start_at_once_upgrade_a_file_once(tmp_path: Path) 
     to_version_1(path)
     stores = [SqliteStore(path, deadline_seconds=10) for _ in range(8)]
 
-    await asyncio.gather(*(each.start() for each in stores))
+    await asyncio.gather(*(item.start() for item in stores))
 
-    assert [await each.latest(LAB, version.id) for each in stores] == [version] * 8
-    for each in stores:
-        await each.stop()
+    assert [await item.latest(LAB, version.id) for item in stores] == [version] * 8
+    for item in stores:
+        await item.stop()
 
 
 @pytest.mark.parametrize("store", ["sqlite", "mongodb"])

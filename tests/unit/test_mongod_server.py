@@ -37,7 +37,7 @@ def insert(client: MongoClient[dict[str, Any]], key: str) -> None:
 
 
 def kept(client: MongoClient[dict[str, Any]]) -> list[str]:
-    return [each["_id"] for each in client["test"]["kept"].find(sort=[("_id", 1)])]
+    return [document["_id"] for document in client["test"]["kept"].find(sort=[("_id", 1)])]
 
 
 def is_refused(port: int) -> bool:
@@ -89,7 +89,7 @@ def test_a_set_tells_who_took_over_since_a_moment(set_of_three: ReplicaSet) -> N
 
     def transitions() -> list[str] | None:
         told = story(set_of_three.members, since=begun).splitlines()
-        return [each for each in told if "Transition to primary complete" in each] or None
+        return [name for name in told if "Transition to primary complete" in name] or None
 
     (line,) = eventually(transitions)
     assert line.split()[1] == str(elected.port)

@@ -33,11 +33,11 @@ ONE_REPORT = "22222222-2222-4222-8222-222222222222"
 
 
 def sequences(received: Sequence[Received]) -> list[int]:
-    return [int(each.headers["x-webhook-sequence"]) for each in received]
+    return [int(item.headers["x-webhook-sequence"]) for item in received]
 
 
 def logs(deliveries: Sequence[Delivery]) -> list[list[int]]:
-    return [[one.status for one in each.attempts] for each in deliveries]
+    return [[one.status for one in delivery.attempts] for delivery in deliveries]
 
 
 async def test_everything_that_is_committed_is_told_once_and_verifies(
@@ -49,10 +49,10 @@ async def test_everything_that_is_committed_is_told_once_and_verifies(
     await office.until_states(endpoint, delivered=30)
 
     assert sorted(sequences(receiver.received)) == list(range(1, 31))
-    for each in receiver.received:
-        assert each.json["sequence"] == int(each.headers["x-webhook-sequence"])
-        verify(each.headers, each.body, endpoint.signing_secret, now=time.time())  # noqa: TID251
-        Webhook(endpoint.signing_secret).verify(each.body, dict(each.headers))
+    for received in receiver.received:
+        assert received.json["sequence"] == int(received.headers["x-webhook-sequence"])
+        verify(received.headers, received.body, endpoint.signing_secret, now=time.time())  # noqa: TID251
+        Webhook(endpoint.signing_secret).verify(received.body, dict(received.headers))
 
 
 async def test_an_endpoint_is_told_only_what_it_asked_for_of_its_own_tenant(
@@ -66,7 +66,7 @@ async def test_an_endpoint_is_told_only_what_it_asked_for_of_its_own_tenant(
     await office.until_states(last, delivered=2)
     await asyncio.to_thread(receiver.wait, 1)
 
-    assert [each.headers["x-webhook-event"] for each in receiver.received] == [
+    assert [received.headers["x-webhook-event"] for received in receiver.received] == [
         "diagnostic_report.updated"
     ]
     assert len(another.received) == 2
@@ -87,7 +87,7 @@ async def test_the_log_tells_each_attempt(office: WebhookHarness, receiver: Rece
     ]
     assert delivery.attempts[0].answer == b"oh no"
     assert delivery.attempts[0].dialled == ("127.0.0.1",)
-    assert len({each.body for each in receiver.received}) == 1
+    assert len({received.body for received in receiver.received}) == 1
 
 
 async def test_the_order_of_a_report_is_kept_whatever_fails(
@@ -98,14 +98,14 @@ async def test_the_order_of_a_report_is_kept_whatever_fails(
     receiver.answer_by(lambda _: Reply(status=500 if random.random() < 0.2 else 204))
     reports = [f"{number:08d}-2222-4222-8222-222222222222" for number in range(6)]
 
-    await asyncio.gather(*(office.commits(8, each) for each in reports))
+    await asyncio.gather(*(office.commits(8, report) for report in reports))
     await office.until_states(endpoint, delivered=48)
 
     versions: dict[str, list[int]] = defaultdict(list)
-    for each in receiver.received:
-        data = each.json["data"]
+    for received in receiver.received:
+        data = received.json["data"]
         versions[data["id"]].append(int(data["version_id"]))
-    assert all(a <= b for each in versions.values() for a, b in pairwise(each))
+    assert all(a <= b for version in versions.values() for a, b in pairwise(version))
     assert set(versions) == set(reports)
 
 
@@ -177,8 +177,8 @@ async def test_one_attempt_at_a_time_is_enough(store_url: str, receiver: Receive
         endpoints = [await office.endpoint(f"{receiver.url}/{number}") for number in range(2)]
         await office.commits(2)
 
-        for each in endpoints:
-            await office.until_states(each, delivered=2)
+        for endpoint in endpoints:
+            await office.until_states(endpoint, delivered=2)
 
 
 @pytest.mark.parametrize("misbehaviour", ["silent", "dripping-headers", "header-flood"])
@@ -202,7 +202,11 @@ async def test_a_hostile_receiver_costs_its_own_attempts_only(
         await office.until_states(hostile, dead=3)
 
         reason = "E_MALFORMED" if misbehaviour == "header-flood" else "E_TIMEOUT"
-        found = {one.reason for each in await office.deliveries(hostile) for one in each.attempts}
+        found = {
+            one.reason
+            for delivery in await office.deliveries(hostile)
+            for one in delivery.attempts
+        }
         assert found == {reason}
 
 
@@ -215,10 +219,10 @@ async def test_a_version_that_cannot_be_read_does_not_stop_the_others(
     await office.commits(3)
     await office.until_states(endpoint, delivered=3)
 
-    async def unrelayed() -> list[str]:
-        return [each.id for _, each in await office.store.unrelayed(limit=10)]
+    async def pending_outbox() -> list[str]:
+        return [entry.id for _, entry in await office.store.pending_outbox(limit=10)]
 
-    await until(unrelayed, lambda found: found == [faulty.id])
+    await until(pending_outbox, lambda found: found == [faulty.id])
 
 
 async def test_one_commit_may_tell_several_events(
@@ -230,8 +234,8 @@ async def test_one_commit_may_tell_several_events(
     await office.commit(ONE_REPORT, events=dumps(told))
     await office.until_states(endpoint, delivered=3)
 
-    assert [each.json["data"]["n"] for each in receiver.received] == [1, 2, 3]
-    assert len({each.json["transaction_id"] for each in receiver.received}) == 1
+    assert [received.json["data"]["n"] for received in receiver.received] == [1, 2, 3]
+    assert len({received.json["transaction_id"] for received in receiver.received}) == 1
 
 
 async def test_an_endpoint_whose_secret_cannot_be_read_waits_and_uses_up_nothing(
@@ -249,7 +253,7 @@ async def test_an_endpoint_whose_secret_cannot_be_read_waits_and_uses_up_nothing
     assert await office.store.put_endpoint(mended.tenant, mended)
 
     await office.until_states(broken, delivered=3)
-    assert {each.headers["x-webhook-attempt"] for each in receiver.received} == {"1"}
+    assert {received.headers["x-webhook-attempt"] for received in receiver.received} == {"1"}
 
 
 async def test_a_paused_endpoint_gathers_and_then_gets_everything(
@@ -301,11 +305,11 @@ async def test_secrets_may_be_rotated_under_load(
     await until(lambda: office.state(endpoint), lambda state: state == "active")
     await office.until_states(endpoint, delivered=60)
 
-    for number, each in enumerate(receiver.received):
-        verify(each.headers, each.body, secrets, now=time.time())  # noqa: TID251
+    for number, received in enumerate(receiver.received):
+        verify(received.headers, received.body, secrets, now=time.time())  # noqa: TID251
         # A receiver that knows only the secret of before the last rotation verifies as well.
         known = secrets[max(0, min(number // 10, 5) - 1)]
-        Webhook(known).verify(each.body, dict(each.headers))
+        Webhook(known).verify(received.body, dict(received.headers))
 
 
 # By a clock that stands still until it is moved.
@@ -470,8 +474,8 @@ async def test_after_its_last_attempt_a_delivery_is_dead_and_others_are_told(
         await office.until_states(watching, delivered=1)
         assert len(await office.deliveries(reading)) == 1
 
-    (told,) = [each for each in another.received if each.path == "/webhook"]
-    (delivery,) = {each.headers["webhook-id"] for each in receiver.received}
+    (told,) = [received for received in another.received if received.path == "/webhook"]
+    (delivery,) = {received.headers["webhook-id"] for received in receiver.received}
     assert told.headers["x-webhook-event"] == "message.exhausted"
     assert told.json["data"] == {
         "endpoint_id": failing.endpoint.id,
@@ -662,11 +666,11 @@ async def test_a_pause_is_no_time_of_failures(store_url: str, receiver: Receiver
 async def test_the_first_endpoint_is_told_of_what_is_committed_after_it(
     office: WebhookHarness, receiver: Receiver
 ) -> None:
-    async def unrelayed() -> int:
-        return len(await office.store.unrelayed(limit=10))
+    async def pending_outbox() -> int:
+        return len(await office.store.pending_outbox(limit=10))
 
     await office.commits(5)
-    await until(unrelayed, lambda found: found == 0)
+    await until(pending_outbox, lambda found: found == 0)
     endpoint = await office.endpoint(receiver.url)
 
     await office.commits(3)
@@ -688,7 +692,7 @@ async def test_what_was_delivered_long_ago_is_swept_and_the_sequence_goes_on(
         await office.commit()
         await office.until_states(endpoint, delivered=2)
 
-        assert [each.sequence for each in await office.deliveries(endpoint)] == [5, 6]
+        assert [delivery.sequence for delivery in await office.deliveries(endpoint)] == [5, 6]
 
 
 async def test_how_far_the_relay_is_behind_is_told_until_it_has_caught_up(

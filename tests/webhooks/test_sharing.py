@@ -38,9 +38,9 @@ def shares_of(store: Store, owner: str, clock: Clock) -> EndpointAssignments:
 async def settle(shares: list[EndpointAssignments], wanted: set[str], clock: HandClock) -> None:
     """Have each look several times, a second after the other, as they do."""
     for _ in range(20):
-        for each in shares:
-            surplus = await each.update(wanted)
-            await each.give_up(sorted(each.owned)[:surplus])
+        for share in shares:
+            surplus = await share.update(wanted)
+            await share.give_up(sorted(share.owned)[:surplus])
         clock.forward(seconds=1)
 
 
@@ -54,27 +54,27 @@ async def test_processes_share_the_endpoints_and_take_over_from_the_dead(
         assert three[0].owned == wanted
 
         await settle(three, wanted, clock)
-        assert [len(each.owned) for each in three] == [3, 3, 3]
-        assert set.union(*(each.owned for each in three)) == wanted
+        assert [len(assignments.owned) for assignments in three] == [3, 3, 3]
+        assert set.union(*(assignments.owned for assignments in three)) == wanted
 
         await settle(three[1:], wanted, clock)
-        assert not any(three[0].holds(each) for each in wanted)
-        assert sorted(len(each.owned) for each in three[1:]) == [4, 5]
+        assert not any(three[0].holds(name) for name in wanted)
+        assert sorted(len(assignments.owned) for assignments in three[1:]) == [4, 5]
         assert three[1].owned | three[2].owned == wanted
 
 
 async def test_what_one_process_leaves_another_goes_on_with(
     office: WebhookHarness, receiver: Receiver, another: Receiver
 ) -> None:
-    endpoints = [await office.endpoint(each.url) for each in (receiver, another)]
+    endpoints = [await office.endpoint(item.url) for item in (receiver, another)]
     async with office.another():
         await office.commits(20)
-        for each in endpoints:
-            await office.until_states(each, delivered=20)
+        for endpoint in endpoints:
+            await office.until_states(endpoint, delivered=20)
     await office.commits(20)
 
-    for each in endpoints:
-        await office.until_states(each, delivered=40)
+    for endpoint in endpoints:
+        await office.until_states(endpoint, delivered=40)
     assert len(receiver.received) == len(another.received) == 40
 
 
@@ -222,7 +222,7 @@ async def test_what_the_former_noted_last_is_heeded(
     store_url: str, receiver: Receiver, another: Receiver
 ) -> None:
     async with opened_office(store_url, clock=now_ms, sends=False) as office:
-        busy, idle = [await office.endpoint(each.url) for each in (receiver, another)]
+        busy, idle = [await office.endpoint(item.url) for item in (receiver, another)]
         store: Any = Leaving(
             office.store, busy.endpoint.id, EndpointHealth(throttled=now_ms() + 3_600_000)
         )
@@ -283,7 +283,7 @@ async def test_an_attempt_that_could_outlast_its_lease_is_not_made(
             clock.forward(seconds=2)
             await office.until_states(endpoint, delivered=1)
 
-        assert [each.headers["x-webhook-attempt"] for each in receiver.received] == ["2"]
+        assert [received.headers["x-webhook-attempt"] for received in receiver.received] == ["2"]
 
 
 class Unconditional:
@@ -345,9 +345,9 @@ async def test_a_store_that_often_fails_loses_nothing(
             await office.until_states(endpoint, delivered=40, seconds=40.0)
 
         deliveries = await office.deliveries(endpoint)
-        assert [each.sequence for each in deliveries] == list(range(1, 41))
-        received = {each.headers["webhook-id"] for each in receiver.received}
-        assert received == {each.event_id for each in deliveries}
+        assert [delivery.sequence for delivery in deliveries] == list(range(1, 41))
+        received = {item.headers["webhook-id"] for item in receiver.received}
+        assert received == {delivery.event_id for delivery in deliveries}
 
 
 @pytest.mark.parametrize("seconds", [0, 60])  # by which one clock is ahead
@@ -371,13 +371,13 @@ async def test_two_relays_that_both_believe_to_lead_tell_everything_once(
         await two[0].relay()
         for _round in range(10):
             await office.commits(5)
-            await asyncio.gather(*(each.relay() for each in two))
-        await asyncio.gather(*(each.relay() for each in two))
+            await asyncio.gather(*(relay.relay() for relay in two))
+        await asyncio.gather(*(relay.relay() for relay in two))
 
-        assert sum(each.leading for each in two) == (2 if seconds else 1)
+        assert sum(relay.leading for relay in two) == (2 if seconds else 1)
         deliveries = await office.deliveries(endpoint)
-        assert [each.sequence for each in deliveries] == list(range(1, 51))
-        assert len({each.event_id for each in deliveries}) == 50
+        assert [delivery.sequence for delivery in deliveries] == list(range(1, 51))
+        assert len({delivery.event_id for delivery in deliveries}) == 50
 
 
 async def test_what_a_process_holds_that_hangs_is_taken_over(

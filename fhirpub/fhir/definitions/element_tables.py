@@ -72,8 +72,8 @@ class Tables:
     @cached_property
     def held_sets(self) -> list[str]:
         """Return the value sets of the held types' required bindings that we have the codes of."""
-        elements = [each for name in self.held for each in self.types[name]["elements"]]
-        return sorted({url for each in elements if (url := self.required_set(each))})
+        elements = [element for name in self.held for element in self.types[name]["elements"]]
+        return sorted({url for element in elements if (url := self.required_set(element))})
 
     def required_set(self, element: Element) -> str:
         """Return the value set that a code must be of, if we have the codes of that set.
@@ -103,5 +103,5 @@ class Tables:
 def json_names(name: str, element: Element) -> list[str]:
     """Return the names of an element in JSON: those of each form if it is a choice."""
     stem = name.removesuffix("[x]")
-    forms = [stem + each[0].upper() + each[1:] for each in element["types"]]
+    forms = [stem + type_name[0].upper() + type_name[1:] for type_name in element["types"]]
     return forms if name.endswith("[x]") else [name]

@@ -54,14 +54,14 @@ def _any_resource() -> JsonObject:
 def _sources(known: Mapping[str, JsonObject]) -> dict[str, JsonObject]:
     own = {key.removeprefix(URN): document for key, document in known.items()}
     inner = (document.get("$defs", {}) for document in known.values())
-    return {**own, **{name: schema for each in inner for name, schema in each.items()}}
+    return {**own, **{name: schema for item in inner for name, schema in item.items()}}
 
 
 def _shorten(schema: JsonObject, *, resource: bool) -> JsonObject:
     """Return one schema; of a resource with its id, and where R4 defines it."""
     properties = {
-        name: _property(name, each, schema)
-        for name, each in schema.get("properties", {}).items()
+        name: _property(name, property_, schema)
+        for name, property_ in schema.get("properties", {}).items()
         if not name.startswith("_") and name not in _LEFT_OUT and (resource or name != "id")
     }
     short = {keyword: schema[keyword] for keyword in _PLAIN if keyword in schema}
@@ -89,8 +89,8 @@ _NULL = {"type": "null"}
 
 
 def _repeat(name: str, whole: JsonObject) -> Iterator[JsonObject]:
-    for each in whole["allOf"]:
-        alone = each.get("else", {}).get("properties", {})
+    for item in whole["allOf"]:
+        alone = item.get("else", {}).get("properties", {})
         if name in alone:
             yield alone[name]["items"]
 
@@ -104,8 +104,8 @@ def _references(node: Any) -> Iterator[str]:
     if isinstance(node, dict):
         if "$ref" in node:
             yield node["$ref"].removeprefix(PLACE)
-        for each in node.values():
-            yield from _references(each)
+        for item in node.values():
+            yield from _references(item)
     elif isinstance(node, list):
-        for each in node:
-            yield from _references(each)
+        for item in node:
+            yield from _references(item)

@@ -27,7 +27,7 @@ def documents(extra: Mapping[str, Mapping[str, object]]) -> dict[str, JsonObject
     Without ``$schema``: it would make an engine leave our reading of the keywords for its own.
     """
     folder = resources.files("fhirpub.schemas") / "r4"
-    files = [each for each in folder.iterdir() if each.name.endswith(".schema.json")]
+    files = [path for path in folder.iterdir() if path.name.endswith(".schema.json")]
     known: dict[str, JsonObject] = {}
     for file in files:
         document = json.loads(file.read_bytes())

@@ -191,7 +191,7 @@ class Shape:
 
     def add_any_of(self, key: str, names: Sequence[str]) -> None:
         """Add the rule that one of some elements must be there."""
-        forms = [requires(each, primitive=self._is_primitive(each)) for each in names]
+        forms = [requires(name, primitive=self._is_primitive(name)) for name in names]
         said = f"must have {', '.join(names[:-1])} or {names[-1]} ({key})"
         self.rules.append({SAID: said, "anyOf": forms})
 
@@ -200,7 +200,7 @@ class Shape:
         said = f"must not stand beside {other.removesuffix('[x]')} ({key})"
         never = {SAID: said, "not": {}}
         names = [one, f"_{one}"] if self._is_primitive(one) else [one]
-        rules = {each: _if_there(other, {"properties": {each: never}}) for each in names}
+        rules = {name: _if_there(other, {"properties": {name: never}}) for name in names}
         self.rules.append({"dependentSchemas": rules})
 
     def add_distinct(self, key: str, one: str, items: str) -> None:
@@ -249,12 +249,12 @@ def objects(type_name: str, tables: Tables) -> dict[str, Schema]:
     for element in table["elements"]:
         parent, _, name = element["path"].rpartition(".")
         _add(shapes.setdefault(parent, Shape()), name, element, tables)
-    for path, each in shapes.items():
-        _add_rules(each, path, tables)
+    for path, item in shapes.items():
+        _add_rules(item, path, tables)
     resource = table["kind"] == "resource"
     return {
-        path: each.schema(root=resource and path == type_name, sibling=path == "Element")
-        for path, each in shapes.items()
+        path: item.schema(root=resource and path == type_name, sibling=path == "Element")
+        for path, item in shapes.items()
     }
 
 
@@ -277,7 +277,7 @@ def _add_rules(shape: Shape, path: str, tables: Tables) -> None:
 def _add(parent: Shape, name: str, element: Element, tables: Tables) -> None:
     types, required, many = element["types"], element["min"] > 0, element["max"] == "*"
     if name.endswith("[x]"):
-        forms = {each: _type(each, tables) for each in types}
+        forms = {type_name: _type(type_name, tables) for type_name in types}
         parent.add_choice(name.removesuffix("[x]"), forms, required=required)
         return
     bare = name == "id" or element["path"] in BARE
@@ -335,8 +335,8 @@ def document(name: str, description: str, body: Schema) -> Schema:
 def resource(type_name: str, tables: Tables) -> Schema:
     """Return the document of one resource type, with what it needs that is not held."""
     found = objects(type_name, tables)
-    for path, each in found.items():
-        each["x-summary"] = tables.paths_marked(path, "summary")
+    for path, element in found.items():
+        element["x-summary"] = tables.paths_marked(path, "summary")
     body = found.pop(type_name)
     body["x-mandatory"] = tables.paths_marked(type_name, "min")
     body["x-modifier"] = tables.paths_marked(type_name, "modifier")
@@ -356,7 +356,7 @@ def _not_held(type_name: str, tables: Tables) -> dict[str, Schema]:
         url = tables.required_set(element)
         if url and url not in tables.held_sets:
             found[short_name(url)] = codes_schema(url, tables)
-        for each in element["types"]:
-            if each not in PRIMITIVES and each not in tables.held and each not in found:
-                found |= objects(each, tables) | _not_held(each, tables)
+        for name in element["types"]:
+            if name not in PRIMITIVES and name not in tables.held and name not in found:
+                found |= objects(name, tables) | _not_held(name, tables)
     return found

@@ -220,12 +220,12 @@ class _Reading:
         if str(element.tag) != f"{_XHTML}div":
             self._refuse("must be a div in the namespace http://www.w3.org/1999/xhtml", at)
         depth = 0
-        for event, each in etree.iterwalk(element, events=("start", "end")):
+        for event, item in etree.iterwalk(element, events=("start", "end")):
             depth += 1 if event == "start" else -1
             if depth > _DEEPEST_NARRATIVE:
                 self._refuse(f"must not be nested deeper than {_DEEPEST_NARRATIVE} levels", at)
                 return ""
-            if len(each.attrib) > _MAX_ATTRIBUTES:
+            if len(item.attrib) > _MAX_ATTRIBUTES:
                 self._refuse(_TOO_MANY_ATTRIBUTES, at)
                 return ""
         return etree.tostring(_WITHOUT_PREFIXES(element).getroot(), encoding="unicode")

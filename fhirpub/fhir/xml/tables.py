@@ -49,10 +49,10 @@ def tables() -> Tables:
     types = frozenset(read["resources"])
     objects = {
         path: {
-            each.name: each
+            form.name: form
             for order, (name, kind) in enumerate(rows.items())
-            for each in _forms(name, kind, order)
-            if not _is_attribute(path, each.name, types)
+            for form in _forms(name, kind, order)
+            if not _is_attribute(path, form.name, types)
         }
         for path, rows in read["elements"].items()
     }
@@ -63,9 +63,9 @@ def _forms(name: str, kind: str, order: int) -> Iterator[Element]:
     required, kind = kind.endswith("!"), kind.removesuffix("!")
     many, types = kind.endswith("*"), kind.removesuffix("*").split("|")
     stem, choice, _ = name.partition("[x]")
-    for each in types:
-        form = stem + each[0].upper() + each[1:] if choice else name
-        yield Element(form, stem, each, many, required, order)
+    for type_name in types:
+        form = stem + type_name[0].upper() + type_name[1:] if choice else name
+        yield Element(form, stem, type_name, many, required, order)
 
 
 def _is_attribute(path: str, name: str, types: frozenset[str]) -> bool:

@@ -57,7 +57,7 @@ def write_xml(
     writing = _Writing(pretty=pretty, is_of_type=is_of_type)
     writing.resource(resource, "", 0, _NAMESPACE)
     body = "".join((_DECLARATION, *writing.parts, "\n" if pretty else "")).encode()
-    if any(each in body for each in _NO_CHARACTERS):
+    if any(character in body for character in _NO_CHARACTERS):
         raise NotExpressible("")
     return body
 
@@ -74,30 +74,30 @@ class _Writing:
         name = value.get("resourceType") if isinstance(value, dict) else None
         if not isinstance(name, str) or name not in tables().resources:
             raise NotExpressible(at)
-        rest = {key: each for key, each in value.items() if key != "resourceType"}
+        rest = {key: item for key, item in value.items() if key != "resourceType"}
         self._open(f"{name}{namespace}", depth)
         self._members(rest, name, at, depth + 1)
         self._close(name, depth)
 
     def _members(self, value: JsonObject, path: str, at: str, depth: int) -> None:
         known = self._objects[path]
-        names = dict.fromkeys(each.removeprefix("_") for each in value)
-        unknown = [each for each in names if each not in known]
+        names = dict.fromkeys(name.removeprefix("_") for name in value)
+        unknown = [name for name in names if name not in known]
         if unknown:
             raise NotExpressible(at)
         elements = sorted(map(known.__getitem__, names), key=_order)
         if self._is_of_type is not None:
-            _refuse_miscounted([each.place for each in elements], known.values(), at)
+            _refuse_miscounted([item.place for item in elements], known.values(), at)
         for element in elements:
             here = f"{at}.{element.place}" if at else element.place
             one, beside = value.get(element.name), value.get(f"_{element.name}")
             if not element.many:
                 self._element(element, one, beside, here, depth)
                 continue
-            if not all(each is None or isinstance(each, list) for each in (one, beside)):
+            if not all(item is None or isinstance(item, list) for item in (one, beside)):
                 raise NotExpressible(here)
-            for index, (each, sibling) in enumerate(zip_longest(one or (), beside or ())):
-                self._element(element, each, sibling, f"{here}[{index}]", depth)
+            for index, (item, sibling) in enumerate(zip_longest(one or (), beside or ())):
+                self._element(element, item, sibling, f"{here}[{index}]", depth)
 
     def _element(self, element: Element, value: Any, beside: Any, at: str, depth: int) -> None:
         if beside is not None and element.type in (*self._objects, RESOURCE, XHTML):
@@ -133,7 +133,7 @@ class _Writing:
         for key in ("id", "url") if path == "Extension" else ("id",):
             if key in value:
                 attributes += (" ", key, '="', _text(value[key], "string", at), '"')
-                rest = {other: each for other, each in rest.items() if other != key}
+                rest = {other: item for other, item in rest.items() if other != key}
         if text is not None:
             attributes += (' value="', text, '"')
         if not rest:
@@ -163,8 +163,10 @@ def _order(element: Element) -> int:
 
 def _refuse_miscounted(given: list[str], known: Iterable[Element], at: str) -> None:
     """Raise NotExpressible for an element that lacks, and for a choice in two forms."""
-    lacking = [each.place for each in known if each.required and each.place not in given]
-    twice = [each for each in given if given.count(each) > 1]
+    lacking = [
+        element.place for element in known if element.required and element.place not in given
+    ]
+    twice = [name for name in given if given.count(name) > 1]
     for place in (*lacking, *twice):
         raise NotExpressible(f"{at}.{place}" if at else place)
 

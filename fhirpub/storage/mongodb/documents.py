@@ -64,13 +64,13 @@ def encode_addition(
     nonce = ObjectId()
     try:
         document = bson.encode(_version_document(nonce, tenant, version))
-        keeping = tuple(_blob_document(tenant, each, now=now) for each in blobs)
-        pieces = tuple(piece for each in blobs for piece in _pieces_of(tenant, each, now=now))
+        keeping = tuple(_blob_document(tenant, blob, now=now) for blob in blobs)
+        pieces = tuple(piece for blob in blobs for piece in _pieces_of(tenant, blob, now=now))
     except (BSONError, OverflowError, UnicodeEncodeError):
         raise InvalidContent.because("the resource cannot be stored as it is") from None
     if len(document) > MAX_BYTES:
         raise TooLarge.because("the resource is larger than the store can keep")
-    size = len(document) + sum(len(each.data) for each in blobs)
+    size = len(document) + sum(len(blob.data) for blob in blobs)
     key, raw = (version.id, version.version), RawBSONDocument(document)
     return Addition(key, nonce, raw, keeping, pieces, size)
 
@@ -239,7 +239,9 @@ def client_of(document: Document) -> Client:
         name=d["name"],
         environment=d["environment"],
         created=d["created"],
-        secrets=tuple(ClientSecret(each["digest"], each["expires"]) for each in d["secrets"]),
+        secrets=tuple(
+            ClientSecret(secret["digest"], secret["expires"]) for secret in d["secrets"]
+        ),
         scopes=tuple(d["scopes"]),
         disabled=d["disabled"],
     )

@@ -32,7 +32,7 @@ def reason(error: PyMongoError) -> str:
         return "no server that could be written to was found in time"
     code = error.code if isinstance(error, OperationFailure) else None
     labels = sorted(getattr(error, "_error_labels", ()))
-    return " ".join(str(each) for each in (type(error).__name__, code, *labels) if each)
+    return " ".join(str(item) for item in (type(error).__name__, code, *labels) if item)
 
 
 def was_not_executed(error: PyMongoError) -> bool:

@@ -109,7 +109,7 @@ class Primary:
 
 
 def _term_of(description: TopologyDescription) -> Term | None:
-    for each in description.server_descriptions().values():
-        if each.server_type_name == "RSPrimary":
-            return each.address, each.election_id
+    for server_description in description.server_descriptions().values():
+        if server_description.server_type_name == "RSPrimary":
+            return server_description.address, server_description.election_id
     return () if description.topology_type_name in _WITHOUT_ELECTIONS else None

@@ -103,7 +103,7 @@ class Reads:
             return None
         return await self._whole(found)
 
-    async def shown(self, tenant: str, resource_id: str) -> Version | None:
+    async def latest_public(self, tenant: str, resource_id: str) -> Version | None:
         """Return what readers see of the newest version."""
         found = await self._shown.get(resource_id)
         if found is None or found["tenant"] != tenant:
@@ -141,13 +141,13 @@ class Reads:
                 wanted, sort=[("version", -1)], hint=VERSION_KEY, **_one_batch(limit)
             )
         )
-        return [version_of(each) for each in found]
+        return [version_of(document) for document in found]
 
     async def search(self, tenant: str, query: SearchQuery) -> Page:
         """Return a page."""
 
         async def latest(ids: Collection[str]) -> Sequence[Version | None]:
-            return await asyncio.gather(*(self.latest(tenant, each) for each in ids))
+            return await asyncio.gather(*(self.latest(tenant, id_) for id_ in ids))
 
         without = await lookup_by_ids(query, latest)
         if without is not None:
@@ -157,7 +157,7 @@ class Reads:
             hint = {} if index is None else {"hint": index}
             found = await self._answer(lambda: self._of_one_moment.aggregate(pipeline, **hint))
             counted = found.pop()["total"] if found and "total" in found[-1] else 0
-            keys = [(each["id"], each["version"]) for each in found[: query.limit]]
+            keys = [(document["id"], document["version"]) for document in found[: query.limit]]
             # Versions never change: what the page consists of is settled already.
             async with self._pages:
                 versions = await self._page_of(keys)
@@ -167,7 +167,7 @@ class Reads:
         """Return versions in their order, up to the one with which they are enough for a page."""
         kept = await self._fetch_exact(keys, at_once=len(keys))
         if len(kept) == len(keys):
-            return tuple(version_of(kept[each]) for each in keys)
+            return tuple(version_of(kept[item]) for item in keys)
         page, left = [], MAX_PAGE_BYTES
         for key in keys:
             page.append(await self._one(key))
@@ -185,25 +185,25 @@ class Reads:
 
     async def blobs(self, tenant: str, names: Collection[str]) -> Mapping[str, BlobInfo]:
         """Return blobs; who asks for a few is answered together with others."""
-        ids = tuple({blob_id(tenant, each) for each in names})
+        ids = tuple({blob_id(tenant, name) for name in names})
         if not ids:
             return {}
         if len(ids) <= FEW:
             found = await self._few_blobs.get(ids) or ()
         else:
             found = list((await self._blobs_by_id(ids)).values())
-        return {each["sha256"]: blob_of(each) for each in found}
+        return {document["sha256"]: blob_of(document) for document in found}
 
     async def _fetch_few_blobs(
         self, groups: Collection[tuple[str, ...]]
     ) -> Mapping[tuple[str, ...], Sequence[Document]]:
-        by_id = await self._blobs_by_id({each for group in groups for each in group})
-        return {group: [by_id[each] for each in group if each in by_id] for group in groups}
+        by_id = await self._blobs_by_id({name for group in groups for name in group})
+        return {group: [by_id[name] for name in group if name in by_id] for group in groups}
 
     async def _blobs_by_id(self, ids: Iterable[str]) -> Mapping[str, Document]:
         wanted = {"_id": {"$in": list(ids)}}
         found = await self._answer(lambda: self._blobs.find(wanted, _SHOWN_OF_A_BLOB))
-        return {each["_id"]: each for each in found}
+        return {document["_id"]: document for document in found}
 
     async def blob_pieces(
         self, tenant: str, blob: BlobInfo, part: slice
@@ -234,7 +234,7 @@ class Reads:
         found = await self._answer(lambda: records.find({"_id": record_id}, {"data": True}))
         return found[0].get("data") if found else None
 
-    async def walk(self, after: Key, limit: int) -> Sequence[tuple[str, Version]]:
+    async def scan(self, after: Key, limit: int) -> Sequence[tuple[str, Version]]:
         """Return versions of all tenants by the index of their keys."""
         resource_id, version = after
         in_order = [("id", 1), ("version", 1)]
@@ -244,7 +244,7 @@ class Reads:
         found = await self._answer(
             lambda: versions.find({}, sort=in_order, hint=VERSION_KEY, **options).min(first)
         )
-        return [(each["tenant"], version_of(each)) for each in found]
+        return [(document["tenant"], version_of(document)) for document in found]
 
     async def _fetch_latest(self, ids: Collection[str]) -> Mapping[str, Document]:
         return await self._fetch_newest(ids, without=())
@@ -262,15 +262,15 @@ class Reads:
             {"$group": {"_id": "$id", "newest": {"$first": "$$ROOT"}}},
         ]
         if without:
-            newest.append({"$unset": [f"newest.{each}" for each in without]})
+            newest.append({"$unset": [f"newest.{name}" for name in without]})
         newest += [{"$replaceRoot": {"newRoot": "$newest"}}, _IF_SMALL]
         found = await self._answer(lambda: self._versions.aggregate(newest, hint=VERSION_KEY))
-        return {each["id"]: each for each in found}
+        return {document["id"]: document for document in found}
 
     async def _fetch_exact_if_small(self, keys: Collection[Key]) -> Mapping[Key, Document]:
         those: Pipeline = [{"$match": by_keys(keys)}, _IF_SMALL]
         found = await self._answer(lambda: self._versions.aggregate(those, hint=VERSION_KEY))
-        return {(each["id"], each["version"]): each for each in found}
+        return {(document["id"], document["version"]): document for document in found}
 
     async def _fetch_exact(
         self, keys: Collection[Key], *, at_once: int = 0
@@ -281,7 +281,7 @@ class Reads:
         wanted = by_keys(keys)
         batch = _one_batch(at_once)
         found = await self._answer(lambda: self._versions.find(wanted, hint=VERSION_KEY, **batch))
-        return {(each["id"], each["version"]): each for each in found}
+        return {(document["id"], document["version"]): document for document in found}
 
     async def _answer(self, ask: Callable[[], Cursor]) -> list[dict[str, Any]]:
         return await self._primary.answer(lambda: ask().to_list(None))

@@ -43,7 +43,7 @@ BY_SEARCH_VALUE = "version_by_search_value"
 
 def _index(name: str, *fields: str, **options: Any) -> dict[str, Any]:
     """Return the definition of an index; a field that begins with a minus is in reverse."""
-    keys = {each.removeprefix("-"): -1 if each.startswith("-") else 1 for each in fields}
+    keys = {field.removeprefix("-"): -1 if field.startswith("-") else 1 for field in fields}
     return {"name": name, "key": keys, **options}
 
 
@@ -84,7 +84,7 @@ async def prepare(database: Database) -> None:
     names = set(await database.list_collection_names())
     store: Records = database[STORE]
     anything = await store.find_one({}, {"_id": True})
-    others = {each for each in names if not each.startswith("system.")} - {STORE}
+    others = {item for item in names if not item.startswith("system.")} - {STORE}
     if (anything or others) and await store.find_one({"_id": SCHEMA}) is None:
         raise ConfigurationError("[storage] url: the database is another program's")
     first = {"$setOnInsert": {"version": SCHEMA_VERSION}}
@@ -119,7 +119,9 @@ async def _upgrade(database: Database) -> None:
 
 async def _make_indexes(collection: Records, wanted: Sequence[dict[str, Any]]) -> None:
     _compare(await _indexes_of(collection), wanted)
-    models = [IndexModel(list(each["key"].items()), **_options(each)) for each in wanted]
+    models = [
+        IndexModel(list(document["key"].items()), **_options(document)) for document in wanted
+    ]
     try:
         await collection.create_indexes(models)
     except OperationFailure as error:
@@ -137,24 +139,24 @@ _CONFLICTS = (67, 85, 86)
 
 async def _indexes_of(collection: Records) -> dict[str, dict[str, Any]]:
     found = await collection.list_indexes().to_list(None)
-    return {each["name"]: dict(each) for each in found}
+    return {document["name"]: dict(document) for document in found}
 
 
 def _compare(found: dict[str, dict[str, Any]], wanted: Iterable[dict[str, Any]]) -> None:
     """Raise ConfigurationError for an index of our name that does something else."""
-    for each in wanted:
-        there = found.get(each["name"], each)
-        same_order = list(there["key"].items()) == list(each["key"].items())
-        if not same_order or _options(there) != _options(each):
+    for document in wanted:
+        there = found.get(document["name"], document)
+        same_order = list(there["key"].items()) == list(document["key"].items())
+        if not same_order or _options(there) != _options(document):
             raise ConfigurationError(
-                f"[storage] url: the index {each['name']} is not as this release makes it; "
+                f"[storage] url: the index {document['name']} is not as this release makes it; "
                 "drop it, and the next start makes it anew"
             )
 
 
 def _options(definition: dict[str, Any]) -> dict[str, Any]:
     # `v` and `ns` are the server's; any other option that is not ours changes what is kept.
-    return {name: each for name, each in definition.items() if name not in ("key", "v", "ns")}
+    return {name: item for name, item in definition.items() if name not in ("key", "v", "ns")}
 
 
 def by_keys(keys: Iterable[tuple[str, int]]) -> Filter:
@@ -162,7 +164,7 @@ def by_keys(keys: Iterable[tuple[str, int]]) -> Filter:
     ids: defaultdict[int, list[str]] = defaultdict(list)
     for resource_id, version in keys:
         ids[version].append(resource_id)
-    return {"$or": [{"version": each, "id": {"$in": of_it}} for each, of_it in ids.items()]}
+    return {"$or": [{"version": id_, "id": {"$in": of_it}} for id_, of_it in ids.items()]}
 
 
 def _loose(tenant: str, *, before: int, limit: int) -> Pipeline:

@@ -105,7 +105,9 @@ def _conditions(tenant: str, query: SearchQuery) -> tuple[str | None, list[Filte
     if not alternatives:
         return index, [everywhere, *conditions]
     # Each alternative has an index of its own: so all conditions stand in each.
-    return None, [{"$or": [{"$and": [everywhere, each, *conditions]} for each in alternatives]}]
+    return None, [
+        {"$or": [{"$and": [everywhere, alternative, *conditions]} for alternative in alternatives]}
+    ]
 
 
 def _total(conditions: Sequence[Filter], latest: Pipeline | None, *, most: int | None) -> Pipeline:
@@ -133,12 +135,12 @@ def _in_order(conditions: Sequence[Filter], query: SearchQuery, *, by_index: boo
             conditions = [*conditions, {"updated": {"$lte": after[0]}}]
             shown["follows"] = _follows(*after)
     else:
-        places = {f"place{number}": _place(each) for number, each in enumerate(order)}
+        places = {f"place{number}": _place(item) for number, item in enumerate(order)}
         before = [{"$project": {**_KEY, **places}}]
         sorting = {}
-        for number, each in enumerate(order):
+        for number, item in enumerate(order):
             sorting[f"place{number}.none"] = 1
-            sorting[f"place{number}.value"] = -1 if each.descending else 1
+            sorting[f"place{number}.value"] = -1 if item.descending else 1
         sorting["id"] = 1
         if after is not None:
             shown["follows"] = _comes_after(after, order)
@@ -205,27 +207,27 @@ def _condition(criterion: Criterion, tenant: str, type_name: str) -> Filter:
 def _with_key_prefix(criterion: Criterion, tenant: str, type_name: str) -> Iterator[Filter]:
     """Return the alternatives, those with a key with what the index over keys begins with."""
     field = field_number(tenant, type_name, criterion.name)
-    for each in _alternatives(criterion.name, criterion.any_of):
-        wanted = each.get("search", {}).get("$elemMatch", {})
+    for alternative in _alternatives(criterion.name, criterion.any_of):
+        wanted = alternative.get("search", {}).get("$elemMatch", {})
         if wanted.get("key", _NO_KEY) != _NO_KEY:
             wanted["field"] = field
-        yield each
+        yield alternative
 
 
 def _alternatives(name: str, any_of: Sequence[TokenMatch | TimeMatch]) -> Iterator[Filter]:
     """Return the conditions of which one must hold; tokens of one form stand in one."""
     values: defaultdict[tuple[str | None, bool], list[str]] = defaultdict(list)
     owners: defaultdict[TokenMatch, list[str]] = defaultdict(list)
-    for each in any_of:
-        if isinstance(each, TimeMatch):
-            yield _at_time(name, each)
-        elif each.of is not None:
-            owners[replace(each, of=None)].append(each.of)
-        elif each.value is not None:
-            values[each.system, bool(each.value)].append(each.value)
+    for item in any_of:
+        if isinstance(item, TimeMatch):
+            yield _at_time(name, item)
+        elif item.of is not None:
+            owners[replace(item, of=None)].append(item.of)
+        elif item.value is not None:
+            values[item.system, bool(item.value)].append(item.value)
     for match, ids in owners.items():
         parts = {"key": match.value, "rest": match.system}
-        stored = {field: each for field, each in parts.items() if each is not None}
+        stored = {field: part for field, part in parts.items() if part is not None}
         yield {**_match_one_of("id", ids), **_match_stored(name, stored)}
     for (system, _with_code), texts in values.items():
         yield _token(name, {} if system is None else {"rest": system}, _match_one_of("key", texts))
@@ -235,17 +237,17 @@ def _alternatives(name: str, any_of: Sequence[TokenMatch | TimeMatch]) -> Iterat
 def _without_code(name: str, any_of: Sequence[TokenMatch | TimeMatch]) -> Iterator[Filter]:
     if ANYTHING in any_of:
         yield {} if name in _COLUMNS else _match_stored(name, {})
-    tokens = [each for each in any_of if isinstance(each, TokenMatch) and each.of is None]
+    tokens = [item for item in any_of if isinstance(item, TokenMatch) and item.of is None]
     systems = [one.system for one in tokens if one.value is None and one.system is not None]
     if systems:
         yield _token(name, _match_one_of("rest", systems))
 
 
 def _token(name: str, *conditions: Filter) -> Filter:
-    wanted = {field: each for condition in conditions for field, each in condition.items()}
+    wanted = {field: item for condition in conditions for field, item in condition.items()}
     if name == IDENTIFIER:
         fields = {"key": "value", "rest": "system"}
-        return {fields[field]: each for field, each in wanted.items()}
+        return {fields[field]: item for field, item in wanted.items()}
     if name == ID:
         of_no_system = wanted.get("rest", "") == "" and "key" in wanted
         return {"id": wanted["key"]} if of_no_system else {"id": {"$in": []}}
@@ -255,21 +257,21 @@ def _token(name: str, *conditions: Filter) -> Filter:
 def _at_time(name: str, wanted: TimeMatch) -> Filter:
     start = {"$gte": wanted.from_, "$lt": wanted.before}
     # What starts then ends later, which the index knows.
-    after = [each for each in (wanted.after, wanted.from_) if each is not None]
+    after = [number for number in (wanted.after, wanted.from_) if number is not None]
     end = {"$gt": max(after, default=None), "$lte": wanted.until}
     if name == LAST_UPDATED:
         ended = {"$gt": "$gte", "$lte": "$lt"}  # a moment ends a millisecond later
-        bounds = [start, {ended[compared]: each for compared, each in end.items()}]
+        bounds = [start, {ended[compared]: number for compared, number in end.items()}]
         return {
-            "$and": [{"updated": _known_bounds(each)} for each in bounds if _known_bounds(each)]
+            "$and": [{"updated": _known_bounds(bound)} for bound in bounds if _known_bounds(bound)]
             or [{}]
         }
     fields = {"rest": _known_bounds(start), "key": _known_bounds(end)}
-    return _match_stored(name, {field: each for field, each in fields.items() if each})
+    return _match_stored(name, {field: document for field, document in fields.items() if document})
 
 
 def _known_bounds(bounds: Mapping[str, int | None]) -> dict[str, int]:
-    return {compared: each for compared, each in bounds.items() if each is not None}
+    return {compared: bound for compared, bound in bounds.items() if bound is not None}
 
 
 def _match_stored(name: str, wanted: Filter) -> Filter:
@@ -280,7 +282,7 @@ def _match_stored(name: str, wanted: Filter) -> Filter:
 
 def _may_be_owned(criterion: Criterion) -> bool:
     return not criterion.negated and any(
-        isinstance(each, TokenMatch) and each.of is not None for each in criterion.any_of
+        isinstance(item, TokenMatch) and item.of is not None for item in criterion.any_of
     )
 
 
@@ -289,17 +291,17 @@ def _has_range(criterion: Criterion) -> bool:
     if criterion.negated or criterion.name in _COLUMNS:
         return False
     return all(
-        each.value is not None
-        if isinstance(each, TokenMatch)
-        else each.after is not None or each.from_ is not None
-        for each in criterion.any_of
+        item.value is not None
+        if isinstance(item, TokenMatch)
+        else item.after is not None or item.from_ is not None
+        for item in criterion.any_of
     )
 
 
 def _match_identified(group: Sequence[TokenMatch]) -> dict[str, Filter]:
     """Return what must hold for one of the alternatives to match, by the index that serves it."""
-    systems = [each.system for each in group if each.system is not None]
-    values = [each.value for each in group if each.value is not None]
+    systems = [token_match.system for token_match in group if token_match.system is not None]
+    values = [token_match.value for token_match in group if token_match.value is not None]
     needed: dict[str, Filter] = {}
     if ANYTHING in group:
         return needed
@@ -316,16 +318,16 @@ def _match_mixed(group: Sequence[TokenMatch]) -> Filter:
     """Return the condition for alternatives of several forms, or of several pairs."""
     alone: dict[str, list[str]] = {"system": [], "value": []}
     pairs: defaultdict[str, list[str]] = defaultdict(list)
-    for each in group:
-        if each.system is not None and each.value is not None:
-            pairs[each.system].append(each.value)
-        elif each.system is not None:
-            alone["system"].append(each.system)
-        elif each.value is not None:
-            alone["value"].append(each.value)
+    for token_match in group:
+        if token_match.system is not None and token_match.value is not None:
+            pairs[token_match.system].append(token_match.value)
+        elif token_match.system is not None:
+            alone["system"].append(token_match.system)
+        elif token_match.value is not None:
+            alone["value"].append(token_match.value)
     either = [_match_one_of(field, texts) for field, texts in alone.items() if texts]
     either += [
-        {"system": each, **_match_one_of("value", values)} for each, values in pairs.items()
+        {"system": pair, **_match_one_of("value", values)} for pair, values in pairs.items()
     ]
     return {"$or": either}
 

@@ -168,8 +168,8 @@ class MongoStore(MongoWebhooks, Store):
     async def latest(self, tenant: str, resource_id: str) -> Version | None:
         return await self._open.reads.latest(tenant, resource_id)
 
-    async def shown(self, tenant: str, resource_id: str) -> Version | None:
-        return await self._open.reads.shown(tenant, resource_id)
+    async def latest_public(self, tenant: str, resource_id: str) -> Version | None:
+        return await self._open.reads.latest_public(tenant, resource_id)
 
     async def version(self, tenant: str, resource_id: str, version: int) -> Version | None:
         return await self._open.reads.version(tenant, resource_id, version)
@@ -212,8 +212,8 @@ class MongoStore(MongoWebhooks, Store):
         while handled == _SWEEP_BATCH_SIZE:
             async with within(self._deadline):
                 found = await records.aggregate(looking).to_list(None)
-                named = [each["_id"] for each in found if _is_named(each["naming"])]
-                unnamed = [each["_id"] for each in found if not each["naming"]]
+                named = [document["_id"] for document in found if _is_named(document["naming"])]
+                unnamed = [document["_id"] for document in found if not document["naming"]]
                 await records.update_many({"_id": {"$in": named}}, {"$unset": {"loose": True}})
                 old = {"_id": {"$in": unnamed}, "added": {"$lt": before}}
                 swept += (await records.delete_many(old)).deleted_count
@@ -228,14 +228,14 @@ class MongoStore(MongoWebhooks, Store):
         return documents.tenant_of(found[0]) if found else None
 
     async def tenants(self) -> Sequence[Tenant]:
-        found = [documents.tenant_of(each) for each in await self._list(schema.TENANT, {})]
+        found = [documents.tenant_of(document) for document in await self._list(schema.TENANT, {})]
         return sorted(found, key=lambda each: (each.created, each.id))
 
     async def put_client(self, client: Client) -> None:
         await self._put(schema.CLIENT, documents.client_document(client))
 
     async def replace_client(self, client: Client, *, over: Client) -> bool:
-        before, after = (documents.client_document(each) for each in (over, client))
+        before, after = (documents.client_document(item) for item in (over, client))
         async with within(self._deadline):
             clients = self._collection(schema.CLIENT)
             return bool((await clients.replace_one(before, after)).matched_count)
@@ -246,29 +246,30 @@ class MongoStore(MongoWebhooks, Store):
 
     async def clients(self, *, tenant: str | None = None) -> Sequence[Client]:
         wanted = {} if tenant is None else {"tenant": tenant}
-        found = [documents.client_of(each) for each in await self._list(schema.CLIENT, wanted)]
+        found = [
+            documents.client_of(document) for document in await self._list(schema.CLIENT, wanted)
+        ]
         return sorted(found, key=lambda each: (each.created, each.id))
 
     async def put_signing_key(self, key: SigningKey) -> None:
         await self._change_keys(
-            lambda keys: [*(each for each in keys if each.kid != key.kid), key]
+            lambda keys: [*(item for item in keys if item.kid != key.kid), key]
         )
 
     async def signing_keys(self, environment: str) -> Sequence[SigningKey]:
         (everything,) = await self._list(schema.STORE, {"_id": schema.KEYS})
-        keys = [documents.key_of(each) for each in everything["keys"]]
-        chosen = [each for each in keys if each.environment == environment]
+        keys = [documents.key_of(key) for key in everything["keys"]]
+        chosen = [key for key in keys if key.environment == environment]
         return sorted(chosen, key=lambda each: (each.created, each.kid))
 
     async def rotate_signing_key(self, new: SigningKey, *, expected: Sequence[str]) -> bool:
         def change(keys: Sequence[SigningKey]) -> list[SigningKey] | None:
-            ours = [each for each in keys if each.environment == new.environment]
-            unretired = {each.kid for each in ours if each.retired is None}
+            ours = [key for key in keys if key.environment == new.environment]
+            unretired = {our.kid for our in ours if our.retired is None}
             if unretired != set(expected):
                 return None
             retired = [
-                replace(each, retired=new.created) if each.kid in unretired else each
-                for each in keys
+                replace(key, retired=new.created) if key.kid in unretired else key for key in keys
             ]
             return [*retired, new]
 
@@ -285,10 +286,10 @@ class MongoStore(MongoWebhooks, Store):
         async with within(self._deadline):
             while True:
                 (read,) = await self._list(schema.STORE, {"_id": schema.KEYS})
-                changed = change([documents.key_of(each) for each in read["keys"]])
+                changed = change([documents.key_of(key) for key in read["keys"]])
                 if changed is None:
                     return False
-                keys = [documents.key_document(each) for each in changed]
+                keys = [documents.key_document(key) for key in changed]
                 over = {"_id": schema.KEYS, "keys": read["keys"]}
                 if (await store.update_one(over, {"$set": {"keys": keys}})).matched_count:
                     return True
@@ -304,10 +305,10 @@ class MongoStore(MongoWebhooks, Store):
         async with within(self._deadline):
             return int(await self._collection(schema.VERSION).estimated_document_count())
 
-    async def walk(
+    async def scan(
         self, *, after: tuple[str, int] = ("", 0), limit: int = 100
     ) -> Sequence[tuple[str, Version]]:
-        return await self._open.reads.walk(after, limit)
+        return await self._open.reads.scan(after, limit)
 
     async def replace_search(
         self, tenant: str, resource_id: str, version: int, search: bytes
@@ -343,7 +344,7 @@ class MongoStore(MongoWebhooks, Store):
 
 def _is_named(naming: Sequence[documents.Document]) -> bool:
     """Return whether any of those that name it stays: a loose blob may not."""
-    return any(not each.get("loose") for each in naming)
+    return any(not document.get("loose") for document in naming)
 
 
 class _Opened:
@@ -351,10 +352,10 @@ class _Opened:
 
     def __init__(self, database: Database, concerns: Concerns, seconds: float) -> None:
         self.collections: dict[str, Records] = {
-            each: database[each] for each in schema.COLLECTIONS
+            collection: database[collection] for collection in schema.COLLECTIONS
         }
         versions, blobs, pieces = (
-            self.collections[each] for each in (schema.VERSION, schema.BLOB, schema.PIECE)
+            self.collections[name] for name in (schema.VERSION, schema.BLOB, schema.PIECE)
         )
         self.primary = Primary(database, certain=concerns.certain, seconds=seconds)
         additions = Additions(

@@ -57,7 +57,7 @@ def endpoint_change(endpoint: Endpoint) -> tuple[Filter, dict[str, Any]]:
     """Return which endpoint a change replaces, and what it changes."""
     document = endpoint_document(endpoint)
     over = {"_id": endpoint.id, "tenant": endpoint.tenant, "revision": endpoint.revision - 1}
-    changed = {name: each for name, each in document.items() if name not in _NOT_THE_TENANTS}
+    changed = {name: item for name, item in document.items() if name not in _NOT_THE_TENANTS}
     return over, {"$set": changed}
 
 
@@ -75,7 +75,9 @@ def endpoint_of(document: Document) -> Endpoint:
         description=d["description"],
         state=d["state"],
         why=d["why"],
-        secrets=tuple(EndpointSecret(each["sealed"], each["expires"]) for each in d["secrets"]),
+        secrets=tuple(
+            EndpointSecret(secret["sealed"], secret["expires"]) for secret in d["secrets"]
+        ),
         token=d["token"],
         revision=d["revision"],
         condition=d["condition"],
@@ -92,7 +94,7 @@ def filter_by_keys(keys: Iterable[DeliveryKey]) -> Filter:
     """Return what finds deliveries by their keys, and on which shards they are."""
     wanted = list(keys)
     return {
-        "_id": {"$in": [delivery_id(*each) for each in wanted]},
+        "_id": {"$in": [delivery_id(*item) for item in wanted]},
         "endpoint": {"$in": list({endpoint for endpoint, _event_id in wanted})},
     }
 
@@ -100,7 +102,7 @@ def filter_by_keys(keys: Iterable[DeliveryKey]) -> Filter:
 def filter_by_endpoint(endpoint: str, event_ids: Collection[str]) -> Filter:
     """Return what finds deliveries of one endpoint by their events."""
     return {
-        "_id": {"$in": [delivery_id(endpoint, each) for each in event_ids]},
+        "_id": {"$in": [delivery_id(endpoint, id_) for id_ in event_ids]},
         "endpoint": endpoint,
     }
 
@@ -122,7 +124,7 @@ def delivery_document(delivery: Delivery) -> dict[str, Any]:
         "number": d.number,
         "begun": d.attempts[-1].begun if d.attempts else 0,
         "leased": d.leased,
-        "attempts": [_attempt_document(each) for each in d.attempts],
+        "attempts": [_attempt_document(attempt) for attempt in d.attempts],
         "body": d.body,
     }
     if d.ended is not None:  # absent otherwise: the index over it has entries for ended ones
@@ -176,7 +178,8 @@ def _attempt_document(attempt: Attempt) -> dict[str, Any]:
 
 def _attempts_of(document: Document) -> tuple[Attempt, ...]:
     return tuple(
-        Attempt(**{**each, "dialled": tuple(each["dialled"])}) for each in document["attempts"]
+        Attempt(**{**attempt, "dialled": tuple(attempt["dialled"])})
+        for attempt in document["attempts"]
     )
 
 
@@ -204,7 +207,7 @@ def ending(outcome: AttemptResult) -> UpdateOne:
     return UpdateOne(
         {**filter_by_endpoint(outcome.key[0], outcome.key[1:]), **which, "state": OPEN},
         {"$set": changed},
-        array_filters=[{f"latest.{name}": each for name, each in which.items()}],
+        array_filters=[{f"latest.{name}": number for name, number in which.items()}],
     )
 
 

@@ -54,7 +54,7 @@ from fhirpub.storage.webhook_contract import (
 _BY_ID = "_id_"
 _SWEEP_BATCH_SIZE = 500
 
-_OF_UNTOLD = tuple(each.name for each in fields(OutboxEntry))
+_OF_UNTOLD = tuple(field.name for field in fields(OutboxEntry))
 
 
 class MongoWebhooks(OnDatabase, Endpoints, DeliveryQueueStore):
@@ -97,20 +97,20 @@ class MongoWebhooks(OnDatabase, Endpoints, DeliveryQueueStore):
             limit=query.limit,
             hint=index if query.event_ids is None else _BY_ID,
         )
-        return [documents.delivery_of(each) for each in found]
+        return [documents.delivery_of(document) for document in found]
 
     async def count_deliveries(self, tenant: str, endpoint_id: str) -> Mapping[DeliveryState, int]:
         # All deliveries of an endpoint are its tenant's; to count them the index is enough.
         wanted = {"endpoint": endpoint_id}
         ours = await self._list(DELIVERY, wanted, {"tenant": True}, limit=1, hint=BY_SEQUENCE)
-        if [each["tenant"] for each in ours] != [tenant]:
+        if [our["tenant"] for our in ours] != [tenant]:
             return {}
         counting: Pipeline = [
             {"$match": wanted},
             {"$group": {"_id": "$state", "count": {"$sum": 1}}},
         ]
         found = await self._aggregate(DELIVERY, counting, hint=BY_STATE)
-        return {each["_id"]: each["count"] for each in found}
+        return {document["_id"]: document["count"] for document in found}
 
     async def reopen(
         self, tenant: str, endpoint_id: str, event_ids: Collection[str], *, now: int
@@ -140,7 +140,7 @@ class MongoWebhooks(OnDatabase, Endpoints, DeliveryQueueStore):
     async def copy_endpoint(self, endpoint: Endpoint, *, over: Endpoint | None) -> bool:
         if over is None:
             return await self._add_endpoint(endpoint)
-        before, after = (documents.endpoint_document(each) for each in (over, endpoint))
+        before, after = (documents.endpoint_document(item) for item in (over, endpoint))
         async with within(self._deadline):
             endpoints = self._collection(ENDPOINT)
             return bool((await endpoints.replace_one(before, after)).matched_count)
@@ -153,16 +153,16 @@ class MongoWebhooks(OnDatabase, Endpoints, DeliveryQueueStore):
         too_far = now + MAX_LEASE_MULTIPLE * (until - now)
         free = [{"owner": owner}, {"until": {"$lte": now}}, {"until": {"$gt": too_far}}]
         # Where it is not free, what is inserted instead meets the one that is there.
-        taking = [UpdateOne({"_id": each, "$or": free}, ours, upsert=True) for each in wanted]
+        taking = [UpdateOne({"_id": name, "$or": free}, ours, upsert=True) for name in wanted]
         refused = await self._insert_unless_taken(LEASE, taking)
-        return frozenset(each for number, each in enumerate(wanted) if number not in refused)
+        return frozenset(name for number, name in enumerate(wanted) if number not in refused)
 
     async def release(self, names: Collection[str], *, owner: str) -> None:
         leases = self._collection(LEASE)
         async with within(self._deadline):
             await leases.delete_many({"_id": {"$in": list(names)}, "owner": owner})
 
-    async def unrelayed(self, *, limit: int) -> Sequence[tuple[str, OutboxEntry]]:
+    async def pending_outbox(self, *, limit: int) -> Sequence[tuple[str, OutboxEntry]]:
         if not limit:
             return []
         in_order = [("updated", 1), ("id", 1), ("version", 1)]
@@ -170,7 +170,7 @@ class MongoWebhooks(OnDatabase, Endpoints, DeliveryQueueStore):
         found = await self._list(
             VERSION, {"unrelayed": True}, shown, sort=in_order, limit=limit, hint=UNRELAYED
         )
-        return [(each.pop("tenant"), OutboxEntry(**each)) for each in found]
+        return [(document.pop("tenant"), OutboxEntry(**document)) for document in found]
 
     async def mark_published(self, keys: Collection[tuple[str, int]]) -> None:
         versions = self._collection(VERSION)
@@ -186,9 +186,9 @@ class MongoWebhooks(OnDatabase, Endpoints, DeliveryQueueStore):
             return frozenset()
         wanted = {**by_keys(keys), "unrelayed": True}
         found = await self._list(VERSION, wanted, {"id": True, "version": True}, hint=VERSION_KEY)
-        return frozenset((each["id"], each["version"]) for each in found)
+        return frozenset((document["id"], document["version"]) for document in found)
 
-    async def ends(self, endpoints: Collection[str]) -> Mapping[str, int]:
+    async def last_sequences(self, endpoints: Collection[str]) -> Mapping[str, int]:
         # Answered by one step through the index for each endpoint, however long its queue is.
         newest: Pipeline = [
             {"$match": {"endpoint": {"$in": list(endpoints)}}},
@@ -196,13 +196,13 @@ class MongoWebhooks(OnDatabase, Endpoints, DeliveryQueueStore):
             {"$group": {"_id": "$endpoint", "end": {"$first": "$sequence"}}},
         ]
         found = await self._aggregate(DELIVERY, newest, hint=BY_SEQUENCE)
-        return {each["_id"]: each["end"] for each in found}
+        return {document["_id"]: document["end"] for document in found}
 
     async def append(self, deliveries: Sequence[Delivery]) -> int:
         queue = self._collection(DELIVERY)
         if not deliveries:
             return 0
-        new = [documents.delivery_document(each) for each in deliveries]
+        new = [documents.delivery_document(delivery) for delivery in deliveries]
         async with within(self._deadline):
             try:
                 await queue.insert_many(new, ordered=True)
@@ -210,10 +210,12 @@ class MongoWebhooks(OnDatabase, Endpoints, DeliveryQueueStore):
                 return min(_conflicting_writes(error))
         return len(new)
 
-    async def told(self, endpoint_id: str, event_ids: Collection[str]) -> frozenset[str]:
+    async def existing_deliveries(
+        self, endpoint_id: str, event_ids: Collection[str]
+    ) -> frozenset[str]:
         wanted = documents.filter_by_endpoint(endpoint_id, event_ids)
         found = await self._list(DELIVERY, wanted, {"event_id": True}, hint=_BY_ID)
-        return frozenset(each["event_id"] for each in found)
+        return frozenset(document["event_id"] for document in found)
 
     async def waiting(
         self, endpoint_id: str, *, after: int = 0, limit: int = 1000
@@ -234,7 +236,7 @@ class MongoWebhooks(OnDatabase, Endpoints, DeliveryQueueStore):
                 limit=limit,
                 hint=BY_STATE,
             )
-            found |= {each["sequence"]: each for each in of_state}
+            found |= {document["sequence"]: document for document in of_state}
         return [documents.waiting_of(found[number]) for number in sorted(found)[:limit]]
 
     async def begin(
@@ -250,34 +252,34 @@ class MongoWebhooks(OnDatabase, Endpoints, DeliveryQueueStore):
             except AutoReconnect:  # the driver repeats no write of many; what it took is leased
                 await deliveries.update_many(free, beginning, hint=_BY_ID)
         found = await self._list(DELIVERY, {**wanted, "taken": token}, hint=_BY_ID)
-        return [documents.delivery_of(each) for each in found]
+        return [documents.delivery_of(document) for document in found]
 
     async def finish(self, outcomes: Sequence[AttemptResult]) -> Sequence[bool]:
         deliveries = self._collection(DELIVERY)
         if not outcomes:
             return []
         async with within(self._deadline):
-            ending = [documents.ending(each) for each in outcomes]
+            ending = [documents.ending(outcome) for outcome in outcomes]
             noted = (await deliveries.bulk_write(ending, ordered=False)).matched_count
         if noted == len(outcomes):
             return [True] * noted
-        wanted = documents.filter_by_keys(each.key for each in outcomes)
+        wanted = documents.filter_by_keys(outcome.key for outcome in outcomes)
         found = await self._list(DELIVERY, wanted, documents.LOG_FIELDS, hint=_BY_ID)
         logs = dict(map(documents.log_of, found))
-        return [each.attempt in logs.get(each.key, ()) for each in outcomes]
+        return [outcome.attempt in logs.get(outcome.key, ()) for outcome in outcomes]
 
     async def sweep_deliveries(self, *, delivered: int, dead: int, open_: int) -> int:
         swept, before = 0, {"$lt": open_}
         inactive = await self._list(ENDPOINT, {"state": {"$ne": "active"}}, {"state": True})
-        gone = {each["_id"] for each in inactive if each["state"] == "deleted"}
+        gone = {document["_id"] for document in inactive if document["state"] == "deleted"}
         for state, moment in (("delivered", delivered), ("dead", dead)):
             swept += await self._sweep({"state": state, "ended": {"$lt": moment}}, ENDED, gone)
-        for each in inactive:
+        for document in inactive:
             if await self._list(
-                ENDPOINT, {"_id": each["_id"], "state": "active"}, {"state": True}
+                ENDPOINT, {"_id": document["_id"], "state": "active"}, {"state": True}
             ):
                 continue  # since it was looked at, and the sweeps before this one take their time
-            left = {"endpoint": each["_id"], "state": OPEN, "created": before, "due": before}
+            left = {"endpoint": document["_id"], "state": OPEN, "created": before, "due": before}
             swept += await self._sweep(left, BY_STATE, gone)
         return swept
 
@@ -292,11 +294,12 @@ class MongoWebhooks(OnDatabase, Endpoints, DeliveryQueueStore):
                 found = await looking.to_list(_SWEEP_BATCH_SIZE)
             if not found:
                 return swept
-            ends = await self.ends({each["endpoint"] for each in found})
+            ends = await self.last_sequences({document["endpoint"] for document in found})
             old = [
-                each
-                for each in found
-                if each["endpoint"] in gone or each["sequence"] < ends.get(each["endpoint"], 0)
+                document
+                for document in found
+                if document["endpoint"] in gone
+                or document["sequence"] < ends.get(document["endpoint"], 0)
             ]
             swept += await self._delete(old, condition)
 
@@ -304,8 +307,8 @@ class MongoWebhooks(OnDatabase, Endpoints, DeliveryQueueStore):
         """Delete those of them that still meet the condition."""
         deliveries = self._collection(DELIVERY)
         chosen = {
-            "_id": {"$in": [each["_id"] for each in found]},
-            "endpoint": {"$in": list({each["endpoint"] for each in found})},
+            "_id": {"$in": [document["_id"] for document in found]},
+            "endpoint": {"$in": list({document["endpoint"] for document in found})},
         }
         async with within(self._deadline):
             deleted = await deliveries.delete_many({**condition, **chosen}, hint=_BY_ID)
@@ -323,13 +326,15 @@ class MongoWebhooks(OnDatabase, Endpoints, DeliveryQueueStore):
             hint=BY_SEQUENCE,
             min={"endpoint": endpoint, "sequence": sequence + 1},
         )
-        return [documents.delivery_of(each) for each in found]
+        return [documents.delivery_of(document) for document in found]
 
     async def put_deliveries(self, deliveries: Collection[Delivery]) -> None:
         queue = self._collection(DELIVERY)
-        new = [documents.delivery_document(each) for each in deliveries]
-        over = [{"_id": each["_id"], "endpoint": each["endpoint"]} for each in new]
-        putting = [ReplaceOne(old, each, upsert=True) for old, each in zip(over, new, strict=True)]
+        new = [documents.delivery_document(delivery) for delivery in deliveries]
+        over = [{"_id": document["_id"], "endpoint": document["endpoint"]} for document in new]
+        putting = [
+            ReplaceOne(old, document, upsert=True) for old, document in zip(over, new, strict=True)
+        ]
         if putting:
             async with within(self._deadline):
                 await queue.bulk_write(putting, ordered=False)
@@ -359,12 +364,12 @@ def _conflicting_writes(error: BulkWriteError) -> set[int]:
     """Return the places of writes that were refused for their keys; the others are durable."""
     refused = error.details["writeErrors"]
     if error.details["writeConcernErrors"] or any(
-        each["code"] != DUPLICATE_KEY for each in refused
+        item["code"] != DUPLICATE_KEY for item in refused
     ):
         raise StoreUnavailable(reason(error)) from None
-    return {each["index"] for each in refused}
+    return {item["index"] for item in refused}
 
 
 def _oldest_first(found: Sequence[Mapping[str, Any]]) -> list[Endpoint]:
-    endpoints = [documents.endpoint_of(each) for each in found]
+    endpoints = [documents.endpoint_of(document) for document in found]
     return sorted(endpoints, key=lambda each: (each.created, each.id))

@@ -62,19 +62,21 @@ class Additions:
         try:
             # In this order: what is named is there before anything names it.
             for records, documents in (
-                (self._pieces, [each for one in batch for each in one.pieces]),
-                (self._blobs, [each for one in batch for each in one.blobs]),
+                (self._pieces, [piece for one in batch for piece in one.pieces]),
+                (self._blobs, [blob for one in batch for blob in one.blobs]),
             ):
                 await self._keep(records, documents, time)
         except StoreUnavailable as problem:
-            ready, why = [each for each in batch if not each.blobs], problem.reason
+            ready, why = [addition for addition in batch if not addition.blobs], problem.reason
         try:
             await self._take_keys(ready, owners, time)
         except StoreUnavailable as problem:
             why = problem.reason
         return [
-            owners[each.key] == each.nonce if each.key in owners else StoreUnavailable(why)
-            for each in batch
+            owners[addition.key] == addition.nonce
+            if addition.key in owners
+            else StoreUnavailable(why)
+            for addition in batch
         ]
 
     async def _keep(
@@ -107,13 +109,15 @@ class Additions:
         for _ in ("first", "once more"):
             if not missing:
                 return
-            documents = [each.document for each in missing]
+            documents = [addition.document for addition in missing]
             places = await self._insert(self._versions, documents, time)
             doubtful = {missing[place] for place in places}
-            owners |= {each.key: each.nonce for each in missing if each not in doubtful}
+            owners |= {
+                addition.key: addition.nonce for addition in missing if addition not in doubtful
+            }
             if doubtful:
-                owners |= await self._nonces([each.key for each in doubtful], time)
-            missing = [each for each in doubtful if each.key not in owners]
+                owners |= await self._nonces([addition.key for addition in doubtful], time)
+            missing = [addition for addition in doubtful if addition.key not in owners]
 
     async def _insert(
         self, records: Records, documents: Sequence[dict[str, Any] | RawBSONDocument], time: _Time
@@ -130,9 +134,9 @@ class Additions:
             if error.details["writeConcernErrors"]:  # applied, but it may be undone
                 _tell("not yet durable", error, error.details["writeConcernErrors"])
                 return range(len(documents))
-            if any(each["code"] != DUPLICATE_KEY for each in refused):
+            if any(item["code"] != DUPLICATE_KEY for item in refused):
                 _tell("not written", error, refused)
-            return {each["index"] for each in refused}
+            return {item["index"] for item in refused}
         except PyMongoError as error:
             if was_not_executed(error):
                 raise StoreUnavailable(reason(error)) from None
@@ -149,7 +153,7 @@ class Additions:
         found: dict[Key, ObjectId] = {}
         with suppress(PyMongoError):
             found = await self._look(self._versions, keys, time)
-        while missing := [each for each in keys if each not in found]:
+        while missing := [key for key in keys if key not in found]:
             try:
                 return found | await self._look(self._certain, missing, time)
             except PyMongoError as error:
@@ -166,7 +170,7 @@ class Additions:
         with time.half():
             looking = versions.find({"$or": wanted}, shown, hint=VERSION_KEY)
             found = await looking.to_list(None)
-        return {(each["id"], each["version"]): each["_id"] for each in found}
+        return {(document["id"], document["version"]): document["_id"] for document in found}
 
 
 class _Time:
@@ -187,5 +191,5 @@ class _Time:
 
 
 def _tell(event: str, error: BulkWriteError, problems: Iterable[dict[str, object]]) -> None:
-    codes = sorted({str(each.get("code")) for each in problems})
+    codes = sorted({str(problem.get("code")) for problem in problems})
     _log.warning(event, reason=reason(error), codes=" ".join(codes))

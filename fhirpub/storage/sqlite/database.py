@@ -141,7 +141,7 @@ class Database:
             if len(batch) == 1:
                 raise
         # One of them cannot be written by its nature: the others must not suffer.
-        return [self._alone(each) for each in batch]
+        return [self._alone(item) for item in batch]
 
     def _alone(self, item: Addition | Work[Any]) -> Any:
         try:
@@ -151,9 +151,9 @@ class Database:
             return problem
 
     def _write_batch(self, batch: Sequence[Addition | Work[Any]]) -> list[Any]:
-        additions = [each for each in batch if isinstance(each, Addition)]
-        rows = [row for each in additions for row in each.rows]
-        others = len(additions) < len(batch) or any(each.large for each in additions)
+        additions = [item for item in batch if isinstance(item, Addition)]
+        rows = [row for addition in additions for row in addition.rows]
+        others = len(additions) < len(batch) or any(addition.large for addition in additions)
         if not others and len(rows) <= _ROW_BATCH_SIZE:
             with suppress(sqlite3.IntegrityError):  # a key is taken
                 _insert(self._writer, rows)
@@ -161,8 +161,8 @@ class Database:
         with transaction(self._writer, "BEGIN IMMEDIATE"):
             added = _add(self._writer, additions)
             return [
-                each in added if isinstance(each, Addition) else each(self._writer)
-                for each in batch
+                item in added if isinstance(item, Addition) else item(self._writer)
+                for item in batch
             ]
 
 
@@ -213,11 +213,11 @@ class Addition:
         search = v.search.decode()
         content = (v.events, v.body, v.response, v.parts)
         self.rows: list[Row] = [
-            *(_blob_row(tenant, each, now=now) for each in blobs),
+            *(_blob_row(tenant, blob, now=now) for blob in blobs),
             (*identity, *state, search, *content, json_pairs(index_entries(tenant, version))),
         ]
-        self.large = [(each.data, tenant, each.sha256) for each in blobs if _is_large(each)]
-        self.size = size + sum(len(each.data) for each in blobs)
+        self.large = [(blob.data, tenant, blob.sha256) for blob in blobs if _is_large(blob)]
+        self.size = size + sum(len(blob.data) for blob in blobs)
 
 
 def _blob_row(tenant: str, blob: Blob, *, now: int) -> Row:
@@ -266,16 +266,16 @@ def has_bytes(row: Row) -> bool:
 def _add(connection: sqlite3.Connection, additions: Sequence[Addition]) -> set[Addition]:
     """Insert those whose key is free; return them. Of several with one key the first."""
     first: dict[tuple[str, int], Addition] = {}
-    for each in additions:
-        first.setdefault(each.key, each)
+    for addition in additions:
+        first.setdefault(addition.key, addition)
     if not first:
         return set()
     taken = connection.execute(sql.TAKEN, (json_pairs(first),)).fetchall()
     for key in taken:
         del first[key]
-    _insert(connection, [row for each in first.values() for row in each.rows])
-    for each in first.values():
-        connection.executemany(sql.ADD_BYTES, each.large)
+    _insert(connection, [row for addition in first.values() for row in addition.rows])
+    for addition in first.values():
+        connection.executemany(sql.ADD_BYTES, addition.large)
     return set(first.values())
 
 
@@ -295,8 +295,8 @@ def _make_file(path: Path) -> None:
         raise ConfigurationError(f"SQLite {sqlite3.sqlite_version} is older than {least}")
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for each, flags in ((path, os.O_CREAT), (path.parent, os.O_DIRECTORY)):
-            descriptor = os.open(each, os.O_RDONLY | flags, 0o600)
+        for item, flags in ((path, os.O_CREAT), (path.parent, os.O_DIRECTORY)):
+            descriptor = os.open(item, os.O_RDONLY | flags, 0o600)
             os.fsync(descriptor)  # so that the file's name is as durable as its content
             os.close(descriptor)
     except OSError as error:

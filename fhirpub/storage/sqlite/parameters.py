@@ -13,7 +13,7 @@ def json_list(texts: Iterable[str]) -> str:
 
     Leaves out texts with a NUL, where SQLite would cut them off: none that we keep has one.
     """
-    return json.dumps([each for each in texts if "\0" not in each], ensure_ascii=False)
+    return json.dumps([text for text in texts if "\0" not in text], ensure_ascii=False)
 
 
 def json_pairs(pairs: Iterable[tuple[str | int, str | int]]) -> str:

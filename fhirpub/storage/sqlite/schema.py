@@ -176,7 +176,7 @@ _ADDITION = (
     WHEN NEW.id IS NOT NULL
     BEGIN
         INSERT INTO version ({VERSION_COLUMNS})
-            VALUES ({", ".join(f"NEW.{each}" for each in VERSION_COLUMNS.split(", "))});
+            VALUES ({", ".join(f"NEW.{part}" for part in VERSION_COLUMNS.split(", "))});
         INSERT OR IGNORE INTO search_value (field, value, updated, number)
             SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), NEW.updated,
                 last_insert_rowid()

@@ -79,7 +79,7 @@ class Source:
 
 def sources_of(tenant: str, query: SearchQuery) -> list[Source]:
     """Return the sources that a query offers, none if it is better answered without."""
-    by_value = any(all(each.value is not None for each in group) for group in query.identifiers)
+    by_value = any(all(match.value is not None for match in group) for group in query.identifiers)
     if query.ids is not None or by_value:
         return []
     found: list[Source] = []
@@ -92,9 +92,9 @@ def sources_of(tenant: str, query: SearchQuery) -> list[Source]:
 
 def _sources_in(field: int, any_of: Sequence[TokenMatch | TimeMatch]) -> Iterator[Source]:
     parameters: Parameters = {"field": field}
-    owners = [each.of for each in any_of if isinstance(each, TokenMatch) and each.of is not None]
-    tokens = [each for each in any_of if isinstance(each, TokenMatch) and each.of is None]
-    values = [each.value for each in tokens]
+    owners = [item.of for item in any_of if isinstance(item, TokenMatch) and item.of is not None]
+    tokens = [item for item in any_of if isinstance(item, TokenMatch) and item.of is None]
+    values = [token.value for token in tokens]
     among = _in_list(values, parameters) or _in_range(any_of, parameters)
     if not among and (values or not owners):
         return
@@ -109,7 +109,7 @@ def _sources_in(field: int, any_of: Sequence[TokenMatch | TimeMatch]) -> Iterato
 
 
 def _in_list(values: Sequence[str | None], parameters: Parameters) -> str:
-    texts = [each for each in values if each]
+    texts = [value for value in values if value]
     if not texts or len(texts) < len(values):
         return ""
     if len(texts) == 1:
@@ -121,13 +121,15 @@ def _in_list(values: Sequence[str | None], parameters: Parameters) -> str:
 
 def _in_range(any_of: Sequence[TokenMatch | TimeMatch], parameters: Parameters) -> str:
     """Return a range for the ends of times, or nothing if it has no beginning."""
-    times = [each for each in any_of if isinstance(each, TimeMatch)]
-    lowest = [each.after if each.from_ is None else each.from_ for each in times]
-    known = [each for each in lowest if each is not None]
+    times = [item for item in any_of if isinstance(item, TimeMatch)]
+    lowest = [
+        time_match.after if time_match.from_ is None else time_match.from_ for time_match in times
+    ]
+    known = [number for number in lowest if number is not None]
     if not known or len(known) < len(any_of):
         return ""
     parameters["after"] = min(known)
-    highest = [each.until for each in times if each.until is not None]
+    highest = [time_match.until for time_match in times if time_match.until is not None]
     if len(highest) < len(times):
         return "s.value > :after"
     parameters["until"] = max(highest)
@@ -201,7 +203,7 @@ class _Order:
 
     def __init__(self, order: Sequence[Order], *, updated: str) -> None:
         self.parameters: Parameters = {}
-        self._keys = [(self._key(each, updated), each) for each in order] + [("v.id", Order(ID))]
+        self._keys = [(self._key(item, updated), item) for item in order] + [("v.id", Order(ID))]
 
     def _key(self, order: Order, updated: str) -> str:
         if order.name == LAST_UPDATED:
@@ -221,9 +223,9 @@ class _Order:
         """What stands behind ORDER BY."""
         return ", ".join(
             key
-            + (" DESC" if each.descending else "")
-            + ("" if self._always(each) else " NULLS LAST")
-            for key, each in self._keys
+            + (" DESC" if order.descending else "")
+            + ("" if self._always(order) else " NULLS LAST")
+            for key, order in self._keys
         )
 
     @staticmethod
@@ -246,8 +248,8 @@ class _Order:
 
 
 def _condition(criterion: Criterion, name: str, parameters: Parameters) -> str:
-    tokens = [each for each in criterion.any_of if isinstance(each, TokenMatch)]
-    times = [each for each in criterion.any_of if isinstance(each, TimeMatch)]
+    tokens = [item for item in criterion.any_of if isinstance(item, TokenMatch)]
+    times = [item for item in criterion.any_of if isinstance(item, TimeMatch)]
     if ANYTHING in tokens and criterion.name in _COLUMNS:
         either = ["1"]
     elif criterion.name == LAST_UPDATED:
@@ -269,9 +271,11 @@ def _among_values(
 ) -> Iterator[str]:
     """Return what of the values of a version must be true, one way or another."""
     yield from _match_owned(field, tokens, name, parameters)
-    tokens = [each for each in tokens if each.of is None]
+    tokens = [token for token in tokens if token.of is None]
     beginnings = [
-        _prefix_of(field, each) for each in tokens if each.value is not None or each == ANYTHING
+        _prefix_of(field, token)
+        for token in tokens
+        if token.value is not None or token == ANYTHING
     ]
     if len(beginnings) == 1:
         parameters[f"{name}b"] = beginnings[0]
@@ -297,9 +301,9 @@ def _match_owned(
 ) -> Iterator[str]:
     """Return the conditions for what only the resource of an id may match by."""
     owners: defaultdict[str, list[str]] = defaultdict(list)
-    for each in tokens:
-        if each.of is not None:
-            owners[_prefix_of(field, each)].append(each.of)
+    for token in tokens:
+        if token.of is not None:
+            owners[_prefix_of(field, token)].append(token.of)
     for number, (beginning, ids) in enumerate(owners.items()):
         parameters[f"{name}o{number}"] = beginning
         owned = _match_one_of("v.id", ids, f"{name}w{number}", parameters)
@@ -322,12 +326,12 @@ def _match_bounds(
 ) -> str:
     start, end = ends
     either = []
-    for number, each in enumerate(times):
+    for number, time_match in enumerate(times):
         bounds = (
-            (start, ">=", each.from_),
-            (start, "<", each.before),
-            (end, ">", each.after),
-            (end, "<=", each.until),
+            (start, ">=", time_match.from_),
+            (start, "<", time_match.before),
+            (end, ">", time_match.after),
+            (end, "<=", time_match.until),
         )
         all_of = ["1"]
         for which, (value, compared, bound) in enumerate(bounds):
@@ -342,8 +346,8 @@ def _match_identified(
     group: Sequence[TokenMatch], number: str, parameters: Parameters
 ) -> dict[str, str]:
     """Return what must hold for one of the alternatives to match, by the index that serves it."""
-    systems = [each.system for each in group if each.system is not None]
-    values = [each.value for each in group if each.value is not None]
+    systems = [token_match.system for token_match in group if token_match.system is not None]
+    values = [token_match.value for token_match in group if token_match.value is not None]
     needed: dict[str, str] = {}
     if ANYTHING in group:
         return needed
@@ -362,13 +366,21 @@ def _match_mixed(
     group: Sequence[TokenMatch], name: str, parameters: Parameters, columns: tuple[str, str]
 ) -> str:
     """Return the condition for alternatives of several forms, or of several pairs."""
-    alone = [each.system for each in group if each.system is not None and each.value is None]
-    values = [each.value for each in group if each.system is None and each.value is not None]
+    alone = [
+        token_match.system
+        for token_match in group
+        if token_match.system is not None and token_match.value is None
+    ]
+    values = [
+        token_match.value
+        for token_match in group
+        if token_match.system is None and token_match.value is not None
+    ]
     pairs = [
-        [each.system, each.value]
-        for each in group
-        if each.system is not None and each.value is not None
-        if "\0" not in each.system + each.value
+        [token_match.system, token_match.value]
+        for token_match in group
+        if token_match.system is not None and token_match.value is not None
+        if "\0" not in token_match.system + token_match.value
     ]
     parameters[f"pairs{name}"] = json.dumps(pairs, ensure_ascii=False)
     system, value = columns

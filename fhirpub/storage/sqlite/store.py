@@ -113,7 +113,7 @@ class SqliteStore(SqliteWebhooks, Store):
         key = (resource_id, tenant)
         return await self._one_version(sql.LATEST_IF_SMALL, sql.LATEST, key)
 
-    async def shown(self, tenant: str, resource_id: str) -> Version | None:
+    async def latest_public(self, tenant: str, resource_id: str) -> Version | None:
         key = (resource_id, tenant)
         return await self._one_version(sql.SHOWN_IF_SMALL, sql.SHOWN, key)
 
@@ -136,7 +136,7 @@ class SqliteStore(SqliteWebhooks, Store):
 
     async def search(self, tenant: str, query: SearchQuery) -> Page:
         async def latest(ids: Collection[str]) -> Sequence[Version | None]:
-            return [await self.latest(tenant, each) for each in ids]
+            return [await self.latest(tenant, id_) for id_ in ids]
 
         without = await lookup_by_ids(query, latest)
         if without is not None:
@@ -232,7 +232,7 @@ class SqliteStore(SqliteWebhooks, Store):
         ((count,),) = await self._fetch_in_thread(sql.COUNT, ())
         return int(count)
 
-    async def walk(
+    async def scan(
         self, *, after: tuple[str, int] = ("", 0), limit: int = 100
     ) -> Sequence[tuple[str, Version]]:
         rows = await self._rows_of_a_page(sql.WALK, (*after, limit))
@@ -254,10 +254,10 @@ class SqliteStore(SqliteWebhooks, Store):
                 ((number,),) = connection.execute(
                     sql.REPLACE_SEARCH, (resource_id, version, tenant, search.decode())
                 ).fetchall()
-                old = [(*each, before.updated, number) for each in index_entries(tenant, before)]
+                old = [(*entry, before.updated, number) for entry in index_entries(tenant, before)]
                 connection.executemany(sql.FORGET_SEARCH_VALUE, old)
                 after = replace(before, search=search)
-                new = [(*each, before.updated, number) for each in index_entries(tenant, after)]
+                new = [(*entry, before.updated, number) for entry in index_entries(tenant, after)]
                 connection.executemany(sql.ADD_SEARCH_VALUE, new)
 
         await self._open.write(work)
@@ -304,7 +304,9 @@ def _page(connection: sqlite3.Connection, tenant: str, query: SearchQuery) -> Pa
     if query.count_up_to != 0:
         ((counted,),) = connection.execute(statements.total, statements.parameters)
     # One by one, as many as are shown: to sort them would take all of them into memory.
-    found = (connection.execute(sql.NUMBERED, each).fetchone() for each in numbers[: query.limit])
+    found = (
+        connection.execute(sql.NUMBERED, number).fetchone() for number in numbers[: query.limit]
+    )
     versions = tuple(map(version_of, _page_of(found)))
     return Page(versions, capped_total(counted, query), more=len(numbers) > len(versions))
 
@@ -321,7 +323,7 @@ def best_source(
         ((count,),) = connection.execute(source.count, source.parameters)
         return int(count)
 
-    counted = [(candidates(each), each) for each in sources_of(tenant, query)]
+    counted = [(candidates(item), item) for item in sources_of(tenant, query)]
     if not counted:
         return None, 0
     count, source = min(counted, key=lambda each: each[0])
@@ -333,13 +335,13 @@ def _tenant(row: Row) -> Tenant:
 
 
 def _client_row(client: Client) -> Row:
-    secrets = json.dumps([[each.digest.hex(), each.expires] for each in client.secrets])
+    secrets = json.dumps([[secret.digest.hex(), secret.expires] for secret in client.secrets])
     row = (client.id, client.tenant, client.name, client.environment, client.created)
     return (*row, secrets, json.dumps(client.scopes), client.disabled)
 
 
 def _client(row: Row) -> Client:
-    secrets = tuple(ClientSecret(bytes.fromhex(each[0]), each[1]) for each in json.loads(row[5]))
+    secrets = tuple(ClientSecret(bytes.fromhex(load[0]), load[1]) for load in json.loads(row[5]))
     return Client(
         id=row[0],
         tenant=row[1],

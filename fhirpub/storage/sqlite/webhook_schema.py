@@ -269,10 +269,12 @@ def list_deliveries(tenant: str, query: DeliveryQuery) -> tuple[str, Parameters]
     if query.event_ids is not None:
         conditions.append("event_id IN (SELECT value FROM json_each(:event_ids))")
         parameters["event_ids"] = json_list(query.event_ids)
-    states = {f"state{number}": each for number, each in enumerate(sorted(query.states))}
+    states = {f"state{number}": state for number, state in enumerate(sorted(query.states))}
     direction = "DESC" if query.newest_first else "ASC"
     index = "delivery_by_sequence" if query.event_ids is None else "delivery_key"
-    statement = _in_order(_DELIVERY, conditions, [f":{each}" for each in states], direction, index)
+    statement = _in_order(
+        _DELIVERY, conditions, [f":{state}" for state in states], direction, index
+    )
     return statement, parameters | states
 
 

@@ -110,7 +110,7 @@ class SqliteWebhooks(DatabaseMixin, Endpoints, DeliveryQueueStore):
     async def release(self, names: Collection[str], *, owner: str) -> None:
         await self._execute(sql.RELEASE, (json_list(names), owner))
 
-    async def unrelayed(self, *, limit: int) -> Sequence[tuple[str, OutboxEntry]]:
+    async def pending_outbox(self, *, limit: int) -> Sequence[tuple[str, OutboxEntry]]:
         rows = await self._fetch_in_thread(sql.UNRELAYED, (limit,))
         return [
             (
@@ -128,12 +128,12 @@ class SqliteWebhooks(DatabaseMixin, Endpoints, DeliveryQueueStore):
     ) -> frozenset[tuple[str, int]]:
         return frozenset(await self._fetch_in_thread(sql.UNRELAYED_OF, (json_pairs(keys),)))
 
-    async def ends(self, endpoints: Collection[str]) -> Mapping[str, int]:
+    async def last_sequences(self, endpoints: Collection[str]) -> Mapping[str, int]:
         rows = await self._fetch_in_thread(sql.ENDS, (json_list(endpoints),))
         return {endpoint: sequence for endpoint, sequence in rows if sequence is not None}
 
     async def append(self, deliveries: Sequence[Delivery]) -> int:
-        rows = [_delivery_row(each) for each in deliveries]
+        rows = [_delivery_row(delivery) for delivery in deliveries]
 
         def work(connection: sqlite3.Connection) -> int:
             added = 0
@@ -145,11 +145,13 @@ class SqliteWebhooks(DatabaseMixin, Endpoints, DeliveryQueueStore):
                     break
             return added
 
-        size = sum(len(each.body) for each in deliveries)
+        size = sum(len(delivery.body) for delivery in deliveries)
         added: int = await self._open.write(work, size=size)
         return added
 
-    async def told(self, endpoint_id: str, event_ids: Collection[str]) -> frozenset[str]:
+    async def existing_deliveries(
+        self, endpoint_id: str, event_ids: Collection[str]
+    ) -> frozenset[str]:
         rows = await self._fetch_in_thread(sql.TOLD, (endpoint_id, json_list(event_ids)))
         return frozenset(event_id for (event_id,) in rows)
 
@@ -166,12 +168,14 @@ class SqliteWebhooks(DatabaseMixin, Endpoints, DeliveryQueueStore):
         return [_delivery(row) for row in rows]
 
     async def finish(self, outcomes: Sequence[AttemptResult]) -> Sequence[bool]:
-        rows = json.dumps([_outcome(each) for each in outcomes])
+        rows = json.dumps([_outcome(outcome) for outcome in outcomes])
         if await self._execute(sql.FINISH, (rows,)) == len(outcomes):
             return [True] * len(outcomes)
-        found = await self._fetch_in_thread(sql.LOGS, (json_pairs(each.key for each in outcomes),))
+        found = await self._fetch_in_thread(
+            sql.LOGS, (json_pairs(outcome.key for outcome in outcomes),)
+        )
         logs = {(endpoint, event_id): _attempts(log) for endpoint, event_id, log in found}
-        return [each.attempt in logs.get(each.key, ()) for each in outcomes]
+        return [outcome.attempt in logs.get(outcome.key, ()) for outcome in outcomes]
 
     async def sweep_deliveries(self, *, delivered: int, dead: int, open_: int) -> int:
         return (
@@ -197,12 +201,12 @@ class SqliteWebhooks(DatabaseMixin, Endpoints, DeliveryQueueStore):
         return [_delivery(row) for row in rows]
 
     async def put_deliveries(self, deliveries: Collection[Delivery]) -> None:
-        rows = [_delivery_row(each) for each in deliveries]
+        rows = [_delivery_row(delivery) for delivery in deliveries]
 
         def work(connection: sqlite3.Connection) -> None:
             connection.executemany(sql.PUT_DELIVERY, rows)
 
-        await self._open.write(work, size=sum(len(each.body) for each in deliveries))
+        await self._open.write(work, size=sum(len(delivery.body) for delivery in deliveries))
 
     async def _update_endpoint(self, statement: str, parameters: Row) -> list[Row]:
         """Return the rows that a statement has changed, as they are now."""
@@ -226,7 +230,7 @@ def _append(connection: sqlite3.Connection, rows: Sequence[Row]) -> int:
 
 
 def _endpoint_row(endpoint: Endpoint) -> Row:
-    secrets = [[b64encode(each.sealed).decode(), each.expires] for each in endpoint.secrets]
+    secrets = [[b64encode(secret.sealed).decode(), secret.expires] for secret in endpoint.secrets]
     return (
         endpoint.id,
         endpoint.tenant,
@@ -261,7 +265,7 @@ def _endpoint(row: Row) -> Endpoint:
         ordering=row[8],
         description=row[9],
         why=row[10],
-        secrets=tuple(EndpointSecret(b64decode(each[0]), each[1]) for each in json.loads(row[11])),
+        secrets=tuple(EndpointSecret(b64decode(load[0]), load[1]) for load in json.loads(row[11])),
         token=row[12],
         reopened=row[13],
         condition=row[14],
@@ -284,7 +288,7 @@ def _delivery_row(delivery: Delivery) -> Row:
         delivery.event_type,
         delivery.created,
         delivery.ended,
-        json.dumps([_attempt_row(each) for each in attempts]),
+        json.dumps([_attempt_row(attempt) for attempt in attempts]),
         delivery.body,
     )
 
@@ -335,7 +339,7 @@ def _attempt_row(attempt: Attempt) -> Row:
 
 
 def _attempts(log: str) -> tuple[Attempt, ...]:
-    return tuple(_attempt(each) for each in json.loads(log))
+    return tuple(_attempt(load) for load in json.loads(log))
 
 
 def _attempt(row: Sequence[Any]) -> Attempt:

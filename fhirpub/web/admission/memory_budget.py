@@ -78,8 +78,12 @@ class MemoryBudget:
         Only requests whose owner has used up its share are skipped.
         """
         for request, place in [*self._queue.items()]:
-            taken = sum(each.size for each in self._taken.values())
-            own = sum(each.size for each in self._taken.values() if each.owner == place.owner)
+            taken = sum(reservation.size for reservation in self._taken.values())
+            own = sum(
+                reservation.size
+                for reservation in self._taken.values()
+                if reservation.owner == place.owner
+            )
             if taken and taken + place.size > self._most:
                 return
             if own and own + place.size > self._most_of_one:

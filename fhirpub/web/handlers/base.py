@@ -41,7 +41,7 @@ from fhirpub.web.message.response_body import ResponseBody
 from fhirpub.web.services import Services
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
-_REASONS = {each.value: each.phrase for each in HTTPStatus}
+_REASONS = {h_t_t_p_status.value: h_t_t_p_status.phrase for h_t_t_p_status in HTTPStatus}
 _MAX_INLINE_BYTES = 256 * 1024
 LARGE = 64 * 1024
 """Larger bodies are parsed, validated and serialized in a thread, to keep the loop free."""
@@ -294,7 +294,7 @@ class BaseHandler:
     def may_with(self, letter: str, types: Iterable[str]) -> bool:
         """Return whether the caller may do so with resources of any of these types."""
         enforced, scopes = self.services.config.auth.enforce_scopes, self.caller.scopes
-        return not enforced or any(permits(scopes, each, letter) for each in types)
+        return not enforced or any(permits(scopes, type_name, letter) for type_name in types)
 
     def check_format(self) -> None:
         """Choose the format of the answer, or refuse (406)."""
@@ -347,7 +347,7 @@ class BaseHandler:
     def serialize_bundle(self, listing: Listing) -> bytes:
         """Return a Bundle whose links ask for the format that this request asks for."""
         bundle = listing.bundle()
-        wishes = {each: self.request.parameter(each) for each in ("_format", "_pretty")}
+        wishes = {item: self.request.parameter(item) for item in ("_format", "_pretty")}
         asked = urlencode({name: value for name, value in wishes.items() if value})
         for link in bundle["link"] if asked else ():
             link["url"] += f"{'&' if '?' in link['url'] else '?'}{asked}"
@@ -408,7 +408,7 @@ class BaseHandler:
         self.status = answer.status
         self.headers.update(headers_for(problem))
         fhirpath = self.services.context.schemas.fhirpath
-        outcome = outcome_of([each.at(fhirpath(each.expression)) for each in answer.issues])
+        outcome = outcome_of([issue.at(fhirpath(issue.expression)) for issue in answer.issues])
         try:
             self.answer_type = self._requested_type()
             body = self.serialize(outcome)

@@ -28,7 +28,7 @@ class BinaryHandler(BaseHandler):
     def may(self, letter: str) -> bool:
         """Ask for the right to Binary, or to a type that has documents."""
         types = self.services.types.items()
-        having = [name for name, each in types if each.attachments]
+        having = [name for name, resource_type in types if resource_type.attachments]
         return self.may_with(letter, (self.type_name, *having))
 
     def check_format(self) -> None:

@@ -111,7 +111,11 @@ class CreateHandler(RegisterHandler):
     def _condition(self) -> list[tuple[str, str]] | None:
         """What must not be there, by If-None-Exist and by the URL (D-181)."""
         header = ",".join(self.request.headers.get_list("If-None-Exist"))
-        of_url = [each for each in self.request.parameters if each[0] not in _OF_THE_ANSWER]
+        of_url = [
+            parameter
+            for parameter in self.request.parameters
+            if parameter[0] not in _OF_THE_ANSWER
+        ]
         if not header and not of_url:
             return None
         return [*parameters_of(_query_of(header)), *of_url]

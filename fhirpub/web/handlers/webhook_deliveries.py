@@ -62,7 +62,7 @@ class Parameters:
     def state(self, name: str) -> ShownState | None:
         """Return what became of a delivery."""
         text = self.text(name)
-        state = next((each for each in SHOWN_STATES if each == text), None)
+        state = next((item for item in SHOWN_STATES if item == text), None)
         if text and state is None:
             self._issues.append(wrong(f"must be one of {', '.join(SHOWN_STATES)}", name))
         return state
@@ -116,7 +116,8 @@ class DeliveriesHandler(ListHandler):
         self.tell(
             {
                 "deliveries": [
-                    presenting.delivery_record(each, endpoint, now=now) for each in page.deliveries
+                    presenting.delivery_record(delivery, endpoint, now=now)
+                    for delivery in page.deliveries
                 ],
                 "next": self.next_page("before", page.following),
             }
@@ -151,13 +152,14 @@ class EventsHandler(ListHandler):
         page = await with_memory_budget(
             self,
             lambda: self.log.events(endpoint, after=after, limit=limit or USUAL_PAGE),
-            lambda found: sum(len(each.body) for each in found.deliveries),
+            lambda found: sum(len(delivery.body) for delivery in found.deliveries),
         )
         now = self.services.clock()
         self.tell(
             {
                 "events": [
-                    presenting.event_record(each, endpoint, now=now) for each in page.deliveries
+                    presenting.event_record(delivery, endpoint, now=now)
+                    for delivery in page.deliveries
                 ],
                 "last_sequence": await self.log.last_sequence(endpoint),
                 "next": self.next_page("after_seq", page.following),
@@ -222,7 +224,7 @@ def _read_selection(fields: JsonObject) -> Wanted:
 
 def _replay_problem(name: str, value: Any) -> str:
     if name == "event_ids":
-        strings = isinstance(value, list) and all(isinstance(each, str) for each in value)
+        strings = isinstance(value, list) and all(isinstance(item, str) for item in value)
         return "" if strings and 1 <= len(value) <= MAX_IDS else f"must be 1 to {MAX_IDS} ids"
     if name == "status":
         return "" if value in _REPLAYED else f"must be one of {', '.join(_REPLAYED)}"

@@ -114,7 +114,7 @@ class EndpointsHandler(WebhooksHandler):
     async def get(self) -> None:
         """List the endpoints, oldest first."""
         endpoints = await self.administration.endpoints(self.tenant_id)
-        self.tell({"endpoints": [presenting.endpoint_record(each) for each in endpoints]})
+        self.tell({"endpoints": [presenting.endpoint_record(endpoint) for endpoint in endpoints]})
 
 
 class AddEndpointHandler(WebhooksBodyHandler):
@@ -219,12 +219,12 @@ class EventTypesHandler(WebhooksHandler):
             {
                 "event_types": [
                     {
-                        "name": each.name,
-                        "resource_type": each.resource or None,
-                        "title": each.schema.get("title", ""),
-                        "schema": each.schema or None,
+                        "name": event_type.name,
+                        "resource_type": event_type.resource or None,
+                        "title": event_type.schema.get("title", ""),
+                        "schema": event_type.schema or None,
                     }
-                    for each in known.all
+                    for event_type in known.all
                 ],
                 "shared_schemas": known.shared,
             }

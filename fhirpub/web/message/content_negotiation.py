@@ -114,8 +114,8 @@ def _check_body(content_type: str, encoding: str, *, among: Sequence[str], usual
 
 def preference(prefer: str, name: str) -> str:
     """Return a preference of the Prefer header, such as that of ``return`` (RFC 7240)."""
-    for each in prefer.split(","):
-        match = _PREFERENCE.fullmatch(each)
+    for part in prefer.split(","):
+        match = _PREFERENCE.fullmatch(part)
         if match and match[1].lower() == name:
             return match[2]
     return ""
@@ -155,11 +155,11 @@ def _weight_in(parameters: Sequence[tuple[str, str]]) -> float:
 def _weight(name: str, ranges: Mapping[str, float]) -> float:
     """Return how welcome a type is: the most specific range decides (RFC 9110, 12.5.1)."""
     kind, _, _ = name.partition("/")
-    return next((ranges[each] for each in (name, f"{kind}/*", "*/*") if each in ranges), 0.0)
+    return next((ranges[item] for item in (name, f"{kind}/*", "*/*") if item in ranges), 0.0)
 
 
 def _parse(media_type: str) -> tuple[str, list[tuple[str, str]]]:
     """Return the name and the parameters of a media type, all in lower case."""
     name, *rest = (part.strip().lower() for part in media_type.split(";"))
-    pairs = (each.partition("=") for each in rest if each)
+    pairs = (item.partition("=") for item in rest if item)
     return name, [(key, value.strip('"')) for key, _, value in pairs]

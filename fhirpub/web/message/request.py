@@ -48,7 +48,7 @@ class Request:
         """Return a parameter of the query, the last if it repeats, or nothing."""
         if self._asks_nothing:
             return ""
-        return next((value for each, value in reversed(self.parameters) if each == name), "")
+        return next((value for item, value in reversed(self.parameters) if item == name), "")
 
     def add_form(self, pairs: Sequence[tuple[str, str]]) -> None:
         """Add the parameters of a form to those of the query (R4, search by POST)."""
@@ -80,13 +80,13 @@ class Request:
     def client_address(self, trusted: Sequence[str]) -> str:
         """Return the client's address: X-Forwarded-For counts only from trusted proxies."""
         peer: str = self.connection.context.remote_ip
-        networks = [ipaddress.ip_network(each, strict=False) for each in trusted]
+        networks = [ipaddress.ip_network(name, strict=False) for name in trusted]
         if not networks or not _within(peer, networks):
             return peer
         told = ",".join(self.headers.get_list("X-Forwarded-For")).split(",")
-        for each in reversed([one.strip() for one in told if one.strip()]):
-            if not _within(each, networks):
-                return each if _is_address(each) else peer
+        for name in reversed([one.strip() for one in told if one.strip()]):
+            if not _within(name, networks):
+                return name if _is_address(name) else peer
         return peer
 
 

@@ -46,12 +46,12 @@ class ResponseBody:
     ) -> ResponseBody:
         """Return a stored resource, as JSON or as XML, with its documents' data back in it."""
         parts: list[bytes | BlobSlice] = []
-        for index, each in enumerate(cut_at_documents(body)):
+        for index, document in enumerate(cut_at_documents(body)):
             if index % 2:
-                blob = blobs[each.decode()]
+                blob = blobs[document.decode()]
                 parts.append(BlobSlice(blob, slice(0, blob.size), encoded=True))
             else:
-                parts.append(each)
+                parts.append(document)
         return cls(parts, read)
 
     def at_once(self) -> bytes | None:

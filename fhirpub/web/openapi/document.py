@@ -60,7 +60,10 @@ def document(services: Services) -> JsonObject:
     """Return the document."""
     table = routes(services)
     types = services.types.values()
-    served = [*(each.name for each in types), *(p.type for each in types for p in each.parts)]
+    served = [
+        *(resource_type.name for resource_type in types),
+        *(p.type for resource_type in types for p in resource_type.parts),
+    ]
     r4 = components(services.context.schemas.by_id, [*served, *_SERVED])
     return {
         "openapi": "3.1.0",
@@ -82,7 +85,9 @@ def document(services: Services) -> JsonObject:
             },
             "parameters": PARAMETERS,
             "headers": HEADERS,
-            "responses": {_named(each): _refusal(each, "OperationOutcome") for each in _REFUSALS},
+            "responses": {
+                _named(refusal): _refusal(refusal, "OperationOutcome") for refusal in _REFUSALS
+            },
             "securitySchemes": {
                 _OAUTH: _credentials(services),
                 _BEARER: {
@@ -92,7 +97,7 @@ def document(services: Services) -> JsonObject:
                 },
             },
         },
-        "tags": [{"name": each} for each in dict.fromkeys(_tag(route) for route in table)],
+        "tags": [{"name": name} for name in dict.fromkeys(_tag(route) for route in table)],
     }
 
 
@@ -163,10 +168,13 @@ def _describe(
         "requestBody": body_of(operation.body, services, route.type_name),
         "responses": {
             **{
-                str(status): _success(each, route, table)
-                for status, each in operation.successes.items()
+                str(status): _success(success, route, table)
+                for status, success in operation.successes.items()
             },
-            **{str(each): _refused(each, operation) for each in _refusals(operation, route)},
+            **{
+                str(refusal): _refused(refusal, operation)
+                for refusal in _refusals(operation, route)
+            },
         },
     }
     return {name: value for name, value in said.items() if value or name == "security"}
@@ -176,7 +184,7 @@ def _scopes(operation: Operation, route: Route) -> list[str]:
     """Return the scopes that are needed; what belongs to others is read with any of theirs."""
     if operation.scope or not route.handler.scope or route.handler.belongs_to_others:
         return [operation.scope] if operation.scope else []
-    return [f"system/{route.type_name}.{each}" for each in route.handler.scope]
+    return [f"system/{route.type_name}.{name}" for name in route.handler.scope]
 
 
 def _blank(name: str) -> JsonObject:
@@ -257,7 +265,7 @@ def _refusal(status: int, schema: str) -> JsonObject:
 
 
 def _success(success: Success, route: Route, table: Iterable[Route]) -> JsonObject:
-    names = [each.replace("{type}", route.type_name) for each in success.schemas]
+    names = [schema.replace("{type}", route.type_name) for schema in success.schemas]
     contents: dict[str, Callable[[], JsonObject]] = {
         "fhir": lambda: _fhir(names),
         "json": lambda: {_JSON: {"schema": _one_of(names)}},
@@ -278,9 +286,9 @@ def _links(success: Success, route: Route, table: Iterable[Route]) -> JsonObject
     base = route.path.removesuffix("/$register") + "/{}"
     return {
         name: {"operationId": name, "parameters": {"id": f"$response.body#{success.id_at}"}}
-        for each in table
-        if success.id_at and each.path.startswith(base) and each.path.count("{}") == 1
-        for name in (_operation_id(each),)
+        for item in table
+        if success.id_at and item.path.startswith(base) and item.path.count("{}") == 1
+        for name in (_operation_id(item),)
     }
 
 
@@ -290,8 +298,8 @@ def _fhir(names: list[str]) -> JsonObject:
 
 
 def _one_of(names: list[str]) -> JsonObject:
-    return ref(names[0]) if len(names) == 1 else {"anyOf": [ref(each) for each in names]}
+    return ref(names[0]) if len(names) == 1 else {"anyOf": [ref(name) for name in names]}
 
 
 def _headers(names: Iterable[str]) -> JsonObject:
-    return {each: {"$ref": f"#/components/headers/{each}"} for each in ("X-Request-Id", *names)}
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in ("X-Request-Id", *names)}

@@ -45,8 +45,8 @@ PARAMETERS: dict[str, JsonObject] = {
         {"anyOf": [_FORMS, {"type": "string", "pattern": "^$|/"}]},
     )
 } | {
-    each["name"]: each
-    for each in (
+    record["name"]: record
+    for record in (
         _query("_format", "The form of the answer, whatever `Accept` says.", _FORMS),
         _query("_pretty", "`true`: in lines, for people.", _TEXT),
         _query(
@@ -144,7 +144,7 @@ def search_parameters(services: Services, type_name: str) -> list[JsonObject]:
 def conditions(services: Services, type_name: str) -> list[JsonObject]:
     """Return what a type can be searched by, as the CapabilityStatement declares it."""
     declared = search_parameters_of(type_name, services.context)
-    return [_query(each["name"], each["documentation"], _TEXT) for each in declared]
+    return [_query(record["name"], record["documentation"], _TEXT) for record in declared]
 
 
 def tries(services: Services, type_name: str) -> list[JsonObject]:

@@ -34,9 +34,9 @@ def own_schemas(
 ) -> dict[str, JsonObject]:
     """Return the schemas by name that are not R4's; ``r4`` are those that are."""
     own = {**_OWN, **WEBHOOK_SCHEMAS}
-    for each in types:
-        own[f"Register{each.name}"] = _registration(each)
-        own[f"Update{each.name}"] = _update(each, r4[each.name])
+    for resource_type in types:
+        own[f"Register{resource_type.name}"] = _registration(resource_type)
+        own[f"Update{resource_type.name}"] = _update(resource_type, r4[resource_type.name])
     return own
 
 
@@ -57,20 +57,22 @@ def _contained(resource_type: ResourceType) -> JsonObject:
     if not resource_type.example:
         return {}
     examples = [dict(part.example) for part in resource_type.parts if part.example]
-    local = {f"{each['resourceType']}/{each['id']}": f"#{each['id']}" for each in examples}
+    local = {
+        f"{example['resourceType']}/{example['id']}": f"#{example['id']}" for example in examples
+    }
     own: JsonObject = _with_references(resource_type.example, local)
     written = dumps(own)
     # What is contained must be referred to (dom-3), which an entry of $register need not be.
-    contained = [each for each in examples if dumps(f"#{each['id']}") in written]
+    contained = [example for example in examples if dumps(f"#{example['id']}") in written]
     return {**own, "contained": contained}
 
 
 def _with_references(node: Any, local: Mapping[str, str]) -> Any:
     """Return a copy with other references."""
     if isinstance(node, Mapping):
-        return {name: _with_references(each, local) for name, each in node.items()}
+        return {name: _with_references(item, local) for name, item in node.items()}
     if isinstance(node, list):
-        return [_with_references(each, local) for each in node]
+        return [_with_references(item, local) for item in node]
     return local.get(node, node) if isinstance(node, str) else node
 
 
@@ -113,7 +115,8 @@ def _update_body(services: Services, type_name: str) -> JsonObject:
 def _search_body(services: Services, type_name: str) -> JsonObject:
     declared = search_parameters(services, type_name)
     fields = {
-        each["name"]: {"description": each["description"], **each["schema"]} for each in declared
+        record["name"]: {"description": record["description"], **record["schema"]}
+        for record in declared
     }
     return {"required": True, "content": {FORM: {"schema": _object(**fields)}}}
 
@@ -172,8 +175,8 @@ def _registration(resource_type: ResourceType) -> JsonObject:
 def _update(resource_type: ResourceType, schema: JsonObject) -> JsonObject:
     """Return the schema of an update in FHIR's own form: the fields that can be updated."""
     fields = {
-        name: each
-        for name, each in schema["properties"].items()
+        name: property_
+        for name, property_ in schema["properties"].items()
         if element_of(name, resource_type.updatable) in resource_type.updatable
     }
     said = _object(("resourceType",), resourceType={"const": resource_type.name}, **fields)

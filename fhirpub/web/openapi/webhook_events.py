@@ -29,17 +29,20 @@ _ANSWERS = {
 
 def event_requests(event_types: EventTypes) -> JsonObject:
     """Return the requests that a receiver gets, by the name of the event (OpenAPI 3.1)."""
-    return {each.name: {"post": _request(each)} for each in event_types.all}
+    return {event_type.name: {"post": _request(event_type)} for event_type in event_types.all}
 
 
 def event_schemas(event_types: EventTypes) -> dict[str, JsonObject]:
     """Return the schemas of their bodies, and those that these refer to."""
-    published = [*event_types.shared, *(each.schema for each in event_types.all if each.schema)]
+    published = [
+        *event_types.shared,
+        *(event_type.schema for event_type in event_types.all if event_type.schema),
+    ]
     return {_named(schema["$id"]): _component(schema) for schema in published}
 
 
 def _component(schema: Mapping[str, Any]) -> JsonObject:
-    kept = {name: each for name, each in schema.items() if name not in ("$schema", "$id")}
+    kept = {name: item for name, item in schema.items() if name not in ("$schema", "$id")}
     moved: JsonObject = _relocate(kept, schema["$id"])
     return moved
 
@@ -76,10 +79,10 @@ def _relocate(node: Any, schema_id: str) -> Any:
     """Return part of a schema, its references leading to their places in the document."""
     if isinstance(node, Mapping):
         return {
-            name: _place(each, schema_id) if name == "$ref" else _relocate(each, schema_id)
-            for name, each in node.items()
+            name: _place(item, schema_id) if name == "$ref" else _relocate(item, schema_id)
+            for name, item in node.items()
         }
-    return [_relocate(each, schema_id) for each in node] if isinstance(node, list) else node
+    return [_relocate(item, schema_id) for item in node] if isinstance(node, list) else node
 
 
 def _place(reference: str, schema_id: str) -> str:
@@ -92,4 +95,4 @@ def _named(schema_id: str) -> str:
 
 
 def _words(name: str) -> str:
-    return "".join(each.title() for each in name.replace(".", "_").split("_"))
+    return "".join(part.title() for part in name.replace(".", "_").split("_"))

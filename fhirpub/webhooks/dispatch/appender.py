@@ -35,7 +35,7 @@ class Appender:
                 return made
             end = self._ends.pop(endpoint.id, None)
             if end is None:
-                end = (await self._store.ends([endpoint.id])).get(endpoint.id, 0)
+                end = (await self._store.last_sequences([endpoint.id])).get(endpoint.id, 0)
             wanted = [
                 self._delivery(endpoint, event, number)
                 for number, event in enumerate(events, start=end + 1)
@@ -45,8 +45,10 @@ class Appender:
             if added == len(wanted):
                 self._ends[endpoint.id] = end + added
                 return made
-            told = await self._store.told(endpoint.id, [each.id for each in events])
-            events = [each for each in events if each.id not in told]
+            told = await self._store.existing_deliveries(
+                endpoint.id, [webhook_event.id for webhook_event in events]
+            )
+            events = [webhook_event for webhook_event in events if webhook_event.id not in told]
         raise StoreUnavailable("lost too many races for the end of a queue")
 
     def _delivery(self, endpoint: Endpoint, event: WebhookEvent, sequence: int) -> Delivery:

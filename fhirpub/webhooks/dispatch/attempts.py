@@ -214,6 +214,8 @@ class Attempts:
         ours = await retry_until_stored(
             "tell", partial(self._store.all_endpoints, of=[endpoint.tenant])
         )
-        for each in subscribers_of(endpoint, event.type, ours):
-            made = await retry_until_stored("tell", partial(self._appender.append, each, [event]))
+        for subscriber in subscribers_of(endpoint, event.type, ours):
+            made = await retry_until_stored(
+                "tell", partial(self._appender.append, subscriber, [event])
+            )
             self.enqueue(made)

@@ -79,12 +79,12 @@ class Dispatcher:
     async def run(self) -> None:
         """Run until :meth:`stop`; attempts may then still be in flight."""
         rounds = (self._looking, self._loading, self._beginning)
-        await asyncio.gather(*(each.run() for each in rounds))
+        await asyncio.gather(*(periodic_task.run() for periodic_task in rounds))
 
     def stop(self) -> None:
         """Start no more attempts."""
-        for each in (self._looking, self._loading, self._beginning):
-            each.stop()
+        for periodic_task in (self._looking, self._loading, self._beginning):
+            periodic_task.stop()
 
     async def drain(self, until: float) -> None:
         """Wait for attempts in flight until a time of the loop's clock, then cancel the rest.
@@ -112,7 +112,7 @@ class Dispatcher:
         follows = deliveries[-1].sequence == line.queue.last + len(deliveries)
         known = not (line.stale or line.reading or line.behind)
         if known and follows and len(line.queue) < WINDOW:
-            line.queue.add(_waiting(each) for each in deliveries)
+            line.queue.add(_waiting(delivery) for delivery in deliveries)
             self._wake(line)
         else:
             line.behind = True
@@ -122,30 +122,30 @@ class Dispatcher:
 
     def depth(self) -> int:
         """Return how many deliveries are queued or in flight."""
-        return sum(len(each.queue) for each in self._lines.values())
+        return sum(len(line.queue) for line in self._lines.values())
 
     def oldest(self) -> int | None:
         """Return when the oldest of them was created, or None."""
-        firsts = (each.queue.oldest for each in self._lines.values())
-        return min((each for each in firsts if each is not None), default=None)
+        firsts = (line.queue.oldest for line in self._lines.values())
+        return min((first for first in firsts if first is not None), default=None)
 
     def breakers(self, state: BreakerState) -> int:
         """Return how many endpoints have their breaker in this state."""
-        return sum(each.condition.breaker.state == state for each in self._lines.values())
+        return sum(line.condition.breaker.state == state for line in self._lines.values())
 
     # Endpoints and leases.
 
     async def _refresh_endpoints(self) -> float:
         endpoints = await self._endpoints()
         self.heard = bool(endpoints)
-        active = {each.id for each in endpoints.values() if each.state == "active"}
+        active = {endpoint.id for endpoint in endpoints.values() if endpoint.state == "active"}
         await self._shares.give_up(self._shares.owned - endpoints.keys())
         surplus = await self._shares.update(active)
         owned = self._shares.owned
         if not owned <= self._lines.keys():
             # The previous owner may have stored an endpoint's health since they were read.
             endpoints |= await self._endpoints()
-        for name in [each for each in self._lines if each not in owned]:
+        for name in [line for line in self._lines if line not in owned]:
             del self._lines[name]
         for name in owned:
             if name in self._lines:
@@ -165,7 +165,7 @@ class Dispatcher:
         return min(_LOOK_SECONDS, self._settings.lease_seconds / 4)
 
     async def _endpoints(self) -> dict[str, Endpoint]:
-        return {each.id: each for each in await self._store.all_endpoints()}
+        return {endpoint.id: endpoint for endpoint in await self._store.all_endpoints()}
 
     def _reload_stalest(self) -> None:
         """Mark the queue with the oldest load for a reload, once that load is old.
@@ -182,11 +182,11 @@ class Dispatcher:
             self._lines.values(),
             key=lambda each: (each.endpoint.state == "active", not each.leaving, each.queue.taken),
         )
-        inactive = sum(each.endpoint.state != "active" for each in ordered)
+        inactive = sum(worker.endpoint.state != "active" for worker in ordered)
         surplus = max(surplus, inactive)
         for number, line in enumerate(ordered):
             line.leaving = number < surplus
-        return [each.endpoint.id for each in ordered[:surplus] if not each.queue.taken]
+        return [worker.endpoint.id for worker in ordered[:surplus] if not worker.queue.taken]
 
     async def _save_health(self) -> None:
         changed = [
@@ -206,13 +206,13 @@ class Dispatcher:
         pause = self._pause(now)
         if self._lines and now >= self._polled + pause:
             self._polled = now
-            ends = await self._store.ends(list(self._lines))
+            ends = await self._store.last_sequences(list(self._lines))
             for name, end in ends.items():
                 line = self._lines.get(name)
                 if line is not None and end > line.queue.last:
                     line.behind = True
                     self._busy_until = now + _BUSY_FOR_SECONDS
-        hungry = [each for each in self._lines.values() if _needs_refill(each)]
+        hungry = [worker for worker in self._lines.values() if _needs_refill(worker)]
         await gather_all(*map(self._read, hungry))
         return 0.0 if any(map(_needs_refill, self._lines.values())) else self._pause(now)
 
@@ -237,7 +237,7 @@ class Dispatcher:
         line.read = self._clock()
         try:
             line.queue.watch()
-            end = (await self._store.ends([name])).get(name, 0)
+            end = (await self._store.last_sequences([name])).get(name, 0)
             while len(found) < WINDOW and not whole:
                 after = found[-1].sequence if found else 0
                 page = await self._store.waiting(name, after=after, limit=_PAGE)
@@ -253,7 +253,7 @@ class Dispatcher:
         name = line.endpoint.id
         line.behind = False
         try:
-            end = (await self._store.ends([name])).get(name, 0)
+            end = (await self._store.last_sequences([name])).get(name, 0)
             page = await self._store.waiting(name, after=line.queue.last, limit=_PAGE)
         except BaseException:
             line.behind = True
@@ -295,7 +295,7 @@ class Dispatcher:
                 tenant = line.endpoint.tenant
                 taken = line.dequeue(now, _part(free, line.queue.taken, tenants[tenant]))
                 tenants[tenant] += len(taken)
-                chosen += [(line, each) for each in taken]
+                chosen += [(line, delivery) for delivery in taken]
                 self._schedule_wake_up(line, now)
         return chosen
 
@@ -317,11 +317,11 @@ class Dispatcher:
     async def _begin_attempts(
         self, chosen: Sequence[tuple[EndpointWorker, QueuedDelivery]], now: int
     ) -> None:
-        keys = [(each.endpoint, each.event_id) for _, each in chosen]
+        keys = [(item.endpoint, item.event_id) for _, item in chosen]
         begun: dict[tuple[str, str], Delivery] = {}
         try:
             taken = await self._store.begin(keys, now=now, until=now + self._lease_ms)
-            begun = {each.key: each for each in taken}
+            begun = {item.key: item for item in taken}
         finally:
             for line, waiting in chosen:
                 delivery = begun.get((waiting.endpoint, waiting.event_id))

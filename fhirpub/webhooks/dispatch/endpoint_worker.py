@@ -112,7 +112,9 @@ class EndpointWorker:
     def message(self, delivery: Delivery, now: int) -> Message:
         """Return the message to send, with the secrets that are valid now."""
         secrets = [
-            each.text for each in self._secrets if each.expires is None or now < each.expires
+            secret.text
+            for secret in self._secrets
+            if secret.expires is None or now < secret.expires
         ]
         return Message(
             endpoint=self.endpoint.id,
@@ -141,9 +143,10 @@ class EndpointWorker:
         try:
             self._secrets = [
                 _OpenSecret(
-                    self._seal.decrypt(each.sealed, endpoint=name, purpose="secret"), each.expires
+                    self._seal.decrypt(secret.sealed, endpoint=name, purpose="secret"),
+                    secret.expires,
                 )
-                for each in self.endpoint.secrets
+                for secret in self.endpoint.secrets
             ]
             self._token = token_of(self.endpoint, self._seal)
             self._usable = True

@@ -83,19 +83,19 @@ class EndpointAssignments:
         """
         if self._leases.due(self._place):
             await self._count()
-            kept = await self._leases.take([_name(each) for each in self.owned])
-            self.owned = {each for each in self.owned if _name(each) in kept}
-        self.owned = {each for each in self.owned if self._leases.held(_name(each))}
+            kept = await self._leases.take([_name(name) for name in self.owned])
+            self.owned = {name for name in self.owned if _name(name) in kept}
+        self.owned = {name for name in self.owned if self._leases.held(_name(name))}
         share = math.ceil(len(wanted) / min(self._counts, default=1))
         missing = share - len(self.owned)
-        others = [each for each in wanted if each not in self.owned]
+        others = [name for name in wanted if name not in self.owned]
         if missing > 0 and others:
             # Most are others' already: with few questions the last free ones are found late.
             asked = self._random.sample(others, min(max(missing, _ASKED), len(others)))
-            taken = await self._leases.take([_name(each) for each in asked])
-            free = [each for each in asked if _name(each) in taken]
+            taken = await self._leases.take([_name(name) for name in asked])
+            free = [name for name in asked if _name(name) in taken]
             self.owned.update(free[:missing])
-            await self._leases.release([_name(each) for each in free[missing:]])
+            await self._leases.release([_name(name) for name in free[missing:]])
         return max(0, -missing)
 
     def holds(self, endpoint: str) -> bool:
@@ -105,14 +105,14 @@ class EndpointAssignments:
     async def give_up(self, endpoints: Collection[str]) -> None:
         """Leave endpoints to others. Raises StoreUnavailable."""
         self.owned.difference_update(endpoints)
-        await self._leases.release([_name(each) for each in endpoints])
+        await self._leases.release([_name(endpoint) for endpoint in endpoints])
 
     async def _count(self) -> None:
         """Count the processes. Several may count at once, each too many: the least is right."""
         places = [f"dispatcher/{number}" for number in range(_MAX_PROCESSES)]
         ours = await self._leases.take(places)
         if self._place not in ours:
-            self._place = next((each for each in places if each in ours), "")
+            self._place = next((place for place in places if place in ours), "")
         await self._leases.release(ours - {self._place})
         self._counts.append(1 + len(places) - len(ours))
 

@@ -51,10 +51,10 @@ class Queue:
 
     def add(self, found: Iterable[QueuedDelivery]) -> None:
         """Put deliveries behind those that are known; known ones are passed over."""
-        for each in found:
-            if each.sequence > self.last:
-                self.last = each.sequence
-                self._push(each)
+        for queued_delivery in found:
+            if queued_delivery.sequence > self.last:
+                self.last = queued_delivery.sequence
+                self._push(queued_delivery)
 
     def take(self, now: int, most: int) -> list[QueuedDelivery]:
         """Dequeue at most ``most`` deliveries that may be sent now, in sequence."""
@@ -119,11 +119,11 @@ class Queue:
         changes, taken = self._changes or {}, self._taken
         self._changes, self._taken = None, dict.fromkeys(taken, "")
         self._empty(ordering)
-        for each in found:
-            known = changes.get(each.event_id, each)
+        for queued_delivery in found:
+            known = changes.get(queued_delivery.event_id, queued_delivery)
             if known is not None:
                 self._push(known)
-        self.last = max([last, *(each.sequence for each in found[-1:])])
+        self.last = max([last, *(queued_delivery.sequence for queued_delivery in found[-1:])])
 
     def _push(self, new: QueuedDelivery) -> None:
         lane = self._lane_of(new)
@@ -142,7 +142,9 @@ class Queue:
     def _place(self, lane: str, event_id: str) -> int | None:
         """Return where in its lane one stands: at its head, unless an earlier one was reopened."""
         waiting = self._lanes.get(lane, ())
-        return next((n for n, each in enumerate(waiting) if each.event_id == event_id), None)
+        return next(
+            (n for n, delivery in enumerate(waiting) if delivery.event_id == event_id), None
+        )
 
     def _lane_of(self, delivery: QueuedDelivery) -> str:
         if self.ordering == "strict":

@@ -63,10 +63,10 @@ class Relay:
             self.oldest = None
             return None
         known = self._faulty | self._unmarked
-        unrelayed = await self._store.unrelayed(limit=most + len(known))
+        pending = await self._store.pending_outbox(limit=most + len(known))
         new = {
             key: (tenant, version)
-            for tenant, version in unrelayed
+            for tenant, version in pending
             if (key := (version.id, version.version)) not in known
         }
         self.oldest = min((version.updated for _, version in new.values()), default=None)
@@ -98,17 +98,17 @@ class Relay:
         return self.leading
 
     def _events(
-        self, unrelayed: Iterable[tuple[str, OutboxEntry]], endpoints: Iterable[Endpoint]
+        self, pending: Iterable[tuple[str, OutboxEntry]], endpoints: Iterable[Endpoint]
     ) -> Mapping[str, Sequence[WebhookEvent]]:
         """Return the events to publish, by tenant, for tenants that have an endpoint."""
-        found: dict[str, list[WebhookEvent]] = {each.tenant: [] for each in endpoints}
-        for tenant, version in unrelayed:
+        found: dict[str, list[WebhookEvent]] = {endpoint.tenant: [] for endpoint in endpoints}
+        for tenant, version in pending:
             if tenant not in found:
                 continue
             try:
                 found[tenant] += events_of(version, fhir_url=self._fhir_url)
             except Exception as problem:  # noqa: BLE001 - one version must not stop the others
-                # It stays unrelayed: a later release may be able to read it.
+                # It stays in the outbox: a later release may be able to read it.
                 self._faulty.add((version.id, version.version))
                 _log.error(
                     "events not relayed", id=version.id, version=version.version, **where(problem)
@@ -121,7 +121,11 @@ class Relay:
         work: list[Awaitable[None]] = []
         for endpoint in endpoints:
             enqueue = events_by_tenant[endpoint.tenant]
-            events = [each for each in enqueue if matches(endpoint.events, each.type)]
+            events = [
+                webhook_event
+                for webhook_event in enqueue
+                if matches(endpoint.events, webhook_event.type)
+            ]
             if events:
                 work.append(self._tell(endpoint, events))
         return work

@@ -112,8 +112,8 @@ class WebhookWorker:
         try:
             yield
         finally:
-            for each in (self._relaying, self._sweeping, self._dispatcher):
-                each.stop()
+            for item in (self._relaying, self._sweeping, self._dispatcher):
+                item.stop()
             until = asyncio.get_running_loop().time() + self._drain_seconds
             with suppress(TimeoutError):
                 async with asyncio.timeout_at(until):

@@ -140,9 +140,9 @@ class DeliveryLog:
             page = await self._page(endpoint, query)
             now = self._clock()
             found += [
-                each
-                for each in page
-                if state is None or effective_state(each, endpoint, now=now) == state
+                delivery
+                for delivery in page
+                if state is None or effective_state(delivery, endpoint, now=now) == state
             ]
             if len(page) < query.limit:
                 return Page(found, None)
@@ -178,10 +178,13 @@ class DeliveryLog:
         query = wanted.query(endpoint, limit=_REPLAY_BATCH_SIZE)
         page = await self._page(endpoint, query)
         last = wanted.to_sequence
-        chosen = [each for each in page if last is None or each.sequence <= last]
+        chosen = [delivery for delivery in page if last is None or delivery.sequence <= last]
         # Also for none: this publishes those that an interrupted call before this one reopened.
         reopened = await self._store.reopen(
-            endpoint.tenant, endpoint.id, [each.event_id for each in chosen], now=self._clock()
+            endpoint.tenant,
+            endpoint.id,
+            [delivery.event_id for delivery in chosen],
+            now=self._clock(),
         )
         ended = len(page) < query.limit or len(chosen) < len(page)
         return Replayed(reopened, None if ended else page[-1].sequence + 1)
@@ -208,7 +211,7 @@ class DeliveryLog:
         """
         async with self._readers:
             page = await self._store.deliveries(endpoint.tenant, query)
-            return [_without_answers(each) for each in page]
+            return [_without_answers(delivery) for delivery in page]
 
     async def _attempts_of_a_day(self, endpoint: Endpoint) -> list[tuple[int, int]]:
         """Return duration and status of each: the answers that are kept may be large."""
@@ -221,8 +224,8 @@ class DeliveryLog:
             )
             attempts += [
                 (attempt.duration, attempt.status)
-                for each in page.deliveries
-                for attempt in each.attempts
+                for delivery in page.deliveries
+                for attempt in delivery.attempts
                 if attempt.ended is not None and attempt.ended >= since
             ]
             before = page.following
@@ -237,7 +240,7 @@ class DeliveryLog:
 
 
 def _without_answers(delivery: Delivery) -> Delivery:
-    attempts = tuple(replace(each, answer=b"") for each in delivery.attempts)
+    attempts = tuple(replace(attempt, answer=b"") for attempt in delivery.attempts)
     return replace(delivery, attempts=attempts)
 
 
@@ -246,7 +249,7 @@ def _effective_counts(counts: Mapping[DeliveryState, int], endpoint: Endpoint) -
     if endpoint.state == "active":
         return {str(name): number for name, number in counts.items()}
     waiting = sum(number for state, number in counts.items() if state in OPEN)
-    ended: dict[str, int] = {name: each for name, each in counts.items() if name not in OPEN}
+    ended: dict[str, int] = {name: count for name, count in counts.items() if name not in OPEN}
     shown = "cancelled" if endpoint.state == "deleted" else "held"
     return {**ended, shown: waiting} if waiting else ended
 

@@ -106,7 +106,7 @@ class EndpointService:
     async def endpoints(self, tenant: str) -> Sequence[Endpoint]:
         """Return the endpoints of a tenant, oldest first."""
         endpoints = await self._store.endpoints(tenant)
-        return [each for each in endpoints if each.state != "deleted"]
+        return [endpoint for endpoint in endpoints if endpoint.state != "deleted"]
 
     # What changes them.
 
@@ -239,8 +239,10 @@ class EndpointService:
         sealed = self._encrypt_secret(endpoint_id, new)
 
         def rotated(endpoint: Endpoint) -> Endpoint:
-            old = [_ending(each, now + grace * 1000) for each in endpoint.secrets]
-            live = [each for each in old if each.expires is not None and now < each.expires]
+            old = [_ending(secret, now + grace * 1000) for secret in endpoint.secrets]
+            live = [
+                secret for secret in old if secret.expires is not None and now < secret.expires
+            ]
             if len(live) > MAX_OLD_SECRETS:
                 raise BrokenRule.because(
                     f"has {MAX_OLD_SECRETS} earlier secrets whose time is not over; "
@@ -272,7 +274,7 @@ class EndpointService:
         """
         changed = 0
         for endpoint in await self.endpoints(tenant):
-            sealed = [endpoint.token, *(each.sealed for each in endpoint.secrets)]
+            sealed = [endpoint.token, *(secret.sealed for secret in endpoint.secrets)]
             if not all(map(self._seal.is_of_first, sealed)):
                 await self._put(tenant, endpoint.id, self._reencrypt)
                 changed += 1
@@ -372,7 +374,7 @@ class EndpointService:
         token = token_of(endpoint, self._seal)
         return replace(
             endpoint,
-            secrets=tuple(again(each) for each in endpoint.secrets),
+            secrets=tuple(again(secret) for secret in endpoint.secrets),
             token=self._seal.encrypt(token, endpoint=endpoint.id, purpose="token"),
         )
 

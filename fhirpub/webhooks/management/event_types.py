@@ -57,22 +57,30 @@ class EventTypes:
             for name, schema in schemas.items()
             if "." in name
         ]
-        told = {each.name: each for each in types if each.events is not no_events}
-        described = {each.name for each in known}
+        told = {
+            resource_type.name: resource_type
+            for resource_type in types
+            if resource_type.events is not no_events
+        }
+        described = {event_type.name for event_type in known}
         others = [
             EventType(event, name, {})
             for name in sorted(told)
             for event in told[name].event_types or _usual(name)
             if event not in described
         ]
-        kept = [each for each in known if each.resource in told or not each.resource]
+        kept = [
+            event_type
+            for event_type in known
+            if event_type.resource in told or not event_type.resource
+        ]
         shared = tuple(schema for name, schema in schemas.items() if "." not in name)
         return cls((*kept, *others), shared)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
         """The names of all events."""
-        return tuple(each.name for each in self.all)
+        return tuple(event_type.name for event_type in self.all)
 
     def problem(self, pattern: str) -> str:
         """Return what is wrong with a pattern, or nothing.
@@ -101,10 +109,10 @@ def matches(patterns: Collection[str], event_type: str) -> bool:
 def _load_schemas() -> dict[str, dict[str, Any]]:
     """Return our schemas by name; an event's has a dot, one that they share has none."""
     folder = resources.files("fhirpub.schemas") / "events"
-    files = [each for each in folder.iterdir() if each.name.endswith(_ENDING)]
+    files = [path for path in folder.iterdir() if path.name.endswith(_ENDING)]
     return {
-        each.name.removesuffix(_ENDING): json.loads(each.read_bytes())
-        for each in sorted(files, key=lambda file: file.name)
+        path.name.removesuffix(_ENDING): json.loads(path.read_bytes())
+        for path in sorted(files, key=lambda file: file.name)
     }
 
 

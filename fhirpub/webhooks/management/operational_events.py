@@ -70,9 +70,9 @@ def subscribers_of(
     A pattern for everything does not mean these events: its receiver knows of reports only.
     """
     return [
-        each
-        for each in others
-        if each.tenant == endpoint.tenant
-        and each.id != endpoint.id
-        and matches([one for one in each.events if one not in (EVERYTHING, "*.*")], event_type)
+        other
+        for other in others
+        if other.tenant == endpoint.tenant
+        and other.id != endpoint.id
+        and matches([one for one in other.events if one not in (EVERYTHING, "*.*")], event_type)
     ]

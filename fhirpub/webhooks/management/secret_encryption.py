@@ -52,7 +52,7 @@ class SecretCipher:
 
     def __init__(self, keys: Sequence[bytes]) -> None:
         """Take keys of 32 bytes, the one that encrypts first."""
-        self._ciphers = {_name(each): AESGCM(each) for each in keys}
+        self._ciphers = {_name(key): AESGCM(key) for key in keys}
         self._first = _name(keys[0]) if keys else b""
 
     def __bool__(self) -> bool:
@@ -99,9 +99,9 @@ class SecretCipher:
 def live_secrets(endpoint: Endpoint, seal: SecretCipher, *, now: int) -> tuple[str, ...]:
     """Return the secrets that sign for an endpoint, newest first. Raises SecretsUnavailable."""
     return tuple(
-        seal.decrypt(each.sealed, endpoint=endpoint.id, purpose="secret")
-        for each in endpoint.secrets
-        if each.expires is None or now < each.expires
+        seal.decrypt(secret.sealed, endpoint=endpoint.id, purpose="secret")
+        for secret in endpoint.secrets
+        if secret.expires is None or now < secret.expires
     )
 
 

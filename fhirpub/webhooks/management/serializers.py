@@ -44,7 +44,7 @@ def endpoint_record(endpoint: Endpoint) -> Record:
         "created": instant(endpoint.created),
         "revision": endpoint.revision,
         "old_secrets_until": [
-            instant(each.expires) for each in endpoint.secrets if each.expires is not None
+            instant(secret.expires) for secret in endpoint.secrets if secret.expires is not None
         ],
     }
 
@@ -75,7 +75,7 @@ def delivery_record(delivery: Delivery, endpoint: Endpoint, *, now: int) -> Reco
         "created": instant(delivery.created),
         "next_attempt": _moment(delivery.due if waits else None),
         "ended": _moment(delivery.ended),
-        "attempts": [_attempt_record(each) for each in delivery.attempts],
+        "attempts": [_attempt_record(attempt) for attempt in delivery.attempts],
     }
 
 

@@ -51,7 +51,7 @@ async def validate_endpoint(
 
 def refuse_unknown_fields(fields: Mapping[str, Any], known: Collection[str]) -> Iterator[Issue]:
     """Refuse unknown fields, up to the number that one refusal lists: suggestions take time."""
-    for name in islice((each for each in fields if each not in known), MAX_ISSUES):
+    for name in islice((field for field in fields if field not in known), MAX_ISSUES):
         advice = did_you_mean(name, known) or f"known are {', '.join(known)}"
         yield wrong(f"is not a field here; {advice}", name)
 

@@ -174,15 +174,15 @@ def _ms(seconds: float) -> int:
 
 
 def _mostly_failed(recent: tuple[_Bucket, ...], patience: FailurePolicy) -> bool:
-    failed = sum(each.failed for each in recent)
-    judged = failed + sum(each.delivered for each in recent)
+    failed = sum(bucket.failed for bucket in recent)
+    judged = failed + sum(bucket.delivered for bucket in recent)
     return judged >= patience.judged and failed >= patience.share * judged
 
 
 def _count(recent: tuple[_Bucket, ...], *, delivered: bool, now: int) -> tuple[_Bucket, ...]:
     number = now // _BUCKET_MS
-    kept = tuple(each for each in recent if number - _BUCKETS < each.number < number)
-    latest = next((each for each in recent if each.number == number), _Bucket(number))
+    kept = tuple(bucket for bucket in recent if number - _BUCKETS < bucket.number < number)
+    latest = next((bucket for bucket in recent if bucket.number == number), _Bucket(number))
     return (*kept, latest.counting(delivered=delivered))
 
 

@@ -130,7 +130,7 @@ class Sender:
                 found = await self._resolver.resolve_unknown(target.host, target.port)
         except (OSError, TimeoutError):
             found = []
-        if not any(self._rules.permits(each["host"], target) for each in found):
+        if not any(self._rules.permits(item["host"], target) for item in found):
             if found:
                 self._blocked()
             raise InvalidContent.because(
@@ -288,7 +288,7 @@ class _Exchange:
     def take_headers(self, answer: ClientResponse, now: int) -> None:
         self.retry_after = _retry_after(answer.headers.get("Retry-After", ""), now)
         wish = answer.headers.get("webhook-delivery", "").strip().lower()
-        self.wish = next((each for each in _WISHES if each == wish), None)
+        self.wish = next((item for item in _WISHES if item == wish), None)
         self.status = answer.status
 
     async def take_body(self, answer: ClientResponse) -> None:

@@ -86,7 +86,7 @@ def signed_headers(
     """
     if not secrets or not _ID.fullmatch(event_id):
         raise ValueError("a delivery needs a secret and an id that cannot hold a separator")
-    macs = [_mac(key_of(each), event_id, str(timestamp), body) for each in secrets]
+    macs = [_mac(key_of(secret), event_id, str(timestamp), body) for secret in secrets]
     return {
         "webhook-id": event_id,
         "webhook-timestamp": str(timestamp),
@@ -105,7 +105,7 @@ def verify(
     and BadSecret if a secret is empty, short or malformed, or none is given. The time it takes
     does not depend on how much of a signature is right.
     """
-    keys = [key_of(each) for each in ([secrets] if isinstance(secrets, str) else secrets)]
+    keys = [key_of(secret) for secret in ([secrets] if isinstance(secrets, str) else secrets)]
     if not keys:
         raise BadSecret("a delivery cannot be verified without a secret")
     given = {name.lower(): value for name, value in headers.items()}
@@ -135,15 +135,15 @@ class _Claim:
 def _claims(given: Mapping[str, str]) -> Iterator[_Claim]:
     time = given.get("webhook-timestamp", "")
     if _TIME.fullmatch(time):
-        for each in given.get("webhook-signature", "").split():
-            version, _, text = each.partition(",")
+        for part in given.get("webhook-signature", "").split():
+            version, _, text = part.partition(",")
             if version == "v1":
                 yield _Claim(time, text, _base64)
     first, *others = given.get("x-webhook-signature", "").split(",")
     time = first.removeprefix("t=")
     if first.startswith("t=") and _TIME.fullmatch(time):
-        for each in others:
-            version, _, text = each.partition("=")
+        for other in others:
+            version, _, text = other.partition("=")
             if version == "v1":
                 yield _Claim(time, text, bytes.hex)
 
@@ -189,10 +189,10 @@ def _other_texts(body: bytes) -> Iterator[bytes]:
         return
     try:
         value = json.loads(body.removeprefix(b"\xef\xbb\xbf"))
-        for each in (value, _sort_keys(value), _sorted(value)):
-            yield json.dumps(each, separators=(",", ":"), ensure_ascii=False).encode()
-            yield json.dumps(each, separators=(",", ":")).encode()
-            yield json.dumps(each).encode()
+        for item in (value, _sort_keys(value), _sorted(value)):
+            yield json.dumps(item, separators=(",", ":"), ensure_ascii=False).encode()
+            yield json.dumps(item, separators=(",", ":")).encode()
+            yield json.dumps(item).encode()
     except (ValueError, RecursionError):
         return
 
@@ -208,7 +208,7 @@ def _sorted(value: Any) -> Any:
 
 def _with_names_by(key: Callable[[str], Any], value: Any) -> Any:
     if isinstance(value, list):
-        return [_with_names_by(key, each) for each in value]
+        return [_with_names_by(key, item) for item in value]
     if isinstance(value, dict):
         return {name: _with_names_by(key, value[name]) for name in sorted(value, key=key)}
     return value

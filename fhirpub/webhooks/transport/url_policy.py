@@ -38,8 +38,8 @@ _USUAL_PORTS = {"https": 443, "http": 80}
 # own `is_global` lets some of them pass. 64:ff9b::/96 is missing on purpose: networks without IPv4
 # reach any host through it, so the embedded address is checked.
 _SPECIAL = tuple(
-    ipaddress.ip_network(each)
-    for each in (
+    ipaddress.ip_network(name)
+    for name in (
         "0.0.0.0/8",  # this network
         "10.0.0.0/8",  # private
         "100.64.0.0/10",  # shared behind carriers' translators
@@ -73,8 +73,8 @@ _NAT64 = IPv6Network("64:ff9b::/96")
 
 # These are opened only by an entry that lies in them: a wide entry does not mean them.
 _GUARDED = tuple(
-    ipaddress.ip_network(each)
-    for each in (
+    ipaddress.ip_network(name)
+    for name in (
         "100.100.100.200/32",  # metadata: Alibaba
         "168.63.129.16/32",  # Azure's platform
         "169.254.169.254/32",  # metadata: most clouds
@@ -126,7 +126,7 @@ class TargetRules:
         self, *, allow_networks: Iterable[str] = (), ports: Iterable[int] = (443,)
     ) -> None:
         self._allowed: tuple[Network, ...] = tuple(
-            ipaddress.ip_network(each, strict=False) for each in allow_networks
+            ipaddress.ip_network(network, strict=False) for network in allow_networks
         )
         self._ports = frozenset(ports)
 
@@ -161,12 +161,12 @@ class TargetRules:
     def permits(self, address: str, target: Target) -> bool:
         """Return whether an address that ``target`` resolved to may be dialled."""
         forms = tuple(_forms(ipaddress.ip_address(address.partition("%")[0])))
-        if all(self._is_allowed(each) for each in forms):
+        if all(self._is_allowed(form) for form in forms):
             return True
         return (
             target.tls
             and target.port in self._ports
-            and all(not _is_special(each) or self._is_allowed(each) for each in forms)
+            and all(not _is_special(form) or self._is_allowed(form) for form in forms)
         )
 
     def _refuse_impossible(self, target: Target) -> None:
@@ -177,13 +177,13 @@ class TargetRules:
         elif not self._allowed and not target.tls:
             raise _refuse("must begin with https://")
         elif not self._allowed and target.port not in self._ports:
-            known = ", ".join(str(each) for each in sorted(self._ports))
+            known = ", ".join(str(port) for port in sorted(self._ports))
             raise _refuse(f"must have one of the ports {known}")
 
     def _is_allowed(self, address: Address) -> bool:
-        guard = next((each for each in _GUARDED if address in each), None)
+        guard = next((item for item in _GUARDED if address in item), None)
         return any(
-            address in each and (guard is None or _lies_in(each, guard)) for each in self._allowed
+            address in item and (guard is None or _lies_in(item, guard)) for item in self._allowed
         )
 
 
@@ -210,7 +210,7 @@ def _canonical_host(host: str) -> str:
     if not host.isascii():
         host = _to_ascii(host)
     labels = host.split(".")
-    if len(host) > _MAX_HOST_LENGTH or not all(_LABEL.fullmatch(each) for each in labels):
+    if len(host) > _MAX_HOST_LENGTH or not all(_LABEL.fullmatch(label) for label in labels):
         raise _refuse("has a host that is no canonical name")
     if _NUMBER.fullmatch(labels[-1]) and not _is_address(host):
         raise _refuse("has a host that is neither a name nor a canonical IPv4 address")
@@ -233,7 +233,7 @@ def _is_address(host: str) -> bool:
 
 
 def _is_special(address: Address) -> bool:
-    return address not in _NAT64 and any(address in each for each in _SPECIAL)
+    return address not in _NAT64 and any(address in item for item in _SPECIAL)
 
 
 def _lies_in(inner: Network, outer: Network) -> bool:
@@ -248,7 +248,7 @@ def _forms(address: Address) -> Iterator[Address]:
     if isinstance(address, IPv4Address):
         return
     number = int(address)
-    if number > _LOOPBACK and any(address in each for each in _EMBEDDING):
+    if number > _LOOPBACK and any(address in i_pv6_network for i_pv6_network in _EMBEDDING):
         yield IPv4Address(number & 0xFFFF_FFFF)
     if address in _6TO4:
         yield IPv4Address(number >> 80 & 0xFFFF_FFFF)

@@ -40,7 +40,7 @@ async def test_reads_that_arrive_together_are_one_command(store: Store) -> None:
     await add_all(store, versions)
 
     with COMMANDS.recorded() as sent:
-        read = await asyncio.gather(*(store.latest(LAB, each.id) for each in versions))
+        read = await asyncio.gather(*(store.latest(LAB, version.id) for version in versions))
 
     assert list(read) == versions
     assert len(sent) == 1
@@ -51,13 +51,13 @@ async def test_documents_that_arrive_together_are_one_command(store: Store) -> N
 
     with COMMANDS.recorded() as written:
         await asyncio.gather(
-            *(store.add(LAB, a_version(documents=(each.sha256,)), [each]) for each in blobs)
+            *(store.add(LAB, a_version(documents=(blob.sha256,)), [blob]) for blob in blobs)
         )
     with COMMANDS.recorded() as sent:
-        read = await asyncio.gather(*(whole_blobs(store, LAB, [each.sha256]) for each in blobs))
+        read = await asyncio.gather(*(whole_blobs(store, LAB, [blob.sha256]) for blob in blobs))
 
-    assert [len(each["documents"]) for each in written] == [20, 20]
-    assert list(read) == [{each.sha256: each} for each in blobs]
+    assert [len(document["documents"]) for document in written] == [20, 20]
+    assert list(read) == [{blob.sha256: blob} for blob in blobs]
     assert len(sent) == 1
 
 
@@ -68,7 +68,7 @@ async def test_few_pages_are_on_their_way_at_the_same_time(store: Store) -> None
     with COMMANDS.recorded():
         pages = await asyncio.gather(*(store.search(LAB, query(limit=2)) for _ in range(16)))
 
-    assert [len(each.versions) for each in pages] == [2] * 16
+    assert [len(page.versions) for page in pages] == [2] * 16
     assert COMMANDS.most_unanswered <= 6
 
 
@@ -77,7 +77,7 @@ async def test_few_large_versions_are_on_their_way_at_the_same_time(store: Store
     await add_all(store, versions)
 
     with COMMANDS.recorded() as sent:
-        read = await asyncio.gather(*(store.latest(LAB, each.id) for each in versions))
+        read = await asyncio.gather(*(store.latest(LAB, version.id) for version in versions))
 
     assert list(read) == versions
     assert len(sent) == 1 + 16
@@ -94,9 +94,9 @@ async def test_a_large_version_holds_up_nobody_who_reads_a_small_one(
     more = (1,) if name == "version" else ()
 
     with COMMANDS.recorded() as sent:
-        found = await asyncio.gather(*(read(LAB, each.id, *more) for each in (large, small)))
+        found = await asyncio.gather(*(read(LAB, version.id, *more) for version in (large, small)))
 
-    assert [each.body for each in found] == [large.body, small.body]
+    assert [item.body for item in found] == [large.body, small.body]
     assert len(sent) == 2  # both together, and then the large one
 
 
@@ -111,7 +111,7 @@ async def test_another_tenants_version_is_one_question_as_one_that_is_not_there(
     more = (1,) if name == "version" else ()
 
     with COMMANDS.recorded() as sent:
-        answers = [await read(LAB, each, *more) for each in (theirs.id, new_id())]
+        answers = [await read(LAB, item, *more) for item in (theirs.id, new_id())]
 
     assert answers == [None, None]
     assert len(sent) == 2
@@ -119,15 +119,15 @@ async def test_another_tenants_version_is_one_question_as_one_that_is_not_there(
 
 async def test_a_large_document_holds_up_nobody_who_reads_a_small_one(store: Store) -> None:
     large, small = a_blob(bytes(64 * 1024 + 1)), a_blob(bytes(64 * 1024))
-    for each in (large, small):
-        await store.add(LAB, a_version(documents=(each.sha256,)), [each])
+    for blob in (large, small):
+        await store.add(LAB, a_version(documents=(blob.sha256,)), [blob])
 
     with COMMANDS.recorded() as sent:
         read = await asyncio.gather(
             store.blobs(LAB, [large.sha256]), store.blobs(LAB, [small.sha256])
         )
 
-    assert [each.data for one in read for each in one.values()] == [None, small.data]
+    assert [blob.data for one in read for blob in one.values()] == [None, small.data]
     assert len(sent) == 1
 
 

@@ -37,11 +37,11 @@ async def test_what_cannot_be_stored_is_refused_and_harms_no_other(store: Store)
 
     results = await asyncio.gather(
         *(store.add(LAB, version, blobs) for version, blobs, _refusal in bad),
-        *(store.add(LAB, each) for each in good),
+        *(store.add(LAB, item) for item in good),
         return_exceptions=True,
     )
 
-    assert [type(each) for each in results[: len(bad)]] == [refusal for *_, refusal in bad]
+    assert [type(result) for result in results[: len(bad)]] == [refusal for *_, refusal in bad]
     assert results[len(bad) :] == [True] * 10
 
 
@@ -136,7 +136,7 @@ async def test_a_large_document_that_was_kept_undivided_is_read(
     assert await whole_blobs(store, LAB, [blob.sha256]) == {blob.sha256: blob}
     (known,) = (await store.blobs(LAB, [blob.sha256])).values()
     pieces = store.blob_pieces(LAB, known, slice(262_000, 530_000))
-    assert b"".join([each async for each in pieces]) == blob.data[262_000:530_000]
+    assert b"".join([piece async for piece in pieces]) == blob.data[262_000:530_000]
 
 
 async def test_a_named_document_is_looked_at_by_one_sweep(store: Store) -> None:
@@ -147,6 +147,6 @@ async def test_a_named_document_is_looked_at_by_one_sweep(store: Store) -> None:
     with COMMANDS.recorded() as sent:
         await store.sweep_blobs(LAB, before=FOREVER)
 
-    commands = {each["command"]: each for each in sent}
+    commands = {document["command"]: document for document in sent}
     assert commands["delete"]["deletes"][0]["q"]["_id"] == {"$in": []}
     assert commands["update"]["updates"][0]["q"]["_id"] == {"$in": []}

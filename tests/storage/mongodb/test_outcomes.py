@@ -96,7 +96,9 @@ async def test_what_is_never_acknowledged_is_success_only_if_a_read_confirms_it(
         assert await tried.add(LAB, version)
 
     # What a majority has will stay; the linearizable question is for what it does not have yet.
-    levels = [each["readConcern"]["level"] for each in sent if each["command"] == "find"]
+    levels = [
+        document["readConcern"]["level"] for document in sent if document["command"] == "find"
+    ]
     assert levels in (["majority"], ["majority", "linearizable"])
 
 
@@ -115,7 +117,9 @@ async def test_a_new_primary_is_asked_for_one_proof_whoever_gives_up_waiting(
             await asyncio.wait_for(tried.history(LAB, version.id), 0.1)
         assert await tried.history(LAB, version.id) == [version]
 
-    levels = [each["readConcern"]["level"] for each in sent if each["command"] == "find"]
+    levels = [
+        document["readConcern"]["level"] for document in sent if document["command"] == "find"
+    ]
     assert levels == ["linearizable", "majority"]
 
 
@@ -183,11 +187,11 @@ async def test_a_write_whose_answer_was_lost_is_found_to_be_ours(
     versions = [a_version() for _ in range(10)]
     proxy.inject(Fault.CUT_REPLY, "insert", times=1)
 
-    added = await asyncio.gather(*(far.add(LAB, each) for each in versions))
+    added = await asyncio.gather(*(far.add(LAB, version) for version in versions))
 
     assert proxy.hits == 1
     assert all(added)
-    assert await find_ids(far, query()) == {each.id for each in versions}
+    assert await find_ids(far, query()) == {version.id for version in versions}
 
 
 async def test_a_lost_answer_makes_no_write_ours_that_was_anothers(
@@ -292,6 +296,6 @@ async def test_a_server_that_falls_silent_is_unavailable_in_time(
     )
 
     assert time.monotonic() - begun < 5
-    assert all(isinstance(each, StoreUnavailable) for each in ended)
+    assert all(isinstance(item, StoreUnavailable) for item in ended)
     proxy.heal()
     assert await far.add(LAB, a_version())

@@ -34,7 +34,7 @@ GUIDE = (Path(__file__).parents[3] / "docs" / "operators.md").read_text(encoding
 ROLES = re.findall(r'\{ role: "(\w+)", db: "(\w+)" \}', GUIDE)
 WORD = "secret-word"
 _TABLE = GUIDE.partition("### What is refused at the start")[2].partition("\n### ")[0]
-REFUSED = [each.split("…") for each in re.findall(r"^\| `(.+?)` \|", _TABLE, re.MULTILINE)]
+REFUSED = [item.split("…") for item in re.findall(r"^\| `(.+?)` \|", _TABLE, re.MULTILINE)]
 """The sentences of the guide's table, in the pieces that do not change."""
 
 
@@ -47,8 +47,8 @@ def initiate(member: Mongod, *others: Mongod, **more: Any) -> None:
     members = [{"_id": 0, "host": member.address}]
     settings = {"electionTimeoutMillis": 1000, "heartbeatIntervalMillis": 200}
     members += [
-        {"_id": number, "host": each.address, "arbiterOnly": True}
-        for number, each in enumerate(others, 1)
+        {"_id": number, "host": other.address, "arbiterOnly": True}
+        for number, other in enumerate(others, 1)
     ]
     member.command(
         "replSetInitiate", {"_id": SET_NAME, "members": members, "settings": settings, **more}
@@ -60,9 +60,9 @@ def initiate(member: Mongod, *others: Mongod, **more: Any) -> None:
 def running(*members: Mongod) -> Iterator[None]:
     """Start members, and kill them in the end."""
     with ExitStack() as stack:
-        for each in members:
-            each.start()
-            stack.callback(each.kill)
+        for member in members:
+            member.start()
+            stack.callback(member.kill)
         yield
 
 
@@ -154,7 +154,7 @@ def check(url: str) -> tuple[int, Any, str]:
     settings = {"FHIRPUB_STORAGE__URL": url, "FHIRPUB_STORAGE__DEADLINE_SECONDS": "2"}
     done = subprocess.run(
         [sys.executable, "-m", "fhirpub", "check", "--json"],
-        env={**settings, "PYTHONPATH": ":".join(each for each in sys.path if each)},
+        env={**settings, "PYTHONPATH": ":".join(name for name in sys.path if name)},
         capture_output=True,
         text=True,
         check=False,
@@ -164,7 +164,7 @@ def check(url: str) -> tuple[int, Any, str]:
 
 
 def store_problem(findings: Any) -> str:
-    (text,) = [each["text"] for each in findings if each["level"] == "error"]
+    (text,) = [finding["text"] for finding in findings if finding["level"] == "error"]
     assert isinstance(text, str)
     return text
 
@@ -248,7 +248,7 @@ def test_a_server_of_an_unknown_authority_is_refused_in_the_guides_words(
 async def test_a_set_with_an_arbiter_is_refused_until_it_has_a_default_write_concern(
     tmp_path: Path,
 ) -> None:
-    members = [Mongod(tmp_path / each) for each in ("member", "arbiter")]
+    members = [Mongod(tmp_path / name) for name in ("member", "arbiter")]
     url = f"mongodb://{members[0].address}/x?replicaSet={SET_NAME}"
     with running(*members):
         initiate(*members)
@@ -281,7 +281,7 @@ async def test_a_set_whose_majority_acknowledges_without_journals_is_refused(
 @pytest.mark.parametrize("sentence", REFUSED, ids="…".join)
 def test_what_the_guide_says_is_refused_is_in_the_sources(sentence: list[str]) -> None:
     sources = Path(mongodb.__file__).parent
-    text = " ".join(each.read_text() for each in sorted(sources.glob("*.py")))
+    text = " ".join(path.read_text() for path in sorted(sources.glob("*.py")))
     said = re.sub(r'"\s+f?"', "", text)
 
     assert all(piece.strip() in said for piece in sentence)

@@ -32,13 +32,13 @@ from tests.storage.mongodb.helpers import (
 async def test_stores_that_start_at_once_on_no_database_all_start(url: str) -> None:
     stores = [store_of(url) for _ in range(12)]
 
-    await asyncio.gather(*(each.start() for each in stores))
+    await asyncio.gather(*(store.start() for store in stores))
 
     version = a_version()
     assert await stores[0].add(LAB, version)
-    assert [await each.latest(LAB, version.id) for each in stores] == [version] * 12
-    for each in stores:
-        await each.stop()
+    assert [await store.latest(LAB, version.id) for store in stores] == [version] * 12
+    for store in stores:
+        await store.stop()
 
 
 async def test_a_database_of_a_newer_release_is_refused(
@@ -70,7 +70,9 @@ async def test_an_older_database_keeps_everything_and_all_events_are_still_to_be
 ) -> None:
     store = await reopen()
 
-    assert await store.unrelayed(limit=10) == [(LAB, OutboxEntry.of(each)) for each in old[:2]]
+    assert await store.pending_outbox(limit=10) == [
+        (LAB, OutboxEntry.of(version)) for version in old[:2]
+    ]
     assert await store.latest(LAB, old[2].id) == old[2]
     assert await store.waiting(new_id()) == []
     found = database[schema.STORE].find_one({"_id": schema.SCHEMA})
@@ -87,7 +89,7 @@ async def test_what_was_told_stays_told_however_often_a_database_is_brought_up_t
 
     again = await reopen()
 
-    assert await again.unrelayed(limit=10) == [(LAB, OutboxEntry.of(old[1]))]
+    assert await again.pending_outbox(limit=10) == [(LAB, OutboxEntry.of(old[1]))]
 
 
 async def test_stores_that_start_at_once_on_an_older_database_all_start(
@@ -95,7 +97,7 @@ async def test_stores_that_start_at_once_on_an_older_database_all_start(
 ) -> None:
     stores = await asyncio.gather(*(reopen() for _ in range(6)))
 
-    assert {len(await each.unrelayed(limit=10)) for each in stores} == {2}
+    assert {len(await store.pending_outbox(limit=10)) for store in stores} == {2}
 
 
 async def test_another_programs_database_is_refused_and_left_alone(

@@ -68,20 +68,20 @@ async def test_no_url_weakens_what_is_sent(url: str) -> None:
 
     await store.stop()
 
-    writes = [each for each in sent if each["command"] in ("insert", "update")]
-    reads = [each for each in sent if each["command"] in ("find", "aggregate")]
+    writes = [document for document in sent if document["command"] in ("insert", "update")]
+    reads = [document for document in sent if document["command"] in ("find", "aggregate")]
     assert len(writes) == 5
     assert len(reads) == 5
     assert len(sent) == 10
-    for each in writes:
-        assert each["writeConcern"] == {"w": "majority", "j": True}
-        assert "txnNumber" in each  # the driver's own retries count once
-        assert "startTransaction" not in each  # whose commit would have an outcome of its own
-    levels = [each["readConcern"]["level"] for each in reads]
+    for write in writes:
+        assert write["writeConcern"] == {"w": "majority", "j": True}
+        assert "txnNumber" in write  # the driver's own retries count once
+        assert "startTransaction" not in write  # whose commit would have an outcome of its own
+    levels = [read["readConcern"]["level"] for read in reads]
     assert levels == ["majority", "majority", "snapshot", "majority", "majority"]
-    for each in sent:
-        assert each.get("$readPreference", {"mode": "primary"}) == {"mode": "primary"}
-        assert each["maxTimeMS"] > 1_000
+    for document in sent:
+        assert document.get("$readPreference", {"mode": "primary"}) == {"mode": "primary"}
+        assert document["maxTimeMS"] > 1_000
 
 
 @pytest.mark.parametrize(

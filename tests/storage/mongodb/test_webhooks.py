@@ -65,7 +65,8 @@ async def let_arrive(members: ProxiedSet, command: str) -> None:
     def has_ended() -> bool:  # counted is a command when it begins
         admin = members.primary().client.admin
         return so_far() > before and not any(
-            command in each.get("command", ()) for each in admin.aggregate([{"$currentOp": {}}])
+            command in document.get("command", ())
+            for document in admin.aggregate([{"$currentOp": {}}])
         )
 
     before = so_far()
@@ -126,10 +127,10 @@ async def test_a_beginning_whose_answer_was_lost_is_one_attempt(
     deliveries = await queue(store, 2)
     proxied_set.proxy.inject(Fault.CUT_REPLY, "update", times=1)
 
-    taken = await store.begin([each.key for each in deliveries], now=NOW, until=UNTIL)
+    taken = await store.begin([delivery.key for delivery in deliveries], now=NOW, until=UNTIL)
 
     assert proxied_set.proxy.hits == 1
-    assert [each.number for each in taken] == [1, 1]
+    assert [delivery.number for delivery in taken] == [1, 1]
     assert sorted(await stored_deliveries(store, deliveries[0].endpoint), key=str) == sorted(
         taken, key=str
     )
@@ -168,4 +169,4 @@ async def test_what_fails_while_a_queue_is_read_is_among_what_was_read(
     await store.put_deliveries([replace(failing, state="retrying")])
     proxied_set.proxy.heal()
 
-    assert [each.sequence for each in await reading] == list(range(1, 301))
+    assert [delivery.sequence for delivery in await reading] == list(range(1, 301))

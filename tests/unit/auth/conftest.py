@@ -72,7 +72,7 @@ class MemoryAccess(CredentialStore):
 
     async def clients(self, *, tenant: str | None = None) -> Sequence[Client]:
         await self._turn("clients")
-        return [each for each in self._clients.values() if tenant in (None, each.tenant)]
+        return [client for client in self._clients.values() if tenant in (None, client.tenant)]
 
     async def put_signing_key(self, key: SigningKey) -> None:
         await self._turn()
@@ -80,18 +80,18 @@ class MemoryAccess(CredentialStore):
 
     async def signing_keys(self, environment: str) -> Sequence[SigningKey]:
         await self._turn("keys")
-        return [each for each in self._keys.values() if each.environment == environment]
+        return [key for key in self._keys.values() if key.environment == environment]
 
     async def rotate_signing_key(self, new: SigningKey, *, expected: Sequence[str]) -> bool:
         await self._turn()
         unretired = [
-            each
-            for each in self._keys.values()
-            if each.environment == new.environment and each.retired is None
+            key
+            for key in self._keys.values()
+            if key.environment == new.environment and key.retired is None
         ]
-        if {each.kid for each in unretired} != set(expected):
+        if {key.kid for key in unretired} != set(expected):
             return False
-        self._keys |= {each.kid: replace(each, retired=new.created) for each in unretired}
+        self._keys |= {key.kid: replace(key, retired=new.created) for key in unretired}
         self._keys[new.kid] = new
         return True
 
@@ -180,8 +180,8 @@ class World:
         if header is None:
             header = {"alg": key.algorithm, "kid": key.kid, "typ": "at+jwt"}
         parts = [header, self.claims() if payload is None else payload]
-        raw = [each if isinstance(each, bytes) else orjson.dumps(each) for each in parts]
-        signing_input = ".".join(b64url(each) for each in raw)
+        raw = [part if isinstance(part, bytes) else orjson.dumps(part) for part in parts]
+        signing_input = ".".join(b64url(chunk) for chunk in raw)
         signature = jwk.construct(key.private_pem, key.algorithm).sign(signing_input.encode())
         return f"{signing_input}.{b64url(signature)}"
 
@@ -217,8 +217,8 @@ async def make_world() -> AsyncIterator[Callable[..., Any]]:
         return World(access, clock, config, limits, tokens, tenant, client, secret)
 
     yield make
-    for each in made:
-        await each.stop()
+    for item in made:
+        await item.stop()
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ async def test_all_who_ask_at_once_share_the_answer_or_the_failure(world: World)
         *(standings.of(world.client.id) for _ in range(20)), return_exceptions=True
     )
 
-    assert {type(each) for each in answers} == {StoreUnavailable}
+    assert {type(answer) for answer in answers} == {StoreUnavailable}
     assert world.access.reads == ["client"]
     world.access.away = False
     assert (await standings.of(world.client.id)).client == world.client

@@ -32,7 +32,7 @@ async def test_a_secret_has_256_random_bits_and_only_its_digest_is_kept(world: W
 
     assert kept is not None
     assert len(world.secret.removeprefix("fhirpub_")) == 43
-    assert [each.digest for each in kept.secrets] == [
+    assert [secret.digest for secret in kept.secrets] == [
         hashlib.sha256(world.secret.encode()).digest()
     ]
     assert world.secret not in repr(kept)
@@ -80,7 +80,7 @@ async def test_all_that_is_no_scope_is_told_at_once(world: World) -> None:
             clock=world.clock,
         )
 
-    assert [each.partition(" is ")[0] for each in str(told.value).splitlines()] == [
+    assert [line.partition(" is ")[0] for line in str(told.value).splitlines()] == [
         "'two words'",
         "'qu\"ote'",
     ]
@@ -108,7 +108,7 @@ async def test_no_grace_ends_every_older_secret_at_once(world: World) -> None:
         world.access, world.client.id, grace_seconds=0, clock=world.clock
     )
 
-    assert [await proved(world, each) for each in (world.secret, second, third)] == [
+    assert [await proved(world, name) for name in (world.secret, second, third)] == [
         False,
         False,
         True,

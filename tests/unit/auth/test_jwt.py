@@ -344,9 +344,9 @@ async def test_nesting_costs_no_time(world: World, opening: str, depth: int) -> 
     tokens = [await world.signed(claims), await world.signed(header=text.encode())]
 
     for token in tokens:
-        began = time.perf_counter()
+        began = time.process_time()
         await refused(world, token)
-        assert time.perf_counter() - began < 0.05
+        assert time.process_time() - began < 0.25
 
 
 async def test_a_key_of_another_environment_verifies_nothing(world: World) -> None:
@@ -424,8 +424,8 @@ async def test_no_mutated_token_is_accepted(
 ) -> None:
     original = await world.signed()
     token = original
-    for each in mutations:
-        token = mutated(token, *each) or "."
+    for mutation in mutations:
+        token = mutated(token, *mutation) or "."
 
     if token != original:
         await refused(world, token)

@@ -27,7 +27,7 @@ async def test_processes_that_start_at_once_agree_on_one_first_key() -> None:
 
     keys = await asyncio.gather(*(ring(access, clock).signer() for _ in range(8)))
 
-    assert len({each.kid for each in keys}) == 1
+    assert len({key.kid for key in keys}) == 1
     assert len(await access.signing_keys("sandbox")) == 1
 
 
@@ -60,7 +60,7 @@ async def test_the_previous_key_verifies_until_its_last_token_has_expired() -> N
     clock.pass_seconds(1)
     assert keys.cached_key(old.kid) is None
     assert await keys.find(old.kid) is None
-    assert [each["kid"] for each in keys.jwks()["keys"]] == [(await keys.signer()).kid]
+    assert [key["kid"] for key in keys.jwks()["keys"]] == [(await keys.signer()).kid]
 
 
 async def test_a_rotated_key_signs_in_other_processes_within_half_a_minute() -> None:
@@ -94,8 +94,8 @@ async def test_made_up_kids_cost_ten_reads_then_one_a_second() -> None:
     access.reads.clear()
     began = time.monotonic()
 
-    for each in range(200):
-        assert await keys.find("x" * 40 + f"{each:03}") is None
+    for number in range(200):
+        assert await keys.find("x" * 40 + f"{number:03}") is None
 
     assert time.monotonic() - began < 5
     assert access.reads == ["keys"] * 10
@@ -113,7 +113,7 @@ async def test_unknown_kids_at_once_share_a_read() -> None:
 
     found = await asyncio.gather(*(keys.find(new.kid) for _ in range(50)))
 
-    assert all(each is not None and each.record == new for each in found)
+    assert all(ready_key is not None and ready_key.record == new for ready_key in found)
     assert access.reads.count("keys") <= 3
 
 
@@ -136,8 +136,8 @@ async def test_racing_rotations_make_one_key() -> None:
 
     keys = await access.signing_keys("sandbox")
     assert len(keys) == 2
-    assert [each.kid for each in keys if each.retired is None] == [made[0].kid]
-    assert {each.kid for each in made} == {made[0].kid}
+    assert [key.kid for key in keys if key.retired is None] == [made[0].kid]
+    assert {key.kid for key in made} == {made[0].kid}
 
 
 async def test_a_rotation_without_a_key_makes_the_first_one() -> None:
@@ -169,7 +169,7 @@ async def test_nobody_queues_for_a_store_that_is_away() -> None:
 
     found = await asyncio.gather(*(keys.find(key.kid) for _ in range(50)), return_exceptions=True)
 
-    assert {type(each) for each in found} == {StoreUnavailable}
+    assert {type(item) for item in found} == {StoreUnavailable}
     assert access.reads == ["keys"]
 
 
@@ -186,7 +186,7 @@ async def test_a_clock_that_goes_back_makes_keys_old_not_young() -> None:
 
 
 async def damage(access: MemoryAccess, kid: str) -> None:
-    (key,) = [each for each in await access.signing_keys("sandbox") if each.kid == kid]
+    (key,) = [item for item in await access.signing_keys("sandbox") if item.kid == kid]
     await access.put_signing_key(replace(key, private_pem=b"-----BEGIN PRIVATE KEY-----\nx"))
 
 
@@ -199,7 +199,7 @@ async def test_with_a_damaged_key_nothing_is_signed_and_it_is_told_why() -> None
         await ring(access, clock).signer()
 
     assert refusal.value.reason == f"signing key {new.kid} cannot be read: rotate the keys"
-    assert [each.kid for each in await access.signing_keys("sandbox")] == [new.kid]
+    assert [key.kid for key in await access.signing_keys("sandbox")] == [new.kid]
 
 
 async def test_beside_a_damaged_key_the_one_before_still_verifies() -> None:
@@ -210,7 +210,7 @@ async def test_beside_a_damaged_key_the_one_before_still_verifies() -> None:
     clock.pass_seconds(30)
 
     assert await keys.find(old.kid) is not None
-    assert [each["kid"] for each in keys.jwks()["keys"]] == [old.kid]
+    assert [key["kid"] for key in keys.jwks()["keys"]] == [old.kid]
 
 
 async def test_a_damaged_key_is_logged_once() -> None:
@@ -224,7 +224,7 @@ async def test_a_damaged_key_is_logged_once() -> None:
         clock.pass_seconds(30)
         await keys.refresh()
 
-    assert [(each["log_level"], each["kid"]) for each in lines] == [("error", new.kid)]
+    assert [(line["log_level"], line["kid"]) for line in lines] == [("error", new.kid)]
 
 
 async def test_after_a_rotation_the_key_that_was_damaged_is_in_nobodys_way() -> None:

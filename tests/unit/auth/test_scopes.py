@@ -31,7 +31,9 @@ from fhirpub.auth.scopes import narrow, permits
     ],
 )
 def test_a_scope_permits_exactly_its_letters(scope: str, letters: str) -> None:
-    permitted = [each for each in "cruds" if permits((scope,), "DiagnosticReport", each)]
+    permitted = [
+        character for character in "cruds" if permits((scope,), "DiagnosticReport", character)
+    ]
 
     assert "".join(permitted) == letters
 
@@ -39,7 +41,7 @@ def test_a_scope_permits_exactly_its_letters(scope: str, letters: str) -> None:
 def test_scopes_add_up_and_none_permit_nothing() -> None:
     scopes = ("system/DiagnosticReport.c", "system/*.rs", "system/DiagnosticReport.u")
 
-    assert [permits(scopes, "DiagnosticReport", each) for each in "cruds"] == [
+    assert [permits(scopes, "DiagnosticReport", character) for character in "cruds"] == [
         True,
         True,
         True,

@@ -24,7 +24,7 @@ def test_the_token_not_used_for_longest_goes_first() -> None:
 
     tokens.keep("d", VERIFIED)
 
-    assert [tokens.get(each) is not None for each in "abcd"] == [True, True, False, True]
+    assert [tokens.get(character) is not None for character in "abcd"] == [True, True, False, True]
     assert len(tokens) == 3
 
 

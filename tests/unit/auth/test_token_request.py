@@ -102,7 +102,7 @@ def test_http_basic_beside_the_same_client_id_is_one_method() -> None:
         BODY + b"&%78=1&x=2",
         BODY + b"&client_assertion=x",
         BODY + b"&client_assertion_type=urn",
-        BODY + b"&" + b"&".join(b"p%d=" % each for each in range(17)),
+        BODY + b"&" + b"&".join(b"p%d=" % number for number in range(17)),
         BODY + b"&x=%",
         BODY + b"&x=%4",
         BODY + b"&x=%zz",
@@ -142,7 +142,7 @@ def test_a_malformed_form_is_an_invalid_request(body: bytes) -> None:
         b"\xff\xfe{\x00}\x00",
         b"[" * 8000,
         b'{"a":' * 1500,
-        b"{" + b",".join(b'"p%d":""' % each for each in range(21)) + b"}",
+        b"{" + b",".join(b'"p%d":""' % number for number in range(21)) + b"}",
     ],
 )
 def test_malformed_json_is_an_invalid_request(body: bytes) -> None:
@@ -174,7 +174,7 @@ def test_more_than_8192_bytes_are_too_large(content_type: str) -> None:
 
 
 def test_8192_bytes_and_20_parameters_are_not_too_many() -> None:
-    body = BODY + b"".join(b"&p%d=" % each for each in range(15)) + b"&x="
+    body = BODY + b"".join(b"&p%d=" % number for number in range(15)) + b"&x="
 
     assert read(content_type=FORM, body=body + b"x" * (8192 - len(body))).client_id == "me"
 

@@ -468,7 +468,7 @@ async def test_memory_for_tokens_is_bounded(world: World) -> None:
         await world.tokens.caller(bearer(token))
 
     assert len(world.tokens._verified) == 10
-    kept = [world.tokens.cached_caller(f"Bearer {each}") is not None for each in tokens]
+    kept = [world.tokens.cached_caller(f"Bearer {name}") is not None for name in tokens]
     assert kept == [True, False, False, *[True] * 9]
 
 
@@ -520,7 +520,7 @@ asyncio.run(main())
 def test_no_secret_and_no_token_is_ever_logged() -> None:
     ran = subprocess.run(
         [sys.executable, "-c", LOGGING],
-        env={"PYTHONPATH": os.pathsep.join(each for each in sys.path if each)},
+        env={"PYTHONPATH": os.pathsep.join(name for name in sys.path if name)},
         capture_output=True,
         text=True,
         check=True,

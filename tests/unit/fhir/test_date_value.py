@@ -28,7 +28,7 @@ def milliseconds(moment: datetime) -> int:
 def stretch(text: str) -> tuple[datetime, datetime]:
     found = parse_range(text, default_zone=UTC)
     assert found is not None, text
-    start, end = (EPOCH + timedelta(milliseconds=each) for each in found)
+    start, end = (EPOCH + timedelta(milliseconds=number) for number in found)
     return start, end
 
 

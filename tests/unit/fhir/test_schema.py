@@ -33,7 +33,7 @@ def told(resource: dict[str, Any]) -> list[tuple[str, str]]:
     """Place and sentence of every problem; both engines are asked."""
     problems = SCHEMAS.problems(resource["resourceType"], resource)
     assert SCHEMAS.accepts(resource["resourceType"], resource) == (problems == [])
-    return [(each.expression, each.diagnostics) for each in problems]
+    return [(problem.expression, problem.diagnostics) for problem in problems]
 
 
 @pytest.mark.parametrize(
@@ -397,7 +397,7 @@ def test_no_sentence_repeats_a_value() -> None:
     problems = SCHEMAS.problems("Patient", patient(**wrong, **choice, contained=[nested, SECRET]))
 
     assert len(problems) > 10
-    assert not [each for each in problems if "Quixote" in repr(each)]
+    assert not [problem for problem in problems if "Quixote" in repr(problem)]
 
 
 def test_no_more_than_a_hundred_problems_are_told() -> None:
@@ -439,7 +439,9 @@ def test_the_types_with_element_tables_are_known_and_others_are_not() -> None:
 def test_no_form_of_a_choice_is_also_the_name_of_an_element() -> None:
     forms = dict(forms_of_choices(list(documents({}).values())))
     tables = json.loads(ORDINARY.read_bytes())["types"].values()
-    names = {each["path"].rpartition(".")[2] for table in tables for each in table["elements"]}
+    names = {
+        element["path"].rpartition(".")[2] for table in tables for element in table["elements"]
+    }
 
     assert forms["valueString"] == forms["_valueString"] == "value"
     assert not forms.keys() & names
@@ -467,8 +469,8 @@ def test_a_plugin_may_bring_a_type_that_is_then_known_wherever_it_stands() -> No
 
     assert schemas.knows("Specimen")
     assert schemas.problems("Specimen", {"resourceType": "Specimen", "size": 1}) == []
-    assert {each.expression for each in alone} == {"type.coding", "size"}
-    assert [each.below("contained[0]") for each in alone] == contained
+    assert {issue.expression for issue in alone} == {"type.coding", "size"}
+    assert [issue.below("contained[0]") for issue in alone] == contained
 
 
 @pytest.mark.parametrize(

@@ -111,7 +111,7 @@ def mutated(draw: st.DrawFn, type_name: str) -> list[dict[str, Any]]:
         for _ in range(1 + draw(st.booleans())):
             mutation, junk = draw(st.sampled_from(MUTATIONS)), draw(st.sampled_from(JUNK))
             everywhere = list(places(mutant))
-            numbers = [each for each in everywhere if type(each[0][each[1]]) is int]
+            numbers = [item for item in everywhere if type(item[0][item[1]]) is int]
             found = numbers if numbers and mutation is ended else everywhere
             if found:
                 holder, key = found[draw(st.integers(0, len(found) - 1))]
@@ -142,7 +142,7 @@ def test_both_give_the_same_verdict_on_a_resource_with_mistakes(type_name: str) 
     @settings(relaxed, max_examples=60)
     @given(mutated(type_name))
     def both_agree(mutants: list[dict[str, Any]]) -> None:
-        for each in mutants:
-            assert SCHEMAS.accepts(type_name, each) == (SCHEMAS.explain(type_name, each) == [])
+        for mutant in mutants:
+            assert SCHEMAS.accepts(type_name, mutant) == (SCHEMAS.explain(type_name, mutant) == [])
 
     both_agree()

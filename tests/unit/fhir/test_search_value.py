@@ -12,8 +12,8 @@ texts = st.text(alphabet="ab,|$\\ é\n", max_size=12)
 
 
 def escaped(text: str) -> str:
-    for each in "\\,|$":
-        text = text.replace(each, f"\\{each}")
+    for character in "\\,|$":
+        text = text.replace(character, f"\\{character}")
     return text
 
 
@@ -22,7 +22,7 @@ def test_alternatives_come_back_as_they_were_joined(values: list[str]) -> None:
     read = values_of(",".join(map(escaped, values)))
 
     assert read is not None
-    assert [plain(each) for each in read] == values
+    assert [plain(name) for name in read] == values
 
 
 @given(texts, texts)
@@ -53,9 +53,9 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     read = values_of(text)
 
     if read is not None:
-        assert all(each for each in read)
-        for each in read:
-            token_of(each)
+        assert all(name for name in read)
+        for name in read:
+            token_of(name)
 
 
 @pytest.mark.parametrize("text", ["\\", "a\\b", "a,\\", "\\\\\\", "a\\ b"])

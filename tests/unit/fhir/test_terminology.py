@@ -102,8 +102,8 @@ def test_an_identifier_type_is_best_of_the_value_set_then_of_its_system(
 ) -> None:
     issues = SHIPPED.identifier_type_issues(coding, "identifier[0].type.coding[0]")
 
-    assert [each.severity for each in issues] == ([severity] if severity else [])
-    assert {(each.code, each.expression) for each in issues} <= {
+    assert [issue.severity for issue in issues] == ([severity] if severity else [])
+    assert {(issue.code, issue.expression) for issue in issues} <= {
         ("invalid", "identifier[0].type.coding[0]")
     }
 

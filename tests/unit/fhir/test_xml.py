@@ -49,7 +49,7 @@ def refused(raw: bytes) -> list[tuple[str, str]]:
     """Return what is said against a body, each with its place."""
     with pytest.raises(InvalidContent) as caught:
         read_xml(raw)
-    return [(each.expression, each.diagnostics) for each in caught.value.issues]
+    return [(issue.expression, issue.diagnostics) for issue in caught.value.issues]
 
 
 def comparable(value: Any) -> Any:
@@ -57,8 +57,8 @@ def comparable(value: Any) -> Any:
     if isinstance(value, (float, Decimal)):
         return dumps(value)
     if isinstance(value, dict):
-        items = ((key, comparable(each)) for key, each in value.items())
-        return {key: _canonical(each) if key == "div" else each for key, each in items}
+        items = ((key, comparable(item)) for key, item in value.items())
+        return {key: _canonical(item) if key == "div" else item for key, item in items}
     return list(map(comparable, value)) if isinstance(value, list) else value
 
 
@@ -70,8 +70,8 @@ def _canonical(div: str) -> bytes:
 def narratives(value: Any) -> list[str]:
     if isinstance(value, dict):
         own = [value["div"]] if isinstance(value.get("div"), str) else []
-        return own + [each for member in value.values() for each in narratives(member)]
-    return [each for member in value for each in narratives(member)] if type(value) is list else []
+        return own + [name for member in value.values() for name in narratives(member)]
+    return [name for member in value for name in narratives(member)] if type(value) is list else []
 
 
 @some
@@ -96,12 +96,12 @@ def test_the_reports_of_others_come_back_unchanged_and_are_valid() -> None:
     schemas = Schemas()
     with gzip.open(REPORTS) as lines:
         reports = [loads(line)["report"] for line in lines]
-    accepted = [each for each in reports if schemas.accepts("DiagnosticReport", each)]
+    accepted = [item for item in reports if schemas.accepts("DiagnosticReport", item)]
 
     for report in accepted:
         written = write_xml(report)
         assert comparable(read_xml(written)) == comparable(report)
-        assert [each for each in faults(written) if "xhtml" not in each] == []
+        assert [fault for fault in faults(written) if "xhtml" not in fault] == []
     assert len(accepted) > 250
 
 
@@ -115,8 +115,8 @@ def test_every_type_of_r4_has_its_table() -> None:
     known = tables()
 
     assert len(known.resources) == 146
-    kinds = {each.type for members in known.objects.values() for each in members.values()}
-    undefined = {each for each in kinds - known.objects.keys() if each[0].isupper()}
+    kinds = {member.type for members in known.objects.values() for member in members.values()}
+    undefined = {kind for kind in kinds - known.objects.keys() if kind[0].isupper()}
     assert undefined == {"Resource"}
 
 
@@ -179,7 +179,7 @@ def _written(tree: Any, prefixes: Iterator[str]) -> str:
     prefix = next(prefixes)
     tag = f"{prefix}:{name}" if prefix else name
     declared = f'xmlns:{prefix}="{XHTML}"' if prefix else f'xmlns="{XHTML}"'
-    inside = "".join(_written(each, prefixes) for each in children)
+    inside = "".join(_written(child, prefixes) for child in children)
     return f"<{tag} {declared} title='{name}'>{text}{inside}</{tag}>{text}"
 
 
@@ -357,7 +357,7 @@ def test_a_wrong_value_is_left_to_the_schema() -> None:
     problems = Schemas().problems("Patient", read_xml(body))
 
     places = {"active", "multipleBirth", "photo[0]"}
-    assert {each.expression for each in problems} == places
+    assert {problem.expression for problem in problems} == places
 
 
 def test_no_more_than_a_hundred_problems_are_told() -> None:

@@ -141,8 +141,8 @@ async def talk(port: int, *pieces: bytes, seconds: float = PATIENCE_SECONDS) -> 
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     said = b""
     try:
-        for each in pieces:
-            writer.write(each)
+        for piece in pieces:
+            writer.write(piece)
             await writer.drain()
             await asyncio.sleep(0)
         while chunk := await asyncio.wait_for(reader.read(65_536), seconds):
@@ -157,7 +157,7 @@ async def talk(port: int, *pieces: bytes, seconds: float = PATIENCE_SECONDS) -> 
 
 
 def statuses(said: bytes) -> list[int]:
-    return [int(each) for each in re.findall(rb"HTTP/1\.1 ([0-9]{3}) ", said)]
+    return [int(item) for item in re.findall(rb"HTTP/1\.1 ([0-9]{3}) ", said)]
 
 
 async def answers(*pieces: bytes, answering: Answering = Seen.answer) -> tuple[bytes, list[Seen]]:
@@ -266,7 +266,7 @@ async def test_a_client_that_never_stops_sending_is_not_listened_to_for_ever() -
 
 
 def whole(seen: list[Seen]) -> list[tuple[object, ...]]:
-    return [each.told for each in seen if each.end == "whole"]
+    return [item.told for item in seen if item.end == "whole"]
 
 
 async def compared(pieces: list[bytes]) -> tuple[list[Seen], list[Seen]]:
@@ -288,7 +288,7 @@ async def compared(pieces: list[bytes]) -> tuple[list[Seen], list[Seen]]:
 @given(st.lists(st.binary(min_size=1, max_size=40), max_size=6), st.integers(1, 60))
 @settings(max_examples=60, deadline=None)
 def test_a_body_in_chunks_is_put_together(chunks: list[bytes], size: int) -> None:
-    body = b"".join(b"%x\r\n%b\r\n" % (len(each), each) for each in chunks) + b"0\r\n\r\n"
+    body = b"".join(b"%x\r\n%b\r\n" % (len(chunk), chunk) for chunk in chunks) + b"0\r\n\r\n"
     said = (
         b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
         + body
@@ -354,7 +354,7 @@ async def test_chunks_before_http_1_1_are_refused(lines: bytes) -> None:
 async def test_many_small_chunks_are_handed_on_together() -> None:
     _, (seen,) = await answers(IN_CHUNKS + b"1\r\nx\r\n" * 100_000 + b"0\r\n\r\n")
 
-    assert [len(each) for each in seen.pieces] == [65_536, 34_464]
+    assert [len(piece) for piece in seen.pieces] == [65_536, 34_464]
 
 
 @pytest.mark.parametrize(("size", "expected"), [(BODY_BYTES, [200]), (BODY_BYTES + 1, [400])])
@@ -483,17 +483,17 @@ async def test_who_finds_no_file_descriptor_left_is_let_in_later_and_logged_once
         resource.setrlimit(resource.RLIMIT_NOFILE, (clients[-1].fileno() + 4, hard))
         with structlog.testing.capture_logs() as logged:
             try:
-                for each in clients:
-                    each.setblocking(False)  # noqa: FBT003
-                    await loop.sock_connect(each, ("127.0.0.1", port))
+                for client in clients:
+                    client.setblocking(False)  # noqa: FBT003
+                    await loop.sock_connect(client, ("127.0.0.1", port))
                 await asyncio.sleep(0.3)
             finally:
                 resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-            said = await asyncio.gather(*(one_answer(each) for each in clients))
+            said = await asyncio.gather(*(one_answer(client) for client in clients))
 
-    assert [each["event"] for each in logged] == ["no connection taken"]
+    assert [record["event"] for record in logged] == ["no connection taken"]
     assert not caplog.records
-    assert [statuses(each) for each in said] == [[200]] * len(clients)
+    assert [statuses(chunk) for chunk in said] == [[200]] * len(clients)
 
 
 async def one_answer(client: socket.socket) -> bytes:

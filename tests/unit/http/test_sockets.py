@@ -31,8 +31,8 @@ def test_hundreds_of_clients_may_connect_while_none_is_served() -> None:
     address = (config.server.host, config.server.port)
 
     with ExitStack() as stack:
-        for each in sockets:
-            stack.enter_context(each)
+        for item in sockets:
+            stack.enter_context(item)
         for _ in range(min(500, _MOST)):
             client = socket.create_connection(address, timeout=_SOONER_THAN_A_SECOND_TRY)
             stack.enter_context(client)

@@ -114,7 +114,7 @@ def test_a_boolean_is_a_token_of_its_word(*, value: bool, code: str) -> None:
 def test_times_are_taken_from_their_beginning_to_their_end(
     elements: dict[str, Any], expected: tuple[int, int] | None
 ) -> None:
-    paths = [f"effective{each}" for each in ("DateTime", "Period", "Timing", "Instant")]
+    paths = [f"effective{name}" for name in ("DateTime", "Period", "Timing", "Instant")]
 
     values = taken(searched("Observation", parameter("date", "date", *paths)), **elements)
 

@@ -26,7 +26,7 @@ def _submission(*, author: dict[str, Any], witness: dict[str, Any]) -> Submissio
     sent = {"basic": {"resourceType": "Basic"}}
     sent |= {"author": {"resourceType": "Practitioner", **author}}
     sent |= {"witness": {"resourceType": "Practitioner", **witness}}
-    entries = [{"name": name, "resource": each} for name, each in sent.items()]
+    entries = [{"name": name, "resource": element} for name, element in sent.items()]
     return from_parameters({"resourceType": "Parameters", "parameter": entries}, _ORDER)
 
 

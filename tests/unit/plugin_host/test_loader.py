@@ -301,7 +301,7 @@ def test_everything_wrong_with_all_plugins_is_told_at_once_each_with_its_name(
 
     told = words_of(["flags", "nothing-such", "goals", "lists", "flags"])
 
-    assert [each.split(" (")[0].split(": ")[0] for each in told] == [
+    assert [name.split(" (")[0].split(": ")[0] for name in told] == [
         "[plugins] enabled",
         "plugin flags",
         "[plugins] enabled",
@@ -316,7 +316,7 @@ def test_every_misspelt_hook_is_told(install: Install) -> None:
 
     told = words_of(["flags"])
 
-    assert [" is not a hook" in each for each in told] == [True, True]
+    assert [" is not a hook" in name for name in told] == [True, True]
 
 
 def test_a_hook_without_its_marker_is_told(install: Install) -> None:
@@ -378,7 +378,7 @@ def test_a_plugin_may_be_made_for_two_versions(install: Install) -> None:
 def test_a_plugin_for_another_version_is_not_available(install: Install) -> None:
     install("flags", declaring(), group="fhirpub.plugins.v2")
 
-    assert "flags" not in {each.name for each in available()}
+    assert "flags" not in {plugin_source.name for plugin_source in available()}
 
 
 STRANGE: tuple[Any, ...] = (None, 7, "x", ["x"], {7: 7}, frozenset({7}), ("x", 7))
@@ -388,7 +388,7 @@ STRANGE: tuple[Any, ...] = (None, 7, "x", ["x"], {7: 7}, frozenset({7}), ("x", 7
 def test_whatever_a_field_holds_is_told_in_a_sentence_or_does_no_harm(
     install: Install, declared: type[Any]
 ) -> None:
-    fields = [each.name for each in dataclasses.fields(declared)]
+    fields = [item.name for item in dataclasses.fields(declared)]
     good = GOOD_TYPE % ""
     part = 'Part(name="patient", type="Patient", referred_by="subject")'
     whole, a_part = f"replace({good}, **X)", good.replace(part, f"replace({part}, **X)")

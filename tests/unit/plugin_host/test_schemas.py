@@ -160,7 +160,9 @@ def test_a_schema_that_is_none_is_told_in_a_line(schema: object, problem: str) -
 
 
 def test_a_type_without_a_status_is_refused() -> None:
-    properties = {name: each for name, each in FLAG["properties"].items() if name != "status"}
+    properties = {
+        name: property_ for name, property_ in FLAG["properties"].items() if name != "status"
+    }
 
     told = schema_and_element_problems(with_schema({**FLAG, "properties": properties}))
 
@@ -178,5 +180,5 @@ def test_the_service_starts_with_every_problem_of_every_type_told() -> None:
         compile_schema({"DiagnosticReport": wrong, "Flag": broken}, owners)
 
     assert len(str(elements.value).splitlines()) == 3
-    told = [each.split(": ")[0] for each in str(both.value).splitlines()]
+    told = [line.split(": ")[0] for line in str(both.value).splitlines()]
     assert told == ["plugin reports"] * 3 + ["plugin flags"]

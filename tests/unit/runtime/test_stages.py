@@ -91,8 +91,8 @@ async def test_after_sixteen_the_loop_serves_others_first() -> None:
     await asyncio.gather(*running)
 
     before, after = trace[: trace.index("others")], trace[trace.index("others") + 1 :]
-    assert {each[:2] for each in before} == {f"{number:02}" for number in range(16)}
-    assert {each[:2] for each in after} == {"16", "17", "18", "19"}
+    assert {name[:2] for name in before} == {f"{number:02}" for number in range(16)}
+    assert {name[:2] for name in after} == {"16", "17", "18", "19"}
 
 
 async def test_while_stages_are_slow_the_loop_serves_others_in_between() -> None:
@@ -143,7 +143,7 @@ async def test_what_is_no_exception_reaches_its_own_caller_alone() -> None:
         return_exceptions=True,
     )
 
-    assert [type(each) for each in results] == [GeneratorExit, str]
+    assert [type(result) for result in results] == [GeneratorExit, str]
 
 
 @pytest.mark.parametrize("stages", [counting("a", []), failing(ValueError("wrong"))])

@@ -61,7 +61,7 @@ def supervisor(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
 
 def workers_of(supervisor: subprocess.Popen[str]) -> list[int]:
     children = Path(f"/proc/{supervisor.pid}/task/{supervisor.pid}/children").read_text()
-    return [int(each) for each in children.split()]
+    return [int(part) for part in children.split()]
 
 
 def lose_one(supervisor: subprocess.Popen[str], folder: Path) -> None:
@@ -85,8 +85,8 @@ def test_what_keeps_a_worker_from_replacing_another_is_a_line_of_the_log(
 ) -> None:
     lose_one(supervisor, tmp_path)
 
-    lines = [json.loads(each) for each in (tmp_path / "errors").read_text().splitlines()]
-    told = [each for each in lines if each.get("reason") == "it is away"]
+    lines = [json.loads(line) for line in (tmp_path / "errors").read_text().splitlines()]
+    told = [line for line in lines if line.get("reason") == "it is away"]
     assert told[0]["event"] == "worker cannot start"
 
 

@@ -38,14 +38,14 @@ class Commits:
         self.under_way -= 1
         if self.answer is not None:
             raise self.answer
-        return [ValueError(each) if each.startswith("bad") else each.upper() for each in batch]
+        return [ValueError(name) if name.startswith("bad") else name.upper() for name in batch]
 
     def finish(self, count: int = 1) -> None:
         for _ in range(count):
             self.gate.release()
 
     def hand_in(self, *items: str, size: int = 0) -> list[asyncio.Task[str]]:
-        return [asyncio.create_task(self.waiting_for(each, size)) for each in items]
+        return [asyncio.create_task(self.waiting_for(item, size)) for item in items]
 
     async def waiting_for(self, item: str, size: int) -> str:
         return await self.group.add(item, size=size)
@@ -146,10 +146,10 @@ async def test_a_failed_batch_gives_each_caller_an_exception_of_its_own() -> Non
     raised = await asyncio.gather(*commits.hand_in("a", "b"), return_exceptions=True)
 
     assert raised[0] is not raised[1]
-    for each in raised:
-        assert isinstance(each, StoreUnavailable)
-        assert (each.reason, each.retry_after) == ("SQLITE_FULL", 7)
-        assert str(each) == str(commits.answer)
+    for item in raised:
+        assert isinstance(item, StoreUnavailable)
+        assert (item.reason, item.retry_after) == ("SQLITE_FULL", 7)
+        assert str(item) == str(commits.answer)
 
 
 async def test_a_failed_batch_does_not_stop_the_next() -> None:
@@ -265,7 +265,7 @@ async def test_nobody_waits_beyond_the_deadline() -> None:
 
     outcomes = await asyncio.gather(*commits.hand_in("a", "b"), return_exceptions=True)
 
-    assert [type(each) for each in outcomes] == [StoreUnavailable] * 2
+    assert [type(outcome) for outcome in outcomes] == [StoreUnavailable] * 2
     assert 0.05 <= time.monotonic() - began < 5
 
 
@@ -345,7 +345,7 @@ async def test_reads_of_one_turn_go_together_and_each_key_once() -> None:
     fetches = Fetches()
     fetches.gate.release()
 
-    found = await asyncio.gather(*(fetches.reads.get(each) for each in "abab"))
+    found = await asyncio.gather(*(fetches.reads.get(character) for character in "abab"))
 
     assert found == ["A", None, "A", None]
     assert fetches.asked == [["a", "b"]]

@@ -95,12 +95,12 @@ async def target(
 
 
 async def everything(store: Store) -> tuple[object, ...]:
-    versions = await store.walk(limit=10_000)
-    names = {(tenant, name) for tenant, each in versions for name in each.documents}
+    versions = await store.scan(limit=10_000)
+    names = {(tenant, name) for tenant, version in versions for name in version.documents}
     blobs = [await whole_blobs(store, tenant, [name]) for tenant, name in sorted(names)]
-    keys = [await store.signing_keys(each) for each in ("sandbox", "production")]
+    keys = [await store.signing_keys(item) for item in ("sandbox", "production")]
     endpoints = await store.endpoints(LAB), await store.scan_deliveries()
-    untold = await store.unrelayed(limit=10_000)
+    untold = await store.pending_outbox(limit=10_000)
     return versions, blobs, keys, await store.tenants(), await store.clients(), endpoints, untold
 
 
@@ -153,7 +153,7 @@ async def test_more_than_a_page_is_copied_and_told_page_by_page(
 async def test_what_came_after_a_copy_is_copied_by_the_next(source: Store, target: Store) -> None:
     await fill(source)
     await transfer(source, target)
-    tenant, version = (await source.walk())[-1]
+    tenant, version = (await source.scan())[-1]
     await source.add(tenant, successor(version))
 
     progress = await transfer(source, target)
@@ -310,7 +310,7 @@ async def test_a_key_that_was_retired_after_a_copy_is_retired_by_the_next(
     await transfer(source, target)
 
     keys = await target.signing_keys("sandbox")
-    assert [(each.kid, each.retired) for each in keys] == [("k1", 5), ("k3", None)]
+    assert [(key.kid, key.retired) for key in keys] == [("k1", 5), ("k3", None)]
 
 
 async def test_a_key_that_the_target_has_retired_stays_so_and_is_named(
@@ -323,7 +323,7 @@ async def test_a_key_that_the_target_has_retired_stays_so_and_is_named(
     progress = await transfer(source, target)
 
     keys = await target.signing_keys("sandbox")
-    assert [(each.kid, each.retired) for each in keys] == [("k1", 5), ("k3", None)]
+    assert [(key.kid, key.retired) for key in keys] == [("k1", 5), ("k3", None)]
     assert progress.kept == ["k1"]
 
 
@@ -413,7 +413,7 @@ async def test_an_endpoint_that_was_deleted_in_the_target_stays_so_however_often
     again = await transfer(source, target)
 
     assert again.kept == [endpoint.id]
-    assert [each.state for each in await target.endpoints(LAB)] == ["deleted"]
+    assert [item.state for item in await target.endpoints(LAB)] == ["deleted"]
 
 
 async def test_an_endpoint_that_is_deleted_in_the_target_amid_a_copy_stays_so(
@@ -519,16 +519,16 @@ async def test_what_is_relayed_while_it_is_copied_is_not_forgotten(tmp_path: Pat
         await transfer(source, target)
 
         assert await pending_keys(target) == [(version.id, 1)]
-        assert await target.told(endpoint.id, ["evt_1"]) == {"evt_1"}
+        assert await target.existing_deliveries(endpoint.id, ["evt_1"]) == {"evt_1"}
 
 
 class BusyStore(SqliteStore):
     """To which others add while it is read, before and after where the reader is."""
 
-    async def walk(
+    async def scan(
         self, *, after: tuple[str, int] = ("", 0), limit: int = 100
     ) -> Sequence[tuple[str, Version]]:
-        page = await super().walk(after=after, limit=limit)
+        page = await super().scan(after=after, limit=limit)
         if page:
             await self.put_tenant(Tenant(OTHER, "Other", b"t" * 32, 2))
             for letter in ("0", "z"):
@@ -545,8 +545,8 @@ async def test_what_is_added_while_it_is_read_has_its_tenant_in_the_copy(tmp_pat
     await source.add(LAB, a_version(id="a"))
 
     first = await transfer(source, target)
-    owners = {owner for owner, _ in await target.walk()}
-    known = {each.id for each in await target.tenants()}
+    owners = {owner for owner, _ in await target.scan()}
+    known = {tenant.id for tenant in await target.tenants()}
     again = await transfer(source, target)
 
     assert (first.copied, again.copied) == (2, 1)
@@ -638,12 +638,14 @@ async def test_a_version_that_the_target_cannot_keep_is_named(
 async def test_what_went_into_mongodb_and_back_is_what_it_was(
     tmp_path: Path, mongodb_url: str
 ) -> None:
-    begin, end = (a_config(f"sqlite:///{tmp_path}/{each}.db") for each in ("begin", "end"))
+    begin, end = (a_config(f"sqlite:///{tmp_path}/{name}.db") for name in ("begin", "end"))
     async with open_store(begin) as source, open_store(a_config(mongodb_url)) as middle:
         await fill(source, count=400)
         secrets = [
-            await add_client(source, tenant=LAB, name=each, environment="sandbox", clock=now_ms)
-            for each in "ab"
+            await add_client(
+                source, tenant=LAB, name=character, environment="sandbox", clock=now_ms
+            )
+            for character in "ab"
         ]
         await rotate_client(source, secrets[0][0].id, grace_seconds=60, clock=now_ms)
         await disable_client(source, secrets[1][0].id)
@@ -682,14 +684,14 @@ async def test_values_that_the_source_takes_anew_amid_a_copy_count_as_of_no_rule
 ) -> None:
     await fill(source)
     await source.put_search_rules("old")
-    walk = source.walk
+    scan = source.scan
 
     async def taken_anew_meanwhile(**place: Any) -> Sequence[tuple[str, Version]]:
-        page = await walk(**place)
+        page = await scan(**place)
         await source.put_search_rules("new")
         return page
 
-    monkeypatch.setattr(source, "walk", taken_anew_meanwhile)
+    monkeypatch.setattr(source, "scan", taken_anew_meanwhile)
 
     await transfer(source, target)
 

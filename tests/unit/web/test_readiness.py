@@ -61,7 +61,7 @@ async def test_a_failure_is_told_to_all_who_wait_and_then_forgotten() -> None:
     check.fails = False
     await readiness.confirm()
 
-    assert [type(each) for each in told] == [StoreUnavailable] * 3
+    assert [type(base_exception) for base_exception in told] == [StoreUnavailable] * 3
     assert check.made == 2
 
 

@@ -41,13 +41,15 @@ def test_every_resource_that_is_valid_fits(schemas: Schemas, short: dict[str, An
     known = {name: fitting(name, short) for name in TYPES}
     others = corpus("compositions.jsonl.gz", "resource")
     valid = [
-        each
-        for each in [*others, *corpus("reports.jsonl.gz", "report")]
-        if schemas.accepts(each["resourceType"], each)
+        other
+        for other in [*others, *corpus("reports.jsonl.gz", "report")]
+        if schemas.accepts(other["resourceType"], other)
     ]
 
     assert len(valid) > 100
-    assert [each for each in valid if not known[each["resourceType"]].is_valid(each)] == []
+    assert [
+        element for element in valid if not known[element["resourceType"]].is_valid(element)
+    ] == []
 
 
 def test_a_primitive_that_is_absent_for_a_reason_fits(short: dict[str, Any]) -> None:
@@ -67,7 +69,7 @@ def test_what_has_another_form_does_not_fit(short: dict[str, Any], wrong: dict[s
 
 
 def test_extensions_and_the_siblings_of_primitives_are_left_out(short: dict[str, Any]) -> None:
-    named = {name for each in short.values() for name in each.get("properties", {})}
+    named = {name for item in short.values() for name in item.get("properties", {})}
 
     assert "Extension" not in short
     assert not [name for name in named if name.startswith("_") or "xtension" in name]

@@ -38,13 +38,13 @@ class Kept(dict[str, bytes]):
 
 def all_of(body: ResponseBody) -> bytes:
     async def collected() -> list[bytes]:
-        return [each async for each in body.pieces()]
+        return [piece async for piece in body.pieces()]
 
     return b"".join(asyncio.run(collected()))
 
 
 def attachments(blobs: Mapping[str, BlobInfo]) -> dict[str, object]:
-    forms = [{"data": marker(each.sha256, each.size)} for each in blobs.values()]
+    forms = [{"data": marker(blob.sha256, blob.size)} for blob in blobs.values()]
     return {"resourceType": "DiagnosticReport", "presentedForm": forms, "conclusion": "x"}
 
 
@@ -59,7 +59,7 @@ def test_documents_stand_where_they_were(sizes: list[int]) -> None:
     written = all_of(body)
 
     forms = loads_stored(written)["presentedForm"]
-    assert [base64.b64decode(each["data"]) for each in forms] == list(kept.values())
+    assert [base64.b64decode(form["data"]) for form in forms] == list(kept.values())
     assert body.length == len(written)
 
 
@@ -85,10 +85,10 @@ def test_a_part_of_a_document_is_as_it_was(data: bytes) -> None:
 
 def test_what_is_short_is_sent_together() -> None:
     kept = Kept()
-    blobs = {blob.sha256: blob for blob in (kept.keep(b"%d" % each) for each in range(1_000))}
+    blobs = {blob.sha256: blob for blob in (kept.keep(b"%d" % number) for number in range(1_000))}
     body = ResponseBody.with_documents(dumps(attachments(blobs)), blobs, kept.read)
 
     async def count() -> int:
-        return len([each async for each in body.pieces()])
+        return len([piece async for piece in body.pieces()])
 
     assert asyncio.run(count()) < 4

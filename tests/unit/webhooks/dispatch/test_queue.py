@@ -36,7 +36,7 @@ def queue_of(ordering: Ordering, *found: QueuedDelivery) -> Queue:
 
 
 def taken(queue: Queue, now: int = NOW, most: int = 100) -> list[int]:
-    return [each.sequence for each in queue.take(now, most)]
+    return [delivery.sequence for delivery in queue.take(now, most)]
 
 
 @pytest.mark.parametrize(
@@ -141,9 +141,9 @@ class Model:
         self.queue.add([new])
 
     def take(self, number: int) -> None:
-        for each in self.queue.take(self.now, number):
-            assert each.event_id not in {one.event_id for one in self.under_way}
-            self.under_way.append(each)
+        for delivery in self.queue.take(self.now, number):
+            assert delivery.event_id not in {one.event_id for one in self.under_way}
+            self.under_way.append(delivery)
 
     def end(self, number: int) -> None:
         if self.under_way:
@@ -180,9 +180,9 @@ def test_whatever_happens_all_is_sent_in_order_and_nothing_twice_at_once(
 
     assert len(model.queue) == 0
     lanes: dict[str, list[int]] = {}
-    for each in model.ended:
-        lane = {"strict": "all", "none": each.event_id}.get(ordering, each.resource)
-        lanes.setdefault(lane, []).append(each.sequence)
+    for delivery in model.ended:
+        lane = {"strict": "all", "none": delivery.event_id}.get(ordering, delivery.resource)
+        lanes.setdefault(lane, []).append(delivery.sequence)
     assert all(a < b for lane in lanes.values() for a, b in pairwise(lane))
 
 

@@ -45,4 +45,4 @@ async def test_of_those_who_ask_for_a_page_at_once_few_are_served_at_a_time(
 
     await store.stop()
     assert store.most == 4
-    assert [each.deliveries[0].attempts[0].answer for each in pages] == [b""] * 40
+    assert [page.deliveries[0].attempts[0].answer for page in pages] == [b""] * 40

@@ -40,7 +40,7 @@ def test_a_type_may_have_events_of_its_own() -> None:
     names = ("care_plan.created", "care_plan.withdrawn")
     known = EventTypes.of([replace(DIAGNOSTIC_REPORT, name="CarePlan", event_types=names)])
 
-    assert {each for each in known.names if each.startswith("care")} == set(names)
+    assert {name for name in known.names if name.startswith("care")} == set(names)
     assert known.problem("care_plan.withdrawn") == ""
 
 
@@ -107,12 +107,12 @@ EVENTS = [
 @pytest.mark.parametrize("event", EVENTS, ids=lambda event: event.type)
 def test_what_is_told_of_endpoints_is_as_its_schema_says(event: WebhookEvent) -> None:
     schemas = [
-        json.loads(each.read_text(encoding="utf-8"))
-        for each in files("fhirpub.schemas").joinpath("events").iterdir()
+        json.loads(path.read_text(encoding="utf-8"))
+        for path in files("fhirpub.schemas").joinpath("events").iterdir()
     ]
-    resources = [(each["$id"], Resource.from_contents(each)) for each in schemas]
+    resources = [(item["$id"], Resource.from_contents(item)) for item in schemas]
     registry: Registry[Any] = Registry().with_resources(resources)
-    (schema,) = [each.schema for each in KNOWN.all if each.name == event.type]
+    (schema,) = [event_type.schema for event_type in KNOWN.all if event_type.name == event.type]
     body = json.loads(event.body(sequence=1))
 
     jsonschema.Draft202012Validator(schema, registry=registry).validate(body)

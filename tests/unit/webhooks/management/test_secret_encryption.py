@@ -135,7 +135,7 @@ def test_a_key_is_made_once_for_its_owner_alone(tmp_path: Path) -> None:
         seals = list(threads.map(lambda _: create_key_file(file), range(8)))
 
     sealed_by_one = seals[0].encrypt(SECRET, endpoint="e1", purpose="secret")
-    assert {opened(each, sealed_by_one) for each in seals} == {SECRET}
+    assert {opened(seal, sealed_by_one) for seal in seals} == {SECRET}
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert list(file.parent.iterdir()) == [file]
     assert opened(load_cipher(WebhooksConfig(), beside=file), sealed_by_one) == SECRET

@@ -33,7 +33,7 @@ JSON = st.recursive(
     max_leaves=6,
 )
 Judge = Callable[[Any], dict[str, Any]]
-NAMES = st.sampled_from([each for each in (*NEW, *NEW_SECRET) if each != "url"])
+NAMES = st.sampled_from([name for name in (*NEW, *NEW_SECRET) if name != "url"])
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def judge() -> Iterator[Judge]:
 def places(judge: Judge, fields: Any) -> set[str]:
     with pytest.raises(InvalidContent) as caught:
         judge(fields)
-    return {each.expression for each in caught.value.issues}
+    return {issue.expression for issue in caught.value.issues}
 
 
 def test_a_url_is_kept_in_its_canonical_form(judge: Judge) -> None:

@@ -128,7 +128,7 @@ def test_events_of_one_commit_share_its_transaction_and_nothing_else() -> None:
 # The published schemas
 
 REGISTRY: Registry[Any] = Registry().with_resources(
-    (each["$id"], Resource.from_contents(each)) for each in SCHEMAS.values()
+    (schema["$id"], Resource.from_contents(schema)) for schema in SCHEMAS.values()
 )
 
 

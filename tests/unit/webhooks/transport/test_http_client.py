@@ -257,14 +257,14 @@ async def test_a_connection_that_nobody_takes_ends_in_time() -> None:
         full.listen(0)
         port = full.getsockname()[1]
         taken = [socket.socket() for _ in range(4)]
-        for each in taken:
-            each.settimeout(0)
-            each.connect_ex(("127.0.0.1", port))
+        for item in taken:
+            item.settimeout(0)
+            item.connect_ex(("127.0.0.1", port))
 
         async with Sender(IMPATIENT, clock=HandClock()) as sender:
             outcome = await sender.attempt(replace(MESSAGE, url=f"http://127.0.0.1:{port}/"))
-        for each in taken:
-            each.close()
+        for item in taken:
+            item.close()
 
     assert outcome.reason == "E_TIMEOUT"
     assert outcome.duration < 5000
@@ -290,10 +290,10 @@ KEPT = Reply(keep_open=True)
 async def ports_of(sender: Sender, receiver: Receiver, *endpoints: str) -> list[int]:
     """Send a message for each endpoint, one after the other; return by which ports they came."""
     receiver.answer(KEPT)
-    for each in endpoints:
-        outcome = await sender.attempt(replace(MESSAGE, url=receiver.url, endpoint=each))
+    for endpoint in endpoints:
+        outcome = await sender.attempt(replace(MESSAGE, url=receiver.url, endpoint=endpoint))
         assert outcome.delivered
-    return [each.port for each in receiver.received]
+    return [received.port for received in receiver.received]
 
 
 async def test_messages_of_one_endpoint_share_a_connection(
@@ -385,12 +385,13 @@ async def test_a_name_is_looked_up_once_for_all_who_wait_for_it() -> None:
 
     async with Sender(SETTINGS, clock=HandClock(), look_up=look_up) as sender:
         messages = [
-            replace(MESSAGE, url="https://slow.example/", endpoint=each) for each in "abcd"
+            replace(MESSAGE, url="https://slow.example/", endpoint=character)
+            for character in "abcd"
         ]
-        attempts = [asyncio.create_task(sender.attempt(each)) for each in messages]
+        attempts = [asyncio.create_task(sender.attempt(message)) for message in messages]
         await asyncio.sleep(0.05)
         answer.set()
-        reasons = {(await each).reason for each in attempts}
+        reasons = {(await attempt).reason for attempt in attempts}
 
     assert reasons == {"E_DNS"}
     assert searches == ["slow.example"]
@@ -453,7 +454,9 @@ class Names:
         if not host.endswith(".test"):
             return socket.getaddrinfo(host, port, *rest)
         addresses = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-        return [found for each in addresses for found in socket.getaddrinfo(each, port, *rest)]
+        return [
+            found for address in addresses for found in socket.getaddrinfo(address, port, *rest)
+        ]
 
 
 @pytest.fixture
@@ -502,7 +505,7 @@ async def test_open_and_closed_ports_of_refused_addresses_look_the_same(
         for port in (receiver.port, 443)
     ]
 
-    assert {each.reason for each in outcomes} == {"E_BLOCKED_ADDRESS"}
+    assert {outcome.reason for outcome in outcomes} == {"E_BLOCKED_ADDRESS"}
     assert receiver.received == []
 
 
@@ -588,9 +591,9 @@ async def test_names_that_hung_hold_up_no_others_when_they_hang_again(names: Nam
     look_up = looking_up(names, answer)
 
     async def all_hang(sender: Sender) -> set[str | None]:
-        messages = [replace(MESSAGE, url=f"https://{each}.hangs/") for each in range(40)]
+        messages = [replace(MESSAGE, url=f"https://{number}.hangs/") for number in range(40)]
         outcomes = await asyncio.gather(*map(sender.attempt, messages))
-        return {each.reason for each in outcomes}
+        return {item.reason for item in outcomes}
 
     settings = replace(IMPATIENT, connect_seconds=1.0)
     async with Sender(settings, clock=HandClock(), look_up=look_up) as sender:

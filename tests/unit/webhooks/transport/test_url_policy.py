@@ -264,16 +264,18 @@ def spellings(address: IPv4Address) -> list[str]:
     """Return how C libraries, browsers and people write an IPv4 address."""
     number, parts = int(address), address.packed
     low = number & 0xFFFF
-    decimal = [str(each) for each in parts]
-    wide = str(address).translate({ord(each): ord(each) + 0xFEE0 for each in "0123456789"})
+    decimal = [str(part) for part in parts]
+    wide = str(address).translate(
+        {ord(character): ord(character) + 0xFEE0 for character in "0123456789"}
+    )
     return [
         str(address),
         f"{number}",
         f"{number:#x}",
         f"{number:#o}".replace("0o", "0"),
-        ".".join(f"{each:#x}" for each in parts),
-        ".".join(f"{each:#o}".replace("0o", "0") for each in parts),
-        ".".join(f"{each:03d}" for each in parts),
+        ".".join(f"{part:#x}" for part in parts),
+        ".".join(f"{part:#o}".replace("0o", "0") for part in parts),
+        ".".join(f"{part:03d}" for part in parts),
         ".".join([*decimal[:2], str(low)]),
         ".".join([decimal[0], str(number & 0xFFFFFF)]),
         f"{address}.",
