@@ -23,7 +23,7 @@ from fhirpub.auth.tenants import add_tenant
 from fhirpub.config.settings import Config
 from fhirpub.fhir.strict_json import loads
 from fhirpub.interactions import rules
-from fhirpub.interactions.register import Candidate, candidate_of, judge
+from fhirpub.interactions.register import Candidate, build_candidate, validate_submission
 from fhirpub.interactions.submission import Submission, from_parameters
 from fhirpub.runtime.stages import run_to_completion
 from fhirpub.tenant import Tenant
@@ -48,13 +48,13 @@ class Stages:
     async def judge_it(self, contents: Sequence[object]) -> list[Submission]:
         submissions = [from_parameters(each, self._context.types[TYPE]) for each in contents]
         for each in submissions:
-            issues = run_to_completion(judge(each, self._context, self._tenant.id))
+            issues = run_to_completion(validate_submission(each, self._context, self._tenant.id))
             each.remarks = rules.refuse([*each.remarks, *issues], self._context)
         return submissions
 
     async def make_the_version(self, submissions: Sequence[Submission]) -> list[Candidate]:
         return [
-            run_to_completion(candidate_of(each, self._tenant, self._context))
+            run_to_completion(build_candidate(each, self._tenant, self._context))
             for each in submissions
         ]
 

@@ -40,7 +40,9 @@ async def run_server(
     )
     server = Server(RequestRouterAdapter(services), bounds)
     server.add_sockets(list(sockets))
-    background = [asyncio.create_task(work) for work in (_sweep(services), services.bodies.run())]
+    background = [
+        asyncio.create_task(work) for work in (_sweep(services), services.body_timeout.run())
+    ]
     async with AsyncExitStack() as sending:
         if services.sending:
             await sending.enter_async_context(services.sending.running())
@@ -59,7 +61,7 @@ async def _drain(services: Services, server: Server) -> None:
     """Wait, at most ``drain_seconds``, until no request is in flight and no client connected."""
     with suppress(TimeoutError):
         async with asyncio.timeout(services.config.server.drain_seconds):
-            while services.under_way or server.close_idle():
+            while services.in_flight or server.close_idle():
                 await asyncio.sleep(0.02)
 
 

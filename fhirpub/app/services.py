@@ -89,11 +89,11 @@ async def build_services(
             clock=clock,
             rate_limit=RateLimit(limits.requests_per_client, clock),
             metrics=metrics,
-            bodies=BodyReadTimeout(limits.body_seconds),
-            body_room=MemoryBudget(
+            body_timeout=BodyReadTimeout(limits.body_seconds),
+            request_memory=MemoryBudget(
                 limits.large_bodies_bytes, patience_seconds=limits.body_seconds
             ),
-            answer_room=MemoryBudget(
+            response_memory=MemoryBudget(
                 limits.large_answers_bytes,
                 patience_seconds=limits.body_seconds,
                 share=_MAX_SHARE_OF_RESPONSES,
@@ -105,7 +105,7 @@ async def build_services(
             statement=capabilities,
             own_resources=own_resources(context, capabilities[1]),
         )
-        metrics.under_way.set_function(lambda: len(services.under_way))
+        metrics.in_flight.set_function(lambda: len(services.in_flight))
         yield replace(services, openapi=openapi(services))
 
 

@@ -40,7 +40,7 @@ class Document:
     at: str
 
 
-def detach(
+def extract_attachments(
     resource: JsonObject, elements: Sequence[str]
 ) -> tuple[tuple[Document, ...], tuple[Issue, ...]]:
     """Take the documents out of a resource, leaving markers; also the issues of bad base64.

@@ -22,15 +22,15 @@ def objects_in(resource: JsonObject) -> list[JsonObject]:
     return found
 
 
-def telling_objects(resource: JsonObject) -> list[JsonObject]:
+def objects_with_rules(resource: JsonObject) -> list[JsonObject]:
     """Return those of a resource's objects that rules look at, all in one pass.
 
     They have a name that refers, contains, extends, modifies, narrates or bounds.
     """
-    found, telling = [resource], []
+    found, targets = [resource], []
     for element in found:
-        if not _TELLING.isdisjoint(element):
-            telling.append(element)
+        if not _WITH_RULES.isdisjoint(element):
+            targets.append(element)
         for member in element.values():
             kind = type(member)
             if kind is dict:
@@ -39,10 +39,10 @@ def telling_objects(resource: JsonObject) -> list[JsonObject]:
                 for one in member:
                     if type(one) is dict:
                         found.append(one)  # noqa: PERF401 - faster for lists as short as these
-    return telling
+    return targets
 
 
-_TELLING = frozenset(
+_WITH_RULES = frozenset(
     {"contained", "data", "div", "end", "extension", "reference"}
     | {"modifierExtension", "implicitRules", "_implicitRules"}
 )

@@ -29,17 +29,17 @@ _WITH_DATA = frozenset({"contentType", "origin", "who"})
 
 def broken_invariants(
     resource: JsonObject,
-    telling: Sequence[JsonObject],
+    targets: Sequence[JsonObject],
     place_of: Callable[[JsonObject], str],
     leading: Collection[str],
 ) -> Iterator[Issue]:
     """Return what breaks FHIR's invariants, with places below the resource.
 
-    ``telling`` are its objects to look at (``elements.telling_objects``). ``leading`` are the
+    ``targets`` are its objects to look at (``elements.objects_with_rules``). ``leading`` are the
     literals of references that lead to what is contained, or came along.
     """
     leading = {*leading, "#"}
-    for element in telling:
+    for element in targets:
         for name, problem in _problems(element, resource, leading):
             at = ".".join(filter(None, (place_of(element), name)))
             yield Issue("error", "exception", problem, at)
@@ -59,7 +59,7 @@ def repeated_ids(resource: JsonObject) -> Iterator[Issue]:
 
 
 def mistyped_references(
-    telling: Sequence[JsonObject],
+    targets: Sequence[JsonObject],
     place_of: Callable[[JsonObject], str],
     types: Mapping[str, str],
 ) -> Iterator[Issue]:
@@ -69,7 +69,7 @@ def mistyped_references(
     reference names its own. What an absolute one leads to is not known. Asked, like
     :func:`repeated_ids`, of what is new alone.
     """
-    for element in telling:
+    for element in targets:
         literal, said = element.get("reference"), element.get("type")
         if not (isinstance(literal, str) and isinstance(said, str)):
             continue

@@ -6,13 +6,14 @@ the store. A call that loses the race, or is repeated years later, gets the firs
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from fhirpub.errors import InvalidContent, Issue, StoreUnavailable
 from fhirpub.fhir.contained import with_contained
-from fhirpub.fhir.document import detach
+from fhirpub.fhir.document import extract_attachments
 from fhirpub.fhir.elements import reduce_to
 from fhirpub.fhir.invariants import (
     broken_invariants,
@@ -50,26 +51,6 @@ class Candidate:
     blobs: tuple[Blob, ...]
 
 
-def prepare(
-    content: Any,
-    *,
-    read_body: ReadBody,
-    resource_type: ResourceType,
-    tenant: Tenant,
-    context: Context,
-) -> Stages[Candidate]:
-    """Validate the content of a body and build what will be stored; pure, for any thread.
-
-    Raises InvalidContent, TooLarge, BrokenRule with all the issues of the stage that failed.
-    """
-    submission = read_body(content, resource_type)
-    yield
-    found = yield from judge(submission, context, tenant.id)
-    submission.remarks = rules.refuse([*submission.remarks, *found], context)
-    yield
-    return (yield from candidate_of(submission, tenant, context))
-
-
 async def register(candidate: Candidate, *, tenant: Tenant, context: Context) -> Registration:
     """Store a candidate unless its identifier is taken; return what is registered then."""
     resources, version = context.resources, candidate.version
@@ -85,15 +66,20 @@ async def register(candidate: Candidate, *, tenant: Tenant, context: Context) ->
     return Registration(winner, created=False)
 
 
-def judge(submission: Submission, context: Context, tenant_id: str) -> Stages[list[Issue]]:
-    """Return everything that the rules find, errors and remarks.
+def validate_submission(
+    submission: Submission, context: Context, tenant_id: str
+) -> Stages[list[Issue]]:
+    """Return all issues of a submission, errors and remarks, and normalize it on the way.
 
-    Raises what must be mended before the rules can be asked, with all of its issues: TooLarge,
-    InvalidContent.
+    Times become UTC, and documents are replaced by placeholders. Pure, for any thread. Raises
+    TooLarge or InvalidContent, with all issues of their stage, for what must be corrected before
+    the later rules can be checked.
     """
     entry, resource_type = submission.entry, submission.type
     zones = list(rules.times_as_utc(entry.resource, resource_type, context))
-    submission.documents, undecodable = detach(entry.resource, resource_type.attachments)
+    submission.documents, undecodable = extract_attachments(
+        entry.resource, resource_type.attachments
+    )
     rules.check_limits(
         submission.documents, most=context.config.limits.attachment_bytes, at=entry.at
     )
@@ -104,26 +90,32 @@ def judge(submission: Submission, context: Context, tenant_id: str) -> Stages[li
         raise InvalidContent(structural)
     yield
     found = [zone.below(entry.at) for zone in zones]
-    types = {
-        literal: submission.parts[name].resource["resourceType"]
-        for literal, name in submission.local.items()
-    }
-    for found_along in submission.along.values():
-        types |= {literal: element["resourceType"] for literal, element in found_along.items()}
-    for piece in (entry, *submission.parts.values()):
-        leading = types_of_contained(piece.resource) | types
-        broken = broken_invariants(piece.resource, piece.telling, piece.place_of, leading)
-        mistyped = mistyped_references(piece.telling, piece.place_of, leading)
-        found += [
-            issue.below(piece.at) for issue in (*broken, *repeated_ids(piece.resource), *mistyped)
-        ]
+    found += _broken_by_fhir(submission)
     yield
     return [*found, *rules.check_submission(submission, context, tenant_id)]
 
 
-def candidate_of(submission: Submission, tenant: Tenant, context: Context) -> Stages[Candidate]:
-    """Make of a submission what will be stored. Raises TooLarge."""
-    submission.take_out_stand_ins()
+def _broken_by_fhir(submission: Submission) -> Iterator[Issue]:
+    """Yield what breaks FHIR's own rules between elements, in the resource and in its parts."""
+    types = {
+        literal: submission.parts[name].resource["resourceType"]
+        for literal, name in submission.local.items()
+    }
+    for contained in submission.contained_of_parts.values():
+        types |= {literal: resource["resourceType"] for literal, resource in contained.items()}
+    for entry in (submission.entry, *submission.parts.values()):
+        leading = types_of_contained(entry.resource) | types
+        for issue in chain(
+            broken_invariants(entry.resource, entry.rule_targets, entry.place_of, leading),
+            repeated_ids(entry.resource),
+            mistyped_references(entry.rule_targets, entry.place_of, leading),
+        ):
+            yield issue.below(entry.at)
+
+
+def build_candidate(submission: Submission, tenant: Tenant, context: Context) -> Stages[Candidate]:
+    """Build from a valid submission what is to be stored; pure. Raises TooLarge."""
+    submission.remove_placeholders()
     resource, resource_type = submission.entry.resource, submission.type
     identifier = resource["identifier"][0]
     key = (resource_type.name, identifier["system"], identifier["value"])

@@ -8,27 +8,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from fhirpub.config.settings import ABSOLUTE_URI
-from fhirpub.errors import (
-    MAX_ISSUES,
-    BrokenRule,
-    InvalidContent,
-    Issue,
-    NotExpressible,
-    TooLarge,
-)
+from fhirpub.errors import MAX_ISSUES, BrokenRule, InvalidContent, Issue, TooLarge
 from fhirpub.fhir.document import Document, attachments_of, hash_verdict
+from fhirpub.fhir.element_check import element_problems
 from fhirpub.fhir.elements import items_of, values_at
 from fhirpub.fhir.human_name import given_names, name_to_use
 from fhirpub.fhir.invariants import RELATIVE_REFERENCE
 from fhirpub.fhir.narrative import in_characters
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.fhir.times import UnstorableTime, is_plain_utc, to_utc
-from fhirpub.fhir.xml.writer import write_xml
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.submission import Submission
 from fhirpub.plugin_api import Entry, ResourceType, RuleContext
@@ -132,26 +125,12 @@ def check_structure(
 
 
 def contained(resource: JsonObject, context: Context) -> Iterator[Issue]:
-    """What is wrong with contained resources of types that have no schema here (D-251).
-
-    What can be written as XML has the elements that R4 has, each with its type. Codes are not
-    looked up.
-    """
-    for at, contained_resource in items_of(resource, "contained"):
-        name = (
-            contained_resource.get("resourceType")
-            if isinstance(contained_resource, dict)
-            else None
-        )
+    """What is wrong with contained resources of types that have no schema here (D-251)."""
+    for at, inner in items_of(resource, "contained"):
+        name = inner.get("resourceType") if isinstance(inner, dict) else None
         if isinstance(name, str) and not context.schemas.knows(name):
-            try:
-                write_xml(contained_resource, is_of_type=context.schemas.accepts_primitive)
-            except NotExpressible as problem:
-                rule = (
-                    "is not as FHIR R4 has it: unknown, missing, of another type or format,"
-                    " or not as often as it may be"
-                )
-                yield Issue("error", "exception", rule, problem.place).below(at)
+            problems = element_problems(inner, is_of_type=context.schemas.accepts_primitive)
+            yield from (issue.below(at) for issue in islice(problems, MAX_ISSUES))
 
 
 def check_submission(submission: Submission, context: Context, tenant_id: str) -> Iterator[Issue]:
@@ -304,7 +283,7 @@ def references_to_parts(submission: Submission) -> Iterator[Issue]:
 
 def other_references(submission: Submission, context: Context) -> Iterator[Issue]:
     """Keep other relative references, with a warning to the sender (D-35, D-36)."""
-    for element in submission.entry.telling:
+    for element in submission.entry.rule_targets:
         literal = element.get("reference")
         if not isinstance(literal, str) or literal in submission.local:
             continue
@@ -331,10 +310,10 @@ def point_references_at(
 ) -> None:
     """Rewrite every reference to a part, wherever it stands, to the part's own id (ADR 15)."""
     resource = submission.entry.resource
-    if submission.stand_ins:
+    if submission.placeholders:
         _point_out(submission, f"{submission.type.name}/{resource_id}")
     for entry in (submission.entry, *submission.parts.values()):
-        for element in entry.telling:
+        for element in entry.rule_targets:
             literal = element.get("reference")
             name = submission.local.get(literal) if isinstance(literal, str) else None
             if name is not None:
@@ -349,7 +328,7 @@ def point_references_at(
 def write_narratives_in_characters(submission: Submission) -> None:
     """Rewrite entities of HTML, such as ``&nbsp;``, wherever a narrative stands (D-68)."""
     for entry in (submission.entry, *submission.parts.values()):
-        for element in entry.telling:
+        for element in entry.rule_targets:
             if "div" in element:
                 element["div"] = in_characters(element["div"])
 
@@ -357,7 +336,7 @@ def write_narratives_in_characters(submission: Submission) -> None:
 def _point_out(submission: Submission, container: str) -> None:
     """Rewrite what leads from a part to its container, in which it is no longer."""
     for entry in submission.parts.values():
-        for element in entry.telling:
+        for element in entry.rule_targets:
             if element.get("reference") == "#":
                 element["reference"] = container
 
@@ -414,7 +393,7 @@ def times_as_utc(
 
 def _modifiers(entry: Entry) -> Iterator[Issue]:
     """What must be understood or refused is refused (D-38)."""
-    for element in entry.telling:
+    for element in entry.rule_targets:
         if _MODIFIERS.isdisjoint(element):
             continue
         for name in _MODIFIERS & element.keys():

@@ -29,19 +29,19 @@ class Submission:
     documents: tuple[Document, ...] = ()
     remarks: list[Issue]
     envelope: Entry | None = None
-    """What stood around the entries, if there was more than names and resources."""
-    stand_ins: tuple[JsonObject, ...] = ()
-    """The placeholders of the parts among the contained resources during validation."""
-    along: Mapping[str, Contained] = field(default_factory=dict)
-    """What stands beside the parts among the contained resources and each of them leads to."""
+    """The Parameters without the resources, if they have more than names and resources."""
+    placeholders: tuple[JsonObject, ...] = ()
+    """What represents the parts among the contained resources during validation."""
+    contained_of_parts: Mapping[str, Contained] = field(default_factory=dict)
+    """For each part, the contained resources that it refers to, by their local references."""
 
-    def take_out_stand_ins(self) -> None:
-        """Leave in the resource what it contains beside its parts, and what only they lead to."""
-        if not self.stand_ins:
+    def remove_placeholders(self) -> None:
+        """Keep in the resource the contained resources that are no part and that no part needs."""
+        if not self.placeholders:
             return
-        resource, taken = self.entry.resource, {id(element) for element in self.stand_ins}
+        resource, taken = self.entry.resource, {id(element) for element in self.placeholders}
         brought: Contained = {}
-        for name, found in self.along.items():
+        for name, found in self.contained_of_parts.items():
             part = self.parts[name]
             self.parts[name] = Entry({**part.resource, "contained": [*found.values()]}, part.at)
             brought |= found
@@ -141,25 +141,25 @@ def from_contained(body: Any, resource_type: ResourceType) -> Submission:
     if issues:
         raise InvalidContent(issues)
     others = {item: contained[place] for item, place in places.items() if item not in local}
-    along = {
+    contained_of_parts = {
         name: found
         for name, entry in parts.items()
         if "contained" not in entry.resource and (found := reachable(entry.resource, others))
     }
-    stand_ins = {
-        id(entry.resource): _placeholder(entry.resource["id"], along.get(name, ()))
+    placeholders = {
+        id(entry.resource): _placeholder(entry.resource["id"], contained_of_parts.get(name, ()))
         for name, entry in parts.items()
     }
-    if stand_ins:
-        body["contained"] = [stand_ins.get(id(item), item) for item in contained]
+    if placeholders:
+        body["contained"] = [placeholders.get(id(item), item) for item in contained]
     return Submission(
         type=resource_type,
         entry=Entry(body, name),
         parts=parts,
         local=local,
         remarks=[],
-        stand_ins=tuple(stand_ins.values()),
-        along=along,
+        placeholders=tuple(placeholders.values()),
+        contained_of_parts=contained_of_parts,
     )
 
 
@@ -174,30 +174,30 @@ def from_wrapped(body: Any, resource_type: ResourceType) -> Submission:
     if issues:
         raise InvalidContent(issues)
     submission = from_contained(wrapped, resource_type)
-    submission.envelope = _hollow(body, ("resource",))
+    submission.envelope = _without_resources(body, ("resource",))
     return submission
 
 
-def _envelope(body: JsonObject, judged: Collection[str]) -> Entry | None:
+def _envelope(body: JsonObject, validated: Collection[str]) -> Entry | None:
     """Return the surroundings of the separately validated entries, if there are any."""
     plain = all(len(parameter) == 2 and "resource" in parameter for parameter in body["parameter"])
     if plain and len(body) == 2:
         return None
-    return _hollow(body, judged)
+    return _without_resources(body, validated)
 
 
-def _hollow(body: JsonObject, judged: Collection[str]) -> Entry:
+def _without_resources(body: JsonObject, validated: Collection[str]) -> Entry:
     """Return Parameters without the resources of these entries."""
     entries = [
         {**parameter, "resource": _ANY_RESOURCE}
-        if isinstance(parameter, dict) and parameter.get("name") in judged
+        if isinstance(parameter, dict) and parameter.get("name") in validated
         else parameter
         for parameter in body["parameter"]
     ]
     return Entry({**body, "parameter": entries}, "Parameters")
 
 
-_ANY_RESOURCE = {"resourceType": "Basic", "id": "judged-by-itself", "code": {"text": "-"}}
+_ANY_RESOURCE = {"resourceType": "Basic", "id": "validated-separately", "code": {"text": "-"}}
 
 
 def _placeholder(resource_id: str, leading: Collection[str]) -> JsonObject:
@@ -232,7 +232,7 @@ def _entry(
     _refuse_more(entry, at, issues)
     for element in resource_type.attachments if type_name == resource_type.name else ():
         if element in entry:
-            _lift(entry.pop(element), resource, element, at, issues)
+            _merge_attachments(entry.pop(element), resource, element, at, issues)
     return Entry(resource, f"{at}.resource")
 
 
@@ -241,13 +241,15 @@ def _refuse_more(entry: JsonObject, at: str, issues: list[Issue]) -> None:
         issues.append(_error("must have a resource, and neither value nor part (inv-1)", at))
 
 
-def _lift(beside: Any, resource: JsonObject, element: str, at: str, issues: list[Issue]) -> None:
-    """Move attachments that stand beside ``resource`` into it (D-55)."""
-    if not isinstance(beside, list):
+def _merge_attachments(
+    siblings: Any, resource: JsonObject, element: str, at: str, issues: list[Issue]
+) -> None:
+    """Move attachments that are siblings of ``resource`` in the entry into it (D-55)."""
+    if not isinstance(siblings, list):
         issues.append(_error("must be a list", f"{at}.{element}"))
     elif element not in resource:
-        resource[element] = beside
-    elif resource[element] != beside:
+        resource[element] = siblings
+    elif resource[element] != siblings:
         rule = f"differs from resource.{element}: send it once"
         issues.append(_error(rule, f"{at}.{element}"))
 

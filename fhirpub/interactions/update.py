@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fhirpub.errors import InvalidContent, Issue, StoreUnavailable, VersionConflict
-from fhirpub.fhir.document import detach, documents_in
+from fhirpub.errors import InvalidContent, Issue, StoreUnavailable
+from fhirpub.fhir.document import documents_in, extract_attachments
 from fhirpub.fhir.invariants import broken_invariants, mistyped_references, types_of_contained
 from fhirpub.fhir.strict_json import JsonObject, dumps, loads_stored, refuse_excess
-from fhirpub.fhir.times import from_http, http_date
 from fhirpub.interactions import rules
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.patch_formats import Fields, Form, fields_of
@@ -21,7 +20,6 @@ from fhirpub.runtime.stages import Stages
 from fhirpub.storage.contract import Blob, Version
 from fhirpub.tenant import Tenant
 
-_TAG = re.compile(r'(?:W/)?"([^"]*)"')
 _FIRST = re.compile(r"[.\[]")
 """What ends the first name of a place."""
 _RACES = 300
@@ -37,55 +35,6 @@ class Update:
 
     version: Version
     blobs: tuple[Blob, ...]
-
-
-def check_precondition(if_match: Sequence[str], current: int) -> None:
-    """Raise VersionConflict unless the current version is among those named (D-116, D-117).
-
-    ``if_match`` is what each such header says: ``W/"3"``, ``"3"``, a list of them, or ``*``.
-    """
-    named = ",".join(if_match)
-    if not if_match or named.strip() == "*":
-        return
-    tags = [] if _TAG.sub("", named).strip(" \t,") else _TAG.findall(named)
-    if str(current) in tags:
-        return
-    first = tags[0] if tags else ""
-    target = first if first.isascii() and first.isdecimal() else repr((first or named)[:64])
-    raise VersionConflict(target=target, current=current)
-
-
-def is_named(tag: str, named: str) -> bool:
-    """Return whether If-None-Match names a tag, weakly (RFC 9110, 13.1.2)."""
-    return named.strip() == "*" or tag in _TAG.findall(named)
-
-
-@dataclass(frozen=True, slots=True)
-class Precondition:
-    """What must hold of a version, as headers say it; If-Match goes first (D-267)."""
-
-    if_match: Sequence[str] = ()
-    unmodified_since: str = ""
-    if_none_match: Sequence[str] = ()
-
-    def check(self, latest: Version) -> None:
-        """Raise VersionConflict unless it holds.
-
-        A moment that cannot be read is none (RFC 9110, 13.1.4). An HTTP-date knows seconds
-        alone: what came within that second is not newer.
-        """
-        if self.if_match:
-            check_precondition(self.if_match, latest.version)
-        elif self.unmodified_since:
-            self._check_moment(latest)
-        if is_named(str(latest.version), ",".join(self.if_none_match)):
-            raise VersionConflict(target="other than the current", current=latest.version)
-
-    def _check_moment(self, latest: Version) -> None:
-        moment = from_http(self.unmodified_since)
-        unit = 1 if moment is None or moment % 1000 else 1000
-        if moment is not None and latest.updated // unit > moment // unit:
-            raise VersionConflict(target=f"of {http_date(moment)}", current=latest.version)
 
 
 def prepare(
@@ -107,7 +56,7 @@ def prepare(
     limits = context.config.limits
     fields = fields_of(form, content, before, resource_type, most=limits.resource_bytes)
     zones = list(rules.times_as_utc(fields.values, resource_type, context))
-    documents, undecodable = detach(fields.values, resource_type.attachments)
+    documents, undecodable = extract_attachments(fields.values, resource_type.attachments)
     rules.check_limits(documents, most=limits.attachment_bytes, at=resource_type.name)
     after = fields.merge(before)
     entry = Entry(after, resource_type.name)
@@ -121,8 +70,8 @@ def prepare(
         found += [
             issue.below(entry.at) for issue in rules.status(after, resource_type.update_statuses)
         ]
-    judged = not any(issue.severity == "error" for issue in found)
-    if judged and context.config.of_type(resource_type.name).state_flow == "clinical":
+    is_valid = not any(issue.severity == "error" for issue in found)
+    if is_valid and context.config.of_type(resource_type.name).state_flow == "clinical":
         flow = rules.state_flow(before, after, resource_type)
         found += [issue.below(entry.at) for issue in flow]
     found += rules.check_resource(
@@ -139,7 +88,7 @@ def prepare(
 async def update(
     *,
     newest_of: Callable[[], Awaitable[Version]],
-    precondition: Precondition,
+    check: Callable[[Version], None],
     resource_type: ResourceType,
     tenant: Tenant,
     context: Context,
@@ -147,16 +96,17 @@ async def update(
 ) -> Version:
     """Insert the next version and return it.
 
-    ``newest_of`` reads what is to be updated, again after each lost race: a condition must hold of
-    the very version that is followed. ``prepare`` runs :func:`prepare` against it, in a thread
-    if the body is large. Without a precondition the last writer wins: an overtaken update starts
-    again (D-118).
-    Raises what ``newest_of`` raises before VersionConflict before whatever is wrong with the body
+    ``newest_of`` reads the version to update, again after each lost race, and ``check`` raises
+    VersionConflict unless it is one that the client wants to replace: the condition must hold for
+    the very version that the new one follows. ``prepared`` runs :func:`prepare` against it, in a
+    thread if the body is large. Without a condition the last writer wins: an overtaken update
+    starts again (D-118).
+    Raises what ``newest_of`` raises, then what ``check`` raises, then the problems of the body
     (D-119).
     """
     for _race in range(_RACES):
         newest = await newest_of()
-        precondition.check(newest)
+        check(newest)
         candidate = await prepared(await _with_parts(newest, resource_type, tenant, context))
         if await context.resources.add(tenant.id, candidate.version, candidate.blobs):
             context.added()
@@ -168,7 +118,7 @@ async def _with_parts(
     latest: Version, resource_type: ResourceType, tenant: Tenant, context: Context
 ) -> Version:
     """Return the version with the parts that events include; only version 1 stores them."""
-    if latest.parts or not any(part.told for part in resource_type.parts):
+    if latest.parts or not any(part.include_in_events for part in resource_type.parts):
         return latest
     first = await context.resources.version(tenant.id, latest.id, 1)
     return latest if first is None else replace(latest, parts=first.parts)
@@ -189,11 +139,11 @@ class _NewIssues:
         """Return what is wrong by the schema; what it contained before is not looked at."""
         kept = {"contained"} - self.fields.names
 
-        def judged(resource: JsonObject) -> Iterator[Issue]:
+        def problems_of(resource: JsonObject) -> Iterator[Issue]:
             new = {name: value for name, value in resource.items() if name not in kept}
             return rules.check_structure(new, resource_type, self.context)
 
-        return self._new(list(judged(after)), lambda: judged(self.before))
+        return self._new(list(problems_of(after)), lambda: problems_of(self.before))
 
     def wrong_by_fhir(self, entry: Entry) -> list[Issue]:
         """Return what breaks FHIR's own rules between elements."""
@@ -201,7 +151,7 @@ class _NewIssues:
         changed = Entry(self.fields.values, entry.at)
         return [
             *self._new(found, lambda: _broken_rules(Entry(self.before, entry.at))),
-            *mistyped_references(changed.telling, changed.place_of, leading),
+            *mistyped_references(changed.rule_targets, changed.place_of, leading),
         ]
 
     def _new(self, found: list[Issue], older: Callable[[], Iterable[Issue]]) -> list[Issue]:
@@ -218,7 +168,7 @@ class _NewIssues:
 
 def _broken_rules(entry: Entry) -> Iterator[Issue]:
     leading = types_of_contained(entry.resource)
-    return broken_invariants(entry.resource, entry.telling, entry.place_of, leading)
+    return broken_invariants(entry.resource, entry.rule_targets, entry.place_of, leading)
 
 
 def _narrative(before: JsonObject, resource_type: ResourceType) -> list[Issue]:

@@ -10,7 +10,7 @@ from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.interactions import rules
 from fhirpub.interactions.capabilities import FHIR_VERSION
 from fhirpub.interactions.context import Context
-from fhirpub.interactions.register import ReadBody, candidate_of, judge
+from fhirpub.interactions.register import ReadBody, build_candidate, validate_submission
 from fhirpub.interactions.submission import from_contained, from_parameters, from_wrapped
 from fhirpub.plugin_api import ResourceType
 from fhirpub.runtime.stages import Stages
@@ -21,15 +21,18 @@ TRIED = ("mode", "profile")
 """Parameters of the operation that may stand in the URL as well."""
 _ENTRIES = "Parameters.parameter"
 
+Trial = tuple[list[Issue], Version | None]
+"""All issues that a registration would have, and what it would store if none is an error."""
 
-def findings(
+
+def try_registration(
     content: Any,
     *,
     asked: Mapping[str, str],
     resource_type: ResourceType,
     tenant: Tenant,
     context: Context,
-) -> Stages[tuple[list[Issue], Version | None]]:
+) -> Stages[Trial]:
     """Return all that would be refused or remarked, and what would be stored if nothing was.
 
     ``content`` is a body of ``$register``, a resource as for ``create``, or FHIR's Parameters
@@ -41,16 +44,19 @@ def findings(
     _refuse_other_tries(asked, named, resource_type)
     try:
         submission = _choose_reader(content, named)(content, resource_type)
-        found = [*submission.remarks, *(yield from judge(submission, context, tenant.id))]
+        found = [
+            *submission.remarks,
+            *(yield from validate_submission(submission, context, tenant.id)),
+        ]
         if not any(issue.severity == "error" for issue in found):
-            candidate = yield from candidate_of(submission, tenant, context)
+            candidate = yield from build_candidate(submission, tenant, context)
             return rules.sorted_for_response(found, context), candidate.version
     except Refused as refusal:
         found = list(refusal.issues)
     return rules.sorted_for_response(found, context), None
 
 
-async def validate(
+async def add_verdict(
     found: list[Issue], version: Version | None, *, tenant: Tenant, context: Context
 ) -> list[Issue]:
     """Return the issues of an answer: what was found, and what a registration would lead to."""

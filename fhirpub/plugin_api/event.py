@@ -14,7 +14,7 @@ class Change:
 
     ``after`` and ``before`` are the whole resources without their documents' data. ``parts``
     has the patient, the organization and so on under the names of their parts: all of them at
-    registration, at an update at least those that are ``told``.
+    registration, at an update at least those that are ``include_in_events``.
     """
 
     id: str

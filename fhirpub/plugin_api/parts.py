@@ -80,7 +80,7 @@ def practitioner(*, referred_by: str) -> Part:
         referred_by=referred_by,
         required=False,
         rules=practitioner_rules,
-        told=True,
+        include_in_events=True,
         example=_PRACTITIONER,
     )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fhirpub.errors import Issue
-from fhirpub.fhir.elements import places_in, telling_objects
+from fhirpub.fhir.elements import objects_with_rules, places_in
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.fhir.terminology import Terminology
 from fhirpub.plugin_api.event import Change, Event
@@ -20,20 +20,20 @@ class Entry:
     Rules look; only the service changes it.
     """
 
-    __slots__ = ("_places", "_telling", "at", "resource")
+    __slots__ = ("_places", "_rule_targets", "at", "resource")
 
     def __init__(self, resource: JsonObject, at: str) -> None:
         self.resource = resource
         self.at = at
-        self._telling: list[JsonObject] | None = None
+        self._rule_targets: list[JsonObject] | None = None
         self._places: dict[int, str] | None = None
 
     @property
-    def telling(self) -> list[JsonObject]:
+    def rule_targets(self) -> list[JsonObject]:
         """The objects that the rules for every type look at, found once."""
-        if self._telling is None:
-            self._telling = telling_objects(self.resource)
-        return self._telling
+        if self._rule_targets is None:
+            self._rule_targets = objects_with_rules(self.resource)
+        return self._rule_targets
 
     def place_of(self, each: JsonObject) -> str:
         """Return the FHIRPath of one of its objects, below the resource."""
@@ -88,7 +88,7 @@ class Part:
     referred_by: str
     required: bool = True
     rules: Rules = no_rules
-    told: bool = False
+    include_in_events: bool = False
     """Whether events include this part: an update then looks it up in version 1."""
     example: Mapping[str, Any] = field(default_factory=dict)
     """Such a resource, as it could come along."""

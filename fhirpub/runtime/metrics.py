@@ -75,7 +75,7 @@ class Metrics(Collector):
             "fhirpub_request_seconds", text, ["method", "route"], buckets=_OF_REQUESTS
         )
         text = "Requests whose answer has not left yet."
-        self.under_way = gauge("fhirpub_requests_under_way", text)
+        self.in_flight = gauge("fhirpub_requests_under_way", text)
         text = "Registrations that were taken: created, or a repetition of what was there."
         self._registrations = counter("fhirpub_registrations", text, ["type", "outcome"])
         text = "Requests, checks of health too, that failed because the store did not answer."

@@ -92,4 +92,4 @@ class _RequestDelegate(Message):
 
     def on_connection_close(self) -> None:
         if hasattr(self, "_handler"):
-            self._handler.abandon()
+            self._handler.cancel()

@@ -160,7 +160,7 @@ class MethodNotAllowedHandler(NotFoundHandler):
         self.headers["Allow"] = self.allow
         if self.forms:
             self.headers["Accept-Patch"] = self.forms
-        self.answer_empty()
+        self.respond_empty()
         return None
 
     def write_refusal(self, problem: Exception) -> None:

@@ -37,9 +37,9 @@ class Services:
     clock: Clock
     rate_limit: RateLimit
     metrics: Metrics
-    bodies: BodyReadTimeout
-    body_room: MemoryBudget
-    answer_room: MemoryBudget
+    body_timeout: BodyReadTimeout
+    request_memory: MemoryBudget
+    response_memory: MemoryBudget
     readiness: Readiness
     endpoints: EndpointService
     deliveries: DeliveryLog
@@ -51,8 +51,8 @@ class Services:
     """What the service itself publishes, by type and id."""
     openapi: tuple[str, bytes] = ("", b"")
     """The OpenAPI document with its ETag."""
-    cohorts: StageScheduler = field(default_factory=StageScheduler)
-    under_way: set[Any] = field(default_factory=set)
+    stages: StageScheduler = field(default_factory=StageScheduler)
+    in_flight: set[Any] = field(default_factory=set)
     """The handlers that have not answered yet."""
     request_ids: Iterator[str] = field(
         default_factory=lambda: map(f"{secrets.token_hex(6)}-{{:x}}".format, itertools.count(1))

@@ -118,7 +118,7 @@ def test_who_hangs_up_while_waiting_is_under_way_no_longer(
     service: RunningService, lab: Integrator
 ) -> None:
     def are_under_way(number: int) -> bool:
-        return wait_until(lambda: len(service.services.under_way) == number)
+        return wait_until(lambda: len(service.services.in_flight) == number)
 
     with closing(began(lab, body_of("has room"))):
         waiting = began(lab, body_of("waits and hangs up"))

@@ -133,7 +133,7 @@ def test_a_request_of_unclear_length_ends_the_connection_and_hides_no_other(
 
     assert (said.statuses, said.closed) == ([400], True)
     assert registered(lab, "H") == 0
-    assert wait_until(lambda: not service.services.under_way, seconds=5)
+    assert wait_until(lambda: not service.services.in_flight, seconds=5)
 
 
 @pytest.mark.parametrize(
@@ -694,7 +694,7 @@ def test_a_request_that_never_comes_whole_is_not_waited_for_at_the_end(
 ) -> None:
     raw.request(impatient, f"POST {REGISTER}", token(impatient.integrator()), JSON, *lines)
 
-    assert wait_until(lambda: not impatient.services.under_way, seconds=5)
+    assert wait_until(lambda: not impatient.services.in_flight, seconds=5)
 
 
 @pytest.mark.parametrize("name", ["a", "A-b_c.9", "x" * 64])
@@ -1020,4 +1020,4 @@ def test_an_answer_that_cannot_be_written_ends_the_connection_and_holds_up_no_st
         with pytest.raises(http.client.RemoteDisconnected):
             lab.register(register_body("unspeakable"))
 
-        assert not service.services.under_way
+        assert not service.services.in_flight

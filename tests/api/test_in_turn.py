@@ -152,7 +152,7 @@ def test_who_hangs_up_while_waiting_is_under_way_no_longer(
     with closing(taking_nothing(lab, large)):
         hang_up_while_waiting(lab, large)
         time.sleep(1.2)
-        under_way = len(service.services.under_way)
+        under_way = len(service.services.in_flight)
 
     assert under_way == 1
 

@@ -38,7 +38,7 @@ def canary(place: str) -> str:
     return f"{CANARY}-{place}"
 
 
-def telling() -> dict[str, Any]:
+def canary_body() -> dict[str, Any]:
     """Return a registration whose every free text, number and date gives somebody away."""
     coding = {
         "system": f"https://{CANARY}.example/codes",
@@ -82,7 +82,7 @@ def telling() -> dict[str, Any]:
 
 
 def changed(**report_changes: Any) -> dict[str, Any]:
-    body = telling()
+    body = canary_body()
     body["parameter"][2]["resource"] |= report_changes
     return body
 
@@ -141,8 +141,8 @@ def _metrics_of(service: ServiceProcess) -> str:
 
 
 def _conversation(service: ServiceProcess, lab: Integrator) -> Iterator[tuple[str, Answer]]:
-    yield "201 registered", lab.register(telling(), If_None_Exist=f"identifier={canary('x')}")
-    yield "201 again", lab.register(telling(), Prefer=f"return=minimal; {canary('prefer')}")
+    yield "201 registered", lab.register(canary_body(), If_None_Exist=f"identifier={canary('x')}")
+    yield "201 again", lab.register(canary_body(), Prefer=f"return=minimal; {canary('prefer')}")
     path = _only_path(lab)
     yield from _refused_registrations(service, lab)
     yield from _updates(lab, path)
@@ -158,7 +158,7 @@ def _only_path(lab: Integrator) -> str:
 def _refused_registrations(
     service: ServiceProcess, lab: Integrator
 ) -> Iterator[tuple[str, Answer]]:
-    whole = json.dumps(telling()).encode()
+    whole = json.dumps(canary_body()).encode()
     yield "401 no token", service.request("POST", REGISTER, whole)
     yield (
         "401 bad token",
@@ -189,7 +189,7 @@ def _refused_registrations(
 
 
 def _refused_xml(lab: Integrator) -> Iterator[tuple[str, Answer]]:
-    whole = write_xml(telling())
+    whole = write_xml(canary_body())
     for name, body in {
         "cut": whole[:-9],
         "entity": whole.replace(CANARY.encode(), f"&{CANARY};".encode()),
@@ -203,7 +203,7 @@ def _refused_xml(lab: Integrator) -> Iterator[tuple[str, Answer]]:
 
 
 def _born(date: str) -> dict[str, Any]:
-    body = telling()
+    body = canary_body()
     body["parameter"][0]["resource"]["birthDate"] = date
     return body
 
@@ -240,7 +240,7 @@ def _questions(lab: Integrator, path: str) -> Iterator[tuple[str, Answer]]:
     yield "400 count", lab.get(f"{BASE}?_count={canary('count')}")
     yield "406 format", lab.get(f"{BASE}?_format={canary('format')}")
     yield "404 route", lab.get(f"/fhir/r4/Patient?name={canary('name')}&token={lab.token}")
-    yield "405 method", lab.request("PUT", path, telling())
+    yield "405 method", lab.request("PUT", path, canary_body())
     yield "405 word", lab.request(CANARY, path)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from decimal import Decimal
 from itertools import zip_longest
 from typing import Any
@@ -40,21 +39,15 @@ _NO_CHARACTERS = (
     b"\xef\xbf\xbf",
 )  # U+FFFE and U+FFFF: XML has no way to say them
 
-IsOfType = Callable[[str, Any], bool]
-"""Returns whether a value is valid for a primitive type, given by its name."""
 
-
-def write_xml(
-    resource: JsonObject, *, pretty: bool = False, is_of_type: IsOfType | None = None
-) -> bytes:
+def write_xml(resource: JsonObject, *, pretty: bool = False) -> bytes:
     """Return a resource as XML in UTF-8; ``pretty``: for people, two blanks an indent.
 
     The marker of a document comes out as it is, for the document to be put in its place.
-    Raises NotExpressible for what is not R4, which only a contained resource can be whose type
-    has no schema here. With ``is_of_type`` it is held to more of R4 than XML needs: to the values
-    of primitives, to what is required, and to one form of a choice.
+    Raises NotExpressible for what is not R4: a contained resource, stored by an earlier release,
+    may hold it.
     """
-    writing = _Writing(pretty=pretty, is_of_type=is_of_type)
+    writing = _Writing(pretty=pretty)
     writing.resource(resource, "", 0, _NAMESPACE)
     body = "".join((_DECLARATION, *writing.parts, "\n" if pretty else "")).encode()
     if any(character in body for character in _NO_CHARACTERS):
@@ -65,9 +58,9 @@ def write_xml(
 class _Writing:
     """One resource on its way out: the pieces of its text, in their order."""
 
-    def __init__(self, *, pretty: bool, is_of_type: IsOfType | None) -> None:
+    def __init__(self, *, pretty: bool) -> None:
         self.parts: list[str] = []
-        self._pretty, self._is_of_type = pretty, is_of_type
+        self._pretty = pretty
         self._objects = tables().objects
 
     def resource(self, value: Any, at: str, depth: int, namespace: str = "") -> None:
@@ -86,8 +79,6 @@ class _Writing:
         if unknown:
             raise NotExpressible(at)
         elements = sorted(map(known.__getitem__, names), key=_order)
-        if self._is_of_type is not None:
-            _refuse_miscounted([item.place for item in elements], known.values(), at)
         for element in elements:
             here = f"{at}.{element.place}" if at else element.place
             one, beside = value.get(element.name), value.get(f"_{element.name}")
@@ -113,8 +104,6 @@ class _Writing:
             self._object(element.name, value, element.type, at, depth)
         else:
             text = None if value is None else _text(value, element.type, at)
-            if text is not None and self._is_of_type and not self._is_of_type(element.type, value):
-                raise NotExpressible(at)
             beside = {} if beside is None else beside
             self._object(element.name, beside, OF_PRIMITIVE, at, depth, text)
 
@@ -124,10 +113,6 @@ class _Writing:
         """Write an object, or a primitive with what it carries beside its ``text``."""
         if not isinstance(value, dict) or (not value and text is None):
             raise NotExpressible(at)
-        if self._is_of_type is not None:
-            has_url = path != "Extension" or self._is_of_type("uri", value.get("url"))
-            if not has_url or (text is None and value.keys() == {"id"}):
-                raise NotExpressible(at)
         attributes = [name]
         rest = value
         for key in ("id", "url") if path == "Extension" else ("id",):
@@ -159,16 +144,6 @@ class _Writing:
 
 def _order(element: Element) -> int:
     return element.order
-
-
-def _refuse_miscounted(given: list[str], known: Iterable[Element], at: str) -> None:
-    """Raise NotExpressible for an element that lacks, and for a choice in two forms."""
-    lacking = [
-        element.place for element in known if element.required and element.place not in given
-    ]
-    twice = [name for name in given if given.count(name) > 1]
-    for place in (*lacking, *twice):
-        raise NotExpressible(f"{at}.{place}" if at else place)
 
 
 def _text(value: Any, type_name: str, at: str) -> str:

@@ -20,7 +20,7 @@ from fhirpub.web.message.request import Request
 
 _LOOK_SECONDS = 1.0
 """How often a waiting request is checked for a client that has disconnected."""
-_HUNG_UP = getattr(select, "POLLRDHUP", select.POLLHUP)
+_DISCONNECTED = getattr(select, "POLLRDHUP", select.POLLHUP)
 _RETRY_SECONDS = 5
 
 
@@ -34,14 +34,14 @@ class _Reservation:
 
 
 class MemoryBudget:
-    """Shares ``most_bytes`` among large requests; a request larger than that runs alone.
+    """Shares ``max_bytes`` among large requests; a request larger than that runs alone.
 
     An owner holds at most ``share`` of it, or one single request that is larger.
     """
 
-    def __init__(self, most_bytes: int, *, patience_seconds: float, share: float = 1.0) -> None:
-        self._most = most_bytes
-        self._most_of_one = most_bytes * share
+    def __init__(self, max_bytes: int, *, patience_seconds: float, share: float = 1.0) -> None:
+        self._most = max_bytes
+        self._most_of_one = max_bytes * share
         self._patience = patience_seconds
         self._taken: dict[Request, _Reservation] = {}
         self._queue: dict[Request, _Reservation] = {}
@@ -50,7 +50,7 @@ class MemoryBudget:
         """Return whether a request holds a reservation."""
         return request in self._taken
 
-    def take(self, request: Request, size: int, *, owner: str = "") -> Awaitable[None] | None:
+    def acquire(self, request: Request, size: int, *, owner: str = "") -> Awaitable[None] | None:
         """Reserve ``size`` bytes: at once, or by awaiting the returned object.
 
         The wait ends when the bytes are granted, or when the client has disconnected; its
@@ -61,13 +61,13 @@ class MemoryBudget:
         self._admit()
         return None if place.turn.done() else self._wait(request, place.turn)
 
-    def settle(self, request: Request, size: int) -> None:
+    def shrink(self, request: Request, size: int) -> None:
         """Shrink a reservation to ``size`` bytes, now that the body is complete."""
         if request in self._taken:
             self._taken[request].size = size
             self._admit()
 
-    def leave(self, request: Request) -> None:
+    def release(self, request: Request) -> None:
         """Release a request's reservation, if it has one."""
         if self._taken.pop(request, None) is not None:
             self._admit()
@@ -97,7 +97,7 @@ class MemoryBudget:
         until = clock() + self._patience
         stream: IOStream = request.connection.stream
         while not turn.done():
-            if _has_hung_up(stream):
+            if _has_disconnected(stream):
                 self._give_up(request)
                 stream.close()
                 return
@@ -112,6 +112,6 @@ class MemoryBudget:
         self._admit()  # the next in the queue may need less
 
 
-def _has_hung_up(stream: IOStream) -> bool:
+def _has_disconnected(stream: IOStream) -> bool:
     """Return whether the client has closed its side, even if unread bytes are left."""
-    return stream.closed() or is_signalled(stream, _HUNG_UP)
+    return stream.closed() or is_signalled(stream, _DISCONNECTED)

@@ -45,16 +45,16 @@ class BinaryHandler(BaseHandler):
         # A strong tag is for the document's own bytes; JSON and XML are other representations.
         self.headers["ETag"] = f'{"W/" if self._as_fhir else ""}"{blob.sha256}"'
         self._check_precondition()
-        if self.is_known(blob.sha256):
-            self.not_modified()
+        if self.client_has(blob.sha256):
+            self.respond_not_modified()
             return
         if self._as_fhir:
-            self.answer_with_documents(self.serialize(_resource(blob)), {blob.sha256: blob})
+            self.respond_with_documents(self.serialize(_resource(blob)), {blob.sha256: blob})
             return
         self.headers["Content-Type"] = blob.content_type
         self.headers["Content-Disposition"] = disposition(blob.title, blob.content_type)
         self.headers["Content-Security-Policy"] = "sandbox; default-src 'none'"
-        self.keep_private()
+        self.set_private_caching()
         self.headers["Accept-Ranges"] = "bytes"
         part = part_of(blob.size, self._requested_range())
         if part is None:

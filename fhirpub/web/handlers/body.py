@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from typing import Any, ClassVar, TypeVar
 
 from fhirpub.errors import Busy, FhirpubError, TooLarge
 from fhirpub.fhir.strict_json import loads
 from fhirpub.fhir.xml.reader import read_xml
 from fhirpub.runtime.stages import Stages, run_to_completion
-from fhirpub.web.handlers.base import LARGE, BaseHandler
+from fhirpub.web.handlers.base import BaseHandler
+from fhirpub.web.handlers.lifecycle import LARGE
 from fhirpub.web.message import content_negotiation as media
 
 T = TypeVar("T")
@@ -25,7 +26,7 @@ class BodyHandler(BaseHandler):
         super().__init__(*arguments)
         self._chunks: list[bytes] = []
         self._received = 0
-        self._has_room = False
+        self._has_reserved = False
         self.body_type = media.FHIR_JSON
 
     def ready(self) -> Awaitable[None] | None:
@@ -33,21 +34,21 @@ class BodyHandler(BaseHandler):
         super().ready()
         self.check_content_type()
         size = int(self.request.headers.get("Content-Length", "0"))
-        if size > self.most_bytes():
+        if size > self.max_bytes():
             raise self._too_large()
-        return self._take_room(size) if size > LARGE else None
+        return self._reserve_memory(size) if size > LARGE else None
 
-    def _take_room(self, size: int) -> Awaitable[None] | None:
-        self._has_room = True
-        turn = self.services.body_room.take(self.request, size)
+    def _reserve_memory(self, size: int) -> Awaitable[None] | None:
+        self._has_reserved = True
+        turn = self.services.request_memory.acquire(self.request, size)
         return None if turn is None else self._wait_for(turn)
 
     async def _wait_for(self, turn: Awaitable[None]) -> None:
-        self.services.bodies.end(self.request)  # from here the client is not the slow side
+        self.services.body_timeout.end(self.request)  # from here the client is not the slow side
         try:
             await turn
         finally:
-            self.services.bodies.begin(self.request, self.too_slow)
+            self.services.body_timeout.begin(self.request, self.too_slow)
 
     def check_content_type(self) -> None:
         """Refuse a body of another type than FHIR's (415)."""
@@ -64,16 +65,16 @@ class BodyHandler(BaseHandler):
             self.headers["Accept-Patch"] = ", ".join(self.also_read)
         super().write_refusal(problem)
 
-    def content(self, body: bytes) -> Any:
-        """Read a body by its type; raises InvalidContent."""
+    def parse(self, body: bytes) -> Any:
+        """Parse a body by its media type; raises InvalidContent."""
         return read_xml(body) if media.is_xml(self.body_type) else loads(body)
 
-    def most_bytes(self) -> int:
+    def max_bytes(self) -> int:
         """Return how large a body may be."""
         return self.services.config.limits.request_bytes
 
     def _too_large(self) -> FhirpubError:
-        return TooLarge.because(f"the body has more than {self.most_bytes()} bytes")
+        return TooLarge.because(f"the body has more than {self.max_bytes()} bytes")
 
     def data_received(self, chunk: bytes) -> Awaitable[None] | None:
         """Keep a piece of the body, unless it will be refused anyway.
@@ -82,14 +83,14 @@ class BodyHandler(BaseHandler):
         as it grows, several could wait for one another.
         """
         self._received += len(chunk)
-        if self._received > self.most_bytes() and self._refusal is None:
+        if self._received > self.max_bytes() and self._refusal is None:
             self.refuse(self._too_large())
         if self._refusal is not None:
             return None
         self._chunks.append(chunk)
-        if self._received <= LARGE or self._has_room:
+        if self._received <= LARGE or self._has_reserved:
             return None
-        turn = self._take_room(self.most_bytes())
+        turn = self._reserve_memory(self.max_bytes())
         return None if turn is None else self._wait_amid(turn)
 
     async def _wait_amid(self, turn: Awaitable[None]) -> None:
@@ -102,11 +103,11 @@ class BodyHandler(BaseHandler):
         """Throw away what came, and will throw away what comes."""
         super().refuse(problem)
         self._chunks.clear()
-        self.services.body_room.leave(self.request)
+        self.services.request_memory.release(self.request)
 
     def run(self) -> None:
         """Answer, now that the size of the body is known."""
-        self.services.body_room.settle(self.request, self._received)
+        self.services.request_memory.shrink(self.request, self._received)
         super().run()
 
     def take_body(self) -> bytes:
@@ -114,19 +115,8 @@ class BodyHandler(BaseHandler):
         chunks, self._chunks = self._chunks, []
         return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
-    async def validate_body(
-        self, body: bytes, judge: Callable[[Any], Stages[T]], *, beside: int = 0
-    ) -> T:
-        """Parse and validate a body: in a batch with others, or in a thread if it is large.
-
-        ``beside`` is the size of other data that is validated with it, in bytes.
-        """
-        stages, size = self._stages(body, judge), len(body) + beside
+    async def run_stages(self, stages: Stages[T], *, size: int) -> T:
+        """Run a pure computation on ``size`` bytes: in a cohort, or in a thread if it is large."""
         if size <= LARGE:
-            return await self.services.cohorts.run(stages)
+            return await self.services.stages.run(stages)
         return await self.compute(size, lambda: run_to_completion(stages))
-
-    def _stages(self, body: bytes, judge: Callable[[Any], Stages[T]]) -> Stages[T]:
-        content = self.content(body)
-        yield
-        return (yield from judge(content))

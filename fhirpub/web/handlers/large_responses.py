@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from fhirpub.storage.contract import Version
-from fhirpub.web.handlers.base import LARGE, BaseHandler
+from fhirpub.web.handlers.base import BaseHandler
+from fhirpub.web.handlers.lifecycle import LARGE
 
 T = TypeVar("T")
 
@@ -20,18 +21,18 @@ async def with_memory_budget(
     Its size is known only then: a request that has to wait drops it and reads it again. They are
     released when the response has left. Raises Busy if there is none for too long.
     """
-    found, memory_budget = await look(), handler.services.answer_room
+    found, memory_budget = await look(), handler.services.response_memory
     needed = size(found)
     if needed <= LARGE or handler.request in memory_budget:
         return found
-    turn = memory_budget.take(handler.request, needed, owner=handler.caller.tenant.id)
+    turn = memory_budget.acquire(handler.request, needed, owner=handler.caller.tenant.id)
     if turn is None:
         return found
     del found
     await turn
     if handler.request not in memory_budget:  # the client has disconnected
         handler.request.connection.close()
-        handler.abandon()
+        handler.cancel()
         raise asyncio.CancelledError
     return await look()
 

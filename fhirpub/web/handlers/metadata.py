@@ -16,10 +16,10 @@ class MetadataHandler(BaseHandler):
         """Return the CapabilityStatement."""
         tag, body = self.services.statement
         self.headers["ETag"] = tag
-        if self.is_known(tag.removeprefix("W/").strip('"')):
-            self.not_modified()
+        if self.client_has(tag.removeprefix("W/").strip('"')):
+            self.respond_not_modified()
             return
-        self.answer(body)
+        self.respond(body)
 
 
 class OpenApiHandler(BaseHandler):
@@ -35,8 +35,8 @@ class OpenApiHandler(BaseHandler):
         tag, body = self.services.openapi
         self.headers["ETag"] = tag
         self.headers["Cache-Control"] = "no-cache"
-        if self.is_known(tag.strip('"')):
-            self.answer_empty(status=304)
+        if self.client_has(tag.strip('"')):
+            self.respond_empty(status=304)
             return
         self.headers["Content-Type"] = "application/json"
         self.finish(body)

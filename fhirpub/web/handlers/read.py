@@ -24,19 +24,19 @@ class ReadHandler(BaseHandler):
         found = await read_version_within_budget(
             self, lambda: read(self.type_name, resource_id, tenant=tenant, context=context)
         )
-        await self.answer_version(found)
+        await self.respond_with_found(found)
 
-    async def answer_version(self, found: Version) -> None:
+    async def respond_with_found(self, found: Version) -> None:
         """Write a version, or 304 if the client has it (D-99), or 412 if it wants another.
 
         What would be refused is refused before: a condition changes no error (RFC 9110, 13.2.1).
         """
         summary, elements = self.request.parameter("_summary"), self.request.parameter("_elements")
         check_subset(summary, elements)
-        self.request.precondition().check(found)
+        self.request.preconditions().check(found)
         self.set_version_headers(found)
         if await self._is_known(found):
-            self.not_modified()
+            self.respond_not_modified()
             return
         context = self.services.context
         if is_subset(summary, elements):
@@ -46,13 +46,13 @@ class ReadHandler(BaseHandler):
                 schema = context.schemas.document(resource["resourceType"])
                 return self.serialize(subset(resource, schema, summary=summary, elements=elements))
 
-            await self.answer_made(len(found.body), part)
+            await self.respond_with_computed(len(found.body), part)
             return
-        await self.answer_whole(found)
+        await self.respond_with_version(found)
 
     async def _is_known(self, found: Version) -> bool:
         if self.request.headers.get("If-None-Match"):
-            return self.is_known(str(found.version))
+            return self.client_has(str(found.version))
         since = from_http(self.request.headers.get("If-Modified-Since", ""))
         if since is None:
             return False
@@ -76,7 +76,7 @@ class VersionHandler(ReadHandler):
             self,
             lambda: vread(self.type_name, resource_id, version, tenant=tenant, context=context),
         )
-        await self.answer_version(found)
+        await self.respond_with_found(found)
 
 
 class PartHandler(ReadHandler):
@@ -92,7 +92,7 @@ class PartHandler(ReadHandler):
         )
         if not self.may_with("r", (self.type_name, found.type)):
             raise NotPermitted
-        await self.answer_version(found)
+        await self.respond_with_found(found)
 
 
 class PartVersionHandler(PartHandler):
@@ -115,4 +115,4 @@ class OwnHandler(BaseHandler):
         body = self.services.own_resources.get((self.type_name, resource_id))
         if body is None:
             raise NoSuchResource(self.type_name, resource_id)
-        self.answer(body)
+        self.respond(body)

@@ -6,9 +6,17 @@ from functools import cached_property
 
 from fhirpub.fhir.strict_json import JsonObject, loads_stored
 from fhirpub.interactions.match import the_match
-from fhirpub.interactions.register import ReadBody, Registration, prepare, register
+from fhirpub.interactions.register import (
+    Candidate,
+    ReadBody,
+    Registration,
+    build_candidate,
+    register,
+    validate_submission,
+)
+from fhirpub.interactions.rules import refuse
 from fhirpub.interactions.submission import from_contained, from_parameters
-from fhirpub.runtime.stages import yield_to_loop
+from fhirpub.runtime.stages import Stages, yield_to_loop
 from fhirpub.web.handlers.body import BodyHandler
 from fhirpub.web.message.content_negotiation import preference
 from fhirpub.web.message.request import parameters_of
@@ -26,35 +34,42 @@ class RegisterHandler(BodyHandler):
     async def post(self) -> None:
         """Register."""
         body = self.take_body()
-        tenant, context = self.caller.tenant, self.services.context
-        candidate = await self.validate_body(
-            body,
-            lambda content: prepare(
-                content,
-                read_body=self.read_body,
-                resource_type=self.services.types[self.type_name],
-                tenant=tenant,
-                context=context,
-            ),
+        candidate = await self.run_stages(self._prepare(body), size=len(body))
+        registration = await register(
+            candidate, tenant=self.caller.tenant, context=self.services.context
         )
-        registration = await register(candidate, tenant=tenant, context=context)
         if not registration.created:  # else requests committed together continue together
             await yield_to_loop()
         self.services.metrics.count_registration(self.type_name, created=registration.created)
-        self.locate(registration.first)
+        self.set_location(registration.first)
         self.set_version_headers(registration.first, registration=True)
-        await self.answer_registration(registration)
+        await self.respond_with_registration(registration)
 
-    async def answer_registration(self, registration: Registration) -> None:
+    def _prepare(self, body: bytes) -> Stages[Candidate]:
+        """Go from the bytes of a body to what is to be stored; pure, for any thread.
+
+        Raises InvalidContent, TooLarge or BrokenRule with all issues of the stage that failed.
+        """
+        tenant, context = self.caller.tenant, self.services.context
+        content = self.parse(body)
+        yield
+        submission = self.read_body(content, self.services.types[self.type_name])
+        yield
+        issues = yield from validate_submission(submission, context, tenant.id)
+        submission.remarks = refuse([*submission.remarks, *issues], context)
+        yield
+        return (yield from build_candidate(submission, tenant, context))
+
+    async def respond_with_registration(self, registration: Registration) -> None:
         """Write the Parameters, or what the client prefers (D-74)."""
         response = registration.first.response
         wanted = self.return_preference("minimal", "representation", "OperationOutcome")
         if wanted == "minimal":
             self.headers["Cache-Control"] = "private, no-cache"
-            self.answer_empty(status=self.status_of(registration))
+            self.respond_empty(status=self.status_of(registration))
             return
         only_issues = wanted == "OperationOutcome"
-        await self.answer_made(
+        await self.respond_with_computed(
             len(response),
             lambda: self.serialize(_issues(response) if only_issues else response),
             status=self.status_of(registration),
@@ -98,13 +113,13 @@ class CreateHandler(RegisterHandler):
         )
         if match is None:
             return False
-        self.locate(match)
+        self.set_location(match)
         self.set_version_headers(match)
         wanted = self.return_preference("minimal", "representation")
         if wanted == "minimal" or not self.may("r"):
-            self.answer_empty(status=200)
+            self.respond_empty(status=200)
         else:
-            await self.answer_whole(match)
+            await self.respond_with_version(match)
         return True
 
     @cached_property
@@ -125,12 +140,12 @@ class CreateHandler(RegisterHandler):
         conditional = self._condition is not None
         return 200 if conditional and not registration.created else 201
 
-    async def answer_registration(self, registration: Registration) -> None:
+    async def respond_with_registration(self, registration: Registration) -> None:
         """Write the resource as it was registered."""
         if self.return_preference("representation") in ("minimal", "OperationOutcome"):
-            await super().answer_registration(registration)
+            await super().respond_with_registration(registration)
             return
-        await self.answer_whole(registration.first, status=self.status_of(registration))
+        await self.respond_with_version(registration.first, status=self.status_of(registration))
 
 
 def _query_of(condition: str) -> str:

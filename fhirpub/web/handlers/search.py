@@ -33,7 +33,7 @@ async def _answer(handler: BaseHandler) -> None:
 
     found = await with_memory_budget(handler, look, lambda listing: listing.size)
     await yield_to_loop()
-    await handler.answer_made(found.size, lambda: handler.serialize_bundle(found))
+    await handler.respond_with_computed(found.size, lambda: handler.serialize_bundle(found))
 
 
 def _includes(parameters: Iterable[tuple[str, str]]) -> bool:
@@ -66,7 +66,7 @@ class SearchFormHandler(BodyHandler):
         if self.request.has_content() or "Content-Type" in headers:
             check_form(headers.get("Content-Type", ""), headers.get("Content-Encoding", ""))
 
-    def most_bytes(self) -> int:
+    def max_bytes(self) -> int:
         """Return how large a form may be."""
         return _MAX_FORM_BYTES
 

@@ -20,10 +20,10 @@ class TokenHandler(BodyHandler):
 
     requires_token = False
 
-    def first_headers(self) -> Headers:
+    def default_headers(self) -> Headers:
         """Keep tokens and refusals out of caches (RFC 6749 section 5.1)."""
         return Headers(
-            super().first_headers(), **{"Cache-Control": "no-store", "Pragma": "no-cache"}
+            super().default_headers(), **{"Cache-Control": "no-store", "Pragma": "no-cache"}
         )
 
     def check_format(self) -> None:
@@ -34,7 +34,7 @@ class TokenHandler(BodyHandler):
         if self.request.headers.get("Content-Encoding", "identity").lower() != "identity":
             raise refuse_malformed("the body must not be compressed")
 
-    def most_bytes(self) -> int:
+    def max_bytes(self) -> int:
         """Return how large a token request may be."""
         return _MAX_BYTES
 

@@ -10,6 +10,7 @@ from fhirpub.interactions.match import the_match
 from fhirpub.interactions.patch_formats import FORMS
 from fhirpub.interactions.read import read_whole
 from fhirpub.interactions.update import Update, prepare, update
+from fhirpub.runtime.stages import Stages
 from fhirpub.storage.contract import Version
 from fhirpub.web.handlers.body import BodyHandler
 from fhirpub.web.handlers.large_responses import read_version_within_budget
@@ -36,39 +37,42 @@ class UpdateHandler(BodyHandler):
         tenant, context = self.caller.tenant, self.services.context
         resource_type = self.services.types[self.type_name]
 
-        async def prepared(latest: Version) -> Update:
-            return await self.validate_body(
-                body,
-                lambda content: prepare(
+        def stages(latest: Version) -> Stages[Update]:
+            content = self.parse(body)
+            yield
+            return (
+                yield from prepare(
                     FORMS.get(self.body_type, "fhir"),
                     content,
                     latest,
                     resource_type=resource_type,
                     tenant=tenant,
                     context=context,
-                ),
-                beside=len(latest.body),
+                )
             )
 
+        preconditions = replace(
+            self.request.preconditions(),
+            if_none_match=self.request.headers.get_list("If-None-Match"),
+        )
         updated = await update(
             newest_of=lambda: read_version_within_budget(self, newest_of),
-            precondition=replace(
-                self.request.precondition(),
-                if_none_match=self.request.headers.get_list("If-None-Match"),
-            ),
+            check=preconditions.check,
             resource_type=resource_type,
             tenant=tenant,
             context=context,
-            prepared=prepared,
+            prepared=lambda latest: self.run_stages(
+                stages(latest), size=len(body) + len(latest.body)
+            ),
         )
-        self.locate(updated)
+        self.set_location(updated)
         self.set_version_headers(updated)
         wanted = media.preference(self.request.headers.get("Prefer", ""), "return")
         if wanted == "representation" and self.may("r"):
             self.headers["Preference-Applied"] = "return=representation"
-            await self.answer_whole(updated)
+            await self.respond_with_version(updated)
             return
-        self.answer_empty()
+        self.respond_empty()
 
 
 class ConditionalUpdateHandler(UpdateHandler):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from fhirpub.fhir.outcome import outcome_of
 from fhirpub.fhir.strict_json import dumps
-from fhirpub.interactions.validate import TRIED, findings, validate
+from fhirpub.interactions.validate import TRIED, Trial, add_verdict, try_registration
+from fhirpub.runtime.stages import Stages
 from fhirpub.web.handlers.body import BodyHandler
 
 
@@ -17,18 +18,21 @@ class ValidateHandler(BodyHandler):
     async def post(self) -> None:
         """Validate."""
         body = self.take_body()
-        tenant, context = self.caller.tenant, self.services.context
-        resource_type = self.services.types[self.type_name]
-        asked = {name: self.request.parameter(name) for name in TRIED}
-        found, version = await self.validate_body(
-            body,
-            lambda content: findings(
-                content,
-                asked=asked,
-                resource_type=resource_type,
-                tenant=tenant,
-                context=context,
-            ),
+        found, version = await self.run_stages(self._try(body), size=len(body))
+        issues = await add_verdict(
+            found, version, tenant=self.caller.tenant, context=self.services.context
         )
-        issues = await validate(found, version, tenant=tenant, context=context)
-        self.answer(dumps(outcome_of(issues)))
+        self.respond(dumps(outcome_of(issues)))
+
+    def _try(self, body: bytes) -> Stages[Trial]:
+        content = self.parse(body)
+        yield
+        return (
+            yield from try_registration(
+                content,
+                asked={name: self.request.parameter(name) for name in TRIED},
+                resource_type=self.services.types[self.type_name],
+                tenant=self.caller.tenant,
+                context=self.services.context,
+            )
+        )

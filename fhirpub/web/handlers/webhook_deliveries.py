@@ -113,7 +113,7 @@ class DeliveriesHandler(ListHandler):
             endpoint, wanted, state=state, before=before, limit=limit or USUAL_PAGE
         )
         now = self.services.clock()
-        self.tell(
+        self.respond_json(
             {
                 "deliveries": [
                     presenting.delivery_record(delivery, endpoint, now=now)
@@ -134,7 +134,7 @@ class DeliveryHandler(WebhooksHandler):
         if delivery is None:
             raise NoSuchRecord("delivery", event_id)
         now = self.services.clock()
-        self.tell(presenting.whole_delivery_record(delivery, endpoint, now=now))
+        self.respond_json(presenting.whole_delivery_record(delivery, endpoint, now=now))
 
 
 class EventsHandler(ListHandler):
@@ -155,7 +155,7 @@ class EventsHandler(ListHandler):
             lambda found: sum(len(delivery.body) for delivery in found.deliveries),
         )
         now = self.services.clock()
-        self.tell(
+        self.respond_json(
             {
                 "events": [
                     presenting.event_record(delivery, endpoint, now=now)
@@ -177,7 +177,7 @@ class ReplayHandler(WebhooksBodyHandler):
         replayed = await self.log.replay(endpoint, _read_selection(fields))
         self.services.metrics.replays.inc(replayed.reopened)
         following = replayed.following
-        self.tell(
+        self.respond_json(
             {
                 "reopened": replayed.reopened,
                 "state": endpoint.state,
@@ -192,7 +192,7 @@ class StatsHandler(WebhooksHandler):
     async def get(self, endpoint_id: str) -> None:
         """Return how the endpoint does."""
         endpoint = await self.endpoint(endpoint_id)
-        self.tell(presenting.stats_record(await self.log.stats(endpoint), endpoint))
+        self.respond_json(presenting.stats_record(await self.log.stats(endpoint), endpoint))
 
 
 # What is to be replayed.

@@ -8,11 +8,11 @@ from typing import Any
 from fhirpub.auth.scopes import WEBHOOKS
 from fhirpub.errors import InvalidContent
 from fhirpub.fhir.strict_json import JsonObject, dumps, loads
-from fhirpub.interactions.update import check_precondition
 from fhirpub.storage.webhook_contract import Endpoint
 from fhirpub.web.handlers.base import BaseHandler
 from fhirpub.web.handlers.body import BodyHandler
 from fhirpub.web.message.content_negotiation import NotAcceptable, check_json, is_xml
+from fhirpub.web.message.preconditions import check_if_match
 from fhirpub.webhooks.management import serializers as presenting
 from fhirpub.webhooks.management.delivery_log import DeliveryLog
 from fhirpub.webhooks.management.endpoints import Check, EndpointService, EndpointWithSecrets
@@ -50,9 +50,9 @@ class WebhooksHandler(BaseHandler):
     def check_format(self) -> None:
         """Respond in plain JSON to any client that accepts JSON; it is not FHIR and has no XML."""
         super().check_format()
-        if is_xml(self.answer_type):
+        if is_xml(self.response_type):
             raise NotAcceptable("spoken here is application/json")
-        self.answer_type = "application/json"
+        self.response_type = "application/json"
 
     async def endpoint(self, endpoint_id: str) -> Endpoint:
         """Return an endpoint of the caller's tenant."""
@@ -62,23 +62,23 @@ class WebhooksHandler(BaseHandler):
     def if_match(self) -> Check:
         """The caller's precondition, if there is one."""
         named = self.request.headers.get_list("If-Match")
-        return lambda revision: check_precondition(named, revision)
+        return lambda revision: check_if_match(named, revision)
 
-    def tell(self, value: Any, *, status: int = 200) -> None:
+    def respond_json(self, value: Any, *, status: int = 200) -> None:
         """Write JSON."""
         self._send(dumps(value), status)
 
-    def tell_endpoint(self, endpoint: Endpoint) -> None:
+    def respond_with_endpoint(self, endpoint: Endpoint) -> None:
         """Write an endpoint with its tag."""
         self.headers["ETag"] = _tag(endpoint)
-        self.tell(presenting.endpoint_record(endpoint))
+        self.respond_json(presenting.endpoint_record(endpoint))
 
-    def disclose(self, disclosed: EndpointWithSecrets, *, status: int = 200) -> None:
+    def respond_with_secrets(self, disclosed: EndpointWithSecrets, *, status: int = 200) -> None:
         """Write an endpoint with what is shown this once, and nothing of it into caches."""
         made = {"signing_secret": disclosed.signing_secret, "bearer_token": disclosed.token}
         record = presenting.endpoint_record(disclosed.endpoint)
         self.headers["ETag"] = _tag(disclosed.endpoint)
-        self.headers["Content-Type"] = self.answer_type
+        self.headers["Content-Type"] = self.response_type
         self.headers["Cache-Control"] = "no-store"
         self.status = status
         self.finish(dumps({**record, **{name: text for name, text in made.items() if text}}))
@@ -95,7 +95,7 @@ class WebhooksBodyHandler(WebhooksHandler, BodyHandler):
         if self.request.has_body() and headers.get("Content-Length") != "0":
             check_json(headers.get("Content-Type", ""), headers.get("Content-Encoding", ""))
 
-    def most_bytes(self) -> int:
+    def max_bytes(self) -> int:
         """Return how large a body may be."""
         return _MAX_BYTES
 
@@ -114,7 +114,9 @@ class EndpointsHandler(WebhooksHandler):
     async def get(self) -> None:
         """List the endpoints, oldest first."""
         endpoints = await self.administration.endpoints(self.tenant_id)
-        self.tell({"endpoints": [presenting.endpoint_record(endpoint) for endpoint in endpoints]})
+        self.respond_json(
+            {"endpoints": [presenting.endpoint_record(endpoint) for endpoint in endpoints]}
+        )
 
 
 class AddEndpointHandler(WebhooksBodyHandler):
@@ -125,7 +127,7 @@ class AddEndpointHandler(WebhooksBodyHandler):
         added = await self.administration.add(self.tenant_id, self.fields())
         base = self.services.config.base_url
         self.headers["Location"] = f"{base}{BASE}/endpoints/{added.endpoint.id}"
-        self.disclose(added, status=HTTPStatus.CREATED)
+        self.respond_with_secrets(added, status=HTTPStatus.CREATED)
 
 
 class EndpointHandler(WebhooksHandler):
@@ -134,16 +136,16 @@ class EndpointHandler(WebhooksHandler):
     async def get(self, endpoint_id: str) -> None:
         """Show an endpoint."""
         endpoint = await self.endpoint(endpoint_id)
-        if self.is_known(str(endpoint.revision)):
+        if self.client_has(str(endpoint.revision)):
             self.headers["ETag"] = _tag(endpoint)
-            self.not_modified()
+            self.respond_not_modified()
             return
-        self.tell_endpoint(endpoint)
+        self.respond_with_endpoint(endpoint)
 
     async def delete(self, endpoint_id: str) -> None:
         """Remove an endpoint."""
         await self.administration.delete(self.tenant_id, endpoint_id, check=self.if_match)
-        self.answer_empty()
+        self.respond_empty()
 
 
 class ChangeEndpointHandler(WebhooksBodyHandler):
@@ -154,7 +156,7 @@ class ChangeEndpointHandler(WebhooksBodyHandler):
         changed = await self.administration.change(
             self.tenant_id, endpoint_id, self.fields(), check=self.if_match
         )
-        self.tell_endpoint(changed)
+        self.respond_with_endpoint(changed)
 
 
 class PauseHandler(WebhooksHandler):
@@ -162,7 +164,7 @@ class PauseHandler(WebhooksHandler):
 
     async def post(self, endpoint_id: str) -> None:
         """Hold what is to be delivered."""
-        self.tell_endpoint(await self.administration.pause(self.tenant_id, endpoint_id))
+        self.respond_with_endpoint(await self.administration.pause(self.tenant_id, endpoint_id))
 
 
 class EnableHandler(WebhooksHandler):
@@ -170,7 +172,7 @@ class EnableHandler(WebhooksHandler):
 
     async def post(self, endpoint_id: str) -> None:
         """Go on."""
-        self.tell_endpoint(await self.administration.enable(self.tenant_id, endpoint_id))
+        self.respond_with_endpoint(await self.administration.enable(self.tenant_id, endpoint_id))
 
 
 class VerifyHandler(WebhooksHandler):
@@ -179,7 +181,7 @@ class VerifyHandler(WebhooksHandler):
     async def post(self, endpoint_id: str) -> None:
         """Send a challenge and return the result."""
         trial = await self.administration.verify(self.tenant_id, endpoint_id)
-        self.tell(presenting.trial_record(trial))
+        self.respond_json(presenting.trial_record(trial))
 
 
 class TestHandler(WebhooksHandler):
@@ -188,7 +190,7 @@ class TestHandler(WebhooksHandler):
     async def post(self, endpoint_id: str) -> None:
         """Send a test event and return the result."""
         trial = await self.administration.test(self.tenant_id, endpoint_id)
-        self.tell(presenting.trial_record(trial))
+        self.respond_json(presenting.trial_record(trial))
 
 
 class RotateSecretHandler(WebhooksBodyHandler):
@@ -197,7 +199,9 @@ class RotateSecretHandler(WebhooksBodyHandler):
     async def post(self, endpoint_id: str) -> None:
         """Let a new secret sign, with the others for a while."""
         fields, tenant_id = self.fields(), self.tenant_id
-        self.disclose(await self.administration.rotate_secret(tenant_id, endpoint_id, fields))
+        self.respond_with_secrets(
+            await self.administration.rotate_secret(tenant_id, endpoint_id, fields)
+        )
 
 
 class RotateTokenHandler(WebhooksBodyHandler):
@@ -206,7 +210,9 @@ class RotateTokenHandler(WebhooksBodyHandler):
     async def post(self, endpoint_id: str) -> None:
         """Send another token from now on."""
         fields, tenant_id = self.fields(), self.tenant_id
-        self.disclose(await self.administration.rotate_token(tenant_id, endpoint_id, fields))
+        self.respond_with_secrets(
+            await self.administration.rotate_token(tenant_id, endpoint_id, fields)
+        )
 
 
 class EventTypesHandler(WebhooksHandler):
@@ -215,7 +221,7 @@ class EventTypesHandler(WebhooksHandler):
     def get(self) -> None:
         """List the events with the JSON Schemas of their bodies."""
         known = self.administration.event_types
-        self.tell(
+        self.respond_json(
             {
                 "event_types": [
                     {

@@ -13,10 +13,9 @@ from urllib.parse import parse_qsl
 from tornado.httputil import HTTPHeaders, RequestStartLine
 
 from fhirpub.errors import InvalidSearch
-from fhirpub.interactions.update import Precondition
+from fhirpub.web.message.preconditions import NONE, Preconditions
 
 _MAX_PARAMETERS = 1_000
-_NO_PRECONDITION = Precondition()
 _ORIGIN = re.compile(r"\Ahttps?://[^/?#]*", re.IGNORECASE)
 
 
@@ -55,15 +54,15 @@ class Request:
         self.parameters = [*self.parameters, *pairs]
         self._asks_nothing = not self.parameters
 
-    def precondition(self) -> Precondition:
-        """Return what must hold of a version before anything is done with it (D-267).
+    def preconditions(self) -> Preconditions:
+        """Return the conditions on a version of If-Match and If-Unmodified-Since (D-267).
 
-        If-None-Match is not part of it: of a read it says what need not be sent.
+        If-None-Match is left out: in a read it names the version that the client has.
         """
         headers = self.headers
         if "If-Match" not in headers and "If-Unmodified-Since" not in headers:
-            return _NO_PRECONDITION
-        return Precondition(headers.get_list("If-Match"), headers.get("If-Unmodified-Since", ""))
+            return NONE
+        return Preconditions(headers.get_list("If-Match"), headers.get("If-Unmodified-Since", ""))
 
     def has_body(self) -> bool:
         """Return whether a body follows, or should."""

@@ -21,7 +21,7 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 @pytest.fixture(scope="session")
 def environment() -> dict[str, str]:
     """Return what the program gets of ours: the folders that pytest imports from, if any."""
-    folders = [each for each in sys.path if Path(each).is_dir()]
+    folders = [name for name in sys.path if Path(name).is_dir()]
     return {"PATH": os.defpath, "PYTHONPATH": os.pathsep.join(folders)}
 
 

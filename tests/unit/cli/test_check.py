@@ -20,14 +20,14 @@ def test_a_fresh_folder_is_fine(run: Any) -> None:
 
     findings = json.loads(done.stdout)
     assert done.returncode == 0, findings
-    assert [each["subject"] for each in findings] == [
+    assert [finding["subject"] for finding in findings] == [
         "configuration",
         "plugins",
         "store",
         "webhooks",
         "schemas",
     ]
-    assert {each["level"] for each in findings} == {"ok"}
+    assert {finding["level"] for finding in findings} == {"ok"}
 
 
 def test_people_get_one_line_for_each_finding(run: Any) -> None:
@@ -52,7 +52,7 @@ def test_who_makes_the_key_of_webhooks_says_where_it_is(run: Any) -> None:
         (
             "[metrics]\nport = 8080",
             "configuration",
-            "[metrics] port: must not be that of [server]",
+            "[metrics] port: must differ from that of [server]",
         ),
         ("[plugins]\nenabled = ['nothing-such']", "plugins", "there is no plugin nothing-such"),
         ("[storage]\nurl = 'sqlite:////proc/none/f.db'", "store", ""),
@@ -66,16 +66,16 @@ def test_trouble_is_found_and_named(
 
     done = run("check", "--config", "f.toml", "--json")
 
-    errors = [each for each in json.loads(done.stdout) if each["level"] == "error"]
+    errors = [load for load in json.loads(done.stdout) if load["level"] == "error"]
     assert done.returncode == 1
-    assert {each["subject"] for each in errors} == {subject}
+    assert {error["subject"] for error in errors} == {subject}
     assert text in errors[0]["text"]
 
 
 def test_production_without_tls_is_a_warning(run: Any) -> None:
     done = run("check", "--json", FHIRPUB_AUTH__ENVIRONMENT="production")
 
-    warnings = [each for each in json.loads(done.stdout) if each["level"] == "warning"]
+    warnings = [load for load in json.loads(done.stdout) if load["level"] == "warning"]
     assert done.returncode == 0
     assert len(warnings) == 2
     assert "base_url" in warnings[0]["text"]
@@ -114,9 +114,9 @@ def test_a_damaged_file_is_told_in_words(run: Any, tmp_path: Path) -> None:
 def test_what_starts_but_is_hardly_meant_is_a_warning(run: Any) -> None:
     done = run("check", "--json", FHIRPUB_SERVER__HOST="0.0.0.0", FHIRPUB_SERVER_PORT="9000")
 
-    warnings = [each["text"] for each in json.loads(done.stdout) if each["level"] == "warning"]
+    warnings = [load["text"] for load in json.loads(done.stdout) if load["level"] == "warning"]
     assert done.returncode == 0
-    assert [each.partition(":")[0] for each in warnings] == [
+    assert [warning.partition(":")[0] for warning in warnings] == [
         "FHIRPUB_SERVER_PORT is ignored",
         "[server] base_url is not set",
     ]
@@ -169,9 +169,11 @@ def test_faulty_plugins_are_explained_each_by_its_name(
 
     done = run("check", "--config", "f.toml", "--json", PYTHONPATH=path)
 
-    findings = [each for each in json.loads(done.stdout) if each["subject"] == "plugins"]
+    findings = [load for load in json.loads(done.stdout) if load["subject"] == "plugins"]
     assert (done.returncode, done.stderr) == (1, "")
-    assert [(each["level"], each["text"].split(": ")[0].split(" (")[0]) for each in findings] == [
+    assert [
+        (finding["level"], finding["text"].split(": ")[0].split(" (")[0]) for finding in findings
+    ] == [
         ("ok", "diagnosticreport adds DiagnosticReport"),
         ("error", "plugin sheets"),
         ("error", "plugin boards"),
@@ -208,5 +210,5 @@ def test_a_key_of_webhooks_that_all_can_read_is_a_warning(run: Any, tmp_path: Pa
 
     done = run("check", "--json", FHIRPUB_WEBHOOKS__KEYS_FILE=str(keys))
 
-    (warning,) = [each for each in json.loads(done.stdout) if each["level"] == "warning"]
+    (warning,) = [load for load in json.loads(done.stdout) if load["level"] == "warning"]
     assert warning["text"] == f"{keys} can be read by others: chmod o-rwx"

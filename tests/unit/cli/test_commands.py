@@ -41,7 +41,7 @@ WITHOUT_SETTINGS = {("endpoint", "verify")}
 
 
 def test_the_commands_are_those_that_other_tools_rely_on() -> None:
-    assert {" ".join(each) for each in leaves(fhirpub)} == {
+    assert {" ".join(leave) for leave in leaves(fhirpub)} == {
         "serve",
         "demo",
         "publish",
@@ -251,7 +251,7 @@ def test_wrong_usage_exits_with_2(run: Any, words: list[str]) -> None:
 
 
 def test_the_plugins_that_are_on_and_off_are_listed(run: Any) -> None:
-    listed = {each["plugin"]: each for each in json.loads(run("plugins", "--json").stdout)}
+    listed = {load["plugin"]: load for load in json.loads(run("plugins", "--json").stdout)}
 
     if not listed:
         pytest.skip("fhirpub is not installed, so no plugin is known")

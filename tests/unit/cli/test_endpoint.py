@@ -198,8 +198,8 @@ def test_secrets_are_rotated(told: Told, added: dict[str, Any], receiver: Receiv
 
     (ping,) = receiver.received
     stamp = float(ping.headers["webhook-timestamp"])
-    for each in (secret, added["signing_secret"]):
-        verify(ping.headers, ping.body, each, now=stamp)
+    for item in (secret, added["signing_secret"]):
+        verify(ping.headers, ping.body, item, now=stamp)
     assert ping.headers["authorization"] == f"Bearer {token}"
     assert token != added["token"]
 
@@ -246,7 +246,7 @@ def test_what_cannot_be_is_refused(
     with pytest.raises(problem):
         told(
             endpoint,
-            *(each.replace("{url}", receiver.url).replace("{}", tenant) for each in words),
+            *(word.replace("{url}", receiver.url).replace("{}", tenant) for word in words),
         )
 
 
@@ -340,8 +340,8 @@ def test_a_check_finds_what_is_wrong_with_the_key(
 
     done = CliRunner().invoke(check, ["--config", str(file), "--json"])
 
-    findings = [each for each in json.loads(done.stdout) if each["subject"] == "webhooks"]
-    assert [each["level"] for each in findings] == [level]
+    findings = [item for item in json.loads(done.stdout) if item["subject"] == "webhooks"]
+    assert [finding["level"] for finding in findings] == [level]
     assert text in findings[0]["text"]
 
 
@@ -368,7 +368,7 @@ def test_deliveries_are_listed_with_what_became_of_them(
     listed = told(deliveries, "list", "--tenant", tenant)
     (dead,) = told(deliveries, "list", "--state", "dead", "--endpoint", added["id"])
 
-    assert [each["sequence"] for each in listed] == [3, 2, 1]
+    assert [item["sequence"] for item in listed] == [3, 2, 1]
     assert (dead["event_id"], dead["attempts"][0]["why"]) == (
         *("evt_2", "the answer was 500, not 2xx"),
     )
@@ -454,7 +454,7 @@ def test_what_is_held_has_no_next_attempt(
 
     held = told(deliveries, "list", "--state", "held")
 
-    assert {each["next_attempt"] for each in held} == {None}
+    assert {item["next_attempt"] for item in held} == {None}
 
 
 def test_a_disabled_endpoint_that_fails_is_told_to_stay_so(
@@ -488,7 +488,7 @@ def test_nothing_more_is_sent_to_a_tenant_that_is_disabled(
 
     shown = told(endpoint, "show", added["id"])
     assert (shown["state"], shown["why"]) == ("disabled", "operator")
-    assert {each["status"] for each in told(deliveries, "list")} == {"held", "dead"}
+    assert {item["status"] for item in told(deliveries, "list")} == {"held", "dead"}
 
 
 def test_an_endpoint_of_a_disabled_tenant_stays_disabled(
@@ -506,7 +506,7 @@ def test_what_was_sent_to_a_removed_endpoint_is_cancelled(
     sent(config, added["id"], tenant)
     told(endpoint, "rm", added["id"])
 
-    states = {each["status"] for each in told(deliveries, "list")}
+    states = {item["status"] for item in told(deliveries, "list")}
     assert states == {"cancelled", "dead"}
     assert told(deliveries, "replay", "--dead") == {"reopened": 0}
 
@@ -574,6 +574,6 @@ def test_many_trials_at_once_have_to_wait(config: Config, tenant: str, receiver:
             one = (await open_.endpoints.add(tenant, fields, trusted=True)).endpoint
             trials = (open_.endpoints.test(tenant, one.id) for _number in range(5))
             found = await asyncio.gather(*trials, return_exceptions=True)
-            return [type(each).__name__ for each in found]
+            return [type(item).__name__ for item in found]
 
     assert sorted(asyncio.run(tried())) == [*["TestDelivery"] * 4, "Throttled"]

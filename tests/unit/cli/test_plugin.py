@@ -61,7 +61,7 @@ def test_every_example_is_valid_by_the_schema_of_its_type(schemas: Schemas) -> N
 
 
 def test_every_declaration_names_only_what_its_type_has(schemas: Schemas) -> None:
-    wrong = [each for plan in PLANS.values() for each in _against(schemas, declared_in(plan))]
+    wrong = [name for plan in PLANS.values() for name in _against(schemas, declared_in(plan))]
 
     assert wrong == []
 
@@ -96,7 +96,7 @@ def test_new_files_are_formatted_and_without_blame(name: str, tmp_path: Path) ->
 
 
 def test_a_type_that_the_service_has_a_schema_of_brings_none() -> None:
-    assert not [each for each in files_of(PLANS["Observation"], TABLES) if "schema" in each]
+    assert not [file for file in files_of(PLANS["Observation"], TABLES) if "schema" in file]
 
 
 @pytest.mark.parametrize(
@@ -126,9 +126,9 @@ def test_the_command_tells_what_it_wrote(run: Any, tmp_path: Path) -> None:
 
     told = json.loads(done.stdout)
     there = {
-        str(each.relative_to(tmp_path / "fhirpub-procedure"))
-        for each in (tmp_path / "fhirpub-procedure").rglob("*")
-        if each.is_file()
+        str(path.relative_to(tmp_path / "fhirpub-procedure"))
+        for path in (tmp_path / "fhirpub-procedure").rglob("*")
+        if path.is_file()
     }
     assert (told["plugin"], told["package"]) == ("procedure", "fhirpub_procedure")
     assert set(told["files"]) == there
@@ -161,7 +161,7 @@ def test_a_folder_or_a_plugin_that_is_there_is_not_touched(
 
     assert isinstance(told, PluginError)
     assert refusal in str(told)
-    assert [each.name for each in tmp_path.rglob("*")] == ["there", "file"]
+    assert [path.name for path in tmp_path.rglob("*")] == ["there", "file"]
 
 
 def test_the_command_refuses_in_one_line(run: Any) -> None:

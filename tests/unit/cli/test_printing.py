@@ -63,4 +63,4 @@ def test_what_others_wrote_does_not_speak_to_the_terminal(
     print_record("Found.", {"answer": text}, as_json=False)
 
     shown = capsys.readouterr().out.removesuffix("\n")
-    assert all(each.isprintable() for each in shown.replace("\n", "", 1))
+    assert all(name.isprintable() for name in shown.replace("\n", "", 1))

@@ -79,10 +79,10 @@ def test_a_scope_that_gives_nothing_is_warned_of(run: Any, told: Any) -> None:
     tenant = told("tenant", "add", "Lab Uno")["id"]
     scopes = ("system/DiagnosticReport.cruds", "webhooks.read", "system/DiagnosticReport.reed")
 
-    done = run("client", "add", "--tenant", tenant, *(f"--scope={each}" for each in scopes))
+    done = run("client", "add", "--tenant", tenant, *(f"--scope={scope}" for scope in scopes))
 
     assert done.returncode == 0
-    assert [each.split()[3] for each in done.stderr.splitlines()] == [scopes[2]]
+    assert [line.split()[3] for line in done.stderr.splitlines()] == [scopes[2]]
 
 
 def test_keys_are_rotated_without_being_shown(told: Any) -> None:
@@ -90,7 +90,7 @@ def test_keys_are_rotated_without_being_shown(told: Any) -> None:
     second = told("keys", "rotate")
     listed = told("keys", "list")
 
-    assert [each["kid"] for each in listed][-2:] == [first["kid"], second["kid"]]
+    assert [item["kid"] for item in listed][-2:] == [first["kid"], second["kid"]]
     assert listed[-2]["retired"] is not None
     assert listed[-1]["retired"] is None
     assert "private" not in json.dumps(listed)

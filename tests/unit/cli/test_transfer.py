@@ -32,7 +32,7 @@ def opened(url: str) -> AbstractAsyncContextManager[Store]:
 
 async def versions_of(url: str) -> Sequence[tuple[str, Version]]:
     async with opened(url) as store:
-        return await store.walk(limit=MANY + 1)
+        return await store.scan(limit=MANY + 1)
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def test_a_store_is_copied_into_another_and_can_be_used_there(run: Any, tmp_path
 
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["versions"] == 0
-    assert [each["id"] for each in json.loads(listed.stdout)] == [tenant]
+    assert [load["id"] for load in json.loads(listed.stdout)] == [tenant]
 
 
 def test_the_older_name_of_the_command_still_works(run: Any) -> None:

@@ -611,52 +611,6 @@ def test_what_xml_cannot_say_is_not_written(case: str) -> None:
     assert caught.value.place == place
 
 
-NOT_R4: dict[str, tuple[dict[str, Any], str]] = {
-    "a day that there is not": ({"receivedTime": "2024-02-30"}, "receivedTime"),
-    "a form of a choice": ({"collection": {"collectedDateTime": "noon"}}, "collection.collected"),
-    "two forms of a choice": (
-        {"collection": {"collectedDateTime": "2024", "collectedPeriod": {"start": "2024"}}},
-        "collection.collected",
-    ),
-    "a blank in a uri": ({"type": {"coding": [{"system": "a b"}]}}, "type.coding[0].system"),
-    "one of many": (
-        {"identifier": [{"value": "a"}, {"system": "a b"}]},
-        "identifier[1].system",
-    ),
-    "base64 that is none": (
-        {"extension": [{"url": "u", "valueBase64Binary": "QQ"}]},
-        "extension[0].value",
-    ),
-    "an id alone": ({"type": {"id": "a"}}, "type"),
-    "an id alone beside a text": ({"_receivedTime": {"id": "a"}}, "receivedTime"),
-    "an extension of no address": (
-        {"note": [{"text": "a", "extension": [{"valueString": "a"}]}]},
-        "note[0].extension[0]",
-    ),
-    "an extension whose address is none": (
-        {"note": [{"text": "a", "extension": [{"url": "a b", "valueString": "a"}]}]},
-        "note[0].extension[0]",
-    ),
-    "what is required": ({"note": [{"time": "2024"}]}, "note[0].text"),
-    "what a resource requires": (
-        {"contained": [{"resourceType": "Media", "status": "completed"}]},
-        "contained[0].content",
-    ),
-}
-
-
-@pytest.mark.parametrize("case", NOT_R4)
-def test_what_xml_can_say_is_held_to_values_and_counts_if_that_is_asked(case: str) -> None:
-    change, place = NOT_R4[case]
-
-    schemas = Schemas()
-    written = write_xml({**SPECIMEN, **change})
-    with pytest.raises(NotExpressible) as caught:
-        write_xml({**SPECIMEN, **change}, is_of_type=schemas.accepts_primitive)
-
-    assert (written[-11:], caught.value.place) == (b"</Specimen>", place)
-
-
 def test_what_is_written_is_utf8_and_says_so() -> None:
     resource = {"resourceType": "Patient", "language": "ñ💉"}
 

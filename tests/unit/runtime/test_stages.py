@@ -54,28 +54,28 @@ def test_what_a_computation_raises_comes_through_when_it_is_completed() -> None:
 
 async def test_what_arrived_together_goes_through_each_stage_together() -> None:
     trace: list[str] = []
-    cohorts = StageScheduler()
+    scheduler = StageScheduler()
 
-    await asyncio.gather(*(cohorts.run(counting(name, trace)) for name in "abc"))
+    await asyncio.gather(*(scheduler.run(counting(name, trace)) for name in "abc"))
 
     assert trace == ["a0", "b0", "c0", "a1", "b1", "c1", "a2", "b2", "c2"]
 
 
 async def test_each_caller_gets_its_own_result() -> None:
-    cohorts = StageScheduler()
+    scheduler = StageScheduler()
     stages = [counting(name, [], number) for number, name in enumerate("abc")]
 
-    results = await asyncio.gather(*map(cohorts.run, stages))
+    results = await asyncio.gather(*map(scheduler.run, stages))
 
     assert results == ["a is done", "b is done", "c is done"]
 
 
 async def test_a_problem_reaches_its_own_caller_alone() -> None:
-    cohorts = StageScheduler()
+    scheduler = StageScheduler()
     wrong = ValueError("wrong")
 
     results = await asyncio.gather(
-        *map(cohorts.run, (counting("a", []), failing(wrong), counting("b", []))),
+        *map(scheduler.run, (counting("a", []), failing(wrong), counting("b", []))),
         return_exceptions=True,
     )
 
@@ -84,8 +84,8 @@ async def test_a_problem_reaches_its_own_caller_alone() -> None:
 
 async def test_after_sixteen_the_loop_serves_others_first() -> None:
     trace: list[str] = []
-    cohorts = StageScheduler(turn_seconds=60.0)
-    running = [cohorts.run(counting(f"{number:02}.", trace)) for number in range(20)]
+    scheduler = StageScheduler(turn_seconds=60.0)
+    running = [scheduler.run(counting(f"{number:02}.", trace)) for number in range(20)]
 
     asyncio.get_running_loop().call_soon(trace.append, "others")
     await asyncio.gather(*running)
@@ -97,14 +97,14 @@ async def test_after_sixteen_the_loop_serves_others_first() -> None:
 
 async def test_while_stages_are_slow_the_loop_serves_others_in_between() -> None:
     trace: list[str] = []
-    cohorts = StageScheduler(turn_seconds=0.001)
+    scheduler = StageScheduler(turn_seconds=0.001)
 
     def slow(name: str) -> Stages[None]:
         trace.append(name)
         time.sleep(0.002)
         yield
 
-    running = [cohorts.run(slow(name)) for name in "ab"]
+    running = [scheduler.run(slow(name)) for name in "ab"]
     asyncio.get_running_loop().call_soon(trace.append, "others")
     await asyncio.gather(*running)
 
@@ -113,10 +113,10 @@ async def test_while_stages_are_slow_the_loop_serves_others_in_between() -> None
 
 async def test_what_arrives_later_goes_by_itself() -> None:
     trace: list[str] = []
-    cohorts = StageScheduler()
+    scheduler = StageScheduler()
 
-    await cohorts.run(counting("a", trace))
-    await cohorts.run(counting("b", trace))
+    await scheduler.run(counting("a", trace))
+    await scheduler.run(counting("b", trace))
 
     assert trace == ["a0", "a1", "a2", "b0", "b1", "b2"]
 
@@ -136,10 +136,10 @@ async def test_what_a_refused_caller_sent_is_let_go_at_once(
 
 
 async def test_what_is_no_exception_reaches_its_own_caller_alone() -> None:
-    cohorts = StageScheduler()
+    scheduler = StageScheduler()
 
     results = await asyncio.gather(
-        *map(cohorts.run, (failing(GeneratorExit()), counting("b", []))),
+        *map(scheduler.run, (failing(GeneratorExit()), counting("b", []))),
         return_exceptions=True,
     )
 
@@ -148,8 +148,8 @@ async def test_what_is_no_exception_reaches_its_own_caller_alone() -> None:
 
 @pytest.mark.parametrize("stages", [counting("a", []), failing(ValueError("wrong"))])
 async def test_a_caller_that_goes_away_leaves_the_others_alone(stages: Stages[str]) -> None:
-    cohorts = StageScheduler()
-    gone, other = cohorts.run(stages), cohorts.run(counting("b", []))
+    scheduler = StageScheduler()
+    gone, other = scheduler.run(stages), scheduler.run(counting("b", []))
 
     gone.cancel()
 

@@ -16,7 +16,7 @@ STATUSES = [200, 201, 200, 201, 201, 200, 204, 412, 200, 200, 400, *[201] * 5]
 
 
 def statuses_in(text: str) -> list[int]:
-    return [int(each) for each in re.findall(r"^    ([2-5][0-9]{2}) \w", text, flags=re.MULTILINE)]
+    return [int(item) for item in re.findall(r"^    ([2-5][0-9]{2}) \w", text, flags=re.MULTILINE)]
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def test_one_event_of_each_kind_arrives(shown: str) -> None:
     arrived = re.findall(r"X-Webhook-Event: (\S+)", shown)
 
     kinds = ("diagnostic_report", "encounter_outpatient", "medication_request", "service_request")
-    assert arrived == [f"{each}.created" for each in (*kinds, "device_request", "observation")]
+    assert arrived == [f"{name}.created" for name in (*kinds, "device_request", "observation")]
 
 
 def test_the_commands_work_when_pasted(shown: str) -> None:
@@ -71,7 +71,7 @@ def test_the_commands_work_when_pasted(shown: str) -> None:
         ["bash", "-c", script], capture_output=True, text=True, timeout=60, check=False
     )
 
-    answers = [int(each) for each in re.findall(r"HTTP/1\.1 (\d+)", pasted.stdout)]
+    answers = [int(item) for item in re.findall(r"HTTP/1\.1 (\d+)", pasted.stdout)]
     assert pasted.returncode == 0, pasted.stderr
     assert answers == STATUSES[1:]
 

@@ -54,7 +54,7 @@ async def settled() -> None:
 async def test_bodies_that_fit_together_do_not_wait(arrive: Arrive) -> None:
     memory_budget = MemoryBudget(100, patience_seconds=5)
 
-    waits = [memory_budget.take(arrive()[0], size) for size in (40, 60)]
+    waits = [memory_budget.acquire(arrive()[0], size) for size in (40, 60)]
 
     assert waits == [None, None]
 
@@ -65,12 +65,12 @@ async def test_one_too_many_waits_until_there_is_room(arrive: Arrive) -> None:
         arrive(),
         arrive(),
     )
-    memory_budget.take(first, 60)
-    waiting = started(memory_budget.take(second, 60))
+    memory_budget.acquire(first, 60)
+    waiting = started(memory_budget.acquire(second, 60))
     await settled()
     waited = not waiting.done()
 
-    memory_budget.leave(first)
+    memory_budget.release(first)
     await asyncio.wait_for(waiting, 1)
 
     assert waited
@@ -83,14 +83,14 @@ async def test_nobody_overtakes_one_who_needs_more(arrive: Arrive) -> None:
         arrive(),
         arrive(),
     )
-    memory_budget.take(first, 60)
-    before = started(memory_budget.take(large, 90))
-    behind = started(memory_budget.take(small, 10))
+    memory_budget.acquire(first, 60)
+    before = started(memory_budget.acquire(large, 90))
+    behind = started(memory_budget.acquire(small, 10))
     await settled()
 
     assert not before.done()
     assert not behind.done()
-    memory_budget.leave(first)
+    memory_budget.release(first)
     await asyncio.wait_for(asyncio.gather(before, behind), 1)
 
 
@@ -101,13 +101,13 @@ async def test_who_has_its_share_waits_and_keeps_no_other_waiting(arrive: Arrive
         arrive(),
         arrive(),
     )
-    memory_budget.take(first, 30, owner="lab")
-    waiting = started(memory_budget.take(second, 30, owner="lab"))
-    of_another = memory_budget.take(other, 30, owner="clinic")
+    memory_budget.acquire(first, 30, owner="lab")
+    waiting = started(memory_budget.acquire(second, 30, owner="lab"))
+    of_another = memory_budget.acquire(other, 30, owner="clinic")
     await settled()
     waited = not waiting.done()
 
-    memory_budget.leave(first)
+    memory_budget.release(first)
     await asyncio.wait_for(waiting, 1)
 
     assert of_another is None
@@ -124,8 +124,8 @@ async def test_what_is_larger_than_a_share_needs_the_room_alone_of_its_owner(
     )
 
     waits = [
-        memory_budget.take(large, 70, owner="lab"),
-        memory_budget.take(other, 30, owner="clinic"),
+        memory_budget.acquire(large, 70, owner="lab"),
+        memory_budget.acquire(other, 30, owner="clinic"),
     ]
 
     assert waits == [None, None]
@@ -138,19 +138,19 @@ async def test_one_larger_than_the_room_goes_alone(arrive: Arrive) -> None:
         arrive(),
         arrive(),
     )
-    memory_budget.take(first, 1)
-    alone = started(memory_budget.take(huge, 1000))
-    after = started(memory_budget.take(small, 1))
+    memory_budget.acquire(first, 1)
+    alone = started(memory_budget.acquire(huge, 1000))
+    after = started(memory_budget.acquire(small, 1))
     await settled()
     waited = not alone.done()
 
-    memory_budget.leave(first)
+    memory_budget.release(first)
     await asyncio.wait_for(alone, 1)
     await settled()
 
     assert waited
     assert not after.done()
-    memory_budget.leave(huge)
+    memory_budget.release(huge)
     await asyncio.wait_for(after, 1)
 
 
@@ -160,10 +160,10 @@ async def test_what_was_taken_too_much_is_given_back(arrive: Arrive) -> None:
         arrive(),
         arrive(),
     )
-    memory_budget.take(first, 100)
-    waiting = started(memory_budget.take(second, 60))
+    memory_budget.acquire(first, 100)
+    waiting = started(memory_budget.acquire(second, 60))
 
-    memory_budget.settle(first, 40)
+    memory_budget.shrink(first, 40)
 
     await asyncio.wait_for(waiting, 1)
 
@@ -174,16 +174,16 @@ async def test_who_leaves_twice_gives_back_once(arrive: Arrive) -> None:
         arrive(),
         arrive(),
     )
-    memory_budget.take(first, 60)
-    memory_budget.take(second, 40)
+    memory_budget.acquire(first, 60)
+    memory_budget.acquire(second, 40)
 
-    memory_budget.leave(first)
-    memory_budget.leave(first)
+    memory_budget.release(first)
+    memory_budget.release(first)
 
-    third = started(memory_budget.take(arrive()[0], 61))
+    third = started(memory_budget.acquire(arrive()[0], 61))
     await settled()
     assert not third.done()
-    memory_budget.leave(second)
+    memory_budget.release(second)
     await asyncio.wait_for(third, 1)
 
 
@@ -194,10 +194,10 @@ async def test_who_waits_too_long_is_refused_and_those_behind_go_on(arrive: Arri
         arrive(),
         arrive(),
     )
-    memory_budget.take(first, 60)
-    refused = started(memory_budget.take(large, 90))
+    memory_budget.acquire(first, 60)
+    refused = started(memory_budget.acquire(large, 90))
     await asyncio.sleep(0.1)
-    behind = started(memory_budget.take(small, 40))
+    behind = started(memory_budget.acquire(small, 40))
 
     with pytest.raises(Busy):
         await asyncio.wait_for(refused, 1)
@@ -210,9 +210,9 @@ async def test_who_hangs_up_while_waiting_waits_no_longer(arrive: Arrive) -> Non
         arrive(),
         arrive(),
     )
-    memory_budget.take(first, 60)
-    waiting = started(memory_budget.take(gone, 90))
-    behind = started(memory_budget.take(arrive()[0], 40))
+    memory_budget.acquire(first, 60)
+    waiting = started(memory_budget.acquire(gone, 90))
+    behind = started(memory_budget.acquire(arrive()[0], 40))
     await settled()
 
     client.sendall(b"a part of the body")

@@ -1,0 +1,281 @@
+"""The life of a request: from its head to the last byte of its response."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
+from functools import cached_property
+from http import HTTPStatus
+from typing import TypeVar
+
+from tornado.httputil import ResponseStartLine
+from tornado.iostream import StreamClosedError
+
+from fhirpub.auth.caller import Caller
+from fhirpub.errors import NotAuthenticated, SecretsUnavailable, StoreUnavailable
+from fhirpub.fhir.times import http_date
+from fhirpub.http.exchange import Headers
+from fhirpub.runtime.clock import now_ms
+from fhirpub.runtime.logging import logger, where
+from fhirpub.runtime.metrics import NO_ROUTE, method_word
+from fhirpub.storage.contract import BlobInfo
+from fhirpub.web.error_mapping import TooSlow, is_expected
+from fhirpub.web.message.request import Request
+from fhirpub.web.message.response_body import ResponseBody
+from fhirpub.web.services import Services
+
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_REASONS = {status.value: status.phrase for status in HTTPStatus}
+_MAX_INLINE_BYTES = 256 * 1024
+LARGE = 64 * 1024
+"""Larger bodies are parsed, validated and serialized in a thread, to keep the loop free."""
+
+_log = logger()
+T = TypeVar("T")
+
+
+class RequestLifecycle(ABC):
+    """Takes one request through its phases and sends the response.
+
+    In the order of the calls: :meth:`begin` once the head is parsed, :meth:`data_received` for
+    each piece of the body, :meth:`run` once it is complete, and :meth:`finish` or
+    :meth:`finish_with` by the method that responds. :meth:`fail` may take its place at any time,
+    and :meth:`cancel` ends a request whose client has disconnected.
+    """
+
+    caller: Caller
+    route = NO_ROUTE
+    """The path of its row in the table of URLs."""
+    status = 200
+
+    def __init__(
+        self,
+        request: Request,
+        services: Services,
+        type_name: str = "",
+        blanks: Sequence[str] = (),
+    ) -> None:
+        self.request = request
+        self.services = services
+        self.type_name = type_name
+        self.headers = self.default_headers()
+        self._path_parameters = blanks
+        self._refusal: Exception | None = None
+        self._answered = False
+
+    @cached_property
+    def request_id(self) -> str:
+        """The id by which this request is known in the log: the client's, or one of ours."""
+        asked = self.request.headers.get("X-Request-Id", "")
+        return asked if _REQUEST_ID.fullmatch(asked) else next(self.services.request_ids)
+
+    def default_headers(self) -> Headers:
+        """Return the headers that every answer begins with."""
+        return Headers(
+            {
+                "Server": "fhirpub",
+                "Date": http_date(now_ms()),
+                "X-Content-Type-Options": "nosniff",
+                "X-Request-Id": self.request_id,
+            }
+        )
+
+    def begin(self) -> Awaitable[None] | None:
+        """Check all that can be checked before the body, and keep a refusal until it is read.
+
+        A client that is still sending does not see an earlier answer; only one that
+        sent ``Expect: 100-continue`` waits for it.
+        """
+        self.services.in_flight.add(self)
+        if self.request.has_body():
+            self.services.body_timeout.begin(self.request, self.too_slow)
+        try:
+            later = self.prepare()
+        except Exception as problem:  # noqa: BLE001 - a fault is answered as well
+            self._defer_refusal(problem)
+            return None
+        return None if later is None else self._await_or_fail(later, self._defer_refusal)
+
+    def _defer_refusal(self, refusal: Exception) -> None:
+        if self.request.headers.get("Expect", "").lower() == "100-continue":
+            self.fail(refusal)
+        else:
+            self._refusal = refusal
+
+    def refuse(self, problem: Exception) -> None:
+        """Keep a refusal that came up amid the body."""
+        self._refusal = problem
+
+    def too_slow(self) -> None:
+        """Refuse a body that takes too long."""
+        seconds = self.services.config.limits.body_seconds
+        slow = TooSlow(f"the body was not here after {seconds:g} seconds; it may be sent again")
+        self.refuse_now(slow)
+
+    def refuse_now(self, problem: Exception) -> None:
+        """Refuse amid the body, for what was wrong before it if anything was."""
+        problem = self._refusal or problem
+        self.refuse(problem)
+        self.fail(problem)
+
+    def data_received(self, _chunk: bytes) -> Awaitable[None] | None:
+        """Throw a piece of the body away: the methods of this class take none."""
+        return None
+
+    def run(self) -> None:
+        """Answer, now that all of the body is here."""
+        self.services.body_timeout.end(self.request)
+        if self._refusal is not None:
+            self.fail(self._refusal)
+            return
+        try:
+            answering = self.dispatch()
+        except Exception as problem:  # noqa: BLE001
+            self.fail(problem)
+            return
+        if answering is not None:
+            self._answering = asyncio.create_task(self._await_or_fail(answering, self.fail))
+
+    async def _await_or_fail(
+        self, work: Awaitable[None], failed: Callable[[Exception], None]
+    ) -> None:
+        try:
+            await work
+        except Exception as problem:  # noqa: BLE001
+            failed(problem)
+
+    def dispatch(self) -> Awaitable[None] | None:
+        """Call the method that the request names."""
+        method = self.request.method
+        answer = getattr(self, "get" if method == "HEAD" else method.lower())
+        answering: Awaitable[None] | None = answer(*self._path_parameters)
+        return answering
+
+    def cancel(self) -> None:
+        """Cancel the request: the client disconnected before its body was complete."""
+        self.services.body_timeout.end(self.request)
+        self.services.request_memory.release(self.request)
+        self.services.in_flight.discard(self)
+
+    def finish(self, body: bytes = b"") -> None:
+        """Send the answer; a stopping service waits until all of it has left."""
+        if len(body) > LARGE:
+            self.finish_with(ResponseBody([body], self.read_pieces))
+            return
+        start_line = self._begin_answer(len(body))
+        body = b"" if self.request.method == "HEAD" else body
+        connection = self.request.connection
+        sent = connection.write_headers(start_line, self.headers, body)
+        connection.finish()
+        if sent.done():
+            self.services.in_flight.discard(self)
+        else:
+            sent.add_done_callback(lambda _sent: self.services.in_flight.discard(self))
+        self._log_answer()
+
+    def finish_with(self, body: ResponseBody) -> None:
+        """Send an answer of any size, as fast as the client takes it."""
+        whole = body.at_once() if body.length <= LARGE else None
+        if whole is not None:
+            self.finish(whole)
+            return
+        start_line = self._begin_answer(body.length)
+        self.request.connection.write_headers(start_line, self.headers)
+        self._sending = asyncio.create_task(self._send_in_pieces(body))
+        self._log_answer()
+
+    def _begin_answer(self, length: int) -> ResponseStartLine:
+        self._answered = True
+        services, seconds = self.services, self.request.milliseconds() / 1000
+        services.body_timeout.end(self.request)
+        services.request_memory.release(self.request)
+        if length <= LARGE:  # else when all of it has left
+            services.response_memory.release(self.request)
+        services.metrics.count_response(self.request.method, self.route, self.status, seconds)
+        if self.status not in (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED):
+            self.headers["Content-Length"] = str(length)
+        return ResponseStartLine("HTTP/1.1", self.status, _REASONS[self.status])
+
+    async def _send_in_pieces(self, body: ResponseBody) -> None:
+        """Send a large response; disconnect a client that reads nothing, or on a failed read."""
+        connection = self.request.connection
+        try:
+            if self.request.method != "HEAD":
+                async with aclosing(body.pieces()) as pieces:
+                    async for piece in pieces:
+                        await self._send_piece(memoryview(piece))
+            connection.finish()
+        except (StreamClosedError, TimeoutError):
+            connection.close()
+        except Exception as problem:  # noqa: BLE001 - a fault is logged, too
+            self.fail(problem)
+        finally:
+            self.services.response_memory.release(self.request)
+            self.services.in_flight.discard(self)
+
+    async def _send_piece(self, piece: memoryview) -> None:
+        for start in range(0, len(piece), _MAX_INLINE_BYTES):
+            left = self.request.connection.write(piece[start : start + _MAX_INLINE_BYTES])
+            async with asyncio.timeout(self.services.config.limits.body_seconds):
+                await asyncio.shield(left)  # the connection waits for it, too
+
+    def fail(self, problem: Exception) -> None:
+        """Answer with a refusal or a fault, whatever was written until now."""
+        self._log_problem(problem)
+        if self._answered:  # too late for another answer: let the client know at least that
+            self.services.in_flight.discard(self)
+            self.request.connection.close()
+            return
+        self.headers = self.default_headers()
+        self.write_refusal(problem)
+
+    @abstractmethod
+    def prepare(self) -> Awaitable[None] | None:
+        """Check what the head allows to check; raises refusals."""
+
+    @abstractmethod
+    def write_refusal(self, problem: Exception) -> None:
+        """Respond with a refusal or a fault."""
+
+    @abstractmethod
+    def read_pieces(self, blob: BlobInfo, part: slice) -> AsyncGenerator[bytes, None]:
+        """Yield a part of a stored document that the response contains."""
+
+    async def compute(self, size: int, work: Callable[[], T]) -> T:
+        """Run a pure function here, or in a thread if what it works on is large."""
+        if size <= LARGE:
+            return work()
+        return await asyncio.get_running_loop().run_in_executor(None, work)
+
+    def _log_problem(self, problem: Exception) -> None:
+        """Log faults by place, never by content, refused tokens, and store failures."""
+        if isinstance(problem, NotAuthenticated):
+            _log.info("not authenticated", reason=problem.reason, request_id=self.request_id)
+        elif isinstance(problem, StoreUnavailable):
+            self.services.metrics.store_unavailable.inc()
+            _log.warning("store unavailable", reason=problem.reason, request_id=self.request_id)
+        elif isinstance(problem, SecretsUnavailable):
+            _log.error("secrets unavailable", reason=problem.reason, request_id=self.request_id)
+        elif not is_expected(problem):
+            _log.error("failed", **where(problem), request_id=self.request_id)
+
+    def _log_answer(self) -> None:
+        status, request = int(self.status), self.request
+        if status < HTTPStatus.BAD_REQUEST:
+            if self.services.config.logs.level == "debug":
+                _log.debug("answered", status=status, method=method_word(request.method))
+            return
+        write: Callable[..., None] = _log.error if status >= 500 else _log.info
+        write(
+            "refused",
+            status=status,
+            method=method_word(request.method),
+            handler=type(self).__name__,
+            type=self.type_name,
+            request_id=self.request_id,
+            milliseconds=round(request.milliseconds(), 1),
+            client=getattr(getattr(self, "caller", None), "client_id", None),
+        )

@@ -1,0 +1,139 @@
+"""Responses as the client wants them: representations, headers, refusals."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Mapping
+from http import HTTPStatus
+from urllib.parse import urlencode
+
+from fhirpub.errors import FhirpubError
+from fhirpub.fhir.outcome import outcome_of
+from fhirpub.fhir.strict_json import JsonObject, dumps, loads_stored, pretty
+from fhirpub.fhir.times import http_date, instant
+from fhirpub.fhir.xml.writer import write_xml
+from fhirpub.interactions.versions import Listing, documents_of
+from fhirpub.storage.contract import BlobInfo, Version
+from fhirpub.web.error_mapping import headers_for, response_for
+from fhirpub.web.handlers.lifecycle import RequestLifecycle
+from fhirpub.web.message import content_negotiation as media
+from fhirpub.web.message.preconditions import includes_tag
+from fhirpub.web.message.response_body import ResponseBody
+
+
+class ResponseWriter(RequestLifecycle):
+    """Writes resources, Bundles and refusals in the format that the client asks for."""
+
+    response_type = media.FHIR_JSON
+
+    def check_format(self) -> None:
+        """Choose the format of the answer, or refuse (406)."""
+        self.response_type = self._requested_type()
+
+    def _requested_type(self) -> str:
+        accept = ",".join(self.request.headers.get_list("Accept"))
+        return media.answer_type(accept, self.request.parameter("_format"))
+
+    def respond(self, body: bytes) -> None:
+        """Write a resource that is known to be small."""
+        self._send(self.serialize(body), HTTPStatus.OK)
+
+    async def respond_with_version(self, version: Version, *, status: int = 200) -> None:
+        """Write a version with its documents in it."""
+        tenant_id, context = self.caller.tenant.id, self.services.context
+        documents = await documents_of(version, tenant_id=tenant_id, context=context)
+        text = await self.compute(len(version.body), lambda: self.serialize(version.body))
+        self.respond_with_documents(text, documents, status=status)
+
+    def respond_with_documents(
+        self, text: bytes, documents: Mapping[str, BlobInfo], *, status: int = 200
+    ) -> None:
+        """Write a resource, encoded already, with the data of its documents put in."""
+        self._describe_body(status)
+        self.finish_with(ResponseBody.with_documents(text, documents, self.read_pieces))
+
+    def read_pieces(self, blob: BlobInfo, part: slice) -> AsyncGenerator[bytes, None]:
+        """Yield a part of a document of the tenant that calls."""
+        return self.services.store.blob_pieces(self.caller.tenant.id, blob, part)
+
+    async def respond_with_computed(
+        self, size: int, make: Callable[[], bytes], *, status: int = 200
+    ) -> None:
+        """Write what a pure function makes of ``size`` bytes."""
+        self._send(await self.compute(size, make), status)
+
+    def serialize(self, body: bytes | JsonObject) -> bytes:
+        """Return a resource, ready or to be encoded, as the client wants to see it."""
+        in_lines = self.request.parameter("_pretty") == "true"
+        if media.is_xml(self.response_type):
+            resource = loads_stored(body) if isinstance(body, bytes) else body
+            return write_xml(resource, pretty=in_lines)
+        if in_lines:
+            return pretty(loads_stored(body) if isinstance(body, bytes) else body)
+        return body if isinstance(body, bytes) else dumps(body)
+
+    def serialize_bundle(self, listing: Listing) -> bytes:
+        """Return a Bundle whose links ask for the format that this request asks for."""
+        bundle = listing.bundle()
+        wishes = {item: self.request.parameter(item) for item in ("_format", "_pretty")}
+        asked = urlencode({name: value for name, value in wishes.items() if value})
+        for link in bundle["link"] if asked else ():
+            link["url"] += f"{'&' if '?' in link['url'] else '?'}{asked}"
+        return self.serialize(bundle)
+
+    def _send(self, body: bytes, status: int) -> None:
+        self._describe_body(status)
+        self.finish(body)
+
+    def _describe_body(self, status: int) -> None:
+        self.status = status
+        self.headers["Content-Type"] = self.response_type
+        self.set_private_caching()
+
+    def set_private_caching(self) -> None:
+        """Let the client alone keep the answer, for what it accepts, and ask before each use."""
+        self.headers["Cache-Control"] = "private, no-cache"
+        self.headers["Vary"] = "Accept"
+
+    def respond_empty(self, *, status: int = 204) -> None:
+        """Write an answer that has no body, such as 204 or 304."""
+        self.status = status
+        self.finish()
+
+    def client_has(self, tag: str) -> bool:
+        """Return whether If-None-Match names this tag (RFC 9110, 13.1.2, weak comparison)."""
+        return includes_tag(self.request.headers.get("If-None-Match", ""), tag)
+
+    def respond_not_modified(self) -> None:
+        """Answer 304: the client has it."""
+        self.set_private_caching()
+        self.respond_empty(status=304)
+
+    def set_version_headers(self, version: Version, *, registration: bool = False) -> None:
+        """Set ETag and Last-Modified (D-85)."""
+        style = self.services.config.fhir.last_modified_style
+        as_instant = style == "specification" or (style == "by-route" and registration)
+        moment = instant(version.updated) if as_instant else http_date(version.updated)
+        self.headers["ETag"] = f'W/"{version.version}"'
+        self.headers["Last-Modified"] = moment
+
+    def set_location(self, version: Version) -> None:
+        """Set Location to the version (D-84)."""
+        base = f"{self.services.context.fhir_url}/{version.type}/{version.id}"
+        self.headers["Location"] = f"{base}/_history/{version.version}"
+
+    def write_refusal(self, problem: Exception) -> None:
+        """Write any refusal or fault as an OperationOutcome (D-139 to D-143)."""
+        answer = response_for(problem)
+        self.status = answer.status
+        self.headers.update(headers_for(problem))
+        fhirpath = self.services.context.schemas.fhirpath
+        outcome = outcome_of([issue.at(fhirpath(issue.expression)) for issue in answer.issues])
+        try:
+            self.response_type = self._requested_type()
+            body = self.serialize(outcome)
+        except FhirpubError:  # what cannot be had must not hide what is wrong
+            self.response_type = media.FHIR_JSON
+            body = dumps(outcome)
+        self.headers["Content-Type"] = self.response_type
+        self.headers["Cache-Control"] = "no-store"
+        self.finish(body)

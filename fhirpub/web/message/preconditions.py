@@ -1,0 +1,65 @@
+"""Preconditions of a request (RFC 9110, 13.1): If-Match, If-None-Match, If-Unmodified-Since."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fhirpub.errors import VersionConflict
+from fhirpub.fhir.times import from_http, http_date
+from fhirpub.storage.contract import Version
+
+_TAG = re.compile(r'(?:W/)?"([^"]*)"')
+
+
+def check_if_match(if_match: Sequence[str], current: int) -> None:
+    """Raise VersionConflict unless the current version is among the tags (D-116, D-117).
+
+    ``if_match`` holds the value of each such header: ``W/"3"``, ``"3"``, a list of tags, or ``*``.
+    """
+    named = ",".join(if_match)
+    if not if_match or named.strip() == "*":
+        return
+    tags = [] if _TAG.sub("", named).strip(" \t,") else _TAG.findall(named)
+    if str(current) in tags:
+        return
+    first = tags[0] if tags else ""
+    target = first if first.isascii() and first.isdecimal() else repr((first or named)[:64])
+    raise VersionConflict(target=target, current=current)
+
+
+def includes_tag(if_none_match: str, tag: str) -> bool:
+    """Return whether If-None-Match includes a tag, by weak comparison (RFC 9110, 13.1.2)."""
+    return if_none_match.strip() == "*" or tag in _TAG.findall(if_none_match)
+
+
+@dataclass(frozen=True, slots=True)
+class Preconditions:
+    """The conditions on a version that the headers state; If-Match takes precedence (D-267)."""
+
+    if_match: Sequence[str] = ()
+    unmodified_since: str = ""
+    if_none_match: Sequence[str] = ()
+
+    def check(self, latest: Version) -> None:
+        """Raise VersionConflict unless they hold.
+
+        A date that cannot be parsed is ignored (RFC 9110, 13.1.4). An HTTP-date has a resolution
+        of one second: a version of that same second does not count as newer.
+        """
+        if self.if_match:
+            check_if_match(self.if_match, latest.version)
+        elif self.unmodified_since:
+            self._check_date(latest)
+        if includes_tag(",".join(self.if_none_match), str(latest.version)):
+            raise VersionConflict(target="other than the current", current=latest.version)
+
+    def _check_date(self, latest: Version) -> None:
+        moment = from_http(self.unmodified_since)
+        unit = 1 if moment is None or moment % 1000 else 1000
+        if moment is not None and latest.updated // unit > moment // unit:
+            raise VersionConflict(target=f"of {http_date(moment)}", current=latest.version)
+
+
+NONE = Preconditions()

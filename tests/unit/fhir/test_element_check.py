@@ -1,0 +1,91 @@
+"""Resources of types without a schema are checked against the element tables of R4."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fhirpub.fhir.element_check import element_problems
+from fhirpub.fhir.schema import Schemas
+from fhirpub.fhir.xml.writer import write_xml
+from tests.unit.fhir.test_xml import INEXPRESSIBLE, SPECIMEN
+
+NOT_R4: dict[str, tuple[dict[str, Any], str]] = {
+    "a day that there is not": ({"receivedTime": "2024-02-30"}, "receivedTime"),
+    "a form of a choice": ({"collection": {"collectedDateTime": "noon"}}, "collection.collected"),
+    "two forms of a choice": (
+        {"collection": {"collectedDateTime": "2024", "collectedPeriod": {"start": "2024"}}},
+        "collection.collected",
+    ),
+    "a blank in a uri": ({"type": {"coding": [{"system": "a b"}]}}, "type.coding[0].system"),
+    "one of many": (
+        {"identifier": [{"value": "a"}, {"system": "a b"}]},
+        "identifier[1].system",
+    ),
+    "base64 that is none": (
+        {"extension": [{"url": "u", "valueBase64Binary": "QQ"}]},
+        "extension[0].value",
+    ),
+    "an id alone": ({"type": {"id": "a"}}, "type"),
+    "an id alone beside a text": ({"_receivedTime": {"id": "a"}}, "receivedTime"),
+    "an extension of no address": (
+        {"note": [{"text": "a", "extension": [{"valueString": "a"}]}]},
+        "note[0].extension[0]",
+    ),
+    "an extension whose address is none": (
+        {"note": [{"text": "a", "extension": [{"url": "a b", "valueString": "a"}]}]},
+        "note[0].extension[0]",
+    ),
+    "what is required": ({"note": [{"time": "2024"}]}, "note[0].text"),
+    "what a resource requires": (
+        {"contained": [{"resourceType": "Media", "status": "completed"}]},
+        "contained[0].content",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def schemas() -> Schemas:
+    return Schemas()
+
+
+@pytest.mark.parametrize("case", NOT_R4)
+def test_values_and_counts_that_xml_can_express_are_checked(case: str, schemas: Schemas) -> None:
+    change, place = NOT_R4[case]
+
+    written = write_xml({**SPECIMEN, **change})
+    found = problems({**SPECIMEN, **change}, schemas)
+
+    assert (written[-11:], found) == (b"</Specimen>", [place])
+
+
+@pytest.mark.parametrize("case", INEXPRESSIBLE.keys() - {"a character that XML does not have"})
+def test_what_xml_cannot_express_is_a_problem_at_the_same_place(
+    case: str, schemas: Schemas
+) -> None:
+    change, place = INEXPRESSIBLE[case]
+
+    assert place in problems({**SPECIMEN, **change}, schemas)
+
+
+def test_all_problems_are_found_at_once(schemas: Schemas) -> None:
+    change = {
+        "status": 1,
+        "receivedTime": "noon",
+        "note": [{"time": "2024"}],
+        "type": {"coding": [{"code": "a"}, {"system": "a b"}]},
+    }
+
+    found = problems({**SPECIMEN, **change}, schemas)
+
+    assert found == ["status", "receivedTime", "note[0].text", "type.coding[1].system"]
+
+
+def test_a_resource_of_each_kind_of_element_has_no_problem(schemas: Schemas) -> None:
+    assert problems(SPECIMEN, schemas) == []
+
+
+def problems(resource: dict[str, Any], schemas: Schemas) -> list[str]:
+    found = element_problems(resource, is_of_type=schemas.accepts_primitive)
+    return [issue.expression for issue in found]
