@@ -10,7 +10,7 @@ from typing import Any
 
 from fhirpub.errors import Issue
 from fhirpub.fhir.narrative import parse
-from fhirpub.fhir.schema import describe_unknown_names
+from fhirpub.fhir.schema_explanation import describe_unknown_names
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.fhir.xml.tables import (
     BOOLEAN,

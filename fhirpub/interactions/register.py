@@ -23,12 +23,12 @@ from fhirpub.fhir.invariants import (
 )
 from fhirpub.fhir.outcome import outcome_of
 from fhirpub.fhir.strict_json import JsonObject, dumps
-from fhirpub.interactions import rules
+from fhirpub.interactions import references, rules
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.submission import Submission
 from fhirpub.interactions.versions import blobs_of, events_of, with_server_meta, with_subsetted_tag
 from fhirpub.plugin_api import Change, ResourceType
-from fhirpub.runtime.stages import Stages
+from fhirpub.runtime.stages import Stages, collect
 from fhirpub.storage.contract import Blob, Version
 from fhirpub.tenant import Tenant
 
@@ -84,7 +84,7 @@ def validate_submission(
         submission.documents, most=context.config.limits.attachment_bytes, at=entry.at
     )
     yield
-    structural = list(rules.structure(submission, context))
+    structural = yield from collect(rules.structure(submission, context))
     structural += [issue.below(entry.at) for issue in undecodable]
     if structural:
         raise InvalidContent(structural)
@@ -121,7 +121,7 @@ def build_candidate(submission: Submission, tenant: Tenant, context: Context) ->
     key = (resource_type.name, identifier["system"], identifier["value"])
     resource_id = tenant.resource_id(*key)
     part_ids = {name: tenant.part_id(resource_id, name) for name in submission.parts}
-    rules.point_references_at(submission, part_ids, resource_id)
+    references.point_references_at(submission, part_ids, resource_id)
     rules.write_narratives_in_characters(submission)
     yield
     now = context.clock()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice
+from itertools import chain, repeat
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -17,15 +17,13 @@ from fhirpub.errors import MAX_ISSUES, BrokenRule, InvalidContent, Issue, TooLar
 from fhirpub.fhir.document import Document, attachments_of, hash_verdict
 from fhirpub.fhir.element_check import element_problems
 from fhirpub.fhir.elements import items_of, values_at
-from fhirpub.fhir.human_name import given_names, name_to_use
-from fhirpub.fhir.invariants import RELATIVE_REFERENCE
 from fhirpub.fhir.narrative import in_characters
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.fhir.times import UnstorableTime, is_plain_utc, to_utc
+from fhirpub.interactions import references
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.submission import Submission
 from fhirpub.plugin_api import Entry, ResourceType, RuleContext
-from fhirpub.tenant import is_resource_id
 
 _MIME = re.compile(r"[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+(?:[ \t]*;[\x20-\x7e]+)?")
 _MAX_MIME_LENGTH = 1000
@@ -99,38 +97,43 @@ def identifier(resource: Mapping[str, Any]) -> Iterator[Issue]:
         yield Issue("error", "invalid", "must be an absolute URI", "identifier[0].system")
 
 
-def structure(submission: Submission, context: Context) -> Iterator[Issue]:
-    """Everything that is wrong by FHIR's own definitions of the resources."""
+def structure(submission: Submission, context: Context) -> Iterator[Iterator[Issue]]:
+    """Everything that is wrong by FHIR's own definitions, an iterator for each resource."""
     entry, envelope = submission.entry, submission.envelope
     if envelope is not None:
-        yield from _each(envelope, context.schemas.problems("Parameters", envelope.resource))
-    yield from _each(entry, check_structure(entry.resource, submission.type, context))
+        yield _each(envelope, context.schemas.problems("Parameters", envelope.resource))
+    for issues in check_structure(entry.resource, submission.type, context):
+        yield _each(entry, issues)
     for part in submission.parts.values():
         if "id" not in part.resource:
-            yield Issue("error", "exception", "is required: references need it", f"{part.at}.id")
-        problems = context.schemas.problems(part.resource["resourceType"], part.resource)
-        yield from _each(part, chain(problems, contained(part.resource, context)))
+            rule = "is required: references need it"
+            yield iter([Issue("error", "exception", rule, f"{part.at}.id")])
+        yield _each(part, context.schemas.problems(part.resource["resourceType"], part.resource))
+        for issues in contained(part.resource, context):
+            yield _each(part, issues)
 
 
 def check_structure(
     resource: JsonObject, resource_type: ResourceType, context: Context
-) -> Iterator[Issue]:
-    """What is wrong with a resource by its schema; the identifier has words of its own."""
+) -> Iterator[Iterator[Issue]]:
+    """What is wrong with a resource, then with each that it contains, by their definitions."""
     found = list(identifier(resource))
-    yield from found
-    problems = context.schemas.problems(resource_type.name, resource)
-    for issue in chain(problems, contained(resource, context)):
-        if not (found and issue.expression.startswith("identifier")):
-            yield issue
+    yield iter(found)
+    yield (
+        issue
+        for issue in context.schemas.problems(resource_type.name, resource)
+        if not (found and issue.expression.startswith("identifier"))  # the rule says it better
+    )
+    yield from contained(resource, context)
 
 
-def contained(resource: JsonObject, context: Context) -> Iterator[Issue]:
+def contained(resource: JsonObject, context: Context) -> Iterator[Iterator[Issue]]:
     """What is wrong with contained resources of types that have no schema here (D-251)."""
     for at, inner in items_of(resource, "contained"):
         name = inner.get("resourceType") if isinstance(inner, dict) else None
         if isinstance(name, str) and not context.schemas.knows(name):
             problems = element_problems(inner, is_of_type=context.schemas.accepts_primitive)
-            yield from (issue.below(at) for issue in islice(problems, MAX_ISSUES))
+            yield (issue.below(place) for place, issue in zip(repeat(at), problems, strict=False))
 
 
 def check_submission(submission: Submission, context: Context, tenant_id: str) -> Iterator[Issue]:
@@ -149,8 +152,8 @@ def check_submission(submission: Submission, context: Context, tenant_id: str) -
             yield from _modifiers(entry)
             yield from part.rules(entry, rules)
     of_entry = chain(
-        references_to_parts(submission),
-        other_references(submission, context),
+        references.references_to_parts(submission),
+        references.other_references(submission, context),
         tenant_in_system(resource, tenant_id),
     )
     yield from _each(submission.entry, of_entry)
@@ -267,96 +270,12 @@ def codings(
                 yield from rules.terminology.coding_issues(coding, f"{at}.coding[{index}]")
 
 
-def references_to_parts(submission: Submission) -> Iterator[Issue]:
-    """Each part is referred to by the element that must (D-33 to D-35)."""
-    resource = submission.entry.resource
-    for part in submission.type.parts:
-        places = [(at, item.get("reference")) for at, item in items_of(resource, part.referred_by)]
-        if part.name not in submission.parts or not part.referred_by:
-            continue
-        if not places:
-            yield Issue("error", "exception", "is required", part.referred_by)
-        elif all(submission.local.get(literal or "") != part.name for _at, literal in places):
-            rule = f"must refer to the {part.type} of the entry {part.name}"
-            yield Issue("error", "business-rule", rule, f"{places[0][0]}.reference")
-
-
-def other_references(submission: Submission, context: Context) -> Iterator[Issue]:
-    """Keep other relative references, with a warning to the sender (D-35, D-36)."""
-    for element in submission.entry.rule_targets:
-        literal = element.get("reference")
-        if not isinstance(literal, str) or literal in submission.local:
-            continue
-        if not literal.startswith("#") and not ABSOLUTE_URI.fullmatch(literal):
-            at = f"{submission.entry.place_of(element)}.reference"
-            if _may_be_held(literal, context):
-                rule = "is kept as it is: whether it is held here is not looked up"
-                yield Issue("information", "informational", rule, at)
-            else:
-                yield Issue("warning", "invalid", "refers to nothing that is held here", at)
-
-
-def _may_be_held(literal: str, context: Context) -> bool:
-    """Return whether a relative reference has the form of those that we give."""
-    if not RELATIVE_REFERENCE.fullmatch(literal):
-        return False
-    type_name, resource_id, *_version = literal.split("/")
-    known = type_name in context.types or type_name in context.part_types
-    return known and is_resource_id(resource_id)
-
-
-def point_references_at(
-    submission: Submission, part_ids: Mapping[str, str], resource_id: str
-) -> None:
-    """Rewrite every reference to a part, wherever it stands, to the part's own id (ADR 15)."""
-    resource = submission.entry.resource
-    if submission.placeholders:
-        _point_out(submission, f"{submission.type.name}/{resource_id}")
-    for entry in (submission.entry, *submission.parts.values()):
-        for element in entry.rule_targets:
-            literal = element.get("reference")
-            name = submission.local.get(literal) if isinstance(literal, str) else None
-            if name is not None:
-                target = submission.parts[name].resource
-                element["reference"] = f"{target['resourceType']}/{part_ids[name]}"
-    for part in submission.type.parts:
-        for _at, reference in items_of(resource, part.referred_by):
-            if reference.get("reference") == f"{part.type}/{part_ids.get(part.name)}":
-                _describe(reference, submission.parts[part.name].resource)
-
-
 def write_narratives_in_characters(submission: Submission) -> None:
     """Rewrite entities of HTML, such as ``&nbsp;``, wherever a narrative stands (D-68)."""
     for entry in (submission.entry, *submission.parts.values()):
         for element in entry.rule_targets:
             if "div" in element:
                 element["div"] = in_characters(element["div"])
-
-
-def _point_out(submission: Submission, container: str) -> None:
-    """Rewrite what leads from a part to its container, in which it is no longer."""
-    for entry in submission.parts.values():
-        for element in entry.rule_targets:
-            if element.get("reference") == "#":
-                element["reference"] = container
-
-
-def _describe(reference: JsonObject, part: Mapping[str, Any]) -> None:
-    """Add identifier and display of the referenced part, unless the sender gave them."""
-    for one in part.get("identifier", ()):
-        if "system" in one and "value" in one:
-            reference.setdefault("identifier", {"system": one["system"], "value": one["value"]})
-            break
-    display = _display(part.get("name"))
-    if display:
-        reference.setdefault("display", display)
-
-
-def _display(name: Any) -> str:
-    if isinstance(name, list):
-        one = name_to_use(name)
-        return str(one.get("text") or f"{given_names(one)} {one.get('family', '')}".strip())
-    return name if isinstance(name, str) else ""
 
 
 def tenant_in_system(resource: JsonObject, tenant_id: str) -> Iterator[Issue]:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from fhirpub.errors import InvalidContent, Issue
+from fhirpub.errors import MAX_ISSUES, InvalidContent, Issue
 from fhirpub.fhir.contained import Contained, reachable
 from fhirpub.fhir.document import Document
 from fhirpub.fhir.elements import items_of, objects_in
@@ -70,12 +70,15 @@ def from_parameters(body: Any, resource_type: ResourceType) -> Submission:
     wanted = {own: resource_type.name, **{part.name: part.type for part in resource_type.parts}}
     found: dict[str, Entry] = {}
     for index, entry in enumerate(entries):
+        if len(issues) >= MAX_ISSUES:
+            break
         at = f"Parameters.parameter[{index}]"
         name = entry.get("name") if isinstance(entry, dict) else None
         if not isinstance(name, str):
             issues.append(_error("must be an object with a name", at))
         elif name not in wanted:
-            remarks.append(Issue("information", "informational", "is ignored: not known", at))
+            if len(remarks) < MAX_ISSUES:
+                remarks.append(Issue("information", "informational", "is ignored: not known", at))
         elif name in found:
             issues.append(_error(f"the entry {name} stands here more than once", at))
         else:

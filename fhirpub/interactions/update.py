@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain, islice
 from typing import Any
 
-from fhirpub.errors import InvalidContent, Issue, StoreUnavailable
+from fhirpub.errors import MAX_ISSUES, InvalidContent, Issue, StoreUnavailable
 from fhirpub.fhir.document import documents_in, extract_attachments
 from fhirpub.fhir.invariants import broken_invariants, mistyped_references, types_of_contained
 from fhirpub.fhir.strict_json import JsonObject, dumps, loads_stored, refuse_excess
@@ -141,7 +142,8 @@ class _NewIssues:
 
         def problems_of(resource: JsonObject) -> Iterator[Issue]:
             new = {name: value for name, value in resource.items() if name not in kept}
-            return rules.check_structure(new, resource_type, self.context)
+            checks = rules.check_structure(new, resource_type, self.context)
+            return islice(chain.from_iterable(checks), MAX_ISSUES)
 
         return self._new(list(problems_of(after)), lambda: problems_of(self.before))
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -22,6 +22,7 @@ Stages = Generator[None, None, T]
 _Running = tuple[Stages[Any], asyncio.Future[Any]]
 _TOGETHER = 16
 """Small bodies that are right take three milliseconds together."""
+_STEPS_BETWEEN_PAUSES = 10
 _TURN_SECONDS = 0.005
 """How long the loop is held at most; explaining a refusal may take far longer."""
 
@@ -34,6 +35,27 @@ def run_to_completion(stages: Stages[T]) -> T:
         except StopIteration as end:
             result: T = end.value
             return result
+
+
+def collect(groups: Iterable[Iterable[T]], *, most: int = 100) -> Stages[list[T]]:
+    """Collect the items of lazy groups, ``most`` of them, with a pause after some steps.
+
+    Each item and each group is a step: together they may take longer than the loop may be held.
+    """
+    found: list[T] = []
+    steps = 0
+    for group in groups:
+        for item in group:
+            found.append(item)
+            if len(found) == most:
+                return found
+            steps += 1
+            if steps % _STEPS_BETWEEN_PAUSES == 0:
+                yield
+        steps += 1
+        if steps % _STEPS_BETWEEN_PAUSES == 0:
+            yield
+    return found
 
 
 async def yield_to_loop() -> None:

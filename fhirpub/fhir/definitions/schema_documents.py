@@ -31,7 +31,9 @@ def documents(extra: Mapping[str, Mapping[str, object]]) -> dict[str, JsonObject
     known: dict[str, JsonObject] = {}
     for file in files:
         document = json.loads(file.read_bytes())
-        known[document["$id"]] = _without_dialect(document)
+        known[document["$id"]] = _with_absolute_references(
+            _without_dialect(document), document["$id"]
+        )
     for type_name, document in extra.items():
         _add(known, type_name, _without_dialect(document))
     return known
@@ -101,6 +103,20 @@ def _without_dialect(document: Mapping[str, object]) -> JsonObject:
     return {keyword: value for keyword, value in document.items() if keyword != _DIALECT}
 
 
+def _with_absolute_references(node: Any, key: str) -> Any:
+    """Return a document whose references name the document that they lead into."""
+    if isinstance(node, dict):
+        return {
+            name: f"{key}{member}"
+            if name == "$ref" and isinstance(member, str) and member.startswith("#")
+            else _with_absolute_references(member, key)
+            for name, member in node.items()
+        }
+    if isinstance(node, list):
+        return [_with_absolute_references(member, key) for member in node]
+    return node
+
+
 def _type_of(document: JsonObject) -> str:
     kind = document.get("properties", {}).get("resourceType", {})
     return str(kind.get("const", ""))
@@ -116,7 +132,7 @@ def _add(known: dict[str, JsonObject], type_name: str, document: JsonObject) -> 
             f"the schema for {type_name} needs the $id {key},"
             f" and a property resourceType with the const {type_name}"
         )
-    known[key] = {"$id": key, **document}
+    known[key] = _with_absolute_references({"$id": key, **document}, key)
     own = {"required": ["resourceType"], "properties": {"resourceType": {"const": type_name}}}
     others = {branch: known[ANY][branch] for branch in _BRANCHES}
     known[ANY] = {**known[ANY], "if": own, "then": {"$ref": key}, "else": others}

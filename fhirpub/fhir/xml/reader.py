@@ -14,8 +14,8 @@ from typing import Any
 
 from lxml import etree
 
-from fhirpub.errors import InvalidContent, Issue
-from fhirpub.fhir.schema import MAX_PROBLEMS, describe_unknown_names
+from fhirpub.errors import MAX_ISSUES, InvalidContent, Issue
+from fhirpub.fhir.schema_explanation import describe_unknown_names
 from fhirpub.fhir.strict_json import (
     MAX_DEPTH,
     MAX_NODES,
@@ -256,7 +256,7 @@ class _Reading:
 
     def _refuse(self, rule: str, at: str) -> None:
         self.issues.append(Issue("error", "exception", rule, at))
-        if len(self.issues) == MAX_PROBLEMS:
+        if len(self.issues) == MAX_ISSUES:
             raise InvalidContent(self.issues)
 
 

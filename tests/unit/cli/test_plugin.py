@@ -53,7 +53,7 @@ def test_most_types_of_r4_that_have_a_status_can_be_registered() -> None:
 
 def test_every_example_is_valid_by_the_schema_of_its_type(schemas: Schemas) -> None:
     wrong = {
-        name: schemas.problems(name, plan.body["parameter"][-1]["resource"])
+        name: [*schemas.problems(name, plan.body["parameter"][-1]["resource"])]
         for name, plan in PLANS.items()
     }
 
@@ -108,7 +108,7 @@ def test_a_type_that_the_service_has_a_schema_of_brings_none() -> None:
         ("HumanName", "FHIR R4 has no resource type HumanName"),
         ("DomainResource", "FHIR R4 has no resource type DomainResource"),
         ("Provenance", "Provenance cannot be registered: it has no business identifier"),
-        ("Composition", "Composition cannot be registered: its identifier is a single one"),
+        ("Composition", "Composition cannot be registered: its identifier does not repeat"),
         ("Patient", "Patient cannot be registered: it has no status that is a code"),
     ],
 )
@@ -137,17 +137,17 @@ def test_the_command_tells_what_it_wrote(run: Any, tmp_path: Path) -> None:
 def test_people_are_told_what_to_do_next(run: Any) -> None:
     done = run("plugin", "new", "Procedure", "--directory", "mine/first")
 
-    assert done.stdout.splitlines()[0] == "Plugin written."
+    assert done.stdout.splitlines()[0] == "Plugin created."
     assert "pip install -e 'mine/first[test]'" in done.stdout
 
 
 @pytest.mark.parametrize(
     ("words", "refusal"),
     [
-        (["Procedure", "--directory", "there"], "there exists; --directory names another folder"),
+        (["Procedure", "--directory", "there"], "there exists; choose another folder with"),
         (["Procedure", "--directory", "there/file/x"], "there/file/x cannot be written: Not a"),
         (["Procedure", "--directory", "fhirpub_procedure"], "hides the plugin"),
-        (["DiagnosticReport"], "a plugin diagnosticreport is installed already"),
+        (["DiagnosticReport"], "a plugin diagnosticreport is already installed"),
     ],
 )
 def test_a_folder_or_a_plugin_that_is_there_is_not_touched(

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from fhirpub.errors import ConfigurationError, Issue
-from fhirpub.fhir import schema
+from fhirpub.errors import MAX_ISSUES, ConfigurationError, Issue
 from fhirpub.fhir.definitions.schema_documents import documents, forms_of_choices
 from fhirpub.fhir.schema import Schemas
 
@@ -31,7 +31,7 @@ def report(**elements: Any) -> dict[str, Any]:
 
 def told(resource: dict[str, Any]) -> list[tuple[str, str]]:
     """Place and sentence of every problem; both engines are asked."""
-    problems = SCHEMAS.problems(resource["resourceType"], resource)
+    problems = [*SCHEMAS.problems(resource["resourceType"], resource)]
     assert SCHEMAS.accepts(resource["resourceType"], resource) == (problems == [])
     return [(problem.expression, problem.diagnostics) for problem in problems]
 
@@ -384,7 +384,7 @@ def test_problems_are_errors_of_the_code_exception() -> None:
 
 
 def test_a_resource_of_another_type_is_refused() -> None:
-    assert SCHEMAS.problems("Organization", patient(identifier=[{"value": "1"}])) == [
+    assert [*SCHEMAS.problems("Organization", patient(identifier=[{"value": "1"}]))] == [
         Issue("error", "exception", "must be a valid resourceType: Organization", "resourceType")
     ]
 
@@ -394,7 +394,9 @@ def test_no_sentence_repeats_a_value() -> None:
     nested = {"resourceType": "Specimen", "note": [SECRET], "text": SECRET, "meta": SECRET}
     choice = {"deceasedBoolean": SECRET, "deceasedDateTime": SECRET, "extension": [{"valueA": 1}]}
 
-    problems = SCHEMAS.problems("Patient", patient(**wrong, **choice, contained=[nested, SECRET]))
+    problems = [
+        *SCHEMAS.problems("Patient", patient(**wrong, **choice, contained=[nested, SECRET]))
+    ]
 
     assert len(problems) > 10
     assert not [problem for problem in problems if "Quixote" in repr(problem)]
@@ -403,16 +405,62 @@ def test_no_sentence_repeats_a_value() -> None:
 def test_no_more_than_a_hundred_problems_are_told() -> None:
     names = [{"use": f"x{n}"} for n in range(150)]
 
-    assert len(told(patient(name=names))) == schema.MAX_PROBLEMS
+    assert len(told(patient(name=names))) == MAX_ISSUES
 
 
-def test_in_a_very_large_resource_only_the_places_are_told() -> None:
-    names = [{"family": "A"} for _ in range(schema.MAX_EXPLAINED_VALUES)]
+def test_a_problem_behind_many_values_is_described() -> None:
+    names = [{"family": "A"} for _ in range(20_000)]
 
     problems = told(patient(name=[*names, {"family": 1}]))
 
-    said = "is not valid FHIR R4 (the resource is too large for a closer explanation)"
-    assert problems == [(f"name[{schema.MAX_EXPLAINED_VALUES}].family", said)]
+    assert [place for place, _said in problems] == ["name[20000].family"]
+    assert "must be a valid string" in problems[0][1]
+
+
+def test_a_problem_that_takes_too_much_work_to_find_is_reported_where_it_is_nested() -> None:
+    problem: dict[str, Any] = {"url": "u", "valueInteger": "x"}
+    for _ in range(28):  # the values beside the problem are visited at every level
+        problem = {"url": "u", "extension": [*[{"url": "u", "valueCode": "a"}] * 1_000, problem]}
+
+    [issue] = SCHEMAS.problems("Patient", patient(extension=[problem]))
+
+    assert issue.diagnostics.startswith("is not valid FHIR R4")
+    assert issue.expression.startswith("extension[0].extension[1000].extension[1000]")
+
+
+def test_a_place_has_at_most_some_hundred_characters() -> None:
+    problem: dict[str, Any] = {"url": "u", "valueInteger": "x"}
+    for _ in range(50):
+        problem = {"url": "u", "extension": [problem]}
+
+    [issue] = SCHEMAS.problems("Patient", patient(extension=[problem]))
+
+    assert len(issue.expression) <= 300
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"extension": [{}] * 20_000},
+        {"name": [{"use": "x"}] * 20_000},
+        {f"unknown{number}": 1 for number in range(20_000)},
+        {"name": [{"given": [*["a"] * 50_000, 1]}]},
+    ],
+    ids=["empty extensions", "wrong codes", "unknown names", "a long array"],
+)
+def test_explaining_takes_memory_for_a_hundred_problems_whatever_the_resource(
+    broken: dict[str, Any],
+) -> None:
+    resource = patient(**broken)
+    tracemalloc.start()
+    try:
+        problems = [*SCHEMAS.problems("Patient", resource)]
+        _now, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert 1 <= len(problems) <= 100
+    assert peak < 8_000_000  # a weight for each value, and the problems
 
 
 def test_resources_within_resources_end_in_a_refusal_not_in_a_crash() -> None:
@@ -424,7 +472,7 @@ def test_resources_within_resources_end_in_a_refusal_not_in_a_crash() -> None:
 
 
 def test_a_lone_surrogate_is_refused() -> None:
-    assert SCHEMAS.problems("Patient", patient(name=[{"family": "\ud800"}])) == [
+    assert [*SCHEMAS.problems("Patient", patient(name=[{"family": "\ud800"}]))] == [
         Issue("error", "exception", "the resource is not valid FHIR R4")
     ]
 
@@ -464,11 +512,11 @@ def test_a_plugin_may_bring_a_type_that_is_then_known_wherever_it_stands() -> No
     schemas = Schemas({"Specimen": SPECIMEN})
     wrong = {"resourceType": "Specimen", "type": {"coding": []}, "size": 2}
 
-    alone = schemas.problems("Specimen", wrong)
-    contained = schemas.problems("Patient", patient(contained=[wrong]))
+    alone = [*schemas.problems("Specimen", wrong)]
+    contained = [*schemas.problems("Patient", patient(contained=[wrong]))]
 
     assert schemas.knows("Specimen")
-    assert schemas.problems("Specimen", {"resourceType": "Specimen", "size": 1}) == []
+    assert [*schemas.problems("Specimen", {"resourceType": "Specimen", "size": 1})] == []
     assert {issue.expression for issue in alone} == {"type.coding", "size"}
     assert [issue.below("contained[0]") for issue in alone] == contained
 

@@ -1,0 +1,100 @@
+"""References between the entries of a submission: checks, and the ids they are given (ADR 15)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from fhirpub.config.settings import ABSOLUTE_URI
+from fhirpub.errors import Issue
+from fhirpub.fhir.elements import items_of
+from fhirpub.fhir.human_name import given_names, name_to_use
+from fhirpub.fhir.invariants import RELATIVE_REFERENCE
+from fhirpub.fhir.strict_json import JsonObject
+from fhirpub.interactions.context import Context
+from fhirpub.interactions.submission import Submission
+from fhirpub.tenant import is_resource_id
+
+
+def references_to_parts(submission: Submission) -> Iterator[Issue]:
+    """Each part is referred to by the element that must (D-33 to D-35)."""
+    resource = submission.entry.resource
+    for part in submission.type.parts:
+        places = [(at, item.get("reference")) for at, item in items_of(resource, part.referred_by)]
+        if part.name not in submission.parts or not part.referred_by:
+            continue
+        if not places:
+            yield Issue("error", "exception", "is required", part.referred_by)
+        elif all(submission.local.get(literal or "") != part.name for _at, literal in places):
+            rule = f"must refer to the {part.type} of the entry {part.name}"
+            yield Issue("error", "business-rule", rule, f"{places[0][0]}.reference")
+
+
+def other_references(submission: Submission, context: Context) -> Iterator[Issue]:
+    """Keep other relative references, with a warning to the sender (D-35, D-36)."""
+    for element in submission.entry.rule_targets:
+        literal = element.get("reference")
+        if not isinstance(literal, str) or literal in submission.local:
+            continue
+        if not literal.startswith("#") and not ABSOLUTE_URI.fullmatch(literal):
+            at = f"{submission.entry.place_of(element)}.reference"
+            if _may_be_held(literal, context):
+                rule = "is kept as it is: whether it is held here is not looked up"
+                yield Issue("information", "informational", rule, at)
+            else:
+                yield Issue("warning", "invalid", "refers to nothing that is held here", at)
+
+
+def _may_be_held(literal: str, context: Context) -> bool:
+    """Return whether a relative reference has the form of those that we give."""
+    if not RELATIVE_REFERENCE.fullmatch(literal):
+        return False
+    type_name, resource_id, *_version = literal.split("/")
+    known = type_name in context.types or type_name in context.part_types
+    return known and is_resource_id(resource_id)
+
+
+def point_references_at(
+    submission: Submission, part_ids: Mapping[str, str], resource_id: str
+) -> None:
+    """Rewrite every reference to a part, wherever it stands, to the part's own id (ADR 15)."""
+    resource = submission.entry.resource
+    if submission.placeholders:
+        _point_out(submission, f"{submission.type.name}/{resource_id}")
+    for entry in (submission.entry, *submission.parts.values()):
+        for element in entry.rule_targets:
+            literal = element.get("reference")
+            name = submission.local.get(literal) if isinstance(literal, str) else None
+            if name is not None:
+                target = submission.parts[name].resource
+                element["reference"] = f"{target['resourceType']}/{part_ids[name]}"
+    for part in submission.type.parts:
+        for _at, reference in items_of(resource, part.referred_by):
+            if reference.get("reference") == f"{part.type}/{part_ids.get(part.name)}":
+                _describe(reference, submission.parts[part.name].resource)
+
+
+def _point_out(submission: Submission, container: str) -> None:
+    """Rewrite what leads from a part to its container, in which it is no longer."""
+    for entry in submission.parts.values():
+        for element in entry.rule_targets:
+            if element.get("reference") == "#":
+                element["reference"] = container
+
+
+def _describe(reference: JsonObject, part: Mapping[str, Any]) -> None:
+    """Add identifier and display of the referenced part, unless the sender gave them."""
+    for one in part.get("identifier", ()):
+        if "system" in one and "value" in one:
+            reference.setdefault("identifier", {"system": one["system"], "value": one["value"]})
+            break
+    display = _display(part.get("name"))
+    if display:
+        reference.setdefault("display", display)
+
+
+def _display(name: Any) -> str:
+    if isinstance(name, list):
+        one = name_to_use(name)
+        return str(one.get("text") or f"{given_names(one)} {one.get('family', '')}".strip())
+    return name if isinstance(name, str) else ""
