@@ -72,7 +72,7 @@ async def measured(service: Services, rounds: int) -> dict[str, float]:
     stages = Stages(service, await add_tenant(service.store, "Bench", clock=service.clock))
     in_order: dict[str, Callable[[Any], Awaitable[Any]]] = {
         "read the JSON": stages.read_the_json,
-        "judge it": stages.judge_it,
+        "validate it": stages.judge_it,
         "make the version": stages.make_the_version,
         f"store it, {TOGETHER} at once": stages.store_it,
     }

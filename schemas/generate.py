@@ -11,11 +11,7 @@ from pathlib import Path
 from fhirpub.fhir.definitions.element_tables import ABSTRACT, RESOURCE_TYPES, Tables
 from fhirpub.fhir.definitions.schema_documents import URN
 from fhirpub.fhir.definitions.schema_generator import (
-    CONTROL,
-    LARGEST_STRING,
     PRIMITIVES,
-    STRING_SAID,
-    Schema,
     array_of,
     codes_schema,
     document,
@@ -24,6 +20,7 @@ from fhirpub.fhir.definitions.schema_generator import (
     resource,
     short_name,
 )
+from fhirpub.fhir.definitions.value_schemas import CONTROL, LARGEST_STRING, STRING_SAID, Schema
 
 HERE = Path(__file__).parent
 

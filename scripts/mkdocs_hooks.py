@@ -18,17 +18,20 @@ from mkdocs.structure.pages import Page
 ROOT = Path(__file__).resolve().parent.parent
 
 # From files of the repository to pages of the site. Files below docs/ keep their path there.
+# A README becomes a page with a name: as index.md or README.md it would become the page of its
+# whole section in the navigation.
 PAGES = {
     "README.md": "index.md",
     "ARCHITECTURE.md": "ARCHITECTURE.md",
     "CHANGELOG.md": "CHANGELOG.md",
     "CONTRIBUTING.md": "CONTRIBUTING.md",
     "SECURITY.md": "SECURITY.md",
-    "bench/README.md": "bench/README.md",
+    "bench/README.md": "bench/benchmarks.md",
     "bench/RESULTS.md": "bench/RESULTS.md",
     "bench/RESULTS-mongodb.md": "bench/RESULTS-mongodb.md",
     "conf/fhirpub.toml": "conf/fhirpub.md",
     "conf/production.toml": "conf/production.md",
+    "fhirpub/http/README.md": "fhirpub/http.md",
 }
 SOURCES = {page: source for source, page in PAGES.items()}
 

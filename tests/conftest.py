@@ -15,7 +15,7 @@ from uuid import uuid4
 import pytest
 from pymongo import MongoClient
 
-from fhirpub.config.settings import variable
+from fhirpub.config.loader import variable
 from fhirpub.runtime.clock import now_ms
 from fhirpub.runtime.logging import configure
 from fhirpub.testing.service import Integrator, RunningService

@@ -14,10 +14,12 @@ from fhirpub.app import stores
 from fhirpub.app.server import run_server
 from fhirpub.app.services import build_services, create_sender
 from fhirpub.app.stores import OpenStore
-from fhirpub.config.settings import Config, metrics_contradictions
+from fhirpub.config.loader import metrics_contradictions
+from fhirpub.config.settings import Config
 from fhirpub.errors import ConfigurationError
 from fhirpub.http.sockets import bind, reserve
 from fhirpub.runtime.clock import now_ms
+from fhirpub.runtime.descriptors import raise_descriptor_limit
 from fhirpub.runtime.logging import configure, logger
 from fhirpub.runtime.metrics import Metrics
 from fhirpub.runtime.supervisor import supervise
@@ -77,6 +79,7 @@ async def _serve_one(
     shares_port: bool = False,
     open_store: OpenStore = stores.open_store,
 ) -> None:
+    raise_descriptor_limit()
     page = bind_page(config.metrics)
     sockets: list[socket.socket] = []
     if not shares_port:

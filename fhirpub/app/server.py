@@ -12,8 +12,10 @@ from contextlib import (
 )
 
 from fhirpub.errors import StoreUnavailable
+from fhirpub.http.connections import ConnectionLimits
 from fhirpub.http.server import Bounds, Server
 from fhirpub.interactions.reindex import reindex_if_needed
+from fhirpub.runtime.descriptors import usable_connections
 from fhirpub.runtime.logging import logger, where
 from fhirpub.web.adapter import HEAD_BYTES, RequestRouterAdapter
 from fhirpub.web.services import Services
@@ -37,6 +39,12 @@ async def run_server(
         head_bytes=HEAD_BYTES,
         body_bytes=config.limits.drain_bytes,
         idle_seconds=config.limits.idle_seconds,
+        head_seconds=config.limits.head_seconds,
+        connections=ConnectionLimits(
+            total=usable_connections(config.limits.connections),
+            per_address=config.limits.connections_per_address,
+            proxies=config.server.trusted_proxies,
+        ),
     )
     server = Server(RequestRouterAdapter(services), bounds)
     server.add_sockets(list(sockets))

@@ -1,4 +1,4 @@
-"""``fhirpub check``: whether the service could be started, and whether it should be."""
+"""``fhirpub check``: whether the service can start, and whether its settings are safe."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from fhirpub.app.stores import key_file, open_store, prepare_cipher
 from fhirpub.cli.error_hints import explain
 from fhirpub.cli.options import with_config_file, with_json
 from fhirpub.cli.printing import print_json
-from fhirpub.config.settings import DEFAULT_FILE, Config, load, misspelt_variables
+from fhirpub.config.loader import load, misspelt_variables
+from fhirpub.config.settings import DEFAULT_FILE, Config
 from fhirpub.errors import (
     ConfigurationError,
     FhirpubError,
@@ -42,21 +43,21 @@ _COLOURS = {"ok": "green", "warning": "yellow", "error": "red"}
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What was looked at, and how it is."""
+    """The result of one check."""
 
     subject: str
     level: Literal["ok", "warning", "error"]
     text: str
 
 
-@click.command(short_help="Find out what a start would trip over.")
+@click.command(short_help="Check whether the service can start.")
 @with_config_file
 @with_json
 def check(config_file: Path | None, *, as_json: bool) -> None:
-    """Check configuration, plugins, schemas, store and indexes; one line for each finding.
+    """Check configuration, plugins, store, webhook keys and schemas; print a line per finding.
 
-    An embedded store that does not exist yet is made, as `fhirpub serve` would. The exit status
-    is 1 if there is an error; warnings leave it at 0.
+    A SQLite store that does not exist is created, as by `fhirpub serve`. The exit status is 1 if
+    there is an error, and 0 if there are only warnings.
     """
     findings = asyncio.run(_findings(config_file))
     if as_json:
@@ -85,23 +86,23 @@ async def _findings(config_file: Path | None) -> list[Finding]:
 
 
 def _advice(config: Config) -> Iterator[Finding]:
-    """Warn of what works, but may not be what is meant, or should not be so in production."""
+    """Yield warnings about settings that work, but are likely mistakes or unsafe in production."""
     for each in misspelt_variables():
         yield Finding("configuration", "warning", each)
     if config.server.host in _EVERYWHERE and not config.server.base_url:
-        text = f"[server] base_url is not set: links in answers lead to {config.base_url}"
+        text = f"[server] base_url is not set: links in responses begin with {config.base_url}"
         yield Finding("configuration", "warning", text)
     inside = config.server.host not in _EVERYWHERE
     if config.metrics.port and config.metrics.host in _EVERYWHERE and inside:
-        text = f"[metrics] host {config.metrics.host}: all networks can read them, without a token"
+        text = f"[metrics] host {config.metrics.host}: readable from all networks without a token"
         yield Finding("configuration", "warning", text)
     if config.auth.environment != "production":
         return
     if not config.server.base_url.startswith("https://"):
-        text = "[server] base_url should be the https:// address by which clients come"
+        text = "[server] base_url should be the https:// URL that clients use"
         yield Finding("configuration", "warning", text)
     elif _EXAMPLE.search(config.server.base_url):
-        text = f"[server] base_url is still that of an example: {config.server.base_url}"
+        text = f"[server] base_url is still an example: {config.server.base_url}"
         yield Finding("configuration", "warning", text)
     if config.fhir.hash_check != "strict":
         text = "[fhir] hash_check is not strict: a damaged document is accepted"
@@ -134,11 +135,11 @@ async def _store(config: Config) -> AsyncIterator[Finding]:
         for each in _errors("store", problem):
             yield each
         return
-    yield Finding("store", "ok", "can be read and written, its tables and indexes are there")
+    yield Finding("store", "ok", "can be read and written, and has its tables and indexes")
 
 
 async def _webhooks(config: Config) -> AsyncIterator[Finding]:
-    """Try whether the secrets of endpoints can be decrypted; make the key, as a start would."""
+    """Check that the secrets of endpoints can be decrypted; create a key, as a start would."""
     beside = key_file(config)
     try:
         seal = load_cipher(config.webhooks, beside=beside)
@@ -155,7 +156,7 @@ async def _webhooks(config: Config) -> AsyncIterator[Finding]:
             yield each
         return
     if made:
-        yield Finding("webhooks", "ok", f"made {made}, the key of their secrets: keep a copy")
+        yield Finding("webhooks", "ok", f"created {made}, the key of their secrets: keep a copy")
         return
     if not seal and beside is None:
         yield Finding("webhooks", "warning", NO_KEY)
@@ -164,7 +165,7 @@ async def _webhooks(config: Config) -> AsyncIterator[Finding]:
     if file is not None and file.exists() and file.stat().st_mode & _OF_OTHERS:
         yield Finding("webhooks", "warning", f"{file} can be read by others: chmod o-rwx")
     yield Finding(
-        "webhooks", "ok", f"the secrets of every endpoint ({len(endpoints)}) can be used"
+        "webhooks", "ok", f"the secrets of all endpoints ({len(endpoints)}) can be decrypted"
     )
 
 
@@ -180,7 +181,7 @@ async def _schemas(config: Config) -> AsyncIterator[Finding]:
 
 
 def _errors(subject: str, problem: FhirpubError) -> Iterator[Finding]:
-    """Return a problem as findings, one for each line of it."""
+    """Yield a problem as findings, one for each of its lines."""
     text = str(problem)
     if isinstance(problem, StoreUnavailable):
         text = explain(problem.reason)

@@ -1,4 +1,4 @@
-"""``fhirpub client``: the credentials with which an organization's applications publish."""
+"""``fhirpub client``: credentials of the applications that publish for a tenant."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from fhirpub.fhir.times import instant
 from fhirpub.runtime.clock import now_ms
 from fhirpub.storage.contract import Client
 
-_SHOWN_ONCE = "The secret is shown this once: keep it where secrets are kept."
+_SHOWN_ONCE = "The secret is shown only once: store it in a safe place."
 
 
 @click.group()
 def client() -> None:
-    """Add, list, rotate and disable credentials, and say what they may do."""
+    """Manage client credentials and their scopes."""
 
 
 @client.command(
@@ -34,26 +34,26 @@ Examples:
   fhirpub client add --tenant 5f0c… --scope system/DiagnosticReport.cruds --json
 """
 )
-@click.option("--tenant", "tenant_id", required=True, metavar="ID", help="Who it publishes for.")
-@click.option("--name", default="", metavar="TEXT", help="What to call it in lists.")
+@click.option("--tenant", "tenant_id", required=True, metavar="ID", help="Tenant of the client.")
+@click.option("--name", default="", metavar="TEXT", help="Name shown in lists.")
 @click.option(
-    "--scope", "scopes", multiple=True, metavar="SCOPE", help="What it may do; may be repeated."
+    "--scope", "scopes", multiple=True, metavar="SCOPE", help="Scope to grant; may be repeated."
 )
 @with_config
 @with_json
 def add(
     tenant_id: str, name: str, scopes: tuple[str, ...], config: Config, *, as_json: bool
 ) -> None:
-    """Add credentials for a tenant; the secret is shown once."""
+    """Add credentials for a tenant; the secret is shown only once."""
     if not name.isprintable():
-        raise click.BadParameter("must be in one line", param_hint="--name")
+        raise click.BadParameter("must be one line of printable text", param_hint="--name")
     added, secret = asyncio.run(_add(config, tenant_id, name, scopes))
     _warn_of_empty(scopes)
     print_record("Client added.", _with_secret(added, secret), as_json=as_json, then=_SHOWN_ONCE)
 
 
 @client.command(name="list")
-@click.option("--tenant", "tenant_id", metavar="ID", help="Only those of this tenant.")
+@click.option("--tenant", "tenant_id", metavar="ID", help="Only clients of this tenant.")
 @with_config
 @with_json
 def list_(tenant_id: str | None, config: Config, *, as_json: bool) -> None:
@@ -68,18 +68,18 @@ def list_(tenant_id: str | None, config: Config, *, as_json: bool) -> None:
     "--grace-seconds",
     type=click.IntRange(0, LARGEST),
     metavar="N",
-    help="How long the old secret still works; default: secret_grace_seconds of [auth].",
+    help="Seconds for which the old secret still works; default: [auth] secret_grace_seconds.",
 )
 @with_config
 @with_json
 def rotate(client_id: str, grace_seconds: int | None, config: Config, *, as_json: bool) -> None:
-    """Make a new secret; the old one works for a while, so that nothing has to stop."""
+    """Create a new secret; the old one works for a grace period, so that clients need not stop."""
     grace = config.auth.secret_grace_seconds if grace_seconds is None else grace_seconds
     rotated, secret = asyncio.run(_rotate(config, client_id, grace))
-    old = f"works for another {grace} seconds" if grace else "does not work any more"
-    then = f"{_SHOWN_ONCE}\nThe old one {old}."
+    old = f"works for another {grace} seconds" if grace else "no longer works"
+    then = f"{_SHOWN_ONCE}\nThe old secret {old}."
     if rotated.disabled:
-        then = "The client is disabled: no secret of it works, the new one neither."
+        then = "The client is disabled: none of its secrets works, not even the new one."
     shown = _with_secret(rotated, secret)
     print_record("Client rotated.", shown, as_json=as_json, then=then)
 
@@ -97,12 +97,12 @@ Example:
     multiple=True,
     required=True,
     metavar="SCOPE",
-    help="What it may do; may be repeated. All that is not named is taken away.",
+    help="Scope to grant; may be repeated. Scopes that are not named are removed.",
 )
 @with_config
 @with_json
 def scopes(client_id: str, scopes: tuple[str, ...], config: Config, *, as_json: bool) -> None:
-    """Say anew what a client may do; its tokens lose what is taken away within half a minute."""
+    """Replace the scopes of a client; its tokens lose removed scopes within half a minute."""
     changed = asyncio.run(_set_scopes(config, client_id, scopes))
     _warn_of_empty(scopes)
     print_record("Scopes set.", _record(changed), as_json=as_json)
@@ -113,7 +113,7 @@ def scopes(client_id: str, scopes: tuple[str, ...], config: Config, *, as_json: 
 @with_config
 @with_json
 def disable(client_id: str, config: Config, *, as_json: bool) -> None:
-    """Refuse these credentials, and the tokens made with them, from now on."""
+    """Disable a client for good; its tokens are refused within half a minute."""
     disabled = asyncio.run(_disable(config, client_id))
     print_record("Client disabled.", _record(disabled), as_json=as_json)
 
@@ -159,7 +159,7 @@ async def _disable(config: Config, client_id: str) -> Client:
 def _warn_of_empty(scopes: Sequence[str]) -> None:
     for each in scopes:
         if not gives_something(each):
-            click.echo(f"Warning: the scope {each} gives no right to anything here.", err=True)
+            click.echo(f"Warning: the scope {each} allows nothing here.", err=True)
 
 
 def _with_secret(each: Client, secret: str) -> Record:

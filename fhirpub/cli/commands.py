@@ -1,4 +1,4 @@
-"""The command ``fhirpub``: its groups, the first page of its help, and how it reports trouble."""
+"""The command ``fhirpub``: its subcommands, its main help page and its error messages."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from fhirpub.cli.serve import serve
 from fhirpub.cli.settings import config, plugins
 from fhirpub.cli.tenant import tenant
 from fhirpub.cli.transfer import transfer
-from fhirpub.config.settings import variable
+from fhirpub.config.loader import variable
 from fhirpub.errors import FhirpubError, NoSuchRecord, SecretsUnavailable, StoreUnavailable
 from fhirpub.runtime import logging as logs
 
@@ -37,31 +37,31 @@ _GROUPS = {
     "endpoint": "endpoint",
     "delivery": "deliveries",
 }
-"""The commands that look after each kind of record."""
+"""The command group that manages each kind of record."""
 
 
 ALIASES = {"migrate": "transfer"}
-"""Older names of commands, which scripts of operators still use; help does not list them."""
+"""Older names of commands that operators' scripts still use; help does not list them."""
 
 
 class Reporting(click.Group):
-    """A group whose refusals are one clear line on standard error, and exit status 1."""
+    """A group that reports a refusal in one line on standard error, with exit status 1."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a command by its name, or by the name that it had before."""
+        """Return a command by its current or its older name."""
         return super().get_command(ctx, ALIASES.get(cmd_name, cmd_name))
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        """Return the commands in the order in which one comes to need them."""
+        """Return the commands in the order in which a new operator needs them."""
         return list(self.commands)
 
     def make_context(self, *arguments: Any, **named: Any) -> click.Context:
-        """Read the line, which may ask for help at once."""
+        """Parse the command line; this alone may print help."""
         with _report_full_disk():
             return super().make_context(*arguments, **named)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command named on the line."""
+        """Run the command that the command line names."""
         try:
             with _report_full_disk():
                 return super().invoke(ctx)
@@ -70,22 +70,20 @@ class Reporting(click.Group):
         except UnicodeError as problem:
             if all(map(_is_text, sys.argv)):
                 raise
-            raise click.UsageError("there are words here that are not UTF-8") from problem
+            raise click.UsageError("the command line has words that are not UTF-8") from problem
 
 
 @contextmanager
 def _report_full_disk() -> Iterator[None]:
-    """Tell of a disk on which there is no room for what is printed."""
+    """Report that output cannot be written because the disk is full."""
     try:
         yield
     except OSError as problem:
         if problem.errno != errno.ENOSPC:
             raise
-        # What is still in the buffer would fail again, with a trace, when Python ends.
+        # The rest of the buffer would fail again at exit, with a traceback.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise click.ClickException(
-            "the disk is full, and what was to be printed is lost"
-        ) from problem
+        raise click.ClickException("the disk is full, and the output is lost") from problem
 
 
 def _is_text(word: str) -> bool:
@@ -93,9 +91,9 @@ def _is_text(word: str) -> bool:
 
 
 def _advice(problem: FhirpubError) -> str:
-    """Return what went wrong and, where it is known, what to do about it."""
+    """Return the message of a problem, with advice where there is some."""
     if isinstance(problem, NoSuchRecord):
-        return f"{problem}; `fhirpub {_GROUPS[problem.kind]} list` shows those there are"
+        return f"{problem}; `fhirpub {_GROUPS[problem.kind]} list` shows the existing ones"
     if isinstance(problem, StoreUnavailable):
         return f"the store cannot be used: {explain(problem.reason)}; see [storage] url"
     return problem.reason if isinstance(problem, SecretsUnavailable) else str(problem)
@@ -106,15 +104,15 @@ def _advice(problem: FhirpubError) -> str:
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 99},
     epilog="""\b
 The first five minutes:
-  fhirpub demo                              see all of it work, each step as a curl command
-  fhirpub tenant add "Lab Uno"              an organization that publishes; prints its id
-  fhirpub client add --tenant ID            credentials for it; the secret is shown once
-  fhirpub serve                             the service, on http://127.0.0.1:8080
+  fhirpub demo                              shows the service at work, each step as a curl command
+  fhirpub tenant add "Lab Uno"              adds an organization that publishes; prints its id
+  fhirpub client add --tenant ID            adds credentials; the secret is shown only once
+  fhirpub serve                             runs the service on http://127.0.0.1:8080
   fhirpub publish report.json --document report.pdf
 
 \b
 Settings are read from fhirpub.toml in the working directory, or from --config FILE;
-`fhirpub config` prints every one of them with its default and its meaning.
+`fhirpub config` prints every setting with its default and its meaning.
 Exit status: 0 done, 1 refused or misconfigured (the reason is on standard error), 2 wrong usage.
 """,
 )
@@ -124,7 +122,7 @@ def fhirpub(context: click.Context) -> None:
     """Publish diagnostic reports over FHIR R4: one call, safe to repeat, never a duplicate."""
     logs.configure(level="warning", form="text")
     for each in (sys.stdout, sys.stderr):
-        if isinstance(each, io.TextIOWrapper):  # a name that the terminal cannot show is no fault
+        if isinstance(each, io.TextIOWrapper):  # the terminal may lack characters
             each.reconfigure(errors="backslashreplace")
     if variable("NO_COLOR"):
         context.color = False

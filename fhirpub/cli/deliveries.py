@@ -1,4 +1,4 @@
-"""``fhirpub deliveries``: what was sent to endpoints, what came back, and sending it again."""
+"""``fhirpub deliveries``: the deliveries to endpoints, their attempts, and replay."""
 
 from __future__ import annotations
 
@@ -23,22 +23,27 @@ from fhirpub.webhooks.management import serializers as presenting
 from fhirpub.webhooks.management.delivery_log import SHOWN_STATES, ShownState, Wanted
 
 _of_endpoint = click.option(
-    "--endpoint", "endpoint_id", metavar="ID", help="Only those to this endpoint."
+    "--endpoint", "endpoint_id", metavar="ID", help="Only deliveries to this endpoint."
 )
-_of_tenant = click.option("--tenant", "tenant_id", metavar="ID", help="Only those of this tenant.")
+_of_tenant = click.option(
+    "--tenant", "tenant_id", metavar="ID", help="Only deliveries of this tenant."
+)
 
 
 @click.group()
 def deliveries() -> None:
-    """List what was sent to endpoints, show each attempt, and send again."""
+    """List, show and replay webhook deliveries."""
 
 
 @deliveries.command(name="list")
-@click.option("--state", type=click.Choice(SHOWN_STATES), help="Only those in this state.")
+@click.option("--state", type=click.Choice(SHOWN_STATES), help="Only deliveries in this state.")
 @_of_endpoint
 @_of_tenant
 @click.option(
-    "--limit", type=click.IntRange(1, 1_000), default=20, help="So many of each endpoint."
+    "--limit",
+    type=click.IntRange(1, 1_000),
+    default=20,
+    help="Maximum number for each endpoint; default: 20.",
 )
 @with_config
 @with_json
@@ -51,7 +56,7 @@ def list_(
     *,
     as_json: bool,
 ) -> None:
-    """List deliveries of each endpoint, newest first."""
+    """List the deliveries of each endpoint, newest first."""
 
     async def found() -> list[Record]:
         async with open_admin(config) as open_:
@@ -76,7 +81,7 @@ def list_(
 @with_config
 @with_json
 def show(event_id: str, endpoint_id: str | None, config: Config, *, as_json: bool) -> None:
-    """Show an event's deliveries: when each attempt was, what came back, why it failed."""
+    """Show the deliveries of an event: time, response and failure reason of each attempt."""
 
     async def found() -> list[dict[str, Any]]:
         async with open_admin(config) as open_:
@@ -97,7 +102,9 @@ def show(event_id: str, endpoint_id: str | None, config: Config, *, as_json: boo
     for record in records:
         attempts = record.pop("attempts")
         print_record("Delivery.", record, as_json=False)
-        print_table([_attempt_row(each) for each in attempts], as_json=False, empty="Not tried.")
+        print_table(
+            [_attempt_row(each) for each in attempts], as_json=False, empty="No attempts yet."
+        )
 
 
 @deliveries.command(
@@ -109,9 +116,14 @@ Examples:
 """
 )
 @click.argument("event_ids", metavar="[ID]…", nargs=-1)
-@click.option("--since", type=UtcTimeType(), metavar="T", help="Those made since, such as 24h.")
-@click.option("--until", type=UtcTimeType(), metavar="T", help="Those made before.")
-@click.option("--dead", is_flag=True, help="Only those that were given up.")
+@click.option(
+    "--since",
+    type=UtcTimeType(),
+    metavar="T",
+    help="Only deliveries created since T, such as 24h.",
+)
+@click.option("--until", type=UtcTimeType(), metavar="T", help="Only deliveries created before T.")
+@click.option("--dead", is_flag=True, help="Only dead letters.")
 @_of_endpoint
 @_of_tenant
 @with_config
@@ -127,9 +139,10 @@ def replay(  # noqa: PLR0913 - the options of a command
     dead: bool,
     as_json: bool,
 ) -> None:
-    """Send again: those named, or all of a time, or those that were given up.
+    """Replay deliveries: by event id, of a period, or dead letters.
 
-    They keep their places and get all attempts anew. A receiver knows them by their ids.
+    They keep their sequence numbers, and their attempts start again from 1. Receivers recognize
+    them by their event ids.
     """
     if not (event_ids or since is not None or until is not None or dead):
         raise click.UsageError("name events, or --since, --until or --dead")
@@ -152,10 +165,12 @@ def replay(  # noqa: PLR0913 - the options of a command
     held = [each for each, number in numbers if number and each.state != "active"]
     reopened = sum(number for _, number in numbers)
     print_record(
-        "To be sent again." if reopened else "Nothing to send again: no delivery was meant.",
+        "Queued for replay." if reopened else "Nothing to replay: no delivery matches.",
         {"reopened": reopened},
         as_json=as_json,
-        then="\n".join(f"Held until it is active: {each.id}, {each.state}" for each in held),
+        then="\n".join(
+            f"Held until the endpoint is active: {each.id}, {each.state}" for each in held
+        ),
     )
 
 
@@ -177,7 +192,7 @@ async def _replay(open_: AdminContext, endpoint: Endpoint, wanted: Wanted) -> in
 async def _endpoints(
     open_: AdminContext, endpoint_id: str | None, tenant_id: str | None
 ) -> Sequence[Endpoint]:
-    """Return the endpoints that are meant, deleted ones too."""
+    """Return the selected endpoints, including deleted ones."""
     if endpoint_id is not None:
         return [await endpoint_of_any(open_, endpoint_id)]
     return [

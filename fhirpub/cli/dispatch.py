@@ -1,4 +1,4 @@
-"""``fhirpub dispatch``: webhooks in processes of their own."""
+"""``fhirpub dispatch``: send webhooks in separate processes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fhirpub.config.settings import Config
 
 
 @click.command(
-    short_help="Send webhooks, and nothing else.",
+    short_help="Send webhooks in a separate process.",
     epilog="""\b
 Examples:
   FHIRPUB_WEBHOOKS__DISPATCH_IN_SERVER=false fhirpub serve
@@ -21,9 +21,9 @@ Examples:
 )
 @with_config
 def dispatch(config: Config) -> None:
-    """Relay and send webhooks until SIGTERM or Ctrl-C; then finish what is under way and exit 0.
+    """Relay and send webhooks until SIGTERM or Ctrl-C; then finish attempts in progress, exit 0.
 
-    `fhirpub serve` does this itself, unless [webhooks] dispatch_in_server is false. As many of
-    these as wanted share the endpoints. [server] base_url must be what the servers have.
+    `fhirpub serve` also does this, unless [webhooks] dispatch_in_server is false. Any number of
+    dispatchers share the endpoints. Their [server] base_url must be that of the servers.
     """
     sys.exit(processes.dispatch(config, announce=lambda: click.echo("fhirpub sends webhooks")))

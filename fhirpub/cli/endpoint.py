@@ -1,4 +1,4 @@
-"""``fhirpub endpoint``: where tenants are told of what was published for them."""
+"""``fhirpub endpoint``: the webhook endpoints of tenants."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from fhirpub.cli.options import with_config, with_json
 from fhirpub.cli.printing import Record, print_json, print_record, print_table
 from fhirpub.cli.time_types import Span
 from fhirpub.cli.verification import read_secret, verify
-from fhirpub.config.settings import Config, variable
+from fhirpub.config.loader import variable
+from fhirpub.config.settings import Config
 from fhirpub.errors import NoSuchRecord
 from fhirpub.storage.webhook_contract import Endpoint, Ordering, Payload
 from fhirpub.webhooks.management import serializers as presenting
@@ -32,35 +33,35 @@ T = TypeVar("T")
 Command = TypeVar("Command", bound=Callable[..., Any])
 Act = Callable[[AdminContext, Endpoint], Awaitable[T]]
 
-_SHOWN_ONCE = "The secret and the token are shown this once: keep them where secrets are kept."
+_SHOWN_ONCE = "The secret and the token are shown only once: store them in a safe place."
 _TOKEN_VARIABLE = "FHIRPUB_ENDPOINT_TOKEN"  # noqa: S105 - the name of a variable
 
 
 @click.group()
 def endpoint() -> None:
-    """Add, change, try and remove the endpoints that webhooks are sent to."""
+    """Add, change, test and remove webhook endpoints."""
 
 
 def _with_settings(command: Command) -> Command:
-    """Give a command the options for what an endpoint is told, and how."""
+    """Add the options of an endpoint's subscription to a command."""
     for option in (
-        click.option("--description", metavar="TEXT", help="What to call it in lists."),
+        click.option("--description", metavar="TEXT", help="Name shown in lists."),
         click.option(
             "--ordering",
             type=click.Choice(typing.get_args(Ordering)),
-            help="What waits for an earlier delivery: nothing, those of its resource, all.",
+            help="Deliveries that wait for an earlier one: none, those of its resource, or all.",
         ),
         click.option(
             "--payload",
             type=click.Choice(typing.get_args(Payload)),
-            help="What it is told: all that the resource's type tells, or ids.",
+            help="Data of an event: all that the type of the resource defines, or only ids.",
         ),
         click.option(
             "--event",
             "events",
             multiple=True,
             metavar="PATTERN",
-            help="What it is told of, such as diagnostic_report.created or *; may be repeated.",
+            help="Events to send, such as diagnostic_report.created or *; may be repeated.",
         ),
     ):
         command = option(command)
@@ -71,7 +72,7 @@ def _import_secret(command: Command) -> Command:
     return click.option(
         "--import-secret",
         is_flag=True,
-        help="Take a secret that exists, from FHIRPUB_SIGNING_SECRET or typed in.",
+        help="Use an existing secret, from FHIRPUB_SIGNING_SECRET or a prompt.",
     )(command)
 
 
@@ -79,20 +80,20 @@ def _import_token(command: Command) -> Command:
     return click.option(
         "--import-token",
         is_flag=True,
-        help=f"Take a token that exists, from {_TOKEN_VARIABLE} or typed in.",
+        help=f"Use an existing token, from {_TOKEN_VARIABLE} or a prompt.",
     )(command)
 
 
 @endpoint.command(
     epilog="""\b
 Examples:
-  fhirpub endpoint add --tenant 5f0c… --url https://his.example.org/hooks
-  fhirpub endpoint add --tenant 5f0c… --url https://his.example.org/hooks \\
+  fhirpub endpoint add --tenant 5f0c… --url https://receiver.example.org/hooks
+  fhirpub endpoint add --tenant 5f0c… --url https://receiver.example.org/hooks \\
       --event "diagnostic_report.*" --json
 """
 )
-@click.option("--tenant", "tenant_id", required=True, metavar="ID", help="Whose endpoint it is.")
-@click.option("--url", required=True, metavar="URL", help="Where it receives.")
+@click.option("--tenant", "tenant_id", required=True, metavar="ID", help="Tenant of the endpoint.")
+@click.option("--url", required=True, metavar="URL", help="URL that receives webhooks.")
 @_with_settings
 @_import_secret
 @_import_token
@@ -108,7 +109,7 @@ def add(
     as_json: bool,
     **settings: Any,
 ) -> None:
-    """Add an endpoint; its secret and its token are shown once. Events go there from now on."""
+    """Add an endpoint; its secret and token are shown only once. It gets events from now on."""
     fields = {"url": url, **_fields(settings)}
     if import_secret:
         fields["signing_secret"] = read_secret()
@@ -124,18 +125,18 @@ def add(
     is_new = key is not None and not key.exists()
     disclosed = asyncio.run(added())
     if is_new and key is not None and key.exists():
-        click.echo(f"Made {key}, the key of webhooks' secrets: keep a copy.", err=True)
+        click.echo(f"Created {key}, the key of webhooks' secrets: keep a copy.", err=True)
     print_record(
         "Endpoint added.",
         _with_secrets(disclosed),
         as_json=as_json,
-        then=f"{_SHOWN_ONCE}\nNext, see whether it answers: "
+        then=f"{_SHOWN_ONCE}\nNext, send a test event: "
         f"fhirpub endpoint ping {disclosed.endpoint.id}",
     )
 
 
 @endpoint.command(name="list")
-@click.option("--tenant", "tenant_id", metavar="ID", help="Only those of this tenant.")
+@click.option("--tenant", "tenant_id", metavar="ID", help="Only endpoints of this tenant.")
 @with_config
 @with_json
 def list_(tenant_id: str | None, config: Config, *, as_json: bool) -> None:
@@ -169,12 +170,12 @@ def show(endpoint_id: str, config: Config, *, as_json: bool) -> None:
 
 @endpoint.command(name="set")
 @click.argument("endpoint_id", metavar="ID")
-@click.option("--url", metavar="URL", help="Where it receives.")
+@click.option("--url", metavar="URL", help="URL that receives webhooks.")
 @_with_settings
 @with_config
 @with_json
 def set_(endpoint_id: str, config: Config, *, as_json: bool, **settings: Any) -> None:
-    """Change what is named; --event replaces all that it was told of before."""
+    """Change the named settings; --event replaces all previous event types."""
     fields = _fields(settings)
     if not fields:
         raise click.UsageError("name what to change, such as --event or --ordering")
@@ -191,7 +192,7 @@ def set_(endpoint_id: str, config: Config, *, as_json: bool, **settings: Any) ->
 @with_config
 @with_json
 def ping(endpoint_id: str, config: Config, *, as_json: bool) -> None:
-    """Send a test event now and tell what came of it; exit status 1 if it was not taken."""
+    """Send a test event and print the result; exit status 1 if it was not accepted."""
 
     async def tried(open_: AdminContext, each: Endpoint) -> TestDelivery:
         return await open_.endpoints.test(each.tenant, each.id)
@@ -204,7 +205,7 @@ def ping(endpoint_id: str, config: Config, *, as_json: bool) -> None:
 @with_config
 @with_json
 def verify_endpoint(endpoint_id: str, config: Config, *, as_json: bool) -> None:
-    """Send the challenge that an endpoint has to repeat; exit status 1 if it did not."""
+    """Send a challenge that the endpoint must repeat; exit status 1 if it does not."""
 
     async def tried(open_: AdminContext, each: Endpoint) -> TestDelivery:
         return await open_.endpoints.verify(each.tenant, each.id)
@@ -216,7 +217,7 @@ def verify_endpoint(endpoint_id: str, config: Config, *, as_json: bool) -> None:
     epilog="""\b
 Examples:
   fhirpub endpoint rotate 5f0c…                 both secrets sign for a day
-  fhirpub endpoint rotate 5f0c… --grace 0s      the old one leaked: it ends now
+  fhirpub endpoint rotate 5f0c… --grace 0s      the old secret leaked: it ends now
 """
 )
 @click.argument("endpoint_id", metavar="ID")
@@ -224,8 +225,8 @@ Examples:
     "--grace",
     type=Span(),
     default=USUAL_GRACE_SECONDS,
-    metavar="SPAN",
-    help=f"How long the old secret signs too, such as 24h, at most "
+    metavar="DURATION",
+    help=f"How long the old secret also signs, such as 24h, at most "
     f"{MAX_GRACE_SECONDS // 86_400}d; default: 24h.",
 )
 @_import_secret
@@ -234,7 +235,7 @@ Examples:
 def rotate(
     endpoint_id: str, grace: int, config: Config, *, import_secret: bool, as_json: bool
 ) -> None:
-    """Let a new secret sign; the old one signs too for a while, so that nothing is missed."""
+    """Create a new secret; the old one also signs for a while, so that no event is refused."""
     if grace > MAX_GRACE_SECONDS:
         raise click.UsageError(f"--grace must be at most {MAX_GRACE_SECONDS // 86_400}d")
     fields: dict[str, Any] = {"grace_seconds": grace}
@@ -245,8 +246,8 @@ def rotate(
         return await open_.endpoints.rotate_secret(each.tenant, each.id, fields)
 
     disclosed = _run(config, endpoint_id, rotated)
-    end = f"signs for another {grace} seconds" if grace else "does not sign any more"
-    then = f"The secret is shown this once. The old one {end}."
+    end = f"signs for another {grace} seconds" if grace else "no longer signs"
+    then = f"The secret is shown only once. The old secret {end}."
     print_record("Secret rotated.", _with_secrets(disclosed), as_json=as_json, then=then)
 
 
@@ -256,14 +257,14 @@ def rotate(
 @with_config
 @with_json
 def rotate_token(endpoint_id: str, config: Config, *, import_token: bool, as_json: bool) -> None:
-    """Send another token from now on; the old one is not sent any more."""
+    """Replace the token; the old one is no longer sent."""
     fields = {"bearer_token": _prompt_for_token()} if import_token else {}
 
     async def rotated(open_: AdminContext, each: Endpoint) -> EndpointWithSecrets:
         return await open_.endpoints.rotate_token(each.tenant, each.id, fields)
 
     disclosed = _run(config, endpoint_id, rotated)
-    then = "The token is shown this once."
+    then = "The token is shown only once."
     print_record("Token rotated.", _with_secrets(disclosed), as_json=as_json, then=then)
 
 
@@ -272,9 +273,9 @@ def rotate_token(endpoint_id: str, config: Config, *, import_token: bool, as_jso
 @with_config
 @with_json
 def enable(endpoint_id: str, config: Config, *, as_json: bool) -> None:
-    """Go on with an endpoint; a disabled one has to take a test event first.
+    """Enable an endpoint; a disabled one must first accept a test event.
 
-    One that was never verified where it is now becomes unverified, and has to be verified.
+    An endpoint whose current URL was never verified becomes unverified, and must be verified.
     """
 
     async def enabled(open_: AdminContext, each: Endpoint) -> Endpoint:
@@ -283,7 +284,7 @@ def enable(endpoint_id: str, config: Config, *, as_json: bool) -> None:
 
     record = _record(_run(config, endpoint_id, enabled))
     is_active = record["state"] == "active"
-    heading = "Endpoint enabled." if is_active else "Not disabled any more, but to be verified."
+    heading = "Endpoint enabled." if is_active else "No longer disabled, but not yet verified."
     print_record(heading, record, as_json=as_json)
 
 
@@ -292,7 +293,7 @@ def enable(endpoint_id: str, config: Config, *, as_json: bool) -> None:
 @with_config
 @with_json
 def pause(endpoint_id: str, config: Config, *, as_json: bool) -> None:
-    """Hold what is to be delivered, until the endpoint is enabled."""
+    """Pause an endpoint: its deliveries are held until it is enabled."""
 
     async def paused(open_: AdminContext, each: Endpoint) -> Endpoint:
         return await open_.endpoints.pause(each.tenant, each.id)
@@ -305,7 +306,7 @@ def pause(endpoint_id: str, config: Config, *, as_json: bool) -> None:
 @with_config
 @with_json
 def disable(endpoint_id: str, config: Config, *, as_json: bool) -> None:
-    """Hold what is to be delivered; the tenant itself cannot enable it again."""
+    """Disable an endpoint: its deliveries are held, and its tenant cannot enable it."""
 
     async def disabled(open_: AdminContext, each: Endpoint) -> Endpoint:
         return await open_.endpoints.disable(each.tenant, each.id)
@@ -319,7 +320,7 @@ def disable(endpoint_id: str, config: Config, *, as_json: bool) -> None:
 @with_config
 @with_json
 def rm(endpoint_id: str, config: Config, *, as_json: bool) -> None:
-    """Remove an endpoint and its secrets; what is not delivered yet never will be."""
+    """Remove an endpoint and its secrets; its open deliveries are cancelled."""
 
     async def removed(open_: AdminContext, each: Endpoint) -> Record:
         await open_.endpoints.delete(each.tenant, each.id)
@@ -333,7 +334,7 @@ def rm(endpoint_id: str, config: Config, *, as_json: bool) -> None:
 @with_config
 @with_json
 def stats(endpoint_id: str, config: Config, *, as_json: bool) -> None:
-    """Tell how an endpoint does: attempts of the last day, what waits, what went wrong."""
+    """Show delivery statistics for an endpoint: attempts of the last day, backlog, failures."""
 
     async def told(open_: AdminContext, each: Endpoint) -> Record:
         return presenting.stats_record(await open_.deliveries.stats(each), each)
@@ -342,14 +343,14 @@ def stats(endpoint_id: str, config: Config, *, as_json: bool) -> None:
     if not as_json:
         counts = record["deliveries"].items()
         record["deliveries"] = ", ".join(f"{number} {state}" for state, number in counts)
-    print_record("How it does.", record, as_json=as_json)
+    print_record("Delivery statistics.", record, as_json=as_json)
 
 
 @endpoint.command()
 @with_config
 @with_json
 def reseal(config: Config, *, as_json: bool) -> None:
-    """Encrypt every secret under the first key, so that the others can be taken away."""
+    """Re-encrypt all secrets with the first key, so that the other keys can be removed."""
 
     async def resealed() -> int:
         async with open_admin(config) as open_:
@@ -363,7 +364,7 @@ endpoint.add_command(verify)
 
 
 async def endpoint_of_any(open_: AdminContext, endpoint_id: str) -> Endpoint:
-    """Return an endpoint, whosever it is, a deleted one too. Raises NoSuchRecord."""
+    """Return an endpoint of any tenant, or a deleted one. Raises NoSuchRecord."""
     for tenant in await open_.store.tenants():
         found = await open_.store.endpoint(tenant.id, endpoint_id)
         if found is not None:
@@ -372,14 +373,14 @@ async def endpoint_of_any(open_: AdminContext, endpoint_id: str) -> Endpoint:
 
 
 async def tenants_meant(open_: AdminContext, tenant_id: str | None) -> Sequence[str]:
-    """Return the id of one tenant, or of all if none is named. Raises NoSuchRecord."""
+    """Return the id of the named tenant, or the ids of all. Raises NoSuchRecord."""
     if tenant_id is None:
         return [each.id for each in await open_.store.tenants()]
     return [(await require_tenant(open_.store, tenant_id)).id]
 
 
 def _run(config: Config, endpoint_id: str, act: Act[T]) -> T:
-    """Do something with an endpoint, whosever it is."""
+    """Run an action on an endpoint of any tenant."""
 
     async def running() -> T:
         async with open_admin(config) as open_:
@@ -389,7 +390,7 @@ def _run(config: Config, endpoint_id: str, act: Act[T]) -> T:
 
 
 def _fields(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the options that were given under the names of an endpoint's fields."""
+    """Return the given options under the names of an endpoint's fields."""
     events = list(settings.pop("events"))
     fields = {name: value for name, value in settings.items() if value is not None}
     return fields | ({"event_types": events} if events else {})
@@ -415,6 +416,8 @@ def _print_trial(trial: TestDelivery, *, as_json: bool) -> None:
     if as_json:
         print_json(record)
     else:
-        heading = "The endpoint took it." if trial.passed else "The endpoint did not take it."
+        heading = (
+            "The endpoint accepted it." if trial.passed else "The endpoint did not accept it."
+        )
         print_record(heading, record, as_json=False)
     sys.exit(not trial.passed)

@@ -1,19 +1,19 @@
-"""What a store says when it cannot be used, in words for whoever has to mend it."""
+"""Explanations of store errors, for operators."""
 
 from __future__ import annotations
 
 _MEANINGS = (
     ("SQLITE_CORRUPT", "the file is damaged: restore the backup"),
-    ("SQLITE_READONLY", "this user may not write to the file, or not in its folder"),
+    ("SQLITE_READONLY", "this user may not write to the file or its folder"),
     ("SQLITE_FULL", "the disk is full"),
-    ("SQLITE_IOERR", "the disk is full, or fails"),
-    ("SQLITE_CANTOPEN", "the file, or one beside it, cannot be opened"),
+    ("SQLITE_IOERR", "the disk is full or failing"),
+    ("SQLITE_CANTOPEN", "the file, or one next to it (-wal, -shm), cannot be opened"),
     ("SQLITE_BUSY", "another program holds the file"),
-    ("deadline exceeded", "no answer came within [storage] deadline_seconds"),
+    ("deadline exceeded", "the store did not respond within [storage] deadline_seconds"),
 )
 
 
 def explain(reason: str) -> str:
-    """Return the reason of a StoreUnavailable, with what it means where a code alone says it."""
+    """Return the reason of a StoreUnavailable, with an explanation if it is only a code."""
     meaning = next((words for code, words in _MEANINGS if reason.startswith(code)), "")
     return f"{meaning} ({reason})" if meaning else reason

@@ -1,4 +1,4 @@
-"""HTTP as a client of the service sees it: one call, its answer, and when to try again."""
+"""An HTTP client of the service: one request, its response, and retries."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LARGEST_ANSWER = 256 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """One request. All of them are safe to send again."""
+    """One request. All of them are safe to repeat."""
 
     method: str
     url: str
@@ -38,7 +38,7 @@ class Call:
 
 @asynccontextmanager
 async def http_client() -> AsyncIterator[AsyncHTTPClient]:
-    """Open a client of its own and close it."""
+    """Open a separate client, and close it at the end."""
     client = AsyncHTTPClient(force_instance=True, max_body_size=_LARGEST_ANSWER)
     try:
         yield client
@@ -47,9 +47,9 @@ async def http_client() -> AsyncIterator[AsyncHTTPClient]:
 
 
 async def send(client: AsyncHTTPClient, call: Call) -> HTTPResponse:
-    """Send once and return the answer, whatever its status.
+    """Send once and return the response, whatever its status.
 
-    Raises OSError or HTTPClientError when there is none.
+    Raises OSError or HTTPClientError if there is none.
     """
     request = HTTPRequest(
         call.url,
@@ -70,10 +70,10 @@ async def send_until_answered(
     note: Callable[[str], None],
     pauses: Iterable[float] = PAUSES,
 ) -> HTTPResponse:
-    """Send the same request until the service has answered it, once more after every pause.
+    """Send the same request until the service has accepted or refused it, after each pause again.
 
-    What was lost on the way, or put off by the service, is sent again: nothing is published
-    twice. ``note`` is told of every attempt that failed.
+    Requests that were lost, or deferred by the service, are sent again: nothing is published
+    twice. ``note`` gets a message for every failed attempt.
     """
     waits = iter(pauses)
     while True:
@@ -84,18 +84,18 @@ async def send_until_answered(
         else:
             if answer.code not in _LATER:
                 return answer
-            reason = f"the service answered {answer.code} {answer.reason}"
+            reason = f"the service returned {answer.code} {answer.reason}"
             at_least = _retry_after(answer)
         pause = next(waits, None)
         if pause is None:
-            raise click.ClickException(f"{reason}; gave up, the same command may be run again")
+            raise click.ClickException(f"{reason}; gave up; the same command may be run again")
         wait = max(pause, at_least)
         note(f"{reason}; sending the same request again in {wait:g} s")
         await asyncio.sleep(wait)
 
 
 def json_of(answer: HTTPResponse) -> dict[str, Any]:
-    """Return the body as a JSON object; empty when it is none."""
+    """Return the body as a JSON object, or an empty one if it is none."""
     try:
         value = orjson.loads(answer.body or b"")
     except orjson.JSONDecodeError:

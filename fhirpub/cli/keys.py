@@ -26,18 +26,20 @@ def keys() -> None:
 @with_config
 @with_json
 def list_(config: Config, *, as_json: bool) -> None:
-    """List the keys of this environment, oldest first; private parts are never shown."""
+    """List the keys of this environment, oldest first, without their private parts."""
     records = [_record(each) for each in asyncio.run(_all(config))]
-    print_table(records, as_json=as_json, empty="No keys yet: the first `fhirpub serve` makes one")
+    print_table(
+        records, as_json=as_json, empty="No keys yet: the first `fhirpub serve` creates one"
+    )
 
 
 @keys.command()
 @with_config
 @with_json
 def rotate(config: Config, *, as_json: bool) -> None:
-    """Let a new key sign; tokens of the one before stay good until they expire.
+    """Create a new signing key; tokens of the previous one stay valid until they expire.
 
-    Running services find the new key by themselves: nothing has to be restarted.
+    Running services use the new key within half a minute, without a restart.
     """
     print_record("Key rotated.", _record(asyncio.run(_rotate(config))), as_json=as_json)
 

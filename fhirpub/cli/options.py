@@ -1,4 +1,4 @@
-"""The options that commands share."""
+"""Options that commands share."""
 
 from __future__ import annotations
 
@@ -8,25 +8,26 @@ from typing import Any, TypeVar
 
 import click
 
-from fhirpub.config.settings import DEFAULT_FILE, Config, load
+from fhirpub.config.loader import load
+from fhirpub.config.settings import DEFAULT_FILE, Config
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def with_config_file(command: Command) -> Command:
-    """Give a command the option ``--config`` as ``config_file``, unread."""
+    """Add the option ``--config`` to a command: the path, as ``config_file``."""
     return _config_option("config_file")(command)
 
 
 def with_config(command: Command) -> Command:
-    """Give a command the option ``--config`` as ``config``, read and checked."""
+    """Add the option ``--config`` to a command: the checked settings, as ``config``."""
     return _config_option("config", callback=_read)(command)
 
 
 def with_json(command: Command) -> Command:
-    """Give a command the option ``--json`` as ``as_json``."""
+    """Add the option ``--json`` to a command, as ``as_json``."""
     return click.option(
-        "--json", "as_json", is_flag=True, help="Print JSON, and nothing else, on standard output."
+        "--json", "as_json", is_flag=True, help="Print only JSON on standard output."
     )(command)
 
 
@@ -34,9 +35,9 @@ def _config_option(name: str, **settings: Any) -> Callable[[Command], Command]:
     return click.option(
         "--config",
         name,
-        type=click.Path(path_type=Path, readable=False),  # the reader says why it cannot be read
+        type=click.Path(path_type=Path, readable=False),  # the reader reports why not
         metavar="FILE",
-        help=f"Settings; without it {DEFAULT_FILE} in the working directory, if there is one.",
+        help=f"Settings; default: {DEFAULT_FILE} in the working directory, if it exists.",
         **settings,
     )
 

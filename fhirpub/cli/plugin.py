@@ -1,4 +1,4 @@
-"""``fhirpub plugin``: what an author of plugins begins with."""
+"""``fhirpub plugin``: create the package of a new plugin."""
 
 from __future__ import annotations
 
@@ -19,40 +19,40 @@ from fhirpub.plugin_host.loader import available
 
 @click.group()
 def plugin() -> None:
-    """Begin a plugin: a resource type of your own."""
+    """Create a plugin that adds a resource type."""
 
 
 @plugin.command(
-    short_help="Write a plugin for a type of FHIR R4.",
+    short_help="Create a plugin for a FHIR R4 type.",
     epilog="""\b
 Example:
-  fhirpub plugin new Immunization           a package in the folder fhirpub-immunization
+  fhirpub plugin new Immunization           creates the folder fhirpub-immunization
   pip install -e 'fhirpub-immunization[test]'
-  pytest fhirpub-immunization               passes before a line was changed
+  pytest fhirpub-immunization               passes before you change a line
 """,
 )
 @click.argument("type_name", metavar="TYPE")
 @click.option(
     "--directory",
     type=click.Path(path_type=Path),
-    help="The folder to make, by itself fhirpub-<type> in the working directory.",
+    help="Folder to create; default: fhirpub-<type> in the working directory.",
 )
 @with_config
 @with_json
 def new(type_name: str, directory: Path | None, config: Config, *, as_json: bool) -> None:
-    """Write a package that adds TYPE, with its schema and its tests.
+    """Create a package that adds TYPE, with its schema and its tests.
 
-    It can be installed and tested as it is. Nothing that is there already is touched.
+    It can be installed and tested without changes. Existing files are not touched.
     """
     tables = Tables.read()
     plan = blueprint(type_name, tables)
     for each in available():
         if each.name == plan.plugin:
             home = f"{each.module} of {each.distribution} {each.version}"
-            raise PluginError(f"a plugin {plan.plugin} is installed already: {home}")
+            raise PluginError(f"a plugin {plan.plugin} is already installed: {home}")
     folder = directory or Path(plan.distribution)
     if folder.name == plan.package:
-        hint = "Python would find it in place of the package inside; name it otherwise"
+        hint = "Python would import it instead of the package inside; choose another name"
         raise PluginError(f"{folder}: a folder of this name hides the plugin. {hint}")
     written = _write(files_of(plan, tables), folder)
     record = {
@@ -67,7 +67,7 @@ def new(type_name: str, directory: Path | None, config: Config, *, as_json: bool
         f"Install it with: pip install -e '{folder}[test]', test it with: pytest {folder}\n"
         f"Serve it with: enabled = {enabled} under [plugins]"
     )
-    print_record("Plugin written.", record, as_json=as_json, then=then)
+    print_record("Plugin created.", record, as_json=as_json, then=then)
 
 
 def _write(files: dict[str, str], folder: Path) -> list[str]:
@@ -77,7 +77,7 @@ def _write(files: dict[str, str], folder: Path) -> list[str]:
             (folder / name).parent.mkdir(exist_ok=True)
             (folder / name).write_text(text, encoding="utf-8")
     except FileExistsError:
-        raise PluginError(f"{folder} exists; --directory names another folder") from None
+        raise PluginError(f"{folder} exists; choose another folder with --directory") from None
     except OSError as problem:
         raise PluginError(f"{folder} cannot be written: {problem.strerror}") from None
     return list(files)

@@ -1,4 +1,4 @@
-"""How records look on standard output: aligned for people, JSON for programs."""
+"""Prints records on standard output: aligned for people, as JSON for programs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Record = Mapping[str, Any]
 
 
 def is_terminal(stream: TextIO | None) -> bool:
-    """Return whether somebody sits at a standard stream, which is None if it was closed before."""
+    """Return whether a standard stream is a terminal; it is None if it was closed before."""
     return stream is not None and stream.isatty()
 
 
@@ -22,7 +22,7 @@ def print_json(value: Any) -> None:
 
 
 def print_record(heading: str, record: Record, *, as_json: bool, then: str = "") -> None:
-    """Print one record, under a sentence and above what to do next."""
+    """Print one record below a heading and above the next step."""
     if as_json:
         print_json(record)
         return
@@ -35,7 +35,7 @@ def print_record(heading: str, record: Record, *, as_json: bool, then: str = "")
 
 
 def print_table(records: Sequence[Record], *, as_json: bool, empty: str) -> None:
-    """Print records, one a line in columns, or what to do when there are none."""
+    """Print records as a table, or the text ``empty`` if there are none."""
     if as_json:
         print_json(list(records))
         return
@@ -65,5 +65,5 @@ def _text(value: Any) -> str:
     if value is None or value in ("", []):
         return "-"
     text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-    # What others have written must not speak to the terminal.
+    # Text from others must not send control sequences to the terminal.
     return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text)

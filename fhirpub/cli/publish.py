@@ -1,4 +1,4 @@
-"""``fhirpub publish``: the integrator's way in from a shell."""
+"""``fhirpub publish``: register a report from a shell."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from fhirpub.cli.http_client import FHIR_JSON, Call, http_client, json_of, send_
 from fhirpub.cli.options import with_config, with_json
 from fhirpub.cli.printing import is_terminal, print_json
 from fhirpub.cli.submission import Submission, UnusableSubmission
-from fhirpub.config.settings import Config, variable
+from fhirpub.config.loader import variable
+from fhirpub.config.settings import Config
 from fhirpub.runtime.clock import now_ms
 
 _ID, _SECRET = "FHIRPUB_CLIENT_ID", "FHIRPUB_CLIENT_SECRET"
@@ -25,9 +26,9 @@ _A_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.command(
-    short_help="Publish a report, from a shell.",
+    short_help="Publish a report from a shell.",
     epilog="""\b
-Credentials come from FHIRPUB_CLIENT_ID and FHIRPUB_CLIENT_SECRET, or are asked for.
+Credentials come from FHIRPUB_CLIENT_ID and FHIRPUB_CLIENT_SECRET, or from a prompt.
 
 \b
 Examples:
@@ -43,10 +44,14 @@ Examples:
     multiple=True,
     type=_A_FILE,
     metavar="FILE.pdf",
-    help="Attach a document, with its hash, in presentedForm; may be repeated.",
+    help="Document to attach in presentedForm, with its hash; may be repeated.",
 )
-@click.option("--url", metavar="BASE", help="The service; default: base_url of the settings.")
-@click.option("--audience", metavar="A", help="Audience; default: audience of the settings.")
+@click.option(
+    "--url", metavar="BASE", help="URL of the service; default: base_url of the settings."
+)
+@click.option(
+    "--audience", metavar="A", help="Audience of the token; default: audience of the settings."
+)
 @with_config
 @with_json
 def publish(
@@ -60,8 +65,8 @@ def publish(
 ) -> None:
     """Publish a report: FILE.json is a Parameters resource, the body of $register; - is stdin.
 
-    Run it as often as you like: a report is published once for each identifier, and the answer
-    is the same every time.
+    The command is safe to repeat: a report is published once for each identifier, and the
+    response is the same every time.
     """
     try:
         submission = Submission.from_json(file.read())
@@ -76,7 +81,7 @@ def publish(
 
 
 async def _token(client: AsyncHTTPClient, base: str, grant: dict[str, str]) -> str:
-    """Return an access token, or refuse in the words of the token endpoint."""
+    """Return an access token. Raises ClickException with the error of the token endpoint."""
     call = Call.form(f"{base}/oauth/token", {"grant_type": "client_credentials", **grant})
     answer = await send_until_answered(client, call, note=_note)
     told = json_of(answer)
@@ -123,14 +128,14 @@ def _report(answer: HTTPResponse, type_name: str, *, as_json: bool) -> None:
 
 
 def _refusal(answer: HTTPResponse) -> str:
-    """Return a refusal with its issues, one a line."""
+    """Return the message of a refusal, with one line per issue."""
     issues = _issues_of(json_of(answer))
     lines = [f"  {_line(each)}" for each in issues]
     return "\n".join([f"refused: {answer.code} {answer.reason}", *lines])
 
 
 def _issues_beside(parameters: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the issues in the entry ``issues`` of an answer."""
+    """Return the issues in the entry ``issues`` of a response."""
     entries = parameters.get("parameter", [])
     return [
         i
@@ -153,10 +158,10 @@ def _line(issue: dict[str, Any]) -> str:
 
 
 def _credentials() -> dict[str, str]:
-    """Return the credentials of the environment; what is missing there is asked for."""
+    """Return the credentials of the environment; prompt for those that it lacks."""
     found = {"client_id": variable(_ID), "client_secret": variable(_SECRET)}
     if not all(found.values()) and not is_terminal(sys.stdin):
-        raise click.UsageError(f"set {_ID} and {_SECRET}: there is no terminal to ask on")
+        raise click.UsageError(f"set {_ID} and {_SECRET}: there is no terminal for a prompt")
     return {
         "client_id": found["client_id"] or click.prompt("Client id", err=True),
         "client_secret": found["client_secret"]
@@ -169,12 +174,12 @@ def _warn_of_plain_http(base: str) -> None:
     try:
         address = urlsplit(base)
         host, _port = (address.hostname or "").encode("idna"), address.port
-    except ValueError:  # a host, or a port, that can be none
+    except ValueError:  # an invalid host or port
         raise wrong from None
     if address.scheme not in ("http", "https") or not host:
         raise wrong
     if address.scheme == "http" and address.hostname not in _LOOPBACK:
-        _note(f"{base} is not encrypted: the secret and the report can be read on the way")
+        _note(f"{base} is not encrypted: others on the network can read the secret and the report")
 
 
 def _note(text: str) -> None:

@@ -1,4 +1,4 @@
-"""``fhirpub serve``: the service itself."""
+"""``fhirpub serve``: run the service."""
 
 from __future__ import annotations
 
@@ -23,13 +23,15 @@ Examples:
 )
 @click.option("--host", metavar="H", help="Address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65_535), metavar="P", help="Port; 0: a free one.")
-@click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Processes that serve.")
+@click.option(
+    "--workers", type=click.IntRange(min=1), metavar="N", help="Number of processes that serve."
+)
 @with_config
 def serve(host: str | None, port: int | None, workers: int | None, config: Config) -> None:
-    """Serve until SIGTERM or Ctrl-C; then finish what is under way and exit 0.
+    """Serve until SIGTERM or Ctrl-C; then finish requests in progress and exit 0.
 
-    Prints one line with the address once requests are welcome. What is missing on the embedded
-    store (its folder, its tables, a signing key) is made.
+    Prints one line with the address when the service is ready. Missing parts of a SQLite store
+    (its folder, its tables, a signing key) are created.
     """
     if host is not None and not host.strip():
         raise click.BadParameter(EMPTY_HOST, param_hint="--host")

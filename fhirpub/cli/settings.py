@@ -1,4 +1,4 @@
-"""``fhirpub config`` and ``fhirpub plugins``: what there is to choose from, and what is chosen."""
+"""``fhirpub config`` and ``fhirpub plugins``: all settings and plugins, and those in use."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import click
 
 from fhirpub.cli.options import with_config, with_json
 from fhirpub.cli.printing import print_json, print_table
-from fhirpub.config.settings import Config, reference
+from fhirpub.config.loader import reference
+from fhirpub.config.settings import Config
 from fhirpub.plugin_host.loader import available, load
 
 
@@ -17,15 +18,15 @@ from fhirpub.plugin_host.loader import available, load
     short_help="Print every setting with its default.",
     epilog="""\b
 Examples:
-  fhirpub config > fhirpub.toml             begin with every setting, each at its default
-  fhirpub config --config f.toml --json     what is in force, with file and environment applied;
+  fhirpub config > fhirpub.toml             creates a file with every setting at its default
+  fhirpub config --config f.toml --json     prints the settings of file and environment;
                                             a password in [storage] url is not shown
 """,
 )
 @with_config
 @with_json
 def config(config: Config, *, as_json: bool) -> None:
-    """Print the reference configuration: every setting, its default, its meaning."""
+    """Print the reference configuration: every setting with its default and its meaning."""
     if as_json:
         settings = dataclasses.asdict(config)
         settings["storage"]["url"] = without_password(config.storage.url)
@@ -34,11 +35,11 @@ def config(config: Config, *, as_json: bool) -> None:
     click.echo(reference(), nl=False)
 
 
-@click.command(short_help="List the resource types and where they come from.")
+@click.command(short_help="List plugins and their resource types.")
 @with_config
 @with_json
 def plugins(config: Config, *, as_json: bool) -> None:
-    """List the resource types, the plugins they come from, and plugins that are off."""
+    """List the installed plugins, their resource types, and whether they are enabled."""
     enabled = config.plugins.enabled
     sources = available()
     types = {name: ", ".join(load([name])) for name in enabled}
@@ -57,13 +58,13 @@ def plugins(config: Config, *, as_json: bool) -> None:
     if not as_json:
         off = [each.name for each in sources if each.name not in enabled]
         if off:
-            click.echo(f"Off: {', '.join(off)}. Turn on with `enabled` of [plugins].")
+            click.echo(f"Not enabled: {', '.join(off)}. To enable, add to `enabled` in [plugins].")
 
 
 def without_password(url: str) -> str:
-    """Return a store's URL as it may be shown.
+    """Return a store's URL without its password.
 
-    A password that should have been escaped may hold any character: it ends at the last ``@``.
+    An unescaped password may contain any character: it ends at the last ``@``.
     """
     before, at, after = _SECRET_OPTION.sub(r"\1***", url).rpartition("@")
     user = _USER.match(before)

@@ -1,4 +1,4 @@
-"""The body of a registration: read from a file, with documents put where they belong."""
+"""The body of a registration, read from a file, with attached documents."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ _DOCUMENTS = "presentedForm"
 
 
 class UnusableSubmission(ValueError):
-    """The file is not the body of a registration; the text says why."""
+    """The file is not the body of a registration; the text gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A Parameters resource, and its entry that is to be registered."""
+    """A Parameters resource, and the entry in it to register."""
 
     body: JsonObject
     entry: JsonObject
 
     @classmethod
     def from_json(cls, raw: bytes) -> Submission:
-        """Read a file's bytes. Raises UnusableSubmission."""
+        """Parse the bytes of a file. Raises UnusableSubmission."""
         try:
             body = loads(raw)
         except Refused as problem:
@@ -48,11 +48,11 @@ class Submission:
 
     @property
     def type_name(self) -> str:
-        """The FHIR type of what is registered."""
+        """The FHIR type of the resource to register."""
         return str(self.entry["resource"]["resourceType"])
 
     def attach(self, files: Iterable[Path], *, now: int) -> None:
-        """Add documents, as attachments that carry their data and its SHA-256."""
+        """Add documents as attachments with their data and its SHA-256."""
         added = [attachment(each, now=now) for each in files]
         if not added:
             return
@@ -72,7 +72,7 @@ def attachment(file: Path, *, now: int) -> JsonObject:
     data = file.read_bytes()
     return {
         "contentType": mimetypes.guess_type(file.name)[0] or "application/octet-stream",
-        "title": os.fsencode(file.name).decode(errors="replace"),  # of a disk that was Latin-1
+        "title": os.fsencode(file.name).decode(errors="replace"),  # a name may be Latin-1
         "data": base64.b64encode(data).decode(),
         "hash": hashlib.sha256(data).hexdigest(),
         "creation": instant(now),
@@ -87,7 +87,7 @@ def _entries(body: JsonObject) -> Iterator[JsonObject]:
 
 
 def _is_registered(entry: JsonObject) -> bool:
-    """Whether an entry is named after its own type and is no part of another one."""
+    """Return whether an entry is named after its own type and is not a part of another one."""
     name: Any = entry.get("name")
     resource = entry.get("resource")
     type_name = resource.get("resourceType") if isinstance(resource, dict) else None

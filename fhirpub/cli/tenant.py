@@ -37,13 +37,15 @@ Example:
 def add(name: str, config: Config, *, as_json: bool) -> None:
     """Add an organization and print its id."""
     if not name.strip() or not name.isprintable():
-        raise click.BadParameter("must not be blank, and in one line", param_hint="NAME")
+        raise click.BadParameter(
+            "must be one line of printable text, not blank", param_hint="NAME"
+        )
     added = asyncio.run(_add(config, name.strip()))
     print_record(
         "Tenant added.",
         {"id": added.id, "name": added.name},
         as_json=as_json,
-        then=f"Next, its credentials: fhirpub client add --tenant {added.id}",
+        then=f"Next, add credentials: fhirpub client add --tenant {added.id}",
     )
 
 
@@ -61,7 +63,7 @@ def list_(config: Config, *, as_json: bool) -> None:
 @with_config
 @with_json
 def disable(tenant_id: str, config: Config, *, as_json: bool) -> None:
-    """Refuse an organization's requests, and send it no webhooks; its reports stay as they are."""
+    """Disable an organization for good: no requests, no webhooks; its reports are kept."""
     disabled = asyncio.run(_disable(config, tenant_id))
     print_record("Tenant disabled.", _record(disabled), as_json=as_json)
 
@@ -81,7 +83,7 @@ async def _disable(config: Config, tenant_id: str) -> Tenant:
         disabled = await tenants.disable_tenant(store, tenant_id)
     async with open_admin(config) as open_:
         for each in await open_.endpoints.endpoints(tenant_id):
-            with suppress(NoSuchRecord):  # removed meanwhile
+            with suppress(NoSuchRecord):  # removed in the meantime
                 await open_.endpoints.disable(tenant_id, each.id)
     return disabled
 

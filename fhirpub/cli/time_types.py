@@ -1,4 +1,4 @@
-"""Moments and spans of time as they are written on a command line."""
+"""Option types for times and durations."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ _SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 
 
 class Span(click.ParamType[int]):
-    """A span such as ``90s``, ``15m``, ``24h`` or ``7d``; in seconds."""
+    """A duration such as ``90s``, ``15m``, ``24h`` or ``7d``, in seconds."""
 
-    name = "span"
+    name = "duration"
 
     def convert(
         self, value: str | int, param: click.Parameter | None, ctx: click.Context | None
     ) -> int:
-        """Read it."""
+        """Return the duration in seconds."""
         if isinstance(value, int):
             return value
         seconds = _seconds(value)
         if seconds is None:
-            self.fail("must be a span such as 90s, 15m, 24h or 7d", param, ctx)
+            self.fail("must be a duration such as 90s, 15m, 24h or 7d", param, ctx)
         return seconds
 
 
 class UtcTimeType(click.ParamType[int]):
-    """A moment such as ``2026-11-21T10:00:00Z``, or ``24h`` for so long ago; in milliseconds."""
+    """A time such as ``2026-11-21T10:00:00Z``, or ``24h`` for a day ago, in milliseconds UTC."""
 
-    name = "moment"
+    name = "time"
 
     def convert(
         self, value: str | int, param: click.Parameter | None, ctx: click.Context | None
     ) -> int:
-        """Read it."""
+        """Return the time in milliseconds since 1970, UTC."""
         if isinstance(value, int):
             return value
         seconds = _seconds(value)
@@ -46,7 +46,7 @@ class UtcTimeType(click.ParamType[int]):
             return now_ms() - seconds * 1000
         moment = parse_instant(value)
         if moment is None:
-            rule = "must be a moment such as 2026-11-21T10:00:00Z, or 24h for a day ago"
+            rule = "must be a time such as 2026-11-21T10:00:00Z, or 24h for a day ago"
             self.fail(rule, param, ctx)
         return moment
 

@@ -15,7 +15,8 @@ from fhirpub.app.stores import open_store
 from fhirpub.cli.error_hints import explain
 from fhirpub.cli.options import with_config, with_json
 from fhirpub.cli.printing import is_terminal, print_json
-from fhirpub.config.settings import Config, load
+from fhirpub.config.loader import load
+from fhirpub.config.settings import Config
 from fhirpub.errors import ConfigurationError, StoreUnavailable
 from fhirpub.storage import transfer as copying
 from fhirpub.storage.store import Store
@@ -27,13 +28,13 @@ _SECONDS_BETWEEN_LINES = 10
 @click.command(
     short_help="Copy everything into another store.",
     epilog="""\b
-Example, from the embedded store to MongoDB:
-  fhirpub transfer --to "mongodb://db1,db2,db3/fhirpub?replicaSet=rs0"    while it serves
+Example, from SQLite to MongoDB:
+  fhirpub transfer --to "mongodb://db1,db2,db3/fhirpub?replicaSet=rs0"    while the service runs
   (stop the service)
-  fhirpub transfer --to "mongodb://db1,db2,db3/fhirpub?replicaSet=rs0"    the rest
+  fhirpub transfer --to "mongodb://db1,db2,db3/fhirpub?replicaSet=rs0"    copies the rest
   (set [storage] url to the new address, start the service)
 
-A URL with a password is better written into a file: --to production.toml
+Keep a URL with a password in a file: --to production.toml
 """,
 )
 @click.option(
@@ -41,16 +42,16 @@ A URL with a password is better written into a file: --to production.toml
     "target",
     required=True,
     metavar="URL|FILE",
-    help="The other store: its [storage] url, or a file of settings that has it.",
+    help="The target store: its [storage] url, or a file of settings that contains it.",
 )
 @with_config
 @with_json
 def transfer(target: str, config: Config, *, as_json: bool) -> None:
     """Copy tenants, clients, signing keys, every version with its documents, and webhooks.
 
-    It can be interrupted and repeated: what the target already has is compared, not written again.
-    The source is the store of the configuration; it is only read. `fhirpub migrate` is the older
-    name of this command.
+    It can be interrupted and repeated: data that the target already has is compared, not written
+    again. The source is the store of the configuration; it is only read. `fhirpub migrate` is the
+    older name of this command.
     """
     other = _other(config, target)
     line = _Line()
@@ -59,7 +60,7 @@ def transfer(target: str, config: Config, *, as_json: bool) -> None:
         progress = asyncio.run(_copy(config, other, line))
     except KeyboardInterrupt:
         raise click.ClickException(
-            "interrupted; what was copied is safe, repeat the command to go on"
+            "interrupted; the copied data is safe, repeat the command to continue"
         ) from None
     summary = {
         "versions": progress.seen,
@@ -74,12 +75,12 @@ def transfer(target: str, config: Config, *, as_json: bool) -> None:
         return
     click.echo(
         f"All {progress.seen:,} versions are in the other store: {progress.copied:,} copied, "
-        f"{progress.there:,} were there already and are the same."
+        f"{progress.there:,} already there and equal."
     )
     if progress.deliveries:
-        click.echo(f"{progress.deliveries:,} deliveries of webhooks were new or changed.")
+        click.echo(f"{progress.deliveries:,} webhook deliveries were new or changed.")
     for each in progress.kept:
-        click.echo(f"Differs in the other store, and was left so: {each}")
+        click.echo(f"Differs in the other store and was not changed: {each}")
 
 
 async def _copy(config: Config, other: Config, line: _Line) -> Progress:
@@ -91,14 +92,14 @@ async def _copy(config: Config, other: Config, line: _Line) -> Progress:
         except StoreUnavailable as problem:
             words = explain(problem.reason)
             raise StoreUnavailable(
-                f"{words}; what was copied is safe, repeat the command to go on"
+                f"{words}; the copied data is safe, repeat the command to continue"
             ) from None
         finally:
             line.end()
 
 
 async def _open(stack: AsyncExitStack, config: Config, name: str) -> Store:
-    """Open a store; of two stores it must be said which one cannot be used."""
+    """Open a store; the error of a store that cannot be used names which of the two it is."""
     try:
         return await stack.enter_async_context(open_store(config))
     except StoreUnavailable as problem:
@@ -109,16 +110,16 @@ async def _open(stack: AsyncExitStack, config: Config, name: str) -> Store:
 
 
 def _other(config: Config, target: str) -> Config:
-    """Return the settings with the other store; the environment speaks of the first one only."""
+    """Return the settings with the other store; the environment applies only to the first one."""
     if "://" in target:
         return replace(config, storage=replace(config.storage, url=target))
-    if not Path(target).is_file():  # it is not shown: it may be a URL, mistyped, with a password
+    if not Path(target).is_file():  # not shown: it may be a mistyped URL with a password
         raise ConfigurationError("--to: is neither the URL of a store nor a file of settings")
     return replace(config, storage=load(Path(target), environment={}).storage)
 
 
 class _Line:
-    """One line on standard error that says how far it is: in place on a terminal."""
+    """The progress line on standard error; on a terminal it is updated in place."""
 
     def __init__(self) -> None:
         self._began = time.monotonic()
@@ -126,7 +127,7 @@ class _Line:
         self._terminal = is_terminal(sys.stderr)
 
     def show(self, progress: Progress) -> None:
-        """Say how far it is, how fast, and how long it will take."""
+        """Print the progress, the rate and the remaining time."""
         now = time.monotonic()
         if now - self._last < (0.1 if self._terminal else _SECONDS_BETWEEN_LINES):
             return
@@ -139,6 +140,6 @@ class _Line:
         click.echo(f"\r{text:<70}" if self._terminal else text, err=True, nl=not self._terminal)
 
     def end(self) -> None:
-        """Go to the next line."""
+        """Start a new line."""
         if self._terminal and self._last:
             click.echo(err=True)

@@ -1,4 +1,4 @@
-"""``fhirpub endpoint verify``: why the signature of a delivery does not verify."""
+"""``fhirpub endpoint verify``: check the signature of a delivery."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import click
 
 from fhirpub.cli.options import with_json
 from fhirpub.cli.printing import print_record
-from fhirpub.config.settings import variable
+from fhirpub.config.loader import variable
 from fhirpub.runtime.clock import now_ms
 from fhirpub.webhooks.transport.signing import BadSecret, NotVerified
 from fhirpub.webhooks.transport.signing import verify as verified
@@ -27,8 +27,8 @@ Examples:
       --header "webhook-signature: v1,…"
 
 \b
-The file of headers has one a line, as curl -D and most logs write them. The secret is taken from
-FHIRPUB_SIGNING_SECRET or typed in; during a rotation several may be given, apart by blanks.
+The file has one header per line, as written by curl -D and most logs. The secret comes from
+FHIRPUB_SIGNING_SECRET or from a prompt; during a rotation, separate several secrets by blanks.
 """
 )
 @click.option(
@@ -36,27 +36,29 @@ FHIRPUB_SIGNING_SECRET or typed in; during a rotation several may be given, apar
     "file",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     metavar="FILE",
-    help="The headers of the request as they came.",
+    help="Headers of the request, as received.",
 )
-@click.option("--header", "lines", multiple=True, metavar="'NAME: VALUE'", help="One of them.")
+@click.option(
+    "--header", "lines", multiple=True, metavar="'NAME: VALUE'", help="A header; may be repeated."
+)
 @click.option(
     "--body",
     type=click.File("rb"),
     default="-",
     metavar="FILE",
-    help="The bytes of the body as they came; without it, standard input.",
+    help="Body of the request, byte for byte; default: standard input.",
 )
 @click.option(
     "--at",
     type=float,
     metavar="SECONDS",
-    help="The receiver's clock, in seconds since 1970; without it, this machine's.",
+    help="Time of the receiver, in seconds since 1970; default: the clock of this machine.",
 )
 @with_json
 def verify(
     file: Path | None, lines: tuple[str, ...], body: BinaryIO, at: float | None, *, as_json: bool
 ) -> None:
-    """Return whether a delivery is authentic and, if not, why; then the exit status is 1."""
+    """Check that a delivery is authentic; otherwise print the reason, with exit status 1."""
     text = file.read_text(encoding="latin-1").splitlines() if file else []
     headers = _headers([*text, *lines])
     now = now_ms() / 1000 if at is None else at
@@ -80,19 +82,19 @@ def verify(
 
 
 def read_secret() -> str:
-    """Return a signing secret from the environment, or typed in unseen."""
+    """Return a signing secret from the environment or from a hidden prompt."""
     return variable(SECRET_VARIABLE) or str(
         click.prompt("Signing secret", hide_input=True, err=True)
     )
 
 
 def _headers(lines: list[str]) -> dict[str, str]:
-    """Read headers; what is none, such as the line of the request, is passed over."""
+    """Parse headers; skip other lines, such as the request line."""
     pairs = [line.lstrip("<> ").partition(":") for line in lines]
     return {name.strip().lower(): value.strip() for name, colon, value in pairs if colon}
 
 
 def _behind(headers: dict[str, str], now: float) -> int | None:
-    """Return by how many seconds the delivery is older than the clock."""
+    """Return the age of the delivery in seconds, or None if it has no timestamp."""
     text = headers.get("webhook-timestamp", "")
     return round(now - int(text)) if text.isdecimal() and len(text) <= 12 else None

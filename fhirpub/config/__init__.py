@@ -1,1 +1,1 @@
-"""Settings: their names, defaults and meaning, and how they are read."""
+"""Settings: their names, defaults and meanings, and their parser."""

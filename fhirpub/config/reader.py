@@ -1,7 +1,7 @@
-"""Groups of settings: their types from a TOML file and an environment, and their description.
+"""Groups of settings: parsed from a TOML file and the environment, and described for reference.
 
-A group is a dataclass whose fields are made by :func:`setting`. What is wrong is gathered, so that
-everything can be told at once.
+A group is a dataclass whose fields are created by :func:`setting`. Problems are collected, so that
+all of them are reported at once.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from fhirpub.errors import ConfigurationError, did_you_mean
 
 LAST_PORT = 65_535
 LARGEST = 2**53
-"""So far numbers of all kinds are exact."""
+"""The largest number up to which floats represent every integer exactly."""
 _PREFIX = "FHIRPUB_"
 _WIDTH = 97
 
@@ -38,7 +38,7 @@ def setting(default: Any, meaning: str) -> Any:
 
 
 def describe(groups: Groups) -> Iterator[str]:
-    """Return the lines of a file with every key of the groups, commented, with its default."""
+    """Yield the lines of a file with every key of the groups, commented out, at its default."""
     for name, group_type in groups.items():
         yield from ("", f"# {group_type.__doc__}", f"[{name}]")
         for member in dataclasses.fields(group_type):
@@ -52,21 +52,21 @@ def describe(groups: Groups) -> Iterator[str]:
 def read_toml(path: Path) -> dict[str, Any]:
     """Return the tables of a file. Raises ConfigurationError."""
     try:
-        return tomllib.loads(path.read_bytes().decode("utf-8-sig"))  # editors put a BOM there
+        return tomllib.loads(path.read_bytes().decode("utf-8-sig"))  # some editors add a BOM
     except OSError as problem:
         raise ConfigurationError(f"{path}: cannot be read: {problem.strerror}") from problem
-    except ValueError as problem:  # of TOML, of UTF-8, of numbers with thousands of digits
+    except ValueError as problem:  # not TOML, not UTF-8, or a number with thousands of digits
         raise ConfigurationError(f"{path}: is not TOML: {problem}") from problem
 
 
 def check(
     tables: Mapping[str, Any], groups: Groups, problems: list[str], *, source: str
 ) -> dict[str, dict[str, Any]]:
-    """Return the values that can be used, for every group; add the rest to ``problems``."""
+    """Return the valid values of every group; add a message for each other to ``problems``."""
     values: dict[str, dict[str, Any]] = {name: {} for name in groups}
     for name, table in tables.items():
         if name not in groups and not isinstance(table, dict):
-            problems.append(f"{source}: {name} stands in no group{_groups_with(name, groups)}")
+            problems.append(f"{source}: {name} is in no group{_groups_with(name, groups)}")
         elif name not in groups:
             problems.append(f"{source}: unknown group [{name}]{_nearest_group(name, groups)}")
         elif not isinstance(table, dict):
@@ -85,7 +85,7 @@ def override(
     environment: Mapping[str, str],
     problems: list[str],
 ) -> None:
-    """Put the values of variables such as ``FHIRPUB_SERVER__PORT`` over those of the file."""
+    """Override values of the file with variables such as ``FHIRPUB_SERVER__PORT``."""
     for variable, text in sorted(environment.items()):
         name, double, key = variable.removeprefix(_PREFIX).lower().partition("__")
         if not (variable.startswith(_PREFIX) and double):
@@ -99,7 +99,7 @@ def override(
 
 
 def wrong_networks(key: str, networks: Sequence[str]) -> list[str]:
-    """Return what is wrong with the addresses and networks of a key."""
+    """Return a message for each entry of a key that is neither an address nor a network."""
     found = []
     for each in networks:
         try:
@@ -129,7 +129,7 @@ def _take(
 
 
 def _mismatch(value: Any, hint: Any) -> str:
-    """Return what is wrong with a value, or nothing."""
+    """Return the problem with a value, or an empty string."""
     choices = _choices(hint)
     if choices:
         return "" if value in choices else f"must be one of {', '.join(choices)}"
@@ -157,12 +157,12 @@ _ITEMS = {str: "strings", int: "whole numbers", float: "numbers"}
 
 
 def _item(hint: Any) -> Any:
-    """Return the type of a list's items, or None if it is not of a list."""
+    """Return the type of the items of a list type, or None for any other type."""
     return typing.get_args(hint)[0] if isinstance(hint, types.GenericAlias) else None
 
 
 def _from_text(text: str, hint: Any) -> Any:
-    """Read a variable's text as the type of its key; what cannot be read stays text."""
+    """Convert a variable's text to the type of its key; return unreadable text unchanged."""
     if hint is bool:
         return {"true": True, "1": True, "false": False, "0": False}.get(text.lower(), text)
     if hint in (int, float):
@@ -181,20 +181,20 @@ def _choices(hint: Any) -> tuple[str, ...]:
 
 
 def _nearest(word: str, known: Mapping[str, Any]) -> str:
-    return "; " + (did_you_mean(word, known) or f"known are {', '.join(sorted(known))}")
+    return "; " + (did_you_mean(word, known) or f"expected one of {', '.join(sorted(known))}")
 
 
 def _nearest_group(word: str, groups: Groups) -> str:
     nearest = _nearest(word, groups)
-    others = "" if "did you mean" in nearest else ", and one for each plugin that is enabled"
+    others = "" if "did you mean" in nearest else ", or the name of an enabled plugin"
     return nearest + others
 
 
 def _groups_with(key: str, groups: Groups) -> str:
-    """Return where a key that was written above all groups belongs, as far as that is known."""
+    """Return a hint to the groups of a key that was written above all groups."""
     homes = [f"[{name}]" for name, each in groups.items() if key in typing.get_type_hints(each)]
     return (
-        f"; put it below {' or '.join(homes)}" if homes else "; every key stands below a [group]"
+        f"; put it below {' or '.join(homes)}" if homes else "; every key belongs below a [group]"
     )
 
 

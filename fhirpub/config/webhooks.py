@@ -1,6 +1,6 @@
-"""The settings of webhooks, and what of them cannot be together."""
+"""The settings of webhooks, and their validation."""
 
-# ruff: noqa: FBT003, RUF009 - a setting is its default and its meaning, side by side
+# ruff: noqa: FBT003, RUF009 - each setting has its default and its meaning side by side
 
 from __future__ import annotations
 
@@ -21,89 +21,118 @@ _ABOVE_NOTHING = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhooksConfig:
-    """How integrators are told of what was committed."""
+    """Webhooks, which notify integrators of committed changes."""
 
     enabled: bool = _setting(
         True,
-        "Tell anybody of anything. If not, events are kept, and told once this is true again.",
+        "Send webhooks. If false, events are kept, and sent once this is true again.",
     )
     dispatch_in_server: bool = _setting(
         True,
-        "Send in the processes of `fhirpub serve`; if not, `fhirpub dispatch` has to run beside.",
+        "Send webhooks in the processes of `fhirpub serve`. If false, `fhirpub dispatch` must run "
+        "as well.",
     )
     service_name: str = _setting(
-        "fhirpub", "First part of the User-Agent, before -Webhooks/1.0: letters, digits, . _ -"
+        "fhirpub",
+        "First part of the User-Agent of webhooks, before -Webhooks/1.0: letters, digits, . _ -",
     )
     keys_file: str = _setting(
         "",
-        "File of the keys that encrypt the secrets of endpoints, 32 bytes in base64 a line: the "
-        "first encrypts, all decrypt. FHIRPUB_WEBHOOK_KEYS in the environment comes first. With "
-        "neither, a file is made beside an embedded store, and endpoints on MongoDB are refused.",
+        "File of the keys that encrypt the secrets of endpoints, one per line, each 32 bytes in "
+        "base64. The first encrypts, all decrypt. FHIRPUB_WEBHOOK_KEYS in the environment takes "
+        "precedence. If both are empty, a key file is created next to a SQLite store, and "
+        "endpoints on MongoDB are refused.",
     )
-    endpoints_per_tenant: int = _setting(100, "Most endpoints that a tenant may have.")
+    endpoints_per_tenant: int = _setting(100, "Maximum number of endpoints of one tenant.")
     connect_seconds: float = _setting(
-        5.0, "Longest wait for a connection, with the look-up of the name and TLS."
+        5.0,
+        "Maximum time in seconds to connect to an endpoint, including name resolution and TLS.",
     )
     timeout_seconds: float = _setting(
-        15.0, "Longest time of one attempt, from the look-up to the end of the answer."
+        15.0,
+        "Maximum time in seconds of one attempt, from name resolution to the end of the response.",
     )
     retry_seconds: list[float] = _setting(
         [5.0, 30.0, 300.0, 1800.0, 7200.0, 18000.0, 36000.0, 50400.0, 72000.0, 86400.0],
-        "Waits before the second attempt, the third and so on. Each is made up to a fifth "
-        "longer, by chance.",
+        "Delays in seconds before the second attempt, the third and so on. Each is extended by up "
+        "to a fifth at random.",
     )
     retry_forever: bool = _setting(
-        False, "Repeat the last wait instead of giving up after the last attempt."
+        False,
+        "Repeat the last delay of retry_seconds without limit. If false, a delivery becomes a "
+        "dead letter after its last attempt.",
     )
     in_flight: int = _setting(
         200,
-        "Attempts that one process makes at the same time. An endpoint takes at most a quarter of "
-        "what is still free, and a tenant three quarters of all, so that slow ones leave room.",
+        "Maximum number of concurrent attempts of one process. One endpoint gets at most a "
+        "quarter of the free slots, and one tenant three quarters of all, so that slow endpoints "
+        "leave slots for others.",
     )
-    in_flight_per_endpoint: int = _setting(8, "Attempts for one endpoint at the same time.")
+    in_flight_per_endpoint: int = _setting(
+        8, "Maximum number of concurrent attempts for one endpoint."
+    )
     rate_per_endpoint: float = _setting(
-        50.0, "Attempts a second for one endpoint; a second's worth may go at once."
+        50.0,
+        "Maximum number of attempts per second for one endpoint. Bursts up to this number are "
+        "allowed.",
     )
     breaker_failures: int = _setting(
-        10, "After so many failures in a row an endpoint is left in peace for a while."
+        10,
+        "Number of consecutive failures that opens the circuit breaker of an endpoint: nothing is "
+        "sent to it for breaker_seconds.",
     )
     breaker_share: float = _setting(
-        0.7, "So is one of which this share failed, of at least ten attempts in five minutes."
+        0.7,
+        "Failure ratio (0-1) over the last five minutes, with at least ten attempts, that also "
+        "opens the circuit breaker of an endpoint.",
     )
     breaker_seconds: float = _setting(
-        30.0, "For how long; twice as long each time that the next attempt fails too."
+        30.0,
+        "Time in seconds for which a circuit breaker stays open before one attempt probes the "
+        "endpoint. It doubles with each failed probe.",
     )
-    breaker_seconds_max: float = _setting(900.0, "For how long at most.")
+    breaker_seconds_max: float = _setting(
+        900.0, "Maximum time in seconds for which a circuit breaker stays open between two probes."
+    )
     failing_hours: float = _setting(
-        24.0, "After so many hours without one success an endpoint is failing, and it is told."
+        24.0,
+        "Hours without a successful attempt after which an endpoint counts as failing and the "
+        "event endpoint.failing is sent.",
     )
     give_up_hours: float = _setting(
-        120.0, "After so many it is disabled, if there were enough failures."
+        120.0,
+        "Hours without a successful attempt after which an endpoint is disabled, if at least "
+        "give_up_failures attempts have failed.",
     )
-    give_up_failures: int = _setting(20, "How many are enough.")
-    delivered_days: float = _setting(30.0, "How long what was delivered is kept, for the log.")
-    dead_days: float = _setting(90.0, "How long what was given up is kept, to be sent again.")
+    give_up_failures: int = _setting(
+        20, "Minimum number of consecutive failures before give_up_hours disables an endpoint."
+    )
+    delivered_days: float = _setting(30.0, "Days for which successful deliveries stay in the log.")
+    dead_days: float = _setting(90.0, "Days for which dead letters are kept for replay.")
     held_days: float = _setting(
-        30.0, "How long deliveries wait for an endpoint that is paused or disabled."
+        30.0,
+        "Days for which deliveries are held for an endpoint that is unverified, paused or "
+        "disabled.",
     )
     lease_seconds: float = _setting(
         10.0,
-        "When a process has died or hangs, others take over its part of the work after this time.",
+        "Time in seconds after which other processes take over the endpoints of a process that "
+        "has died or hangs; at least 0.5.",
     )
-    ports: list[int] = _setting([443, 8443], "Ports that may be called.")
+    ports: list[int] = _setting([443, 8443], "Ports to which webhooks may be sent.")
     allow_networks: list[str] = _setting(
         [],
-        "Special-purpose addresses or networks, such as 10.1.0.0/16, that may be called all the "
-        "same; only to these without TLS, and on any port. Loopback, link-local and metadata "
-        "addresses are opened only by an entry that lies within their own network.",
+        "Special-purpose addresses or networks, such as 10.1.0.0/16, to which webhooks may also "
+        "be sent, on any port, and with or without TLS. Loopback, link-local and metadata "
+        "addresses are allowed only by an entry within their own network.",
     )
 
 
 def webhook_contradictions(webhooks: WebhooksConfig) -> list[str]:
-    """Return what is wrong with the settings, each by itself or with another."""
+    """Return the problems of the settings, each alone or in combination."""
     found = []
     if not re.fullmatch(r"[A-Za-z0-9._-]+", webhooks.service_name):
-        found.append("[webhooks] service_name must be of letters, digits, . _ and -")
+        found.append("[webhooks] service_name must consist of letters, digits, . _ and -")
     if not 0 < webhooks.connect_seconds <= webhooks.timeout_seconds:
         found.append("[webhooks] connect_seconds must be above 0 and at most timeout_seconds")
     if not webhooks.retry_seconds:

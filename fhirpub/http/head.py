@@ -16,14 +16,23 @@ from tornado.httputil import (
 _LENGTH = re.compile(r"[0-9]{1,18}")
 _HOST = re.compile(r"[A-Za-z0-9._~!$&'()*+;=%:\[\]-]*")
 _REMEMBERED_BYTES = 2_048
+MAX_FIELDS = 100
 
 
 class HeadTooLong(HTTPInputError):
-    """A head is longer than it may be; ``in_line`` if the first line is."""
+    """A head is longer than it may be: its first line, or the number of its fields, or all."""
 
-    def __init__(self, *, in_line: bool) -> None:
+    def __init__(self, *, in_line: bool = False, in_fields: bool = False) -> None:
         super().__init__("the head is too long")
         self.in_line = in_line
+        self.in_fields = in_fields
+
+
+class HeadTooSlow(HTTPInputError):
+    """The rest of a head did not arrive in time."""
+
+    def __init__(self) -> None:
+        super().__init__("the head was not complete in time")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +54,13 @@ class Fields:
 def read_head(data: bytes) -> tuple[RequestStartLine, Fields]:
     """Read a head, with the empty line that ends it.
 
-    One that cannot be read has the line of a plain GET, and fields with a problem.
+    One that cannot be read has the line of a plain GET, and fields with a problem. Raises
+    HeadTooLong for more than ``MAX_FIELDS`` fields: each takes time, however short.
     """
     # One empty line may stand before a request (RFC 9112, 2.2), and no other end of a line.
     start, _, fields = data.removeprefix(b"\r\n").partition(b"\r\n")
+    if fields.count(b"\n") > MAX_FIELDS + 1:  # the last line is empty
+        raise HeadTooLong(in_fields=True)
     try:
         line = parse_request_start_line(start.decode("latin-1"))
         return line, _fields(fields, line.version)

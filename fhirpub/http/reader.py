@@ -15,7 +15,7 @@ from typing import cast
 from tornado.httputil import HTTPInputError
 from tornado.iostream import IOStream
 
-from fhirpub.http.head import HeadTooLong
+from fhirpub.http.head import HeadTooLong, HeadTooSlow
 
 _END_OF_HEAD = re.compile(rb"\n\r?\n")  # begins with one certain byte: it is found quickly
 _END_OF_LINE = re.compile(rb"\r\n")
@@ -58,9 +58,20 @@ class RequestReader:
         """Return whether part of the next request has been read."""
         return bool(self._data)
 
-    async def head(self, most: int) -> bytes:
-        """Return the next head; raises HeadTooLong."""
-        data = await self._until(_END_OF_HEAD, most)
+    async def head(self, most: int, seconds: float) -> bytes:
+        """Return the next head; raises HeadTooLong or HeadTooSlow.
+
+        The time begins with the first byte of the head.
+        """
+        if not self._data:
+            self._data = await self._more()
+        data = self._complete(_END_OF_HEAD, most)
+        if data is None:
+            try:
+                async with asyncio.timeout(seconds):
+                    data = await self._until(_END_OF_HEAD, most)
+            except TimeoutError:
+                raise HeadTooSlow from None
         if not data:
             in_line = b"\n" not in self._data[self._at : self._at + most // 2]
             raise HeadTooLong(in_line=in_line)
@@ -123,13 +134,16 @@ class RequestReader:
 
     async def _until(self, end: re.Pattern[bytes], most: int) -> bytes:
         """Return what comes up to an end, or nothing if there is none within ``most`` bytes."""
-        while True:
-            found = end.search(self._data, self._at, self._at + most)
-            if found is not None:
-                return self._take(found.end() - self._at)
-            if len(self._data) - self._at >= most:
-                return b""
+        while (data := self._complete(end, most)) is None:
             self._data, self._at = self._data[self._at :] + await self._more(), 0
+        return data
+
+    def _complete(self, end: re.Pattern[bytes], most: int) -> bytes | None:
+        """Return what is here up to an end, nothing if it comes too late, None if it may come."""
+        found = end.search(self._data, self._at, self._at + most)
+        if found is not None:
+            return self._take(found.end() - self._at)
+        return b"" if len(self._data) - self._at >= most else None
 
     async def _some(self, most: int) -> bytes:
         """Return what is here, or else what comes next, ``most`` bytes of it at most."""

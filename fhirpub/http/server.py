@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from socket import SHUT_WR, socket
 from typing import Any
 
@@ -23,8 +23,9 @@ from tornado.httputil import (
 )
 from tornado.iostream import IOStream, StreamClosedError
 
+from fhirpub.http.connections import ConnectionLimits, ConnectionTable, turn_away
 from fhirpub.http.exchange import Exchange, Peer
-from fhirpub.http.head import UNREAD, Fields, HeadTooLong, read_head
+from fhirpub.http.head import UNREAD, Fields, HeadTooLong, HeadTooSlow, read_head
 from fhirpub.http.reader import RequestReader, TooLong
 from fhirpub.runtime.logging import logger, where
 
@@ -53,13 +54,16 @@ _log = logger()
 class Bounds:
     """What a client may send, and how long a connection waits for it.
 
-    ``body_bytes`` are read at most, whatever becomes of them. ``idle_seconds`` may pass from the
-    end of an answer, or from the beginning, until the next head is there.
+    At most ``body_bytes`` of a body are read, even of one that is refused. ``idle_seconds`` may
+    pass from the end of a response, or from the beginning, until the next head has arrived, and
+    ``head_seconds`` from the first byte of a head to its last.
     """
 
     head_bytes: int
     body_bytes: int
     idle_seconds: float
+    head_seconds: float = 15.0
+    connections: ConnectionLimits = field(default_factory=ConnectionLimits)
 
 
 class Message(HTTPMessageDelegate):
@@ -90,6 +94,12 @@ class Delegate(HTTPServerConnectionDelegate):
         be read there are no ``headers``, and ``line`` is that of a plain GET.
         """
 
+    def busy_response(self) -> bytes:
+        """Return the whole response to a connection that is one too many."""
+        return (
+            b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+        )
+
 
 class Server:
     """Listens, and hands what comes to a delegate."""
@@ -99,6 +109,7 @@ class Server:
         self._bounds = bounds
         self._sockets: list[socket] = []
         self._connections: dict[Connection, asyncio.Task[None]] = {}
+        self._table = ConnectionTable(bounds.connections, asyncio.get_running_loop().time)
 
     def add_sockets(self, sockets: Iterable[socket]) -> None:
         """Take the connections that come to these, which listen already."""
@@ -145,12 +156,22 @@ class Server:
                 loop.remove_reader(listening)
                 loop.call_later(_REST_SECONDS, self._listen, listening)
                 return
-            self._serve(Connection(IOStream(accepted), Peer(address[0]), self._bounds))
+            if self._table.admits(address[0]):
+                self._serve(Connection(IOStream(accepted), Peer(address[0]), self._bounds))
+            else:
+                turn_away(accepted, self._delegate.busy_response())
 
     def _serve(self, connection: Connection) -> None:
         task = asyncio.create_task(connection.serve(self._delegate))
         self._connections[connection] = task
-        task.add_done_callback(lambda _done: self._connections.pop(connection))
+        address = connection.address
+        self._table.add(address, connection)
+
+        def forget(_done: object) -> None:
+            del self._connections[connection]
+            self._table.remove(address, connection)
+
+        task.add_done_callback(forget)
 
 
 class Connection:
@@ -169,6 +190,15 @@ class Connection:
         self._loop = asyncio.get_running_loop()
         self._began = self._loop.time()
         self._timer = self._loop.call_later(bounds.idle_seconds, self._look)
+
+    @property
+    def address(self) -> str:
+        """The address of the client."""
+        return self._peer.remote_ip
+
+    def waiting_since(self) -> float | None:
+        """Return when it began to wait for a head, by the loop's clock; None if it does not."""
+        return self._waits_since() if self._is_waiting else None
 
     async def serve(self, delegate: Delegate) -> None:
         """Take requests until either side has enough."""
@@ -234,13 +264,16 @@ class Connection:
         """Return the next head, and why it cannot be heeded, if so."""
         self._is_waiting = True
         try:
-            data = await self._incoming.head(self._bounds.head_bytes)
-        except HeadTooLong as problem:
+            data = await self._incoming.head(self._bounds.head_bytes, self._bounds.head_seconds)
+        except (HeadTooLong, HeadTooSlow) as problem:
             return *UNREAD, problem
         finally:
             self._is_waiting = False
         self._turn_bytes += max(len(data), _LEAST_BYTES)
-        line, fields = read_head(data)
+        try:
+            line, fields = read_head(data)
+        except HeadTooLong as problem:
+            return *UNREAD, problem
         if fields.problem:
             return line, fields, HTTPInputError(fields.problem)
         return line, fields, None

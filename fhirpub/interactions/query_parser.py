@@ -7,16 +7,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from fhirpub.errors import Issue
-from fhirpub.fhir.date_value import split_prefix
-from fhirpub.fhir.search_value import plain, token_of, typed_of, values_of
+from fhirpub.fhir.search_value import values_of
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.cursors import CURSOR
 from fhirpub.interactions.parameters import (
     ResolvedParameter,
     SearchIndexer,
-    encode_typed_code,
-    split_reference,
 )
+from fhirpub.interactions.value_parser import ValueParser
 from fhirpub.interactions.versions import MAX_COUNTED
 from fhirpub.storage.criteria import (
     ANYTHING,
@@ -77,7 +75,7 @@ class Reading:
         self._listed_dates = 0
         self._searched = searched
         self._tenant = tenant
-        self._context = context
+        self._values = ValueParser(searched, tenant, clock=context.clock, wrong=self._wrong)
         self._readers: dict[str, Callable[[_Asked], bool]] = {
             IDENTIFIER: self._identifier,
             ID: self._id,
@@ -135,7 +133,7 @@ class Reading:
     def _identifier(self, asked: _Asked) -> bool:
         if asked.modifier or asked.further:
             return self._token(IDENTIFIER, asked)
-        matches = self._tokens(asked)
+        matches = self._values.tokens(asked.name, asked.value)
         # Every identifier here has a system, so that "|value" never matches.
         matches = [match for match in matches if match.system != ""]
         if all(match.system and match.value for match in matches):
@@ -191,27 +189,12 @@ class Reading:
             self._missing(name, asked, ANYTHING)
         elif asked.modifier in ("", "not"):
             negated = asked.modifier == "not"
-            self._demand(name, self._tokens(asked), negated=negated)
+            self._demand(name, self._values.tokens(asked.name, asked.value), negated=negated)
         elif asked.modifier == "of-type" and name in self._searched.typed:
-            self._demand(self._searched.typed[name], self._parse_typed(asked))
+            self._demand(self._searched.typed[name], self._values.typed(asked.name, asked.value))
         else:
             self._no_modifier(asked)
         return True
-
-    def _parse_typed(self, asked: _Asked) -> list[TokenMatch]:
-        read = [typed_of(name) for name in values_of(asked.value) or [""]]
-        if None in read:
-            self._wrong(asked.name, "must be system|code|value with :of-type")
-        known = [item for item in read if item is not None]
-        return [
-            TokenMatch(system, encode_typed_code(code, value)) for system, code, value in known
-        ]
-
-    def _tokens(self, asked: _Asked) -> list[TokenMatch]:
-        tokens = [token_of(value) for value in values_of(asked.value) or [""]]
-        if None in tokens:
-            self._wrong(asked.name, "must be value, system|value, system| or |value")
-        return [TokenMatch(token.system, token.value) for token in tokens if token is not None]
 
     def _date(self, name: str, asked: _Asked) -> bool:
         if asked.modifier == "missing":
@@ -219,17 +202,10 @@ class Reading:
         elif asked.modifier:
             self._no_modifier(asked)
         else:
-            matches: list[_Match] = []
-            texts = asked.value.split(",")
-            self._listed_dates += len(texts) - 1
-            for text in texts:
-                read = split_prefix(text, default_zone=self._searched.zone)
-                if read is None:
-                    rule = "must be a date or time of FHIR, after a prefix such as ge if wanted"
-                    self._wrong(asked.name, rule)
-                    return True
-                matches += times_meant_by(*read, now=self._context.clock())
-            self._demand(name, matches)
+            self._listed_dates += asked.value.count(",")
+            times = self._values.times(asked.name, asked.value)
+            if times is not None:
+                self._demand(name, times)
         return True
 
     def _reference(self, known: ResolvedParameter, asked: _Asked) -> bool:
@@ -240,31 +216,11 @@ class Reading:
         elif asked.modifier and not target:
             self._no_modifier(asked)
         elif {known.target, target} <= {"", wanted.system}:
-            self._demand(known.stored, self._references(wanted.system, asked))
+            found = self._values.references(asked.name, asked.value, wanted.system)
+            self._demand(known.stored, found)
         else:
             self._demand(known.stored, [])
         return True
-
-    def _references(self, target: str | None, asked: _Asked) -> list[TokenMatch]:
-        texts = values_of(asked.value)
-        if not texts:
-            self._wrong(asked.name, "must be an id, Type/id or a URL")
-            return []
-        found = []
-        for text in texts:
-            literal = plain(text)
-            type_name, resource_id = split_reference(literal, self._searched)
-            if not resource_id:
-                self._wrong(asked.name, "must be an id, Type/id or a URL")
-            if not type_name:
-                wanted = "" if ":" in literal else target
-            elif target in (None, type_name):
-                wanted = type_name
-            else:
-                continue
-            found.append(TokenMatch(wanted, resource_id))
-            found += self._searched.owners(wanted, resource_id, self._tenant)
-        return found
 
     def _parse_chain(self, known: ResolvedParameter, asked: _Asked) -> bool:
         """Read ``patient.identifier`` and ``subject:Patient.identifier``."""
@@ -275,7 +231,7 @@ class Reading:
         if modified:
             self._no_modifier(asked)
         else:
-            self._demand(names[0], self._tokens(asked))
+            self._demand(names[0], self._values.tokens(asked.name, asked.value))
         return True
 
     def _missing(self, name: str, asked: _Asked, anything: TokenMatch) -> None:
@@ -361,25 +317,6 @@ class Reading:
 
     def _wrong(self, name: str, rule: str) -> None:
         self.issues.append(Issue("error", "invalid", rule, name))
-
-
-def times_meant_by(prefix: str, stretch: tuple[int, int], *, now: int) -> list[TimeMatch]:
-    """Return what a prefix means for times that begin and end somewhere (R4 search, 3.1.1.5.4)."""
-    start, end = stretch
-    slack = 0
-    if prefix == "ap":  # a tenth of the distance to now, as R4 suggests
-        slack = max(abs(now - start), abs(now - end)) // 10
-    return {
-        "eq": [TimeMatch(from_=start, until=end)],
-        "ne": [TimeMatch(before=start), TimeMatch(after=end)],
-        "gt": [TimeMatch(after=end)],
-        "lt": [TimeMatch(before=start)],
-        "ge": [TimeMatch(after=end), TimeMatch(from_=start)],
-        "le": [TimeMatch(before=start), TimeMatch(until=end)],
-        "sa": [TimeMatch(from_=end)],
-        "eb": [TimeMatch(until=start)],
-        "ap": [TimeMatch(before=end + slack, after=start - slack)],
-    }[prefix]
 
 
 def _systems_in(alternatives: Iterable[TokenMatch | TimeMatch]) -> int:

@@ -53,7 +53,7 @@ async def _is_there(type_name: str, tenants: Collection[str], store: Store) -> b
 async def _take_anew(
     searched: Mapping[str, SearchIndexer], tenants: Mapping[str, Tenant], store: Store
 ) -> None:
-    _log.info("search values are taken anew", types=" ".join(sorted(searched)))
+    _log.info("reindex started", types=" ".join(sorted(searched)))
     after, search, changed = ("", 0), b"[]", 0
     while page := await store.scan(after=after, limit=_PAGE):
         replacing = []
@@ -69,7 +69,7 @@ async def _take_anew(
         await asyncio.gather(*replacing)
         changed += len(replacing)
         after = (page[-1][1].id, page[-1][1].version)
-    _log.info("search values have been taken", versions=changed)
+    _log.info("reindex finished", versions=changed)
 
 
 def _values(version: Version, searched: SearchIndexer, before: bytes, tenant: Tenant) -> bytes:

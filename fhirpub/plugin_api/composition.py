@@ -1,4 +1,4 @@
-"""The events of an EHR composition, and how they name its author (D-240 to D-244)."""
+"""The events of an EHR composition, and their author (D-240 to D-244)."""
 
 from __future__ import annotations
 
@@ -19,11 +19,19 @@ _TAX = re.compile("TAX")
 
 @dataclass(frozen=True, slots=True)
 class CompositionEvents:
-    """Emits ``<composition>.created`` for a registration, ``<composition>.updated`` for an update.
+    """Create an event for each registration and each update of a composition.
 
-    Both carry the identifier, the status (an update the one before, too), the ``elements`` of
-    the resource that it has, and its author if a practitioner came with it. Raises ValueError
-    for a composition that is no name of a-z, 0-9 and _.
+    A registration creates ``<composition>.created``, an update ``<composition>.updated``. Both
+    carry the identifier, the status (an update also the previous one), those of the ``elements``
+    that the resource has, and its author if a practitioner was registered with it (D-241).
+
+    Attributes:
+        composition: The type of composition in a-z, 0-9 and _, as it is named in events.
+        elements: Elements of the resource to include. ``value[x]`` stands for every form of a
+            choice.
+
+    Raises:
+        ValueError: ``composition`` is not such a name.
     """
 
     composition: str
@@ -52,7 +60,11 @@ class CompositionEvents:
 
 
 def author_of(practitioner: Mapping[str, Any]) -> dict[str, str]:
-    """Return a Practitioner as the author in an event: strings, without what is not known."""
+    """Return a Practitioner as the author in an event (D-242 to D-244).
+
+    Returns:
+        The fields of the author as strings; unknown ones are omitted.
+    """
     name = name_to_use(practitioner.get("name", ()))
     identifiers = [
         identifier

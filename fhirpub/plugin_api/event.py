@@ -10,11 +10,16 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A version about to be committed. ``before`` is None at registration.
+    """A version that is about to be committed: the input of a function that creates events.
 
-    ``after`` and ``before`` are the whole resources without their documents' data. ``parts``
-    has the patient, the organization and so on under the names of their parts: all of them at
-    registration, at an update at least those that are ``include_in_events``.
+    Attributes:
+        id: The id of the resource.
+        version: The number of the version, 1 at a registration.
+        after: The resource in this version, without the data of its documents.
+        before: The resource in the previous version, without the data of its documents; None at a
+            registration.
+        parts: The resources that were registered with it, by the names of their parts. At a
+            registration all of them, at an update at least those with ``include_in_events``.
     """
 
     id: str
@@ -25,13 +30,20 @@ class Change:
 
 
 EVENT_TYPE = re.compile(r"\A[a-z0-9_]+\.[a-z0-9_]+\Z")
+"""The pattern of the name of an event."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """One event, named ``<composition_type>.<action>``, with the payload of its type.
+    """One event.
 
-    Raises ValueError for another name, so that no event is stored that could never be sent.
+    Attributes:
+        type: Its name, ``<composition_type>.<action>`` in a-z, 0-9 and _.
+        data: The payload of its type, as JSON values.
+
+    Raises:
+        ValueError: ``type`` is not such a name. An event that could never be sent is thus never
+            stored.
     """
 
     type: str

@@ -1,4 +1,4 @@
-"""The hooks that a plugin may implement, typed."""
+"""The hooks that a plugin may implement, with their types."""
 
 from __future__ import annotations
 
@@ -10,23 +10,37 @@ from fhirpub.plugin_api.resource_type import ResourceType
 
 PROJECT = "fhirpub"
 API_VERSION = 1
-"""The version of all that a plugin sees; what would break a plugin raises it.
+"""The version of everything that a plugin sees. A change that would break a plugin raises it.
 
-A plugin states the one that it was made for by the group of its entry point: ``fhirpub.plugins``
-is version 1, ``fhirpub.plugins.v2`` will be version 2. No import is needed to read it.
+A plugin states the version that it was made for by the group of its entry point:
+``fhirpub.plugins`` is version 1, ``fhirpub.plugins.v2`` will be version 2. No import is needed to
+read it.
 """
 
 
 def group_of(version: int) -> str:
-    """Return the group of entry points by which a plugin says that it is made for a version."""
+    """Return the group of entry points of plugins for a version of the plugin API.
+
+    Args:
+        version: The version, from 1.
+
+    Returns:
+        The name of the group.
+    """
     return "fhirpub.plugins" if version == 1 else f"fhirpub.plugins.v{version}"
 
 
 hookspec = pluggy.HookspecMarker(PROJECT)
+"""Marks a hook specification."""
 hookimpl = pluggy.HookimplMarker(PROJECT)
+"""Marks a function of a plugin as the implementation of a hook."""
 
 
 @hookspec
 def fhirpub_resource_types() -> Sequence[ResourceType]:
-    """Return the resource types that this plugin adds."""
+    """Return the resource types that this plugin adds.
+
+    Returns:
+        The types. Several plugins may be enabled; each adds its own.
+    """
     raise NotImplementedError

@@ -1,4 +1,4 @@
-"""The patient, organization and practitioner that reports come with, and their rules."""
+"""Parts that many types share: patient, organization and practitioner, and their rules."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _COUNTRIES = frozenset(
 )
 _FULL_DATE = 10
 
-# What could come along, for the description of the interface.
+# Examples for the OpenAPI description.
 _PATIENT = {
     "resourceType": "Patient",
     "id": "patient-1",
@@ -49,7 +49,15 @@ _PRACTITIONER = {
 
 
 def patient(*, referred_by: str, required: bool = True) -> Part:
-    """Return the part ``patient``, referred to by an element (D-49 to D-54)."""
+    """Declare the part ``patient`` (D-49 to D-54).
+
+    Args:
+        referred_by: The element of the registered resource that must refer to it.
+        required: Whether the part must be sent.
+
+    Returns:
+        The part, with the rules for patients.
+    """
     return Part(
         name="patient",
         type="Patient",
@@ -61,7 +69,15 @@ def patient(*, referred_by: str, required: bool = True) -> Part:
 
 
 def organization(*, referred_by: str, required: bool = True) -> Part:
-    """Return the part ``organization``, referred to by an element (D-46 to D-49)."""
+    """Declare the part ``organization`` (D-46 to D-49).
+
+    Args:
+        referred_by: The element of the registered resource that must refer to it.
+        required: Whether the part must be sent.
+
+    Returns:
+        The part, with the rules for organizations.
+    """
     return Part(
         name="organization",
         type="Organization",
@@ -73,7 +89,14 @@ def organization(*, referred_by: str, required: bool = True) -> Part:
 
 
 def practitioner(*, referred_by: str) -> Part:
-    """Return the part ``practitioner``, the author that an element refers to (D-228, D-229)."""
+    """Declare the optional part ``practitioner``, the author in events (D-228, D-229).
+
+    Args:
+        referred_by: The element of the registered resource that must refer to it, if it is sent.
+
+    Returns:
+        The part, with the rules for practitioners. Events include it.
+    """
     return Part(
         name="practitioner",
         type="Practitioner",
@@ -86,7 +109,16 @@ def practitioner(*, referred_by: str) -> Part:
 
 
 def patient_rules(entry: Entry, context: RuleContext) -> Iterator[Issue]:
-    """Check what is published for patients beyond FHIR."""
+    """Check the published rules for patients that FHIR does not have (D-49 to D-54).
+
+    Args:
+        entry: The Patient.
+        context: Settings and terminology.
+
+    Yields:
+        A warning for each missing identifier, name or birth date, and an issue for each broken
+        rule.
+    """
     it, at = entry.resource, entry.at
     yield from _missing(entry, "identifier", "name", "birthDate")
     if it.get("gender") == "unknown" and not context.allow_gender_unknown:
@@ -103,7 +135,15 @@ def patient_rules(entry: Entry, context: RuleContext) -> Iterator[Issue]:
 
 
 def organization_rules(entry: Entry, context: RuleContext) -> Iterator[Issue]:
-    """Check what is published for organizations beyond FHIR."""
+    """Check the published rules for organizations that FHIR does not have (D-46 to D-49).
+
+    Args:
+        entry: The Organization.
+        context: The tenant, settings and terminology.
+
+    Yields:
+        A warning for a missing identifier or name, and an issue for each broken rule.
+    """
     it, at = entry.resource, entry.at
     yield from _missing(entry, "identifier", "name")
     own = {_as_compared(namespace) for namespace in context.organization_namespaces}
@@ -116,7 +156,15 @@ def organization_rules(entry: Entry, context: RuleContext) -> Iterator[Issue]:
 
 
 def practitioner_rules(entry: Entry, context: RuleContext) -> Iterator[Issue]:
-    """Remark on what the author in events will lack, and on types of identifiers."""
+    """Check what the author in events needs, and the types of identifiers.
+
+    Args:
+        entry: The Practitioner.
+        context: Settings and terminology.
+
+    Yields:
+        A warning for a missing identifier or name, and the issues of identifier types.
+    """
     yield from _missing(entry, "identifier", "name")
     for place, identifier in items_of(entry.resource, "identifier"):
         yield from _identifier_type(identifier, context, f"{entry.at}.{place}")

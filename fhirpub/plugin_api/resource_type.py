@@ -1,4 +1,4 @@
-"""A resource type as a declaration: what it is made of, not how it is served (ADR 17)."""
+"""A resource type as a declaration: what it consists of, not how it is served (ADR 17)."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ from fhirpub.plugin_api.search import SearchParameter
 
 
 class Entry:
-    """One resource of a submission, and where it stood in the body, as FHIRPath.
+    """One resource of a submission, with its place in the body. Rules must not change it.
 
-    Rules look; only the service changes it.
+    Attributes:
+        resource: The resource as JSON values.
+        at: The FHIRPath of the resource in the body.
     """
 
     __slots__ = ("_places", "_rule_targets", "at", "resource")
@@ -30,13 +32,20 @@ class Entry:
 
     @property
     def rule_targets(self) -> list[JsonObject]:
-        """The objects that the rules for every type look at, found once."""
+        """The objects in it that the rules for every type check, found once."""
         if self._rule_targets is None:
             self._rule_targets = objects_with_rules(self.resource)
         return self._rule_targets
 
     def place_of(self, each: JsonObject) -> str:
-        """Return the FHIRPath of one of its objects, below the resource."""
+        """Return the place of an object inside the resource.
+
+        Args:
+            each: An object of ``resource``, identified by its identity, not by its value.
+
+        Returns:
+            Its FHIRPath below the resource; empty for the resource and for unknown objects.
+        """
         if self._places is None:
             self._places = places_in(self.resource)
         return self._places.get(id(each), "")
@@ -44,28 +53,36 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleContext:
-    """What a rule may look at beside the resource."""
+    """What a rule may use besides the resource.
+
+    Attributes:
+        tenant_id: The id of the tenant that sent the request.
+        today: The current date in UTC, YYYY-MM-DD.
+        terminology: The code systems and value sets that the service has.
+        allow_gender_unknown: The setting ``[fhir] allow_gender_unknown``.
+        organization_namespaces: The setting ``[fhir] organization_namespaces``.
+    """
 
     tenant_id: str
     today: str
-    """The current date, YYYY-MM-DD, UTC."""
     terminology: Terminology
     allow_gender_unknown: bool = False
     organization_namespaces: tuple[str, ...] = ()
 
 
 Rules = Callable[[Entry, RuleContext], Iterable[Issue]]
-"""Looks at one structurally valid resource; yields issues, each with its whole place.
+"""Checks one structurally valid resource, and yields issues with their complete FHIRPath.
 
-An ``error`` refuses the request: with code ``business-rule`` as 422, with any other as 400
-(R-A). ``warning`` and ``information`` travel with the answer.
+An ``error`` refuses the request: with the code ``business-rule`` as 422, with any other code as
+400 (R-A). ``warning`` and ``information`` are returned in the response.
 """
 
 Events = Callable[[Change], Iterable[Event]]
+"""Creates the events of a change, which are stored in the same write (ADR 11)."""
 
 
 def no_rules(_entry: Entry, _context: RuleContext) -> Iterable[Issue]:
-    """Have no rules beyond the declaration."""
+    """Return no issues."""
     return ()
 
 
@@ -76,11 +93,18 @@ def no_events(_change: Change) -> Iterable[Event]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """A resource that comes with the registered one and is referred to by it (ADR 15).
+    """A resource that is registered together with another, which refers to it (ADR 15).
 
-    ``name`` is that of its entry in the Parameters. ``referred_by`` is the element of the
-    registered resource that must point at it, dots go deeper; when it repeats, one of its
-    references must. Empty, for a part that is not required: any may, none must.
+    Attributes:
+        name: The name of its entry in the Parameters.
+        type: Its FHIR type.
+        referred_by: The element of the registered resource that must refer to it. Dots lead into
+            nested elements. If the element repeats, one of its references must. Empty, for a part
+            that is not required: any element may refer to it, none must.
+        required: Whether it must be sent.
+        rules: The rules that it must keep beyond FHIR.
+        include_in_events: Whether events include it. An update then reads it from version 1.
+        example: A resource that could be sent, for the OpenAPI description.
     """
 
     name: str
@@ -89,65 +113,68 @@ class Part:
     required: bool = True
     rules: Rules = no_rules
     include_in_events: bool = False
-    """Whether events include this part: an update then looks it up in version 1."""
     example: Mapping[str, Any] = field(default_factory=dict)
-    """Such a resource, as it could come along."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceType:
     """A type that can be registered, read, updated and searched.
 
-    Element names are those of the FHIR R4 definition. The identifier rule (exactly one, with
-    system and value) is the same for all types and needs no declaration.
+    Element names are those of the FHIR R4 definition; dots lead into nested elements. The rule for
+    the identifier (exactly one, with system and value) applies to all types and needs no
+    declaration.
+
+    Attributes:
+        name: The FHIR type, such as ``DiagnosticReport``.
+        parts: The resources that are registered together with it.
+        create_statuses: The statuses with which it can be registered.
+        update_statuses: The statuses that an update can set.
+        state_flow: The statuses that may follow each status, where the operator has it checked
+            (D-114).
+        updatable: Elements that an update may name; each is replaced as a whole. ``value[x]``
+            stands for every form of a choice; one form replaces another.
+        attachments: Elements of type Attachment (0..*) whose data are documents, stored separately
+            (ADR 3).
+        attachments_required: Whether a resource must have at least one of them.
+        times: Elements of type dateTime or instant that are stored as UTC (D-65).
+        codings: Elements of type CodeableConcept or Coding whose codes are looked up; unknown ones
+            cause a warning (D-41).
+        summary: Elements in the response to a registration, besides id, meta, identifier and
+            status. ``effective[x]`` stands for every form of a choice.
+        search: Search parameters, besides identifier, status, patient, _id and _lastUpdated.
+        profile: The canonical URL in the CapabilityStatement; empty for the base profile of the
+            type.
+        rules: The rules that a resource must keep beyond FHIR and the declaration.
+        events: The function that creates the events of a change.
+        event_types: The names of its events, by which endpoints can subscribe to them; empty for
+            ``<type in snake_case>.created`` and ``<type in snake_case>.updated``.
+        schemas: JSON Schemas by type name, for types that the service has none for.
+        example: A resource for the OpenAPI description. Together with the examples of its parts,
+            to which it refers, it can be registered.
     """
 
     name: str
-    """The FHIR type, such as ``DiagnosticReport``."""
     parts: tuple[Part, ...]
     create_statuses: frozenset[str]
     update_statuses: frozenset[str]
     state_flow: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """The statuses that may follow each, where an operator wants that checked (D-114)."""
     updatable: frozenset[str] = frozenset({"status"})
-    """Elements that an update may name; each is replaced whole.
-
-    ``value[x]`` stands for every form of a choice; one form replaces another.
-    """
     attachments: tuple[str, ...] = ()
-    """Elements of type Attachment (0..*) whose data are documents, kept apart (ADR 3)."""
     attachments_required: bool = False
     times: tuple[str, ...] = ()
-    """Elements of type dateTime or instant that are stored as UTC (D-65); dots go deeper."""
     codings: tuple[str, ...] = ()
-    """CodeableConcept and Coding elements whose codes are looked up for warnings (D-41)."""
     summary: tuple[str, ...] = ()
-    """Elements in the answer to a registration, beside id, meta, identifier and status.
-
-    ``effective[x]`` stands for every form of a choice.
-    """
     search: tuple[SearchParameter, ...] = ()
-    """What it can be searched by beside identifier, status, patient, _id and _lastUpdated."""
     profile: str = ""
-    """Canonical in the CapabilityStatement; empty: the base profile of the type."""
     rules: Rules = no_rules
     events: Events = no_events
     event_types: tuple[str, ...] = ()
-    """The names of its events; empty: those of ``<type in snake_case>.created`` and ``.updated``.
-
-    Endpoints can ask for them by name.
-    """
     schemas: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """JSON Schemas by type name that the service does not ship."""
     example: Mapping[str, Any] = field(default_factory=dict)
-    """Such a resource, for the description of the interface.
-
-    With the examples of its parts, to which it refers, it can be registered.
-    """
 
     @property
     def canonical(self) -> str:
-        """The profile that resources of this type are held to."""
+        """The canonical URL of the profile to which resources of this type conform."""
         return self.profile or f"http://hl7.org/fhir/StructureDefinition/{self.name}"
 
     @property

@@ -1,4 +1,4 @@
-"""What a resource type can be searched by, as a declaration."""
+"""Search parameters of a resource type, as declarations."""
 
 from __future__ import annotations
 
@@ -11,30 +11,41 @@ SEARCH_TYPES = ("token", "date", "reference")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchParameter:
-    """A search parameter of FHIR R4, and the elements whose values it compares.
+    """A search parameter (FHIR R4, search), and the elements whose values it compares.
 
-    ``paths`` are names as they stand in JSON (``effectiveDateTime``); dots go deeper, through
-    lists. A token is an element of type CodeableConcept, Coding, Identifier, code or boolean, a
-    date one of type date, dateTime, instant, Period or Timing, a reference a Reference.
-    ``identifier``, ``status``, ``patient``, ``_id`` and ``_lastUpdated`` are there for every
-    type and are not declared.
+    ``identifier``, ``status``, ``patient``, ``_id`` and ``_lastUpdated`` exist for every type and
+    are not declared.
+
+    Attributes:
+        name: Its name in URLs, such as ``based-on``.
+        type: The type of its values. A token compares elements of type CodeableConcept, Coding,
+            Identifier, code or boolean; a date those of type date, dateTime, instant, Period or
+            Timing; a reference those of type Reference.
+        paths: The names of the elements in JSON, such as ``effectiveDateTime``. Dots lead into
+            nested elements, through lists.
+        definition: The canonical URL of the SearchParameter, for the CapabilityStatement.
     """
 
     name: str
-    """As it stands in a URL, such as ``based-on``."""
     type: Literal["token", "date", "reference"]
     paths: tuple[str, ...]
     definition: str = ""
-    """The canonical URL of the SearchParameter, for the CapabilityStatement."""
 
 
 def r4_parameter(
     definition: str, type_: Literal["token", "date", "reference"], *paths: str
 ) -> SearchParameter:
-    """Return a parameter as R4 defines it, by the id of its definition.
+    """Declare a search parameter that FHIR R4 defines.
 
-    What stands behind the first hyphen is its name: ``Encounter-service-provider`` is
-    ``service-provider``, ``clinical-code`` is ``code``.
+    Args:
+        definition: The id of the SearchParameter in FHIR R4. The name of the parameter is the part
+            behind the first hyphen: ``service-provider`` for ``Encounter-service-provider``,
+            ``code`` for ``clinical-code``.
+        type_: The type of its values.
+        *paths: The elements that it compares, by their names in JSON.
+
+    Returns:
+        The search parameter.
     """
     return SearchParameter(
         name=definition.partition("-")[2],

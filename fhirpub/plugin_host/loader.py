@@ -17,22 +17,12 @@ from typing import Any, cast
 import pluggy
 
 from fhirpub.errors import PluginError, did_you_mean
-from fhirpub.plugin_api import Part, ResourceType, SearchParameter, hookspecs
-from fhirpub.plugin_api.event import EVENT_TYPE
+from fhirpub.plugin_api import ResourceType, hookspecs
 from fhirpub.plugin_api.hookspecs import API_VERSION
-from fhirpub.plugin_api.search import SEARCH_TYPES
+from fhirpub.plugin_host.declaration_check import problems_of
 
 _GROUP = re.compile(r"fhirpub\.plugins(\.v(?P<version>[1-9][0-9]*))?")
 _HOOKS = [name for name in vars(hookspecs) if name.startswith("fhirpub_")]
-_TYPE = re.compile(r"[A-Z][A-Za-z]*")
-_ELEMENT = re.compile(r"[a-z][A-Za-z0-9]*")
-_PATH = re.compile(r"[a-z][A-Za-z0-9]*(\.[a-z][A-Za-z0-9]*)*")
-_PARAMETER = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
-_ELEMENT_OR_CHOICE = re.compile(r"[a-z][A-Za-z0-9]*(\[x\])?")
-_CODE = re.compile(r"[^\s]+( [^\s]+)*")
-_NEVER_UPDATED = frozenset({"resourceType", "id", "meta", "identifier"})
-_SEARCHED_ANYWAY = frozenset({"identifier", "status", "patient"})
-_RESERVED_NAMES = frozenset({"issues"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +101,7 @@ def examine(enabled: Sequence[str]) -> PluginReport:
             found.append(f"[plugins] enabled: {name} is named twice, once is enough")
         try:
             for declared in _declared_by(_source_of(name, points)):
-                found += _problems_of(declared, name, owners)
+                found += _problems_in(declared, name, owners)
                 types.setdefault(str(declared.name), declared)
                 owners.setdefault(str(declared.name), name)
         except PluginError as problem:
@@ -218,11 +208,11 @@ def _resource_types(answers: Sequence[Any], where: str) -> Sequence[ResourceType
     return cast("Sequence[ResourceType]", declared)
 
 
-def _problems_of(declared: ResourceType, plugin: str, owners: Mapping[str, str]) -> Iterator[str]:
+def _problems_in(declared: ResourceType, plugin: str, owners: Mapping[str, str]) -> Iterator[str]:
     other = owners.get(str(declared.name))
     if other is not None:
         yield f"plugin {plugin}: {declared.name} is already added by plugin {other}"
-    for problem in _malformed(declared) or _contradictions(declared):
+    for problem in problems_of(declared):
         yield f"plugin {plugin}: {declared.name}: {problem}"
 
 
@@ -240,144 +230,6 @@ def _shared_parts(
                     "a type is one or the other"
                 )
                 yield owner, f"plugin {owner}: {said}"
-
-
-_SHAPES: Mapping[str, tuple[type[Any], re.Pattern[str]]] = {
-    "create_statuses": (frozenset, _CODE),
-    "update_statuses": (frozenset, _CODE),
-    "updatable": (frozenset, _ELEMENT_OR_CHOICE),
-    "attachments": (tuple, _ELEMENT),
-    "times": (tuple, _PATH),
-    "codings": (tuple, _PATH),
-    "summary": (tuple, _ELEMENT_OR_CHOICE),
-    "event_types": (tuple, EVENT_TYPE),
-}
-
-
-def _malformed(declared: ResourceType) -> list[str]:
-    """Return what is not even well formed, such as ("x") where ("x",) was meant."""
-    found = [] if _matches(_TYPE, declared.name) else ["the name must be that of a FHIR type"]
-    for field, (kind, shape) in _SHAPES.items():
-        value = getattr(declared, field)
-        if isinstance(value, kind):
-            strange = [item for item in value if not _matches(shape, item)]
-            found += [f"{field} holds {item!r}, which cannot be a name" for item in strange]
-        else:
-            found.append(f"{field} must be a {kind.__name__}, not {type(value).__name__}")
-    return [*found, *_malformed_others(declared), *_malformed_parts(declared.parts)]
-
-
-_GIVEN = {"rules": ("Entry", "RuleContext"), "events": ("Change",)}
-"""What the functions of a declaration are called with."""
-
-
-def _malformed_others(declared: Any) -> Iterator[str]:
-    for field, given in _GIVEN.items():
-        yield from _wrong_function(field, getattr(declared, field), given)
-    yield from _malformed_search(declared)
-    flow, schemas = declared.state_flow, declared.schemas
-    if not isinstance(flow, Mapping) or not all(isinstance(e, frozenset) for e in flow.values()):
-        yield "state_flow must be a dict of a frozenset for each status"
-    if not isinstance(schemas, Mapping):
-        yield f"schemas must be a dict by type name, not {type(schemas).__name__}"
-    elif not all(_matches(_TYPE, schema) for schema in schemas):
-        yield "schemas must have the names of FHIR types as keys"
-    if not isinstance(declared.profile, str):
-        yield "profile must be a string"
-
-
-def _malformed_parts(parts: Any) -> Iterator[str]:
-    if not isinstance(parts, tuple) or not all(isinstance(item, Part) for item in parts):
-        yield "parts must be a tuple of Part"
-        return
-    for part in parts:
-        for field in ("name", "type", "referred_by"):
-            if not isinstance(getattr(part, field), str):
-                yield f"part {part.name}: {field} must be a string"
-        for said in _wrong_function("rules", part.rules, _GIVEN["rules"]):
-            yield f"part {part.name}: {said}"
-
-
-def _wrong_function(field: str, function: Any, given: Sequence[str]) -> Iterator[str]:
-    """Report values that are not functions, or functions with the wrong parameters."""
-    if not callable(function):
-        yield f"{field} must be a function"
-        return
-    try:
-        inspect.signature(function).bind(*given)
-    except TypeError:
-        yield f"{field} must be a function of {' and '.join(given)}"
-    except ValueError:  # written in C, it does not say what it takes
-        return
-
-
-def _malformed_search(declared: ResourceType) -> list[str]:
-    search: Any = declared.search
-    if not isinstance(search, tuple) or not all(isinstance(e, SearchParameter) for e in search):
-        return ["search must be a tuple of SearchParameter"]
-    found = []
-    for parameter in declared.search:
-        said = f"search parameter {parameter.name!r}"
-        if not _matches(_PARAMETER, parameter.name):
-            found.append(f"{said}: the name must be that of a search parameter of FHIR")
-        if parameter.type not in SEARCH_TYPES:
-            found.append(f"{said}: the type must be one of {', '.join(SEARCH_TYPES)}")
-        paths: Any = parameter.paths
-        if not isinstance(paths, tuple) or not paths:
-            found.append(f"{said}: paths must be a tuple of element paths, at least one")
-        else:
-            strange = [one for one in paths if not _matches(_PATH, one)]
-            found += [f"{said}: {one!r} cannot be the path of an element" for one in strange]
-    return found
-
-
-def _search_problems(declared: ResourceType) -> list[str]:
-    found = []
-    types: dict[tuple[str, ...], str] = {}
-    names = [parameter.name for parameter in declared.search]
-    for parameter in declared.search:
-        if parameter.name in _SEARCHED_ANYWAY:
-            found.append(
-                f"search parameter {parameter.name}: every type has it, do not declare it"
-            )
-        if types.setdefault(parameter.paths, parameter.type) != parameter.type:
-            found.append(f"search parameter {parameter.name}: the same elements have another type")
-    twice = sorted({name for name in names if names.count(name) > 1})
-    return [*found, *(f"search parameter {name} is declared twice" for name in twice)]
-
-
-def _contradictions(declared: ResourceType) -> list[str]:
-    """Return what the declaration says against itself."""
-    found = []
-    if not declared.create_statuses:
-        found.append("create_statuses is empty, so nothing could ever be registered")
-    if ("status" in declared.updatable) != bool(declared.update_statuses):
-        found.append("status is updatable if, and only if, update_statuses names some")
-    fixed = _NEVER_UPDATED | {part.referred_by.partition(".")[0] for part in declared.parts}
-    found += [f"{name} can never be updatable" for name in sorted(declared.updatable & fixed)]
-    if declared.attachments_required and not declared.attachments:
-        found.append("attachments_required is set, but there are no attachments")
-    twice = sorted(set(declared.attachments) & set(declared.summary))
-    found += [f"{name} is an attachment and cannot be in the summary" for name in twice]
-    return [*found, *_part_problems(declared), *_search_problems(declared)]
-
-
-def _part_problems(declared: ResourceType) -> list[str]:
-    found = []
-    seen = {declared.entry_name, *_RESERVED_NAMES}
-    for part in declared.parts:
-        if part.name in seen:
-            found.append(f"part {part.name}: the name is taken, choose another")
-        seen.add(part.name)
-        if not _matches(_TYPE, part.type):
-            found.append(f"part {part.name}: {part.type!r} is not the name of a FHIR type")
-        if not _matches(_PATH, part.referred_by) and (part.required or part.referred_by != ""):
-            found.append(f"part {part.name}: {part.referred_by!r} is not the name of an element")
-    return found
-
-
-def _matches(shape: re.Pattern[str], value: object) -> bool:
-    return isinstance(value, str) and shape.fullmatch(value) is not None
 
 
 def _words(problem: BaseException) -> str:

@@ -1,241 +1,196 @@
-"""The store's promises and the records it keeps; every engine keeps the same ones.
+"""The storage seam: the records that a store keeps, and the promises of every engine.
 
-Three groups of methods, which `store.py` joins with those of webhooks: every method of
-``Resources`` takes the tenant first, so that no query can omit it; ``CredentialStore`` stores
-tenants, clients and signing keys for authentication; ``StoreAdmin`` serves operators that transfer
-a store, and no request reaches it.
+Three groups of methods, which `store.py` joins with those of webhooks: ``Resources`` holds
+versions and documents, and each of its methods takes the tenant first, so that no query can omit
+it; ``CredentialStore`` holds tenants, clients and signing keys for authentication; ``StoreAdmin``
+serves operators, for example when a store is transferred, and no request reaches it.
 
-Every method may raise StoreUnavailable. After it the caller does not know whether a write
-happened, and may repeat it: every write is safe to repeat.
+Every method may raise StoreUnavailable. The caller then does not know whether a write happened,
+and may repeat it: every write is safe to repeat. Where a repeat may return something else than the
+first call, the method says so.
 
-All times are milliseconds since 1970-01-01 UTC. `fhirpub.testing.StoreContract` holds a test
-for each promise below. See ADR 12.
+All times are milliseconds since 1970-01-01 UTC, all sizes are bytes. No version is ever deleted
+(ADR 12). `fhirpub.testing.StoreContract` holds a test for each promise below.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
-from fhirpub.storage.criteria import NEWEST_FIRST, Criterion, Order, SortKey, TokenMatch
-from fhirpub.tenant import Tenant
+from fhirpub.storage.credential_contract import CredentialStore
+from fhirpub.storage.records import (
+    Blob,
+    BlobInfo,
+    Client,
+    ClientSecret,
+    Page,
+    SearchQuery,
+    SigningKey,
+    Version,
+)
+
+__all__ = [
+    "MAX_CHUNK_BYTES",
+    "MAX_PAGE_BYTES",
+    "SMALL_BYTES",
+    "Blob",
+    "BlobInfo",
+    "Client",
+    "ClientSecret",
+    "CredentialStore",
+    "Page",
+    "Resources",
+    "SearchQuery",
+    "SigningKey",
+    "StoreAdmin",
+    "Version",
+]
 
 SMALL_BYTES = 64 * 1024
-"""A document of up to so many bytes comes along with what is known of it."""
+"""The size in bytes up to which a document is returned together with its `BlobInfo`."""
 MAX_CHUNK_BYTES = 512 * 1024
-"""Larger ones come in pieces of at most so many bytes."""
+"""The maximum size in bytes of a piece that `Resources.blob_pieces` yields."""
 MAX_PAGE_BYTES = 16 * 1024 * 1024
-"""A page of a search, a history or a walk ends where its versions come to about so many bytes."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Version:
-    """One immutable version of a resource, and all that its commit has to carry.
-
-    ``body`` is the resource as JSON, complete but for its documents' data, which stand in it as
-    references to blobs (``fhir/document.py``). ``documents`` lists the blobs, by SHA-256 in hex.
-    ``response`` is the first answer to a registration, replayed byte for byte (ADR 1), and
-    ``parts`` the patient and organization that came with it; later versions have neither.
-    ``events`` are the events to publish for this version. ``search`` are the values
-    that it is found by, as ``criteria.encoded`` writes them.
-    """
-
-    id: str
-    version: int
-    type: str
-    system: str
-    value: str
-    status: str
-    created: int
-    updated: int
-    body: bytes
-    documents: tuple[str, ...] = ()
-    response: bytes = b""
-    parts: bytes = b""
-    events: bytes = b"[]"
-    search: bytes = b"[]"
-
-    @property
-    def size(self) -> int:
-        """How many bytes it has, of what can be large of it."""
-        return len(self.body) + len(self.parts) + len(self.response) + len(self.events)
-
-    def without_internal_fields(self) -> Version:
-        """Return what readers see: all but ``response``, ``parts``, ``events`` and ``search``."""
-        return replace(self, response=b"", parts=b"", events=b"[]", search=b"[]")
-
-
-@dataclass(frozen=True, slots=True)
-class Blob:
-    """A document's bytes. ``sha256`` is of ``data``, in lower-case hex, and is its name.
-
-    ``title`` is what its sender calls it, or empty.
-    """
-
-    sha256: str
-    content_type: str
-    data: bytes
-    title: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class BlobInfo:
-    """What is known of a document that is kept; ``size`` is in bytes.
-
-    ``data`` is None if it is larger than ``SMALL_BYTES``: its bytes are read in pieces then.
-    """
-
-    sha256: str
-    content_type: str
-    title: str
-    size: int
-    data: bytes | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchQuery:
-    """What to look for. Alternatives stand together, what must hold at once stands apart.
-
-    ``ids`` None: any; a set: one of these. Each member of ``identifiers`` is a set of
-    alternatives, of which one must match. All ``criteria`` must hold of the newest version,
-    or of any with ``every_version``. They come in ``order``, those of the same place by id.
-    ``after`` is the sort key (``criteria.sort_key``) of the last entry of the page before.
-    ``limit`` 0 asks for the total alone.
-    """
-
-    type: str
-    ids: frozenset[str] | None = None
-    identifiers: tuple[tuple[TokenMatch, ...], ...] = ()
-    criteria: tuple[Criterion, ...] = ()
-    order: tuple[Order, ...] = NEWEST_FIRST
-    after: SortKey | None = None
-    limit: int = 20
-    count_up_to: int | None = None
-    """So many matches of all pages are counted, all of them if None, for the total."""
-    every_version: bool = False
-    """Whether every version can match, not only the newest of its resource."""
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """Versions in the order that was asked for.
-
-    ``total`` is the number of the matches of all pages; None if they are more than were to be
-    counted, or if none was. ``more`` says whether another page follows.
-    """
-
-    versions: tuple[Version, ...]
-    total: int | None
-    more: bool
-
-
-@dataclass(frozen=True, slots=True)
-class ClientSecret:
-    """A client's secret, as SHA-256 of it. ``expires`` None: until it is rotated."""
-
-    digest: bytes
-    expires: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Client:
-    """An application that publishes for one tenant, in one environment."""
-
-    id: str
-    tenant: str
-    name: str
-    environment: str
-    created: int
-    secrets: tuple[ClientSecret, ...]
-    scopes: tuple[str, ...] = ()
-    disabled: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SigningKey:
-    """A key pair that signs tokens. ``private_pem`` is PKCS #8, unencrypted.
-
-    ``retired`` is when a newer key took over: it signs nothing any more, and verifies until the
-    last token signed by it has expired.
-    """
-
-    kid: str
-    algorithm: str
-    environment: str
-    created: int
-    private_pem: bytes = field(repr=False)
-    retired: int | None = None
+"""The approximate size in bytes at which a page of a search, a history or a scan ends early."""
 
 
 class Resources(ABC):
-    """Resources and documents, apart by tenant; safe to call from many tasks and processes."""
+    """Versions and documents, isolated by tenant.
+
+    Its methods are safe to call concurrently from many tasks and processes. Every one may raise
+    StoreUnavailable. Data of another tenant cannot be distinguished from data that does not exist.
+    """
 
     @abstractmethod
     async def add(self, tenant: str, version: Version, blobs: Collection[Blob] = ()) -> bool:
-        """Insert a version as one atomic, durable step; return whether this call did it.
+        """Insert a version in one atomic, durable step (ADR 1).
 
-        All versions of a resource are of one tenant, from whose salt its id is made.
+        When True is returned, the version, its response, parts and events survive a crash of the
+        machine, and every later read by any process sees them.
 
-        ``blobs`` are the documents that it names and that may not be kept yet: they are durable
-        before the version can be read. Bytes that are kept already change nothing, but count as
-        fresh for :meth:`sweep_blobs`; content type and title that came first stay. Those of a
-        refused version may or may not be kept.
+        Args:
+            tenant: The tenant of all versions of the resource, from whose salt its id is derived.
+            version: The version to insert.
+            blobs: The documents that it refers to and that may not be stored yet. They are durable
+                before the version can be read. Storing the same bytes again changes nothing,
+                except that they count as fresh for `sweep_blobs`: content type and title stay
+                those that came first. The blobs of a refused version may or may not be stored.
 
-        False: the key (id, version) is taken, by any tenant. Of any number of racing calls
-        for one key exactly one gets True. When True is returned the version, its response,
-        parts and events survive a crash of the machine, and every later read, by any process,
-        sees them.
+        Returns:
+            Whether this call inserted the version. False means that the key (id, version) is
+            taken, by any tenant. Of any number of concurrent calls for one key, exactly one
+            returns True.
         """
 
     @abstractmethod
     async def latest(self, tenant: str, resource_id: str) -> Version | None:
-        """Return the newest version, never a stale one."""
+        """Return the newest version, never a stale one.
+
+        Returns:
+            The newest version, or None if this tenant has no such resource.
+        """
 
     @abstractmethod
     async def latest_public(self, tenant: str, resource_id: str) -> Version | None:
-        """Return the newest version as :meth:`Version.without_internal_fields`, never a stale one.
+        """Return the newest version without its internal fields, never a stale one.
 
-        What readers do not see outweighs what they do: it can be left where it is.
+        The internal fields can be larger than the rest; an engine need not read them.
+
+        Returns:
+            The newest version as `Version.without_internal_fields` returns it, or None if this
+            tenant has no such resource.
         """
 
     @abstractmethod
     async def version(self, tenant: str, resource_id: str, version: int) -> Version | None:
-        """Return one version."""
+        """Return one version.
+
+        Args:
+            tenant: The tenant of the resource.
+            resource_id: The id of the resource.
+            version: The number of the version. Any integer is allowed.
+
+        Returns:
+            The version, or None if it does not exist or belongs to another tenant.
+        """
 
     @abstractmethod
     async def history(
         self, tenant: str, resource_id: str, *, below: int | None = None, limit: int = 20
     ) -> Sequence[Version]:
-        """Return versions, newest first, those below ``below`` if given.
+        """Return the versions of a resource, newest first.
 
-        Fewer than ``limit`` also where they come to about ``MAX_PAGE_BYTES`` bytes.
+        Args:
+            tenant: The tenant of the resource.
+            resource_id: The id of the resource.
+            below: Return only versions with a lower number; None returns the newest ones.
+            limit: The maximum number of versions.
+
+        Returns:
+            The versions; fewer than ``limit`` also if they reach about ``MAX_PAGE_BYTES``. Empty
+            if this tenant has no such resource.
         """
 
     @abstractmethod
     async def search(self, tenant: str, query: SearchQuery) -> Page:
-        """Return a page of the resources that match, each in its newest version, or of versions.
+        """Return a page of the resources that match, each in its newest version.
 
-        A choice between no alternatives finds nothing. ``limit`` 0 never says that more follows.
-        A page may be shorter than ``limit`` and say so: where it comes to about
-        ``MAX_PAGE_BYTES`` bytes.
+        With ``every_version`` it is a page of the matching versions instead.
+
+        Args:
+            tenant: The tenant whose resources are searched.
+            query: The conditions. A set of no alternatives matches nothing: empty ids, an empty
+                group, or an empty criterion that is not negated find no resource.
+
+        Returns:
+            The page. It may be shorter than ``limit`` although ``more`` is true, when it reaches
+            about ``MAX_PAGE_BYTES``. With ``limit`` 0 ``more`` is always false.
         """
 
     @abstractmethod
     async def blobs(self, tenant: str, names: Collection[str]) -> Mapping[str, BlobInfo]:
-        """Return what is kept under these SHA-256 names; unknown ones are left out."""
+        """Return the metadata of documents, and the data of small ones.
+
+        Args:
+            tenant: The tenant of the documents.
+            names: The SHA-256 names of the documents, in lower-case hex.
+
+        Returns:
+            The documents that are stored, by name. Unknown names are omitted.
+        """
 
     @abstractmethod
     def blob_pieces(self, tenant: str, blob: BlobInfo, part: slice) -> AsyncGenerator[bytes, None]:
-        """Yield a part of a blob, ``part.start`` up to ``part.stop``, in pieces.
+        """Yield a part of a blob in pieces, however large the blob is.
 
-        A piece has at most ``MAX_CHUNK_BYTES`` bytes, however large the blob is. Those of a part
-        from 0 on are multiples of three bytes, except the last: each can be encoded in base64
-        independently. Raises StoreUnavailable, also for a blob that is not stored.
+        Args:
+            tenant: The tenant of the blob.
+            blob: The blob, as `blobs` returned it.
+            part: The bytes from ``part.start`` up to, and not including, ``part.stop``.
+
+        Yields:
+            Pieces of at most ``MAX_CHUNK_BYTES``. If the part starts at 0, the size of each piece
+            except the last is a multiple of three, so that each can be encoded in base64
+            independently (RFC 4648, section 4).
+
+        Raises:
+            StoreUnavailable: The store cannot be read, or the blob is not stored.
         """
 
     async def whole_blob(self, tenant: str, blob: BlobInfo) -> Blob:
-        """Return a blob with all its bytes."""
+        """Return a blob with all of its bytes in memory.
+
+        Args:
+            tenant: The tenant of the blob.
+            blob: The blob, as `blobs` returned it.
+
+        Returns:
+            The blob with its data.
+
+        Raises:
+            StoreUnavailable: The store cannot be read, or the blob is not stored.
+        """
         data = blob.data
         if data is None:
             pieces = self.blob_pieces(tenant, blob, slice(0, blob.size))
@@ -244,100 +199,78 @@ class Resources(ABC):
 
     @abstractmethod
     async def sweep_blobs(self, tenant: str, *, before: int) -> int:
-        """Delete blobs last added before a moment that no version names; return how many.
+        """Delete the blobs that no version of the tenant refers to.
 
-        ``before`` must lie further back than any request lasts.
-        """
+        Args:
+            tenant: The tenant whose blobs are swept.
+            before: Delete only blobs that were last added before this time, in milliseconds. It
+                must be further in the past than the longest request takes.
 
-
-class CredentialStore(ABC):
-    """Tenants, clients and signing keys."""
-
-    @abstractmethod
-    async def put_tenant(self, tenant: Tenant) -> None:
-        """Add a tenant, or replace the one of this id."""
-
-    @abstractmethod
-    async def tenant(self, tenant_id: str) -> Tenant | None:
-        """Return a tenant."""
-
-    @abstractmethod
-    async def tenants(self) -> Sequence[Tenant]:
-        """Return all tenants, oldest first."""
-
-    @abstractmethod
-    async def put_client(self, client: Client) -> None:
-        """Add a client, or replace the one of this id, whatever it has become."""
-
-    @abstractmethod
-    async def replace_client(self, client: Client, *, over: Client) -> bool:
-        """Replace a client, if it is unchanged since it was read (compare and set).
-
-        Does nothing and returns False unless the stored client equals ``over``; then read the
-        client again. After StoreUnavailable a repeat may return False
-        although the first try worked.
-        """
-
-    @abstractmethod
-    async def client(self, client_id: str) -> Client | None:
-        """Return a client."""
-
-    @abstractmethod
-    async def clients(self, *, tenant: str | None = None) -> Sequence[Client]:
-        """Return all clients, or those of a tenant, oldest first."""
-
-    @abstractmethod
-    async def put_signing_key(self, key: SigningKey) -> None:
-        """Add a key, or replace the one of this kid."""
-
-    @abstractmethod
-    async def signing_keys(self, environment: str) -> Sequence[SigningKey]:
-        """Return the keys of an environment, oldest first."""
-
-    @abstractmethod
-    async def rotate_signing_key(self, new: SigningKey, *, expected: Sequence[str]) -> bool:
-        """Add a key and retire the unretired ones of its environment, as one atomic step.
-
-        Does nothing and returns False unless the unretired keys are exactly those of the kids
-        in ``expected``: of racing calls one succeeds. They are retired at ``new.created``. After
-        StoreUnavailable read the keys: a repeat answers False although the first try worked.
+        Returns:
+            The number of blobs deleted.
         """
 
 
 class StoreAdmin(ABC):
-    """Access to everything in the store, across all tenants."""
+    """Access to everything in the store, across all tenants.
+
+    Every method may raise StoreUnavailable.
+    """
 
     async def identity(self) -> str:
-        """Return what no other store has, however the address of this one is written.
+        """Return what distinguishes this store from all others, however its address is written.
 
-        Empty: the engine does not know.
+        Returns:
+            A text that is the same each time the store is opened; empty if the engine has none.
         """
         return ""
 
     @abstractmethod
     async def count(self) -> int:
-        """Return how many versions there are, about: others may be adding some."""
+        """Count the versions in the store.
+
+        Returns:
+            The number of versions; approximate while other processes add some.
+        """
 
     @abstractmethod
     async def scan(
         self, *, after: tuple[str, int] = ("", 0), limit: int = 100
     ) -> Sequence[tuple[str, Version]]:
-        """Return versions, each with its tenant, in the order of (id, version), after that key.
+        """Return versions in the order of (id, version).
 
-        Ids in the order of their characters. Fewer than ``limit`` also where they come to
-        about ``MAX_PAGE_BYTES`` bytes; none only if there are no more.
+        Args:
+            after: Return only versions behind this key. Ids are ordered by their characters.
+            limit: The maximum number of versions.
+
+        Returns:
+            The versions, each with its tenant; fewer than ``limit`` also if they reach about
+            ``MAX_PAGE_BYTES``. Empty only if there are no more.
         """
 
     @abstractmethod
     async def replace_search(
         self, tenant: str, resource_id: str, version: int, search: bytes
     ) -> None:
-        """Replace the values that a version is found by, in one step, and nothing else of it."""
+        """Replace the search values of a version in one step, and change nothing else of it.
+
+        A version that does not exist, or that belongs to another tenant, is not created.
+
+        Args:
+            tenant: The tenant of the resource.
+            resource_id: The id of the resource.
+            version: The number of the version.
+            search: The new values, as ``criteria.encode`` writes them.
+        """
 
     @abstractmethod
     async def search_rules(self) -> str:
-        """Return the rules that were said to be those of all values, empty if none ever were."""
+        """Return the rules by which all search values in the store were computed (ADR 19).
+
+        Returns:
+            The rules that were last passed to `put_search_rules`; empty if there were none.
+        """
 
     @abstractmethod
     async def put_search_rules(self, rules: str) -> None:
-        """Say by which rules all values have been taken."""
+        """Record the rules by which all search values were computed (ADR 19)."""

@@ -1,7 +1,8 @@
-"""What a version is found by, and what a search demands of it.
+"""The search values of a version, and the criteria of a search.
 
-The values that a version is found by are taken from it when it is made, and are stored with it.
-Engines may index them as they like; :func:`holds` says what each criterion means.
+The values of a version are computed when it is created, and are stored with it. Engines may index
+them in any way (ADR 18); `holds` defines the meaning of each criterion. All times are milliseconds
+since 1970-01-01 UTC.
 """
 
 from __future__ import annotations
@@ -15,26 +16,30 @@ from typing import Protocol
 import orjson
 
 IDENTIFIER, ID, LAST_UPDATED = "identifier", "_id", "_lastUpdated"
-"""Names that stand for what every version has anyway; no value is stored under them."""
+"""Names of properties that every version has; no value is stored under them."""
 
 EARLIEST, LATEST = -(2**60), 2**60
-"""Ends of a period that has none, in milliseconds."""
+"""The start and the end of a period that has none, in milliseconds."""
 
 
 SearchValue = tuple[str, str | int, str | int]
-"""One value that a version is found by, under a name, which stands first.
+"""A value by which a version is found: the name of its search parameter, then two parts.
 
-A token is its code and its system, empty if it has none. A time is its first millisecond and
-the first that comes after it, since 1970-01-01 UTC. A token without a code need not be indexed:
-it says that the resource has something of its own there, whose code follows from its id.
+A token (FHIR R4, search, token) is its code and its system, which is empty if there is none. A
+time is its first millisecond and the first one after it. A token with an empty code need not be
+indexed: it means that the resource refers to a part of its own, whose id follows from the id of
+the resource (ADR 15).
 """
 
 
 @dataclass(frozen=True, slots=True)
 class TokenMatch:
-    """One form of the token search: None matches anything (D-128).
+    """One form of a token search (FHIR R4, search, token; D-128).
 
-    ``of`` restricts it to the resource of this id; only for values that are stored.
+    Attributes:
+        system: The system to match, empty for tokens without one; None matches any.
+        value: The code to match; None matches any.
+        of: The id of the only resource that can match, or None; only for values that are stored.
     """
 
     system: str | None
@@ -44,10 +49,16 @@ class TokenMatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeMatch:
-    """Bounds, in milliseconds, all of which hold; None is no bound.
+    """Bounds of a time, all of which must hold; None is no bound.
 
-    A time from ``start`` to before ``end`` matches if ``from_ <= start < before`` and
-    ``after < end <= until``.
+    A time from ``start`` up to, and not including, ``end`` matches if ``from_ <= start < before``
+    and ``after < end <= until``.
+
+    Attributes:
+        from_: The lowest start, in milliseconds.
+        before: The start must be below it, in milliseconds.
+        after: The end must be above it, in milliseconds.
+        until: The highest end, in milliseconds.
     """
 
     from_: int | None = None
@@ -57,14 +68,19 @@ class TimeMatch:
 
 
 ANYTHING = TokenMatch(None, None)
-"""Matches every value, of whatever type."""
+"""Matches every value, of any type."""
 
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
-    """At least one value under ``name`` matches one of the alternatives; ``negated``: none does.
+    """A condition on the values of a version.
 
-    So a version without a value fulfils what is negated, and nothing else.
+    A version without a value under the name fulfils a negated criterion only.
+
+    Attributes:
+        name: The name of the search parameter.
+        any_of: Alternatives, of which at least one must match one of the values.
+        negated: Whether none of the alternatives may match any of the values.
     """
 
     name: str
@@ -74,9 +90,12 @@ class Criterion:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Sort by a name: by its lowest value, or from its highest one down.
+    """A sort order by the values under a name; versions without a value come last.
 
-    Versions without a value come last.
+    Attributes:
+        name: The name of the search parameter.
+        descending: Whether to sort by the highest value of each version, from the highest to the
+            lowest. Otherwise the order is ascending by the lowest value of each version.
     """
 
     name: str
@@ -84,12 +103,22 @@ class Order:
 
 
 NEWEST_FIRST = (Order(LAST_UPDATED, descending=True),)
+"""The default order of a search."""
 
 SortKey = tuple[str | int | None, ...]
+"""The place of a version in an order: a value for each of its names, then the id."""
 
 
 class Findable(Protocol):
-    """What of a version is looked at."""
+    """The fields of a version used for matching and sorting.
+
+    Attributes:
+        id: The id of the resource.
+        system: The system of its identifier.
+        value: The value of its identifier.
+        updated: When the version was created, in milliseconds.
+        search: Its search values, as `encode` writes them.
+    """
 
     @property
     def id(self) -> str: ...
@@ -105,26 +134,46 @@ class Findable(Protocol):
 
 @lru_cache(maxsize=4096)
 def field_number(tenant: str, type_name: str, name: str) -> int:
-    """Return a short number for the values under a name, to begin an index with.
+    """Return a short number for the values under a name, with which an index can begin.
 
-    Should two names have one number, an index leads to some candidates too many.
+    Two names may have the same number; an index then finds candidates that do not match (ADR 18).
+
+    Args:
+        tenant: The id of the tenant.
+        type_name: The FHIR type.
+        name: The name of the search parameter.
+
+    Returns:
+        A number of 48 bits that is the same in every process.
     """
     digest = hashlib.blake2b(orjson.dumps([tenant, type_name, name]), digest_size=6).digest()
     return int.from_bytes(digest)
 
 
 def encode(values: Iterable[SearchValue]) -> bytes:
-    """Return values as they are stored: a JSON array, each value once."""
+    """Encode values for storage.
+
+    Returns:
+        A JSON array that contains each value once, in the order of its first occurrence.
+    """
     return orjson.dumps(list(dict.fromkeys(values)))
 
 
 def decode(search: bytes) -> list[SearchValue]:
-    """Return the values that were stored."""
+    """Return the values that `encode` wrote."""
     return [(name, first, second) for name, first, second in orjson.loads(search)]
 
 
 def values_under(name: str, of: Findable) -> list[SearchValue]:
-    """Return the values that a version has under a name."""
+    """Return the values of a version under a name.
+
+    Args:
+        name: The name of a search parameter, or ``ID``, ``IDENTIFIER`` or ``LAST_UPDATED``.
+        of: The version.
+
+    Returns:
+        The values, in the order in which they are stored; empty if there are none.
+    """
     if name == ID:
         return [(name, of.id, "")]
     if name == IDENTIFIER:
@@ -145,12 +194,25 @@ def holds(criterion: Criterion, of: Findable) -> bool:
 
 
 def sort_key(order: Sequence[Order], of: Findable) -> SortKey:
-    """Return where a version stands in an order: a value for each of its names, then the id."""
+    """Return the place of a version in an order.
+
+    Returns:
+        The value for each name, None where the version has none, followed by the id.
+    """
     return (*(_extreme(item, of) for item in order), of.id)
 
 
 def comes_after(key: SortKey, other: SortKey, order: Sequence[Order]) -> bool:
-    """Return whether the first of two places in an order comes after the second."""
+    """Return whether the first of two places in an order is behind the second.
+
+    Args:
+        key: The first place.
+        other: The second place.
+        order: The order of both.
+
+    Returns:
+        Whether ``key`` is behind ``other``; False if they are equal.
+    """
     for mine, theirs, item in zip(key, other, (*order, Order(ID)), strict=True):
         if mine != theirs:
             if mine is None or theirs is None:

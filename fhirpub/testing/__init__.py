@@ -1,16 +1,16 @@
-"""What we test ourselves with, shipped for those who add an engine or a resource type."""
+"""The tests of fhirpub, for authors of plugins and storage engines.
+
+Contracts are test classes to inherit; a running service and a webhook receiver are fixtures.
+"""
 
 from __future__ import annotations
 
 import pytest
 
-# Before the import: only then do failing asserts in them show what was compared.
-pytest.register_assert_rewrite(
-    "fhirpub.testing.store_contract",
-    "fhirpub.testing.webhook_contract",
-    "fhirpub.testing.resource_type_contract",
-)
+# Before the imports: only then do failing asserts in it show what was compared.
+pytest.register_assert_rewrite("fhirpub.testing.contracts")
 
 from fhirpub.testing.store_contract import StoreContract  # noqa: E402 - see above
+from fhirpub.testing.webhook_contract import WebhookContract  # noqa: E402 - see above
 
-__all__ = ["StoreContract"]
+__all__ = ["StoreContract", "WebhookContract"]

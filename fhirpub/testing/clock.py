@@ -4,7 +4,14 @@ from __future__ import annotations
 
 
 class HandClock:
-    """Call it for the time; move it with :meth:`forward`. Milliseconds UTC."""
+    """A clock for tests: calling it returns its time in milliseconds since 1970-01-01 UTC.
+
+    Args:
+        now: The time at which it starts, in milliseconds.
+
+    Attributes:
+        now: Its current time, in milliseconds.
+    """
 
     def __init__(self, now: int = 1_795_000_000_000) -> None:
         self.now = now
@@ -13,5 +20,9 @@ class HandClock:
         return self.now
 
     def forward(self, *, seconds: float) -> None:
-        """Let time pass."""
+        """Move the clock forward.
+
+        Args:
+            seconds: The duration in seconds; fractions of a millisecond are dropped.
+        """
         self.now += int(seconds * 1000)

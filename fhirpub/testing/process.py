@@ -1,4 +1,4 @@
-"""The service as a process of its own, to be stopped, killed and started again."""
+"""The service as a separate process that can be stopped, killed and started again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, Self
 
-from fhirpub.config.settings import load
+from fhirpub.config.loader import load
 from fhirpub.tenant import Tenant
 from fhirpub.testing.service import Integrator, Service
 
@@ -27,11 +27,23 @@ _END_SECONDS = 60.0
 class ServiceProcess(Service):
     """``fhirpub serve`` over a store in a folder; use it as a context manager.
 
-    ``settings`` are tables of the configuration file. After the first start the port stays the
-    same, so that clients find the service again. What it writes to standard error is gathered in
-    the file ``stderr.txt`` of the folder. Another ``module`` than fhirpub gets the same words,
-    ``serve --config FILE --port PORT``, and must say in the same way that it is ready. Another
-    ``python`` is that of an environment where fhirpub is installed, too.
+    The port stays the same after the first start, so that clients find the service again.
+
+    Args:
+        folder: The folder of the configuration file, of the store unless ``settings`` name
+            another, and of ``stderr.txt``, to which the standard error is appended.
+        workers: The number of worker processes.
+        settings: Tables of the configuration file.
+        module: The module to run instead of fhirpub. It gets the same arguments, ``serve --config
+            FILE --port PORT``, and must print the same line when it is ready. `command` still runs
+            fhirpub.
+        python: The interpreter of an environment in which fhirpub is installed.
+
+    Attributes:
+        errors: The file with the standard error.
+        file: The configuration file.
+        config: The settings in effect.
+        status: The exit status of the last run that ended, negative for a signal, or None.
     """
 
     def __init__(
@@ -51,7 +63,6 @@ class ServiceProcess(Service):
         self.file.write_text(_toml(tables), encoding="utf-8")
         self.config = load(self.file, environment={})
         self.status: int | None = None
-        """The exit status of the last run."""
         self._module = module
         self._python = python
         self._process: subprocess.Popen[bytes] | None = None
@@ -70,17 +81,17 @@ class ServiceProcess(Service):
 
     @property
     def pid(self) -> int:
-        """The process that serves, or that watches over the workers."""
+        """The id of the process that serves, or that supervises the workers."""
         return self._running.pid
 
     @property
     def workers(self) -> list[int]:
-        """The child processes, as Linux lists them."""
+        """The ids of the child processes, as Linux lists them."""
         children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text()
         return [int(part) for part in children.split()]
 
     def launch(self) -> None:
-        """Start it, without waiting for it."""
+        """Start the process without waiting until it is ready."""
         words = ["serve", "--config", str(self.file), "--port", str(self.port)]
         with self.errors.open("ab") as errors:
             self._process = subprocess.Popen(
@@ -91,24 +102,39 @@ class ServiceProcess(Service):
             )
 
     def start(self) -> None:
-        """Start it, and return when it says that it is ready."""
+        """Start the process, and wait until it is ready.
+
+        Raises:
+            RuntimeError: It ended, or was not ready within 30 seconds and was killed. The message
+                contains its standard error.
+        """
         self.launch()
         address = self._ready_line().rpartition(" ")[2]
         server = replace(self.config.server, port=int(address.rpartition(":")[2]))
         self.config = replace(self.config, server=server)
 
     def kill(self) -> None:
-        """Kill it with all its workers, in the middle of whatever they do."""
+        """Kill the process and its workers with SIGKILL, in the middle of any work."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
         self.wait()
 
     def terminate(self) -> None:
-        """Ask it to stop; ``wait`` returns its exit status."""
+        """Ask the process to stop by SIGTERM; `wait` returns its exit status."""
         self._running.terminate()
 
     def wait(self, seconds: float = _END_SECONDS) -> int:
-        """Return the exit status once it has ended."""
+        """Wait until the process has ended.
+
+        Args:
+            seconds: The maximum time to wait, in seconds.
+
+        Returns:
+            The exit status, negative for a signal.
+
+        Raises:
+            subprocess.TimeoutExpired: It has not ended in time.
+        """
         process = self._running
         self.status = process.wait(seconds)
         _stdout(process).close()
@@ -116,7 +142,17 @@ class ServiceProcess(Service):
         return self.status
 
     def command(self, *words: str) -> Any:
-        """Run a command of fhirpub with the same configuration; return the JSON it prints."""
+        """Run a command of fhirpub with the same configuration.
+
+        Args:
+            *words: The command and its arguments, without ``--json`` and ``--config``.
+
+        Returns:
+            The JSON that it printed.
+
+        Raises:
+            subprocess.CalledProcessError: Its exit status is not 0.
+        """
         done = subprocess.run(
             [self._python, "-m", _MODULE, *words, "--json", "--config", str(self.file)],
             check=True,
@@ -125,7 +161,15 @@ class ServiceProcess(Service):
         return json.loads(done.stdout)
 
     def integrator(self, name: str = "Lab", *, scopes: Sequence[str] = ()) -> Integrator:
-        """Create a tenant and a client by the command line; return an integrator."""
+        """Create a tenant and a client with the command line.
+
+        Args:
+            name: The name of the tenant.
+            scopes: The scopes of the client; empty for the default ones.
+
+        Returns:
+            An integrator that has a token.
+        """
         tenant = Tenant(self.command("tenant", "add", name)["id"], name, b"", 0)
         options = [word for scope in scopes for word in ("--scope", scope)]
         client = self.command("client", "add", "--tenant", tenant.id, *options)

@@ -1,26 +1,18 @@
-"""A webhook receiver on a real socket, with scripted responses, good or bad."""
+"""A webhook receiver on a real socket, with scripted responses, valid or hostile."""
 
 from __future__ import annotations
 
 import asyncio
-import ipaddress
-import ssl
 import struct
 import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from socket import SO_LINGER, SOL_SOCKET
 from typing import Any, Literal, Self
 
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
-
 from fhirpub.fhir.strict_json import loads
+from fhirpub.testing.certificate import Certificate
 
 Misbehaviour = Literal[
     "silent",
@@ -35,6 +27,7 @@ Misbehaviour = Literal[
     "body-after-204",
     "no-http",
 ]
+"""What a receiver does instead of sending a valid response."""
 
 _DRIP_SECONDS = 0.05
 _START_SECONDS = 10.0
@@ -43,10 +36,16 @@ _FOREVER_SECONDS = 86_400.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """What to answer: after ``delay`` seconds an HTTP answer, or something worse.
+    """What the receiver does with one request.
 
-    With ``echo`` the body is that of the request, which verifies an endpoint. ``keep_open``: the
-    next request may come over the same connection.
+    Attributes:
+        status: The HTTP status of the response.
+        headers: Its headers, besides Content-Length and Connection.
+        body: Its body.
+        delay: The time before the response, in seconds.
+        echo: Whether the body is that of the request, which verifies an endpoint.
+        keep_open: Whether the next request may use the same connection.
+        misbehaviour: What to do instead of sending a response, or None.
     """
 
     status: int = 204
@@ -60,9 +59,15 @@ class Reply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Received:
-    """One request as it came, at a monotonic time in seconds. Header names are in lower case.
+    """One request as it was received.
 
-    ``port`` is the caller's, the same for all that came over one connection.
+    Attributes:
+        method: Its method.
+        path: Its path, with the query.
+        headers: Its headers; the names are in lower case.
+        body: Its body.
+        at: When it was received, in seconds of the monotonic clock.
+        port: The port of the sender, the same for all requests on one connection.
     """
 
     method: str
@@ -74,66 +79,22 @@ class Received:
 
     @property
     def json(self) -> Any:
-        """The body, read strictly."""
+        """The body as JSON, parsed strictly."""
         return loads(self.body)
 
 
-@dataclass(frozen=True, slots=True)
-class Certificate:
-    """A certificate that vouches for itself, with its key, in one PEM file."""
-
-    file: Path
-
-    @classmethod
-    def create(cls, folder: Path, *, name: str) -> Certificate:
-        """Make one for a host's name or address."""
-        key = ec.generate_private_key(ec.SECP256R1())
-        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "receiver")])
-        now = datetime.fromtimestamp(time.time_ns() // 10**9, UTC)
-        certificate = (
-            x509.CertificateBuilder()
-            .subject_name(subject)
-            .issuer_name(subject)
-            .public_key(key.public_key())
-            .serial_number(x509.random_serial_number())
-            .not_valid_before(now - timedelta(days=1))
-            .not_valid_after(now + timedelta(days=1))
-            .add_extension(x509.SubjectAlternativeName([_alternative(name)]), critical=False)
-            .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-            .sign(key, hashes.SHA256())
-        )
-        pem = serialization.Encoding.PEM
-        file = folder / f"{name.replace(':', '-')}.pem"
-        file.write_bytes(
-            certificate.public_bytes(pem)
-            + key.private_bytes(
-                pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-            )
-        )
-        return cls(file)
-
-    def server(self) -> ssl.SSLContext:
-        """Return what a server shows it with."""
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(self.file)
-        return context
-
-    def client(self) -> ssl.SSLContext:
-        """Return a context that trusts it, and nothing else."""
-        return ssl.create_default_context(cafile=self.file)
-
-
-def _alternative(name: str) -> x509.GeneralName:
-    try:
-        return x509.IPAddress(ipaddress.ip_address(name))
-    except ValueError:
-        return x509.DNSName(name)
-
-
 class Receiver:
-    """Receives webhooks on 127.0.0.1, in a thread of its own; use it as a context manager.
+    """A webhook receiver on 127.0.0.1, in a thread of its own; use it as a context manager.
 
-    Every request is kept in ``received`` before it is answered. With a certificate it speaks TLS.
+    Each request is added to ``received`` before its response is sent. All responses are 204 until
+    `answer` or `answer_by` is called.
+
+    Args:
+        certificate: The certificate to present; without it the receiver does not use TLS.
+
+    Attributes:
+        port: The port on which it listens, 0 before it is started.
+        received: The requests in the order of their arrival.
     """
 
     def __init__(self, *, certificate: Certificate | None = None) -> None:
@@ -159,23 +120,42 @@ class Receiver:
 
     @property
     def url(self) -> str:
-        """Where it receives."""
+        """The URL at which it receives webhooks."""
         scheme = "https" if self._certificate else "http"
         return f"{scheme}://127.0.0.1:{self.port}/webhook"
 
     def answer(self, *replies: Reply) -> None:
-        """Answer the next requests so, one after the other, and all later ones like the last."""
+        """Set the replies to the next requests.
+
+        Args:
+            *replies: The replies, one for each request, in order. The last one repeats.
+        """
         with self._changed:
             self._choose = None
             self._replies = list(replies)
 
     def answer_by(self, choose: Callable[[Received], Reply]) -> None:
-        """Answer each request as ``choose`` says, which is called in the receiver's thread."""
+        """Set a function that chooses the reply to each request.
+
+        Args:
+            choose: The function, which is called in the thread of the receiver.
+        """
         with self._changed:
             self._choose = choose
 
     def wait(self, number: int, *, seconds: float = 30.0) -> Sequence[Received]:
-        """Return what was received once it is at least ``number`` requests."""
+        """Wait for requests.
+
+        Args:
+            number: The minimum number of requests in total.
+            seconds: The maximum time to wait, in seconds.
+
+        Returns:
+            All requests that were received.
+
+        Raises:
+            TimeoutError: There were fewer requests in that time.
+        """
         with self._changed:
             if not self._changed.wait_for(lambda: len(self.received) >= number, seconds):
                 raise TimeoutError(f"{len(self.received)} of {number} requests came")
@@ -300,7 +280,7 @@ async def _reset(writer: asyncio.StreamWriter) -> None:
 
 
 async def _close(_writer: asyncio.StreamWriter) -> None:
-    """Say nothing; the connection is closed afterwards."""
+    """Send nothing; the connection is closed afterwards."""
 
 
 async def _body_after_204(writer: asyncio.StreamWriter) -> None:
@@ -316,7 +296,7 @@ async def _no_http(writer: asyncio.StreamWriter) -> None:
 async def _repeat(
     writer: asyncio.StreamWriter, piece: bytes, *, pause: float, most: int | None
 ) -> None:
-    """Write a piece again and again, until the other side has gone or it was often enough."""
+    """Write a piece repeatedly, ``most`` times at most, until the other side has gone."""
     written = 0
     while most is None or written < most:
         writer.write(piece)

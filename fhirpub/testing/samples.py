@@ -1,4 +1,4 @@
-"""Records to try a store with, each unlike all others."""
+"""Records to test a store with, each with an id of its own."""
 
 from __future__ import annotations
 
@@ -9,18 +9,29 @@ from typing import Any
 from fhirpub.storage.contract import Version
 
 LAB, OTHER = "0b7e2a54-6d1c-4f0e-9a58-3c41f7d2e901", "f3c9d4e1-58aa-4b6f-8e07-92d1a6b0c735"
+"""The ids of two tenants."""
 REPORT = "DiagnosticReport"
+"""The FHIR type of the sample versions."""
 SYSTEM = "https://lab.example/accession"
+"""The identifier system of the sample versions."""
 FOREVER = 2**53
+"""A time in milliseconds that no clock reaches."""
 
 
 def new_id() -> str:
-    """Return an id as a tenant would derive it."""
+    """Return a random id in the form of a resource id."""
     return str(uuid.uuid4())
 
 
 def a_version(**changes: Any) -> Version:
-    """Return version 1 of a new resource, with what is asked for."""
+    """Return version 1 of a new resource.
+
+    Args:
+        **changes: The fields that differ from the sample.
+
+    Returns:
+        The version, with an id and an identifier value of its own.
+    """
     usual = Version(
         id=new_id(),
         version=1,
@@ -36,6 +47,14 @@ def a_version(**changes: Any) -> Version:
 
 
 def successor(version: Version, **changes: Any) -> Version:
-    """Return the next version of a resource."""
+    """Return the next version of a resource.
+
+    Args:
+        version: The previous version.
+        **changes: The fields that differ from it.
+
+    Returns:
+        The version, one millisecond later, and without ``response`` and ``parts``.
+    """
     later = replace(version, version=version.version + 1, updated=version.updated + 1)
     return replace(later, response=b"", parts=b"", **changes)

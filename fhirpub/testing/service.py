@@ -1,4 +1,4 @@
-"""The whole service on a real socket, in its own thread, and an integrator that uses it."""
+"""The whole service on a real socket, in its own thread, and an integrator that calls it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back. Header names are in lower case."""
+    """The response to a request.
+
+    Attributes:
+        status: Its HTTP status.
+        headers: Its headers; the names are in lower case.
+        body: Its body.
+    """
 
     status: int
     headers: Mapping[str, str]
@@ -37,29 +43,33 @@ class Answer:
 
     @property
     def json(self) -> Any:
-        """The body, read strictly."""
+        """The body as JSON, parsed strictly."""
         return loads(self.body)
 
     @property
     def issues(self) -> list[dict[str, Any]]:
-        """The issues of an OperationOutcome."""
+        """The issues of the OperationOutcome in the body."""
         issues: list[dict[str, Any]] = self.json["issue"]
         return issues
 
     @property
     def issue_expressions(self) -> set[str]:
-        """The places that an OperationOutcome points at."""
+        """The FHIRPath expressions of all issues of the OperationOutcome in the body."""
         return {place for issue in self.issues for place in issue.get("expression", ())}
 
 
 class Service:
-    """A service that answers on 127.0.0.1, wherever it runs."""
+    """A service on 127.0.0.1, in a thread or in a process.
+
+    Attributes:
+        config: The settings in effect.
+    """
 
     config: Config
 
     @property
     def port(self) -> int:
-        """Where it listens; 0 before the first start."""
+        """The port on which it listens; 0 before the first start."""
         return self.config.server.port
 
     @property
@@ -74,7 +84,20 @@ class Service:
         body: bytes | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Answer:
-        """Send one request over a connection of its own."""
+        """Send one request over a new connection.
+
+        Args:
+            method: The HTTP method.
+            path: The path, with the query.
+            body: The body, or None for none.
+            headers: The headers.
+
+        Returns:
+            The response.
+
+        Raises:
+            OSError: There is no connection, or no response within 60 seconds.
+        """
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
             connection.request(method, path, body, dict(headers or {}))
@@ -86,9 +109,18 @@ class Service:
 
 
 class RunningService(Service):
-    """A service with a store of its own; use it as a context manager.
+    """A service in a thread, with a store of its own; use it as a context manager.
 
-    ``store_url`` names the store, by default a file in the folder; ``open_store`` opens it.
+    Args:
+        folder: The folder of the store.
+        config: The settings; host, port and store are replaced.
+        clock: The clock of the service, in milliseconds.
+        store_url: The address of the store, by default a SQLite file in ``folder``.
+        open_store: The function that opens the store.
+
+    Attributes:
+        config: The settings in effect.
+        services: The parts of the service, for tests that look inside.
     """
 
     def __init__(
@@ -127,16 +159,39 @@ class RunningService(Service):
         self._thread.join()
 
     def call(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Run something on the service's own loop."""
+        """Run a coroutine on the event loop of the service.
+
+        Args:
+            coroutine: The coroutine, such as a call of the store.
+
+        Returns:
+            Its result. An exception that it raises is raised here.
+        """
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
     def integrator(self, name: str = "Lab", *, scopes: tuple[str, ...] = ()) -> Integrator:
-        """Create a tenant and a client; return an integrator with its token."""
+        """Create a tenant and a client.
+
+        Args:
+            name: The name of the tenant.
+            scopes: The scopes of the client; empty for the default ones.
+
+        Returns:
+            An integrator that has a token.
+        """
         tenant = self.call(add_tenant(self.services.store, name, clock=self._clock))
         return self.another_client(tenant, scopes=scopes)
 
     def another_client(self, tenant: Tenant, *, scopes: tuple[str, ...] = ()) -> Integrator:
-        """Make another client of a tenant."""
+        """Create another client of a tenant.
+
+        Args:
+            tenant: The tenant.
+            scopes: The scopes of the client; empty for the default ones.
+
+        Returns:
+            An integrator that has a token.
+        """
         client, secret = self.call(
             add_client(
                 self.services.store,
@@ -172,7 +227,15 @@ class RunningService(Service):
 
 @dataclass(slots=True)
 class Integrator:
-    """A client of a tenant, with its token."""
+    """A client of a tenant that sends requests with its access token.
+
+    Attributes:
+        service: The service that it calls.
+        tenant: Its tenant.
+        client_id: The id of the client.
+        client_secret: The secret of the client.
+        token: The access token, set by `log_in`.
+    """
 
     service: Service
     tenant: Tenant
@@ -181,7 +244,7 @@ class Integrator:
     token: str = field(default="", repr=False)
 
     def log_in(self) -> None:
-        """Ask for a token."""
+        """Request an access token by client credentials (RFC 6749, section 4.4), and use it."""
         form = {
             "grant_type": "client_credentials",
             "client_id": self.client_id,
@@ -203,7 +266,18 @@ class Integrator:
         body: Any = None,
         headers: Mapping[str, str] | None = None,
     ) -> Answer:
-        """Send a request with the token; ``body`` is bytes, or something to encode as JSON."""
+        """Send a request with the access token.
+
+        Args:
+            method: The HTTP method.
+            path: The path with the query, or a URL of the service.
+            body: Bytes to send, or JSON values to encode, or None.
+            headers: Headers that replace or complement the usual ones, which are Authorization
+                and, with a body, the Content-Type ``application/fhir+json``.
+
+        Returns:
+            The response.
+        """
         raw = body if body is None or isinstance(body, bytes) else dumps(body)
         given = {"Authorization": f"Bearer {self.token}"}
         if raw is not None:
@@ -212,18 +286,44 @@ class Integrator:
         return self.service.request(method, path, raw, {**given, **(headers or {})})
 
     def get(self, path: str, **headers: str) -> Answer:
-        """Read; header names are written with underscores."""
+        """Send a GET request.
+
+        Args:
+            path: The path with the query, or a URL of the service.
+            **headers: Headers; an underscore in a name stands for a hyphen.
+
+        Returns:
+            The response.
+        """
         return self.request("GET", path, headers=_header_names(headers))
 
     def register(
         self, body: Any, *, type_name: str = "DiagnosticReport", **headers: str
     ) -> Answer:
-        """Send a body to ``$register``."""
+        """Register a resource by ``$register``.
+
+        Args:
+            body: The Parameters, as JSON values or bytes.
+            type_name: The FHIR type.
+            **headers: Headers; an underscore in a name stands for a hyphen.
+
+        Returns:
+            The response.
+        """
         path = f"/fhir/r4/{type_name}/$register"
         return self.request("POST", path, body, _header_names(headers))
 
     def patch(self, path: str, body: Any, **headers: str) -> Answer:
-        """Update a resource."""
+        """Update a resource by PATCH.
+
+        Args:
+            path: The path of the resource, or its URL.
+            body: The elements to replace, as JSON values or bytes.
+            **headers: Headers such as ``If_Match``; an underscore in a name stands for a hyphen.
+
+        Returns:
+            The response.
+        """
         return self.request("PATCH", path, body, _header_names(headers))
 
 

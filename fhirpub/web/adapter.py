@@ -17,16 +17,26 @@ from tornado.httputil import (
     ResponseStartLine,
 )
 
-from fhirpub.errors import FhirpubError, TooLarge
+from fhirpub.errors import FhirpubError, Issue, TooLarge
+from fhirpub.fhir.outcome import outcome_of
+from fhirpub.fhir.strict_json import dumps
 from fhirpub.http.exchange import Exchange
-from fhirpub.http.head import HeadTooLong
+from fhirpub.http.head import MAX_FIELDS, HeadTooLong, HeadTooSlow
 from fhirpub.http.server import Delegate, Message
-from fhirpub.web.error_mapping import AddressTooLong, HeadTooLarge, MalformedRequest
+from fhirpub.web.error_mapping import AddressTooLong, HeadTooLarge, MalformedRequest, TooSlow
 from fhirpub.web.handlers.base import BaseHandler
 from fhirpub.web.message.request import Request
 from fhirpub.web.routes import Router
 from fhirpub.web.services import Services
 
+_BUSY_BODY = dumps(
+    outcome_of([Issue("error", "throttled", "too many connections; retry in some seconds")])
+)
+_BUSY = (
+    b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/fhir+json\r\n"
+    b"Retry-After: 5\r\nCache-Control: no-store\r\nConnection: close\r\n"
+    b"Content-Length: %d\r\n\r\n%b" % (len(_BUSY_BODY), _BUSY_BODY)
+)
 HEAD_BYTES = 16_384
 """How long the line and the headers of a request may be."""
 
@@ -53,12 +63,20 @@ class RequestRouterAdapter(Delegate):
         refusal: FhirpubError = MalformedRequest(str(problem))
         if isinstance(problem, HeadTooLong):
             refusal = _too_long(problem)
+        elif isinstance(problem, HeadTooSlow):
+            refusal = TooSlow("the head was not complete in time; it may be sent again")
         self._router.refusing(Request(line, headers, exchange), refusal).begin()
+
+    def busy_response(self) -> bytes:
+        """Return the response to a connection that is one too many, as an OperationOutcome."""
+        return _BUSY
 
 
 def _too_long(problem: HeadTooLong) -> FhirpubError:
     if problem.in_line:
         return AddressTooLong("the address is too long; a search can be sent to _search instead")
+    if problem.in_fields:
+        return HeadTooLarge(f"there are more than {MAX_FIELDS} header fields")
     return HeadTooLarge(f"the line and the headers have more than {HEAD_BYTES} bytes")
 
 

@@ -1,4 +1,4 @@
-"""Adds DeviceRequest to the service, told of as ``device_request``."""
+"""Adds DeviceRequest to the service, with the events ``device_request.*``."""
 
 from __future__ import annotations
 

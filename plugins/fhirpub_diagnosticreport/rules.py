@@ -1,4 +1,4 @@
-"""DiagnosticReport as a declaration, and the rules that are its own."""
+"""The declaration of DiagnosticReport, and its own rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Adds Encounter to the service, told of as ``encounter_outpatient``."""
+"""Adds Encounter to the service, with the events ``encounter_outpatient.*``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Adds MedicationRequest to the service, told of as ``medication_request``."""
+"""Adds MedicationRequest to the service, with the events ``medication_request.*``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Adds Observation to the service, told of as ``observation``."""
+"""Adds Observation to the service, with the events ``observation.*``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Adds ServiceRequest to the service, told of as ``service_request``."""
+"""Adds ServiceRequest to the service, with the events ``service_request.*``."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fhirpub.config.settings import variable
+from fhirpub.config.loader import variable
 from fhirpub.testing.service import Answer, Service
 from tests.corpus.validator import Validator
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import schemathesis
 
-from fhirpub.config.settings import variable
+from fhirpub.config.loader import variable
 
 _ALL = 40
 _EVERY = 1 if variable("HYPOTHESIS") == "long" else 100

@@ -31,7 +31,7 @@ def ask(lab: Integrator, **headers: str) -> Answer:
     return lab.get(PATH, **headers)
 
 
-def test_a_document_is_itself_with_its_type(lab: Integrator) -> None:
+def test_a_document_is_returned_with_its_media_type(lab: Integrator) -> None:
     answer = ask(lab)
 
     assert (answer.status, answer.body) == (200, PDF)
@@ -180,7 +180,7 @@ def test_a_part_is_sent_if_the_document_is_the_one_meant(
     assert ask(lab, Range="bytes=0-3", If_Match=tag).status == status
 
 
-def test_head_tells_the_size_of_the_whole(lab: Integrator) -> None:
+def test_head_returns_the_size_of_the_whole(lab: Integrator) -> None:
     answer = lab.request("HEAD", PATH, headers={"Range": "bytes=0-3"})
 
     assert (answer.status, answer.headers["content-length"]) == (200, str(SIZE))
@@ -197,7 +197,7 @@ class _LosesTheRest(StoreAround):
 
 
 @pytest.mark.parametrize("accept", ["*/*", "application/fhir+json"])
-def test_a_document_that_cannot_be_read_to_its_end_is_cut_off_and_told_of(
+def test_a_document_that_cannot_be_read_to_its_end_is_cut_off_and_logged(
     tmp_path: Path, accept: str
 ) -> None:
     data = b"%PDF-" + bytes(2_000_000)

@@ -103,7 +103,7 @@ def test_small_bodies_never_wait(lab: Integrator, threads: ThreadPoolExecutor) -
     assert waits
 
 
-def test_who_hangs_up_with_half_a_body_makes_room(
+def test_a_disconnect_with_half_a_body_frees_its_room(
     lab: Integrator, threads: ThreadPoolExecutor
 ) -> None:
     with closing(began(lab, body_of("gone"))):
@@ -114,7 +114,7 @@ def test_who_hangs_up_with_half_a_body_makes_room(
     assert waited
 
 
-def test_who_hangs_up_while_waiting_is_under_way_no_longer(
+def test_a_disconnect_while_waiting_is_no_longer_in_flight(
     service: RunningService, lab: Integrator
 ) -> None:
     def are_under_way(number: int) -> bool:
@@ -129,7 +129,7 @@ def test_who_hangs_up_while_waiting_is_under_way_no_longer(
         assert are_under_way(1)
 
 
-def test_who_waits_too_long_gets_a_503_and_may_come_again(
+def test_a_client_that_waits_too_long_gets_a_503_and_may_try_again(
     lab: Integrator, threads: ThreadPoolExecutor
 ) -> None:
     bodies = [body_of(f"slow-{number}") for number in range(2)]
@@ -146,7 +146,7 @@ def test_who_waits_too_long_gets_a_503_and_may_come_again(
     assert again.status == 201
 
 
-def test_who_waits_for_a_100_gets_the_503_instead(lab: Integrator) -> None:
+def test_a_client_that_expects_a_100_gets_the_503_instead(lab: Integrator) -> None:
     with closing(began(lab, body_of("slow-3"))):
         time.sleep(1.0)
         with closing(began(lab, body_of("slow-4"))):
@@ -193,7 +193,7 @@ def test_all_room_is_given_back(lab: Integrator, threads: ThreadPoolExecutor) ->
     assert [answer.result().status for answer in answers] == [201] * 8
 
 
-def test_who_was_answered_while_the_token_was_looked_up_takes_no_room(
+def test_a_request_refused_during_the_token_lookup_takes_no_room(
     tmp_path: Path, threads: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limits = LimitsConfig(large_bodies_bytes=ROOM, body_seconds=PATIENCE_SECONDS)

@@ -91,7 +91,7 @@ def test_authlib_gets_a_token_and_registers_with_it(
     assert session.get(answer.headers["Location"]).json()["status"] == "final"
 
 
-def test_authlib_is_told_why_it_gets_no_token(
+def test_authlib_learns_why_it_gets_no_token(
     session: OAuth2Session, service: RunningService, token_url: str
 ) -> None:
     session.client_secret = "wrong"
@@ -103,7 +103,7 @@ def test_authlib_is_told_why_it_gets_no_token(
     assert refused.value.error == "invalid_client"
 
 
-def test_authlib_is_told_that_the_audience_is_missing(
+def test_authlib_learns_that_the_audience_is_missing(
     session: OAuth2Session, token_url: str
 ) -> None:
     with pytest.raises(OAuthError) as refused:
@@ -340,7 +340,7 @@ def test_fhirpy_understands_refusals(fhir: SyncFHIRClient, service: RunningServi
     ]
 
 
-def test_fhirpy_is_told_of_a_conflict(
+def test_fhirpy_reports_a_conflict(
     fhir: SyncFHIRClient, service: RunningService, lab: Integrator
 ) -> None:
     careful = SyncFHIRClient(

@@ -126,7 +126,7 @@ def test_what_only_shapes_the_answer_is_no_condition(
     assert create(lab, "C-15", query=query).status == status
 
 
-def test_create_does_not_judge_a_body_that_it_does_not_need(lab: Integrator) -> None:
+def test_create_does_not_validate_a_body_that_it_does_not_need(lab: Integrator) -> None:
     create(lab, "C-4")
 
     answer = lab.request("POST", BASE, b"{", {"If-None-Exist": f"identifier={SYSTEM}|C-4"})
@@ -214,7 +214,7 @@ def test_what_is_no_name_of_a_parameter_is_not_shown(lab: Integrator) -> None:
     assert update(lab, "Ana%20L=1&foo:exact=1").issue_expressions == {"foo"}
 
 
-def test_all_that_is_wrong_with_a_condition_is_told_at_once(lab: Integrator) -> None:
+def test_all_that_is_wrong_with_a_condition_is_reported_at_once(lab: Integrator) -> None:
     answer = create(lab, "C-18", "nonsense=1&date=x&status=")
 
     assert answer.status == 400

@@ -118,7 +118,9 @@ def test_create_holds_its_parts_to_the_rules_of_their_types(lab: Integrator) -> 
     assert (answer.status, answer.issue_expressions) == (400, {f"{at}[0].contact[0]", f"{at}[1]"})
 
 
-def test_what_has_no_schema_is_judged_together_with_what_contains_it(lab: Integrator) -> None:
+def test_a_resource_without_a_schema_is_validated_together_with_its_container(
+    lab: Integrator,
+) -> None:
     strange = {"resourceType": "Specimen", "id": "c", "strange": 1}
 
     answer = lab.register(register_body("both", status="nonsense", **containing(strange)))

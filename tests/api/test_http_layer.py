@@ -148,7 +148,7 @@ def test_a_request_of_unclear_length_ends_the_connection_and_hides_no_other(
         ["Host: localhost", "Transfer-Encoding: gzip, chunked"],
     ],
 )
-def test_a_head_that_breaks_http_is_told_so_before_the_end(
+def test_a_head_that_breaks_http_is_refused_before_the_end(
     service: RunningService, lines: list[str]
 ) -> None:
     head = "\r\n".join([f"POST {REGISTER} HTTP/1.1", JSON, *lines, "", ""])
@@ -220,7 +220,7 @@ def test_honest_requests_may_follow_one_another_at_once(lab: Integrator) -> None
 
 @pytest.mark.parametrize("total", [LIMIT + 1, 2 * LIMIT, 10 * LIMIT, 100_000, CAP - 1, CAP])
 @pytest.mark.parametrize("framing", ["length", "chunks"])
-def test_who_sends_too_much_gets_to_read_the_413(
+def test_a_client_that_sends_too_much_can_read_the_413(
     small: RunningService, total: int, framing: str
 ) -> None:
     said = _sized(small.integrator(), total, framing)
@@ -257,7 +257,7 @@ def test_beyond_the_drain_cap_there_is_a_413_and_the_end(
         ("POST /fhir/r4/DiagnosticReport/$register", ["Content-Type: application/json"], 413),
     ],
 )
-def test_beyond_the_drain_cap_too_what_comes_first_is_told(
+def test_beyond_the_drain_cap_too_the_first_problem_is_reported(
     small: RunningService, start: str, fields: list[str], status: int
 ) -> None:
     known = [token(small.integrator())] if fields else []
@@ -313,7 +313,7 @@ def _sized(lab: Integrator, total: int, framing: str) -> raw.Talk:
     return raw.request(lab.service, f"POST {REGISTER}", *lines, body=body)
 
 
-def test_who_waits_for_a_100_gets_the_413_at_once(small: RunningService) -> None:
+def test_a_client_that_expects_a_100_gets_the_413_at_once(small: RunningService) -> None:
     lines = (token(small.integrator()), JSON, "Expect: 100-continue")
 
     said = raw.request(small, f"POST {REGISTER}", *lines, f"Content-Length: {LIMIT + 1}")
@@ -325,7 +325,7 @@ def test_who_waits_for_a_100_gets_the_413_at_once(small: RunningService) -> None
     ("lines", "status"),
     [([], 401), (["Content-Type: text/plain"], 415), (["Accept: text/html"], 406)],
 )
-def test_who_waits_for_a_100_gets_any_refusal_at_once(
+def test_a_client_that_expects_a_100_gets_any_refusal_at_once(
     lab: Integrator, lines: list[str], status: int
 ) -> None:
     given = [token(lab), *lines] if status != 401 else []
@@ -338,15 +338,13 @@ def test_who_waits_for_a_100_gets_any_refusal_at_once(
 
 
 @pytest.mark.parametrize(("start", "status"), [("POST /nowhere", 404), (f"PUT {BASE}", 405)])
-def test_who_waits_for_a_100_where_nothing_takes_a_body_does_not_get_it(
-    lab: Integrator, start: str, status: int
-) -> None:
+def test_a_route_that_takes_no_body_sends_no_100(lab: Integrator, start: str, status: int) -> None:
     said = raw.request(lab.service, start, "Expect: 100-continue", "Content-Length: 9")
 
     assert said.statuses == [status]
 
 
-def test_who_waits_for_a_100_with_a_good_request_gets_it(lab: Integrator) -> None:
+def test_a_client_that_expects_a_100_gets_it_for_a_good_request(lab: Integrator) -> None:
     lines = (token(lab), JSON, "Expect: 100-continue", "Content-Length: 2")
 
     said = raw.request(lab.service, f"POST {REGISTER}", *lines, body=b"{}")
@@ -367,7 +365,7 @@ REFUSED_EARLY: dict[str, tuple[str, list[str], int, str]] = {
 
 
 @pytest.mark.parametrize("case", REFUSED_EARLY)
-def test_who_is_refused_before_the_body_gets_to_read_it_after_ten_megabytes(
+def test_a_refusal_before_the_body_can_be_read_after_ten_megabytes(
     lab: Integrator, case: str
 ) -> None:
     start, lines, status, expected = REFUSED_EARLY[case]
@@ -554,13 +552,15 @@ def test_these_formats_are_spoken(lab: Integrator, accept: str, content_type: st
     ],
 )
 @pytest.mark.parametrize("path", ["/metadata", BASE, f"{BASE}/{NOBODY}"])
-def test_another_format_is_a_406_told_in_json(lab: Integrator, path: str, accept: str) -> None:
+def test_another_format_is_a_406_in_json(lab: Integrator, path: str, accept: str) -> None:
     answer = lab.get(path, Accept=accept)
 
     assert (answer.status, code(answer)) == (406, "not-supported")
 
 
-def test_who_asks_for_another_version_of_fhir_is_told_which_is_spoken(lab: Integrator) -> None:
+def test_a_request_for_another_version_of_fhir_is_answered_with_the_supported_one(
+    lab: Integrator,
+) -> None:
     asked = "application/fhir+json; fhirVersion=3.0"
 
     for answer in (lab.get(BASE, Accept=asked), lab.get(f"{BASE}?_format=json;fhirVersion=3.0")):
@@ -620,8 +620,8 @@ def test_an_address_above_sixteen_kilobytes_is_a_414_and_the_end(
     assert (said.statuses, code(said.answer), said.closed) == ([414], "too-costly", True)
 
 
-@pytest.mark.parametrize(("count", "status"), [(101, 200), (1000, 200), (5000, 431)])
-def test_many_headers_are_no_fault(lab: Integrator, count: int, status: int) -> None:
+@pytest.mark.parametrize(("count", "status"), [(98, 200), (101, 431), (5000, 431)])
+def test_a_head_has_at_most_a_hundred_headers(lab: Integrator, count: int, status: int) -> None:
     lines = [f"X{number}: a" for number in range(count)]
 
     said = raw.request(lab.service, "GET /health/live", *lines)
@@ -650,7 +650,7 @@ def test_a_body_that_does_not_come_is_a_408_and_the_end(
     assert (said.statuses, code(said.answer), said.closed) == ([408], "timeout", True)
 
 
-def test_who_is_refused_anyway_is_told_that_when_the_body_does_not_come(
+def test_a_request_refused_anyway_gets_that_refusal_when_the_body_does_not_come(
     impatient: RunningService,
 ) -> None:
     said = raw.request(impatient, f"POST {REGISTER}", JSON, "Content-Length: 9", body=b"{")
@@ -666,7 +666,7 @@ def test_a_form_that_does_not_come_is_a_408_of_oauth(impatient: RunningService) 
     assert (said.status, said.answer.json["error"], said.closed) == (408, "invalid_request", True)
 
 
-def test_who_sends_on_after_a_408_is_hung_up_on(impatient: RunningService) -> None:
+def test_a_client_that_sends_on_after_a_408_is_disconnected(impatient: RunningService) -> None:
     lines = [f"POST {REGISTER} HTTP/1.1", "Host: x", token(impatient.integrator()), JSON]
     head = "\r\n".join([*lines, "Content-Length: 100", "", ""]).encode()
 
@@ -759,7 +759,7 @@ def test_addresses_are_those_of_the_configuration_whatever_the_request_says(
         (["127.0.0.0/8"], "198.51.100.1, 127.0.0.9", 429),
     ],
 )
-def test_only_a_trusted_proxy_tells_who_is_behind_it(
+def test_only_a_trusted_proxy_names_the_client_behind_it(
     tmp_path: Path, trusted: list[str], forwarded: str, status: int
 ) -> None:
     config = replace(
@@ -871,7 +871,7 @@ def test_a_compressed_token_request_is_a_400_of_oauth(service: RunningService) -
 @pytest.mark.parametrize(
     "path", ["/fhir/r4/%44iagnosticReport", "/%66hir/r4/DiagnosticReport", "/fhir%2Fr4"]
 )
-def test_an_escape_that_nobody_needs_changes_no_address(lab: Integrator, path: str) -> None:
+def test_an_unneeded_escape_changes_no_address(lab: Integrator, path: str) -> None:
     assert lab.get(path).status == (404 if "%2F" in path else 200)
 
 
@@ -901,7 +901,7 @@ def test_every_path_refuses_the_methods_that_it_does_not_have(service: RunningSe
                 assert code(answer) == "not-supported", (method, path)
 
 
-def test_options_tells_the_methods_to_everybody(service: RunningService) -> None:
+def test_options_lists_the_methods_for_every_client(service: RunningService) -> None:
     for route in routes(service.services):
         answer = service.request("OPTIONS", route.path.replace("{}", NOBODY))
 
@@ -983,7 +983,7 @@ def _lasting(answer: Answer) -> dict[str, str]:
         (f"PATCH {BASE}/x", [JSON, "Content-Length: 0"], 404),
     ],
 )
-def test_every_refusal_is_an_outcome_that_tells_nothing_of_the_machine(
+def test_every_refusal_is_an_outcome_that_reveals_nothing_of_the_machine(
     lab: Integrator, start: str, lines: list[str], status: int
 ) -> None:
     said = raw.request(lab.service, start, token(lab), *lines)
@@ -997,7 +997,7 @@ def test_every_refusal_is_an_outcome_that_tells_nothing_of_the_machine(
         assert word not in said.received
 
 
-def test_a_fault_is_an_outcome_that_tells_nothing_of_the_machine(tmp_path: Path) -> None:
+def test_a_fault_is_an_outcome_that_reveals_nothing_of_the_machine(tmp_path: Path) -> None:
     with RunningService(tmp_path) as service:
         lab = service.integrator()
         cast("dict[str, Any]", service.services.types).clear()  # break it from inside

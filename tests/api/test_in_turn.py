@@ -139,14 +139,16 @@ def hang_up_while_waiting(lab: Integrator, path: str) -> None:
             time.sleep(0.2)
 
 
-def test_who_hangs_up_while_waiting_is_not_waited_for(lab: Integrator, large: str) -> None:
+def test_a_client_that_disconnects_while_waiting_is_not_waited_for(
+    lab: Integrator, large: str
+) -> None:
     with closing(taking_nothing(lab, large)):
         hang_up_while_waiting(lab, large)
 
     assert lab.get(large).status == 200
 
 
-def test_who_hangs_up_while_waiting_is_under_way_no_longer(
+def test_a_client_that_disconnects_while_waiting_is_no_longer_in_flight(
     service: RunningService, lab: Integrator, large: str
 ) -> None:
     with closing(taking_nothing(lab, large)):
@@ -157,7 +159,7 @@ def test_who_hangs_up_while_waiting_is_under_way_no_longer(
     assert under_way == 1
 
 
-def test_who_hangs_up_while_waiting_is_no_fault(tmp_path: Path) -> None:
+def test_a_client_that_disconnects_while_waiting_is_no_fault(tmp_path: Path) -> None:
     settings = {"limits": {"large_answers_bytes": 200_000}}
     with ServiceProcess(tmp_path, settings=settings) as process:
         lab = process.integrator()
@@ -169,7 +171,7 @@ def test_who_hangs_up_while_waiting_is_no_fault(tmp_path: Path) -> None:
     assert "[error" not in process.errors.read_text()
 
 
-def test_who_takes_nothing_does_not_keep_others_waiting_for_ever(tmp_path: Path) -> None:
+def test_a_client_that_reads_nothing_does_not_keep_others_waiting_for_ever(tmp_path: Path) -> None:
     limits = LimitsConfig(large_answers_bytes=200_000, body_seconds=0.5)
     with RunningService(tmp_path, config=replace(Config(), limits=limits)) as service:
         lab = service.integrator()

@@ -280,7 +280,7 @@ def test_the_conversation_goes_through_every_stage(written: Written) -> None:
     assert len(went) > 50
 
 
-def test_every_request_is_told_to_the_operator(written: Written) -> None:
+def test_every_request_is_logged(written: Written) -> None:
     statuses = [line["status"] for line in written.lines if "status" in line]
 
     assert len(statuses) >= len(written.answers)
@@ -452,7 +452,7 @@ except ValueError:
 
 
 @pytest.mark.parametrize("form", ["json", "text"])
-def test_a_library_that_logs_a_fault_tells_its_kind_and_no_more(form: str) -> None:
+def test_a_library_that_logs_a_fault_names_its_kind_and_no_more(form: str) -> None:
     words = [sys.executable, "-c", FAULT, form, f"{CANARY}\n{CANARY}"]
 
     done = subprocess.run(words, capture_output=True, check=True, text=True)
@@ -463,7 +463,7 @@ def test_a_library_that_logs_a_fault_tells_its_kind_and_no_more(form: str) -> No
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
-def test_a_full_disk_of_the_log_keeps_nobody_from_an_answer(tmp_path: Path) -> None:
+def test_a_full_disk_of_the_log_prevents_no_answer(tmp_path: Path) -> None:
     (tmp_path / "stderr.txt").symlink_to("/dev/full")
 
     with ServiceProcess(tmp_path) as service:

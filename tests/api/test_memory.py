@@ -184,11 +184,13 @@ def stalled(process: ServiceProcess) -> int:
         return sum(iter(lambda: len(wire.recv(65_536)), 0))
 
 
-def test_who_takes_nothing_of_a_large_answer_is_hung_up_on(impatient: ServiceProcess) -> None:
+def test_a_client_that_reads_nothing_of_a_large_answer_is_disconnected(
+    impatient: ServiceProcess,
+) -> None:
     assert 0 < stalled(impatient) < 5_000_000
 
 
-def test_a_large_answer_that_nobody_takes_is_no_fault(impatient: ServiceProcess) -> None:
+def test_a_large_answer_that_is_never_read_is_no_fault(impatient: ServiceProcess) -> None:
     stalled(impatient)
 
     assert "[error" not in impatient.errors.read_text()

@@ -76,7 +76,7 @@ def test_the_definition_of_the_operation_can_be_read(lab: Integrator) -> None:
     assert (definition["resourceType"], definition["code"]) == ("OperationDefinition", "register")
 
 
-def test_who_has_the_statement_gets_304(lab: Integrator) -> None:
+def test_a_client_that_has_the_statement_gets_304(lab: Integrator) -> None:
     tag = lab.get("/metadata").headers["etag"]
 
     assert lab.get("/metadata", If_None_Match=tag).status == 304

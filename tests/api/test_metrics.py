@@ -131,7 +131,7 @@ def test_a_request_that_breaks_http_counts_too(service: RunningService, moves: M
     assert moves.by("requests_total", method="GET", route="none", status="400") == 1
 
 
-def test_methods_and_paths_that_nobody_knows_make_no_new_series(
+def test_unknown_methods_and_paths_make_no_new_series(
     service: RunningService,
 ) -> None:
     raw.request(service, "SIP /coffee")
@@ -144,7 +144,7 @@ def test_methods_and_paths_that_nobody_knows_make_no_new_series(
     assert len(service.services.metrics._answers) == before
 
 
-def test_a_request_is_under_way_until_it_is_answered(service: RunningService) -> None:
+def test_a_request_is_in_flight_until_it_is_answered(service: RunningService) -> None:
     before = shown(service, "requests_under_way")
     with socket.create_connection(("127.0.0.1", service.port)) as connection:
         connection.sendall(b"POST /oauth/token HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n")
@@ -189,7 +189,7 @@ def test_a_delivery_counts_with_its_attempts_and_its_time(
     assert 0.05 < moves.by("webhook_delivery_seconds_sum") < 5
 
 
-def test_a_replay_counts_but_tells_nothing_of_the_time_a_delivery_takes(
+def test_a_replay_counts_but_not_in_the_time_a_delivery_takes(
     lab: Integrator, endpoint: dict[str, Any], moves: Moves
 ) -> None:
     delivered = {"outcome": "delivered", "reason": "2xx"}
@@ -223,7 +223,7 @@ def test_what_is_given_up_counts_by_its_last_failure_and_opens_a_breaker(
     assert wait_until(lambda: moves.by("webhook_breakers", state="open") == 0)
 
 
-def test_what_waits_is_told_with_its_age(
+def test_the_queue_depth_is_shown_with_the_age_of_the_oldest(
     service: RunningService, lab: Integrator, endpoint: dict[str, Any], receiver: Receiver
 ) -> None:
     receiver.answer(Reply(delay=1.5))
@@ -294,7 +294,7 @@ def test_a_process_shows_what_it_does_and_nothing_else() -> None:
     assert groups(serves=False, sends=True) == {"webhooks"}
 
 
-def test_nothing_of_a_tenant_a_client_or_a_receiver_is_told(
+def test_nothing_of_a_tenant_a_client_or_a_receiver_is_shown(
     service: RunningService, lab: Integrator, endpoint: dict[str, Any], receiver: Receiver
 ) -> None:
     canary = "Kanarienvogel"

@@ -98,7 +98,7 @@ def test_the_format_is_the_one_that_is_accepted(
     assert answer.body.endswith(b"# EOF\n") == ("openmetrics" in media_type)
 
 
-def test_head_tells_the_length_of_the_page_and_no_more(process: ServiceProcess) -> None:
+def test_head_returns_the_length_of_the_page_and_no_more(process: ServiceProcess) -> None:
     answer = asked(process.config.metrics.port, method="HEAD")
 
     assert (answer.status, answer.body) == (200, b"")

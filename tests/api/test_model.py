@@ -19,7 +19,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from fhirpub.config.settings import variable
+from fhirpub.config.loader import variable
 from fhirpub.testing.service import Answer, Integrator, RunningService
 from tests.bodies import SYSTEM, document, register_body
 

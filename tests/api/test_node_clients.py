@@ -166,7 +166,7 @@ def test_medplums_own_page_size_is_no_mistake(medplum: dict[str, Any]) -> None:
     assert medplum["unlimited"] == [REPORTS + 1]
 
 
-def test_what_is_not_there_is_told_in_fhirs_words(
+def test_an_absent_resource_is_an_outcome_not_found(
     kit: dict[str, Any], medplum: dict[str, Any]
 ) -> None:
     assert kit["absent"]["status"] == 404
@@ -174,7 +174,7 @@ def test_what_is_not_there_is_told_in_fhirs_words(
         assert outcome["issue"][0]["code"] == "not-found"
 
 
-def test_all_that_is_wrong_with_a_registration_is_told(
+def test_all_that_is_wrong_with_a_registration_is_reported(
     kit: dict[str, Any], medplum: dict[str, Any]
 ) -> None:
     resource = "Parameters.parameter[2].resource"

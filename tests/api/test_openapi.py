@@ -19,7 +19,8 @@ import pytest
 from jsonschema import Draft202012Validator, ValidationError
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from fhirpub.config.settings import Config, FhirConfig, PluginsConfig, variable
+from fhirpub.config.loader import variable
+from fhirpub.config.settings import Config, FhirConfig, PluginsConfig
 from fhirpub.config.webhooks import WebhooksConfig
 from fhirpub.interactions.cursors import CURSOR
 from fhirpub.interactions.match import ABOUT_THE_ANSWER
@@ -57,7 +58,7 @@ def documented(document: Any) -> set[tuple[str, str]]:
     }
 
 
-def test_the_document_is_valid_openapi_for_everybody(service: RunningService) -> None:
+def test_the_document_is_valid_openapi_and_needs_no_token(service: RunningService) -> None:
     answer = service.request("GET", "/openapi.json")
 
     assert (answer.status, answer.headers["content-type"]) == (200, "application/json")
@@ -97,13 +98,13 @@ def test_what_a_receiver_gets_is_described(
         Draft202012Validator(schema).validate({"event_type": event.type})
 
 
-def test_every_event_that_is_told_is_described(document: Any, lab: Integrator) -> None:
+def test_every_event_that_is_sent_is_described(document: Any, lab: Integrator) -> None:
     told = lab.get("/webhooks/v1/event-types").json["event_types"]
 
     assert {*document["webhooks"]} == {item["name"] for item in told}
 
 
-def test_who_has_the_document_gets_304(service: RunningService) -> None:
+def test_a_client_that_has_the_document_gets_304(service: RunningService) -> None:
     tag = service.request("GET", "/openapi.json").headers["etag"]
 
     answer = service.request("GET", "/openapi.json", headers={"If-None-Match": tag})
@@ -165,7 +166,7 @@ def test_the_table_has_an_entry_for_every_handler_and_no_other(service: RunningS
     assert {(route.handler, route.method) for table in tables for route in table} == set(TABLE)
 
 
-def test_who_needs_no_token_is_told_so(document: Any, table: list[Route]) -> None:
+def test_operations_without_a_token_are_marked_as_such(document: Any, table: list[Route]) -> None:
     without = {
         path.split("{")[0]
         for path, operations in document["paths"].items()

@@ -91,9 +91,7 @@ def test_a_json_patch_runs_its_operations_in_order(lab: Integrator, path: str) -
     assert (report["status"], report["conclusion"]) == ("amended", "Second")
 
 
-def test_a_json_patch_can_add_a_document_beside_those_that_stay(
-    lab: Integrator, path: str
-) -> None:
+def test_a_json_patch_can_add_a_document_to_those_that_stay(lab: Integrator, path: str) -> None:
     other = PDF + b"other"
 
     answer = patch(lab, path, {"op": "add", "path": "/presentedForm/-", "value": document(other)})

@@ -64,7 +64,9 @@ async def get(client: AsyncHTTPClient, url: str, **headers: str) -> HTTPResponse
 
 
 @pytest.mark.gen_test
-def test_the_process_tells_that_it_is_alive(http_client: AsyncHTTPClient, base_url: str) -> Steps:
+def test_the_process_answers_that_it_is_alive(
+    http_client: AsyncHTTPClient, base_url: str
+) -> Steps:
     response = yield get(http_client, f"{base_url}/health/live")
 
     assert (response.code, response.body) == (200, b'{"status":"alive"}')
@@ -143,7 +145,7 @@ async def asyncio_fixture() -> asyncio.AbstractEventLoop:
     return asyncio.get_running_loop()
 
 
-async def test_tests_of_pytest_asyncio_run_beside_them(
+async def test_tests_of_pytest_asyncio_run_alongside(
     asyncio_fixture: asyncio.AbstractEventLoop,
 ) -> None:
     assert asyncio.get_running_loop() is asyncio_fixture

@@ -39,7 +39,7 @@ def test_a_read_carries_its_version_as_tag_and_date(lab: Integrator, path: str) 
 @pytest.mark.parametrize(
     "form", ["not-a-uuid", "00000000-0000-4000-8000-000000000000", "{upper}", "%2e%2e"]
 )
-def test_an_id_that_is_nobodys_is_a_404(lab: Integrator, path: str, form: str) -> None:
+def test_an_unknown_id_is_a_404(lab: Integrator, path: str, form: str) -> None:
     wanted = form.replace("{upper}", path[-36:].upper())
 
     answer = lab.get(f"/fhir/r4/DiagnosticReport/{wanted}")
@@ -53,13 +53,13 @@ def test_a_version_that_never_was_is_a_404(lab: Integrator, path: str, version: 
 
 
 @pytest.mark.parametrize("tag", ['W/"1"', '"1"', "*", 'W/"9", W/"1"'])
-def test_who_has_the_version_gets_304(lab: Integrator, path: str, tag: str) -> None:
+def test_a_client_that_has_the_version_gets_304(lab: Integrator, path: str, tag: str) -> None:
     answer = lab.get(path, If_None_Match=tag)
 
     assert (answer.status, answer.body) == (304, b"")
 
 
-def test_who_has_another_version_gets_the_report(lab: Integrator, path: str) -> None:
+def test_a_client_that_has_another_version_gets_the_report(lab: Integrator, path: str) -> None:
     assert lab.get(path, If_None_Match='W/"2"').status == 200
 
 
@@ -93,7 +93,7 @@ def test_the_tag_counts_for_more_than_the_date(lab: Integrator, path: str) -> No
         ("If-Unmodified-Since", "2000-01-01T00:00:00", 200),
     ],
 )
-def test_who_wants_one_version_alone_gets_no_other(
+def test_a_client_that_wants_one_version_gets_no_other(
     lab: Integrator, path: str, name: str, value: str, status: int
 ) -> None:
     for address in (path, f"{path}/_history/1"):
@@ -172,7 +172,7 @@ def test_a_long_history_comes_in_pages(lab: Integrator, path: str) -> None:
     assert seen == ["5", "4", "3", "2", "1"]
 
 
-def test_an_answer_is_indented_for_who_asks(lab: Integrator, path: str) -> None:
+def test_an_answer_is_indented_on_request(lab: Integrator, path: str) -> None:
     answer = lab.get(f"{path}?_pretty=true")
 
     assert answer.body.startswith(b'{\n  "resourceType"')
@@ -219,7 +219,7 @@ def test_a_summary_that_is_none_is_a_400(lab: Integrator, path: str, query: str)
     assert lab.get(f"{path}?{query}").status == 400
 
 
-def test_who_has_the_version_is_refused_as_others_are(lab: Integrator, path: str) -> None:
+def test_a_client_that_has_the_version_is_refused_like_others(lab: Integrator, path: str) -> None:
     tag = lab.get(path).headers["etag"]
 
     assert lab.get(f"{path}?_summary=x", If_None_Match=tag).status == 400
@@ -233,7 +233,7 @@ def test_a_patient_can_be_read_in_short(lab: Integrator, path: str) -> None:
     assert set(read) == {"resourceType", "id", "meta", "gender"}
 
 
-def test_who_has_the_first_of_two_versions_of_one_second_gets_the_second(
+def test_a_client_that_has_the_first_of_two_versions_of_one_second_gets_the_second(
     lab: Integrator, registered: Answer, path: str
 ) -> None:
     since = registered.headers["last-modified"]

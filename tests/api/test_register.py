@@ -314,7 +314,7 @@ def test_a_wrong_envelope_is_a_400(lab: Integrator, case: str) -> None:
     assert (answer.status, answer.issues[0]["code"]) == (400, "exception")
 
 
-def test_all_problems_of_a_stage_are_told_at_once(lab: Integrator) -> None:
+def test_all_problems_of_a_stage_are_reported_at_once(lab: Integrator) -> None:
     sent = body(category=None, code={"text": " "}, status="amended")
 
     answer = lab.register(sent)
@@ -329,7 +329,7 @@ def test_all_problems_of_a_stage_are_told_at_once(lab: Integrator) -> None:
 @pytest.mark.parametrize(
     ("entries", "status"), [([1] * 5_000, 400), ([{"name": "x"}] * 5_000, 201)]
 )
-def test_of_many_strange_entries_a_hundred_are_told(
+def test_of_many_strange_entries_a_hundred_are_reported(
     lab: Integrator, entries: list[Any], status: int
 ) -> None:
     sent = body()
@@ -348,7 +348,7 @@ def test_of_many_strange_entries_a_hundred_are_told(
         {"contained": [{"resourceType": "Specimen", "id": "s", "strange": 1}] * 5_000},
     ],
 )
-def test_of_thousands_of_problems_a_hundred_are_told(
+def test_of_thousands_of_problems_a_hundred_are_reported(
     lab: Integrator, changes: dict[str, Any]
 ) -> None:
     answer = lab.register(body(**changes))
@@ -413,7 +413,7 @@ def test_what_leads_from_a_contained_part_to_its_report_still_leads_there(
     assert said == f"DiagnosticReport/{created.json['id']}"
 
 
-def test_an_unknown_entry_is_ignored_and_told(lab: Integrator) -> None:
+def test_an_unknown_entry_is_ignored_and_reported(lab: Integrator) -> None:
     sent = body()
     sent["parameter"].append({"name": "extra", "valueString": "x"})
 
@@ -431,7 +431,7 @@ def test_the_order_of_the_entries_does_not_matter(lab: Integrator) -> None:
     assert lab.register(sent).status == 201
 
 
-def test_the_documents_may_stand_beside_the_resource(lab: Integrator) -> None:
+def test_the_documents_may_stand_next_to_the_resource(lab: Integrator) -> None:
     sent = body()
     entry = sent["parameter"][2]
     entry["presentedForm"] = entry["resource"].pop("presentedForm")
@@ -453,7 +453,7 @@ def test_documents_in_both_places_must_be_equal(lab: Integrator) -> None:
     assert lab.register(same).status == 201
 
 
-def test_documents_beside_the_resource_are_a_list(lab: Integrator) -> None:
+def test_documents_next_to_the_resource_are_a_list(lab: Integrator) -> None:
     sent = body(presentedForm=None)
     sent["parameter"][2]["presentedForm"] = document()
 
@@ -585,7 +585,7 @@ def test_what_is_said_to_be_a_pdf_and_is_none_is_a_warning(lab: Integrator, kind
     )
 
 
-def test_a_hash_of_another_shape_is_told_and_kept(lab: Integrator) -> None:
+def test_a_hash_of_another_shape_is_reported_and_kept(lab: Integrator) -> None:
     answer = lab.register(body(presentedForm=[document(hash="sha256:ab")]))
 
     (issue,) = answer.json["parameter"][1]["resource"]["issue"][1:]
@@ -648,7 +648,7 @@ def test_references_to_the_parts_lead_to_them_wherever_they_stand(lab: Integrato
     assert read["subject"]["identifier"]["value"] == "AAB123456"
 
 
-def test_a_patient_is_told_by_the_first_identifier_that_is_complete(lab: Integrator) -> None:
+def test_a_patient_is_identified_by_the_first_complete_identifier(lab: Integrator) -> None:
     complete = {"system": "urn:mrn", "value": "7"}
     sent = body(of_patient={"identifier": [{"value": "6"}, {"system": "urn:mrn"}, complete]})
 
@@ -761,7 +761,7 @@ def test_a_narrative_comes_back_without_entities_of_html(lab: Integrator) -> Non
     assert part["text"]["div"] == plain
 
 
-def test_create_keeps_what_a_report_contains_beside_its_parts(lab: Integrator) -> None:
+def test_create_keeps_what_a_report_contains_besides_its_parts(lab: Integrator) -> None:
     created = create(lab, "C-4", patient(), observation(), organization())
 
     assert created.json["contained"] == [observation()]
@@ -777,7 +777,7 @@ ROLE = {
 }
 
 
-def test_create_gives_a_patient_what_it_refers_to_beside_it(lab: Integrator) -> None:
+def test_create_gives_a_patient_the_contained_resources_that_it_refers_to(lab: Integrator) -> None:
     of_report = {"url": "https://lab.example/of", "valueReference": {"reference": "#"}}
     role = ROLE | {"extension": [of_report]}
     contained = [
@@ -859,7 +859,7 @@ def test_create_points_at_what_is_contained_where_it_stood(lab: Integrator) -> N
     assert unreferred.issue_expressions == {f"{at}[3]"}
 
 
-def test_a_wrong_id_of_a_part_is_told_once(lab: Integrator) -> None:
+def test_a_wrong_id_of_a_part_is_reported_once(lab: Integrator) -> None:
     sent = self_contained("C-7", contained=[patient(id="p 1"), organization()])
     sent["subject"] = {"reference": "#p 1"}
 
@@ -996,7 +996,7 @@ def test_an_identifier_has_at_most_2048_characters(
     assert answer.status == status
 
 
-def test_a_broken_field_is_told_before_a_hundred_broken_rules(lab: Integrator) -> None:
+def test_a_broken_field_is_reported_before_a_hundred_broken_rules(lab: Integrator) -> None:
     modifier = {"url": "https://x.example", "valueString": "x"}
     media = [{"link": {"display": "x"}, "modifierExtension": [modifier]}] * 100
 

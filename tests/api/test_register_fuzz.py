@@ -21,7 +21,7 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from fhirpub.config.settings import variable
+from fhirpub.config.loader import variable
 from fhirpub.fhir.schema import Schemas
 from fhirpub.fhir.strict_json import dumps
 from fhirpub.fhir.xml.reader import read_xml

@@ -74,7 +74,7 @@ def test_each_interaction_demands_its_scope(
     assert who_may(others).request(method, path, b"{}").status == 403
 
 
-def test_a_token_without_the_scope_is_told_so_by_the_challenge(who_may: WhoMay) -> None:
+def test_a_token_without_the_scope_is_challenged_as_such(who_may: WhoMay) -> None:
     answer = who_may("r").request("POST", f"{BASE}/$register", b"{}")
 
     challenge = answer.headers["www-authenticate"]
@@ -91,14 +91,14 @@ def test_a_condition_of_an_update_is_a_search(who_may: WhoMay, letters: str, sta
     assert update(who_may(letters)).status == status
 
 
-def test_who_may_not_read_is_not_shown_what_create_finds(who_may: WhoMay) -> None:
+def test_a_client_without_read_is_not_shown_what_create_finds(who_may: WhoMay) -> None:
     answer = create(who_may("cs"))
 
     assert (answer.status, answer.body) == (200, b"")
     assert answer.headers["location"]
 
 
-def test_who_may_not_read_is_not_shown_what_was_updated(who_may: WhoMay) -> None:
+def test_a_client_without_read_is_not_shown_what_was_updated(who_may: WhoMay) -> None:
     answer = update(who_may("us"))
 
     assert (answer.status, answer.body) == (204, b"")
@@ -106,7 +106,7 @@ def test_who_may_not_read_is_not_shown_what_was_updated(who_may: WhoMay) -> None
 
 
 @pytest.mark.parametrize(("letters", "status"), [("s", 403), ("rs", 200)])
-def test_what_came_with_reports_is_included_for_who_may_read_them(
+def test_parts_of_reports_are_included_for_clients_that_may_read_reports(
     who_may: WhoMay, letters: str, status: int
 ) -> None:
     reader = who_may(letters)
@@ -135,7 +135,7 @@ def of_two_types(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningSe
         ("system/*.r", 200),
     ],
 )
-def test_what_came_with_a_report_is_for_those_who_may_read_reports(
+def test_parts_and_documents_of_a_report_are_for_clients_that_may_read_reports(
     of_two_types: RunningService, scope: str, status: int
 ) -> None:
     publisher = of_two_types.integrator(scopes=("system/*.cruds",))

@@ -123,7 +123,7 @@ def test_a_format_in_a_form_comes_before_what_is_accepted(lab: Integrator) -> No
     assert answer.status == 200
 
 
-def test_a_form_with_too_many_parameters_is_told_so(lab: Integrator) -> None:
+def test_a_form_with_too_many_parameters_is_refused_as_such(lab: Integrator) -> None:
     answer = lab.request("POST", f"{BASE}/_search", b"&".join([b"status=a"] * 201), FORM)
 
     assert (answer.status, answer.issues[0]["code"]) == (400, "invalid")
@@ -153,9 +153,7 @@ def test_the_pages_show_every_report_once(lab: Integrator, reports: dict[str, st
     assert sorted(seen) == sorted(reports.values())
 
 
-def test_the_total_alone_is_given_to_who_wants_no_entries(
-    lab: Integrator, reports: dict[str, str]
-) -> None:
+def test_a_count_of_zero_returns_the_total_alone(lab: Integrator, reports: dict[str, str]) -> None:
     bundle = lab.get(f"{BASE}?_count=0").json
 
     assert bundle["total"] == len(reports)
@@ -220,7 +218,7 @@ def test_an_unknown_parameter_is_named_and_not_used(
     assert bundle["total"] == len(reports)
 
 
-def test_what_tells_of_it_has_a_full_url_as_every_entry_must(
+def test_the_entry_with_the_outcome_has_a_full_url_as_every_entry_must(
     lab: Integrator, reports: dict[str, str]
 ) -> None:
     told = [lab.get(f"{BASE}?{name}=A").json["entry"][-1]["fullUrl"] for name in "xxy"]
@@ -229,13 +227,13 @@ def test_what_tells_of_it_has_a_full_url_as_every_entry_must(
     assert told[0] == told[1] != told[2]
 
 
-def test_who_wants_it_strictly_gets_a_400_for_an_unknown_parameter(lab: Integrator) -> None:
+def test_strict_handling_returns_a_400_for_an_unknown_parameter(lab: Integrator) -> None:
     answer = lab.get(f"{BASE}?identifer=A", Prefer="handling=strict")
 
     assert (answer.status, answer.issues[0]["code"]) == (400, "not-supported")
 
 
-def test_strictly_all_that_is_wrong_is_told_at_once(lab: Integrator) -> None:
+def test_strict_handling_reports_all_that_is_wrong_at_once(lab: Integrator) -> None:
     answer = lab.get(f"{BASE}?nonsense=1&_count=x", Prefer="handling=strict")
 
     assert (answer.status, answer.issue_expressions) == (400, {"nonsense", "_count"})

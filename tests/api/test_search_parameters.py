@@ -280,7 +280,7 @@ def test_a_modifier_behind_a_chain_is_a_400(lab: Integrator, modifier: str) -> N
     assert (answer.status, answer.issue_expressions) == (400, {"subject"})
 
 
-def test_everything_that_is_wrong_is_told_at_once(lab: Integrator) -> None:
+def test_everything_that_is_wrong_is_reported_at_once(lab: Integrator) -> None:
     answer = lab.get(f"{BASE}?date=x&status:text=y&_count=z&_total=w")
 
     assert answer.issue_expressions == {"date", "status", "_count", "_total"}
@@ -321,7 +321,7 @@ def test_what_is_not_known_is_named_and_left_out(
 @pytest.mark.parametrize(
     ("name", "value"), [("_include", "DiagnosticReport:result"), ("_sort", "-date,nothing")]
 )
-def test_what_is_named_and_not_known_is_told_from_the_parameter_that_names_it(
+def test_an_unknown_name_in_a_parameter_is_distinguished_from_the_parameter(
     lab: Integrator, ids: dict[str, str], name: str, value: str
 ) -> None:
     told = lab.get(f"{BASE}?{name}={value}").json["entry"][-1]["resource"]["issue"]
@@ -429,7 +429,7 @@ def test_the_total_can_be_done_without(lab: Integrator, ids: dict[str, str]) -> 
     assert lab.get(f"{BASE}?_total=none&_summary=count").json["total"] == 4
 
 
-def test_a_filter_that_is_left_empty_is_told_of(lab: Integrator, ids: dict[str, str]) -> None:
+def test_a_filter_that_is_left_empty_is_reported(lab: Integrator, ids: dict[str, str]) -> None:
     bundle = lab.get(f"{BASE}?patient=&status=final").json
 
     (told,) = (
@@ -455,7 +455,7 @@ def test_what_cannot_be_included_so_is_refused(lab: Integrator, query: str, plac
     assert answer.json["issue"][0]["expression"] == [place]
 
 
-def test_a_long_list_has_a_total_only_for_who_asks_for_it(tmp_path: Path) -> None:
+def test_a_long_list_has_a_total_only_on_request(tmp_path: Path) -> None:
     with RunningService(tmp_path) as service:
         lab = service.integrator()
         body = b'{"resourceType":"DiagnosticReport","status":"final","code":{"text":"x"}}'

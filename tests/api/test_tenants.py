@@ -117,7 +117,7 @@ def test_another_tenants_id_is_not_there_under_any_type(
     "condition",
     [{"If-None-Match": 'W/"1"'}, {"If-None-Match": "*"}, {"If-Match": "*"}, {"Range": "bytes=0-"}],
 )
-def test_no_condition_tells_that_another_tenants_resource_is_there(
+def test_no_condition_reveals_another_tenants_resource(
     service: RunningService, lab: Integrator, theirs: Holdings, condition: dict[str, str]
 ) -> None:
     for route in with_ids(service):
@@ -127,7 +127,7 @@ def test_no_condition_tells_that_another_tenants_resource_is_there(
         assert lab.request(route.method, path, body, condition).status == 404, route
 
 
-def test_a_head_tells_no_more_than_a_get(
+def test_a_head_returns_no_more_than_a_get(
     service: RunningService, lab: Integrator, theirs: Holdings
 ) -> None:
     for route in with_ids(service):
@@ -148,7 +148,7 @@ def test_a_head_tells_no_more_than_a_get(
     ],
 )
 @pytest.mark.parametrize("if_match", ["", 'W/"1"', 'W/"9"', "nonsense"])
-def test_no_update_however_wrong_tells_that_a_report_is_there(
+def test_no_update_however_wrong_reveals_a_report(
     lab: Integrator, theirs: Holdings, body: bytes, if_match: str
 ) -> None:
     headers = {"If-Match": if_match} if if_match else {}
@@ -229,7 +229,7 @@ def test_the_parts_of_one_identifier_in_two_tenants_are_apart(
     assert theirs.owner.get(f"/fhir/r4/{report['subject']['reference']}").status == 404
 
 
-def test_one_document_in_two_tenants_is_read_by_who_sent_it(
+def test_one_document_in_two_tenants_is_read_by_each_that_sent_it(
     service: RunningService, lab: Integrator, theirs: Holdings
 ) -> None:
     path = f"/fhir/r4/Binary/{theirs.ids['Binary']}"
@@ -429,7 +429,7 @@ def test_the_scheme_may_be_written_in_any_case(
     assert service.request("GET", "/metadata", headers=headers).status == 200
 
 
-def test_only_who_sent_a_token_is_told_that_it_is_invalid(
+def test_invalid_token_is_answered_only_to_a_request_with_a_token(
     service: RunningService, lab: Integrator
 ) -> None:
     none = service.request("GET", "/metadata")

@@ -182,7 +182,7 @@ def test_last_updated_rises_with_every_version(lab: Integrator, path: str) -> No
     assert times == sorted(set(times))
 
 
-def test_the_updated_report_is_returned_to_who_asks_for_it(lab: Integrator, path: str) -> None:
+def test_the_updated_report_is_returned_on_request(lab: Integrator, path: str) -> None:
     answer = update(lab, path, {"Prefer": "return=representation"}, status="amended")
 
     assert (answer.status, answer.json["status"]) == (200, "amended")
@@ -284,7 +284,7 @@ def test_an_update_refuses_a_type_that_contradicts_its_reference(
     assert (answer.status, answer.issue_expressions) == (400, {f"{at}.type"})
 
 
-def test_what_contradicts_itself_since_before_stays_open_to_updates(
+def test_a_stored_report_that_contradicts_itself_stays_open_to_updates(
     service: RunningService, lab: Integrator, path: str
 ) -> None:
     place, typed = b'"reference":"Patient/', b'"type":"Group","reference":"Patient/'

@@ -38,7 +38,7 @@ def wrapped(resource: Any, **others: Any) -> dict[str, Any]:
     }
 
 
-def test_what_would_be_registered_is_told_so(lab: Integrator) -> None:
+def test_a_body_that_would_be_registered_is_reported_as_such(lab: Integrator) -> None:
     answer = validate(lab, register_body("V-1"))
 
     assert (answer.status, severities(answer)) == (200, ["information"])
@@ -52,7 +52,7 @@ def test_nothing_is_stored(lab: Integrator) -> None:
     assert found.json["total"] == 0
 
 
-def test_a_taken_identifier_is_told(lab: Integrator) -> None:
+def test_a_taken_identifier_is_reported(lab: Integrator) -> None:
     location = lab.register(register_body("V-3")).headers["location"]
 
     answer = validate(lab, register_body("V-3"))
@@ -60,7 +60,7 @@ def test_a_taken_identifier_is_told(lab: Integrator) -> None:
     assert location.split("/")[-3] in answer.issues[0]["diagnostics"]
 
 
-def test_errors_of_both_kinds_and_warnings_are_told_at_once(lab: Integrator) -> None:
+def test_errors_of_both_kinds_and_warnings_are_reported_at_once(lab: Integrator) -> None:
     answer = validate(
         lab,
         register_body(
@@ -82,14 +82,14 @@ def test_errors_of_both_kinds_and_warnings_are_told_at_once(lab: Integrator) -> 
     assert {("error", "exception"), ("error", "business-rule"), ("warning", "invalid")} <= kinds
 
 
-def test_all_that_is_wrong_with_the_structure_is_told(lab: Integrator) -> None:
+def test_all_that_is_wrong_with_the_structure_is_reported(lab: Integrator) -> None:
     answer = validate(lab, register_body("V-5", issued="yesterday", conclusion=7))
 
     at = "Parameters.parameter[2].resource"
     assert answer.issue_expressions == {f"{at}.issued", f"{at}.conclusion"}
 
 
-def test_a_resource_is_judged_as_create_judges_it(lab: Integrator) -> None:
+def test_a_resource_is_validated_as_by_create(lab: Integrator) -> None:
     good = validate(lab, contained("V-6"))
     bad = validate(lab, contained("V-6", status="amended"))
 
@@ -159,7 +159,7 @@ def test_a_body_that_is_no_json_is_a_400(lab: Integrator) -> None:
     assert validate(lab, b"{").status == 400
 
 
-def test_a_stray_value_is_told_and_no_fault(lab: Integrator) -> None:
+def test_a_stray_value_is_reported_and_no_fault(lab: Integrator) -> None:
     strays = [[], "x", {"resourceType": "Parameters", "parameter": 1}, wrapped(None), {}]
 
     answers = [validate(lab, stray) for stray in strays]
@@ -185,7 +185,9 @@ WRONG_ENVELOPES: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("case", WRONG_ENVELOPES)
-def test_what_stands_around_a_wrapped_resource_is_judged_too(lab: Integrator, case: str) -> None:
+def test_the_parameters_around_a_wrapped_resource_are_validated_too(
+    lab: Integrator, case: str
+) -> None:
     changes, place = WRONG_ENVELOPES[case]
     body = wrapped(contained("V-12"))
     entries = [*body["parameter"], *changes.get("parameter", ())]
@@ -196,7 +198,7 @@ def test_what_stands_around_a_wrapped_resource_is_judged_too(lab: Integrator, ca
     assert place in answer.issue_expressions
 
 
-def test_a_wrapped_resource_has_no_value_beside_it(lab: Integrator) -> None:
+def test_a_wrapped_resource_has_no_value_next_to_it(lab: Integrator) -> None:
     body = wrapped(contained("V-13"))
     body["parameter"][0]["valueString"] = "a"
 

@@ -154,7 +154,7 @@ def filled(path: str, endpoint_id: str) -> str:
 
 
 @pytest.mark.parametrize(("method", "path"), ROUTES)
-def test_without_a_token_nothing_is_told(
+def test_without_a_token_nothing_is_returned(
     method: str, path: str, service: RunningService, added: dict[str, Any]
 ) -> None:
     assert service.request(method, filled(path, added["id"])).status == 401
@@ -247,7 +247,7 @@ def test_a_secret_and_a_token_may_be_brought_along(lab: Integrator, receiver: Re
     assert answer.json.items() >= brought.items()
 
 
-def test_everything_that_is_wrong_is_told_at_once(lab: Integrator) -> None:
+def test_everything_that_is_wrong_is_reported_at_once(lab: Integrator) -> None:
     answer = lab.request(
         "POST",
         ENDPOINTS,
@@ -311,7 +311,7 @@ def test_a_body_that_is_not_json_or_too_large_is_refused(lab: Integrator) -> Non
     assert lab.request("POST", ENDPOINTS, b" " * 65_537).status == 413
 
 
-def test_a_change_in_another_type_is_told_the_one_that_is_read(
+def test_a_change_in_another_media_type_is_answered_with_the_supported_one(
     lab: Integrator, added: dict[str, Any]
 ) -> None:
     place, patch = f"{ENDPOINTS}/{added['id']}", {"Content-Type": "application/merge-patch+json"}
@@ -333,7 +333,9 @@ def test_answers_are_plain_json(accept: str, status: int, lab: Integrator) -> No
     assert status != 200 or answer.headers["content-type"] == "application/json"
 
 
-def test_a_tenant_has_so_many_endpoints_at_most(lab: Integrator, receiver: Receiver) -> None:
+def test_the_number_of_endpoints_of_a_tenant_is_limited(
+    lab: Integrator, receiver: Receiver
+) -> None:
     statuses = [
         lab.request("POST", ENDPOINTS, {"url": receiver.url}).status for _number in range(4)
     ]
@@ -364,7 +366,7 @@ def test_fields_that_are_named_are_changed_and_no_others(
     assert changed.headers["etag"] == 'W/"2"'
 
 
-def test_a_change_of_what_somebody_else_has_changed_is_refused(
+def test_a_change_of_an_endpoint_that_has_changed_since_is_refused(
     lab: Integrator, added: dict[str, Any]
 ) -> None:
     lab.patch(path_of(added), {"description": "first"})
@@ -440,7 +442,7 @@ def test_what_was_removed_is_not_there(
 # Verifying and trying
 
 
-def test_who_repeats_the_challenge_is_verified(
+def test_an_endpoint_that_repeats_the_challenge_is_verified(
     lab: Integrator, added: dict[str, Any], receiver: Receiver
 ) -> None:
     receiver.answer(Reply(status=200, echo=True))
@@ -458,7 +460,7 @@ def test_who_repeats_the_challenge_is_verified(
 @pytest.mark.parametrize(
     "reply", [Reply(status=200), Reply(status=500, echo=True), Reply(misbehaviour="reset")]
 )
-def test_who_does_not_is_not(
+def test_an_endpoint_that_does_not_repeat_the_challenge_is_not_verified(
     reply: Reply, lab: Integrator, added: dict[str, Any], receiver: Receiver
 ) -> None:
     receiver.answer(reply)
@@ -481,7 +483,7 @@ def test_who_does_not_is_not(
     ],
     ids=lambda value: getattr(value, "misbehaviour", None) or getattr(value, "status", None),
 )
-def test_a_test_tells_what_came_of_it(
+def test_a_test_event_returns_its_outcome(
     reply: Reply, told: dict[str, Any], lab: Integrator, added: dict[str, Any], receiver: Receiver
 ) -> None:
     receiver.answer(reply)
@@ -528,7 +530,7 @@ def test_a_disabled_endpoint_goes_on_once_it_takes_a_test(
     assert (healthy.status, healthy.json["state"], healthy.json["why"]) == (200, "active", "")
 
 
-def test_what_the_operator_has_disabled_he_alone_enables(
+def test_only_the_operator_enables_what_the_operator_has_disabled(
     service: RunningService, lab: Integrator, added: dict[str, Any], receiver: Receiver
 ) -> None:
     verified(lab, added, receiver)
@@ -742,7 +744,7 @@ def test_a_page_of_one_state_may_be_empty_before_the_last(
     assert (first["deliveries"], last) == ([], {"deliveries": [], "next": None})
 
 
-def test_a_delivery_is_told_with_its_attempts(
+def test_a_delivery_is_shown_with_its_attempts(
     service: RunningService, lab: Integrator, added: dict[str, Any]
 ) -> None:
     (one,) = delivered(service, added, 1)
@@ -864,7 +866,7 @@ def test_a_replay_of_nothing_in_particular_is_refused(
     assert (answer.status, answer.issue_expressions) == (400, places)
 
 
-def test_how_an_endpoint_does_is_told_in_numbers(
+def test_the_statistics_of_an_endpoint_are_numbers(
     service: RunningService, lab: Integrator, added: dict[str, Any]
 ) -> None:
     for number, delivery in enumerate(delivered(service, added, 5)):
@@ -913,7 +915,7 @@ def test_a_note_that_cannot_be_read_does_no_harm(
     assert lab.get(path_of(added, "stats")).json["breaker"] == "closed"
 
 
-def test_the_events_are_told_with_their_schemas(lab: Integrator) -> None:
+def test_the_events_are_listed_with_their_schemas(lab: Integrator) -> None:
     told = lab.get("/webhooks/v1/event-types").json
 
     schemas = {type_name["name"]: type_name["schema"] for type_name in told["event_types"]}
@@ -938,9 +940,7 @@ def test_an_attempt_of_which_nothing_is_known_says_so(
 # Without the key
 
 
-def test_a_lost_key_is_the_operators_fault_and_is_told_so(
-    receiver: Receiver, tmp_path: Path
-) -> None:
+def test_a_lost_key_is_reported_as_the_operators_fault(receiver: Receiver, tmp_path: Path) -> None:
     config = Config(webhooks=SETTINGS)
     with RunningService(tmp_path, config=config) as first:
         lab = first.integrator()

@@ -64,7 +64,7 @@ def states(lab: Integrator, endpoint: dict[str, Any]) -> list[str]:
     return [item["status"] for item in log]
 
 
-def test_a_report_is_told_and_the_log_says_so(
+def test_a_report_is_delivered_and_the_log_says_so(
     lab: Integrator, active: dict[str, Any], receiver: Receiver
 ) -> None:
     registered = lab.register(register_body("R-1"))
@@ -103,7 +103,7 @@ def test_a_pause_holds_and_loses_nothing(
     assert receiver.wait(1)[0].json["sequence"] == 1
 
 
-def test_who_is_gone_is_disabled_until_it_takes_a_test(
+def test_an_endpoint_that_is_gone_is_disabled_until_it_takes_a_test(
     lab: Integrator, active: dict[str, Any], receiver: Receiver
 ) -> None:
     receiver.answer(Reply(status=410))
@@ -133,7 +133,7 @@ def test_what_is_replayed_is_the_same_to_the_byte(
     assert [again.headers[name] for name in names] == [first.headers[name] for name in names]
 
 
-def test_a_removed_endpoint_is_told_nothing(
+def test_a_removed_endpoint_is_sent_nothing(
     lab: Integrator, active: dict[str, Any], receiver: Receiver
 ) -> None:
     other = lab.request("POST", ENDPOINTS, {"url": f"{receiver.url}/other"}).json

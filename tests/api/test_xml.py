@@ -201,7 +201,7 @@ def test_the_next_page_comes_in_the_format_of_the_first(
     assert (faults(following.body), b"\n  <" in following.body) == ([], True)
 
 
-def test_head_tells_the_length_of_the_xml(lab: Integrator) -> None:
+def test_head_returns_the_length_of_the_xml(lab: Integrator) -> None:
     head = lab.request("HEAD", "/metadata", headers={"Accept": XML})
     body = lab.get("/metadata", Accept=XML).body
 
@@ -209,7 +209,7 @@ def test_head_tells_the_length_of_the_xml(lab: Integrator) -> None:
     assert (head.headers["content-type"], head.headers["content-length"]) == (XML, str(len(body)))
 
 
-def test_who_has_the_version_gets_304_in_either_format(
+def test_a_client_that_has_the_version_gets_304_in_either_format(
     lab: Integrator, registered: Answer
 ) -> None:
     path = f"{path_of(registered)}/_history/1"
@@ -220,14 +220,14 @@ def test_who_has_the_version_gets_304_in_either_format(
     assert (known.status, known.body, known.headers["vary"]) == (304, b"", "Accept")
 
 
-def test_options_tell_what_a_patch_may_be(lab: Integrator, registered: Answer) -> None:
+def test_options_list_what_a_patch_may_be(lab: Integrator, registered: Answer) -> None:
     answer = lab.request("OPTIONS", path_of(registered))
 
     assert answer.status == 204
     assert answer.headers["accept-patch"].split(", ") == list(FORMS)
 
 
-def test_a_document_is_itself_unless_a_resource_is_asked_for(
+def test_a_document_is_returned_raw_unless_a_resource_is_asked_for(
     lab: Integrator, registered: Answer
 ) -> None:
     found = lab.get(f"{BASE}?identifier=A-1").json["entry"][0]["resource"]["presentedForm"][0]
@@ -265,7 +265,7 @@ def test_a_larger_document_is_a_413_in_xml(lab: Integrator) -> None:
 # What is refused.
 
 
-def test_all_that_is_wrong_with_the_xml_is_told_at_once(lab: Integrator) -> None:
+def test_all_that_is_wrong_with_the_xml_is_reported_at_once(lab: Integrator) -> None:
     good = write_xml(register_body("wrong")).decode()
     bad = good.replace("<status ", "<foo/><status ").replace("<name>", "<name>Ana")
     bad = bad.replace('<birthDate value="1980-02-29"/>', "<birthDate/><gender value='male'/>")
@@ -281,7 +281,7 @@ def test_all_that_is_wrong_with_the_xml_is_told_at_once(lab: Integrator) -> None
     }
 
 
-def test_wrong_values_are_told_as_for_json(lab: Integrator) -> None:
+def test_wrong_values_are_reported_as_for_json(lab: Integrator) -> None:
     body = register_body("wrong", issued="yesterday", status="mine")
 
     answer = lab.request("POST", REGISTER, write_xml(body), BOTH)
@@ -312,7 +312,7 @@ def test_what_is_no_fhir_in_xml_is_a_400(
     assert (answer.status, said(answer)) == (400, [("exception", "")])
 
 
-def test_documents_beside_the_resource_are_for_json_alone(lab: Integrator) -> None:
+def test_documents_next_to_the_resource_are_for_json_alone(lab: Integrator) -> None:
     good = write_xml(register_body("beside")).decode()
     start, end = good.index("<presentedForm>"), good.index("</DiagnosticReport>")
     forms = good[start:end]
@@ -352,13 +352,13 @@ def test_a_refusal_is_in_the_format_asked_for(
 
 
 @pytest.mark.parametrize("form", ["json", "xml"])
-def test_a_refusal_is_written_in_lines_for_who_wants_it_so(lab: Integrator, form: str) -> None:
+def test_a_refusal_is_indented_on_request(lab: Integrator, form: str) -> None:
     plain, pretty = (lab.get(f"{NOBODY}?_format={form}&_pretty={name}") for name in ("", "true"))
 
     assert (plain.body.count(b"\n") < 2, pretty.body.count(b"\n") > 3) == (True, True)
 
 
-def test_who_shows_no_token_is_told_in_xml_as_well(service: RunningService) -> None:
+def test_a_missing_token_is_refused_in_xml_as_well(service: RunningService) -> None:
     answer = service.request("GET", BASE, headers={"Accept": XML})
 
     assert (answer.status, said(answer)) == (401, [("security", "")])

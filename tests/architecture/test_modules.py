@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 import subprocess
 import sys
@@ -21,7 +22,12 @@ SOURCES = sorted(
 PLUGINS = sorted(
     path.name.removeprefix("fhirpub_") for path in (ROOT / "plugins").glob("fhirpub_*")
 )
-MAX_LINES = 450
+ASSERTING = [
+    path
+    for path in sorted((ROOT / "fhirpub" / "testing").rglob("*.py"))
+    if any(isinstance(node, ast.Assert) for node in ast.walk(ast.parse(path.read_text())))
+]
+MAX_LINES = 350
 MAX_MODULES_OF_A_FOLDER = 20
 UNIT_TESTS = sorted((ROOT / "tests" / "unit").rglob("test_*.py"))
 # They test what is no module of the package: helpers of the tests, the schema generator, and
@@ -49,10 +55,15 @@ def test_a_module_opens_with_a_sentence(path: Path) -> None:
 
 @pytest.mark.parametrize("path", SOURCES, ids=module_of)
 def test_a_module_is_short_enough_to_read(path: Path) -> None:
-    if path.parent.name == "testing":
-        return  # a contract is one list of facts
-
     assert len(path.read_text().splitlines()) <= MAX_LINES
+
+
+@pytest.mark.parametrize("path", ASSERTING, ids=module_of)
+def test_an_assert_of_the_testing_kit_shows_what_it_compared(path: Path) -> None:
+    module = importlib.import_module(module_of(path))
+
+    # pytest has rewritten it: `fhirpub.testing` has registered it in time.
+    assert type(module.__loader__).__name__ == "AssertionRewritingHook"
 
 
 @pytest.mark.parametrize("folder", sorted({path.parent for path in SOURCES}), ids=str)

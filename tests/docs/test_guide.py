@@ -188,7 +188,7 @@ def test_the_guides_table_of_other_types_is_what_their_plugins_declare() -> None
         assert set(re.findall(r"`(\S+)`", updatable)) == declared.updatable
 
 
-def test_the_guides_author_is_what_its_prescription_tells() -> None:
+def test_the_guides_author_is_the_one_of_its_prescription() -> None:
     (author,) = re.findall(r'^```json\n(\{"author_type".*?)^```$', TEXT, re.DOTALL | re.MULTILINE)
     body = json.loads(body_of("prescription.json"))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import yaml
 from prometheus_client import Metric
 
-from fhirpub.config.settings import load
+from fhirpub.config.loader import load
 from fhirpub.runtime.metrics import Metrics
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "operators.md").read_text(encoding="utf-8")

@@ -109,7 +109,7 @@ def test_it_is_found_by_what_it_declares(lab: Integrator, body: dict[str, Any]) 
         assert found.json["total"] == 1, search
 
 
-def test_its_events_tell_of_the_part_at_an_update_too(
+def test_its_events_include_the_part_at_an_update_too(
     lab: Integrator, body: dict[str, Any], service: RunningService
 ) -> None:
     with Receiver() as receiver:

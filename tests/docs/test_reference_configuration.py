@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fhirpub.config.settings import load, reference
+from fhirpub.config.loader import load, reference
 
 CONF = Path(__file__).parents[2] / "conf"
 

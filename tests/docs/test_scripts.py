@@ -22,7 +22,7 @@ def clone(tmp_path: Path) -> Path:
     return clone
 
 
-def test_an_environment_without_pip_is_made_anew(clone: Path) -> None:
+def test_an_environment_without_pip_is_created_again(clone: Path) -> None:
     # So a first run leaves it that is interrupted while pip is installed.
     python, made = clone / "python", clone / ".venv" / "bin" / "python"
     made.parent.mkdir(parents=True)

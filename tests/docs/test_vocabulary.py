@@ -26,8 +26,10 @@ PROGRAMS = (
     "fhirpub/app/*.py",
     "fhirpub/plugin_host/*.py",
     "fhirpub/*.py",
-    "fhirpub/testing/*.py",
-    "plugins/fhirpub_diagnosticreport/*.py",
+    "fhirpub/testing/**/*.py",
+    "fhirpub/cli/**/*.py",
+    "fhirpub/config/*.py",
+    "plugins/**/*.py",
     "scripts/*.py",
 )
 SOURCES = sorted(path for pattern in PROGRAMS for path in ROOT.glob(pattern))
@@ -40,9 +42,13 @@ DOCUMENTS = sorted(
         "CHANGELOG.md",
         "CONTRIBUTING.md",
         "docs/glossary.md",
+        "docs/operators.md",
+        "docs/plugins.md",
         "docs/adr/*.md",
         "docs/behaviour/*.md",
         "docs/reference/*.md",
+        "bench/README.md",
+        "conf/*.toml",
     )
     for path in ROOT.glob(pattern)
 )

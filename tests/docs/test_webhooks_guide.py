@@ -22,7 +22,8 @@ import pytest
 from referencing import Registry, Resource
 from standardwebhooks import Webhook
 
-from fhirpub.config.settings import Config, variable
+from fhirpub.config.loader import variable
+from fhirpub.config.settings import Config
 from fhirpub.config.webhooks import WebhooksConfig
 from fhirpub.runtime.clock import now_ms
 from fhirpub.storage.webhook_contract import MAX_ATTEMPTS_KEPT
@@ -305,7 +306,7 @@ def test_the_vectors_are_of_an_event_as_it_is_sent() -> None:
     assert body["event_id"] == vectors["webhook-id"]
 
 
-def test_the_guide_tells_how_long_is_tried_and_how_much_of_it_is_kept() -> None:
+def test_the_guide_states_how_long_a_delivery_is_tried_and_how_many_attempts_are_kept() -> None:
     waits = WebhooksConfig().retry_seconds
     least, most = (round(sum(waits) * longer / 3600) for longer in (1.0, 1.2))
 

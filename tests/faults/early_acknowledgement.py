@@ -9,7 +9,7 @@ from pathlib import Path
 
 from fhirpub.app.server import run_server
 from fhirpub.app.services import build_services
-from fhirpub.config.settings import load
+from fhirpub.config.loader import load
 from fhirpub.http.sockets import bind
 from fhirpub.runtime.logging import configure
 from tests.faults.seeded import AcknowledgesTooEarly, opening

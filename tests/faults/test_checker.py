@@ -232,7 +232,7 @@ def test_a_refusal_says_what_each_answer_should_have_been() -> None:
     assert "Read() -> Found(version=1, marker='a'); here it would be Found(version=2" in said
 
 
-def test_two_calls_with_one_content_cannot_be_judged() -> None:
+def test_two_calls_with_one_content_cannot_be_checked() -> None:
     with pytest.raises(ValueError, match="told apart"):
         explain([FIRST, FIRST])
 
@@ -278,7 +278,7 @@ def cpu_seconds(history: list[Operation], *, possible: bool) -> float:
     return seconds
 
 
-def test_64_calls_at_once_are_judged_within_a_second(seed: int) -> None:
+def test_64_calls_at_once_are_checked_within_a_second(seed: int) -> None:
     assert cpu_seconds(many_at_once(seed), possible=True) < 1
     assert cpu_seconds(many_at_once(seed, Found(9, "z")), possible=False) < 1
     assert cpu_seconds(many_that_nobody_saw(), possible=False) < 1

@@ -121,7 +121,7 @@ def test_a_killed_worker_is_replaced_while_clients_go_on(two_workers: ServicePro
     check_store(two_workers.config.storage.url)
 
 
-def test_who_replaces_a_worker_makes_no_store_in_the_place_of_one_that_is_away(
+def test_a_replaced_worker_creates_no_store_in_the_place_of_one_that_is_away(
     tmp_path: Path,
 ) -> None:
     data, away = tmp_path / "data", tmp_path / "away"

@@ -83,7 +83,7 @@ async def test_however_many_register_at_once_there_is_one_report_and_one_answer(
     await assert_right(crowd.histories, crowd.process.config, tmp_path)
 
 
-async def test_of_those_who_update_one_version_exactly_one_succeeds(
+async def test_of_concurrent_updates_of_one_version_exactly_one_succeeds(
     crowd: Crowd, tmp_path: Path
 ) -> None:
     await crowd.clients[0].call("race", Register("first"))

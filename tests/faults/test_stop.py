@@ -168,7 +168,7 @@ def test_a_client_that_never_ends_is_waited_for_as_long_as_configured(
     assert 0.9 < seconds < 10
 
 
-def test_nobody_is_let_in_while_it_stops(process: ServiceProcess) -> None:
+def test_no_connection_is_accepted_while_it_stops(process: ServiceProcess) -> None:
     lab = process.integrator()
     body = dumps(register_body("keeps it open"))
 

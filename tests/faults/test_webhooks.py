@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from fhirpub.config.settings import variable
+from fhirpub.config.loader import variable
 from fhirpub.testing.process import ServiceProcess
 from fhirpub.testing.receiver import Receiver
 from tests.faults.nemesis import failovers, kill_one_worker
@@ -94,7 +94,7 @@ def kill_while(reporters: Reporters, service: ServiceProcess) -> None:
     reporters.wait_for(EVENTS)
 
 
-def test_what_was_committed_is_told_in_order_whoever_is_killed(
+def test_committed_events_are_delivered_in_order_whichever_process_is_killed(
     service: ServiceProcess, capsys: pytest.CaptureFixture[str]
 ) -> None:
     figures = figures_of_telling(
@@ -105,7 +105,7 @@ def test_what_was_committed_is_told_in_order_whoever_is_killed(
         sys.stdout.write(figures)
 
 
-def test_what_was_committed_is_told_in_order_whoever_is_primary(
+def test_committed_events_are_delivered_in_order_whichever_member_is_primary(
     service_on_three: ServiceProcess,
     set_of_three: ReplicaSet,
     seed: int,

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from fhirpub.config.settings import variable
+from fhirpub.config.loader import variable
 from fhirpub.testing.process import ServiceProcess
 from fhirpub.testing.service import Integrator
 from tests.ports import free_port
@@ -252,7 +252,7 @@ def test_the_new_rule_refuses_over_http(lab: Integrator, body: dict[str, Any]) -
     assert (answer.status, answer.issues[0]["code"]) == (422, "business-rule")
 
 
-def test_an_enabled_type_is_declared_beside_the_others(lab: Integrator) -> None:
+def test_an_enabled_type_is_declared_with_the_others(lab: Integrator) -> None:
     assert {"Immunization", "DiagnosticReport", "Patient"} <= declared(lab)
 
 

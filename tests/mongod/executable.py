@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from fhirpub.config.settings import variable
+from fhirpub.config.loader import variable
 
 VERSION = "6.0.27"
 REQUIREMENTS = Path(__file__).with_name("requirements.txt")

@@ -101,7 +101,7 @@ class CompositionContract(ResourceTypeContract):
         assert created == self.resource_type.create_statuses
         assert updated == self.resource_type.update_statuses
 
-    def test_a_registration_is_told_with_its_author(
+    def test_the_event_of_a_registration_names_its_author(
         self, service: RunningService, lab: Integrator
     ) -> None:
         value = self.fresh_value()
@@ -113,7 +113,7 @@ class CompositionContract(ResourceTypeContract):
         assert body["data"]["identifier"]["value"] == value
         assert body["data"]["author"] == AUTHOR
 
-    def test_a_later_update_is_told_with_its_author_too(
+    def test_the_event_of_a_later_update_names_its_author_too(
         self, service: RunningService, lab: Integrator, registered: Answer
     ) -> None:
         path = self.path_of(registered)
@@ -126,7 +126,7 @@ class CompositionContract(ResourceTypeContract):
         assert body["data"]["previous_status"] == min(self.resource_type.update_statuses)
         assert body["data"]["author"] == AUTHOR
 
-    def test_nothing_of_the_patient_is_told(
+    def test_no_event_has_anything_of_the_patient(
         self, service: RunningService, lab: Integrator, registered: Answer
     ) -> None:
         body = self.told(service, lab, self.path_of(registered), 1)
@@ -152,7 +152,7 @@ class CompositionContract(ResourceTypeContract):
         told = self.told(service, lab, self.path_of(registered), 1)
         assert "author" not in told["data"]
 
-    def test_an_author_to_whom_nothing_refers_is_refused(self, lab: Integrator) -> None:
+    def test_an_author_that_is_not_referenced_is_refused(self, lab: Integrator) -> None:
         alone = dict.fromkeys(self.referring_to_others)
 
         answer = self.register(lab, register_body(self.composition(self.fresh_value(), **alone)))
@@ -177,7 +177,7 @@ class CompositionContract(ResourceTypeContract):
         read = lab.get(path).json
         assert {name: read[name] for name in self.new_values} == self.new_values
 
-    def test_it_can_be_created_with_everybody_contained(self, lab: Integrator) -> None:
+    def test_it_can_be_created_with_all_parts_contained(self, lab: Integrator) -> None:
         resource = json.loads(
             json.dumps(self.composition(self.fresh_value()))
             .replace("Patient/p1", "#p1")

@@ -43,7 +43,7 @@ class TestEncounter(CompositionContract):
 
         assert resource["participant"][1]["individual"]["display"] == "Marta Sol Ferreyra"
 
-    def test_a_summary_leaves_out_participants_of_whom_it_tells_nothing(
+    def test_a_summary_leaves_out_participants_that_have_nothing_for_it(
         self, lab: Integrator
     ) -> None:
         author = {"individual": {"reference": "Practitioner/d1"}}
@@ -57,7 +57,7 @@ class TestEncounter(CompositionContract):
         assert [item["individual"]["display"] for item in told] == ["Marta Sol Ferreyra"]
         assert lab.get(found, Accept="application/fhir+xml").status == 200
 
-    def test_of_several_who_are_contained_the_first_to_take_part_is_the_author(
+    def test_of_several_contained_practitioners_the_first_participant_is_the_author(
         self, lab: Integrator
     ) -> None:
         nurse = practitioner(id="n1", name=[{"text": "A nurse"}])

@@ -23,7 +23,7 @@ class TestMedicationRequest(CompositionContract):
     def composition(self, value: str, **changes: Any) -> dict[str, Any]:
         return medication_request(value, **changes)
 
-    def test_what_must_not_be_given_is_told_so(
+    def test_the_event_marks_what_must_not_be_given(
         self, service: RunningService, lab: Integrator
     ) -> None:
         body = register_body(medication_request(self.fresh_value(), doNotPerform=True))

@@ -28,7 +28,7 @@ class TestObservation(CompositionContract):
     def composition(self, value: str, **changes: Any) -> dict[str, Any]:
         return observation(value, **changes)
 
-    def test_its_value_is_not_told(self, service: RunningService, lab: Integrator) -> None:
+    def test_its_value_is_in_no_event(self, service: RunningService, lab: Integrator) -> None:
         weight = {"value": 81.5, "unit": "kg", "system": UCUM, "code": "kg"}
         body = register_body(observation(self.fresh_value(), component=None, valueQuantity=weight))
 

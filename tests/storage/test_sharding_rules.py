@@ -138,7 +138,7 @@ def asks_one_shard(command: Command) -> bool:
         ({}, False),
     ],
 )
-def test_a_filter_that_leaves_the_shard_open_is_told(wanted: Filter, *, named: bool) -> None:
+def test_a_filter_that_leaves_the_shard_open_is_recognized(wanted: Filter, *, named: bool) -> None:
     assert names("id", wanted) is named
 
 
@@ -252,7 +252,7 @@ TO_ALL: dict[str, Callable[[Store], Awaitable[Any]]] = {
         LAB, query(match(value="x"))
     ),
     "the search for documents that no report names, every ten minutes": _sweep,
-    "the relay, for versions whose events are still to be told": lambda store: (
+    "the relay, for versions with pending events": lambda store: (
         store.pending_outbox(limit=1)
     ),
     "the search for deliveries that ended long ago": lambda store: store.sweep_deliveries(

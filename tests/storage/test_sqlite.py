@@ -207,7 +207,7 @@ async def test_two_processes_that_add_the_same_keys_have_one_winner_for_each(
         assert stored.body == (b"a" if key in won[0] else b"b")
 
 
-async def test_two_processes_that_append_the_same_events_leave_no_gap_and_tell_nobody_twice(
+async def test_two_processes_that_append_the_same_events_leave_no_gap_and_no_duplicate(
     path: Path, reopen: Reopen
 ) -> None:
     events = [f"evt_{number}" for number in range(300)]

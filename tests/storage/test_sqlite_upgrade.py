@@ -14,7 +14,7 @@ import pytest
 from fhirpub.errors import StoreUnavailable
 from fhirpub.storage.contract import Version
 from fhirpub.storage.sqlite import schema as sql
-from fhirpub.storage.sqlite.database import Addition
+from fhirpub.storage.sqlite.rows import Addition
 from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.storage.webhook_contract import OutboxEntry
 from fhirpub.testing.samples import LAB, OTHER, a_version, successor
@@ -191,7 +191,7 @@ async def test_an_older_file_keeps_everything(reopen: Reopen) -> None:
     assert [tenant.name for tenant in await store.tenants()] == ["Lab"]
 
 
-async def test_whatever_has_events_in_an_older_file_is_still_to_be_told(reopen: Reopen) -> None:
+async def test_every_version_with_events_in_an_older_file_is_still_pending(reopen: Reopen) -> None:
     store = await reopen()
 
     found = await store.pending_outbox(limit=10)
@@ -233,7 +233,7 @@ async def test_a_start_waits_for_another_that_takes_longer_than_its_deadline(pat
     await store.stop()
 
 
-async def test_what_an_older_release_still_adds_afterwards_is_told(
+async def test_events_that_an_older_release_still_adds_afterwards_are_pending(
     path: Path, reopen: Reopen
 ) -> None:
     version = a_version(events=EVENTS)

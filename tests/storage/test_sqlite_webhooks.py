@@ -120,7 +120,7 @@ def test_a_walk_is_not_sorted(connection: sqlite3.Connection, statement: str) ->
     assert not [step for step in plan_of(connection, statement) if "TEMP B-TREE" in step]
 
 
-async def test_endpoints_that_have_not_changed_are_not_made_anew(tmp_path: Path) -> None:
+async def test_endpoints_that_have_not_changed_are_not_created_again(tmp_path: Path) -> None:
     config = Config(storage=StorageConfig(url=f"sqlite:///{tmp_path}/store.db"))
     async with open_store(config) as store:
         for _number in range(2):

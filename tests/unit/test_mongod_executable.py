@@ -88,7 +88,7 @@ def test_an_installed_server_is_preferred(tmp_path: Path, monkeypatch: pytest.Mo
     assert executable(tmp_path / "cache") == installed
 
 
-def test_a_platform_without_a_server_is_told_what_to_do(
+def test_a_platform_without_a_server_gets_instructions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", "")

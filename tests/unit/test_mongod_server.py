@@ -82,7 +82,7 @@ def test_a_step_down_yields_another_primary_within_seconds(set_of_three: Replica
     assert time.monotonic() - begun < 10
 
 
-def test_a_set_tells_who_took_over_since_a_moment(set_of_three: ReplicaSet) -> None:
+def test_a_set_reports_which_member_took_over_since_a_moment(set_of_three: ReplicaSet) -> None:
     begun = now_ms()
     set_of_three.kill_primary()
     elected = set_of_three.primary()

@@ -88,7 +88,7 @@ def test_a_dropped_reply_is_a_time_out_of_a_write_that_happened(
     assert is_kept(proxied_set, "dropped reply")
 
 
-def test_a_fault_ends_after_so_many_requests_and_spares_other_commands(
+def test_a_fault_ends_after_its_number_of_requests_and_spares_other_commands(
     proxied_set: ProxiedSet, client: Client
 ) -> None:
     proxied_set.proxy.inject(Fault.CUT_REPLY, "insert", times=1)
@@ -112,7 +112,7 @@ def test_a_drivers_own_second_try_gets_through_after_a_cut_reply(proxied_set: Pr
     assert is_kept(proxied_set, "retried")
 
 
-def test_a_stalled_write_arrives_after_all_when_nobody_waits_for_it(
+def test_a_stalled_write_arrives_after_all_when_no_client_waits_for_it(
     proxied_set: ProxiedSet, client: Client
 ) -> None:
     proxied_set.proxy.inject(Fault.STALL, "insert")

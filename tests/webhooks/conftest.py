@@ -1,4 +1,4 @@
-"""An office over each store, and receivers."""
+"""An harness over each store, and receivers."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def sqlite_url(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-async def office(store_url: str) -> AsyncIterator[WebhookHarness]:
+async def harness(store_url: str) -> AsyncIterator[WebhookHarness]:
     """Somebody who sends, by the machine's clock."""
-    async with opened_office(store_url, clock=now_ms) as office:
-        yield office
+    async with opened_office(store_url, clock=now_ms) as harness:
+        yield harness
 
 
 @pytest.fixture

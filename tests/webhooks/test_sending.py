@@ -40,13 +40,13 @@ def logs(deliveries: Sequence[Delivery]) -> list[list[int]]:
     return [[one.status for one in delivery.attempts] for delivery in deliveries]
 
 
-async def test_everything_that_is_committed_is_told_once_and_verifies(
-    office: WebhookHarness, receiver: Receiver
+async def test_everything_that_is_committed_is_delivered_once_and_verifies(
+    harness: WebhookHarness, receiver: Receiver
 ) -> None:
-    endpoint = await office.endpoint(receiver.url)
+    endpoint = await harness.endpoint(receiver.url)
 
-    await office.commits(30)
-    await office.until_states(endpoint, delivered=30)
+    await harness.commits(30)
+    await harness.until_states(endpoint, delivered=30)
 
     assert sorted(sequences(receiver.received)) == list(range(1, 31))
     for received in receiver.received:
@@ -55,15 +55,15 @@ async def test_everything_that_is_committed_is_told_once_and_verifies(
         Webhook(endpoint.signing_secret).verify(received.body, dict(received.headers))
 
 
-async def test_an_endpoint_is_told_only_what_it_asked_for_of_its_own_tenant(
-    office: WebhookHarness, receiver: Receiver, another: Receiver
+async def test_an_endpoint_is_sent_only_what_it_asked_for_of_its_own_tenant(
+    harness: WebhookHarness, receiver: Receiver, another: Receiver
 ) -> None:
-    await office.endpoint(receiver.url, event_types=["diagnostic_report.updated"])
-    await office.endpoint(another.url, tenant="somebody else")
-    last = await office.endpoint(another.url)
+    await harness.endpoint(receiver.url, event_types=["diagnostic_report.updated"])
+    await harness.endpoint(another.url, tenant="somebody else")
+    last = await harness.endpoint(another.url)
 
-    await office.commits(2, ONE_REPORT)
-    await office.until_states(last, delivered=2)
+    await harness.commits(2, ONE_REPORT)
+    await harness.until_states(last, delivered=2)
     await asyncio.to_thread(receiver.wait, 1)
 
     assert [received.headers["x-webhook-event"] for received in receiver.received] == [
@@ -72,14 +72,14 @@ async def test_an_endpoint_is_told_only_what_it_asked_for_of_its_own_tenant(
     assert len(another.received) == 2
 
 
-async def test_the_log_tells_each_attempt(office: WebhookHarness, receiver: Receiver) -> None:
-    endpoint = await office.endpoint(receiver.url)
+async def test_the_log_lists_each_attempt(harness: WebhookHarness, receiver: Receiver) -> None:
+    endpoint = await harness.endpoint(receiver.url)
     receiver.answer(Reply(status=500, body=b"oh no"), Reply(misbehaviour="reset"), Reply())
 
-    await office.commit()
-    await office.until_states(endpoint, delivered=1)
+    await harness.commit()
+    await harness.until_states(endpoint, delivered=1)
 
-    (delivery,) = await office.deliveries(endpoint)
+    (delivery,) = await harness.deliveries(endpoint)
     assert [(one.number, one.status, one.reason) for one in delivery.attempts] == [
         (1, 500, ""),
         (2, 0, "E_RESET"),
@@ -91,15 +91,15 @@ async def test_the_log_tells_each_attempt(office: WebhookHarness, receiver: Rece
 
 
 async def test_the_order_of_a_report_is_kept_whatever_fails(
-    office: WebhookHarness, receiver: Receiver
+    harness: WebhookHarness, receiver: Receiver
 ) -> None:
-    endpoint = await office.endpoint(receiver.url)
+    endpoint = await harness.endpoint(receiver.url)
     random = Random(1)
     receiver.answer_by(lambda _: Reply(status=500 if random.random() < 0.2 else 204))
     reports = [f"{number:08d}-2222-4222-8222-222222222222" for number in range(6)]
 
-    await asyncio.gather(*(office.commits(8, report) for report in reports))
-    await office.until_states(endpoint, delivered=48)
+    await asyncio.gather(*(harness.commits(8, report) for report in reports))
+    await harness.until_states(endpoint, delivered=48)
 
     versions: dict[str, list[int]] = defaultdict(list)
     for received in receiver.received:
@@ -110,14 +110,14 @@ async def test_the_order_of_a_report_is_kept_whatever_fails(
 
 
 async def test_a_strict_endpoint_gets_everything_in_one_order(
-    office: WebhookHarness, receiver: Receiver
+    harness: WebhookHarness, receiver: Receiver
 ) -> None:
-    endpoint = await office.endpoint(receiver.url, ordering="strict")
+    endpoint = await harness.endpoint(receiver.url, ordering="strict")
     random = Random(2)
     receiver.answer_by(lambda _: Reply(status=500 if random.random() < 0.2 else 204))
 
-    await office.commits(25)
-    await office.until_states(endpoint, delivered=25)
+    await harness.commits(25)
+    await harness.until_states(endpoint, delivered=25)
 
     assert all(a <= b for a, b in pairwise(sequences(receiver.received)))
 
@@ -127,12 +127,12 @@ async def test_a_slow_endpoint_does_not_delay_another(
 ) -> None:
     settings = replace(SETTINGS, in_flight=4, in_flight_per_endpoint=4, timeout_seconds=60.0)
     receiver.answer(Reply(misbehaviour="silent"))
-    async with opened_office(store_url, clock=now_ms, settings=settings) as office:
-        await office.endpoint(receiver.url)
-        fast = await office.endpoint(another.url)
-        await office.commits(40)
+    async with opened_office(store_url, clock=now_ms, settings=settings) as harness:
+        await harness.endpoint(receiver.url)
+        fast = await harness.endpoint(another.url)
+        await harness.commits(40)
 
-        await office.until_states(fast, delivered=40)
+        await harness.until_states(fast, delivered=40)
 
         assert 0 < len(receiver.received) < 4
 
@@ -142,29 +142,29 @@ async def test_many_silent_endpoints_of_a_tenant_do_not_delay_another_tenant(
 ) -> None:
     settings = replace(SETTINGS, in_flight=8, timeout_seconds=60.0)
     receiver.answer(Reply(misbehaviour="silent"))
-    async with opened_office(store_url, clock=now_ms, settings=settings) as office:
+    async with opened_office(store_url, clock=now_ms, settings=settings) as harness:
         for number in range(9):
-            await office.endpoint(f"{receiver.url}/{number}")
-        fast = await office.endpoint(another.url, tenant="somebody else")
-        await office.commits(2)
+            await harness.endpoint(f"{receiver.url}/{number}")
+        fast = await harness.endpoint(another.url, tenant="somebody else")
+        await harness.commits(2)
         await asyncio.to_thread(receiver.wait, 6)
 
-        await office.commits(20, tenant="somebody else")
+        await harness.commits(20, tenant="somebody else")
 
-        await office.until_states(fast, delivered=20, seconds=5.0)
+        await harness.until_states(fast, delivered=20, seconds=5.0)
 
 
-async def test_an_endpoint_has_no_more_attempts_under_way_than_it_may(
+async def test_an_endpoint_has_no_more_attempts_in_flight_than_it_may(
     store_url: str, receiver: Receiver
 ) -> None:
     settings = replace(SETTINGS, in_flight_per_endpoint=3, timeout_seconds=60.0)
     receiver.answer(Reply(misbehaviour="silent"))
-    async with opened_office(store_url, clock=now_ms, settings=settings) as office:
-        await office.endpoint(receiver.url)
-        await office.commits(2)
+    async with opened_office(store_url, clock=now_ms, settings=settings) as harness:
+        await harness.endpoint(receiver.url)
+        await harness.commits(2)
         await asyncio.to_thread(receiver.wait, 2)
 
-        await office.commits(8)
+        await harness.commits(8)
         await asyncio.to_thread(receiver.wait, 3)
         await asyncio.sleep(0.3)
 
@@ -173,12 +173,12 @@ async def test_an_endpoint_has_no_more_attempts_under_way_than_it_may(
 
 async def test_one_attempt_at_a_time_is_enough(store_url: str, receiver: Receiver) -> None:
     settings = replace(SETTINGS, in_flight=1)
-    async with opened_office(store_url, clock=now_ms, settings=settings) as office:
-        endpoints = [await office.endpoint(f"{receiver.url}/{number}") for number in range(2)]
-        await office.commits(2)
+    async with opened_office(store_url, clock=now_ms, settings=settings) as harness:
+        endpoints = [await harness.endpoint(f"{receiver.url}/{number}") for number in range(2)]
+        await harness.commits(2)
 
         for endpoint in endpoints:
-            await office.until_states(endpoint, delivered=2)
+            await harness.until_states(endpoint, delivered=2)
 
 
 @pytest.mark.parametrize("misbehaviour", ["silent", "dripping-headers", "header-flood"])
@@ -193,117 +193,117 @@ async def test_a_hostile_receiver_costs_its_own_attempts_only(
         lease_seconds=3600.0,  # what a slow machine could not make in time is begun once more
     )
     receiver.answer(Reply(misbehaviour=misbehaviour))  # type: ignore[arg-type]
-    async with opened_office(store_url, clock=now_ms, settings=settings) as office:
-        hostile = await office.endpoint(receiver.url)
-        good = await office.endpoint(another.url)
+    async with opened_office(store_url, clock=now_ms, settings=settings) as harness:
+        hostile = await harness.endpoint(receiver.url)
+        good = await harness.endpoint(another.url)
 
-        await office.commits(3)
-        await office.until_states(good, delivered=3)
-        await office.until_states(hostile, dead=3)
+        await harness.commits(3)
+        await harness.until_states(good, delivered=3)
+        await harness.until_states(hostile, dead=3)
 
         reason = "E_MALFORMED" if misbehaviour == "header-flood" else "E_TIMEOUT"
         found = {
             one.reason
-            for delivery in await office.deliveries(hostile)
+            for delivery in await harness.deliveries(hostile)
             for one in delivery.attempts
         }
         assert found == {reason}
 
 
 async def test_a_version_that_cannot_be_read_does_not_stop_the_others(
-    office: WebhookHarness, receiver: Receiver
+    harness: WebhookHarness, receiver: Receiver
 ) -> None:
-    endpoint = await office.endpoint(receiver.url)
+    endpoint = await harness.endpoint(receiver.url)
 
-    faulty = await office.commit(events=b'[{"no": "event"}]')
-    await office.commits(3)
-    await office.until_states(endpoint, delivered=3)
+    faulty = await harness.commit(events=b'[{"no": "event"}]')
+    await harness.commits(3)
+    await harness.until_states(endpoint, delivered=3)
 
     async def pending_outbox() -> list[str]:
-        return [entry.id for _, entry in await office.store.pending_outbox(limit=10)]
+        return [entry.id for _, entry in await harness.store.pending_outbox(limit=10)]
 
     await until(pending_outbox, lambda found: found == [faulty.id])
 
 
-async def test_one_commit_may_tell_several_events(
-    office: WebhookHarness, receiver: Receiver
+async def test_one_commit_may_have_several_events(
+    harness: WebhookHarness, receiver: Receiver
 ) -> None:
-    endpoint = await office.endpoint(receiver.url)
+    endpoint = await harness.endpoint(receiver.url)
     told = [{"id": f"{ONE_REPORT}.1.{n}", "type": "a.b", "data": {"n": n}} for n in (1, 2, 3)]
 
-    await office.commit(ONE_REPORT, events=dumps(told))
-    await office.until_states(endpoint, delivered=3)
+    await harness.commit(ONE_REPORT, events=dumps(told))
+    await harness.until_states(endpoint, delivered=3)
 
     assert [received.json["data"]["n"] for received in receiver.received] == [1, 2, 3]
     assert len({received.json["transaction_id"] for received in receiver.received}) == 1
 
 
 async def test_an_endpoint_whose_secret_cannot_be_read_waits_and_uses_up_nothing(
-    office: WebhookHarness, receiver: Receiver, another: Receiver
+    harness: WebhookHarness, receiver: Receiver, another: Receiver
 ) -> None:
-    broken = await office.endpoint(receiver.url)
-    good = await office.endpoint(another.url)
+    broken = await harness.endpoint(receiver.url)
+    good = await harness.endpoint(another.url)
     damaged = replace(broken.endpoint, token=b"damaged", revision=2)
-    assert await office.store.put_endpoint(damaged.tenant, damaged)
+    assert await harness.store.put_endpoint(damaged.tenant, damaged)
 
-    await office.commits(3)
-    await office.until_states(good, delivered=3)
-    await office.until_states(broken, pending=3)
+    await harness.commits(3)
+    await harness.until_states(good, delivered=3)
+    await harness.until_states(broken, pending=3)
     mended = replace(broken.endpoint, revision=3)
-    assert await office.store.put_endpoint(mended.tenant, mended)
+    assert await harness.store.put_endpoint(mended.tenant, mended)
 
-    await office.until_states(broken, delivered=3)
+    await harness.until_states(broken, delivered=3)
     assert {received.headers["x-webhook-attempt"] for received in receiver.received} == {"1"}
 
 
 async def test_a_paused_endpoint_gathers_and_then_gets_everything(
-    office: WebhookHarness, receiver: Receiver
+    harness: WebhookHarness, receiver: Receiver
 ) -> None:
-    endpoint = await office.endpoint(receiver.url)
+    endpoint = await harness.endpoint(receiver.url)
     one = endpoint.endpoint
-    await office.administration.pause(one.tenant, one.id)
+    await harness.administration.pause(one.tenant, one.id)
 
-    await office.commits(4)
-    await office.until_states(endpoint, pending=4)
+    await harness.commits(4)
+    await harness.until_states(endpoint, pending=4)
     assert receiver.received == []
-    await office.administration.enable(one.tenant, one.id)
+    await harness.administration.enable(one.tenant, one.id)
 
-    await office.until_states(endpoint, delivered=4)
+    await harness.until_states(endpoint, delivered=4)
 
 
 async def test_what_is_reopened_is_sent_again_under_its_id(
-    office: WebhookHarness, receiver: Receiver
+    harness: WebhookHarness, receiver: Receiver
 ) -> None:
-    endpoint = await office.endpoint(receiver.url)
-    await office.commits(3)
-    await office.until_states(endpoint, delivered=3)
-    one, second = endpoint.endpoint, (await office.deliveries(endpoint))[1]
+    endpoint = await harness.endpoint(receiver.url)
+    await harness.commits(3)
+    await harness.until_states(endpoint, delivered=3)
+    one, second = endpoint.endpoint, (await harness.deliveries(endpoint))[1]
 
-    await office.store.reopen(one.tenant, one.id, [second.event_id], now=now_ms())
+    await harness.store.reopen(one.tenant, one.id, [second.event_id], now=now_ms())
     await asyncio.to_thread(receiver.wait, 4)
 
     assert receiver.received[3].headers["webhook-id"] == second.event_id
     assert receiver.received[3].body == second.body
-    await office.until_states(endpoint, delivered=3)
+    await harness.until_states(endpoint, delivered=3)
 
 
 async def test_secrets_may_be_rotated_under_load(
-    office: WebhookHarness, receiver: Receiver
+    harness: WebhookHarness, receiver: Receiver
 ) -> None:
-    endpoint = await office.endpoint(receiver.url)
+    endpoint = await harness.endpoint(receiver.url)
     one = endpoint.endpoint
     secrets = [endpoint.signing_secret]
 
     for _ in range(5):
-        await office.commits(10)
-        rotated = await office.administration.rotate_secret(
+        await harness.commits(10)
+        rotated = await harness.administration.rotate_secret(
             one.tenant, one.id, {"grace_seconds": 5}
         )
         secrets.append(rotated.signing_secret)
-    await office.until_states(endpoint, delivered=50)
-    await office.commits(10)
-    await until(lambda: office.state(endpoint), lambda state: state == "active")
-    await office.until_states(endpoint, delivered=60)
+    await harness.until_states(endpoint, delivered=50)
+    await harness.commits(10)
+    await until(lambda: harness.state(endpoint), lambda state: state == "active")
+    await harness.until_states(endpoint, delivered=60)
 
     for number, received in enumerate(receiver.received):
         verify(received.headers, received.body, secrets, now=time.time())  # noqa: TID251
@@ -320,19 +320,19 @@ async def test_a_busy_receiver_is_left_in_peace_for_as_long_as_it_asks(
 ) -> None:
     receiver.answer(Reply(status=429, headers={"Retry-After": "60"}), Reply())
     settings = replace(SETTINGS, in_flight_per_endpoint=1)
-    async with opened_office(store_url, clock=clock, settings=settings) as office:
-        endpoint = await office.endpoint(receiver.url)
-        await office.commit()
-        await office.until_states(endpoint, retrying=1)
-        await office.commits(2)
-        await office.until_states(endpoint, retrying=1, pending=2)
+    async with opened_office(store_url, clock=clock, settings=settings) as harness:
+        endpoint = await harness.endpoint(receiver.url)
+        await harness.commit()
+        await harness.until_states(endpoint, retrying=1)
+        await harness.commits(2)
+        await harness.until_states(endpoint, retrying=1, pending=2)
 
         clock.forward(seconds=59)
         await asyncio.sleep(0.3)
         assert len(receiver.received) == 1
         clock.forward(seconds=2)
 
-        await office.until_states(endpoint, delivered=3)
+        await harness.until_states(endpoint, delivered=3)
 
 
 @pytest.mark.parametrize("delay", [0.0, 0.8], ids=["before", "after"])
@@ -340,20 +340,20 @@ async def test_what_a_receiver_asks_for_about_the_time_of_a_pause_is_heeded_afte
     store_url: str, clock: HandClock, receiver: Receiver, delay: float
 ) -> None:
     receiver.answer(Reply(status=429, headers={"Retry-After": "60"}, delay=delay))
-    async with opened_office(store_url, clock=clock) as office:
-        endpoint = await office.endpoint(receiver.url)
+    async with opened_office(store_url, clock=clock) as harness:
+        endpoint = await harness.endpoint(receiver.url)
         one = endpoint.endpoint
-        await office.commit()
+        await harness.commit()
         if delay:
             await asyncio.to_thread(receiver.wait, 1)
         else:
-            await office.until_states(endpoint, retrying=1)
-        await office.administration.pause(one.tenant, one.id)
+            await harness.until_states(endpoint, retrying=1)
+        await harness.administration.pause(one.tenant, one.id)
 
         def throttled(found: Endpoint) -> bool:
             return EndpointHealth.read(found.condition).throttled == clock() + 60_000
 
-        await until(lambda: office.store.endpoint(one.tenant, one.id), throttled, seconds=3.0)
+        await until(lambda: harness.store.endpoint(one.tenant, one.id), throttled, seconds=3.0)
 
 
 async def test_an_open_breaker_uses_up_no_attempts(
@@ -361,9 +361,9 @@ async def test_an_open_breaker_uses_up_no_attempts(
 ) -> None:
     receiver.answer(Reply(status=500))
     settings = replace(SETTINGS, retry_seconds=[3600.0, 3600.0])
-    async with opened_office(store_url, clock=clock, settings=settings) as office:
-        endpoint = await office.endpoint(receiver.url)
-        await office.commits(40)
+    async with opened_office(store_url, clock=clock, settings=settings) as harness:
+        endpoint = await harness.endpoint(receiver.url)
+        await harness.commits(40)
         await asyncio.to_thread(receiver.wait, 10)
         await asyncio.sleep(0.3)
 
@@ -374,17 +374,17 @@ async def test_an_open_breaker_uses_up_no_attempts(
         probes = len(receiver.received) - first
         receiver.answer(Reply())
         clock.forward(seconds=61)
-        await office.until_states(endpoint, retrying=first + 1, delivered=39 - first)
+        await harness.until_states(endpoint, retrying=first + 1, delivered=39 - first)
 
     assert 10 <= first < 20  # those under way when it opened come back, too
     assert probes == 1
 
 
-async def in_flight(office: WebhookHarness, endpoint: EndpointWithSecrets) -> list[Delivery]:
+async def in_flight(harness: WebhookHarness, endpoint: EndpointWithSecrets) -> list[Delivery]:
     """Return the deliveries of an endpoint of which an attempt has not ended."""
-    deliveries = await office.deliveries(endpoint)
+    deliveries = await harness.deliveries(endpoint)
     begun = [one for one in deliveries if one.attempts and one.attempts[-1].ended is None]
-    return [one for one in begun if one.leased > office.clock()]
+    return [one for one in begun if one.leased > harness.clock()]
 
 
 async def test_an_outage_of_three_days_loses_nothing(
@@ -393,16 +393,16 @@ async def test_an_outage_of_three_days_loses_nothing(
     settings = replace(SETTINGS, retry_seconds=[5.0, 30.0, 300.0, 1800.0, 7200.0, 18000.0])
     settings = replace(settings, retry_forever=True, rate_per_endpoint=20.0)
     receiver.answer(Reply(status=503))
-    async with opened_office(store_url, clock=clock, settings=settings) as office:
-        endpoint = await office.endpoint(receiver.url)
-        watching = await office.endpoint(another.url, event_types=["endpoint.failing"])
-        await office.commits(100)
+    async with opened_office(store_url, clock=clock, settings=settings) as harness:
+        endpoint = await harness.endpoint(receiver.url)
+        watching = await harness.endpoint(another.url, event_types=["endpoint.failing"])
+        await harness.commits(100)
         for _hours in range(76):
             clock.forward(seconds=3600)
             await asyncio.sleep(0.03)
-        await office.until_states(watching, delivered=1)
+        await harness.until_states(watching, delivered=1)
         # An attempt in flight would be retried after the new time, not before it.
-        await until(lambda: in_flight(office, endpoint), lambda found: not found)
+        await until(lambda: in_flight(harness, endpoint), lambda found: not found)
         receiver.answer(Reply())
         before = len(receiver.received)
         clock.forward(seconds=6 * 3600)
@@ -415,22 +415,22 @@ async def test_an_outage_of_three_days_loses_nothing(
         async def a_second_later() -> object:
             clock.forward(seconds=1)
             await asyncio.sleep(0.05)
-            return await office.store.count_deliveries(TENANT, endpoint.endpoint.id)
+            return await harness.store.count_deliveries(TENANT, endpoint.endpoint.id)
 
         await until(a_second_later, lambda states: states == {"delivered": 100})
 
 
-async def test_that_an_endpoint_is_failing_is_told_before_it_is_noted(
+async def test_a_failing_endpoint_is_reported_before_that_is_stored(
     store_url: str, clock: HandClock, receiver: Receiver, another: Receiver
 ) -> None:
     settings = replace(SETTINGS, retry_seconds=[1.0], retry_forever=True)
     receiver.answer(Reply(status=500))
-    async with opened_office(store_url, clock=clock, settings=settings) as office:
+    async with opened_office(store_url, clock=clock, settings=settings) as harness:
         failing = (
-            await office.endpoint(receiver.url, event_types=["diagnostic_report.*"])
+            await harness.endpoint(receiver.url, event_types=["diagnostic_report.*"])
         ).endpoint
-        watching = await office.endpoint(another.url, event_types=["endpoint.failing"])
-        append = office.store.append
+        watching = await harness.endpoint(another.url, event_types=["endpoint.failing"])
+        append = harness.store.append
 
         async def unavailable(deliveries: Sequence[Delivery]) -> int:
             if deliveries[0].endpoint == watching.endpoint.id:
@@ -438,41 +438,41 @@ async def test_that_an_endpoint_is_failing_is_told_before_it_is_noted(
             return await append(deliveries)
 
         async def condition() -> EndpointHealth:
-            endpoint = await office.store.endpoint(TENANT, failing.id)
+            endpoint = await harness.store.endpoint(TENANT, failing.id)
             assert endpoint is not None
             return EndpointHealth.read(endpoint.condition)
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(office.store, "append", unavailable)
-            await office.commit()
+            patch.setattr(harness.store, "append", unavailable)
+            await harness.commit()
             await until(condition, lambda found: found.streak.failures == 1)
             clock.forward(seconds=25 * 3600)
             await until(condition, lambda found: found.streak.failures == 2)
             assert not (await condition()).warned
-        await office.until_states(watching, delivered=1)
+        await harness.until_states(watching, delivered=1)
         await until(condition, lambda found: found.warned == found.streak.since)
 
 
-async def test_after_its_last_attempt_a_delivery_is_dead_and_others_are_told(
+async def test_after_its_last_attempt_a_delivery_is_dead_and_other_endpoints_are_notified(
     store_url: str, clock: HandClock, receiver: Receiver, another: Receiver
 ) -> None:
     # However slow the machine is: no attempt outlasts its lease while the clock is moved.
     settings = replace(SETTINGS, retry_seconds=[5.0, 30.0], lease_seconds=3600.0)
     receiver.answer(Reply(status=500))
-    async with opened_office(store_url, clock=clock, settings=settings) as office:
-        failing = await office.endpoint(receiver.url)
-        watching = await office.endpoint(another.url, event_types=["message.exhausted"])
-        reading = await office.endpoint(f"{another.url}/reports")
-        await office.commit(ONE_REPORT)
+    async with opened_office(store_url, clock=clock, settings=settings) as harness:
+        failing = await harness.endpoint(receiver.url)
+        watching = await harness.endpoint(another.url, event_types=["message.exhausted"])
+        reading = await harness.endpoint(f"{another.url}/reports")
+        await harness.commit(ONE_REPORT)
 
         async def later() -> object:
             clock.forward(seconds=10)
             await asyncio.sleep(0.05)
-            return await office.store.count_deliveries(TENANT, failing.endpoint.id)
+            return await harness.store.count_deliveries(TENANT, failing.endpoint.id)
 
         await until(later, lambda states: states == {"dead": 1})
-        await office.until_states(watching, delivered=1)
-        assert len(await office.deliveries(reading)) == 1
+        await harness.until_states(watching, delivered=1)
+        assert len(await harness.deliveries(reading)) == 1
 
     (told,) = [received for received in another.received if received.path == "/webhook"]
     (delivery,) = {received.headers["webhook-id"] for received in receiver.received}
@@ -488,55 +488,55 @@ async def test_after_its_last_attempt_a_delivery_is_dead_and_others_are_told(
 
 
 async def test_a_receiver_that_is_gone_is_disabled_and_its_deliveries_are_held(
-    office: WebhookHarness, receiver: Receiver, another: Receiver
+    harness: WebhookHarness, receiver: Receiver, another: Receiver
 ) -> None:
     receiver.answer(Reply(status=410))
-    gone = await office.endpoint(receiver.url)
-    watching = await office.endpoint(another.url, event_types=["endpoint.disabled"])
-    await office.commit()
-    await until(lambda: office.state(gone), lambda state: state == "disabled")
-    await office.commits(3)
+    gone = await harness.endpoint(receiver.url)
+    watching = await harness.endpoint(another.url, event_types=["endpoint.disabled"])
+    await harness.commit()
+    await until(lambda: harness.state(gone), lambda state: state == "disabled")
+    await harness.commits(3)
 
-    await office.until_states(watching, delivered=1)
-    await office.until_states(gone, retrying=1, pending=3)
+    await harness.until_states(watching, delivered=1)
+    await harness.until_states(gone, retrying=1, pending=3)
 
     (told,) = another.received
     assert told.json["data"]["why"] == "gone"
     assert len(receiver.received) == 1
     receiver.answer(Reply())
-    await office.administration.enable(gone.endpoint.tenant, gone.endpoint.id)
-    await office.until_states(gone, delivered=4)
+    await harness.administration.enable(gone.endpoint.tenant, gone.endpoint.id)
+    await harness.until_states(gone, delivered=4)
 
 
 async def test_the_former_receiver_says_nothing_of_the_one_that_took_its_place(
-    office: WebhookHarness, receiver: Receiver, another: Receiver
+    harness: WebhookHarness, receiver: Receiver, another: Receiver
 ) -> None:
     receiver.answer(Reply(status=410, delay=1.0))
-    endpoint = await office.endpoint(receiver.url)
-    await office.commit()
+    endpoint = await harness.endpoint(receiver.url)
+    await harness.commit()
     await asyncio.to_thread(receiver.wait, 1)
 
     one, fields = endpoint.endpoint, {"url": another.url}
-    await office.administration.change(one.tenant, one.id, fields, trusted=True)
-    await office.commit()
-    await office.until_states(endpoint, delivered=2)
+    await harness.administration.change(one.tenant, one.id, fields, trusted=True)
+    await harness.commit()
+    await harness.until_states(endpoint, delivered=2)
 
-    assert await office.state(endpoint) == "active"
+    assert await harness.state(endpoint) == "active"
 
 
 async def test_a_new_receiver_does_not_wait_for_what_the_former_one_asked_for(
-    office: WebhookHarness, receiver: Receiver, another: Receiver
+    harness: WebhookHarness, receiver: Receiver, another: Receiver
 ) -> None:
     receiver.answer(Reply(status=503, headers={"Retry-After": "86400"}))
     another.answer(Reply(status=200, echo=True))
-    endpoint = await office.endpoint(receiver.url)
-    await office.commit()
+    endpoint = await harness.endpoint(receiver.url)
+    await harness.commit()
     await asyncio.to_thread(receiver.wait, 1)
 
     one = endpoint.endpoint
-    await office.administration.change(one.tenant, one.id, {"url": another.url})
-    assert (await office.administration.verify(one.tenant, one.id)).passed
-    await office.commit()
+    await harness.administration.change(one.tenant, one.id, {"url": another.url})
+    assert (await harness.administration.verify(one.tenant, one.id)).passed
+    await harness.commit()
 
     await asyncio.to_thread(another.wait, 2)
     assert another.received[-1].headers["x-webhook-event"] == "diagnostic_report.created"
@@ -544,9 +544,9 @@ async def test_a_new_receiver_does_not_wait_for_what_the_former_one_asked_for(
 
 @pytest.mark.parametrize("step", ["change", "disable"])
 async def test_what_was_begun_is_not_sent_once_the_endpoint_is_not_active(
-    office: WebhookHarness, receiver: Receiver, another: Receiver, step: str
+    harness: WebhookHarness, receiver: Receiver, another: Receiver, step: str
 ) -> None:
-    begin, begun, go_on = office.store.begin, asyncio.Event(), asyncio.Event()
+    begin, begun, go_on = harness.store.begin, asyncio.Event(), asyncio.Event()
 
     async def late(*arguments: Any, **options: Any) -> Sequence[Delivery]:
         taken = await begin(*arguments, **options)
@@ -554,11 +554,11 @@ async def test_what_was_begun_is_not_sent_once_the_endpoint_is_not_active(
         await go_on.wait()
         return taken
 
-    endpoint = await office.endpoint(receiver.url)
-    one, administration = endpoint.endpoint, office.administration
+    endpoint = await harness.endpoint(receiver.url)
+    one, administration = endpoint.endpoint, harness.administration
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(office.store, "begin", late)
-        await office.commit()
+        patch.setattr(harness.store, "begin", late)
+        await harness.commit()
         await begun.wait()
         if step == "change":
             await administration.change(one.tenant, one.id, {"url": another.url})
@@ -572,12 +572,12 @@ async def test_what_was_begun_is_not_sent_once_the_endpoint_is_not_active(
 
 
 async def test_what_others_put_between_is_sent_in_its_place(
-    office: WebhookHarness, receiver: Receiver
+    harness: WebhookHarness, receiver: Receiver
 ) -> None:
-    endpoint = await office.endpoint(receiver.url, ordering="strict")
-    await office.commit()
-    await office.until_states(endpoint, delivered=1)
-    append, other = office.store.append, Appender(office.store, clock=office.clock)
+    endpoint = await harness.endpoint(receiver.url, ordering="strict")
+    await harness.commit()
+    await harness.until_states(endpoint, delivered=1)
+    append, other = harness.store.append, Appender(harness.store, clock=harness.clock)
     began: list[int] = []
 
     async def interrupted(deliveries: Sequence[Delivery]) -> int:
@@ -586,15 +586,15 @@ async def test_what_others_put_between_is_sent_in_its_place(
         if len(deliveries) == 1 or len(began) > 1:
             return await append(deliveries)
         added = await append(deliveries[:1])
-        event = ServiceEvents("http://h").failing(endpoint.endpoint, since=0, now=office.clock())
+        event = ServiceEvents("http://h").failing(endpoint.endpoint, since=0, now=harness.clock())
         await other.append(endpoint.endpoint, [event])
         return added
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(office.store, "append", interrupted)
+        patch.setattr(harness.store, "append", interrupted)
         told = [{"id": f"{ONE_REPORT}.1.{n}", "type": "a.b", "data": {}} for n in (1, 2, 3)]
-        await office.commit(ONE_REPORT, events=dumps(told))
-        await office.until_states(endpoint, delivered=5)
+        await harness.commit(ONE_REPORT, events=dumps(told))
+        await harness.until_states(endpoint, delivered=5)
 
     assert max(began) > 1
     assert sequences(receiver.received) == [1, 2, 3, 4, 5]
@@ -605,17 +605,17 @@ async def test_an_endpoint_without_one_success_in_five_days_is_given_up(
 ) -> None:
     settings = replace(SETTINGS, retry_seconds=[1.0], retry_forever=True)
     receiver.answer(Reply(status=500))
-    async with opened_office(store_url, clock=clock, settings=settings) as office:
-        endpoint = await office.endpoint(receiver.url)
-        await office.commits(30)
+    async with opened_office(store_url, clock=clock, settings=settings) as harness:
+        endpoint = await harness.endpoint(receiver.url)
+        await harness.commits(30)
         await asyncio.to_thread(receiver.wait, 10)
         for _hours in range(60):  # in most of which there is one probe
             clock.forward(seconds=11 * 3600)
             await asyncio.sleep(0.1)
-            if await office.state(endpoint) == "disabled":
+            if await harness.state(endpoint) == "disabled":
                 break
 
-        found = await office.store.endpoint(endpoint.endpoint.tenant, endpoint.endpoint.id)
+        found = await harness.store.endpoint(endpoint.endpoint.tenant, endpoint.endpoint.id)
         assert found is not None
         assert found.why == "given-up"
 
@@ -624,104 +624,104 @@ async def test_failures_before_an_endpoint_was_enabled_count_no_more_however_soo
     store_url: str, receiver: Receiver
 ) -> None:
     five_days = FailureStreak(failures=20, since=now_ms() - 121 * 3_600_000)
-    async with opened_office(store_url, clock=now_ms, sends=False) as office:
-        endpoint = await office.endpoint(receiver.url)
-        name, administration = endpoint.endpoint.id, office.administration
-        await office.store.save_health(name, EndpointHealth(streak=five_days).serialize())
+    async with opened_office(store_url, clock=now_ms, sends=False) as harness:
+        endpoint = await harness.endpoint(receiver.url)
+        name, administration = endpoint.endpoint.id, harness.administration
+        await harness.store.save_health(name, EndpointHealth(streak=five_days).serialize())
         receiver.answer(Reply(status=500, delay=1.0))
-        async with office.another():
-            await office.commit()
+        async with harness.another():
+            await harness.commit()
             await asyncio.to_thread(receiver.wait, 1)
             receiver.answer(Reply())
             await administration.disable(TENANT, name)
             await administration.enable(TENANT, name, operator=True)
 
-            await office.until_states(endpoint, delivered=1)
-            assert await office.state(endpoint) == "active"
+            await harness.until_states(endpoint, delivered=1)
+            assert await harness.state(endpoint) == "active"
 
 
 async def test_a_pause_is_no_time_of_failures(store_url: str, receiver: Receiver) -> None:
     six_days = FailureStreak(failures=5, since=now_ms() - 144 * 3_600_000)
     settings = replace(SETTINGS, retry_seconds=[60.0])
     receiver.answer(Reply(status=503))
-    async with opened_office(store_url, clock=now_ms, settings=settings, sends=False) as office:
-        endpoint = await office.endpoint(receiver.url)
+    async with opened_office(store_url, clock=now_ms, settings=settings, sends=False) as harness:
+        endpoint = await harness.endpoint(receiver.url)
         name = endpoint.endpoint.id
-        await office.store.save_health(name, EndpointHealth(streak=six_days).serialize())
+        await harness.store.save_health(name, EndpointHealth(streak=six_days).serialize())
 
         async def condition() -> EndpointHealth:
             return EndpointHealth.read(
-                (await office.administration.endpoint(TENANT, name)).condition
+                (await harness.administration.endpoint(TENANT, name)).condition
             )
 
-        async with office.another():
-            await office.commit()
+        async with harness.another():
+            await harness.commit()
             await until(condition, lambda found: found.streak.failures == 6)
-            await office.administration.pause(TENANT, name)
+            await harness.administration.pause(TENANT, name)
 
             await until(condition, lambda found: found.streak == FailureStreak())
             assert (await condition()).throttled > now_ms()
 
 
-async def test_the_first_endpoint_is_told_of_what_is_committed_after_it(
-    office: WebhookHarness, receiver: Receiver
+async def test_the_first_endpoint_is_sent_what_is_committed_after_it(
+    harness: WebhookHarness, receiver: Receiver
 ) -> None:
     async def pending_outbox() -> int:
-        return len(await office.store.pending_outbox(limit=10))
+        return len(await harness.store.pending_outbox(limit=10))
 
-    await office.commits(5)
+    await harness.commits(5)
     await until(pending_outbox, lambda found: found == 0)
-    endpoint = await office.endpoint(receiver.url)
+    endpoint = await harness.endpoint(receiver.url)
 
-    await office.commits(3)
+    await harness.commits(3)
 
-    await office.until_states(endpoint, delivered=3)
+    await harness.until_states(endpoint, delivered=3)
 
 
 async def test_what_was_delivered_long_ago_is_swept_and_the_sequence_goes_on(
     store_url: str, clock: HandClock, receiver: Receiver
 ) -> None:
-    async with opened_office(store_url, clock=clock) as office:
-        endpoint = await office.endpoint(receiver.url)
-        await office.commits(5)
-        await office.until_states(endpoint, delivered=5)
+    async with opened_office(store_url, clock=clock) as harness:
+        endpoint = await harness.endpoint(receiver.url)
+        await harness.commits(5)
+        await harness.until_states(endpoint, delivered=5)
     clock.forward(seconds=31 * 86_400)
-    async with opened_office(store_url, clock=clock) as office:
-        await office.until_states(endpoint, delivered=1)
+    async with opened_office(store_url, clock=clock) as harness:
+        await harness.until_states(endpoint, delivered=1)
 
-        await office.commit()
-        await office.until_states(endpoint, delivered=2)
+        await harness.commit()
+        await harness.until_states(endpoint, delivered=2)
 
-        assert [delivery.sequence for delivery in await office.deliveries(endpoint)] == [5, 6]
+        assert [delivery.sequence for delivery in await harness.deliveries(endpoint)] == [5, 6]
 
 
-async def test_how_far_the_relay_is_behind_is_told_until_it_has_caught_up(
+async def test_the_lag_of_the_relay_is_shown_until_it_has_caught_up(
     store_url: str, clock: HandClock
 ) -> None:
     def lag() -> bytes:
-        text, _ = office.metrics.text("")
+        text, _ = harness.metrics.text("")
         return text.partition(b"\nfhirpub_webhook_relay_lag_seconds ")[2].partition(b"\n")[0]
 
-    async with opened_office(store_url, clock=clock, sends=False) as office:
-        await office.commit()
+    async with opened_office(store_url, clock=clock, sends=False) as harness:
+        await harness.commit()
         clock.forward(seconds=5)
 
         before = lag()
-        await office.sending._relay_some()
+        await harness.sending._relay_some()
         behind = lag()
-        await office.sending._relay_some()
+        await harness.sending._relay_some()
 
         assert (before, behind, lag()) == (b"0.0", b"5.0", b"0.0")
 
 
-async def test_the_relay_rests_only_after_all_that_nobody_is_to_be_told_of(
+async def test_the_relay_rests_only_after_all_events_without_a_receiver(
     store_url: str, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sending, "BATCH_SIZE_WITHOUT_ENDPOINTS", 2)
-    async with opened_office(store_url, clock=clock, sends=False) as office:
-        office.sending._dispatcher.heard = False
-        await office.commits(3)
+    async with opened_office(store_url, clock=clock, sends=False) as harness:
+        harness.sending._dispatcher.heard = False
+        await harness.commits(3)
 
-        pauses = [await office.sending._relay_some() for _ in range(2)]
+        pauses = [await harness.sending._relay_some() for _ in range(2)]
 
     assert pauses == [0.0, sending._UNHEARD_SECONDS]

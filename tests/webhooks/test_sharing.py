@@ -48,8 +48,8 @@ async def test_processes_share_the_endpoints_and_take_over_from_the_dead(
     each_store_url: str, clock: HandClock
 ) -> None:
     wanted = {f"e{number}" for number in range(9)}
-    async with opened_office(each_store_url, clock=clock, sends=False) as office:
-        three = [shares_of(office.store, owner, clock) for owner in "abc"]
+    async with opened_office(each_store_url, clock=clock, sends=False) as harness:
+        three = [shares_of(harness.store, owner, clock) for owner in "abc"]
         await settle(three[:1], wanted, clock)
         assert three[0].owned == wanted
 
@@ -64,31 +64,31 @@ async def test_processes_share_the_endpoints_and_take_over_from_the_dead(
 
 
 async def test_what_one_process_leaves_another_goes_on_with(
-    office: WebhookHarness, receiver: Receiver, another: Receiver
+    harness: WebhookHarness, receiver: Receiver, another: Receiver
 ) -> None:
-    endpoints = [await office.endpoint(item.url) for item in (receiver, another)]
-    async with office.another():
-        await office.commits(20)
+    endpoints = [await harness.endpoint(item.url) for item in (receiver, another)]
+    async with harness.another():
+        await harness.commits(20)
         for endpoint in endpoints:
-            await office.until_states(endpoint, delivered=20)
-    await office.commits(20)
+            await harness.until_states(endpoint, delivered=20)
+    await harness.commits(20)
 
     for endpoint in endpoints:
-        await office.until_states(endpoint, delivered=40)
+        await harness.until_states(endpoint, delivered=40)
     assert len(receiver.received) == len(another.received) == 40
 
 
-async def test_who_stops_finishes_what_is_under_way(
+async def test_a_process_that_stops_finishes_what_is_in_flight(
     each_store_url: str, receiver: Receiver
 ) -> None:
     receiver.answer(Reply(delay=0.5))
-    async with opened_office(each_store_url, clock=now_ms) as office:
-        endpoint = await office.endpoint(receiver.url)
-        await office.commit()
+    async with opened_office(each_store_url, clock=now_ms) as harness:
+        endpoint = await harness.endpoint(receiver.url)
+        await harness.commit()
         await asyncio.to_thread(receiver.wait, 1)
 
-    async with opened_office(each_store_url, clock=now_ms, sends=False) as office:
-        (delivery,) = await office.deliveries(endpoint)
+    async with opened_office(each_store_url, clock=now_ms, sends=False) as harness:
+        (delivery,) = await harness.deliveries(endpoint)
         assert (delivery.state, delivery.number) == ("delivered", 1)
 
 
@@ -110,89 +110,89 @@ class Unanswering:
         return tried
 
 
-async def test_who_stops_while_the_store_is_away_does_not_wait_for_it(
+async def test_a_process_that_stops_while_the_store_is_away_does_not_wait_for_it(
     store_url: str, receiver: Receiver
 ) -> None:
     receiver.answer(Reply(delay=0.3))
-    async with opened_office(store_url, clock=now_ms, sends=False) as office:
-        await office.endpoint(receiver.url)
-        store: Any = Unanswering(office.store)
-        async with asyncio.timeout(20), office.another(store):
-            await office.commit()
+    async with opened_office(store_url, clock=now_ms, sends=False) as harness:
+        await harness.endpoint(receiver.url)
+        store: Any = Unanswering(harness.store)
+        async with asyncio.timeout(20), harness.another(store):
+            await harness.commit()
             await asyncio.to_thread(receiver.wait, 1)
             store.silent.set()
             begun = asyncio.get_running_loop().time()
 
         took = asyncio.get_running_loop().time() - begun
-        assert took < office.config.server.drain_seconds + 4
+        assert took < harness.config.server.drain_seconds + 4
 
 
-async def deliver_elsewhere(office: WebhookHarness, begun: Delivery, *, now: int) -> None:
+async def deliver_elsewhere(harness: WebhookHarness, begun: Delivery, *, now: int) -> None:
     """Note that another process has delivered what it had begun."""
     attempt = replace(begun.attempts[-1], ended=now, status=204)
-    await office.store.finish([AttemptResult(key=begun.key, attempt=attempt, state="delivered")])
+    await harness.store.finish([AttemptResult(key=begun.key, attempt=attempt, state="delivered")])
 
 
 async def test_nothing_waits_for_what_another_process_has_delivered(
     each_store_url: str, clock: HandClock, receiver: Receiver
 ) -> None:
     receiver.answer(Reply(status=500))
-    async with opened_office(each_store_url, clock=clock) as office:
-        endpoint = await office.endpoint(receiver.url)
-        first = await office.commit()
-        await office.until_states(endpoint, retrying=1)
-        (delivery,) = await office.deliveries(endpoint)
+    async with opened_office(each_store_url, clock=clock) as harness:
+        endpoint = await harness.endpoint(receiver.url)
+        first = await harness.commit()
+        await harness.until_states(endpoint, retrying=1)
+        (delivery,) = await harness.deliveries(endpoint)
         now = clock() + 1_000
-        (begun,) = await office.store.begin([delivery.key], now=now, until=now + 1_000)
-        await deliver_elsewhere(office, begun, now=now)
+        (begun,) = await harness.store.begin([delivery.key], now=now, until=now + 1_000)
+        await deliver_elsewhere(harness, begun, now=now)
         receiver.answer(Reply())
 
-        await office.commit(first.id)
+        await harness.commit(first.id)
         for _seconds in range(3):
             clock.forward(seconds=1)
             await asyncio.sleep(0.2)
 
-        await office.until_states(endpoint, delivered=2)
+        await harness.until_states(endpoint, delivered=2)
 
 
 async def test_nothing_overtakes_what_another_process_has_begun_since(
     each_store_url: str, clock: HandClock, receiver: Receiver
 ) -> None:
     receiver.answer(Reply(delay=0.4))
-    async with opened_office(each_store_url, clock=clock) as office:
-        endpoint = await office.endpoint(receiver.url)
-        first = await office.commit()
-        await office.commit(first.id)
+    async with opened_office(each_store_url, clock=clock) as harness:
+        endpoint = await harness.endpoint(receiver.url)
+        first = await harness.commit()
+        await harness.commit(first.id)
         await asyncio.to_thread(receiver.wait, 1)
-        (delivery, _) = await office.deliveries(endpoint)
+        (delivery, _) = await harness.deliveries(endpoint)
         clock.forward(seconds=10)
         now = clock()
-        (begun,) = await office.store.begin([delivery.key], now=now, until=now + 60_000)
+        (begun,) = await harness.store.begin([delivery.key], now=now, until=now + 60_000)
         for _seconds in range(4):
             await asyncio.sleep(0.2)
             clock.forward(seconds=1)
         assert len(receiver.received) == 1
 
-        await deliver_elsewhere(office, begun, now=now)
+        await deliver_elsewhere(harness, begun, now=now)
         clock.forward(seconds=60)
 
-        await office.until_states(endpoint, delivered=2)
+        await harness.until_states(endpoint, delivered=2)
 
 
-async def test_a_later_attempt_waits_its_time_also_after_a_pause_while_one_is_under_way(
+async def test_a_later_attempt_waits_its_time_also_after_a_pause_while_one_is_in_flight(
     store_url: str, clock: HandClock, receiver: Receiver
 ) -> None:
     receiver.answer(Reply(status=500, delay=0.6))
     settings = replace(SETTINGS, retry_seconds=[3600.0])
-    async with opened_office(store_url, clock=clock, settings=settings) as office:
-        endpoint = await office.endpoint(receiver.url)
+    async with opened_office(store_url, clock=clock, settings=settings) as harness:
+        endpoint = await harness.endpoint(receiver.url)
         one = endpoint.endpoint
-        await office.commit()
+        await harness.commit()
         await asyncio.to_thread(receiver.wait, 1)
-        await office.administration.pause(one.tenant, one.id)
+        await harness.administration.pause(one.tenant, one.id)
         await asyncio.sleep(0.3)
-        await office.administration.enable(one.tenant, one.id)
-        await office.until_states(endpoint, retrying=1)
+        await harness.administration.enable(one.tenant, one.id)
+        await harness.until_states(endpoint, retrying=1)
 
         for _seconds in range(5):
             clock.forward(seconds=1)
@@ -221,35 +221,35 @@ class Leaving:
 async def test_what_the_former_noted_last_is_heeded(
     store_url: str, receiver: Receiver, another: Receiver
 ) -> None:
-    async with opened_office(store_url, clock=now_ms, sends=False) as office:
-        busy, idle = [await office.endpoint(item.url) for item in (receiver, another)]
+    async with opened_office(store_url, clock=now_ms, sends=False) as harness:
+        busy, idle = [await harness.endpoint(item.url) for item in (receiver, another)]
         store: Any = Leaving(
-            office.store, busy.endpoint.id, EndpointHealth(throttled=now_ms() + 3_600_000)
+            harness.store, busy.endpoint.id, EndpointHealth(throttled=now_ms() + 3_600_000)
         )
-        await office.commit()
-        async with office.another(store):
-            await office.until_states(idle, delivered=1)
+        await harness.commit()
+        async with harness.another(store):
+            await harness.until_states(idle, delivered=1)
 
-        await office.until_states(busy, pending=1)
+        await harness.until_states(busy, pending=1)
         assert not receiver.received
 
 
 async def test_what_was_opened_again_without_a_word_is_sent_in_the_end(
     each_store_url: str, clock: HandClock, receiver: Receiver
 ) -> None:
-    async with opened_office(each_store_url, clock=clock) as office:
-        endpoint = await office.endpoint(receiver.url)
-        await office.commit()
-        await office.until_states(endpoint, delivered=1)
+    async with opened_office(each_store_url, clock=clock) as harness:
+        endpoint = await harness.endpoint(receiver.url)
+        await harness.commit()
+        await harness.until_states(endpoint, delivered=1)
         # As a process leaves it that dies before the endpoint counts what was reopened.
-        (delivery,) = await office.deliveries(endpoint)
-        await office.store.put_deliveries(
+        (delivery,) = await harness.deliveries(endpoint)
+        await harness.store.put_deliveries(
             [replace(delivery, state="pending", number=0, ended=None)]
         )
 
         clock.forward(seconds=601)
 
-        await office.until_states(endpoint, delivered=1, seconds=3.0)
+        await harness.until_states(endpoint, delivered=1, seconds=3.0)
         assert len(receiver.received) == 2
 
 
@@ -275,13 +275,13 @@ class Late:
 async def test_an_attempt_that_could_outlast_its_lease_is_not_made(
     store_url: str, clock: HandClock, receiver: Receiver, seconds: float
 ) -> None:
-    async with opened_office(store_url, clock=clock, sends=False) as office:
-        endpoint = await office.endpoint(receiver.url)
-        async with office.another(Late(office.store, clock, seconds=seconds)):  # type: ignore[arg-type]
-            await office.commit()
+    async with opened_office(store_url, clock=clock, sends=False) as harness:
+        endpoint = await harness.endpoint(receiver.url)
+        async with harness.another(Late(harness.store, clock, seconds=seconds)):  # type: ignore[arg-type]
+            await harness.commit()
             await asyncio.sleep(0.2)
             clock.forward(seconds=2)
-            await office.until_states(endpoint, delivered=1)
+            await harness.until_states(endpoint, delivered=1)
 
         assert [received.headers["x-webhook-attempt"] for received in receiver.received] == ["2"]
 
@@ -299,15 +299,15 @@ class Unconditional:
         raise StoreUnavailable("gone")
 
 
-async def test_an_endpoint_of_which_it_was_told_is_disabled_whatever_comes_next(
+async def test_an_endpoint_that_asked_for_it_is_disabled_whatever_comes_next(
     store_url: str, receiver: Receiver
 ) -> None:
     receiver.answer(Reply(status=410))
-    async with opened_office(store_url, clock=now_ms, sends=False) as office:
-        endpoint = await office.endpoint(receiver.url)
-        await office.commit()
-        async with office.another(Unconditional(office.store)):  # type: ignore[arg-type]
-            await until(lambda: office.state(endpoint), lambda state: state == "disabled")
+    async with opened_office(store_url, clock=now_ms, sends=False) as harness:
+        endpoint = await harness.endpoint(receiver.url)
+        await harness.commit()
+        async with harness.another(Unconditional(harness.store)):  # type: ignore[arg-type]
+            await until(lambda: harness.state(endpoint), lambda state: state == "disabled")
 
 
 class Unreliable:
@@ -337,50 +337,50 @@ class Unreliable:
 async def test_a_store_that_often_fails_loses_nothing(
     each_store_url: str, receiver: Receiver
 ) -> None:
-    async with opened_office(each_store_url, clock=now_ms, sends=False) as office:
-        endpoint = await office.endpoint(receiver.url)
-        unreliable: Any = Unreliable(office.store)
-        async with office.another(unreliable, connect_seconds=0.2, timeout_seconds=0.2):
-            await office.commits(40)
-            await office.until_states(endpoint, delivered=40, seconds=40.0)
+    async with opened_office(each_store_url, clock=now_ms, sends=False) as harness:
+        endpoint = await harness.endpoint(receiver.url)
+        unreliable: Any = Unreliable(harness.store)
+        async with harness.another(unreliable, connect_seconds=0.2, timeout_seconds=0.2):
+            await harness.commits(40)
+            await harness.until_states(endpoint, delivered=40, seconds=40.0)
 
-        deliveries = await office.deliveries(endpoint)
+        deliveries = await harness.deliveries(endpoint)
         assert [delivery.sequence for delivery in deliveries] == list(range(1, 41))
         received = {item.headers["webhook-id"] for item in receiver.received}
         assert received == {delivery.event_id for delivery in deliveries}
 
 
 @pytest.mark.parametrize("seconds", [0, 60])  # by which one clock is ahead
-async def test_two_relays_that_both_believe_to_lead_tell_everything_once(
+async def test_two_relays_that_both_believe_to_lead_publish_everything_once(
     each_store_url: str, clock: HandClock, seconds: int
 ) -> None:
     def relay_of(owner: str, clock: Clock) -> Relay:
-        leases = Leases(office.store, owner=owner, seconds=30.0, clock=clock)
-        appender = Appender(office.store, clock=clock)
+        leases = Leases(harness.store, owner=owner, seconds=30.0, clock=clock)
+        appender = Appender(harness.store, clock=clock)
         return Relay(
-            office.store,
+            harness.store,
             appender=appender,
             leases=leases,
             fhir_url="http://x",
             enqueue=lambda _: None,
         )
 
-    async with opened_office(each_store_url, clock=clock, sends=False) as office:
-        endpoint = await office.endpoint("http://127.0.0.1:9/")
+    async with opened_office(each_store_url, clock=clock, sends=False) as harness:
+        endpoint = await harness.endpoint("http://127.0.0.1:9/")
         two = [relay_of("a", clock), relay_of("b", lambda: clock() + seconds * 1000)]
         await two[0].relay()
         for _round in range(10):
-            await office.commits(5)
+            await harness.commits(5)
             await asyncio.gather(*(relay.relay() for relay in two))
         await asyncio.gather(*(relay.relay() for relay in two))
 
         assert sum(relay.leading for relay in two) == (2 if seconds else 1)
-        deliveries = await office.deliveries(endpoint)
+        deliveries = await harness.deliveries(endpoint)
         assert [delivery.sequence for delivery in deliveries] == list(range(1, 51))
         assert len({delivery.event_id for delivery in deliveries}) == 50
 
 
-async def test_what_a_process_holds_that_hangs_is_taken_over(
+async def test_the_deliveries_of_a_process_that_is_frozen_are_taken_over(
     tmp_path: Path, each_store_url: str, receiver: Receiver
 ) -> None:
     (tmp_path / "keys").write_bytes(base64.b64encode(KEY))
@@ -394,40 +394,40 @@ allow_networks = ["127.0.0.1/32"]
 lease_seconds = 1
 """
     )
-    async with opened_office(each_store_url, clock=now_ms, sends=False) as office:
-        endpoint = await office.endpoint(receiver.url)
+    async with opened_office(each_store_url, clock=now_ms, sends=False) as harness:
+        endpoint = await harness.endpoint(receiver.url)
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "fhirpub", "dispatch", "--config", str(file)),
             stdout=asyncio.subprocess.PIPE,
         )
         assert process.stdout is not None
         assert await process.stdout.readline() == b"fhirpub sends webhooks\n"
-        await office.commits(5)
-        await office.until_states(endpoint, delivered=5)
+        await harness.commits(5)
+        await harness.until_states(endpoint, delivered=5)
 
         process.send_signal(signal.SIGSTOP)
-        async with office.another():
-            await office.commits(5)
-            await office.until_states(endpoint, delivered=10)
+        async with harness.another():
+            await harness.commits(5)
+            await harness.until_states(endpoint, delivered=10)
 
         process.send_signal(signal.SIGCONT)
-        await office.commits(5)
-        await office.until_states(endpoint, delivered=15)
+        await harness.commits(5)
+        await harness.until_states(endpoint, delivered=15)
         process.terminate()
         assert await process.wait() == 0
 
 
 async def test_a_relay_that_was_killed_before_it_marked_adds_nothing_when_repeated(
-    office: WebhookHarness, receiver: Receiver
+    harness: WebhookHarness, receiver: Receiver
 ) -> None:
-    endpoint = await office.endpoint(receiver.url)
-    version = await office.commit()
-    await office.until_states(endpoint, delivered=1)
+    endpoint = await harness.endpoint(receiver.url)
+    version = await harness.commit()
+    await harness.until_states(endpoint, delivered=1)
 
-    again = Appender(office.store, clock=office.clock)
+    again = Appender(harness.store, clock=harness.clock)
     made = await again.append(
         endpoint.endpoint, events_of(OutboxEntry.of(version), fhir_url="http://x")
     )
 
     assert made == []
-    assert len(await office.deliveries(endpoint)) == 1
+    assert len(await harness.deliveries(endpoint)) == 1

@@ -1,1 +1,1 @@
-"""The demonstration: `fhirpub demo`."""
+"""The demonstration of the service (`fhirpub demo`)."""

@@ -1,4 +1,4 @@
-"""``fhirpub demo``: the whole service on a folder of its own, shown at work."""
+"""``fhirpub demo``: a demonstration of the service on a temporary store."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ _CREDENTIALS = "credentials.sh"
 
 
 @click.command(
-    short_help="See all of it work, on a folder of its own.",
+    short_help="Demonstrate the service on a temporary store.",
     epilog="""\b
 Examples:
-  fhirpub demo                   show everything, then keep serving until Ctrl-C
-  fhirpub demo --exit            show everything and end
+  fhirpub demo                   shows everything, then serves until Ctrl-C
+  fhirpub demo --exit            shows everything and ends
 """,
 )
 @click.option("--exit", "leave", is_flag=True, help="End when everything has been shown.")
@@ -49,16 +49,16 @@ Examples:
     "--port",
     type=click.IntRange(0, 65_535),
     metavar="P",
-    help=f"Port to listen on; default: {_USUAL_PORT}, or a free one if that is taken.",
+    help=f"Port to listen on; default: {_USUAL_PORT}, or a free one if it is in use.",
 )
 @with_config
 def demo(port: int | None, config: Config, *, leave: bool) -> None:
-    """Publish, read, update and search a report, see its webhook arrive, publish each other type.
+    """Publish, read, update and search a report, receive its webhook, publish each other type.
 
-    Each step is shown as the curl command that does it.
+    Each step is shown as a curl command.
 
-    Everything happens in a temporary folder, which is deleted at the end. Nothing has to be
-    installed or set up, and nothing of an existing service is touched.
+    Everything happens in a temporary folder, which is deleted at the end. No setup is needed, and
+    an existing service is not touched.
     """
     with tempfile.TemporaryDirectory(prefix="fhirpub-demo-") as name:
         folder = Path(name)
@@ -98,7 +98,7 @@ async def _demo_config(config: Config, folder: Path, port: int | None, *, leave:
 
 
 async def _credentials(services: Services) -> dict[str, str]:
-    """Make a tenant and a client of it."""
+    """Create a tenant and a client of it."""
     tenant = await tenants.add_tenant(services.store, "North Quay Laboratory", clock=now_ms)
     client, secret = await clients.add_client(
         services.store,
@@ -113,14 +113,14 @@ async def _credentials(services: Services) -> dict[str, str]:
 
 
 def _introduce(base: str, folder: Path) -> None:
-    click.secho(f"fhirpub serves on {base}, on an empty store in {folder}.", bold=True)
+    click.secho(f"fhirpub runs at {base}, on an empty store in {folder}.", bold=True)
     click.echo("To follow in a second terminal, paste this first, then any command below:")
     click.echo()
     click.secho(f"    {_enter(folder)}", fg="cyan")
 
 
 def _invite(base: str, folder: Path, credentials: dict[str, str]) -> None:
-    click.secho("The service stays up. Try it yourself:", bold=True)
+    click.secho("The service keeps running. Try it yourself:", bold=True)
     click.echo(f"  address        {base}")
     for name, value in credentials.items():
         click.echo(f"  {name.replace('_', ' '):<13}  {value}")
@@ -129,7 +129,7 @@ def _invite(base: str, folder: Path, credentials: dict[str, str]) -> None:
     click.echo("From a second terminal:")
     click.secho(f"    {_enter(folder)}", fg="cyan")
     click.secho(f'    {_program()} publish register.json --url "$BASE"', fg="cyan")
-    click.echo("Ctrl-C ends it.")
+    click.echo("Press Ctrl-C to stop it.")
 
 
 def _enter(folder: Path) -> str:
@@ -137,12 +137,12 @@ def _enter(folder: Path) -> str:
 
 
 def _program() -> str:
-    """Return how to start this program from any folder."""
+    """Return the command that starts this program from any folder."""
     return "fhirpub" if shutil.which("fhirpub") else f"{shlex.quote(sys.executable)} -m fhirpub"
 
 
 def _write_credentials(folder: Path, base: str, credentials: dict[str, str]) -> None:
-    """Write what the commands need as variables; the folder is its owner's alone."""
+    """Write the variables of the commands; only the owner of the folder can read them."""
     variables = {"BASE": base} | {name.upper(): value for name, value in credentials.items()}
     for name in ("CLIENT_ID", "CLIENT_SECRET"):
         variables[f"FHIRPUB_{name}"] = variables[name]
@@ -151,7 +151,7 @@ def _write_credentials(folder: Path, base: str, credentials: dict[str, str]) -> 
 
 
 def _private(config: Config, folder: Path) -> Config:
-    """Return the settings with a store and an address of the demo's own."""
+    """Return the settings with a separate store and a separate address."""
     return dataclasses.replace(
         config,
         server=dataclasses.replace(config.server, host=_HOST, base_url=""),
@@ -163,12 +163,12 @@ def _private(config: Config, folder: Path) -> Config:
 
 
 def _enable_plugins(configured: Sequence[str]) -> list[str]:
-    """Return the plugins that the demo shows, and those of the configuration."""
+    """Return the plugins of the demo and those of the configuration."""
     return list(dict.fromkeys([*PluginsConfig().enabled, *PLUGINS, *configured]))
 
 
 def _bind_port(config: Config, port: int | None) -> tuple[Config, list[socket.socket]]:
-    """Listen on the port, or on the usual one or any free one; return the settings with it."""
+    """Listen on the given port, or on the usual or a free one; return the settings with it."""
     server = dataclasses.replace(config.server, port=_USUAL_PORT if port is None else port)
     try:
         return bind(dataclasses.replace(config, server=server))

@@ -1,4 +1,4 @@
-"""What the demo publishes beside its report: one composition of each kind that an EHR has."""
+"""The other resources that the demo publishes: one of each type that an EHR has."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 from fhirpub.cli.demo.printer import Step
 
 PLUGINS = ("encounter", "medicationrequest", "servicerequest", "devicerequest", "observation")
-"""What must be enabled for them."""
+"""The plugins that serve them."""
 
 _SENTENCES = {
-    "encounter": "Publish a consultation, as an EHR does: with its author, the practitioner.",
+    "encounter": "Publish a consultation as an EHR does: with the practitioner as its author.",
     "medicationRequest": "Publish the prescription of a medication.",
     "serviceRequest": "Publish the order of an examination.",
     "deviceRequest": "Publish the prescription of a device.",
@@ -30,9 +30,9 @@ _COMING_ALONG = ("patient", "organization")
 
 
 def bodies(report: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return a body of ``$register`` for each, by the name of its file.
+    """Return a body of ``$register`` for each resource, by the name of its file.
 
-    Their patient and organization are those of the report.
+    Patient and organization are those of the report.
     """
     sample = json.loads((files("fhirpub.cli.demo") / "sample" / "compositions.json").read_bytes())
     author, *own = sample["parameter"]
@@ -41,7 +41,7 @@ def bodies(report: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def steps() -> Iterator[tuple[Step, str]]:
-    """Return the step that publishes each, and the event that it leads to."""
+    """Yield the step that publishes each resource, and the event that it causes."""
     for name, sentence in _SENTENCES.items():
         type_name = name[0].upper() + name[1:]
         step = Step(

@@ -1,4 +1,4 @@
-"""A conversation over HTTP, told on a terminal: a sentence, the curl command, the answer."""
+"""Prints HTTP requests on a terminal: a sentence, the curl command, the response."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ _FIRST_REFUSAL = 400
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One request, as curl and as the same call of our own.
+    """One request, as a curl command and as the equivalent call.
 
-    ``file`` holds the body. ``if_match`` is what our call sends; ``if_match_shell`` is how the
-    command says it. ``then`` are further lines of shell that remember something of the answer.
-    ``without_documents`` are the elements to display of each resource in a list; none: all.
+    ``file`` contains the body. ``if_match`` is the value that the call sends; ``if_match_shell``
+    is its form in the command. ``then`` are further shell lines that store parts of the response.
+    ``shown`` are the elements to display of each resource in a list; empty: all.
     """
 
     sentence: str
@@ -68,7 +68,7 @@ class Step:
         return Call(method=self.method, url=url, headers=headers, body=body)
 
     def curl(self) -> str:
-        """Return the command that does the very same, for a shell with BASE and TOKEN set."""
+        """Return the equivalent command, for a shell with BASE and TOKEN set."""
         implied = self.method == "GET" or (self.method == "POST" and self.file)
         verb = "" if implied else f" -X {self.method}"
         get = " -G" if self.query else ""
@@ -86,27 +86,27 @@ class Step:
 
 
 class Transcript:
-    """Prints numbered steps, at most ``WIDTH`` wide."""
+    """Prints numbered steps, at most ``WIDTH`` columns wide."""
 
     def __init__(self) -> None:
         self._steps = 0
         self._last_body = b""
 
     def sentence(self, text: str) -> None:
-        """Begin a step."""
+        """Start a step."""
         self._steps += 1
         click.echo()
         click.secho(f"{self._steps}. {text}", bold=True)
 
     def command(self, text: str) -> None:
-        """Show what to type."""
+        """Print the command to type."""
         click.echo()
         for line in text.splitlines():
             click.secho(f"{_INDENT}{line}", fg="cyan")
         click.echo()
 
     def answer(self, answer: HTTPResponse, *, shown: Sequence[str] = ()) -> None:
-        """Show the status, the headers that tell something, and the body unless it is known."""
+        """Print the status, the relevant headers, and the body unless it repeats the last one."""
         colour = "red" if answer.code >= _FIRST_REFUSAL else "green"
         click.secho(f"{_INDENT}{answer.code} {answer.reason}", fg=colour, bold=True)
         for name in _TELLING_HEADERS:
@@ -115,14 +115,16 @@ class Transcript:
                     click.echo(f"{_INDENT}{line}")
         known = bool(answer.body) and answer.body == self._last_body
         lines = (
-            ["(the body is byte for byte the one above)"] if known else pretty(answer.body, shown)
+            ["(the body is byte for byte the same as above)"]
+            if known
+            else pretty(answer.body, shown)
         )
         self._last_body = answer.body
         for line in lines:
             click.echo(f"{_INDENT}{line}")
 
     def webhook(self, headers: Mapping[str, str], body: bytes) -> None:
-        """Show what came at the receiver: the headers that tell something, and the body."""
+        """Print the relevant headers and the body of a received webhook."""
         click.echo()
         for name in _TELLING_HEADERS_OF_WEBHOOKS:
             click.echo(f"{_INDENT}{name}: {headers[name]}")
@@ -130,12 +132,12 @@ class Transcript:
             click.echo(f"{_INDENT}{line}")
 
     def note(self, text: str) -> None:
-        """Say what the answer means."""
+        """Explain the response."""
         click.secho(f"{_INDENT}=> {text}", bold=True)
 
 
 def pretty(body: bytes | None, shown: Sequence[str] = ()) -> list[str]:
-    """Return a body's lines for the eye: indented, with documents and tokens shortened.
+    """Return a body as lines for display: indented, with documents and tokens shortened.
 
     With ``shown``, the resources of a Bundle are reduced to these elements, id and meta.
     """
@@ -156,7 +158,7 @@ def _reduce(resource: dict[str, Any], shown: Collection[str]) -> dict[str, Any]:
 
 
 def _lines(value: Any, *, indent: str, name: str, end: str) -> Iterator[str]:
-    """Write JSON with all on one line that fits on one, except for the outermost value."""
+    """Yield JSON with each value on one line if it fits, except for the outermost one."""
     line = f"{indent}{name}{json.dumps(value, ensure_ascii=False)}{end}"
     fits = len(line) <= _WIDEST and bool(indent)
     if fits or not isinstance(value, dict | list) or not value:

@@ -1,4 +1,4 @@
-"""The demo's receiver of webhooks, on this machine."""
+"""The webhook receiver of the demo, on this machine."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _HOST = "127.0.0.1"
 
 @dataclass(frozen=True, slots=True)
 class ReceivedDelivery:
-    """A webhook as it came."""
+    """A webhook as received."""
 
     headers: Mapping[str, str]
     body: bytes
 
 
 class DemoReceiver:
-    """Takes every webhook, and repeats challenges, by which it shows that it wants them."""
+    """Accepts every webhook, and repeats challenges to prove that it wants webhooks."""
 
     def __init__(self) -> None:
         self.url = ""
@@ -44,7 +44,7 @@ class DemoReceiver:
             await server.close_all_connections()
 
     async def wait_for(self, event_type: str, *, seconds: float) -> ReceivedDelivery:
-        """Return the next webhook that tells of such an event. Raises TimeoutError."""
+        """Return the next webhook of this event type. Raises TimeoutError."""
         async with asyncio.timeout(seconds):
             while True:
                 letter = await self._letters.get()

@@ -1,4 +1,4 @@
-"""The steps of the demo: a report's life, and one of each other kind, over real HTTP."""
+"""The steps of the demo over HTTP: the life of a report, and one resource of each other type."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _CREATED = "diagnostic_report.created"
 _MAX_WAIT = 15.0
 _TOKEN_COMMAND = r"""TOKEN=$(curl -sS "$BASE/oauth/token" -d grant_type=client_credentials \
   -d "client_id=$CLIENT_ID" -d "client_secret=$CLIENT_SECRET" -d "audience=$AUDIENCE" |
-  sed -E 's/.*"access_token" *: *"([^"]+)".*/\1/')"""  # noqa: S105 - no token, but how to get one
+  sed -E 's/.*"access_token" *: *"([^"]+)".*/\1/')"""  # noqa: S105 - gets a token
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tour:
-    """A walk through the service. ``folder`` holds the bodies that the commands send."""
+    """Runs the steps. ``folder`` contains the bodies that the commands send."""
 
     client: AsyncHTTPClient
     base: str
@@ -42,11 +42,11 @@ class Tour:
     mailbox: DemoReceiver
 
     async def walk(self) -> None:
-        """Take every step in order; stop at the first that does not go as told."""
+        """Run all steps in order; stop at the first unexpected response."""
         token = await self._token()
         secret = await self._subscribe(token)
         first = await self._take(_register("Publish a report with its PDF."), token)
-        self.transcript.sentence("The receiver has been told: this webhook came.")
+        self.transcript.sentence("The service has notified the receiver: this webhook arrived.")
         await self._show_webhook(_CREATED, secret)
         await self._resubmit(first, token)
         path = f"{_REPORTS}/{_read_id(first)}"
@@ -62,7 +62,9 @@ class Tour:
             await self._show_webhook(event, secret)
 
     async def _token(self) -> str:
-        self.transcript.sentence("Trade the credentials for an access token; it lives 24 hours.")
+        self.transcript.sentence(
+            "Exchange the credentials for an access token, valid for 24 hours."
+        )
         self.transcript.command(_TOKEN_COMMAND)
         form = {"grant_type": "client_credentials", **self.credentials}
         answer = await send(self.client, Call.form(f"{self.base}/oauth/token", form))
@@ -71,11 +73,11 @@ class Tour:
         return str(json_of(answer)["access_token"])
 
     async def _subscribe(self, token: str) -> str:
-        """Add an endpoint at the demo's own receiver; return the secret that signs."""
+        """Add the demo's receiver as an endpoint; return the secret that signs."""
         _write(self.folder / "endpoint.json", {"url": self.mailbox.url, "event_types": ["*"]})
         answer = json_of(await self._take(_add_endpoint(), token))
         await self._take(_verify(answer["id"]), token)
-        self.transcript.note("the receiver beside this demo has repeated the challenge")
+        self.transcript.note("the receiver of this demo has repeated the challenge")
         return str(answer["signing_secret"])
 
     async def _show_webhook(self, event: str, secret: str) -> None:
@@ -83,16 +85,21 @@ class Tour:
             letter = await self.mailbox.wait_for(event, seconds=_MAX_WAIT)
             verify(letter.headers, letter.body, secret, now=now_ms() / 1000)
         except (TimeoutError, NotVerified):
-            raise click.ClickException("the demo expected a webhook that verifies here") from None
+            raise click.ClickException(
+                "the demo expected a webhook with a valid signature here"
+            ) from None
         self.transcript.webhook(letter.headers, letter.body)
-        self.transcript.note("the webhook came; its signature verifies with the endpoint's secret")
+        self.transcript.note(
+            "the webhook arrived; its signature verifies with the endpoint's secret"
+        )
 
     async def _resubmit(self, first: HTTPResponse, token: str) -> None:
         again = await self._take(
-            _register("Publish it again, as after a lost connection. Nothing is doubled."), token
+            _register("Publish it again, as after a lost connection. No duplicate is created."),
+            token,
         )
         if again.headers["Location"] != first.headers["Location"]:
-            raise click.ClickException("the resubmission was given another id")
+            raise click.ClickException("the repeated registration got another id")
         self.transcript.note(f"the same id as before: {_read_id(again)}")
 
     async def _take(self, step: Step, token: str) -> HTTPResponse:
@@ -106,7 +113,7 @@ class Tour:
 
 
 def write_files(folder: Path, *, now: int) -> None:
-    """Write the bodies that the commands send, and the document."""
+    """Write the document, and the bodies that the commands send."""
     sample = files("fhirpub.cli.demo") / "sample"
     with as_file(sample / "report.pdf") as document:
         (folder / "report.pdf").write_bytes(document.read_bytes())
@@ -128,7 +135,7 @@ def write_files(folder: Path, *, now: int) -> None:
 
 def _add_endpoint() -> Step:
     return Step(
-        sentence="Ask to be told of everything: add an endpoint. Its secret is shown this once.",
+        sentence="Subscribe to all events: add an endpoint. Its secret is shown only once.",
         method="POST",
         path=_ENDPOINTS,
         file="endpoint.json",
@@ -139,7 +146,7 @@ def _add_endpoint() -> Step:
 
 def _verify(endpoint_id: str) -> Step:
     return Step(
-        sentence="Have it verified: it has to repeat what it is sent before it is told anything.",
+        sentence="Verify the endpoint: it must repeat a challenge before it gets any events.",
         method="POST",
         path=f"{_ENDPOINTS}/{endpoint_id}/verify",
         expected=200,
@@ -155,7 +162,7 @@ def _register(sentence: str) -> Step:
 def _read(path: str) -> Step:
     header = '-H "Authorization: Bearer $TOKEN"'
     return Step(
-        sentence="Read it back; its ETag is the version that an update will build on.",
+        sentence="Read it back; its ETag is the version that the next update names.",
         path=path,
         expected=200,
         then=(
@@ -167,7 +174,7 @@ def _read(path: str) -> Step:
 
 def _update(path: str, etag: str) -> Step:
     return Step(
-        sentence="Update it, on condition that nobody else has (If-Match).",
+        sentence="Update it, on condition that it has not changed since (If-Match).",
         method="PATCH",
         path=path,
         file="update.json",
@@ -179,7 +186,7 @@ def _update(path: str, etag: str) -> Step:
 
 def _stale_update(path: str, etag: str) -> Step:
     return Step(
-        sentence="Update from the old version: refused as it should be, no change is lost.",
+        sentence="Update with the old ETag: refused as it should be, so that no change is lost.",
         method="PATCH",
         path=path,
         file="update.json",
@@ -190,7 +197,7 @@ def _stale_update(path: str, etag: str) -> Step:
 
 def _search(identifier: str) -> Step:
     return Step(
-        sentence="Find it by its identifier. Lists give a link in place of the document's data.",
+        sentence="Find it by its identifier. Lists have a link in place of the document's data.",
         path=_REPORTS,
         query={"identifier": identifier},
         shown=("identifier", "status", "conclusion", "presentedForm"),
@@ -200,7 +207,7 @@ def _search(identifier: str) -> Step:
 
 def _history(path: str) -> Step:
     return Step(
-        sentence="Look at its history: every version is kept.",
+        sentence="Read its history: every version is kept.",
         path=f"{path}/_history",
         shown=("status", "conclusion"),
         expected=200,
@@ -209,7 +216,7 @@ def _history(path: str) -> Step:
 
 def _show_refusal() -> Step:
     return Step(
-        sentence="Publish one with mistakes: refused as it should be, and all are named at once.",
+        sentence="Publish one with mistakes: refused as it should be, with all of them listed.",
         method="POST",
         path=_REGISTER,
         file="wrong.json",
@@ -218,7 +225,7 @@ def _show_refusal() -> Step:
 
 
 def _with_mistakes(body: dict[str, Any]) -> dict[str, Any]:
-    """Return a registration that is wrong in several places."""
+    """Return a registration with several mistakes."""
     wrong = Submission.from_json(json.dumps(body).encode())
     report = wrong.entry["resource"]
     report["status"] = "amended"

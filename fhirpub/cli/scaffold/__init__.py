@@ -1,1 +1,1 @@
-"""Writes the package of a new plugin: `fhirpub plugin new`."""
+"""Creates the package of a new plugin (`fhirpub plugin new`)."""

@@ -1,4 +1,4 @@
-"""The smallest valid example of a resource: what R4 requires of its type, and no more."""
+"""The smallest valid example of a resource: only the elements that R4 requires."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ _VALUES: dict[str, Any] = {
     "url": "https://lab.example/fhir/example",
     "uuid": "urn:uuid:0b5c2f2e-4a0e-4a39-8c36-8d1c0b9d4a11",
 }
-# Where a data type requires nothing, the first of these that it has says something all the same.
-_TELLING = ("text", "display", "value", "url", "start", "low", "numerator", "event", "code")
+# The example of a data type without required elements has the first of these elements.
+_WITH_RULES = ("text", "display", "value", "url", "start", "low", "numerator", "event", "code")
 
 
 def example_of(path: str, tables: Tables) -> JsonObject:
-    """Return an object with just the elements that are required below a path of the tables."""
+    """Return an object with only the required elements below a path of the tables."""
     children = dict(tables.children(path))
     required = {name: each for name, each in children.items() if each["min"] > 0}
     if not required and "." not in path and tables.types[path]["kind"] == "complex-type":
-        telling = next(each for each in (*_TELLING, *children) if each in children)
+        telling = next(each for each in (*_WITH_RULES, *children) if each in children)
         required = {telling: children[telling]}
     found: JsonObject = {}
     for name, element in required.items():
@@ -66,7 +66,7 @@ def example_of(path: str, tables: Tables) -> JsonObject:
 
 
 def _simplest(element: Element) -> str:
-    """Return the type that is easiest to give: a primitive, where there is a choice."""
+    """Return the simplest of the types of an element: a primitive, if there is one."""
     types: list[str] = element["types"] or [""]
     return next((each for each in types if each in PRIMITIVES), types[0])
 

@@ -1,4 +1,4 @@
-"""What a new plugin is made of: read from the element tables of FHIR R4, nothing asked."""
+"""The contents of a new plugin, derived from the element tables of FHIR R4."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _IN_ERROR = "entered-in-error"
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """An element that refers to a part, and whether it has to."""
+    """An element that refers to a part, and whether the part is required."""
 
     part: str
     referred_by: str
@@ -51,7 +51,7 @@ class Role:
 
 @dataclass(frozen=True, slots=True)
 class Blueprint:
-    """A resource type as its new plugin declares it; the author goes on from there."""
+    """The first declaration of a resource type in its new plugin."""
 
     type: str
     roles: tuple[Role, ...]
@@ -65,7 +65,7 @@ class Blueprint:
 
     @property
     def plugin(self) -> str:
-        """The name by which the plugin is enabled."""
+        """The name that enables the plugin."""
         return self.type.lower()
 
     @property
@@ -75,29 +75,29 @@ class Blueprint:
 
     @property
     def distribution(self) -> str:
-        """The name under which it is installed."""
+        """The name of the distribution that is installed."""
         return f"fhirpub-{self.plugin}"
 
     @property
     def constant(self) -> str:
-        """The name of the declaration."""
+        """The name of the constant that holds the declaration."""
         return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", self.type).upper()
 
     @property
     def composition(self) -> str:
-        """What its events are named after."""
+        """The first part of the names of its events."""
         return self.constant.lower()
 
     @property
     def create_statuses(self) -> tuple[str, ...]:
-        """Every status but that of a mistake: nothing begins as one."""
+        """All statuses except that of a mistake, which no new resource has."""
         return tuple(each for each in self.statuses if each != _IN_ERROR)
 
 
 def blueprint(type_name: str, tables: Tables) -> Blueprint:
-    """Return the plugin of a type.
+    """Return the blueprint of a plugin for a type.
 
-    Raises PluginError for a type that cannot be registered, with the reason.
+    Raises PluginError with the reason if the type cannot be registered.
     """
     _check(type_name, tables)
     children = dict(tables.children(type_name))
@@ -136,11 +136,11 @@ def _check(type_name: str, tables: Tables) -> None:
     identifier, status = children.get("identifier"), children.get("status")
     reason = ""
     if identifier is None or identifier["types"] != ["Identifier"]:
-        reason = "it has no business identifier, and that is what resources are registered under"
+        reason = "it has no business identifier, which every registration needs"
     elif identifier["max"] != "*":
-        reason = "its identifier is a single one, where the rules for all types need a list"
+        reason = "its identifier does not repeat, but the rules for all types need a list"
     elif status is None or status["types"] != ["code"]:
-        reason = "it has no status that is a code, which registrations have and updates change"
+        reason = "it has no status of type code, which registrations set and updates change"
     elif not tables.required_set(status):
         reason = "the codes of its status are not known"
     if reason:
@@ -148,7 +148,7 @@ def _check(type_name: str, tables: Tables) -> None:
 
 
 def _names(type_name: str, tables: Tables) -> Iterator[tuple[str, str, Element]]:
-    """Yield the elements of a resource as they stand in JSON: name, type, row of the table."""
+    """Yield the elements of a resource in JSON: name, type, row of the table."""
     for name, element in tables.children(type_name):
         types = element["types"] or [""]
         yield from zip(json_names(name, element), types, [element] * len(types), strict=False)

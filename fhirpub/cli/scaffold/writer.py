@@ -1,4 +1,4 @@
-"""The files of a new plugin, filled in from its blueprint."""
+"""The files of a new plugin, generated from its blueprint."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def files_of(plan: Blueprint, tables: Tables) -> dict[str, str]:
 
 
 def _words(plan: Blueprint, *, brings_schema: bool) -> dict[str, str]:
-    """Return what stands for each placeholder of the templates."""
+    """Return the value of each placeholder of the templates."""
     fields = {
         "attachments": plan.attachments,
         "times": plan.times,
@@ -90,7 +90,7 @@ def _frozenset(values: Iterable[str]) -> str:
 
 
 def _format_tuple(items: Sequence[str]) -> str:
-    """Return a tuple as formatters leave it: one item in one line, more in a line each."""
+    """Return a tuple as formatters write it: one item on one line, several on one line each."""
     if len(items) < 2:
         return f"({''.join(f'{each},' for each in items)})"
     return "(\n" + "".join(f"        {each},\n" for each in items) + "    )"

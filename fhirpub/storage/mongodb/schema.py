@@ -39,6 +39,7 @@ VERSION_KEY, UNRELAYED = "version_key", "version_unrelayed"
 BY_SEQUENCE, BY_STATE, ENDED = "delivery_by_sequence", "delivery_by_state", "delivery_ended"
 BY_VALUE, BY_SYSTEM, BY_TIME = "version_by_value", "version_by_system", "version_by_time"
 BY_SEARCH_VALUE = "version_by_search_value"
+BY_ID = "_id_"
 
 
 def _index(name: str, *fields: str, **options: Any) -> dict[str, Any]:

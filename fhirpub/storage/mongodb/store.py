@@ -33,6 +33,7 @@ from fhirpub.runtime.logging import logger
 from fhirpub.storage.batching import GroupCommit
 from fhirpub.storage.contract import Blob, BlobInfo, Client, Page, SearchQuery, SigningKey, Version
 from fhirpub.storage.mongodb import documents, schema
+from fhirpub.storage.mongodb.blob_sweep import BlobSweep
 from fhirpub.storage.mongodb.documents import Addition
 from fhirpub.storage.mongodb.errors import raise_configuration_errors, within
 from fhirpub.storage.mongodb.primary import Primary
@@ -56,7 +57,6 @@ _FORCED: dict[str, Any] = {
     "directConnection": False,  # a member that is asked alone answers even as a secondary
     "serverMonitoringMode": "stream",  # by asking now and then two elections may be missed
 }
-_SWEEP_BATCH_SIZE = 100
 _GOODBYE_SECONDS = 1.0
 _INDEX_SECONDS = 3_600.0
 """An index that was lost is made again from all there is."""
@@ -103,7 +103,7 @@ def _overruled_options(url: str) -> list[str]:
     ]
 
 
-class MongoStore(MongoWebhooks, Store):
+class MongoStore(BlobSweep, MongoWebhooks, Store):
     """A store in one database; made by :func:`from_url`."""
 
     def __init__(
@@ -187,38 +187,6 @@ class MongoStore(MongoWebhooks, Store):
 
     def blob_pieces(self, tenant: str, blob: BlobInfo, part: slice) -> AsyncGenerator[bytes, None]:
         return self._open.reads.blob_pieces(tenant, blob, part)
-
-    async def sweep_blobs(self, tenant: str, *, before: int) -> int:
-        # A blob is `loose` until a sweep finds a version that names it; versions stay for ever,
-        # so that it is looked at once. What is named by none is deleted only if at that very
-        # moment it still was last added before `before`. That cannot hit a document of a report:
-        # a version names only what came with it or what an earlier version names. What comes
-        # with it was added, fresh, before the version was sent. So either the version was there
-        # to be found, or the blob is younger than any request lasts, which `before` is not.
-        #
-        # So with the pieces of large ones: a piece becomes fresh before its blob, and is `loose`
-        # until that is named, for such a blob stays for ever.
-        limit = _SWEEP_BATCH_SIZE
-        blobs = schema.loose_blobs(tenant, before=before, limit=limit)
-        pieces = schema.loose_pieces(tenant, before=before, limit=limit)
-        swept = await self._sweep_loose(schema.BLOB, blobs, before=before)
-        await self._sweep_loose(schema.PIECE, pieces, before=before)
-        return swept
-
-    async def _sweep_loose(self, name: str, looking: schema.Pipeline, *, before: int) -> int:
-        """Delete what is loose, old and named by nothing; return how many."""
-        records = self._collection(name)
-        swept, handled = 0, _SWEEP_BATCH_SIZE
-        while handled == _SWEEP_BATCH_SIZE:
-            async with within(self._deadline):
-                found = await records.aggregate(looking).to_list(None)
-                named = [document["_id"] for document in found if _is_named(document["naming"])]
-                unnamed = [document["_id"] for document in found if not document["naming"]]
-                await records.update_many({"_id": {"$in": named}}, {"$unset": {"loose": True}})
-                old = {"_id": {"$in": unnamed}, "added": {"$lt": before}}
-                swept += (await records.delete_many(old)).deleted_count
-                handled = len(named) + len(unnamed)
-        return swept
 
     async def put_tenant(self, tenant: Tenant) -> None:
         await self._put(schema.TENANT, documents.tenant_document(tenant))
@@ -340,11 +308,6 @@ class MongoStore(MongoWebhooks, Store):
 
     def _collection(self, name: str) -> Records:
         return self._open.collections[name]
-
-
-def _is_named(naming: Sequence[documents.Document]) -> bool:
-    """Return whether any of those that name it stays: a loose blob may not."""
-    return any(not document.get("loose") for document in naming)
 
 
 class _Opened:

@@ -20,19 +20,18 @@ from pymongo.errors import AutoReconnect, BulkWriteError, DuplicateKeyError
 
 from fhirpub.errors import StoreUnavailable
 from fhirpub.storage.mongodb import webhook_documents as documents
-from fhirpub.storage.mongodb.collections import OnDatabase
+from fhirpub.storage.mongodb.delivery_sweep import DeliverySweep
 from fhirpub.storage.mongodb.errors import DUPLICATE_KEY, reason, within
 from fhirpub.storage.mongodb.schema import (
+    BY_ID,
     BY_SEQUENCE,
     BY_STATE,
     DELIVERY,
-    ENDED,
     ENDPOINT,
     LEASE,
     UNRELAYED,
     VERSION,
     VERSION_KEY,
-    Filter,
     Pipeline,
     by_keys,
 )
@@ -51,13 +50,10 @@ from fhirpub.storage.webhook_contract import (
     QueuedDelivery,
 )
 
-_BY_ID = "_id_"
-_SWEEP_BATCH_SIZE = 500
-
 _OF_UNTOLD = tuple(field.name for field in fields(OutboxEntry))
 
 
-class MongoWebhooks(OnDatabase, Endpoints, DeliveryQueueStore):
+class MongoWebhooks(DeliverySweep, Endpoints, DeliveryQueueStore):
     """Endpoints and deliveries in the database."""
 
     async def put_endpoint(self, tenant: str, endpoint: Endpoint) -> bool:
@@ -95,7 +91,7 @@ class MongoWebhooks(OnDatabase, Endpoints, DeliveryQueueStore):
             documents.filter_by_query(tenant, query),
             sort=[("sequence", -1 if query.newest_first else 1)],
             limit=query.limit,
-            hint=index if query.event_ids is None else _BY_ID,
+            hint=index if query.event_ids is None else BY_ID,
         )
         return [documents.delivery_of(document) for document in found]
 
@@ -214,7 +210,7 @@ class MongoWebhooks(OnDatabase, Endpoints, DeliveryQueueStore):
         self, endpoint_id: str, event_ids: Collection[str]
     ) -> frozenset[str]:
         wanted = documents.filter_by_endpoint(endpoint_id, event_ids)
-        found = await self._list(DELIVERY, wanted, {"event_id": True}, hint=_BY_ID)
+        found = await self._list(DELIVERY, wanted, {"event_id": True}, hint=BY_ID)
         return frozenset(document["event_id"] for document in found)
 
     async def waiting(
@@ -248,10 +244,10 @@ class MongoWebhooks(OnDatabase, Endpoints, DeliveryQueueStore):
         beginning = documents.beginning(token, now=now, until=until)
         async with within(self._deadline):
             try:
-                await deliveries.update_many(free, beginning, hint=_BY_ID)
+                await deliveries.update_many(free, beginning, hint=BY_ID)
             except AutoReconnect:  # the driver repeats no write of many; what it took is leased
-                await deliveries.update_many(free, beginning, hint=_BY_ID)
-        found = await self._list(DELIVERY, {**wanted, "taken": token}, hint=_BY_ID)
+                await deliveries.update_many(free, beginning, hint=BY_ID)
+        found = await self._list(DELIVERY, {**wanted, "taken": token}, hint=BY_ID)
         return [documents.delivery_of(document) for document in found]
 
     async def finish(self, outcomes: Sequence[AttemptResult]) -> Sequence[bool]:
@@ -264,55 +260,9 @@ class MongoWebhooks(OnDatabase, Endpoints, DeliveryQueueStore):
         if noted == len(outcomes):
             return [True] * noted
         wanted = documents.filter_by_keys(outcome.key for outcome in outcomes)
-        found = await self._list(DELIVERY, wanted, documents.LOG_FIELDS, hint=_BY_ID)
+        found = await self._list(DELIVERY, wanted, documents.LOG_FIELDS, hint=BY_ID)
         logs = dict(map(documents.log_of, found))
         return [outcome.attempt in logs.get(outcome.key, ()) for outcome in outcomes]
-
-    async def sweep_deliveries(self, *, delivered: int, dead: int, open_: int) -> int:
-        swept, before = 0, {"$lt": open_}
-        inactive = await self._list(ENDPOINT, {"state": {"$ne": "active"}}, {"state": True})
-        gone = {document["_id"] for document in inactive if document["state"] == "deleted"}
-        for state, moment in (("delivered", delivered), ("dead", dead)):
-            swept += await self._sweep({"state": state, "ended": {"$lt": moment}}, ENDED, gone)
-        for document in inactive:
-            if await self._list(
-                ENDPOINT, {"_id": document["_id"], "state": "active"}, {"state": True}
-            ):
-                continue  # since it was looked at, and the sweeps before this one take their time
-            left = {"endpoint": document["_id"], "state": OPEN, "created": before, "due": before}
-            swept += await self._sweep(left, BY_STATE, gone)
-        return swept
-
-    async def _sweep(self, condition: Filter, index: str, gone: Collection[str]) -> int:
-        """Delete what meets a condition, but for the newest of each endpoint that is not gone."""
-        deliveries = self._collection(DELIVERY)
-        shown = {"endpoint": True, "sequence": True}
-        looking = deliveries.find(condition, shown, hint=index)
-        swept = 0
-        while True:
-            async with within(self._deadline):
-                found = await looking.to_list(_SWEEP_BATCH_SIZE)
-            if not found:
-                return swept
-            ends = await self.last_sequences({document["endpoint"] for document in found})
-            old = [
-                document
-                for document in found
-                if document["endpoint"] in gone
-                or document["sequence"] < ends.get(document["endpoint"], 0)
-            ]
-            swept += await self._delete(old, condition)
-
-    async def _delete(self, found: Sequence[Mapping[str, Any]], condition: Filter) -> int:
-        """Delete those of them that still meet the condition."""
-        deliveries = self._collection(DELIVERY)
-        chosen = {
-            "_id": {"$in": [document["_id"] for document in found]},
-            "endpoint": {"$in": list({document["endpoint"] for document in found})},
-        }
-        async with within(self._deadline):
-            deleted = await deliveries.delete_many({**condition, **chosen}, hint=_BY_ID)
-        return int(deleted.deleted_count)
 
     async def scan_deliveries(
         self, *, after: tuple[str, int] = ("", 0), limit: int = 100

@@ -11,7 +11,7 @@ import asyncio
 import os
 import sqlite3
 import time
-from collections.abc import Awaitable, Callable, Collection, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from itertools import chain
@@ -21,13 +21,11 @@ from typing import Any, TypeVar
 
 from fhirpub.errors import ConfigurationError, StoreUnavailable
 from fhirpub.storage.batching import GroupCommit
-from fhirpub.storage.contract import SMALL_BYTES, Blob, Version
 from fhirpub.storage.sqlite import schema as sql
 from fhirpub.storage.sqlite.parameters import json_pairs
-from fhirpub.storage.sqlite.search import index_entries
+from fhirpub.storage.sqlite.rows import Addition, Row
 
 R = TypeVar("R")
-Row = tuple[Any, ...]
 Parameters = Row | Mapping[str, object]
 Work = Callable[[sqlite3.Connection], R]
 
@@ -195,72 +193,6 @@ class DatabaseMixin:
 
         changed: int = await self._open.write(work)
         return changed
-
-
-class Addition:
-    """A version on its way in with its documents, already as rows."""
-
-    __slots__ = ("key", "large", "rows", "size")
-
-    def __init__(
-        self, tenant: str, version: Version, blobs: Collection[Blob], *, now: int
-    ) -> None:
-        v = version
-        self.key = (v.id, v.version)
-        size = len(v.events) + len(v.body) + len(v.response) + len(v.parts)
-        identity = (v.id, v.version, tenant, v.type, v.system, v.value)
-        state = (v.status, v.created, v.updated, " ".join(v.documents), size)
-        search = v.search.decode()
-        content = (v.events, v.body, v.response, v.parts)
-        self.rows: list[Row] = [
-            *(_blob_row(tenant, blob, now=now) for blob in blobs),
-            (*identity, *state, search, *content, json_pairs(index_entries(tenant, version))),
-        ]
-        self.large = [(blob.data, tenant, blob.sha256) for blob in blobs if _is_large(blob)]
-        self.size = size + sum(len(blob.data) for blob in blobs)
-
-
-def _blob_row(tenant: str, blob: Blob, *, now: int) -> Row:
-    """Return a blob in the columns of an addition: see ``sqlite_schema``."""
-    identity = (None, None, tenant, blob.content_type, blob.title, blob.sha256)
-    state = (None, now, None, None, len(blob.data), None)
-    data = None if _is_large(blob) else blob.data
-    return (*identity, *state, None, data, None, None, None)
-
-
-def _is_large(blob: Blob) -> bool:
-    return len(blob.data) > SMALL_BYTES
-
-
-def version_of(row: Row) -> Version:
-    """Return the version in a row of the columns of a version."""
-    return Version(
-        id=row[0],
-        version=row[1],
-        type=row[3],
-        system=row[4],
-        value=row[5],
-        status=row[6],
-        created=row[7],
-        updated=row[8],
-        documents=tuple(row[9].split()),
-        search=row[11].encode(),
-        events=row[12],
-        body=row[13],
-        response=row[14],
-        parts=row[15],
-    )
-
-
-def size_of(row: Row) -> int:
-    """Return how large a version in a row is, by what can be large of it."""
-    size: int = row[10]
-    return size
-
-
-def has_bytes(row: Row) -> bool:
-    """Return whether a row came with its bytes, and not without since they are many."""
-    return row[13] is not None
 
 
 def _add(connection: sqlite3.Connection, additions: Sequence[Addition]) -> set[Addition]:

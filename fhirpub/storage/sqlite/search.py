@@ -9,20 +9,14 @@ bracket can only be the beginning of a value. See ADR 18.
 
 from __future__ import annotations
 
-import json
-from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-
-import orjson
 
 from fhirpub.storage.contract import SearchQuery, Version
 from fhirpub.storage.criteria import (
-    ANYTHING,
     ID,
     IDENTIFIER,
     LAST_UPDATED,
-    Criterion,
     Order,
     SortKey,
     TimeMatch,
@@ -31,17 +25,20 @@ from fhirpub.storage.criteria import (
     field_number,
 )
 from fhirpub.storage.sqlite.parameters import json_list
-
-Parameters = dict[str, str | int]
+from fhirpub.storage.sqlite.search_conditions import (
+    COLUMNS,
+    Parameters,
+    match_criterion,
+    match_identified,
+    match_one_of,
+)
 
 _BEST_FIRST = ("version_key", "version_by_value", "version_by_system", "version_by_time")
 MAX_COUNTED = 1_000
-_PAIRS = "SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(:{name})"
 _LATER = """
     SELECT 1 FROM version AS n INDEXED BY version_key
     WHERE n.id = v.id AND n.version = v.version + 1 AND n.tenant = v.tenant
 """
-_COLUMNS = {ID: ("''", "v.id"), IDENTIFIER: ("v.system", "v.value"), LAST_UPDATED: ("", "")}
 _SORT_COLUMNS = {ID: "v.id", IDENTIFIER: "v.value", LAST_UPDATED: "v.updated"}
 
 
@@ -84,7 +81,7 @@ def sources_of(tenant: str, query: SearchQuery) -> list[Source]:
         return []
     found: list[Source] = []
     for criterion in query.criteria:
-        if not criterion.negated and criterion.name not in _COLUMNS:
+        if not criterion.negated and criterion.name not in COLUMNS:
             field = field_number(tenant, query.type, criterion.name)
             found += _sources_in(field, criterion.any_of)
     return found
@@ -101,7 +98,7 @@ def _sources_in(field: int, any_of: Sequence[TokenMatch | TimeMatch]) -> Iterato
     condition = f"s.field = :field AND {among}"
     numbers = [f"SELECT s.number FROM search_value AS s WHERE {condition}"] if among else []
     if owners:
-        owned = _match_one_of("w.id", owners, "owners", parameters)
+        owned = match_one_of("w.id", owners, "owners", parameters)
         numbers.append(f"SELECT w.rowid FROM version AS w INDEXED BY version_key WHERE {owned}")
     only = len(values) == 1 and not owners
     newest = "after" in parameters and "until" not in parameters
@@ -179,14 +176,14 @@ def _conditions(query: SearchQuery, parameters: Parameters) -> tuple[str, list[s
     """Return the index that finds candidates, and what must hold of them."""
     index, conditions = "version_by_time", ["v.tenant = :tenant", "v.type = :type"]
     for number, group in enumerate(query.identifiers):
-        needed = _match_identified(group, str(number), parameters)
+        needed = match_identified(group, str(number), parameters)
         conditions += needed.values()
         index = min([index, *needed], key=_BEST_FIRST.index)
     if query.ids is not None:
         index = "version_key"
-        conditions.append(_match_one_of("v.id", query.ids, "ids", parameters))
+        conditions.append(match_one_of("v.id", query.ids, "ids", parameters))
     for number, criterion in enumerate(query.criteria):
-        conditions.append(_condition(criterion, f"c{number}", parameters))
+        conditions.append(match_criterion(criterion, f"c{number}", parameters))
     return index, conditions
 
 
@@ -245,157 +242,3 @@ class _Order:
             further = f"{key} {later}= :{name} AND ({key} {later} :{name} OR {condition})"
             condition = f"({further})" if self._always(each) else f"({key} IS NULL OR {further})"
         return condition
-
-
-def _condition(criterion: Criterion, name: str, parameters: Parameters) -> str:
-    tokens = [item for item in criterion.any_of if isinstance(item, TokenMatch)]
-    times = [item for item in criterion.any_of if isinstance(item, TimeMatch)]
-    if ANYTHING in tokens and criterion.name in _COLUMNS:
-        either = ["1"]
-    elif criterion.name == LAST_UPDATED:
-        either = [_match_bounds(times, ("v.updated", "v.updated + 1"), name, parameters)]
-    elif criterion.name in _COLUMNS:
-        either = [_match_mixed(tokens, name, parameters, _COLUMNS[criterion.name])]
-    else:
-        parameters[name] = criterion.name
-        either = list(_among_values(criterion.name, tokens, times, name, parameters))
-    return f"{'NOT ' if criterion.negated else ''}({' OR '.join(either) or '0'})"
-
-
-def _among_values(
-    field: str,
-    tokens: Sequence[TokenMatch],
-    times: Sequence[TimeMatch],
-    name: str,
-    parameters: Parameters,
-) -> Iterator[str]:
-    """Return what of the values of a version must be true, one way or another."""
-    yield from _match_owned(field, tokens, name, parameters)
-    tokens = [token for token in tokens if token.of is None]
-    beginnings = [
-        _prefix_of(field, token)
-        for token in tokens
-        if token.value is not None or token == ANYTHING
-    ]
-    if len(beginnings) == 1:
-        parameters[f"{name}b"] = beginnings[0]
-        yield f"instr(v.search, :{name}b) > 0"
-    elif beginnings:
-        parameters[f"{name}b"] = json.dumps(beginnings, ensure_ascii=False)
-        yield f"EXISTS (SELECT 1 FROM json_each(:{name}b) WHERE instr(v.search, value) > 0)"
-    value, is_of_name = (
-        "json_extract(e.value, '$[{}]')",
-        f"json_extract(e.value, '$[0]') = :{name}",
-    )
-    each = f"EXISTS (SELECT 1 FROM json_each(v.search) AS e WHERE {is_of_name} AND {{}})"
-    systems = [one.system for one in tokens if one.value is None and one.system is not None]
-    if systems:
-        yield each.format(_match_one_of(value.format(2), systems, f"{name}s", parameters))
-    if times:
-        ends = (value.format(1), value.format(2))
-        yield each.format(_match_bounds(times, ends, name, parameters))
-
-
-def _match_owned(
-    field: str, tokens: Sequence[TokenMatch], name: str, parameters: Parameters
-) -> Iterator[str]:
-    """Return the conditions for what only the resource of an id may match by."""
-    owners: defaultdict[str, list[str]] = defaultdict(list)
-    for token in tokens:
-        if token.of is not None:
-            owners[_prefix_of(field, token)].append(token.of)
-    for number, (beginning, ids) in enumerate(owners.items()):
-        parameters[f"{name}o{number}"] = beginning
-        owned = _match_one_of("v.id", ids, f"{name}w{number}", parameters)
-        yield f"({owned} AND instr(v.search, :{name}o{number}) > 0)"
-
-
-def _prefix_of(name: str, token: TokenMatch) -> str:
-    """Return how values that match begin, as they are stored."""
-    known = [name]
-    if token.value is not None:
-        known.append(token.value)
-        if token.system is not None:
-            known.append(token.system)
-    text = orjson.dumps(known).decode()
-    return text if len(known) == 3 else f"{text[:-1]},"
-
-
-def _match_bounds(
-    times: Sequence[TimeMatch], ends: tuple[str, str], name: str, parameters: Parameters
-) -> str:
-    start, end = ends
-    either = []
-    for number, time_match in enumerate(times):
-        bounds = (
-            (start, ">=", time_match.from_),
-            (start, "<", time_match.before),
-            (end, ">", time_match.after),
-            (end, "<=", time_match.until),
-        )
-        all_of = ["1"]
-        for which, (value, compared, bound) in enumerate(bounds):
-            if bound is not None:
-                parameters[f"{name}t{number}_{which}"] = bound
-                all_of.append(f"{value} {compared} :{name}t{number}_{which}")
-        either.append(f"({' AND '.join(all_of)})")
-    return f"({' OR '.join(either) or '0'})"
-
-
-def _match_identified(
-    group: Sequence[TokenMatch], number: str, parameters: Parameters
-) -> dict[str, str]:
-    """Return what must hold for one of the alternatives to match, by the index that serves it."""
-    systems = [token_match.system for token_match in group if token_match.system is not None]
-    values = [token_match.value for token_match in group if token_match.value is not None]
-    needed: dict[str, str] = {}
-    if ANYTHING in group:
-        return needed
-    if len(systems) == len(group):
-        name = f"systems{number}"
-        needed["version_by_system"] = _match_one_of("v.system", systems, name, parameters)
-    if len(values) == len(group):
-        name = f"values{number}"
-        needed["version_by_value"] = _match_one_of("v.value", values, name, parameters)
-    if systems and values and len(group) > 1:
-        needed["version_by_time"] = _match_mixed(group, number, parameters, _COLUMNS[IDENTIFIER])
-    return needed
-
-
-def _match_mixed(
-    group: Sequence[TokenMatch], name: str, parameters: Parameters, columns: tuple[str, str]
-) -> str:
-    """Return the condition for alternatives of several forms, or of several pairs."""
-    alone = [
-        token_match.system
-        for token_match in group
-        if token_match.system is not None and token_match.value is None
-    ]
-    values = [
-        token_match.value
-        for token_match in group
-        if token_match.system is None and token_match.value is not None
-    ]
-    pairs = [
-        [token_match.system, token_match.value]
-        for token_match in group
-        if token_match.system is not None and token_match.value is not None
-        if "\0" not in token_match.system + token_match.value
-    ]
-    parameters[f"pairs{name}"] = json.dumps(pairs, ensure_ascii=False)
-    system, value = columns
-    either = (
-        _match_one_of(system, alone, f"lone_systems{name}", parameters),
-        _match_one_of(value, values, f"lone_values{name}", parameters),
-        f"({system}, {value}) IN ({_PAIRS.format(name=f'pairs{name}')})",
-    )
-    return f"({' OR '.join(either)})"
-
-
-def _match_one_of(column: str, texts: Collection[str], name: str, parameters: Parameters) -> str:
-    """Return a condition; a single text is compared as such, so that the index keeps its order."""
-    if len(texts) == 1:
-        parameters[name] = next(iter(texts))
-        return f"{column} = :{name}"
-    parameters[name] = json_list(texts)
-    return f"{column} IN (SELECT value FROM json_each(:{name}))"

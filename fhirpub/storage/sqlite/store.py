@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import sqlite3
 from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -18,7 +17,6 @@ from fhirpub.storage.contract import (
     Blob,
     BlobInfo,
     Client,
-    ClientSecret,
     Page,
     SearchQuery,
     SigningKey,
@@ -26,17 +24,21 @@ from fhirpub.storage.contract import (
 )
 from fhirpub.storage.id_search import FEW, capped_total, lookup_by_ids
 from fhirpub.storage.sqlite import schema as sql
-from fhirpub.storage.sqlite.database import (
+from fhirpub.storage.sqlite.database import Database, as_unavailable, transaction
+from fhirpub.storage.sqlite.parameters import json_list
+from fhirpub.storage.sqlite.rows import (
     Addition,
-    Database,
     Row,
-    as_unavailable,
+    client_of,
+    client_row,
     has_bytes,
+    key_of,
+    key_row,
     size_of,
-    transaction,
+    tenant_of,
+    tenant_row,
     version_of,
 )
-from fhirpub.storage.sqlite.parameters import json_list
 from fhirpub.storage.sqlite.search import (
     MAX_COUNTED,
     Source,
@@ -175,25 +177,24 @@ class SqliteStore(SqliteWebhooks, Store):
                 return swept
 
     async def put_tenant(self, tenant: Tenant) -> None:
-        row = (tenant.id, tenant.name, tenant.salt, tenant.created, tenant.disabled)
-        await self._execute(sql.PUT_TENANT, row)
+        await self._execute(sql.PUT_TENANT, tenant_row(tenant))
 
     async def tenant(self, tenant_id: str) -> Tenant | None:
         rows = await self._fetch_inline(sql.TENANT, (tenant_id,))
-        return _tenant(rows[0]) if rows else None
+        return tenant_of(rows[0]) if rows else None
 
     async def tenants(self) -> Sequence[Tenant]:
-        return [_tenant(row) for row in await self._fetch_in_thread(sql.TENANTS, ())]
+        return [tenant_of(row) for row in await self._fetch_in_thread(sql.TENANTS, ())]
 
     async def put_client(self, client: Client) -> None:
-        await self._execute(sql.PUT_CLIENT, _client_row(client))
+        await self._execute(sql.PUT_CLIENT, client_row(client))
 
     async def replace_client(self, client: Client, *, over: Client) -> bool:
         def work(connection: sqlite3.Connection) -> bool:
             kept = connection.execute(sql.CLIENT, (client.id,)).fetchall()
-            if [_client(row) for row in kept] != [over]:
+            if [client_of(row) for row in kept] != [over]:
                 return False
-            connection.execute(sql.PUT_CLIENT, _client_row(client))
+            connection.execute(sql.PUT_CLIENT, client_row(client))
             return True
 
         replaced: bool = await self._open.write(work)
@@ -201,16 +202,16 @@ class SqliteStore(SqliteWebhooks, Store):
 
     async def client(self, client_id: str) -> Client | None:
         rows = await self._fetch_inline(sql.CLIENT, (client_id,))
-        return _client(rows[0]) if rows else None
+        return client_of(rows[0]) if rows else None
 
     async def clients(self, *, tenant: str | None = None) -> Sequence[Client]:
-        return [_client(row) for row in await self._fetch_in_thread(sql.CLIENTS, (tenant,))]
+        return [client_of(row) for row in await self._fetch_in_thread(sql.CLIENTS, (tenant,))]
 
     async def put_signing_key(self, key: SigningKey) -> None:
-        await self._execute(sql.PUT_KEY, _key_row(key))
+        await self._execute(sql.PUT_KEY, key_row(key))
 
     async def signing_keys(self, environment: str) -> Sequence[SigningKey]:
-        return [_key(row) for row in await self._fetch_in_thread(sql.KEYS, (environment,))]
+        return [key_of(row) for row in await self._fetch_in_thread(sql.KEYS, (environment,))]
 
     async def rotate_signing_key(self, new: SigningKey, *, expected: Sequence[str]) -> bool:
         def work(connection: sqlite3.Connection) -> bool:
@@ -218,7 +219,7 @@ class SqliteStore(SqliteWebhooks, Store):
             if unretired != set(expected):
                 return False
             connection.execute(sql.RETIRE, (new.created, new.environment))
-            connection.execute(sql.PUT_KEY, _key_row(new))
+            connection.execute(sql.PUT_KEY, key_row(new))
             return True
 
         rotated: bool = await self._open.write(work)
@@ -328,49 +329,3 @@ def best_source(
         return None, 0
     count, source = min(counted, key=lambda each: each[0])
     return source, count
-
-
-def _tenant(row: Row) -> Tenant:
-    return Tenant(row[0], row[1], row[2], row[3], bool(row[4]))
-
-
-def _client_row(client: Client) -> Row:
-    secrets = json.dumps([[secret.digest.hex(), secret.expires] for secret in client.secrets])
-    row = (client.id, client.tenant, client.name, client.environment, client.created)
-    return (*row, secrets, json.dumps(client.scopes), client.disabled)
-
-
-def _client(row: Row) -> Client:
-    secrets = tuple(ClientSecret(bytes.fromhex(load[0]), load[1]) for load in json.loads(row[5]))
-    return Client(
-        id=row[0],
-        tenant=row[1],
-        name=row[2],
-        environment=row[3],
-        created=row[4],
-        secrets=secrets,
-        scopes=tuple(json.loads(row[6])),
-        disabled=bool(row[7]),
-    )
-
-
-def _key_row(key: SigningKey) -> Row:
-    return (
-        key.kid,
-        key.algorithm,
-        key.environment,
-        key.created,
-        key.private_pem,
-        key.retired,
-    )
-
-
-def _key(row: Row) -> SigningKey:
-    return SigningKey(
-        kid=row[0],
-        algorithm=row[1],
-        environment=row[2],
-        created=row[3],
-        private_pem=row[4],
-        retired=row[5],
-    )

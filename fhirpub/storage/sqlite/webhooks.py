@@ -8,17 +8,23 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from base64 import b64decode, b64encode
 from collections.abc import Collection, Mapping, Sequence
-from functools import lru_cache
 from itertools import chain
-from typing import Any
 
 from fhirpub.storage.sqlite import webhook_schema as sql
-from fhirpub.storage.sqlite.database import DatabaseMixin, Row
+from fhirpub.storage.sqlite.database import DatabaseMixin
 from fhirpub.storage.sqlite.parameters import json_list, json_pairs
+from fhirpub.storage.sqlite.rows import Row
+from fhirpub.storage.sqlite.webhook_rows import (
+    attempts_of,
+    delivery_of,
+    delivery_row,
+    endpoint_of,
+    endpoint_row,
+    outcome_row,
+    waiting_of,
+)
 from fhirpub.storage.webhook_contract import (
-    Attempt,
     AttemptResult,
     Delivery,
     DeliveryKey,
@@ -27,13 +33,11 @@ from fhirpub.storage.webhook_contract import (
     DeliveryState,
     Endpoint,
     Endpoints,
-    EndpointSecret,
     OutboxEntry,
     QueuedDelivery,
 )
 
 _INSERT_BATCH_SIZE = 128
-_ENDPOINTS_KEPT = 16_384
 _SWEEP_BATCH_SIZE = 500
 """Few, since they block every other write."""
 
@@ -44,21 +48,23 @@ class SqliteWebhooks(DatabaseMixin, Endpoints, DeliveryQueueStore):
     async def put_endpoint(self, tenant: str, endpoint: Endpoint) -> bool:
         if endpoint.tenant != tenant:
             return False
-        row = _endpoint_row(endpoint)
+        row = endpoint_row(endpoint)
         if endpoint.revision == 1:
             return await self._execute(sql.ADD_ENDPOINT, row) > 0
         return await self._execute(sql.REPLACE_ENDPOINT, row[:-2]) > 0
 
     async def endpoint(self, tenant: str, endpoint_id: str) -> Endpoint | None:
         rows = await self._fetch_inline(sql.ENDPOINT_BY_ID, (endpoint_id, tenant))
-        return _endpoint(rows[0]) if rows else None
+        return endpoint_of(rows[0]) if rows else None
 
     async def endpoints(self, tenant: str) -> Sequence[Endpoint]:
-        return [_endpoint(row) for row in await self._fetch_in_thread(sql.ENDPOINTS_OF, (tenant,))]
+        return [
+            endpoint_of(row) for row in await self._fetch_in_thread(sql.ENDPOINTS_OF, (tenant,))
+        ]
 
     async def deliveries(self, tenant: str, query: DeliveryQuery) -> Sequence[Delivery]:
         return [
-            _delivery(row)
+            delivery_of(row)
             for row in await self._fetch_in_thread(*sql.list_deliveries(tenant, query))
         ]
 
@@ -84,7 +90,7 @@ class SqliteWebhooks(DatabaseMixin, Endpoints, DeliveryQueueStore):
             rows = await self._fetch_in_thread(sql.ALL_ENDPOINTS, ())
         else:
             rows = await self._fetch_in_thread(sql.ENDPOINTS_OF_SOME, (json_list(of),))
-        return [_endpoint(row) for row in rows]
+        return [endpoint_of(row) for row in rows]
 
     async def save_health(self, endpoint_id: str, condition: bytes) -> None:
         await self._execute(sql.PUT_CONDITION, (condition, endpoint_id))
@@ -93,9 +99,9 @@ class SqliteWebhooks(DatabaseMixin, Endpoints, DeliveryQueueStore):
         def work(connection: sqlite3.Connection) -> bool:
             key = (endpoint.id, endpoint.tenant)
             kept = connection.execute(sql.ENDPOINT_BY_ID, key).fetchall()
-            if [_endpoint(row) for row in kept] != ([] if over is None else [over]):
+            if [endpoint_of(row) for row in kept] != ([] if over is None else [over]):
                 return False
-            connection.execute(sql.COPY_ENDPOINT, _endpoint_row(endpoint))
+            connection.execute(sql.COPY_ENDPOINT, endpoint_row(endpoint))
             return True
 
         copied: bool = await self._open.write(work)
@@ -133,7 +139,7 @@ class SqliteWebhooks(DatabaseMixin, Endpoints, DeliveryQueueStore):
         return {endpoint: sequence for endpoint, sequence in rows if sequence is not None}
 
     async def append(self, deliveries: Sequence[Delivery]) -> int:
-        rows = [_delivery_row(delivery) for delivery in deliveries]
+        rows = [delivery_row(delivery) for delivery in deliveries]
 
         def work(connection: sqlite3.Connection) -> int:
             added = 0
@@ -159,22 +165,22 @@ class SqliteWebhooks(DatabaseMixin, Endpoints, DeliveryQueueStore):
         self, endpoint_id: str, *, after: int = 0, limit: int = 1000
     ) -> Sequence[QueuedDelivery]:
         parameters = {"endpoint": endpoint_id, "after": after, "limit": limit}
-        return [_waiting(row) for row in await self._fetch_in_thread(sql.WAITING, parameters)]
+        return [waiting_of(row) for row in await self._fetch_in_thread(sql.WAITING, parameters)]
 
     async def begin(
         self, keys: Collection[DeliveryKey], *, now: int, until: int
     ) -> Sequence[Delivery]:
         rows = await self._update_endpoint(sql.BEGIN, (now, until, json_pairs(keys)))
-        return [_delivery(row) for row in rows]
+        return [delivery_of(row) for row in rows]
 
     async def finish(self, outcomes: Sequence[AttemptResult]) -> Sequence[bool]:
-        rows = json.dumps([_outcome(outcome) for outcome in outcomes])
+        rows = json.dumps([outcome_row(outcome) for outcome in outcomes])
         if await self._execute(sql.FINISH, (rows,)) == len(outcomes):
             return [True] * len(outcomes)
         found = await self._fetch_in_thread(
             sql.LOGS, (json_pairs(outcome.key for outcome in outcomes),)
         )
-        logs = {(endpoint, event_id): _attempts(log) for endpoint, event_id, log in found}
+        logs = {(endpoint, event_id): attempts_of(log) for endpoint, event_id, log in found}
         return [outcome.attempt in logs.get(outcome.key, ()) for outcome in outcomes]
 
     async def sweep_deliveries(self, *, delivered: int, dead: int, open_: int) -> int:
@@ -198,10 +204,10 @@ class SqliteWebhooks(DatabaseMixin, Endpoints, DeliveryQueueStore):
         self, *, after: tuple[str, int] = ("", 0), limit: int = 100
     ) -> Sequence[Delivery]:
         rows = await self._fetch_in_thread(sql.WALK_DELIVERIES, (*after, limit))
-        return [_delivery(row) for row in rows]
+        return [delivery_of(row) for row in rows]
 
     async def put_deliveries(self, deliveries: Collection[Delivery]) -> None:
-        rows = [_delivery_row(delivery) for delivery in deliveries]
+        rows = [delivery_row(delivery) for delivery in deliveries]
 
         def work(connection: sqlite3.Connection) -> None:
             connection.executemany(sql.PUT_DELIVERY, rows)
@@ -227,144 +233,3 @@ def _append(connection: sqlite3.Connection, rows: Sequence[Row]) -> int:
             if not connection.execute(sql.ADD_DELIVERY_IF_FREE, row).rowcount:
                 return added
     return len(rows)
-
-
-def _endpoint_row(endpoint: Endpoint) -> Row:
-    secrets = [[b64encode(secret.sealed).decode(), secret.expires] for secret in endpoint.secrets]
-    return (
-        endpoint.id,
-        endpoint.tenant,
-        endpoint.created,
-        endpoint.state,
-        endpoint.revision,
-        endpoint.url,
-        json.dumps(endpoint.events),
-        endpoint.payload,
-        endpoint.ordering,
-        endpoint.description,
-        endpoint.why,
-        json.dumps(secrets),
-        endpoint.token,
-        endpoint.reopened,
-        endpoint.condition,
-    )
-
-
-# All of them are read each second, and hardly ever one has changed.
-@lru_cache(_ENDPOINTS_KEPT)
-def _endpoint(row: Row) -> Endpoint:
-    return Endpoint(
-        id=row[0],
-        tenant=row[1],
-        created=row[2],
-        state=row[3],
-        revision=row[4],
-        url=row[5],
-        events=tuple(json.loads(row[6])),
-        payload=row[7],
-        ordering=row[8],
-        description=row[9],
-        why=row[10],
-        secrets=tuple(EndpointSecret(b64decode(load[0]), load[1]) for load in json.loads(row[11])),
-        token=row[12],
-        reopened=row[13],
-        condition=row[14],
-    )
-
-
-def _delivery_row(delivery: Delivery) -> Row:
-    attempts = delivery.attempts
-    return (
-        delivery.endpoint,
-        delivery.event_id,
-        delivery.sequence,
-        delivery.resource,
-        delivery.state,
-        delivery.due,
-        delivery.number,
-        attempts[-1].begun if attempts else 0,
-        delivery.leased,
-        delivery.tenant,
-        delivery.event_type,
-        delivery.created,
-        delivery.ended,
-        json.dumps([_attempt_row(attempt) for attempt in attempts]),
-        delivery.body,
-    )
-
-
-def _delivery(row: Row) -> Delivery:
-    return Delivery(
-        endpoint=row[0],
-        event_id=row[1],
-        sequence=row[2],
-        resource=row[3],
-        state=row[4],
-        due=row[5],
-        number=row[6],
-        leased=row[8],
-        tenant=row[9],
-        event_type=row[10],
-        created=row[11],
-        ended=row[12],
-        attempts=_attempts(row[13]),
-        body=row[14],
-    )
-
-
-def _waiting(row: Row) -> QueuedDelivery:
-    return QueuedDelivery(
-        endpoint=row[0],
-        sequence=row[1],
-        event_id=row[2],
-        resource=row[3],
-        created=row[4],
-        due=row[5],
-        number=row[6],
-        leased=row[7],
-    )
-
-
-def _attempt_row(attempt: Attempt) -> Row:
-    return (
-        attempt.number,
-        attempt.begun,
-        attempt.ended,
-        attempt.status,
-        attempt.reason,
-        attempt.duration,
-        attempt.dialled,
-        b64encode(attempt.answer).decode(),
-    )
-
-
-def _attempts(log: str) -> tuple[Attempt, ...]:
-    return tuple(_attempt(load) for load in json.loads(log))
-
-
-def _attempt(row: Sequence[Any]) -> Attempt:
-    return Attempt(
-        number=row[0],
-        begun=row[1],
-        ended=row[2],
-        status=row[3],
-        reason=row[4],
-        duration=row[5],
-        dialled=tuple(row[6]),
-        answer=b64decode(row[7]),
-    )
-
-
-def _outcome(outcome: AttemptResult) -> Row:
-    attempt = outcome.attempt
-    ended = attempt.ended if outcome.state in ("delivered", "dead") else None
-    row = json.dumps(_attempt_row(attempt))
-    return (
-        *outcome.key,
-        attempt.number,
-        attempt.begun,
-        outcome.state,
-        outcome.due,
-        ended,
-        row,
-    )

@@ -20,10 +20,10 @@ from fhirpub.webhooks.dispatch.endpoint_worker import EndpointWorker
 from fhirpub.webhooks.dispatch.leases import EndpointAssignments
 from fhirpub.webhooks.dispatch.periodic import PeriodicTask, gather_all
 from fhirpub.webhooks.dispatch.queue import WINDOW
+from fhirpub.webhooks.dispatch.queue_loader import QueueLoader, needs_refill, queued
 from fhirpub.webhooks.dispatch.timer_queue import TimerQueue
 from fhirpub.webhooks.policy.retry_policy import BreakerState
 
-_PAGE = 1_000
 _LOOK_SECONDS = 1.0
 _READ_FOR_MS = 600_000
 _BUSY_SECONDS, _IDLE_SECONDS = 0.025, 0.1
@@ -67,6 +67,7 @@ class Dispatcher:
         self._lease_ms = round((settings.timeout_seconds + settings.lease_seconds) * 1000)
         self._lines: dict[str, EndpointWorker] = {}
         self._awake: dict[str, None] = {}
+        self._loader = QueueLoader(store, clock=clock)
         self._alarms = TimerQueue()
         self._under_way: set[asyncio.Task[None]] = set()
         self._tenants: Counter[str] = Counter()
@@ -112,7 +113,7 @@ class Dispatcher:
         follows = deliveries[-1].sequence == line.queue.last + len(deliveries)
         known = not (line.stale or line.reading or line.behind)
         if known and follows and len(line.queue) < WINDOW:
-            line.queue.add(_waiting(delivery) for delivery in deliveries)
+            line.queue.add(queued(delivery) for delivery in deliveries)
             self._wake(line)
         else:
             line.behind = True
@@ -212,57 +213,18 @@ class Dispatcher:
                 if line is not None and end > line.queue.last:
                     line.behind = True
                     self._busy_until = now + _BUSY_FOR_SECONDS
-        hungry = [worker for worker in self._lines.values() if _needs_refill(worker)]
-        await gather_all(*map(self._read, hungry))
-        return 0.0 if any(map(_needs_refill, self._lines.values())) else self._pause(now)
+        hungry = [worker for worker in self._lines.values() if needs_refill(worker)]
+        await gather_all(*map(self._fill, hungry))
+        return 0.0 if any(map(needs_refill, self._lines.values())) else self._pause(now)
 
     def _pause(self, now: float) -> float:
         if self.informed:
             return _INFORMED_SECONDS
         return _BUSY_SECONDS if now < self._busy_until else _IDLE_SECONDS
 
-    async def _read(self, line: EndpointWorker) -> None:
-        line.reading = True
-        try:
-            if line.stale:
-                await self._reload_queue(line)
-            else:
-                await self._read_more(line)
-        finally:
-            line.reading = False
+    async def _fill(self, line: EndpointWorker) -> None:
+        await self._loader.fill(line)
         self._wake(line)
-
-    async def _reload_queue(self, line: EndpointWorker) -> None:
-        name, found, whole = line.endpoint.id, list[QueuedDelivery](), False
-        line.read = self._clock()
-        try:
-            line.queue.watch()
-            end = (await self._store.last_sequences([name])).get(name, 0)
-            while len(found) < WINDOW and not whole:
-                after = found[-1].sequence if found else 0
-                page = await self._store.waiting(name, after=after, limit=_PAGE)
-                found += page
-                whole = len(page) < _PAGE
-        except BaseException:
-            line.read = 0
-            raise
-        line.queue.renew(found, ordering=line.endpoint.ordering, last=end if whole else 0)
-        line.behind = line.behind or not whole
-
-    async def _read_more(self, line: EndpointWorker) -> None:
-        name = line.endpoint.id
-        line.behind = False
-        try:
-            end = (await self._store.last_sequences([name])).get(name, 0)
-            page = await self._store.waiting(name, after=line.queue.last, limit=_PAGE)
-        except BaseException:
-            line.behind = True
-            raise
-        line.queue.add(page)
-        if len(page) < _PAGE:
-            line.queue.last = max(line.queue.last, end)
-        else:
-            line.behind = True
 
     # Starting attempts.
 
@@ -356,20 +318,3 @@ def _part(free: int, of_endpoint: int, of_tenant: int) -> int:
     part = max(1, int(free * _SHARE_OF_FREE)) - of_endpoint
     most = (_TENANTS_TO_FREE * free - of_tenant) // (_TENANTS_TO_FREE + 1)
     return min(part, most if of_tenant else max(1, most))
-
-
-def _needs_refill(line: EndpointWorker) -> bool:
-    return line.stale or (line.behind and len(line.queue) < WINDOW)
-
-
-def _waiting(delivery: Delivery) -> QueuedDelivery:
-    return QueuedDelivery(
-        endpoint=delivery.endpoint,
-        sequence=delivery.sequence,
-        event_id=delivery.event_id,
-        resource=delivery.resource,
-        created=delivery.created,
-        due=delivery.due,
-        number=delivery.number,
-        leased=delivery.leased,
-    )

@@ -12,7 +12,7 @@ from fhirpub.webhooks.dispatch.queue import Bucket, Queue
 from fhirpub.webhooks.management.secret_encryption import SecretCipher, token_of
 from fhirpub.webhooks.policy.endpoint_health import ANEW, EndpointHealth
 from fhirpub.webhooks.policy.retry_policy import FailurePolicy
-from fhirpub.webhooks.transport.http_client import Message
+from fhirpub.webhooks.transport.message import Message
 
 _DOUBTED_MS = 1_000
 

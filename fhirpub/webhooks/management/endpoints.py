@@ -11,6 +11,7 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from fhirpub.config.settings import Config
@@ -18,25 +19,27 @@ from fhirpub.errors import BrokenRule, NoSuchRecord, StoreUnavailable, Throttled
 from fhirpub.runtime.clock import Clock
 from fhirpub.runtime.logging import logger
 from fhirpub.storage.store import Store
-from fhirpub.storage.webhook_contract import Endpoint, EndpointSecret
+from fhirpub.storage.webhook_contract import Endpoint
+from fhirpub.webhooks.management import endpoint_states as states
 from fhirpub.webhooks.management import validation as registration
+from fhirpub.webhooks.management.endpoint_secrets import (
+    encrypt_secret,
+    new_token,
+    reencrypt,
+    with_new_secret,
+)
 from fhirpub.webhooks.management.event_types import TEST, VERIFICATION, EventTypes
 from fhirpub.webhooks.management.secret_encryption import SecretCipher, live_secrets, token_of
 from fhirpub.webhooks.policy.endpoint_health import ANEW
 from fhirpub.webhooks.policy.outcome import Outcome
 from fhirpub.webhooks.transport.envelope import event_of_endpoint
-from fhirpub.webhooks.transport.http_client import Message, Sender, as_kept
+from fhirpub.webhooks.transport.http_client import Sender
+from fhirpub.webhooks.transport.message import Message
+from fhirpub.webhooks.transport.response import as_kept
 from fhirpub.webhooks.transport.signing import new_secret
 
-MAX_OLD_SECRETS = 5
 USUAL_GRACE_SECONDS = 86_400
-OPERATOR = "operator"
-UNPROVEN = "operator, unverified"
-"""Why an endpoint is disabled that only the operator can enable: one that had been verified where
-it is now, and one that had not."""
 
-_TOKEN_PREFIX = "whtok_"  # noqa: S105 - says what it is
-_TOKEN_BYTES = 32
 _CHALLENGE_BYTES = 24
 _RACES = 20
 _MAX_TRIALS = 4
@@ -122,13 +125,13 @@ class EndpointService:
         values = await self._validate(fields, registration.NEW)
         endpoint_id = str(uuid.uuid4())
         secret = values.get("signing_secret") or new_secret()
-        token = values.get("bearer_token") or _new_token()
+        token = values.get("bearer_token") or new_token()
         endpoint = Endpoint(
             id=endpoint_id,
             tenant=tenant,
             created=self._clock(),
             state="active" if trusted else "unverified",
-            secrets=(self._encrypt_secret(endpoint_id, secret),),
+            secrets=(encrypt_secret(endpoint_id, secret, self._seal),),
             token=self._seal.encrypt(token, endpoint=endpoint_id, purpose="token"),
             **_settings(values),
         )
@@ -162,11 +165,7 @@ class EndpointService:
 
         def changed(endpoint: Endpoint) -> Endpoint:
             after = replace(endpoint, **settings)
-            if trusted or after.url == endpoint.url:
-                return after
-            if _is_operators(endpoint):
-                return replace(after, why=UNPROVEN)
-            return replace(after, state="unverified", why="")
+            return after if trusted or after.url == endpoint.url else states.moved(after)
 
         after = await self._put(tenant, endpoint_id, changed, check=check)
         if after.url != before.url:  # a new receiver has no history
@@ -175,30 +174,15 @@ class EndpointService:
 
     async def delete(self, tenant: str, endpoint_id: str, *, check: Check = any_revision) -> None:
         """Remove an endpoint with its secrets; what is not delivered yet never will be."""
-
-        def deleted(endpoint: Endpoint) -> Endpoint:
-            return replace(endpoint, state="deleted", secrets=(), token=b"")
-
-        await self._put(tenant, endpoint_id, deleted, check=check)
+        await self._put(tenant, endpoint_id, states.deleted, check=check)
 
     async def pause(self, tenant: str, endpoint_id: str) -> Endpoint:
         """Hold what is to be delivered, until the endpoint is enabled."""
-
-        def paused(endpoint: Endpoint) -> Endpoint:
-            if endpoint.state not in ("active", "paused"):
-                raise BrokenRule.because(f"is {endpoint.state}; only an active one can be paused")
-            return replace(endpoint, state="paused")
-
-        return await self._put(tenant, endpoint_id, paused)
+        return await self._put(tenant, endpoint_id, states.paused)
 
     async def disable(self, tenant: str, endpoint_id: str) -> Endpoint:
         """Hold what is to be delivered, until the operator enables the endpoint."""
-
-        def disabled(endpoint: Endpoint) -> Endpoint:
-            proven = endpoint.state != "unverified" and endpoint.why != UNPROVEN
-            return replace(endpoint, state="disabled", why=OPERATOR if proven else UNPROVEN)
-
-        return await self._put(tenant, endpoint_id, disabled)
+        return await self._put(tenant, endpoint_id, states.disabled)
 
     async def enable(self, tenant: str, endpoint_id: str, *, operator: bool = False) -> Endpoint:
         """Go on with a paused endpoint, or with a disabled one once it has taken a test event.
@@ -210,17 +194,12 @@ class EndpointService:
         if endpoint.state == "unverified":
             raise BrokenRule.because("is unverified; verify it first")
         if endpoint.state == "disabled":
-            _expect_permission(endpoint, operator=operator)
-            if endpoint.why != UNPROVEN:
+            states.require_permission(endpoint, operator=operator)
+            if endpoint.why != states.UNPROVEN:
                 await self._expect_health(endpoint)
 
         def enabled(found: Endpoint) -> Endpoint:
-            _expect_permission(found, operator=operator)
-            if found.why == UNPROVEN:
-                return replace(found, state="unverified", why="")
-            if found.state not in ("active", "paused", endpoint.state):
-                raise BrokenRule.because(f"has become {found.state} meanwhile")
-            return replace(found, state="active", why="")
+            return states.enabled(found, known=endpoint, operator=operator)
 
         return await self._put(tenant, endpoint_id, enabled)
 
@@ -236,19 +215,10 @@ class EndpointService:
         values = await self._validate(fields, registration.NEW_SECRET)
         grace = values.get("grace_seconds", USUAL_GRACE_SECONDS)
         now, new = self._clock(), values.get("signing_secret") or new_secret()
-        sealed = self._encrypt_secret(endpoint_id, new)
+        sealed = encrypt_secret(endpoint_id, new, self._seal)
 
         def rotated(endpoint: Endpoint) -> Endpoint:
-            old = [_ending(secret, now + grace * 1000) for secret in endpoint.secrets]
-            live = [
-                secret for secret in old if secret.expires is not None and now < secret.expires
-            ]
-            if len(live) > MAX_OLD_SECRETS:
-                raise BrokenRule.because(
-                    f"has {MAX_OLD_SECRETS} earlier secrets whose time is not over; "
-                    "wait for one to end, or rotate with grace_seconds 0"
-                )
-            return replace(endpoint, secrets=(sealed, *live))
+            return with_new_secret(endpoint, sealed, now=now, end=now + grace * 1000)
 
         return EndpointWithSecrets(
             await self._put(tenant, endpoint_id, rotated), signing_secret=new
@@ -262,7 +232,7 @@ class EndpointService:
         ``fields`` are those of :data:`registration.NEW_TOKEN`. Raises InvalidContent.
         """
         values = await self._validate(fields, registration.NEW_TOKEN)
-        new = values.get("bearer_token") or _new_token()
+        new = values.get("bearer_token") or new_token()
         sealed = self._seal.encrypt(new, endpoint=endpoint_id, purpose="token")
         changed = await self._put(tenant, endpoint_id, lambda each: replace(each, token=sealed))
         return EndpointWithSecrets(changed, token=new)
@@ -276,7 +246,7 @@ class EndpointService:
         for endpoint in await self.endpoints(tenant):
             sealed = [endpoint.token, *(secret.sealed for secret in endpoint.secrets)]
             if not all(map(self._seal.is_of_first, sealed)):
-                await self._put(tenant, endpoint.id, self._reencrypt)
+                await self._put(tenant, endpoint.id, partial(reencrypt, seal=self._seal))
                 changed += 1
         return changed
 
@@ -296,10 +266,7 @@ class EndpointService:
         if not passed:
             return replace(trial, passed=False)
 
-        def verified(found: Endpoint) -> Endpoint:
-            proven = found.state == "unverified" and found.url == endpoint.url
-            return replace(found, state="active") if proven else found
-
+        verified = partial(states.verified, url=endpoint.url)
         return replace(trial, endpoint=await self._put(tenant, endpoint_id, verified))
 
     # How.
@@ -366,21 +333,6 @@ class EndpointService:
             self._trials -= Counter([endpoint.tenant])
         return TestDelivery(endpoint, event.id, outcome, outcome.delivered)
 
-    def _reencrypt(self, endpoint: Endpoint) -> Endpoint:
-        def again(each: EndpointSecret) -> EndpointSecret:
-            text = self._seal.decrypt(each.sealed, endpoint=endpoint.id, purpose="secret")
-            return replace(self._encrypt_secret(endpoint.id, text), expires=each.expires)
-
-        token = token_of(endpoint, self._seal)
-        return replace(
-            endpoint,
-            secrets=tuple(again(secret) for secret in endpoint.secrets),
-            token=self._seal.encrypt(token, endpoint=endpoint.id, purpose="token"),
-        )
-
-    def _encrypt_secret(self, endpoint_id: str, secret: str) -> EndpointSecret:
-        return EndpointSecret(self._seal.encrypt(secret, endpoint=endpoint_id, purpose="secret"))
-
 
 def _settings(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return validated fields under the names of the record."""
@@ -388,20 +340,3 @@ def _settings(values: Mapping[str, Any]) -> dict[str, Any]:
     if "event_types" in settings:
         settings["events"] = tuple(dict.fromkeys(settings.pop("event_types")))
     return settings
-
-
-def _is_operators(endpoint: Endpoint) -> bool:
-    return endpoint.why in (OPERATOR, UNPROVEN)
-
-
-def _expect_permission(endpoint: Endpoint, *, operator: bool) -> None:
-    if _is_operators(endpoint) and not operator:
-        raise BrokenRule.because("was disabled by the operator, who alone can enable it")
-
-
-def _ending(secret: EndpointSecret, end: int) -> EndpointSecret:
-    return replace(secret, expires=end if secret.expires is None else min(end, secret.expires))
-
-
-def _new_token() -> str:
-    return _TOKEN_PREFIX + secrets.token_urlsafe(_TOKEN_BYTES)

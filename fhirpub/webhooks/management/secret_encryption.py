@@ -19,7 +19,7 @@ from typing import Literal
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from fhirpub.config.settings import variable
+from fhirpub.config.loader import variable
 from fhirpub.config.webhooks import WebhooksConfig
 from fhirpub.errors import ConfigurationError, SecretsUnavailable
 from fhirpub.runtime.logging import logger

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import math
-import re
 import socket
 import ssl
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -33,9 +31,11 @@ from yarl import URL
 
 from fhirpub.config.webhooks import WebhooksConfig
 from fhirpub.errors import InvalidContent
-from fhirpub.fhir.times import from_http
 from fhirpub.runtime.clock import Clock
 from fhirpub.webhooks.policy.outcome import Outcome, Reason, Wish
+from fhirpub.webhooks.transport.message import Message
+from fhirpub.webhooks.transport.name_lookup import LookUp, NameLookup, address_in
+from fhirpub.webhooks.transport.response import as_kept, retry_after, wish_in
 from fhirpub.webhooks.transport.signing import signed_headers
 from fhirpub.webhooks.transport.url_policy import Target, TargetRules
 
@@ -43,39 +43,9 @@ MAX_READ_BYTES = 65_536
 MAX_KEPT_BYTES = 4_096
 _MAX_HEADER_BYTES = 8_190
 _MAX_HEADERS = 100
-_MAX_ADDRESSES = 8
-_RESOLVING_THREADS = 32
-_MAX_HANGING_LOOKUPS = 1_000
 _KEPT_SECONDS = 1.0
 """How long a connection waits for the next message: shorter than servers wait for it."""
 _IDLE_SECONDS = 30.0
-_SECONDS = re.compile("[0-9]{1,9}")
-_MAX_DATE_LENGTH = len("Wednesday, 21-Nov-26 10:00:00 GMT")
-_HIDDEN = b"[token]"
-LookUp = Callable[..., Sequence[AddrInfoType]]
-"""Finds the addresses of a host as :func:`socket.getaddrinfo` does; raises OSError."""
-
-_WISHES: tuple[Wish, ...] = ("disable", "abort-message")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Message:
-    """One event on its way to one endpoint.
-
-    ``body`` is sent byte for byte, at every attempt. ``secrets`` are those that sign, newest
-    first; ``number`` counts the attempts from 1; ``sequence`` is the event's place in the
-    endpoint's. Messages of one ``endpoint`` may share a connection; without one each has its own.
-    """
-
-    url: str
-    token: str = field(repr=False)
-    secrets: tuple[str, ...] = field(repr=False)
-    event_id: str
-    event_type: str
-    body: bytes = field(repr=False)
-    number: int
-    sequence: int
-    endpoint: str = ""
 
 
 class Sender:
@@ -102,7 +72,7 @@ class Sender:
         self._agent = f"{settings.service_name}-Webhooks/1.0"
         self._clock = clock
         self._tls = tls or ssl.create_default_context()
-        self._resolver = _Resolver(look_up, patience_seconds=settings.connect_seconds)
+        self._lookup = NameLookup(look_up, patience_seconds=settings.connect_seconds)
         self._blocked = blocked
         self._lines: dict[tuple[str, str], _Line] = {}
 
@@ -111,7 +81,7 @@ class Sender:
         for line in self._lines.values():
             await line.session.close()
         self._lines.clear()
-        self._resolver.stop()
+        self._lookup.stop()
 
     async def __aenter__(self) -> Self:
         return self
@@ -127,10 +97,10 @@ class Sender:
         target = self._rules.target(url)
         try:
             async with asyncio.timeout(self._connect_seconds):
-                found = await self._resolver.resolve_unknown(target.host, target.port)
+                found = await self._lookup.resolve_unknown(target.host, target.port)
         except (OSError, TimeoutError):
             found = []
-        if not any(self._rules.permits(item["host"], target) for item in found):
+        if not any(self._rules.permits(address_in(item), target) for item in found):
             if found:
                 self._blocked()
             raise InvalidContent.because(
@@ -205,7 +175,7 @@ class Sender:
     def _session(self, endpoint: str) -> ClientSession:
         keep: dict[str, Any] = {"keepalive_timeout": _KEPT_SECONDS}
         connector = _Connector(
-            resolver=self._resolver,
+            resolver=_Resolver(self._lookup),
             socket_factory=lambda found: _current.get().open_socket(found),
             ssl=self._tls,
             use_dns_cache=False,
@@ -278,17 +248,16 @@ class _Exchange:
 
         Every address comes through here, those in the URL itself too, which no resolver sees.
         """
-        family, kind, protocol, _name, place = found
-        address = str(place[0])
+        family, kind, protocol, _name, _place = found
+        address = address_in(found)
         if self.target is None or not self._rules.permits(address, self.target):
             raise _BlockedAddress
         self.dialled.append(address)
         return socket.socket(family, kind, protocol)
 
     def take_headers(self, answer: ClientResponse, now: int) -> None:
-        self.retry_after = _retry_after(answer.headers.get("Retry-After", ""), now)
-        wish = answer.headers.get("webhook-delivery", "").strip().lower()
-        self.wish = next((item for item in _WISHES if item == wish), None)
+        self.retry_after = retry_after(answer.headers.get("Retry-After", ""), now)
+        self.wish = wish_in(answer.headers.get("webhook-delivery", ""))
         self.status = answer.status
 
     async def take_body(self, answer: ClientResponse) -> None:
@@ -336,86 +305,27 @@ class _Connector(TCPConnector):
             connection.close()
 
 
-_Name = tuple[str, int, int]
-
-
 class _Resolver(AbstractResolver):
-    """Resolves names in threads of its own: a lookup that hangs must not block anything else.
+    """Gives the addresses of a host to the connector."""
 
-    A name that is being looked up has one thread, however many wait for it. One that took longer
-    than any caller waits is resolved in a separate pool until it is found in time.
-    """
-
-    def __init__(self, look_up: LookUp, *, patience_seconds: float) -> None:
-        self._look_up = look_up
-        self._patience_seconds = patience_seconds
-        self._threads = ThreadPoolExecutor(_RESOLVING_THREADS, "webhook-names")
-        self._apart = ThreadPoolExecutor(_RESOLVING_THREADS, "webhook-names-apart")
-        self._under_way: dict[_Name, asyncio.Future[Sequence[AddrInfoType]]] = {}
-        self._begun: dict[_Name, float] = {}
-        self._hung: dict[_Name, None] = {}
+    def __init__(self, lookup: NameLookup) -> None:
+        self._lookup = lookup
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
-        known = (host, port, family) not in self._hung
-        return await self._resolve((host, port, family), self._threads if known else self._apart)
-
-    async def resolve_unknown(self, host: str, port: int) -> list[ResolveResult]:
-        """Resolve a name in the separate pool, since it may hang."""
-        return await self._resolve((host, port, socket.AF_UNSPEC), self._apart)
-
-    async def _resolve(self, key: _Name, threads: ThreadPoolExecutor) -> list[ResolveResult]:
-        host, port, _family = key
-        search = self._under_way.get(key)
-        if search is None:
-            search = asyncio.get_running_loop().run_in_executor(threads, self._search, key)
-            self._under_way[key] = search
-            search.add_done_callback(lambda done: self._forget(key, done))
-        found = await asyncio.shield(search)
+        found = await self._lookup.resolve((host, port, family))
         return [
             ResolveResult(
                 hostname=host,
-                host=str(place[0]),
+                host=address_in(item),
                 port=port,
-                family=kind,
-                proto=protocol,
+                family=item[0],
+                proto=item[2],
                 flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV,
             )
-            for kind, _type, protocol, _name, place in found[:_MAX_ADDRESSES]
+            for item in found
         ]
-
-    def _search(self, key: _Name) -> Sequence[AddrInfoType]:
-        self._begun[key] = time.monotonic()
-        return self._look_up(*key, socket.SOCK_STREAM)
-
-    def _forget(self, key: _Name, done: asyncio.Future[Sequence[AddrInfoType]]) -> None:
-        del self._under_way[key]
-        if done.cancelled():
-            return
-        done.exception()  # all waiters may be gone: retrieve it
-        self._hung.pop(key, None)
-        if time.monotonic() - self._begun.pop(key) > self._patience_seconds:
-            self._hung[key] = None
-        if len(self._hung) > _MAX_HANGING_LOOKUPS:
-            del self._hung[next(iter(self._hung))]
-
-    def stop(self) -> None:
-        for threads in (self._threads, self._apart):
-            threads.shutdown(wait=False, cancel_futures=True)
 
     async def close(self) -> None:
         """Do nothing: a connector may close it, and the next still needs the threads."""
-
-
-def as_kept(answer: bytes, token: str) -> bytes:
-    """Return what may be kept of an answer that repeats the token."""
-    return answer.replace(token.encode(), _HIDDEN)
-
-
-def _retry_after(text: str, now: int) -> float | None:
-    """Read the header as seconds from now: whole seconds, or a date (RFC 9110 section 10.2.3)."""
-    if _SECONDS.fullmatch(text):
-        return float(text)
-    moment = from_http(text) if 0 < len(text) <= _MAX_DATE_LENGTH else None
-    return None if moment is None else max(0.0, (moment - now) / 1000)

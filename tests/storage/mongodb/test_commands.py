@@ -85,9 +85,7 @@ async def test_few_large_versions_are_on_their_way_at_the_same_time(store: Store
 
 
 @pytest.mark.parametrize("name", ["latest", "shown", "version"])
-async def test_a_large_version_holds_up_nobody_who_reads_a_small_one(
-    store: Store, name: str
-) -> None:
+async def test_a_large_version_delays_no_read_of_a_small_one(store: Store, name: str) -> None:
     large, small = a_version(body=b"x" * SMALL_BYTES), a_version(body=b"x" * (SMALL_BYTES // 2))
     await add_all(store, [large, small])
     read = getattr(store, name)
@@ -117,7 +115,7 @@ async def test_another_tenants_version_is_one_question_as_one_that_is_not_there(
     assert len(sent) == 2
 
 
-async def test_a_large_document_holds_up_nobody_who_reads_a_small_one(store: Store) -> None:
+async def test_a_large_document_delays_no_read_of_a_small_one(store: Store) -> None:
     large, small = a_blob(bytes(64 * 1024 + 1)), a_blob(bytes(64 * 1024))
     for blob in (large, small):
         await store.add(LAB, a_version(documents=(blob.sha256,)), [blob])

@@ -92,7 +92,7 @@ async def test_pieces_that_a_crash_left_without_their_blob_are_swept(
     assert database[schema.PIECE].count_documents({}) == 0
 
 
-async def test_pieces_without_their_blob_are_completed_by_whoever_brings_it_again(
+async def test_pieces_without_their_blob_are_completed_when_it_is_stored_again(
     store: Store, database: Database
 ) -> None:
     blob = a_blob(os.urandom(600_000))

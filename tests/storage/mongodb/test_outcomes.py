@@ -102,7 +102,7 @@ async def test_what_is_never_acknowledged_is_success_only_if_a_read_confirms_it(
     assert levels in (["majority"], ["majority", "linearizable"])
 
 
-async def test_a_new_primary_is_asked_for_one_proof_whoever_gives_up_waiting(
+async def test_a_new_primary_is_asked_for_one_proof_even_if_a_reader_gives_up(
     tried: MongoStore, admin: Admin
 ) -> None:
     version = a_version()
@@ -123,7 +123,7 @@ async def test_a_new_primary_is_asked_for_one_proof_whoever_gives_up_waiting(
     assert levels == ["linearizable", "majority"]
 
 
-async def test_a_proof_that_fails_is_told_and_the_next_read_asks_again(
+async def test_a_proof_that_fails_is_reported_and_the_next_read_asks_again(
     tried: MongoStore, admin: Admin
 ) -> None:
     tried._primary._trusted = None
@@ -134,7 +134,7 @@ async def test_a_proof_that_fails_is_told_and_the_next_read_asks_again(
     assert await tried.tenants() == []
 
 
-async def test_a_write_that_nobody_will_take_is_unavailable_at_once(
+async def test_a_write_that_no_member_will_take_is_unavailable_at_once(
     url: str, admin: Admin
 ) -> None:
     store = store_of(f"{url}&appName=tried", seconds=20)

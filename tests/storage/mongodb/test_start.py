@@ -65,7 +65,7 @@ async def old(store: Store, database: Database) -> list[Version]:
     return kept
 
 
-async def test_an_older_database_keeps_everything_and_all_events_are_still_to_be_told(
+async def test_an_older_database_keeps_everything_and_all_events_are_still_pending(
     old: list[Version], reopen: Reopen, database: Database
 ) -> None:
     store = await reopen()
@@ -79,7 +79,7 @@ async def test_an_older_database_keeps_everything_and_all_events_are_still_to_be
     assert found == {"_id": schema.SCHEMA, "version": schema.SCHEMA_VERSION}
 
 
-async def test_what_was_told_stays_told_however_often_a_database_is_brought_up_to_date(
+async def test_published_events_stay_published_however_often_a_database_is_upgraded(
     old: list[Version], reopen: Reopen, database: Database
 ) -> None:
     store = await reopen()

@@ -136,7 +136,7 @@ async def test_a_beginning_whose_answer_was_lost_is_one_attempt(
     )
 
 
-async def test_a_replay_that_was_cut_short_is_told_of_when_it_is_repeated(
+async def test_a_replay_that_was_cut_short_is_counted_when_it_is_repeated(
     store: Store, proxied_set: ProxiedSet, database: str
 ) -> None:
     endpoint = an_endpoint()

@@ -21,7 +21,7 @@ async def test_a_standing_is_read_again_after_half_a_minute(world: World) -> Non
     assert world.access.reads == ["client", "tenant"] * 2
 
 
-async def test_all_who_ask_at_once_share_the_answer_or_the_failure(world: World) -> None:
+async def test_concurrent_callers_share_the_answer_or_the_failure(world: World) -> None:
     standings = ClientStatusCache(world.access, clock=world.clock)
     world.access.away = True
     world.access.reads.clear()

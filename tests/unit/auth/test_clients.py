@@ -69,7 +69,7 @@ async def test_scopes_that_no_token_can_carry_are_refused(
         )
 
 
-async def test_all_that_is_no_scope_is_told_at_once(world: World) -> None:
+async def test_all_that_is_no_scope_is_reported_at_once(world: World) -> None:
     with pytest.raises(ConfigurationError) as told:
         await add_client(
             world.access,
@@ -189,7 +189,7 @@ async def test_an_unknown_client_can_not_be_changed() -> None:
         await set_scopes(access, "nobody", ["system/*.rs"])
 
 
-async def test_whatever_is_wrong_nobody_is_proved(world: World) -> None:
+async def test_any_wrong_credential_proves_no_client(world: World) -> None:
     assert await proved(world, world.secret)
     assert not await proved(world, world.secret + "x")
     assert not await proved(world, "")

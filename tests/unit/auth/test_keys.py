@@ -159,7 +159,7 @@ async def test_environments_do_not_share_keys() -> None:
     assert await production.find(sandbox.kid) is None
 
 
-async def test_nobody_queues_for_a_store_that_is_away() -> None:
+async def test_no_caller_queues_for_a_store_that_is_away() -> None:
     access, clock = MemoryAccess(), HandClock()
     keys = ring(access, clock)
     key = await keys.signer()
@@ -190,7 +190,7 @@ async def damage(access: MemoryAccess, kid: str) -> None:
     await access.put_signing_key(replace(key, private_pem=b"-----BEGIN PRIVATE KEY-----\nx"))
 
 
-async def test_with_a_damaged_key_nothing_is_signed_and_it_is_told_why() -> None:
+async def test_with_a_damaged_key_nothing_is_signed_and_the_error_says_why() -> None:
     access, clock = MemoryAccess(), HandClock()
     new = await rotate(access, ES256, clock=clock)
     await damage(access, new.kid)
@@ -202,7 +202,7 @@ async def test_with_a_damaged_key_nothing_is_signed_and_it_is_told_why() -> None
     assert [key.kid for key in await access.signing_keys("sandbox")] == [new.kid]
 
 
-async def test_beside_a_damaged_key_the_one_before_still_verifies() -> None:
+async def test_despite_a_damaged_key_the_one_before_still_verifies() -> None:
     access, clock = MemoryAccess(), HandClock()
     keys = ring(access, clock)
     old = await keys.signer()
@@ -227,7 +227,7 @@ async def test_a_damaged_key_is_logged_once() -> None:
     assert [(line["log_level"], line["kid"]) for line in lines] == [("error", new.kid)]
 
 
-async def test_after_a_rotation_the_key_that_was_damaged_is_in_nobodys_way() -> None:
+async def test_after_a_rotation_the_damaged_key_does_no_harm() -> None:
     access, clock = MemoryAccess(), HandClock()
     keys = ring(access, clock)
     await damage(access, (await keys.signer()).kid)

@@ -68,7 +68,7 @@ async def test_right_secrets_at_once_are_never_refused() -> None:
     assert not throttle._pairs
 
 
-async def test_a_store_that_is_away_is_nobodys_failure() -> None:
+async def test_a_store_that_is_away_counts_as_no_failed_attempt() -> None:
     throttle = Throttle(1, clock=HandClock())
 
     for _ in range(3):
@@ -77,7 +77,7 @@ async def test_a_store_that_is_away_is_nobodys_failure() -> None:
     assert await attempt(throttle, None) == "granted"
 
 
-async def test_somebody_who_gives_up_waiting_leaves_the_others_their_turn() -> None:
+async def test_a_caller_that_gives_up_waiting_leaves_the_others_their_turn() -> None:
     throttle = Throttle(1, clock=HandClock())
     held = throttle.attempt("c", "a")
     await held.__aenter__()
@@ -90,7 +90,7 @@ async def test_somebody_who_gives_up_waiting_leaves_the_others_their_turn() -> N
     assert await waiting[1] == "granted"
 
 
-async def test_who_waited_counts_for_those_who_come_later() -> None:
+async def test_an_attempt_that_waited_counts_for_later_ones() -> None:
     throttle = Throttle(1, clock=HandClock())
     held = throttle.attempt("c", "a")
     await held.__aenter__()

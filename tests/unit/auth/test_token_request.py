@@ -83,7 +83,7 @@ def test_http_basic_carries_id_and_secret_form_encoded(scheme: str) -> None:
     assert (request.client_id, request.client_secret, request.basic) == ("m e:ñ", "s+/%", True)
 
 
-def test_http_basic_beside_the_same_client_id_is_one_method() -> None:
+def test_http_basic_with_the_same_client_id_in_the_form_is_one_method() -> None:
     request = read(content_type=FORM, body=BARE + b"&client_id=me", authorization=basic("me:x"))
 
     assert request.basic
@@ -229,7 +229,7 @@ def test_a_header_that_proves_nothing_is_challenged_for_basic(header: str) -> No
     assert (refusal.error, refusal.challenge) == ("invalid_client", True)
 
 
-def test_everything_that_is_missing_is_told_at_once() -> None:
+def test_everything_that_is_missing_is_reported_at_once() -> None:
     alone = str(refused(b"client_id=me"))
     with_header = str(refused(b"audience=", authorization=basic("me:s3cret")))
 
@@ -237,7 +237,7 @@ def test_everything_that_is_missing_is_told_at_once() -> None:
     assert with_header == "missing: grant_type, audience"
 
 
-def test_the_shape_is_judged_before_the_header() -> None:
+def test_the_shape_is_validated_before_the_header() -> None:
     assert refused(b"audience=aud", authorization=["Basic ***"]).error == "invalid_request"
     assert refused(b"grant_type=client_credentials", authorization=["x"]).error == (
         "invalid_request"

@@ -295,7 +295,7 @@ async def test_a_secret_that_ended_gets_no_token(world: World) -> None:
     assert (await refusal(world))[0] == "invalid_client"
 
 
-async def test_nobody_is_let_in_while_the_store_cannot_tell(world: World) -> None:
+async def test_no_token_is_accepted_while_the_store_is_away(world: World) -> None:
     token = await world.token()
     await world.tokens.caller(bearer(token))
     world.clock.pass_seconds(30)
@@ -327,7 +327,7 @@ async def test_requests_at_once_ask_the_store_once(world: World) -> None:
     assert sorted(world.access.reads) == ["client", "keys", "tenant"]
 
 
-async def test_a_caller_who_goes_away_takes_nobody_along(world: World) -> None:
+async def test_a_caller_that_goes_away_cancels_no_other(world: World) -> None:
     token = await world.token()
     asked = [asyncio.create_task(world.tokens.caller(bearer(token))) for _ in range(2)]
     await asyncio.sleep(0)

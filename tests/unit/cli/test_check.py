@@ -37,12 +37,12 @@ def test_people_get_one_line_for_each_finding(run: Any) -> None:
     assert lines[0] == "ok       configuration  built-in defaults"
 
 
-def test_who_makes_the_key_of_webhooks_says_where_it_is(run: Any) -> None:
+def test_the_command_that_creates_the_key_of_webhooks_says_where_it_is(run: Any) -> None:
     first, second = (run("check").stdout.splitlines()[3] for _time in range(2))
 
-    made = "made fhirpub-data/fhirpub.webhook-keys, the key of their secrets: keep a copy"
+    made = "created fhirpub-data/fhirpub.webhook-keys, the key of their secrets: keep a copy"
     assert first == f"ok       webhooks       {made}"
-    assert "can be used" in second
+    assert "can be decrypted" in second
 
 
 @pytest.mark.parametrize(
@@ -94,10 +94,10 @@ def test_an_address_that_was_left_as_in_the_example_is_a_warning(
 ) -> None:
     settings = {"FHIRPUB_AUTH__ENVIRONMENT": "production", "FHIRPUB_SERVER__BASE_URL": address}
 
-    assert run("check", **settings).stdout.count("is still that of an example") == told
+    assert run("check", **settings).stdout.count("is still an example") == told
 
 
-def test_a_damaged_file_is_told_in_words(run: Any, tmp_path: Path) -> None:
+def test_a_damaged_file_is_reported_in_words(run: Any, tmp_path: Path) -> None:
     run("tenant", "add", "Lab")
     file = tmp_path / "fhirpub-data" / "fhirpub.db"
     file.write_bytes(file.read_bytes()[: 2 * 4096])
@@ -123,7 +123,7 @@ def test_what_starts_but_is_hardly_meant_is_a_warning(run: Any) -> None:
 
 
 @pytest.mark.parametrize(("host", "warned"), [("127.0.0.1", True), ("0.0.0.0", False)])
-def test_metrics_for_everybody_beside_a_service_for_a_proxy_are_a_warning(
+def test_metrics_on_all_addresses_with_a_service_for_a_proxy_are_a_warning(
     run: Any, host: str, *, warned: bool
 ) -> None:
     server = {"FHIRPUB_SERVER__HOST": host, "FHIRPUB_SERVER__BASE_URL": "http://lab"}

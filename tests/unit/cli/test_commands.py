@@ -16,7 +16,8 @@ from click.testing import CliRunner
 
 from fhirpub import __version__
 from fhirpub.cli.commands import fhirpub
-from fhirpub.config.settings import Config, reference
+from fhirpub.config.loader import reference
+from fhirpub.config.settings import Config
 from tests.bodies import register_body
 
 
@@ -94,7 +95,7 @@ def test_every_command_explains_itself_and_takes_the_shared_options(path: tuple[
 
 
 @pytest.mark.parametrize("words", [[], ["--help"], ["-h"]])
-def test_help_tells_the_first_five_minutes(words: list[str]) -> None:
+def test_help_shows_the_first_five_minutes(words: list[str]) -> None:
     shown = CliRunner().invoke(fhirpub, words).output
 
     for step in ("fhirpub demo", "tenant add", "client add", "fhirpub serve", "fhirpub publish"):
@@ -156,7 +157,7 @@ def test_trouble_is_one_line_on_standard_error(
 @pytest.mark.parametrize(
     "words", [["tenant", "add", "Lab"], ["serve", "--help"], ["--help"], ["--version"]]
 )
-def test_a_disk_without_room_for_the_answer_is_told(
+def test_a_disk_without_room_for_the_answer_is_reported(
     tmp_path: Path, environment: dict[str, str], words: list[str]
 ) -> None:
     with Path("/dev/full").open("wb") as full:
@@ -170,7 +171,7 @@ def test_a_disk_without_room_for_the_answer_is_told(
         )
 
     assert done.returncode == 1
-    assert done.stderr == b"Error: the disk is full, and what was to be printed is lost\n"
+    assert done.stderr == b"Error: the disk is full, and the output is lost\n"
 
 
 @pytest.mark.parametrize(
@@ -184,7 +185,7 @@ def test_words_that_are_not_utf_8_are_wrong_usage(
     done = subprocess.run(line, cwd=tmp_path, env=environment, capture_output=True, check=False)
 
     assert done.returncode == 2
-    assert done.stderr.splitlines()[-1] == b"Error: there are words here that are not UTF-8"
+    assert done.stderr.splitlines()[-1] == b"Error: the command line has words that are not UTF-8"
 
 
 def test_ctrl_c_before_all_is_loaded_ends_it_without_a_word(

@@ -21,7 +21,8 @@ from fhirpub.cli.check import check
 from fhirpub.cli.deliveries import deliveries
 from fhirpub.cli.endpoint import endpoint
 from fhirpub.cli.tenant import tenant as tenant_commands
-from fhirpub.config.settings import Config, load
+from fhirpub.config.loader import load
+from fhirpub.config.settings import Config
 from fhirpub.errors import (
     ConfigurationError,
     FhirpubError,
@@ -165,7 +166,7 @@ def test_an_endpoint_from_beginning_to_end(
     assert told(endpoint, "list") == []
 
 
-def test_a_ping_is_signed_and_tells_what_came_of_it(
+def test_a_ping_is_signed_and_prints_its_outcome(
     ran: Callable[..., Result], told: Told, added: dict[str, Any], receiver: Receiver
 ) -> None:
     good = told(endpoint, "ping", added["id"])
@@ -261,7 +262,7 @@ def test_what_cannot_be_is_refused(
         (deliveries, ["list", "--state", "lost"]),
     ],
 )
-def test_wrong_usage_is_told_as_such(
+def test_wrong_usage_is_reported_as_such(
     group: click.Group, words: list[str], ran: Callable[..., Result]
 ) -> None:
     assert ran(group, *words).exit_code == 2
@@ -278,7 +279,7 @@ def test_refusals_are_one_line_on_standard_error(run: Any) -> None:
 # The key
 
 
-def test_the_key_is_made_beside_the_store_for_its_owner_alone(
+def test_the_key_is_created_next_to_the_store_for_its_owner_alone(
     ran: Callable[..., Result], tenant: str, receiver: Receiver, tmp_path: Path
 ) -> None:
     add = ("add", "--tenant", tenant, "--url", receiver.url, "--json")
@@ -286,7 +287,7 @@ def test_the_key_is_made_beside_the_store_for_its_owner_alone(
     told = [ran(endpoint, *add).stderr for _time in range(2)]
 
     kept = tmp_path / "fhirpub.webhook-keys"
-    assert told == [f"Made {kept}, the key of webhooks' secrets: keep a copy.\n", ""]
+    assert told == [f"Created {kept}, the key of webhooks' secrets: keep a copy.\n", ""]
     assert kept.stat().st_mode & 0o777 == 0o600
 
 
@@ -320,7 +321,7 @@ def test_a_key_is_replaced_by_one_that_comes_first(
         (None, "error", "name the file that has it (beside the former store, or its copy)"),
         (base64.b64encode(bytes(32)).decode(), "error", "under a key that is not here"),
         ("abc", "error", "each line must be a key"),
-        ("", "ok", "the secrets of every endpoint (1) can be used"),
+        ("", "ok", "the secrets of all endpoints (1) can be decrypted"),
     ],
 )
 def test_a_check_finds_what_is_wrong_with_the_key(
@@ -431,7 +432,7 @@ def test_where_nothing_is_meant_nothing_is_said_to_be_sent_again(
     ran: Callable[..., Result], added: dict[str, Any]
 ) -> None:
     assert added
-    assert ran(deliveries, "replay", "--dead").stdout.startswith("Nothing to send again")
+    assert ran(deliveries, "replay", "--dead").stdout.startswith("Nothing to replay")
 
 
 def test_what_a_paused_endpoint_gets_again_is_said_to_be_held(
@@ -442,7 +443,7 @@ def test_what_a_paused_endpoint_gets_again_is_said_to_be_held(
 
     done = ran(deliveries, "replay", "--dead")
 
-    assert f"Held until it is active: {added['id']}, paused" in done.stdout
+    assert f"Held until the endpoint is active: {added['id']}, paused" in done.stdout
 
 
 def test_what_is_held_has_no_next_attempt(
@@ -457,7 +458,7 @@ def test_what_is_held_has_no_next_attempt(
     assert {item["next_attempt"] for item in held} == {None}
 
 
-def test_a_disabled_endpoint_that_fails_is_told_to_stay_so(
+def test_a_disabled_endpoint_that_fails_is_reported_to_stay_so(
     ran: Callable[..., Result], added: dict[str, Any], receiver: Receiver
 ) -> None:
     ran(endpoint, "disable", added["id"])
@@ -470,7 +471,7 @@ def test_a_disabled_endpoint_that_fails_is_told_to_stay_so(
     )
 
 
-def test_how_an_endpoint_does_is_told(
+def test_the_statistics_of_an_endpoint_are_shown(
     told: Told, ran: Callable[..., Result], added: dict[str, Any], config: Config, tenant: str
 ) -> None:
     sent(config, added["id"], tenant)
@@ -532,7 +533,9 @@ def judged(
 HEADERS = signed_headers("evt_1", 1_795_242_954, BODY, secrets=[SECRET])
 
 
-def test_a_delivery_that_verifies_is_told_so(ran: Callable[..., Result], tmp_path: Path) -> None:
+def test_a_delivery_that_verifies_is_reported_as_such(
+    ran: Callable[..., Result], tmp_path: Path
+) -> None:
     verdict = judged(ran, tmp_path, HEADERS, BODY, secret=f"{new_secret()} {SECRET}")
 
     assert (verdict["verified"], verdict["seconds_behind_clock"]) == (True, 0)
@@ -547,17 +550,17 @@ def test_a_delivery_that_verifies_is_told_so(ran: Callable[..., Result], tmp_pat
         (BODY + b"\n", {}, "rewritten-body"),
     ],
 )
-def test_why_a_delivery_does_not_verify_is_told(
+def test_the_reason_why_a_delivery_does_not_verify_is_shown(
     body: bytes, more: dict[str, Any], reason: str, ran: Callable[..., Result], tmp_path: Path
 ) -> None:
     assert judged(ran, tmp_path, HEADERS, body, **more)["reason"] == reason
 
 
-def test_a_header_that_is_missing_is_told(ran: Callable[..., Result], tmp_path: Path) -> None:
+def test_a_header_that_is_missing_is_reported(ran: Callable[..., Result], tmp_path: Path) -> None:
     assert judged(ran, tmp_path, {"webhook-id": "evt_1"}, BODY)["reason"] == "headers"
 
 
-def test_a_secret_that_is_none_is_told(ran: Callable[..., Result]) -> None:
+def test_a_secret_that_is_none_is_reported(ran: Callable[..., Result]) -> None:
     done = ran(endpoint, "verify", stdin=BODY, FHIRPUB_SIGNING_SECRET="whsec_short")
 
     assert done.exit_code == 1

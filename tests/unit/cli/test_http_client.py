@@ -45,7 +45,7 @@ async def test_the_service_may_ask_for_a_longer_pause(stub: Any) -> None:
     _, notes = await outcome(stub, 0.01)
 
     assert notes == [
-        "the service answered 503 Service Unavailable; sending the same request again in 1 s"
+        "the service returned 503 Service Unavailable; sending the same request again in 1 s"
     ]
 
 
@@ -62,14 +62,14 @@ async def test_it_gives_up_in_the_end(stub: Any) -> None:
     stub.answers = [LATER]
 
     with pytest.raises(
-        click.ClickException, match=r"503 .*; gave up, the same command may be run"
+        click.ClickException, match=r"503 .*; gave up; the same command may be run"
     ):
         await outcome(stub, 0.01)
 
     assert len(stub.requests) == 2
 
 
-async def test_a_service_that_is_not_there_is_told_as_such() -> None:
+async def test_a_service_that_is_not_there_is_reported_as_such() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         call = Call(method="GET", url=f"http://127.0.0.1:{taken.getsockname()[1]}/")

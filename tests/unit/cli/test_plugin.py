@@ -109,7 +109,7 @@ def test_a_type_that_the_service_has_a_schema_of_brings_none() -> None:
         ("DomainResource", "FHIR R4 has no resource type DomainResource"),
         ("Provenance", "Provenance cannot be registered: it has no business identifier"),
         ("Composition", "Composition cannot be registered: its identifier does not repeat"),
-        ("Patient", "Patient cannot be registered: it has no status that is a code"),
+        ("Patient", "Patient cannot be registered: it has no status of type code"),
     ],
 )
 def test_a_type_that_cannot_be_registered_is_refused_with_the_reason(
@@ -121,7 +121,7 @@ def test_a_type_that_cannot_be_registered_is_refused_with_the_reason(
     assert str(refusal.value).startswith(words) or str(refusal.value).endswith(words)
 
 
-def test_the_command_tells_what_it_wrote(run: Any, tmp_path: Path) -> None:
+def test_the_command_lists_what_it_wrote(run: Any, tmp_path: Path) -> None:
     done = run("plugin", "new", "Procedure", "--json")
 
     told = json.loads(done.stdout)
@@ -134,7 +134,7 @@ def test_the_command_tells_what_it_wrote(run: Any, tmp_path: Path) -> None:
     assert set(told["files"]) == there
 
 
-def test_people_are_told_what_to_do_next(run: Any) -> None:
+def test_the_text_says_what_to_do_next(run: Any) -> None:
     done = run("plugin", "new", "Procedure", "--directory", "mine/first")
 
     assert done.stdout.splitlines()[0] == "Plugin created."

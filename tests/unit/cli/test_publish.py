@@ -109,7 +109,7 @@ def test_it_sends_the_same_body_again(run: Any, stub: Any, report: str, failure:
     assert "sending the same request again in 0.5 s" in done.stderr
 
 
-def test_wrong_credentials_are_told_as_such(run: Any, stub: Any, report: str) -> None:
+def test_wrong_credentials_are_reported_as_such(run: Any, stub: Any, report: str) -> None:
     stub.token_answer = (401, {"error": "invalid_client"})
 
     done = run("publish", report, "--url", stub.address, **CREDENTIALS)
@@ -132,7 +132,7 @@ def test_wrong_credentials_are_told_as_such(run: Any, stub: Any, report: str) ->
         (["report.json", "--client-secret", "x"], CREDENTIALS, "No such option"),
     ],
 )
-def test_wrong_usage_is_told_apart(
+def test_wrong_usage_has_its_own_exit_status(
     run: Any, report: str, words: list[str], environment: dict[str, str], told: str
 ) -> None:
     done = run("publish", *words, **environment)

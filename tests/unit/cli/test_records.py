@@ -65,7 +65,7 @@ def test_a_grace_that_no_store_can_keep_is_wrong_usage(run: Any, told: Any) -> N
     assert "--grace-seconds" in refused.stderr
 
 
-def test_the_scopes_of_a_client_are_set_anew(told: Any) -> None:
+def test_the_scopes_of_a_client_are_replaced(told: Any) -> None:
     tenant = told("tenant", "add", "Lab Uno")["id"]
     added = told("client", "add", "--tenant", tenant, *SCOPES)
 
@@ -96,7 +96,7 @@ def test_keys_are_rotated_without_being_shown(told: Any) -> None:
     assert "private" not in json.dumps(listed)
 
 
-def test_people_are_told_what_to_do_next(run: Any) -> None:
+def test_the_text_says_what_to_do_next(run: Any) -> None:
     assert "fhirpub tenant add" in run("tenant", "list").stdout
     assert "fhirpub client add" in run("client", "list").stdout
 
@@ -106,7 +106,7 @@ def test_people_are_told_what_to_do_next(run: Any) -> None:
     assert "Lab Uno" in run("tenant", "list").stdout
 
 
-def test_what_becomes_of_the_old_secret_is_told(run: Any, told: Any) -> None:
+def test_the_text_says_what_becomes_of_the_old_secret(run: Any, told: Any) -> None:
     tenant = told("tenant", "add", "Lab Uno")["id"]
     client = told("client", "add", "--tenant", tenant)["client_id"]
 
@@ -114,8 +114,8 @@ def test_what_becomes_of_the_old_secret_is_told(run: Any, told: Any) -> None:
     told("client", "disable", client)
     disabled = run("client", "rotate", client).stdout
 
-    assert "The old one does not work any more." in leaked
-    assert "The client is disabled: no secret of it works" in disabled
+    assert "The old secret no longer works." in leaked
+    assert "The client is disabled: none of its secrets works" in disabled
 
 
 def test_a_secret_is_shown_once(run: Any, told: Any) -> None:
@@ -124,5 +124,5 @@ def test_a_secret_is_shown_once(run: Any, told: Any) -> None:
     shown = run("client", "add", "--tenant", tenant).stdout
 
     assert "client secret" in shown
-    assert "shown this once" in shown
+    assert "shown only once" in shown
     assert "secret" not in run("client", "list").stdout

@@ -60,7 +60,7 @@ def test_a_report_is_published_once_and_the_service_ends_well(
 
 
 @pytest.mark.parametrize("service", [1], indirect=True)
-def test_a_port_that_is_taken_is_told(
+def test_a_port_that_is_taken_is_reported(
     service: tuple[subprocess.Popen[str], str], run: Any
 ) -> None:
     port = service[1].rpartition(":")[2]
@@ -72,7 +72,7 @@ def test_a_port_that_is_taken_is_told(
     assert "--port" in done.stderr
 
 
-def test_an_address_of_another_machine_is_told(run: Any) -> None:
+def test_an_address_of_another_machine_is_reported(run: Any) -> None:
     done = run("serve", "--host", "192.0.2.1", "--port", "0")
 
     assert done.returncode == 1

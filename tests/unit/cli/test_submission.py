@@ -103,7 +103,7 @@ def test_documents_follow_those_that_are_there(pdf: Path) -> None:
     assert sent == [there, attachment(pdf, now=NOW), attachment(pdf, now=NOW)]
 
 
-def test_documents_join_a_list_that_stands_beside_the_resource(pdf: Path) -> None:
+def test_documents_join_a_list_that_stands_next_to_the_resource(pdf: Path) -> None:
     submission = Submission.from_json(parameters(entry("DiagnosticReport", presentedForm=[])))
 
     submission.attach([pdf], now=NOW)

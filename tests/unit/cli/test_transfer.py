@@ -177,7 +177,7 @@ def a_copy_under_way(target: str, cwd: Path, environment: dict[str, str]) -> Gen
         yield copying
 
 
-def test_who_interrupts_a_copy_is_told_to_repeat_it(
+def test_an_interrupted_copy_says_to_repeat_it(
     many: str, tmp_path: Path, environment: dict[str, str]
 ) -> None:
     settings = {**environment, "FHIRPUB_STORAGE__URL": many}
@@ -186,7 +186,7 @@ def test_who_interrupts_a_copy_is_told_to_repeat_it(
         said = copying.stderr.read().decode().splitlines()
 
     assert copying.returncode == 1
-    assert said == ["Error: interrupted; what was copied is safe, repeat the command to go on"]
+    assert said == ["Error: interrupted; the copied data is safe, repeat the command to continue"]
 
 
 def test_a_copy_that_was_killed_is_finished_by_the_next(

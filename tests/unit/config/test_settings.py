@@ -10,14 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from fhirpub.config.settings import (
-    Config,
-    TypeConfig,
-    load,
-    misspelt_variables,
-    reference,
-    variable,
-)
+from fhirpub.config.loader import load, misspelt_variables, reference, variable
+from fhirpub.config.settings import Config, TypeConfig
 from fhirpub.errors import ConfigurationError
 
 
@@ -111,18 +105,18 @@ def test_an_enabled_plugin_has_a_group_of_its_own(tmp_path: Path) -> None:
     [
         (
             "[encounter]\nstate_flow = 'open'",
-            "webhooks, and one for each plugin that is enabled",
+            "webhooks, or the name of an enabled plugin",
         ),
         ("[diagnosticreport]\nstate_flow = 'x'", "must be one of open, clinical"),
         ("[sever]\nport = 1", "unknown group [sever]; did you mean server?"),
-        ("[xxxxxxx]", "unknown group [xxxxxxx]; known are auth, "),
+        ("[xxxxxxx]", "unknown group [xxxxxxx]; expected one of auth, "),
         ("server = 1", "[server] must be a table"),
-        ("port = 1", "port stands in no group; put it below [server] or [metrics]"),
-        ("prt = 1", "prt stands in no group; every key stands below a [group]"),
-        ("[server]\nhost = ''", "[server] host must not be empty; 0.0.0.0 is every address"),
+        ("port = 1", "port is in no group; put it below [server] or [metrics]"),
+        ("prt = 1", "prt is in no group; every key belongs below a [group]"),
+        ("[server]\nhost = ''", "[server] host must not be empty; use 0.0.0.0 for every"),
         ("[auth]\naudience = ''", "[auth] audience must not be empty"),
         ("[server]\nbase_url = 'https://'", "[server] base_url must start with http"),
-        ("[server]\nbase_url = 'https://a b'", "name a host, and have no blank, ? or #"),
+        ("[server]\nbase_url = 'https://a b'", "name a host, and contain no blank, ? or #"),
         ("[server]\nbase_url = 'https://[a'", "[server] base_url must start with http"),
         ("[server]\nbase_url = 'https://例え.jp'", "no letters beyond ASCII"),
         ("[server]\nbase_url = 'https://a:65536'", "[server] base_url must start with http"),
@@ -139,15 +133,15 @@ def test_an_enabled_plugin_has_a_group_of_its_own(tmp_path: Path) -> None:
         ("[server]\nport = 65536", "[server] port must be at most 65535"),
         ("[server]\nhost = 1", "host in [server]: must be a string"),
         ("[server]\nworkers = 0", "[server] workers must be at least 1"),
-        ("[metrics]\nport = 65536", "[metrics] port: the last worker's would be 65536, above"),
+        ("[metrics]\nport = 65536", "[metrics] port: the last worker would use 65536, above"),
         (
             "[server]\nworkers = 3\n[metrics]\nport = 65534",
-            "[metrics] port: the last worker's would be 65536, above 65535",
+            "[metrics] port: the last worker would use 65536, above 65535",
         ),
-        ("[metrics]\nport = 8080", "[metrics] port: must not be that of [server]"),
+        ("[metrics]\nport = 8080", "[metrics] port: must differ from that of [server]"),
         (
             "[server]\nworkers = 3\n[metrics]\nport = 8078",
-            "[metrics] port: must not be that of [server]",
+            "[metrics] port: must differ from that of [server]",
         ),
         ("[server]\ndrain_seconds = 'x'", "drain_seconds in [server]: must be a number"),
         ("[server]\ndrain_seconds = nan", "drain_seconds in [server]: must be a finite number"),
@@ -165,15 +159,15 @@ def test_an_enabled_plugin_has_a_group_of_its_own(tmp_path: Path) -> None:
         ("[fhir]\npage_size = 101", "[fhir] page_size must be between 1 and page_size_max"),
         (
             "[fhir]\norganization_namespaces = ['a.example/orgs']",
-            "'a.example/orgs' is no absolute",
+            "'a.example/orgs' is not an absolute",
         ),
-        ("[fhir]\norganization_namespaces = ['']", "'' is no absolute URI"),
-        ("[limits]\ndrain_bytes = 1", "[limits] drain_bytes must not be below request_bytes"),
+        ("[fhir]\norganization_namespaces = ['']", "'' is not an absolute URI"),
+        ("[limits]\ndrain_bytes = 1", "[limits] drain_bytes must be at least request_bytes"),
         ("[webhooks]\nports = ['443']", "ports in [webhooks]: must be a list of whole numbers"),
         ("[webhooks]\nports = [0]", "[webhooks] ports must be between 1 and 65535"),
         ("[webhooks]\nretry_seconds = [true]", "must be a list of numbers"),
         ("[webhooks]\nretry_seconds = []", "[webhooks] retry_seconds must not be empty"),
-        ("[webhooks]\nservice_name = 'a b'", "[webhooks] service_name must be of letters"),
+        ("[webhooks]\nservice_name = 'a b'", "[webhooks] service_name must consist of letters"),
         ("[webhooks]\nconnect_seconds = 0", "[webhooks] connect_seconds must be above 0"),
         ("[webhooks]\nconnect_seconds = 16", "[webhooks] connect_seconds must be above 0"),
         ("[webhooks]\nallow_networks = ['x']", "x is neither an address nor a network"),
@@ -204,7 +198,7 @@ def test_a_mistake_in_a_variable_names_the_variable(
     assert words in problem
 
 
-def test_a_variable_with_one_underscore_too_few_is_told() -> None:
+def test_a_variable_with_one_underscore_too_few_is_reported() -> None:
     found = misspelt_variables(
         {"FHIRPUB_SERVER_PORT": "9", "FHIRPUB_WEBHOOK_KEYS": "", "SERVER_PORT": ""}
     )
@@ -225,7 +219,7 @@ def test_lists_of_numbers_are_read_from_a_file_and_from_a_variable(tmp_path: Pat
     assert config.webhooks.ports == [443, 9443]
 
 
-def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
+def test_all_mistakes_are_reported_at_once(tmp_path: Path) -> None:
     text = "[server]\nprt = 1\nhost = 2\n[sever]\n"
 
     assert len(problems_of(tmp_path, text, FHIRPUB_LOGS__LEVEL="loud")) == 4
@@ -277,8 +271,8 @@ def test_the_reference_shows_every_key_with_its_default(tmp_path: Path) -> None:
 
     of_types = {"diagnosticreport": TypeConfig()}
     shown = dataclasses.replace(Config(), by_type=of_types)
-    ours = {each: getattr(shown, each) for each in tables if hasattr(shown, each)}
-    groups = {name: dataclasses.asdict(each) for name, each in (ours | of_types).items()}
+    ours = {table: getattr(shown, table) for table in tables if hasattr(shown, table)}
+    groups = {name: dataclasses.asdict(our) for name, our in (ours | of_types).items()}
     assert tables == groups
     assert read(tmp_path, uncommented) == shown
 

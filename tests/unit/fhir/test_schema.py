@@ -179,13 +179,13 @@ PAIRED = "needs a value or an extension at each position, and as many values as 
         ({"contained": [7]}, ("contained[0]", "must be an object")),
     ],
 )  # fmt: skip
-def test_a_problem_is_told_with_its_place(
+def test_a_problem_is_reported_with_its_place(
     elements: dict[str, Any], expected: tuple[str, str]
 ) -> None:
     assert told(patient(**elements)) == [expected]
 
 
-def test_every_problem_is_told_at_once() -> None:
+def test_every_problem_is_reported_at_once() -> None:
     wrong = {
         "resourceType": "Parameters",
         "parameter": [{"name": "a", "resource": patient(gender="x")}, {"valueString": "b"}],
@@ -223,7 +223,9 @@ def request(**elements: Any) -> dict[str, Any]:
         ({"orderDetail": [{"text": "Fasting"}]}, "code"),
     ],
 )
-def test_what_an_element_needs_beside_it_is_missed(elements: dict[str, Any], place: str) -> None:
+def test_the_sibling_that_an_element_requires_is_reported_as_missing(
+    elements: dict[str, Any], place: str
+) -> None:
     assert told(request(**elements)) == [(place, "is required")]
 
 
@@ -241,7 +243,7 @@ OF_AN_ORGANIZATION: list[tuple[dict[str, Any], str, str]] = [
 
 
 @pytest.mark.parametrize(("elements", "place", "said"), OF_AN_ORGANIZATION)
-def test_what_fhir_asks_of_organizations_is_told_by_its_key(
+def test_invariants_of_organizations_are_reported_by_their_keys(
     elements: dict[str, Any], place: str, said: str
 ) -> None:
     resource = {"resourceType": "Organization", **elements}
@@ -254,7 +256,7 @@ def test_what_must_be_there_may_be_an_extension_alone() -> None:
 
 
 @pytest.mark.parametrize("beside", [{"valueString": "x"}, {"_valueString": EXTENSION}])
-def test_a_reason_for_absence_beside_a_value_is_told(beside: dict[str, Any]) -> None:
+def test_a_reason_for_absence_with_a_value_is_reported(beside: dict[str, Any]) -> None:
     code = {"text": "x"}
     resource = {"resourceType": "Observation", "status": "final", "code": code, **beside}
 
@@ -275,7 +277,7 @@ K = {"system": "http://loinc.org", "code": "2823-3"}
         ({}, [NA], []),
     ],
 )
-def test_a_value_beside_a_component_of_the_same_code_is_told(
+def test_a_value_with_a_component_of_the_same_code_is_reported(
     value: dict[str, Any], codings: list[dict[str, str]], places: list[str]
 ) -> None:
     component = [{"code": {"text": "x"}}, {"code": {"coding": codings}}]
@@ -300,7 +302,7 @@ OF_NO_CODE: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("changes", OF_NO_CODE)
-def test_codes_that_are_none_are_told_and_not_compared(changes: dict[str, Any]) -> None:
+def test_codes_that_are_none_are_reported_and_not_compared(changes: dict[str, Any]) -> None:
     resource = {"resourceType": "Observation", "status": "final", "code": {"coding": [NA]}}
 
     places = [place for place, _said in told({**resource, "valueString": "x", **changes})]
@@ -310,7 +312,7 @@ def test_codes_that_are_none_are_told_and_not_compared(changes: dict[str, Any]) 
 
 
 @pytest.mark.parametrize("times", [{"timeOfDay": ["08:00:00"]}, {"_timeOfDay": [EXTENSION]}])
-def test_elements_that_exclude_each_other_are_told(times: dict[str, Any]) -> None:
+def test_elements_that_exclude_each_other_are_reported(times: dict[str, Any]) -> None:
     repeat = {**times, "when": ["MORN"]}
 
     said = "must not stand beside when (tim-10)"
@@ -350,7 +352,7 @@ OF_DATA_TYPES: list[tuple[str, dict[str, Any], str, str]] = [
 
 
 @pytest.mark.parametrize(("type_name", "value", "place", "key"), OF_DATA_TYPES)
-def test_what_fhir_asks_of_data_types_is_told_by_its_key(
+def test_invariants_of_data_types_are_reported_by_their_keys(
     type_name: str, value: dict[str, Any], place: str, key: str
 ) -> None:
     [(at, said)] = told(patient(extension=[{"url": "urn:x", f"value{type_name}": value}]))
@@ -402,7 +404,7 @@ def test_no_sentence_repeats_a_value() -> None:
     assert not [problem for problem in problems if "Quixote" in repr(problem)]
 
 
-def test_no_more_than_a_hundred_problems_are_told() -> None:
+def test_no_more_than_a_hundred_problems_are_reported() -> None:
     names = [{"use": f"x{n}"} for n in range(150)]
 
     assert len(told(patient(name=names))) == MAX_ISSUES

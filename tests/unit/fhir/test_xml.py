@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
-from fhirpub.config.settings import variable
+from fhirpub.config.loader import variable
 from fhirpub.errors import InvalidContent, NotExpressible
 from fhirpub.fhir.narrative import narrative_problem, parse
 from fhirpub.fhir.schema import Schemas
@@ -161,7 +161,7 @@ def test_gaps_between_values_and_their_extensions_come_back() -> None:
         '<div xmlns="http://www.w3.org/1999/xhtml">a<!-- note --> b\n</div>',
     ],
 )
-def test_a_narrative_is_read_by_itself_as_it_stands(text: str) -> None:
+def test_a_narrative_alone_is_read_as_it_stands(text: str) -> None:
     xsi = 'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"'
     body = xml(f'<text {xsi}><status value="generated"/>{text}</text>')
 
@@ -207,7 +207,7 @@ def test_a_narrative_is_the_same_whatever_prefixes_it_is_sent_with(
     assert faults(write_xml(resource)) == []
 
 
-def test_a_narrative_may_be_declared_around_itself() -> None:
+def test_the_namespace_of_a_narrative_may_be_declared_on_an_outer_element() -> None:
     body = (
         f'<f:Patient xmlns:f="http://hl7.org/fhir" xmlns:h="{XHTML}"><f:text>'
         '<f:status value="generated"/><h:div>a<h:b>b</h:b></h:div></f:text></f:Patient>'
@@ -360,7 +360,7 @@ def test_a_wrong_value_is_left_to_the_schema() -> None:
     assert {problem.expression for problem in problems} == places
 
 
-def test_no_more_than_a_hundred_problems_are_told() -> None:
+def test_no_more_than_a_hundred_problems_are_reported() -> None:
     assert len(refused(xml("<name><a/></name>" * 150))) == 100
 
 

@@ -239,7 +239,7 @@ def test_requests_are_cut_where_tornado_cuts_them(said: bytes, size: int) -> Non
     assert whole(ours) == whole(theirs)[: len(whole(ours))]
 
 
-async def test_who_sends_on_gets_to_read_why_that_is_in_vain() -> None:
+async def test_a_client_that_sends_on_can_read_the_refusal() -> None:
     head = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2, 3\r\n\r\n"
 
     said, _ = await answers(head, *[bytes(100_000)] * 20)
@@ -310,7 +310,7 @@ def test_a_body_in_chunks_is_put_together(chunks: list[bytes], size: int) -> Non
         b"3\r\nabc\r\n0\r\nX: y\r\nContent-Length: 9\r\nZ:\r\n\r\n",
     ],
 )
-async def test_what_is_said_beside_chunks_is_let_be(body: bytes) -> None:
+async def test_chunk_extensions_and_trailers_are_ignored(body: bytes) -> None:
     head = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
 
     said, (seen, _last) = await answers(head + body + LAST)
@@ -336,7 +336,7 @@ async def test_what_is_said_beside_chunks_is_let_be(body: bytes) -> None:
         b"3\r\nabc\r\n0\r\n" + b"X: y\r\n" * 3_000 + b"\r\n",
     ],
 )
-async def test_what_is_said_beside_chunks_must_be_well_formed(body: bytes) -> None:
+async def test_chunk_extensions_and_trailers_must_be_well_formed(body: bytes) -> None:
     said, (seen,) = await answers(IN_CHUNKS + body + LAST)
 
     assert (statuses(said), seen.end) == ([400], "broken off")
@@ -359,7 +359,7 @@ async def test_many_small_chunks_are_handed_on_together() -> None:
 
 @pytest.mark.parametrize(("size", "expected"), [(BODY_BYTES, [200]), (BODY_BYTES + 1, [400])])
 @pytest.mark.parametrize("in_chunks", [True, False])
-async def test_a_body_has_at_most_so_many_bytes(
+async def test_the_size_of_a_body_is_limited(
     size: int, expected: list[int], *, in_chunks: bool
 ) -> None:
     framing = b"Transfer-Encoding: chunked" if in_chunks else b"Content-Length: %d" % size
@@ -401,11 +401,13 @@ async def test_a_connection_goes_on_if_the_client_says_so(
     assert (b"Connection: keep-alive" in first) == (goes_on and version == b"1.0")
 
 
-@pytest.mark.parametrize(("line", "count", "most"), [(b"", 2_000, 16), (b"X%d:\r\n", 40, 1)])
-async def test_who_sends_many_requests_at_once_does_not_hold_up_the_others(
+@pytest.mark.parametrize(
+    ("line", "count", "most"), [(b"", 2_000, 16), (b"X%%d: %b\r\n" % (b"a" * 150), 40, 3)]
+)
+async def test_a_client_that_pipelines_many_requests_does_not_delay_the_others(
     line: bytes, count: int, most: int
 ) -> None:
-    lines = b"".join(line % number if line else b"" for number in range(1_200))
+    lines = b"".join(line % number if line else b"" for number in range(90))
     turns: list[int] = []
     delegate = Delegate()
 
@@ -427,7 +429,7 @@ async def test_who_sends_many_requests_at_once_does_not_hold_up_the_others(
 async def test_heads_of_many_fields_are_not_held_in_memory() -> None:
     heads = [
         b"GET / HTTP/1.1\r\nHost: x\r\n%b\r\n"
-        % b"".join(b"%x-%x:\r\n" % (number, field) for field in range(1_500))
+        % b"".join(b"%x-%x: %b\r\n" % (number, field, b"a" * 100) for field in range(98))
         for number in range(20)
     ]
     delegate = Delegate()
@@ -474,7 +476,7 @@ async def test_a_body_that_is_all_here_does_not_hold_up_the_others(
     assert turns >= least
 
 
-async def test_who_finds_no_file_descriptor_left_is_let_in_later_and_logged_once(
+async def test_a_connection_without_a_free_file_descriptor_is_accepted_later_and_logged_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     loop, (soft, hard) = asyncio.get_running_loop(), resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -525,7 +527,7 @@ async def test_a_request_that_comes_in_time_to_a_busy_process_is_answered() -> N
     assert statuses(said) == [200]
 
 
-async def test_an_answer_that_nobody_takes_ends_the_connection() -> None:
+async def test_an_answer_that_is_never_read_ends_the_connection() -> None:
     delegate = Delegate(lambda seen: seen.answer(bytes(20_000_000)))
     async with serving(delegate, idle_seconds=0.3) as (_server, port):
         _reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1)
@@ -547,7 +549,7 @@ async def test_the_time_that_an_answer_takes_does_not_count_as_waiting() -> None
     assert statuses(said) == [200]
 
 
-async def test_a_server_that_stops_answers_what_is_under_way_and_no_more() -> None:
+async def test_a_server_that_stops_answers_what_is_in_flight_and_no_more() -> None:
     go_on = asyncio.Event()
     delegate = Delegate(after(go_on))
     async with serving(delegate) as (server, port):
@@ -589,7 +591,7 @@ async def test_a_request_that_has_come_to_a_stopping_server_is_answered() -> Non
         writer.close()
 
 
-async def test_a_stopping_server_closes_what_is_idle_but_not_who_was_just_answered() -> None:
+async def test_a_stopping_server_closes_idle_connections_but_not_one_just_answered() -> None:
     async with serving(Delegate()) as (server, port):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(GET % 1)
@@ -604,7 +606,7 @@ async def test_a_stopping_server_closes_what_is_idle_but_not_who_was_just_answer
         writer.close()
 
 
-async def test_a_stopping_server_closes_who_is_idle_and_waits_for_the_others() -> None:
+async def test_a_stopping_server_closes_idle_connections_and_waits_for_the_others() -> None:
     go_on = asyncio.Event()
     delegate = Delegate(after(go_on))
     async with serving(delegate) as (server, port):
@@ -623,7 +625,7 @@ async def test_a_stopping_server_closes_who_is_idle_and_waits_for_the_others() -
     assert (nothing, has_waited, statuses(said)) == (b"", True, [200])
 
 
-async def test_who_was_just_answered_may_ask_once_more_of_a_stopping_server() -> None:
+async def test_a_client_just_answered_may_ask_once_more_of_a_stopping_server() -> None:
     async with serving(Delegate()) as (server, port):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(GET % 1)
@@ -661,7 +663,7 @@ async def test_a_fault_of_the_delegate_ends_its_own_connection_only(
 
 
 @pytest.mark.parametrize("framing", [b"Content-Length: 9", b"Transfer-Encoding: chunked"])
-async def test_a_request_that_is_broken_off_is_told_once(framing: bytes) -> None:
+async def test_a_request_that_is_broken_off_is_reported_once(framing: bytes) -> None:
     delegate = Delegate()
     async with serving(delegate) as (_server, port):
         _reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -700,7 +702,7 @@ async def test_a_request_that_is_being_answered_is_read_no_further() -> None:
     assert said.endswith(b"ok")
 
 
-async def test_a_request_whose_framing_breaks_is_told_as_broken_off() -> None:
+async def test_a_request_whose_framing_breaks_is_reported_as_broken_off() -> None:
     head = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
 
     said, (seen,) = await answers(head + b"3\r\nabcd\r\n0\r\n\r\n")
@@ -709,7 +711,7 @@ async def test_a_request_whose_framing_breaks_is_told_as_broken_off() -> None:
 
 
 @pytest.mark.parametrize(("version", "expected"), [(b"1.1", [100, 200]), (b"1.0", [200])])
-async def test_only_who_knows_of_it_is_told_to_go_on(version: bytes, expected: list[int]) -> None:
+async def test_only_http_1_1_clients_get_a_100(version: bytes, expected: list[int]) -> None:
     head = b"POST / HTTP/%b\r\nHost: x\r\nExpect: 100-Continue\r\nConnection: close\r\n" % version
 
     said, _ = await answers(head + b"Content-Length: 1\r\n\r\n", b"x")
@@ -787,7 +789,7 @@ async def test_an_answer_that_would_mislead_ends_the_connection(answer: Answerin
     assert b"Set-Cookie" not in said
 
 
-async def test_an_answer_to_who_has_gone_is_no_fault() -> None:
+async def test_an_answer_to_a_client_that_has_gone_is_no_fault() -> None:
     go_on = asyncio.Event()
     delegate = Delegate(after(go_on))
     async with serving(delegate) as (_server, port):

@@ -16,7 +16,7 @@ _MOST = int(Path("/proc/sys/net/core/somaxconn").read_text())
 _SOONER_THAN_A_SECOND_TRY = 0.5
 
 
-def test_a_host_that_no_name_can_be_is_told(tmp_path: Path) -> None:
+def test_a_host_that_is_no_valid_name_is_reported(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "fhirpub", "serve", "--host", "a..b"]
 
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)

@@ -30,7 +30,7 @@ def _submission(*, author: dict[str, Any], witness: dict[str, Any]) -> Submissio
     return from_parameters({"resourceType": "Parameters", "parameter": entries}, _ORDER)
 
 
-def test_two_parts_of_one_type_are_told_apart_by_their_ids() -> None:
+def test_two_parts_of_one_type_are_distinguished_by_their_ids() -> None:
     submission = _submission(author={"id": "a"}, witness={"id": "b"})
 
     assert submission.local == {"Practitioner/a": "author", "Practitioner/b": "witness"}

@@ -21,7 +21,7 @@ def author(**practitioner: Any) -> dict[str, str]:
     return author_of({"resourceType": "Practitioner", "id": "d1", **practitioner})
 
 
-def test_of_an_author_of_whom_nothing_is_known_only_the_type_is_told() -> None:
+def test_an_author_without_details_is_sent_as_its_type_alone() -> None:
     assert author() == {"author_type": "practitioner"}
 
 
@@ -40,7 +40,7 @@ def test_the_name_is_the_official_one_or_else_of_these_days(
     assert author(name=names)["lastname"] == lastname
 
 
-def test_all_given_names_are_told_without_gaps() -> None:
+def test_all_given_names_are_sent_without_gaps() -> None:
     assert author(name=[{"given": ["Marta", None, "Sol"]}])["firstname"] == "Marta Sol"
 
 
@@ -70,13 +70,13 @@ def test_the_document_is_the_first_that_names_a_person_or_may(
     assert (found.get("person_id_type"), found.get("person_id_number")) == told
 
 
-def test_the_tax_number_is_told_apart() -> None:
+def test_the_tax_number_is_sent_separately() -> None:
     found = author(identifier=[identifier("1", "TAX"), identifier("2", "NI")])
 
     assert (found["tin"], found["person_id_number"]) == ("1", "2")
 
 
-def test_only_the_elements_that_were_named_are_told() -> None:
+def test_only_the_elements_that_were_named_are_sent() -> None:
     resource = {
         "identifier": [{"system": "s", "value": "v", "use": "usual"}],
         "status": "final",
@@ -98,6 +98,6 @@ def test_only_the_elements_that_were_named_are_told() -> None:
     }
 
 
-def test_a_composition_that_could_never_be_told_is_refused_at_once() -> None:
+def test_a_composition_that_could_never_be_sent_is_refused_at_once() -> None:
     with pytest.raises(ValueError, match="<composition_type>"):
         CompositionEvents("Medication Request")

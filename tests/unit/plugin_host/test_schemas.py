@@ -151,7 +151,7 @@ def test_a_schema_without_trouble_is_accepted() -> None:
         ({**FLAG, "pattern": "("}, "the schemas cannot be compiled: "),
     ],
 )
-def test_a_schema_that_is_none_is_told_in_a_line(schema: object, problem: str) -> None:
+def test_a_schema_that_is_none_is_reported_in_a_line(schema: object, problem: str) -> None:
     (told,) = schema_and_element_problems(with_schema(schema))
 
     assert told.startswith("Flag: the schema")
@@ -169,7 +169,7 @@ def test_a_type_without_a_status_is_refused() -> None:
     assert "Flag: has no element status" in told[0]
 
 
-def test_the_service_starts_with_every_problem_of_every_type_told() -> None:
+def test_the_start_reports_every_problem_of_every_type() -> None:
     wrong = replace(REPORT, updatable=frozenset({"one", "two"}), summary=("three",))
     broken = with_schema({**FLAG, "type": "objekt"})
     owners = {"DiagnosticReport": "reports", "Flag": "flags"}

@@ -111,7 +111,7 @@ async def test_while_stages_are_slow_the_loop_serves_others_in_between() -> None
     assert trace == ["a", "others", "b"]
 
 
-async def test_what_arrives_later_goes_by_itself() -> None:
+async def test_a_later_arrival_runs_on_its_own() -> None:
     trace: list[str] = []
     scheduler = StageScheduler()
 
@@ -121,7 +121,7 @@ async def test_what_arrives_later_goes_by_itself() -> None:
     assert trace == ["a0", "a1", "a2", "b0", "b1", "b2"]
 
 
-async def test_what_a_refused_caller_sent_is_let_go_at_once(
+async def test_what_a_refused_caller_sent_is_released_at_once(
     without_collector: None,
 ) -> None:
     sent = Sent()

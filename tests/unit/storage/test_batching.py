@@ -91,7 +91,7 @@ async def test_what_gathers_during_a_commit_is_the_next_batch() -> None:
 
 
 @pytest.mark.parametrize("in_flight", [1, 2])
-async def test_no_more_batches_are_under_way_than_allowed(in_flight: int) -> None:
+async def test_no_more_batches_are_in_flight_than_allowed(in_flight: int) -> None:
     commits = Commits(bounds=Bounds(items=1, in_flight=in_flight))
     tasks = []
     for name in "abcde":
@@ -199,7 +199,7 @@ async def test_a_caller_that_goes_away_during_the_commit_changes_nothing() -> No
     assert commits.batches == [["a", "b"]]
 
 
-async def test_a_failure_that_nobody_waits_for_is_no_trouble() -> None:
+async def test_a_failure_that_no_caller_waits_for_is_no_trouble() -> None:
     commits = Commits()
     commits.answer = OSError("no")
     (task,) = commits.hand_in("a")
@@ -259,7 +259,7 @@ async def test_an_item_that_arrives_as_the_last_batch_ends_is_not_forgotten() ->
     assert sum(map(len, results)) == 300
 
 
-async def test_nobody_waits_beyond_the_deadline() -> None:
+async def test_no_caller_waits_beyond_the_deadline() -> None:
     commits = Commits(deadline_seconds=0.05)
     began = time.monotonic()
 
@@ -297,7 +297,7 @@ async def test_after_a_deadline_that_was_kept_the_next_is_watched_as_well() -> N
         await asyncio.wait_for(second, timeout=5)
 
 
-async def test_what_was_told_too_late_is_committed_all_the_same() -> None:
+async def test_an_item_acknowledged_too_late_is_committed_all_the_same() -> None:
     commits = Commits(deadline_seconds=0.05)
     (task,) = commits.hand_in("a")
     await asyncio.wait([task])
@@ -351,7 +351,7 @@ async def test_reads_of_one_turn_go_together_and_each_key_once() -> None:
     assert fetches.asked == [["a", "b"]]
 
 
-async def test_a_read_never_joins_one_that_is_under_way() -> None:
+async def test_a_read_never_joins_one_that_is_in_flight() -> None:
     fetches = Fetches()
     before = asyncio.ensure_future(fetches.reads.get("a"))
     await turns()

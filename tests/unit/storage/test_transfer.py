@@ -138,7 +138,7 @@ async def test_a_copy_made_again_writes_nothing_and_finds_all_the_same(
     assert (again.copied, again.there) == (0, 6)
 
 
-async def test_more_than_a_page_is_copied_and_told_page_by_page(
+async def test_more_than_a_page_is_copied_and_reported_page_by_page(
     source: Store, target: Store
 ) -> None:
     await fill(source, count=150)
@@ -345,7 +345,7 @@ async def fill_queues(store: Store) -> tuple[Endpoint, list[Delivery]]:
     return endpoint, deliveries
 
 
-async def test_a_copy_holds_endpoints_and_their_deliveries_and_what_is_still_to_be_told(
+async def test_a_copy_holds_endpoints_and_their_deliveries_and_pending_events(
     source: Store, target: Store
 ) -> None:
     await fill_queues(source)
@@ -679,7 +679,7 @@ async def test_what_resources_are_found_by_comes_along(source: Store, target: St
     assert await target.search_rules() == "{}"
 
 
-async def test_values_that_the_source_takes_anew_amid_a_copy_count_as_of_no_rules(
+async def test_values_that_the_source_rebuilds_during_a_copy_count_as_of_no_rules(
     source: Store, target: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await fill(source)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from fhirpub.testing.receiver import Certificate, Receiver, Reply
+from fhirpub.testing.certificate import Certificate
+from fhirpub.testing.receiver import Receiver, Reply
 
 
 def post(receiver: Receiver, body: bytes = b"{}") -> http.client.HTTPResponse:

@@ -43,7 +43,7 @@ async def test_a_good_answer_is_not_used_after_a_second() -> None:
         await readiness.confirm()
 
 
-async def test_those_who_ask_at_the_same_time_share_one_check() -> None:
+async def test_concurrent_callers_share_one_check() -> None:
     check = Check()
     readiness = Readiness(check)
 
@@ -52,7 +52,7 @@ async def test_those_who_ask_at_the_same_time_share_one_check() -> None:
     assert check.made == 1
 
 
-async def test_a_failure_is_told_to_all_who_wait_and_then_forgotten() -> None:
+async def test_a_failure_is_raised_in_all_waiting_callers_and_then_forgotten() -> None:
     check = Check()
     check.fails = True
     readiness = Readiness(check)
@@ -65,7 +65,7 @@ async def test_a_failure_is_told_to_all_who_wait_and_then_forgotten() -> None:
     assert check.made == 2
 
 
-async def test_one_who_goes_away_takes_the_answer_from_nobody() -> None:
+async def test_a_caller_that_goes_away_cancels_no_other() -> None:
     check = Check()
     readiness = Readiness(check)
     leaving = asyncio.create_task(readiness.confirm())

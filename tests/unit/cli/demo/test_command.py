@@ -33,7 +33,7 @@ def shown(tmp_path: Path, environment: dict[str, str]) -> Iterator[str]:
     lines = []
     for line in program.stdout:
         lines.append(line)
-        if line.startswith("Ctrl-C ends it"):
+        if line.startswith("Press Ctrl-C to stop it"):
             break
     yield "".join(lines)
     program.send_signal(signal.SIGINT)
@@ -42,7 +42,7 @@ def shown(tmp_path: Path, environment: dict[str, str]) -> Iterator[str]:
     assert "is deleted" in rest
 
 
-def test_every_step_goes_as_told_and_fits_the_terminal(run: Any) -> None:
+def test_every_step_succeeds_and_fits_the_terminal(run: Any) -> None:
     done = run("demo", "--exit", "--port", "0")
 
     assert done.returncode == 0, done.stderr
@@ -77,7 +77,7 @@ def test_the_commands_work_when_pasted(shown: str) -> None:
 
 
 def test_the_invitation_works_when_pasted(shown: str, environment: dict[str, str]) -> None:
-    script = shown.partition("From a second terminal:\n")[2].partition("Ctrl-C")[0]
+    script = shown.partition("From a second terminal:\n")[2].partition("Press Ctrl-C")[0]
 
     pasted = subprocess.run(
         ["bash", "-ec", script],

@@ -76,7 +76,7 @@ async def test_one_too_many_waits_until_there_is_room(arrive: Arrive) -> None:
     assert waited
 
 
-async def test_nobody_overtakes_one_who_needs_more(arrive: Arrive) -> None:
+async def test_no_request_overtakes_one_that_needs_more(arrive: Arrive) -> None:
     memory_budget, (first, _), (large, _), (small, _) = (
         MemoryBudget(100, patience_seconds=5),
         arrive(),
@@ -94,7 +94,9 @@ async def test_nobody_overtakes_one_who_needs_more(arrive: Arrive) -> None:
     await asyncio.wait_for(asyncio.gather(before, behind), 1)
 
 
-async def test_who_has_its_share_waits_and_keeps_no_other_waiting(arrive: Arrive) -> None:
+async def test_an_owner_that_has_its_share_waits_and_keeps_no_other_waiting(
+    arrive: Arrive,
+) -> None:
     memory_budget, (first, _), (second, _), (other, _) = (
         MemoryBudget(100, patience_seconds=5, share=0.5),
         arrive(),
@@ -168,7 +170,7 @@ async def test_what_was_taken_too_much_is_given_back(arrive: Arrive) -> None:
     await asyncio.wait_for(waiting, 1)
 
 
-async def test_who_leaves_twice_gives_back_once(arrive: Arrive) -> None:
+async def test_a_second_release_gives_nothing_back(arrive: Arrive) -> None:
     memory_budget, (first, _), (second, _) = (
         MemoryBudget(100, patience_seconds=5),
         arrive(),
@@ -187,7 +189,9 @@ async def test_who_leaves_twice_gives_back_once(arrive: Arrive) -> None:
     await asyncio.wait_for(third, 1)
 
 
-async def test_who_waits_too_long_is_refused_and_those_behind_go_on(arrive: Arrive) -> None:
+async def test_a_request_that_waits_too_long_is_refused_and_later_ones_go_on(
+    arrive: Arrive,
+) -> None:
     memory_budget, (first, _), (large, _), (small, _) = (
         MemoryBudget(100, patience_seconds=0.2),
         arrive(),
@@ -204,7 +208,7 @@ async def test_who_waits_too_long_is_refused_and_those_behind_go_on(arrive: Arri
     await asyncio.wait_for(behind, 1)
 
 
-async def test_who_hangs_up_while_waiting_waits_no_longer(arrive: Arrive) -> None:
+async def test_a_client_that_disconnects_while_waiting_waits_no_longer(arrive: Arrive) -> None:
     memory_budget, (first, _), (gone, client) = (
         MemoryBudget(100, patience_seconds=60),
         arrive(),

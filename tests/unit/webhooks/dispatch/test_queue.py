@@ -70,18 +70,18 @@ def test_one_that_failed_holds_back_its_resource_until_it_is_due() -> None:
     assert taken(queue, NOW + 5) == [1]
 
 
-def test_what_is_told_of_no_resource_waits_for_nothing() -> None:
+def test_an_event_of_no_resource_waits_for_nothing() -> None:
     assert taken(queue_of("per_resource", waiting(1), waiting(2))) == [1, 2]
 
 
-def test_what_somebody_may_be_sending_waits_until_the_lease_runs_out() -> None:
+def test_a_delivery_that_another_process_may_be_sending_waits_until_the_lease_expires() -> None:
     queue = queue_of("none", waiting(1, leased=NOW + 7))
 
     assert taken(queue, NOW + 6) == []
     assert taken(queue, NOW + 7) == [1]
 
 
-def test_a_queue_that_is_read_anew_keeps_what_is_taken() -> None:
+def test_a_queue_that_is_reloaded_keeps_what_is_taken() -> None:
     queue = queue_of("strict", waiting(1), waiting(2))
     queue.take(NOW, 1)
 
@@ -106,7 +106,7 @@ def test_what_ends_while_the_queue_is_read_does_not_come_back() -> None:
     assert taken(queue, NOW + 5) == [2]
 
 
-def test_an_earlier_one_that_was_reopened_does_not_free_a_later_one_under_way() -> None:
+def test_an_earlier_one_that_was_reopened_does_not_free_a_later_one_in_flight() -> None:
     queue = queue_of("per_resource", waiting(8, "a"))
     queue.take(NOW, 1)
     queue.watch()

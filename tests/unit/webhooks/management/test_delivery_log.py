@@ -28,7 +28,7 @@ class WatchedStore(SqliteStore):
             self.reading -= 1
 
 
-async def test_of_those_who_ask_for_a_page_at_once_few_are_served_at_a_time(
+async def test_of_concurrent_requests_for_a_page_few_are_served_at_a_time(
     tmp_path: Path,
 ) -> None:
     store, endpoint = WatchedStore(tmp_path / "store.db", deadline_seconds=10), an_endpoint()

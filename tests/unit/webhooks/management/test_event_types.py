@@ -105,7 +105,7 @@ EVENTS = [
 
 
 @pytest.mark.parametrize("event", EVENTS, ids=lambda event: event.type)
-def test_what_is_told_of_endpoints_is_as_its_schema_says(event: WebhookEvent) -> None:
+def test_events_about_endpoints_match_their_schemas(event: WebhookEvent) -> None:
     schemas = [
         json.loads(path.read_text(encoding="utf-8"))
         for path in files("fhirpub.schemas").joinpath("events").iterdir()

@@ -74,7 +74,7 @@ def test_what_was_cut_off_is_noticed(length: int) -> None:
         opened(SecretCipher([NEW]), sealed(NEW)[:length])
 
 
-def test_a_missing_key_is_told_apart_from_damage() -> None:
+def test_a_missing_key_is_distinguished_from_damage() -> None:
     with pytest.raises(SecretsUnavailable) as caught:
         opened(SecretCipher([OLD]), sealed(NEW))
 

@@ -59,13 +59,13 @@ def test_a_url_is_kept_in_its_canonical_form(judge: Judge) -> None:
     }
 
 
-def test_the_url_is_judged_together_with_the_rest(judge: Judge) -> None:
+def test_the_url_is_validated_together_with_the_rest(judge: Judge) -> None:
     assert places(judge, {"url": "https://10.0.0.1/", "payload": "all", "x": 1}) == {
         *("url", "payload", "x"),
     }
 
 
-def test_an_unknown_field_is_told_with_the_nearest(judge: Judge) -> None:
+def test_an_unknown_field_is_reported_with_the_nearest(judge: Judge) -> None:
     with pytest.raises(InvalidContent, match=r"tokken: is not a field here.*bearer_token"):
         judge({"tokken": "x"})
 
@@ -85,7 +85,7 @@ def test_a_description_may_be_in_any_script(judge: Judge) -> None:
 
 
 @pytest.mark.parametrize("patterns", [[], ["*"] * 51, "*", None, [None], [["*"]], ["*", "a.b"]])
-def test_patterns_are_a_list_of_what_is_told(patterns: Any, judge: Judge) -> None:
+def test_event_types_are_a_list_of_known_patterns(patterns: Any, judge: Judge) -> None:
     assert places(judge, {"event_types": patterns})
 
 
@@ -98,7 +98,7 @@ def test_whatever_comes_is_taken_or_refused(judge: Judge, fields: dict[str, Any]
         assert judge(fields) == fields
 
 
-def test_no_more_unknown_fields_are_judged_than_are_told() -> None:
+def test_no_more_unknown_fields_are_checked_than_are_reported() -> None:
     fields = {f"orderin{number}": 0 for number in range(4_000)}
 
     assert len([*refuse_unknown_fields(fields, NEW)]) == MAX_ISSUES

@@ -84,19 +84,19 @@ def test_the_last_attempt_that_fails_ends_it() -> None:
     assert following(status(500), attempt=11) == Next(state="dead")
 
 
-def test_who_is_gone_is_disabled_and_the_delivery_held() -> None:
+def test_an_endpoint_that_is_gone_is_disabled_and_the_delivery_held() -> None:
     assert following(status(410)) == Next(state="held", disable=True)
 
 
 @pytest.mark.parametrize(("number", "state"), [(500, "held"), (200, "delivered"), (429, "held")])
-def test_whoever_asks_for_it_is_disabled_with_any_status(number: int, state: str) -> None:
+def test_an_endpoint_that_asks_for_it_is_disabled_with_any_status(number: int, state: str) -> None:
     outcome = following(status(number, wish="disable"))
 
     assert (outcome.state, outcome.disable) == (state, True)
 
 
 @pytest.mark.parametrize(("number", "state"), [(500, "dead"), (200, "delivered")])
-def test_a_message_that_nobody_wants_is_not_sent_again(number: int, state: str) -> None:
+def test_a_message_that_the_receiver_aborts_is_not_sent_again(number: int, state: str) -> None:
     assert following(status(number, wish="abort-message")) == Next(state=state)  # type: ignore[arg-type]
 
 

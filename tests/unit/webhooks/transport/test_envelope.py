@@ -64,7 +64,7 @@ CREATED = told_of(VERSION)
 UPDATED = told_of(replace(VERSION, version=2, status="amended"), before="final")
 
 
-def test_a_registration_is_told_so() -> None:
+def test_a_registration_is_sent_as_created() -> None:
     assert json.loads(CREATED.body(sequence=42)) == {
         "transaction_id": "req_0b8ffb7e9d0c4a539a442b1d3f0e6c11_1",
         "event_id": "evt_0b8ffb7e9d0c4a539a442b1d3f0e6c11_1_1",
@@ -83,7 +83,7 @@ def test_a_registration_is_told_so() -> None:
     }
 
 
-def test_an_update_tells_the_status_before() -> None:
+def test_an_update_includes_the_previous_status() -> None:
     data = json.loads(UPDATED.body(sequence=1))["data"]
 
     assert (data["version_id"], data["status"], data["previous_status"]) == (
@@ -91,13 +91,13 @@ def test_an_update_tells_the_status_before() -> None:
     )
 
 
-def test_an_endpoint_may_be_told_ids_only() -> None:
+def test_an_endpoint_may_be_sent_ids_only() -> None:
     data = json.loads(UPDATED.body(sequence=1, payload="id-only"))["data"]
 
     assert data.keys() == {"resource_type", "id", "version_id", "self"}
 
 
-def test_what_would_be_too_large_is_told_with_ids_only() -> None:
+def test_an_event_that_would_be_too_large_is_sent_with_ids_only() -> None:
     long = told_of(VERSION, value="9" * LARGEST_BODY)
 
     assert long.body(sequence=1) == CREATED.body(sequence=1, payload="id-only")
@@ -145,7 +145,7 @@ def test_every_body_is_as_its_schema_says(event: WebhookEvent, payload: Payload)
 
 
 @pytest.mark.parametrize("event", [CREATED, UPDATED], ids=lambda event: event.type)
-def test_a_schema_names_everything_that_is_told(event: WebhookEvent) -> None:
+def test_a_schema_names_everything_that_is_sent(event: WebhookEvent) -> None:
     body = json.loads(event.body(sequence=1))
     every, own = SCHEMAS["envelope"]["properties"], SCHEMAS[event.type]["properties"]
 

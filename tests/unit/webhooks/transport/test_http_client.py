@@ -16,10 +16,13 @@ from aiohttp import AddrInfoType
 
 from fhirpub.config.webhooks import WebhooksConfig
 from fhirpub.errors import InvalidContent
+from fhirpub.testing.certificate import Certificate
 from fhirpub.testing.clock import HandClock
-from fhirpub.testing.receiver import Certificate, Misbehaviour, Receiver, Reply
+from fhirpub.testing.receiver import Misbehaviour, Receiver, Reply
 from fhirpub.webhooks.policy.outcome import Outcome, Reason
-from fhirpub.webhooks.transport.http_client import LookUp, Message, Sender
+from fhirpub.webhooks.transport.http_client import Sender
+from fhirpub.webhooks.transport.message import Message
+from fhirpub.webhooks.transport.name_lookup import LookUp
 from fhirpub.webhooks.transport.signing import BadSecret, NotVerified, new_secret, verify
 
 TOTAL_SECONDS = 1.2
@@ -197,7 +200,7 @@ async def test_a_redirect_is_an_answer_and_is_not_followed(
         ({"webhook-delivery": "else"}, None, None),
     ],
 )
-async def test_what_a_receiver_asks_for_is_told(
+async def test_what_a_receiver_asks_for_is_in_the_outcome(
     sender: Sender,
     receiver: Receiver,
     headers: dict[str, str],
@@ -241,7 +244,7 @@ async def test_proxies_of_the_environment_are_not_used(
     assert (await sent(sender, receiver)).delivered
 
 
-async def test_where_nobody_listens_is_a_failed_connection(sender: Sender) -> None:
+async def test_a_port_without_a_listener_is_a_failed_connection(sender: Sender) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         port = unused.getsockname()[1]
@@ -251,7 +254,7 @@ async def test_where_nobody_listens_is_a_failed_connection(sender: Sender) -> No
     assert (outcome.reason, outcome.dialled) == ("E_CONNECT", ("127.0.0.1",))
 
 
-async def test_a_connection_that_nobody_takes_ends_in_time() -> None:
+async def test_a_connection_that_is_never_accepted_times_out() -> None:
     with socket.socket() as full:
         full.bind(("127.0.0.1", 0))
         full.listen(0)
@@ -374,7 +377,7 @@ async def test_a_kept_connection_waits_for_a_second_only(
     assert first != second
 
 
-async def test_a_name_is_looked_up_once_for_all_who_wait_for_it() -> None:
+async def test_a_name_is_looked_up_once_for_all_that_wait_for_it() -> None:
     searches: list[str] = []
     answer = threading.Event()
 
@@ -420,7 +423,7 @@ async def test_a_certificate_of_another_host_is_refused(tmp_path: Path) -> None:
     assert outcome.reason == "E_TLS"
 
 
-async def test_a_certificate_that_nobody_vouches_for_is_refused(tmp_path: Path) -> None:
+async def test_a_certificate_of_no_known_authority_is_refused(tmp_path: Path) -> None:
     outcome = await sent_by_tls(tmp_path, name="127.0.0.1", trusted=False)
 
     assert outcome.reason == "E_TLS"
@@ -520,7 +523,7 @@ async def test_a_name_that_leads_elsewhere_after_registration_is_refused(
     assert outcome.reason == "E_BLOCKED_ADDRESS"
 
 
-async def test_it_is_told_when_a_name_leads_to_refused_addresses_only(
+async def test_a_name_that_leads_to_refused_addresses_only_is_reported(
     clock: HandClock, names: Names
 ) -> None:
     settings, told = replace(SETTINGS, allow_networks=[]), list[str]()
@@ -585,7 +588,7 @@ def looking_up(names: Names, answer: threading.Event) -> LookUp:
     return look_up
 
 
-async def test_names_that_hung_hold_up_no_others_when_they_hang_again(names: Names) -> None:
+async def test_names_that_time_out_again_delay_no_others(names: Names) -> None:
     names.answers = [["127.0.0.1"]]
     answer = threading.Event()
     look_up = looking_up(names, answer)
@@ -609,7 +612,7 @@ async def test_names_that_hung_hold_up_no_others_when_they_hang_again(names: Nam
         answer.set()
 
 
-async def test_names_that_are_being_registered_and_hang_hold_up_no_deliveries(
+async def test_names_that_time_out_during_registration_delay_no_deliveries(
     names: Names,
 ) -> None:
     names.answers = [["127.0.0.1"]]

@@ -104,7 +104,7 @@ def test_five_minutes_of_difference_are_tolerated(seconds: int) -> None:
 
 
 @pytest.mark.parametrize("seconds", [-301, 301, 10**9])
-def test_more_is_told_as_a_matter_of_the_clock(seconds: int) -> None:
+def test_a_larger_difference_is_reported_as_a_matter_of_the_clock(seconds: int) -> None:
     assert reason(now=NOW + seconds) == "clock"
 
 
@@ -161,7 +161,7 @@ def test_a_part_of_a_signature_or_another_version_proves_nothing(signature: str)
         without("webhook-signature") | {"X-Webhook-Signature": "t=x,v1=00"},
     ],
 )
-def test_missing_and_malformed_headers_are_told_as_such(headers: dict[str, str]) -> None:
+def test_missing_and_malformed_headers_are_reported_as_such(headers: dict[str, str]) -> None:
     assert reason(headers) == "headers"
 
 
@@ -188,7 +188,7 @@ SENT = {
         lambda body: b"\xef\xbb\xbf" + body,
     ],
 )
-def test_a_body_that_was_read_and_written_again_is_told_as_such(
+def test_a_body_that_was_parsed_and_serialized_again_is_reported_as_such(
     rewrite: Callable[[bytes], bytes],
 ) -> None:
     headers = signed_headers("evt_1", NOW, compact(SENT), secrets=[SECRET])

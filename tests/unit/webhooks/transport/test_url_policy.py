@@ -169,7 +169,7 @@ def test_a_wide_entry_does_not_mean_loopback_link_local_or_metadata(
     assert not TargetRules(allow_networks=[entry]).permits(address, HTTPS)
 
 
-def test_addresses_that_no_entry_names_are_judged_as_before() -> None:
+def test_addresses_that_no_entry_names_are_checked_as_before() -> None:
     rules = TargetRules(allow_networks=["10.0.0.0/8"], ports=[443])
 
     assert rules.permits("8.8.8.8", HTTPS)

@@ -1,0 +1,195 @@
+"""Reads the configuration: a TOML file, then the environment; reports all problems at once.
+
+No other module reads the environment.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import typing
+from collections.abc import Mapping, Sequence
+from dataclasses import is_dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from fhirpub.config.reader import (
+    LAST_PORT,
+    check,
+    describe,
+    override,
+    read_toml,
+    wrong_networks,
+)
+from fhirpub.config.settings import (
+    ABSOLUTE_URI,
+    DEFAULT_FILE,
+    EMPTY_HOST,
+    AuthConfig,
+    Config,
+    FhirConfig,
+    LimitsConfig,
+    MetricsConfig,
+    PluginsConfig,
+    ServerConfig,
+    TypeConfig,
+)
+from fhirpub.config.webhooks import WebhooksConfig, webhook_contradictions
+from fhirpub.errors import ConfigurationError
+
+_ABOVE_NOTHING = {
+    "auth": ("token_seconds",),
+    "storage": ("deadline_seconds",),
+    "limits": (
+        "attachment_bytes",
+        "request_bytes",
+        "resource_bytes",
+        "body_seconds",
+        "idle_seconds",
+        "head_seconds",
+        "connections",
+    ),
+}
+"""Settings that would cause every request to be refused if they were 0."""
+_MAX_TOKEN_SECONDS = 36_500 * 86_400
+"""A token that expires after the year 9999 would be refused."""
+_BASE_URL = re.compile(r"https?://[A-Za-z0-9._~:/@!$&'()*+,;=%\[\]-]+")
+"""A URL in the characters of RFC 3986, without query and fragment."""
+_HEAD = (
+    "# Every setting of fhirpub with its default and its meaning.",
+    "# Written by `fhirpub config`. A line that starts with `#key` shows a default: remove the",
+    "# `#` to change it. FHIRPUB_SERVER__PORT=8080 in the environment overrides `port` of",
+    "# [server], and so on for every key.",
+)
+
+
+def load(file: Path | None = None, *, environment: Mapping[str, str] | None = None) -> Config:
+    """Return the settings of a file, overridden by those of the environment.
+
+    Without ``file``, ``fhirpub.toml`` in the working directory is read if it exists.
+    Raises ConfigurationError with all problems, one per line.
+    """
+    path = file or Path(DEFAULT_FILE)
+    tables: dict[str, Any] = {}
+    # A dangling link is a missing file, which is an error, not the absence of a configuration.
+    if file is not None or os.path.lexists(path):
+        tables = read_toml(path)
+    variables = os.environ if environment is None else environment
+    problems: list[str] = []
+    plugins: dict[str, dict[str, Any]] = {"plugins": tables.get("plugins", {})}
+    plugins = check(plugins, {"plugins": PluginsConfig}, [], source="")
+    override(plugins, {"plugins": PluginsConfig}, variables, [])
+    groups = _groups(PluginsConfig(**plugins["plugins"]).enabled)
+    values = check(tables, groups, problems, source=str(path))
+    override(values, groups, variables, problems)
+    if not problems:
+        problems += _contradictions(values)
+    if problems:
+        raise ConfigurationError("\n".join(problems))
+    made = {name: groups[name](**members) for name, members in values.items()}
+    ours = {name: each for name, each in made.items() if groups[name] is not TypeConfig}
+    chosen = {name: made[name] for name in made.keys() - ours.keys() if values[name]}
+    return Config(**ours, by_type=chosen)
+
+
+def _groups(enabled: Sequence[str]) -> dict[str, Any]:
+    """Return all groups: the built-in ones, and one for each enabled plugin."""
+    hints = typing.get_type_hints(Config)
+    ours = {name: each for name, each in hints.items() if is_dataclass(each)}
+    return ours | {name: TypeConfig for name in enabled if name not in ours}
+
+
+def misspelt_variables(environment: Mapping[str, str] | None = None) -> list[str]:
+    """Return a message for each variable that would be a setting with a second ``_``."""
+    variables = os.environ if environment is None else environment
+    settings = [
+        (name.upper(), key.upper())
+        for name, group in _groups(PluginsConfig().enabled).items()
+        for key in typing.get_type_hints(group)
+    ]
+    return [
+        f"FHIRPUB_{group}_{key} is ignored: the setting is FHIRPUB_{group}__{key}, "
+        "with two underscores"
+        for group, key in settings
+        if f"FHIRPUB_{group}_{key}" in variables
+    ]
+
+
+def reference() -> str:
+    """Return the reference configuration: every key, commented out, at its default."""
+    return "\n".join([*_HEAD, *describe(_groups(PluginsConfig().enabled))]) + "\n"
+
+
+def variable(name: str) -> str:
+    """Return a variable that is not a setting, such as a client's secret; empty if unset."""
+    return os.environ.get(name, "")
+
+
+def _contradictions(values: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    limits = LimitsConfig(**values["limits"])
+    server = ServerConfig(**values["server"])
+    fhir = FhirConfig(**values["fhir"])
+    found = []
+    if limits.drain_bytes < limits.request_bytes:
+        found.append("[limits] drain_bytes must be at least request_bytes")
+    if server.workers < 1:
+        found.append("[server] workers must be at least 1")
+    if server.port > LAST_PORT:
+        found.append(f"[server] port must be at most {LAST_PORT}")
+    found += wrong_networks("[server] trusted_proxies", server.trusted_proxies)
+    if not server.host.strip():
+        found.append(f"[server] host {EMPTY_HOST}")
+    found += _auth_contradictions(AuthConfig(**values["auth"]))
+    if server.base_url and not _is_base_url(server.base_url):
+        found.append(
+            "[server] base_url must start with http:// or https://, name a host, and contain no "
+            "blank, ? or #, and no letters beyond ASCII: write such a host as xn--…"
+        )
+    found += [
+        f"[{group}] {key} must be above 0"
+        for group, keys in _ABOVE_NOTHING.items()
+        for key in keys
+        if values[group].get(key) == 0
+    ]
+    found += [
+        f"[fhir] organization_namespaces: {each!r} is not an absolute URI"
+        for each in fhir.organization_namespaces
+        if not ABSOLUTE_URI.fullmatch(each)
+    ]
+    if not 1 <= fhir.page_size <= fhir.page_size_max:
+        found.append("[fhir] page_size must be between 1 and page_size_max")
+    found += metrics_contradictions(MetricsConfig(**values["metrics"]), server)
+    return found + webhook_contradictions(WebhooksConfig(**values["webhooks"]))
+
+
+def _auth_contradictions(auth: AuthConfig) -> list[str]:
+    found = []
+    if not auth.audience:
+        found.append("[auth] audience must not be empty: clients name it to request a token")
+    if auth.token_seconds > _MAX_TOKEN_SECONDS:
+        found.append(f"[auth] token_seconds must be at most {_MAX_TOKEN_SECONDS}")
+    return found
+
+
+def _is_base_url(text: str) -> bool:
+    """Return whether links can begin with a text, which is put into headers unchanged."""
+    try:
+        parts = urlsplit(text)
+        return bool(_BASE_URL.fullmatch(text) and parts.hostname and parts.port != 0)
+    except ValueError:  # an invalid port or IPv6 address
+        return False
+
+
+def metrics_contradictions(metrics: MetricsConfig, server: ServerConfig) -> list[str]:
+    """Return the problems with the ports on which metrics are served."""
+    if not metrics.port:
+        return []
+    last = metrics.port + max(0, server.workers - 1)
+    if last > LAST_PORT:
+        return [f"[metrics] port: the last worker would use {last}, above {LAST_PORT}"]
+    if metrics.host == server.host and metrics.port <= server.port <= last:
+        return [
+            "[metrics] port: must differ from that of [server]; each worker takes the next one"
+        ]
+    return []

@@ -1,0 +1,113 @@
+"""The connections of a server: how many it holds, and which it closes to admit another.
+
+A client that opens connections and sends nothing must not keep others out: the connections that
+have waited longest for a request make room, those of the address that has most of them first.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from operator import itemgetter
+from socket import SHUT_WR, socket
+from typing import Protocol
+
+_MIN_WAIT_SECONDS = 1.0
+"""A younger connection may just be sending its first request."""
+_DISCARDED_BYTES = 65_536
+_SHARE_CLOSED = 8
+"""One in so many connections of an address is closed at once, so that the next find room."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionLimits:
+    """How many connections a server holds, in total and from one address; 0: no limit.
+
+    Addresses in ``proxies`` are limited in total alone: many clients are behind them.
+    """
+
+    total: int = 0
+    per_address: int = 0
+    proxies: Sequence[str] = field(default=())
+
+
+class Closable(Protocol):
+    """A connection, as far as the table looks at it."""
+
+    def waiting_since(self) -> float | None:
+        """Return when it began to wait for a request, by the loop's clock; None if it does not."""
+
+    def close(self) -> None:
+        """Close the connection."""
+
+
+class ConnectionTable:
+    """Counts open connections by address and decides which ones are admitted."""
+
+    def __init__(self, limits: ConnectionLimits, clock: Callable[[], float]) -> None:
+        self._limits = limits
+        self._clock = clock
+        self._proxies = [ipaddress.ip_network(name, strict=False) for name in limits.proxies]
+        self._by_address: dict[str, dict[Closable, None]] = {}
+        self._count = 0
+
+    def admits(self, address: str) -> bool:
+        """Return whether there is room for one more; closes idle connections for it."""
+        limits, own = self._limits, self._by_address.get(address, {})
+        if limits.per_address and len(own) >= limits.per_address and not self._is_proxy(address):
+            return self._close_waiting(address)
+        if limits.total and self._count >= limits.total:
+            counts = {name: len(held) for name, held in self._by_address.items()}
+            return any(map(self._close_waiting, sorted(counts, key=counts.__getitem__)[::-1]))
+        return True
+
+    def add(self, address: str, connection: Closable) -> None:
+        """Count a connection."""
+        self._by_address.setdefault(address, {})[connection] = None
+        self._count += 1
+
+    def remove(self, address: str, connection: Closable) -> None:
+        """Stop counting a connection; one that is not counted any more changes nothing."""
+        own = self._by_address.get(address, {})
+        if connection in own:
+            del own[connection]
+            self._count -= 1
+            if not own:
+                del self._by_address[address]
+
+    def _is_proxy(self, address: str) -> bool:
+        if not self._proxies:
+            return False
+        try:
+            parsed = ipaddress.ip_address(address.partition("%")[0])
+        except ValueError:  # a Unix socket has none
+            return True
+        return any(parsed in network for network in self._proxies)
+
+    def _close_waiting(self, address: str) -> bool:
+        """Close those of an address that have waited longest; return whether there were any."""
+        before = self._clock() - _MIN_WAIT_SECONDS
+        own = self._by_address[address]
+        since = {connection: connection.waiting_since() for connection in own}
+        waiting = [
+            (moment, connection)
+            for connection, moment in since.items()
+            if moment is not None and moment <= before
+        ]
+        waiting.sort(key=itemgetter(0))
+        closed = waiting[: 1 + len(own) // _SHARE_CLOSED]
+        for _moment, connection in closed:
+            self.remove(address, connection)
+            connection.close()
+        return bool(closed)
+
+
+def turn_away(accepted: socket, response: bytes) -> None:
+    """Respond to a connection that is one too many, as far as that takes no time."""
+    accepted.settimeout(0)
+    with suppress(OSError), accepted:
+        accepted.send(response)
+        accepted.shutdown(SHUT_WR)
+        accepted.recv(_DISCARDED_BYTES)  # unread bytes would make the system drop the response

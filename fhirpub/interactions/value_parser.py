@@ -1,0 +1,99 @@
+"""From the value of a search parameter to the tokens, times and references that match it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fhirpub.fhir.date_value import split_prefix
+from fhirpub.fhir.search_value import plain, token_of, typed_of, values_of
+from fhirpub.interactions.parameters import SearchIndexer, encode_typed_code, split_reference
+from fhirpub.runtime.clock import Clock
+from fhirpub.storage.criteria import TimeMatch, TokenMatch
+from fhirpub.tenant import Tenant
+
+
+class ValueParser:
+    """Reads the values of parameters; ``wrong`` takes the name and the rule of one that is not."""
+
+    def __init__(
+        self,
+        searched: SearchIndexer,
+        tenant: Tenant,
+        *,
+        clock: Clock,
+        wrong: Callable[[str, str], None],
+    ) -> None:
+        self._searched = searched
+        self._tenant = tenant
+        self._clock = clock
+        self._wrong = wrong
+
+    def tokens(self, name: str, value: str) -> list[TokenMatch]:
+        """Read tokens: codes and identifiers."""
+        tokens = [token_of(text) for text in values_of(value) or [""]]
+        if None in tokens:
+            self._wrong(name, "must be value, system|value, system| or |value")
+        return [TokenMatch(token.system, token.value) for token in tokens if token is not None]
+
+    def typed(self, name: str, value: str) -> list[TokenMatch]:
+        """Read identifiers with their types, as ``:of-type`` takes them."""
+        read = [typed_of(text) for text in values_of(value) or [""]]
+        if None in read:
+            self._wrong(name, "must be system|code|value with :of-type")
+        known = [item for item in read if item is not None]
+        return [
+            TokenMatch(system, encode_typed_code(code, number)) for system, code, number in known
+        ]
+
+    def times(self, name: str, value: str) -> list[TimeMatch] | None:
+        """Read dates and times with their prefixes; None if one of them is wrong."""
+        matches: list[TimeMatch] = []
+        for text in value.split(","):
+            read = split_prefix(text, default_zone=self._searched.zone)
+            if read is None:
+                rule = "must be a date or time of FHIR, after a prefix such as ge if wanted"
+                self._wrong(name, rule)
+                return None
+            matches += times_meant_by(*read, now=self._clock())
+        return matches
+
+    def references(self, name: str, value: str, target: str | None) -> list[TokenMatch]:
+        """Read references; without a type they are to a ``target``."""
+        texts = values_of(value)
+        if not texts:
+            self._wrong(name, "must be an id, Type/id or a URL")
+            return []
+        found = []
+        for text in texts:
+            literal = plain(text)
+            type_name, resource_id = split_reference(literal, self._searched)
+            if not resource_id:
+                self._wrong(name, "must be an id, Type/id or a URL")
+            if not type_name:
+                wanted = "" if ":" in literal else target
+            elif target in (None, type_name):
+                wanted = type_name
+            else:
+                continue
+            found.append(TokenMatch(wanted, resource_id))
+            found += self._searched.owners(wanted, resource_id, self._tenant)
+        return found
+
+
+def times_meant_by(prefix: str, stretch: tuple[int, int], *, now: int) -> list[TimeMatch]:
+    """Return what a prefix means for times that begin and end somewhere (R4 search, 3.1.1.5.4)."""
+    start, end = stretch
+    slack = 0
+    if prefix == "ap":  # a tenth of the distance to now, as R4 suggests
+        slack = max(abs(now - start), abs(now - end)) // 10
+    return {
+        "eq": [TimeMatch(from_=start, until=end)],
+        "ne": [TimeMatch(before=start), TimeMatch(after=end)],
+        "gt": [TimeMatch(after=end)],
+        "lt": [TimeMatch(before=start)],
+        "ge": [TimeMatch(after=end), TimeMatch(from_=start)],
+        "le": [TimeMatch(before=start), TimeMatch(until=end)],
+        "sa": [TimeMatch(from_=end)],
+        "eb": [TimeMatch(until=start)],
+        "ap": [TimeMatch(before=end + slack, after=start - slack)],
+    }[prefix]

@@ -1,0 +1,205 @@
+"""The records of a store: versions, documents, searches, clients and signing keys.
+
+They are imported from `fhirpub.storage.contract`, which states what a store does with them. All
+times are milliseconds since 1970-01-01 UTC, all sizes are bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from fhirpub.storage.criteria import NEWEST_FIRST, Criterion, Order, SortKey, TokenMatch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Version:
+    """One immutable version of a resource, with everything that its commit carries (ADR 1).
+
+    Attributes:
+        id: The resource's id, derived from its identifier and the tenant's salt (ADR 2).
+        version: Its number: 1 for a registration, one more with each update.
+        type: The FHIR type of the resource.
+        system: The system of the business identifier.
+        value: The value of the business identifier.
+        status: The status of the resource.
+        created: When version 1 was created, in milliseconds.
+        updated: When this version was created, in milliseconds.
+        body: The resource as JSON. It is complete except for the data of its documents, which are
+            replaced by placeholders that refer to blobs (ADR 3; ``fhir/document.py``).
+        documents: The blobs that it refers to, by SHA-256 in lower-case hex.
+        response: The first response to the registration, replayed byte for byte (ADR 1); empty in
+            later versions.
+        parts: The resources that were registered with it, such as the patient and the
+            organization, as JSON (ADR 15); empty in later versions.
+        events: The events to publish for this version, as JSON (ADR 11).
+        search: The values that it is found by, as ``criteria.encode`` writes them.
+    """
+
+    id: str
+    version: int
+    type: str
+    system: str
+    value: str
+    status: str
+    created: int
+    updated: int
+    body: bytes
+    documents: tuple[str, ...] = ()
+    response: bytes = b""
+    parts: bytes = b""
+    events: bytes = b"[]"
+    search: bytes = b"[]"
+
+    @property
+    def size(self) -> int:
+        """The total size in bytes of its fields that can be large."""
+        return len(self.body) + len(self.parts) + len(self.response) + len(self.events)
+
+    def without_internal_fields(self) -> Version:
+        """Return the version as readers see it.
+
+        Returns:
+            A copy in which ``response``, ``parts``, ``events`` and ``search`` have their defaults.
+        """
+        return replace(self, response=b"", parts=b"", events=b"[]", search=b"[]")
+
+
+@dataclass(frozen=True, slots=True)
+class Blob:
+    """The bytes of a document.
+
+    Attributes:
+        sha256: The SHA-256 of ``data`` in lower-case hex, which is also the name of the blob.
+        content_type: The media type of the document.
+        data: All of its bytes.
+        title: The title given by the sender, or empty.
+    """
+
+    sha256: str
+    content_type: str
+    data: bytes
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BlobInfo:
+    """The metadata of a stored document.
+
+    Attributes:
+        sha256: The SHA-256 of its bytes in lower-case hex.
+        content_type: The media type of the document.
+        title: The title given by the sender, or empty.
+        size: The size in bytes.
+        data: All of its bytes, or None if there are more than ``SMALL_BYTES``; they are then read
+            in pieces.
+    """
+
+    sha256: str
+    content_type: str
+    title: str
+    size: int
+    data: bytes | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchQuery:
+    """A search for resources of one type: all of its conditions must hold.
+
+    Attributes:
+        type: The FHIR type.
+        ids: The ids of which the resource must have one, or None for any id.
+        identifiers: Groups of alternatives; in each group at least one must match.
+        criteria: Conditions on the newest version, or on any version with ``every_version``.
+        order: The order of the results; those in the same place are ordered by id.
+        after: The sort key (``criteria.sort_key``) of the last entry of the previous page.
+        limit: The maximum number of versions in the page; 0 requests only the total.
+        count_up_to: The number of matches, over all pages, up to which a total is counted; None
+            counts all of them, 0 counts none.
+        every_version: Whether every version can match, not only the newest of each resource.
+    """
+
+    type: str
+    ids: frozenset[str] | None = None
+    identifiers: tuple[tuple[TokenMatch, ...], ...] = ()
+    criteria: tuple[Criterion, ...] = ()
+    order: tuple[Order, ...] = NEWEST_FIRST
+    after: SortKey | None = None
+    limit: int = 20
+    count_up_to: int | None = None
+    every_version: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page of a search, in the requested order.
+
+    Attributes:
+        versions: The versions on this page.
+        total: The number of matches on all pages; None if there are more than were to be counted,
+            or if none were to be counted.
+        more: Whether another page follows.
+    """
+
+    versions: tuple[Version, ...]
+    total: int | None
+    more: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ClientSecret:
+    """A secret of a client, stored as a digest.
+
+    Attributes:
+        digest: The SHA-256 of the secret.
+        expires: When it expires, in milliseconds; None means that it is valid until it is rotated.
+    """
+
+    digest: bytes
+    expires: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Client:
+    """An application that publishes for one tenant, in one environment.
+
+    Attributes:
+        id: The id by which it authenticates.
+        tenant: The id of its tenant.
+        name: A name for operators.
+        environment: The environment in which it may request tokens.
+        created: When it was added, in milliseconds.
+        secrets: Its secrets.
+        scopes: What its tokens may allow (SMART App Launch 2.0, scopes).
+        disabled: Whether it is refused.
+    """
+
+    id: str
+    tenant: str
+    name: str
+    environment: str
+    created: int
+    secrets: tuple[ClientSecret, ...]
+    scopes: tuple[str, ...] = ()
+    disabled: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SigningKey:
+    """A key pair that signs access tokens.
+
+    Attributes:
+        kid: The key id (RFC 7517, section 4.5).
+        algorithm: The signature algorithm (RFC 7518, section 3.1).
+        environment: The environment whose tokens it signs.
+        created: When it was created, in milliseconds.
+        private_pem: The private key as PEM, in PKCS #8 (RFC 5208), unencrypted.
+        retired: When a newer key replaced it, in milliseconds, or None. A retired key signs no
+            more tokens, and verifies those that it signed until the last of them has expired.
+    """
+
+    kid: str
+    algorithm: str
+    environment: str
+    created: int
+    private_pem: bytes = field(repr=False)
+    retired: int | None = None

@@ -1,0 +1,136 @@
+"""Versions, documents, tenants, clients and signing keys as rows of the file, and back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from typing import Any
+
+from fhirpub.storage.contract import SMALL_BYTES, Blob, Client, ClientSecret, SigningKey, Version
+from fhirpub.storage.sqlite.parameters import json_pairs
+from fhirpub.storage.sqlite.search import index_entries
+from fhirpub.tenant import Tenant
+
+Row = tuple[Any, ...]
+
+
+class Addition:
+    """A version on its way in with its documents, already as rows."""
+
+    __slots__ = ("key", "large", "rows", "size")
+
+    def __init__(
+        self, tenant: str, version: Version, blobs: Collection[Blob], *, now: int
+    ) -> None:
+        v = version
+        self.key = (v.id, v.version)
+        size = len(v.events) + len(v.body) + len(v.response) + len(v.parts)
+        identity = (v.id, v.version, tenant, v.type, v.system, v.value)
+        state = (v.status, v.created, v.updated, " ".join(v.documents), size)
+        search = v.search.decode()
+        content = (v.events, v.body, v.response, v.parts)
+        self.rows: list[Row] = [
+            *(_blob_row(tenant, blob, now=now) for blob in blobs),
+            (*identity, *state, search, *content, json_pairs(index_entries(tenant, version))),
+        ]
+        self.large = [(blob.data, tenant, blob.sha256) for blob in blobs if _is_large(blob)]
+        self.size = size + sum(len(blob.data) for blob in blobs)
+
+
+def _blob_row(tenant: str, blob: Blob, *, now: int) -> Row:
+    """Return a blob in the columns of an addition: see ``sqlite_schema``."""
+    identity = (None, None, tenant, blob.content_type, blob.title, blob.sha256)
+    state = (None, now, None, None, len(blob.data), None)
+    data = None if _is_large(blob) else blob.data
+    return (*identity, *state, None, data, None, None, None)
+
+
+def _is_large(blob: Blob) -> bool:
+    return len(blob.data) > SMALL_BYTES
+
+
+def version_of(row: Row) -> Version:
+    """Return the version in a row of the columns of a version."""
+    return Version(
+        id=row[0],
+        version=row[1],
+        type=row[3],
+        system=row[4],
+        value=row[5],
+        status=row[6],
+        created=row[7],
+        updated=row[8],
+        documents=tuple(row[9].split()),
+        search=row[11].encode(),
+        events=row[12],
+        body=row[13],
+        response=row[14],
+        parts=row[15],
+    )
+
+
+def size_of(row: Row) -> int:
+    """Return how large a version in a row is, by what can be large of it."""
+    size: int = row[10]
+    return size
+
+
+def has_bytes(row: Row) -> bool:
+    """Return whether a row came with its bytes, and not without since they are many."""
+    return row[13] is not None
+
+
+def tenant_row(tenant: Tenant) -> Row:
+    """Return the row of a tenant."""
+    return (tenant.id, tenant.name, tenant.salt, tenant.created, tenant.disabled)
+
+
+def tenant_of(row: Row) -> Tenant:
+    """Return the tenant in a row."""
+    return Tenant(row[0], row[1], row[2], row[3], bool(row[4]))
+
+
+def client_row(client: Client) -> Row:
+    """Return the row of a client."""
+    secrets = json.dumps([[secret.digest.hex(), secret.expires] for secret in client.secrets])
+    row = (client.id, client.tenant, client.name, client.environment, client.created)
+    return (*row, secrets, json.dumps(client.scopes), client.disabled)
+
+
+def client_of(row: Row) -> Client:
+    """Return the client in a row."""
+    secrets = tuple(ClientSecret(bytes.fromhex(load[0]), load[1]) for load in json.loads(row[5]))
+    return Client(
+        id=row[0],
+        tenant=row[1],
+        name=row[2],
+        environment=row[3],
+        created=row[4],
+        secrets=secrets,
+        scopes=tuple(json.loads(row[6])),
+        disabled=bool(row[7]),
+    )
+
+
+def key_row(key: SigningKey) -> Row:
+    """Return the row of a signing key."""
+    return (
+        key.kid,
+        key.algorithm,
+        key.environment,
+        key.created,
+        key.private_pem,
+        key.retired,
+    )
+
+
+def key_of(row: Row) -> SigningKey:
+    """Return the signing key in a row."""
+    return SigningKey(
+        kid=row[0],
+        algorithm=row[1],
+        environment=row[2],
+        created=row[3],
+        private_pem=row[4],
+        retired=row[5],
+    )

@@ -1,0 +1,1 @@
+"""The contract of a resource type, one module for each group of promises."""

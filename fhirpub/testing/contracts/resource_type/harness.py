@@ -1,0 +1,99 @@
+"""The fixtures and helpers of the contract of a resource type."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+
+from fhirpub.plugin_api import ResourceType
+from fhirpub.testing.service import Answer, Integrator, RunningService
+
+SYSTEM = "https://contract.example/identifiers"
+"""The identifier system of the resources that the tests register."""
+
+
+_numbers = itertools.count()
+
+
+class ResourceTypeHarness:
+    """The base of all groups of the contract: a client of an empty tenant, and bodies to register.
+
+    Attributes:
+        resource_type: The declaration under test.
+    """
+
+    resource_type: ResourceType
+
+    def body(self, value: str, *, system: str = SYSTEM) -> dict[str, Any]:
+        """Return a valid body of ``$register``; subclasses implement it.
+
+        Args:
+            value: The value of the business identifier.
+            system: The system of the business identifier.
+
+        Returns:
+            A body with all parts, and without anything that causes a refusal.
+        """
+        raise NotImplementedError
+
+    @pytest.fixture
+    def lab(self, service: RunningService) -> Integrator:
+        """Return an integrator of an empty tenant."""
+        return service.integrator()
+
+    @pytest.fixture
+    def registered(self, lab: Integrator) -> Answer:
+        """Return the response to a registration."""
+        return self.register(lab, self.body(self.fresh_value()))
+
+    @staticmethod
+    def fresh_value() -> str:
+        """Return an identifier value that no other test uses."""
+        return f"contract-{next(_numbers)}"
+
+    def register(self, lab: Integrator, body: Any) -> Answer:
+        """Register a body, and return the response."""
+        return lab.register(body, type_name=self.resource_type.name)
+
+    def resource_in(self, body: dict[str, Any]) -> dict[str, Any]:
+        """Return the resource itself from a body of ``$register``."""
+        entry = next(
+            parameter
+            for parameter in body["parameter"]
+            if parameter["name"] == self.resource_type.entry_name
+        )
+        resource: dict[str, Any] = entry["resource"]
+        return resource
+
+    def resource_of(self, answer: Answer) -> dict[str, Any]:
+        """Return the resource from the response to a registration.
+
+        Raises:
+            AssertionError: The status of the response is not 201.
+        """
+        assert answer.status == 201, answer.body
+        return self.resource_in(answer.json)
+
+    def path_of(self, answer: Answer) -> str:
+        """Return the path of the resource that a response registered."""
+        return f"/fhir/r4/{self.resource_type.name}/{self.resource_of(answer)['id']}"
+
+    def update_status(
+        self, lab: Integrator, path: str, *, status: str = "", **headers: str
+    ) -> Answer:
+        """Update only the status of a resource.
+
+        Args:
+            lab: The integrator that sends the update.
+            path: The path of the resource.
+            status: The new status; empty for the first that an update can set.
+            **headers: Headers such as ``If_Match``.
+
+        Returns:
+            The response.
+        """
+        chosen = status or min(self.resource_type.update_statuses)
+        body = {"resourceType": self.resource_type.name, "status": chosen}
+        return lab.patch(path, body, **headers)

@@ -1,0 +1,1 @@
+"""The contract of a store, one module for each group of promises."""

@@ -1,0 +1,123 @@
+"""Random searches, compared with a scan of all versions."""
+
+from __future__ import annotations
+
+from collections.abc import (
+    Sequence,
+)
+from itertools import pairwise
+from random import Random
+
+from fhirpub.storage.contract import (
+    SearchQuery,
+    Version,
+)
+from fhirpub.storage.criteria import (
+    ID,
+    IDENTIFIER,
+    LAST_UPDATED,
+    LATEST,
+    Criterion,
+    Order,
+    SearchValue,
+    TimeMatch,
+    TokenMatch,
+    comes_after,
+    encode,
+    holds,
+    sort_key,
+)
+from fhirpub.storage.store import Store
+from fhirpub.testing.contracts.store.queries import (
+    all_pages,
+    found_by,
+    wanting,
+)
+from fhirpub.testing.samples import (
+    LAB,
+    SYSTEM,
+    successor,
+)
+
+
+class RandomSearchContract:
+    """A search returns what `criteria.holds` finds in a scan of all versions."""
+
+    async def test_whatever_is_asked_the_answer_is_that_of_a_look_at_everything(
+        self, store: Store
+    ) -> None:
+        random = Random(2026)
+        stored: dict[str, Version] = {}
+        for number in range(50):
+            values = _random_values(random)
+            version = found_by(*values, value=f"v{number % 7}", updated=1_000 + number % 40)
+            await store.add(LAB, version)
+            if random.random() < 0.3:
+                values = _random_values(random)
+                version = successor(version, search=encode(values))
+                await store.add(LAB, version)
+            stored[version.id] = version
+
+        for _ in range(60):
+            wanted = _random_query(random, list(stored))
+            matches = [
+                item
+                for item in stored.values()
+                if all(holds(one, item) for one in wanted.criteria)
+                and (wanted.ids is None or item.id in wanted.ids)
+            ]
+            pages = await all_pages(store, wanted)
+
+            seen = [item for page in pages for item in page.versions]
+            assert sorted(item.id for item in seen) == sorted(item.id for item in matches), wanted
+            assert all(stored[item.id] == item for item in seen)
+            assert {page.total for page in pages} == {len(matches)}
+            places = [sort_key(wanted.order, item) for item in seen]
+            for one, next_one in pairwise(places):
+                assert comes_after(next_one, one, wanted.order), wanted
+
+
+def _random_values(random: Random) -> list[SearchValue]:
+    values: list[SearchValue] = [
+        (name, random.choice("abc"), random.choice(["", "s", "t"]))
+        for name in ("code", "status", "category")
+        for _ in range(random.choice([0, 1, 1, 2]))
+    ]
+    for _ in range(random.choice([0, 1, 1, 2])):
+        start = random.randrange(50)
+        values.append(("date", start, start + random.choice([1, 5, 30, LATEST])))
+    return values
+
+
+def _random_query(random: Random, ids: Sequence[str]) -> SearchQuery:
+    criteria = [_random_criterion(random) for _ in range(random.choice([0, 1, 1, 2, 3]))]
+    names = random.sample(["code", "date", "status", LAST_UPDATED, ID], k=random.choice([1, 1, 2]))
+    order = tuple(Order(name, random.choice([True, False])) for name in names)
+    some = frozenset(random.sample(ids, k=random.choice([2, 30])))
+    return wanting(
+        *criteria,
+        ids=random.choice([None, None, some]),
+        limit=random.choice([3, 7, 50]),
+        **random.choice([{}, {"order": order}]),
+    )
+
+
+def _random_criterion(random: Random) -> Criterion:
+    name = random.choice(["code", "status", "category", "date", "date", LAST_UPDATED, IDENTIFIER])
+    negated = random.random() < 0.25
+    count = random.choice([1, 1, 2, 3])
+    if name not in ("date", LAST_UPDATED):
+        values = [None, *("abc" if name != IDENTIFIER else ("v1", "v2", "v3"))]
+        systems = [None, None, "", "s", SYSTEM]
+        some = [TokenMatch(random.choice(systems), random.choice(values)) for _ in range(count)]
+        return Criterion(name, tuple(some), negated)
+    base = 1_000 if name == LAST_UPDATED else 0
+
+    def bound() -> int | None:
+        return random.choice([None, base + random.randrange(60)])
+
+    times = [
+        TimeMatch(from_=bound(), before=bound(), after=bound(), until=bound())
+        for _ in range(count)
+    ]
+    return Criterion(name, tuple(times), negated)

@@ -1,0 +1,96 @@
+"""Tests of the outbox (ADR 11)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from fhirpub.storage.store import Store
+from fhirpub.storage.webhook_contract import (
+    OutboxEntry,
+)
+from fhirpub.testing.contracts.webhooks.records import (
+    EVENTS,
+    NOW,
+    events_added,
+    pending_keys,
+)
+from fhirpub.testing.samples import LAB, OTHER, a_version, new_id, successor
+
+
+class OutboxContract:
+    """No version with events is skipped, and none is returned after it was published."""
+
+    async def test_a_version_with_events_is_unrelayed(self, store: Store, reader: Store) -> None:
+        version = a_version(events=EVENTS, body=bytes(range(256)))
+        await store.add(OTHER, version)
+
+        assert await reader.pending_outbox(limit=10) == [(OTHER, OutboxEntry.of(version))]
+
+    async def test_a_version_without_events_is_not(self, store: Store) -> None:
+        await store.add(LAB, a_version())
+
+        assert await store.pending_outbox(limit=10) == []
+
+    async def test_a_version_that_was_refused_is_not(self, store: Store) -> None:
+        version = a_version()
+        await store.add(LAB, version)
+        await store.add(LAB, replace(version, events=EVENTS))
+
+        assert await store.pending_outbox(limit=10) == []
+
+    async def test_a_version_that_is_marked_is_not_seen_again(
+        self, store: Store, reader: Store
+    ) -> None:
+        versions = [a_version() for _ in range(3)]
+        versions.append(successor(versions[0]))
+        await events_added(store, versions)
+
+        await store.mark_published([(versions[0].id, 1), (versions[2].id, 1), (new_id(), 1)])
+
+        left = {(versions[1].id, 1), (versions[0].id, 2)}
+        assert set(await pending_keys(reader)) == left
+
+    async def test_of_versions_it_can_be_asked_which_are_unrelayed(
+        self, store: Store, reader: Store
+    ) -> None:
+        first, silent, marked = a_version(), a_version(), a_version()
+        await events_added(store, [first, successor(first), marked])
+        await store.add(LAB, silent)
+        await store.mark_published([(marked.id, 1), (first.id, 1)])
+
+        keys = [(first.id, 1), (first.id, 2), (silent.id, 1), (marked.id, 1), (new_id(), 1)]
+
+        assert await reader.outbox_contains(keys) == {(first.id, 2)}
+        assert await reader.outbox_contains([]) == frozenset()
+
+    async def test_marking_again_changes_nothing(self, store: Store) -> None:
+        version = a_version()
+        await events_added(store, [version])
+        await store.mark_published([(version.id, 1)])
+
+        await store.mark_published([(version.id, 1)])
+
+        assert await store.pending_outbox(limit=10) == []
+
+    @pytest.mark.parametrize("limit", [1, 5, 100])
+    async def test_the_earlier_version_of_a_resource_stands_first_and_none_is_passed_over(
+        self, store: Store, limit: int
+    ) -> None:
+        resources = [a_version(updated=NOW + 3 * number) for number in range(4)]
+        versions = list(resources)
+        for _ in range(3):
+            resources = [successor(version) for version in resources]
+            versions += resources
+        await events_added(store, versions)
+
+        met: list[tuple[str, int]] = []
+        while page := await pending_keys(store, limit=limit):
+            assert len(page) <= limit
+            met += page
+            await store.mark_published(page)
+
+        assert sorted(met) == sorted((version.id, version.version) for version in versions)
+        for resource in resources:
+            assert [number for name, number in met if name == resource.id] == [1, 2, 3, 4]

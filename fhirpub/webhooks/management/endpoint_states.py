@@ -1,0 +1,67 @@
+"""The states of an endpoint: which one follows a change, and who may bring it about."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from fhirpub.errors import BrokenRule
+from fhirpub.storage.webhook_contract import Endpoint
+
+OPERATOR = "operator"
+UNPROVEN = "operator, unverified"
+"""Why an endpoint is disabled that only the operator can enable: one that had been verified where
+it is now, and one that had not."""
+
+
+def moved(endpoint: Endpoint) -> Endpoint:
+    """Return an endpoint whose URL was changed: it has to be verified there."""
+    if _is_operators(endpoint):
+        return replace(endpoint, why=UNPROVEN)
+    return replace(endpoint, state="unverified", why="")
+
+
+def deleted(endpoint: Endpoint) -> Endpoint:
+    """Return what is left of an endpoint."""
+    return replace(endpoint, state="deleted", secrets=(), token=b"")
+
+
+def paused(endpoint: Endpoint) -> Endpoint:
+    """Return a paused endpoint. Raises BrokenRule unless it was active."""
+    if endpoint.state not in ("active", "paused"):
+        raise BrokenRule.because(f"is {endpoint.state}; only an active one can be paused")
+    return replace(endpoint, state="paused")
+
+
+def disabled(endpoint: Endpoint) -> Endpoint:
+    """Return an endpoint that the operator has disabled."""
+    proven = endpoint.state != "unverified" and endpoint.why != UNPROVEN
+    return replace(endpoint, state="disabled", why=OPERATOR if proven else UNPROVEN)
+
+
+def enabled(endpoint: Endpoint, *, known: Endpoint, operator: bool) -> Endpoint:
+    """Return an active endpoint, or one that is verified next.
+
+    Raises BrokenRule: only the operator may, or it has changed since it was ``known``.
+    """
+    require_permission(endpoint, operator=operator)
+    if endpoint.why == UNPROVEN:
+        return replace(endpoint, state="unverified", why="")
+    if endpoint.state not in ("active", "paused", known.state):
+        raise BrokenRule.because(f"has become {endpoint.state} meanwhile")
+    return replace(endpoint, state="active", why="")
+
+
+def verified(endpoint: Endpoint, *, url: str) -> Endpoint:
+    """Return an active endpoint, if it waits for that and still is where it was verified."""
+    proven = endpoint.state == "unverified" and endpoint.url == url
+    return replace(endpoint, state="active") if proven else endpoint
+
+
+def require_permission(endpoint: Endpoint, *, operator: bool) -> None:
+    """Raise BrokenRule for an endpoint that the operator has disabled, to all others."""
+    if _is_operators(endpoint) and not operator:
+        raise BrokenRule.because("was disabled by the operator, who alone can enable it")
+
+
+def _is_operators(endpoint: Endpoint) -> bool:
+    return endpoint.why in (OPERATOR, UNPROVEN)

@@ -1,0 +1,198 @@
+"""A server holds a limited number of connections and closes waiting ones for new ones."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import pytest
+from tornado.netutil import bind_sockets
+
+from fhirpub.http.connections import ConnectionLimits, ConnectionTable
+from fhirpub.http.server import Bounds, Server
+from tests.unit.http.test_server import Delegate
+
+GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+LOCAL = "127.0.0.1"
+
+
+class FakeConnection:
+    """A connection that has waited for a request since a moment, or does not wait."""
+
+    def __init__(self, since: float | None) -> None:
+        self.since = since
+        self.is_closed = False
+
+    def waiting_since(self) -> float | None:
+        return self.since
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+def table(
+    *, total: int = 0, per_address: int = 0, proxies: tuple[str, ...] = ()
+) -> ConnectionTable:
+    limits = ConnectionLimits(total=total, per_address=per_address, proxies=proxies)
+    return ConnectionTable(limits, lambda: 100.0)
+
+
+def fill(full: ConnectionTable, address: str, *since: float | None) -> list[FakeConnection]:
+    connections = [FakeConnection(moment) for moment in since]
+    for connection in connections:
+        full.add(address, connection)
+    return connections
+
+
+def test_an_address_below_its_limit_is_admitted_and_nothing_is_closed() -> None:
+    full = table(per_address=3)
+    waiting = fill(full, LOCAL, 1.0, 2.0)
+
+    assert full.admits(LOCAL)
+    assert not any(connection.is_closed for connection in waiting)
+
+
+def test_the_connection_that_has_waited_longest_makes_room_for_the_next_of_its_address() -> None:
+    full = table(per_address=3)
+    busy, newer, oldest = fill(full, LOCAL, None, 50.0, 10.0)
+    (other,) = fill(full, "10.0.0.1", 1.0)
+
+    assert full.admits(LOCAL)
+    assert [oldest.is_closed, newer.is_closed, busy.is_closed] == [True, False, False]
+    assert not other.is_closed
+
+
+def test_a_connection_that_has_waited_less_than_a_second_is_not_closed() -> None:
+    full = table(per_address=1)
+    fill(full, LOCAL, 99.5)
+
+    assert not full.admits(LOCAL)
+
+
+def test_an_address_whose_connections_are_all_busy_gets_no_more() -> None:
+    full = table(per_address=2)
+    fill(full, LOCAL, None, None)
+
+    assert not full.admits(LOCAL)
+    assert full.admits("10.0.0.1")
+
+
+@pytest.mark.parametrize("proxy", ["127.0.0.1", "127.0.0.0/8"])
+def test_a_proxy_is_limited_in_total_alone(proxy: str) -> None:
+    full = table(per_address=1, total=3, proxies=(proxy,))
+    fill(full, LOCAL, None, None)
+
+    assert full.admits(LOCAL)
+    fill(full, LOCAL, None)
+    assert not full.admits(LOCAL)
+
+
+def test_in_total_the_address_with_most_connections_makes_room() -> None:
+    full = table(total=5)
+    greedy = fill(full, "10.0.0.1", 20.0, 30.0, 40.0, 50.0)
+    (modest,) = fill(full, "10.0.0.2", 1.0)
+
+    assert full.admits("10.0.0.3")
+    assert [connection.is_closed for connection in greedy] == [True, False, False, False]
+    assert not modest.is_closed
+
+
+def test_what_was_removed_is_not_counted() -> None:
+    full = table(per_address=1, total=1)
+    (connection,) = fill(full, LOCAL, None)
+
+    full.remove(LOCAL, connection)
+    full.remove(LOCAL, connection)
+
+    assert full.admits(LOCAL)
+
+
+@asynccontextmanager
+async def serving(delegate: Delegate, bounds: Bounds) -> AsyncGenerator[int]:
+    server = Server(delegate, bounds)
+    (listening,) = bind_sockets(0, address=LOCAL)
+    server.add_sockets([listening])
+    try:
+        yield listening.getsockname()[1]
+    finally:
+        server.stop()
+        await server.close_all_connections()
+
+
+def bounds(limits: ConnectionLimits | None = None, *, head_seconds: float = 15.0) -> Bounds:
+    return Bounds(
+        head_bytes=16_384,
+        body_bytes=1_000,
+        idle_seconds=60.0,
+        head_seconds=head_seconds,
+        connections=limits or ConnectionLimits(),
+    )
+
+
+async def first_line(port: int, data: bytes) -> bytes:
+    reader, writer = await asyncio.open_connection(LOCAL, port)
+    writer.write(data)
+    try:
+        return await asyncio.wait_for(reader.readline(), 20)
+    finally:
+        writer.close()
+
+
+async def test_a_client_that_holds_all_connections_idle_keeps_no_other_out() -> None:
+    limits = ConnectionLimits(total=20)
+    async with serving(Delegate(), bounds(limits)) as port:
+        held = [await asyncio.open_connection(LOCAL, port) for _ in range(20)]
+        await asyncio.sleep(1.1)  # from then on they count as waiting
+
+        answers = [await first_line(port, GET) for _ in range(30)]
+
+        assert {line[:12] for line in answers} == {b"HTTP/1.1 200"}
+        for _reader, writer in held:
+            writer.close()
+
+
+async def test_a_connection_that_is_one_too_many_gets_503_while_all_others_are_busy() -> None:
+    release = asyncio.Event()
+
+    async def answer(seen: object) -> None:
+        await release.wait()
+        seen.answer()  # type: ignore[attr-defined]
+
+    async with serving(Delegate(answer), bounds(ConnectionLimits(per_address=2))) as port:
+        busy = [asyncio.create_task(first_line(port, GET)) for _ in range(2)]
+        await asyncio.sleep(0.2)
+
+        refused = await first_line(port, b"")
+        release.set()
+
+        assert refused.startswith(b"HTTP/1.1 503 ")
+        assert {(await one)[:12] for one in busy} == {b"HTTP/1.1 200"}
+
+
+async def test_a_head_that_does_not_end_in_time_is_refused() -> None:
+    delegate = Delegate()
+    async with serving(delegate, bounds(head_seconds=0.2)) as port:
+        line = await first_line(port, b"GET / HTTP/1.1\r\nHost: x\r\nX-Slow: a")
+
+    assert line.startswith(b"HTTP/1.1 400 ")  # the delegate of a service makes it a 408
+    assert delegate.seen == []
+
+
+async def test_a_connection_may_be_idle_for_longer_than_a_head_may_take() -> None:
+    async with serving(Delegate(), bounds(head_seconds=0.1)) as port:
+        reader, writer = await asyncio.open_connection(LOCAL, port)
+        await asyncio.sleep(0.4)
+        writer.write(GET)
+
+        assert (await reader.readline())[:12] == b"HTTP/1.1 200"
+        writer.close()
+
+
+@pytest.mark.parametrize(("fields", "status"), [(99, b"200"), (100, b"400")])
+async def test_a_head_has_at_most_a_hundred_fields(fields: int, status: bytes) -> None:
+    head = b"GET / HTTP/1.1\r\nHost: x\r\n" + b"a: b\r\n" * fields + b"\r\n"
+    async with serving(Delegate(), bounds()) as port:
+        line = await first_line(port, head)
+
+    assert line.split()[1] == status  # the delegate of a service makes it a 431
