@@ -42,9 +42,6 @@ from fhirpub.webhooks.management.secret_encryption import (
 )
 from fhirpub.webhooks.transport.http_client import Sender
 
-_MAX_SHARE_OF_RESPONSES = 0.5
-"""Clients of one tenant that read large responses slowly leave half of the budget to others."""
-
 
 @asynccontextmanager
 async def build_services(
@@ -96,7 +93,6 @@ async def build_services(
             response_memory=MemoryBudget(
                 limits.large_answers_bytes,
                 patience_seconds=limits.body_seconds,
-                share=_MAX_SHARE_OF_RESPONSES,
             ),
             readiness=Readiness(store.check),
             endpoints=create_endpoint_service(config, store, seal, sender, types, clock),

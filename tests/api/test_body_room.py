@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -101,6 +101,25 @@ def test_small_bodies_never_wait(lab: Integrator, threads: ThreadPoolExecutor) -
     assert waited
     assert [*statuses, small.status] == [201] * 6
     assert waits
+
+
+def test_announced_bytes_that_do_not_come_keep_no_other_tenant_out(tmp_path: Path) -> None:
+    with RunningService(tmp_path) as service:
+        attacker, other = service.integrator(), service.integrator()
+        with ExitStack() as stack:
+            for _ in range(8):
+                connection = socket.create_connection(("127.0.0.1", service.port), timeout=20)
+                stack.enter_context(closing(connection))
+                lines = [f"{START} HTTP/1.1", "Host: x", token(attacker), JSON]
+                lines += ["Content-Length: 33554432", "", "{"]
+                connection.sendall("\r\n".join(lines).encode())
+            assert wait_until(lambda: len(service.services.in_flight) == 8)
+
+            begun = time.monotonic()
+            answer = other.register(body_of("beside announcements", 1_000_000))
+
+        assert answer.status == 201
+        assert time.monotonic() - begun < 10  # and not the thirty seconds of a slow body
 
 
 def test_a_disconnect_with_half_a_body_frees_its_room(

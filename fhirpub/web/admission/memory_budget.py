@@ -1,8 +1,9 @@
 """Admission control for large request and response bodies: a byte budget with a FIFO queue.
 
-A handler reserves memory before it reads a large body. While it waits, nothing is read from the
-connection, so that TCP holds the client back (D-168). For a large response, memory is reserved
-once its size is known (`large_responses.py`, D-280).
+A handler reserves memory for a large body as it arrives: announced bytes that do not come keep no
+others out. While it waits, nothing is read from the connection, so that TCP holds the client back
+(D-168). For a large response, memory is reserved once its size is known (`large_responses.py`,
+D-280).
 """
 
 from __future__ import annotations
@@ -22,11 +23,21 @@ _LOOK_SECONDS = 1.0
 """How often a waiting request is checked for a client that has disconnected."""
 _DISCONNECTED = getattr(select, "POLLRDHUP", select.POLLHUP)
 _RETRY_SECONDS = 5
+_DIVIDED = 2 / 3
+"""The part of the budget that is divided among the owners that hold some of it."""
 
 
 @dataclass(slots=True)
 class _Reservation:
-    """Bytes that a request holds or waits for; ``turn`` is resolved when they are granted."""
+    """Bytes that a request holds."""
+
+    size: int
+    owner: str
+
+
+@dataclass(slots=True)
+class _Growth:
+    """A reservation that a request waits for; ``turn`` is resolved when it is granted."""
 
     size: int
     owner: str
@@ -34,63 +45,79 @@ class _Reservation:
 
 
 class MemoryBudget:
-    """Shares ``max_bytes`` among large requests; a request larger than that runs alone.
+    """Shares ``max_bytes`` among large requests, fairly among their owners, the tenants.
 
-    An owner holds at most ``share`` of it, or one single request that is larger.
+    A request reserves memory step by step, as its body arrives. Owners get equal shares of two
+    thirds of the budget; the rest is left for an owner that holds nothing yet. The only request
+    of an owner may exceed the share, and one that is larger than the budget is admitted alone.
     """
 
-    def __init__(self, max_bytes: int, *, patience_seconds: float, share: float = 1.0) -> None:
-        self._most = max_bytes
-        self._most_of_one = max_bytes * share
+    def __init__(self, max_bytes: int, *, patience_seconds: float) -> None:
+        self._max = max_bytes
         self._patience = patience_seconds
-        self._taken: dict[Request, _Reservation] = {}
-        self._queue: dict[Request, _Reservation] = {}
+        self._held: dict[Request, _Reservation] = {}
+        self._queue: dict[Request, _Growth] = {}
 
     def __contains__(self, request: Request) -> bool:
         """Return whether a request holds a reservation."""
-        return request in self._taken
+        return request in self._held
 
     def acquire(self, request: Request, size: int, *, owner: str = "") -> Awaitable[None] | None:
-        """Reserve ``size`` bytes: at once, or by awaiting the returned object.
+        """Reserve ``size`` bytes in all: at once, or by awaiting the returned object.
 
         The wait ends when the bytes are granted, or when the client has disconnected; its
         connection is closed then. After ``patience_seconds`` it raises Busy.
         """
-        place = _Reservation(size, owner, asyncio.get_running_loop().create_future())
-        self._queue[request] = place
+        turn = asyncio.get_running_loop().create_future()
+        self._queue[request] = _Growth(size, owner, turn)
         self._admit()
-        return None if place.turn.done() else self._wait(request, place.turn)
+        return None if turn.done() else self._wait(request, turn)
 
     def shrink(self, request: Request, size: int) -> None:
         """Shrink a reservation to ``size`` bytes, now that the body is complete."""
-        if request in self._taken:
-            self._taken[request].size = size
+        if request in self._held:
+            self._held[request].size = size
             self._admit()
 
     def release(self, request: Request) -> None:
         """Release a request's reservation, if it has one."""
-        if self._taken.pop(request, None) is not None:
+        if self._held.pop(request, None) is not None:
             self._admit()
 
     def _admit(self) -> None:
-        """Admit waiting requests in FIFO order, which prevents starvation.
+        """Grant what waiting requests ask for, in FIFO order, which prevents starvation.
 
-        Only requests whose owner has used up its share are skipped.
+        Only requests whose owner has used up its share are skipped. If all that hold memory wait
+        for more, the first of them is granted it: otherwise none would ever release any.
         """
-        for request, place in [*self._queue.items()]:
-            taken = sum(reservation.size for reservation in self._taken.values())
-            own = sum(
-                reservation.size
-                for reservation in self._taken.values()
-                if reservation.owner == place.owner
-            )
-            if taken and taken + place.size > self._most:
-                return
-            if own and own + place.size > self._most_of_one:
-                continue
-            del self._queue[request]
-            self._taken[request] = place
-            place.turn.set_result(None)
+        for request, growth in [*self._queue.items()]:
+            if not self._has_room(request, growth):
+                break
+            if not self._exceeds_share(request, growth):
+                self._grant(request, growth)
+        if self._queue and self._held.keys() <= self._queue.keys():
+            first = next((held for held in self._queue if held in self._held), None)
+            first = first or next(iter(self._queue))
+            self._grant(first, self._queue[first])
+
+    def _has_room(self, request: Request, growth: _Growth) -> bool:
+        others = sum(held.size for other, held in self._held.items() if other is not request)
+        return not others or others + growth.size <= self._max
+
+    def _exceeds_share(self, request: Request, growth: _Growth) -> bool:
+        others = sum(
+            held.size
+            for other, held in self._held.items()
+            if other is not request and held.owner == growth.owner
+        )
+        owners = {held.owner for held in self._held.values()} | {growth.owner}
+        share = self._max * _DIVIDED / len(owners) if growth.owner else self._max
+        return bool(others) and others + growth.size > share
+
+    def _grant(self, request: Request, growth: _Growth) -> None:
+        del self._queue[request]
+        self._held[request] = _Reservation(growth.size, growth.owner)
+        growth.turn.set_result(None)
 
     async def _wait(self, request: Request, turn: asyncio.Future[None]) -> None:
         clock = asyncio.get_running_loop().time

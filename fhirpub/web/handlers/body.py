@@ -15,6 +15,9 @@ from fhirpub.web.message import content_negotiation as media
 
 T = TypeVar("T")
 
+_STEP_BYTES = 256 * 1024
+"""As much more memory is reserved each time that a body has used up its reservation."""
+
 
 class BodyHandler(BaseHandler):
     """A handler that takes a body, piece by piece as it arrives."""
@@ -26,22 +29,29 @@ class BodyHandler(BaseHandler):
         super().__init__(*arguments)
         self._chunks: list[bytes] = []
         self._received = 0
-        self._has_reserved = False
+        self._announced = 0
+        self._reserved = LARGE
         self.body_type = media.FHIR_JSON
 
     def ready(self) -> Awaitable[None] | None:
         """Go on with the type of the body, and with its size as far as it is announced."""
         super().ready()
         self.check_content_type()
-        size = int(self.request.headers.get("Content-Length", "0"))
-        if size > self.max_bytes():
+        self._announced = int(self.request.headers.get("Content-Length", "0"))
+        if self._announced > self.max_bytes():
             raise self._too_large()
-        return self._reserve_memory(size) if size > LARGE else None
+        return self._reserve_memory() if self._announced > LARGE else None
 
-    def _reserve_memory(self, size: int) -> Awaitable[None] | None:
-        self._has_reserved = True
-        turn = self.services.request_memory.acquire(self.request, size)
+    def _reserve_memory(self) -> Awaitable[None] | None:
+        """Reserve memory for the next bytes of a large body."""
+        self._reserved = min(self._announced or self.max_bytes(), self._received + _STEP_BYTES)
+        turn = self.services.request_memory.acquire(self.request, self._reserved, owner=self.owner)
         return None if turn is None else self._wait_for(turn)
+
+    @property
+    def owner(self) -> str:
+        """The tenant whose share of the memory the body takes."""
+        return self.caller.tenant.id if self.requires_token else ""
 
     async def _wait_for(self, turn: Awaitable[None]) -> None:
         self.services.body_timeout.end(self.request)  # from here the client is not the slow side
@@ -77,20 +87,16 @@ class BodyHandler(BaseHandler):
         return TooLarge.because(f"the body has more than {self.max_bytes()} bytes")
 
     def data_received(self, chunk: bytes) -> Awaitable[None] | None:
-        """Keep a piece of the body, unless it will be refused anyway.
-
-        A body in chunks that turns out to be large takes room for the largest: if it took more
-        as it grows, several could wait for one another.
-        """
+        """Keep a piece of the body, unless it will be refused anyway."""
         self._received += len(chunk)
         if self._received > self.max_bytes() and self._refusal is None:
             self.refuse(self._too_large())
         if self._refusal is not None:
             return None
         self._chunks.append(chunk)
-        if self._received <= LARGE or self._has_reserved:
+        if self._received <= self._reserved:
             return None
-        turn = self._reserve_memory(self.max_bytes())
+        turn = self._reserve_memory()
         return None if turn is None else self._wait_amid(turn)
 
     async def _wait_amid(self, turn: Awaitable[None]) -> None:

@@ -98,12 +98,12 @@ async def test_an_owner_that_has_its_share_waits_and_keeps_no_other_waiting(
     arrive: Arrive,
 ) -> None:
     memory_budget, (first, _), (second, _), (other, _) = (
-        MemoryBudget(100, patience_seconds=5, share=0.5),
+        MemoryBudget(100, patience_seconds=5),
         arrive(),
         arrive(),
         arrive(),
     )
-    memory_budget.acquire(first, 30, owner="lab")
+    memory_budget.acquire(first, 40, owner="lab")
     waiting = started(memory_budget.acquire(second, 30, owner="lab"))
     of_another = memory_budget.acquire(other, 30, owner="clinic")
     await settled()
@@ -120,7 +120,7 @@ async def test_what_is_larger_than_a_share_needs_the_room_alone_of_its_owner(
     arrive: Arrive,
 ) -> None:
     memory_budget, (large, _), (other, _) = (
-        MemoryBudget(100, patience_seconds=5, share=0.5),
+        MemoryBudget(100, patience_seconds=5),
         arrive(),
         arrive(),
     )
@@ -224,3 +224,59 @@ async def test_a_client_that_disconnects_while_waiting_waits_no_longer(arrive: A
 
     await asyncio.wait_for(asyncio.gather(waiting, behind), 3)
     assert gone.connection.stream.closed()
+
+
+async def test_a_reservation_grows_step_by_step(arrive: Arrive) -> None:
+    memory_budget, (first, _), (second, _) = (
+        MemoryBudget(100, patience_seconds=5),
+        arrive(),
+        arrive(),
+    )
+    memory_budget.acquire(first, 30)
+    memory_budget.acquire(first, 60)
+
+    waiting = started(memory_budget.acquire(second, 50))
+    await settled()
+
+    assert not waiting.done()
+    memory_budget.shrink(first, 50)
+    await asyncio.wait_for(waiting, 1)
+
+
+async def test_requests_that_all_wait_for_more_do_not_wait_for_one_another(
+    arrive: Arrive,
+) -> None:
+    memory_budget, (first, _), (second, _) = (
+        MemoryBudget(100, patience_seconds=60),
+        arrive(),
+        arrive(),
+    )
+    memory_budget.acquire(first, 50)
+    memory_budget.acquire(second, 50)
+
+    growing = started(memory_budget.acquire(first, 80))
+    behind = started(memory_budget.acquire(second, 80))
+    await asyncio.wait_for(growing, 1)
+    await settled()
+
+    assert not behind.done()
+    memory_budget.release(first)
+    await asyncio.wait_for(behind, 1)
+
+
+async def test_an_owner_that_holds_nothing_finds_room_beside_one_that_takes_all_it_can(
+    arrive: Arrive,
+) -> None:
+    memory_budget = MemoryBudget(120, patience_seconds=60)
+    greedy = [arrive()[0] for _ in range(20)]
+    waits = [memory_budget.acquire(request, 10, owner="lab") for request in greedy]
+    tasks = [started(wait) for wait in waits if wait is not None]
+
+    of_another = memory_budget.acquire(arrive()[0], 40, owner="clinic")
+    await settled()
+
+    assert len(greedy) - len(tasks) == 8
+    assert of_another is None
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
