@@ -1,7 +1,7 @@
-"""What a sharded cluster asks of the store: keys that are unique on all shards, questions to one.
+"""The rules of a sharded cluster: keys are unique across all shards, queries go to one shard.
 
-The commands are those that the store really sends. Whether one of them can be answered by one
-shard follows from its filter: the shard key stands in it by equality or as a choice of values.
+The commands are those that the store really sends. Whether one shard can answer a command follows
+from its filter: it must contain the shard key by equality or as a choice of values.
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ class _Sent(pymongo.monitoring.CommandListener):
             self.commands.append({**event.command, "command": event.command_name})
 
     def succeeded(self, event: pymongo.monitoring.CommandSucceededEvent) -> None:
-        """See nothing in it."""
+        """Ignore it."""
 
     def failed(self, event: pymongo.monitoring.CommandFailedEvent) -> None:
-        """See nothing in it."""
+        """Ignore it."""
 
 
 SENT = _Sent()
@@ -84,7 +84,7 @@ async def store(mongodb_url: str) -> AsyncGenerator[Store]:
 
 
 def filters_of(command: Command) -> list[Filter]:
-    """Return what a command looks for, or the documents that it inserts."""
+    """Return the filters of a command, or the documents that it inserts."""
     match command["command"]:
         case "find":
             return [command["filter"]]
@@ -109,7 +109,7 @@ def pymongo_document(document: Any) -> Filter:
 
 
 def names(key: str, wanted: Filter) -> bool:
-    """Tell whether a filter holds for a few values of a field alone."""
+    """Return whether a filter restricts a field to a few values."""
     if key in wanted:
         value = wanted[key]
         return not isinstance(value, Mapping) or value.keys() == {"$in"}
@@ -155,8 +155,9 @@ async def test_every_unique_index_begins_with_the_field_of_its_shard_key(
             unique = [
                 record for record in made if record.get("unique") or record["name"] == "_id_"
             ]
-            # MongoDB keeps `_id` unique on each shard only: that of a version need not be, and
-            # that of a delivery begins with its endpoint, all of whose are on one shard.
+            # MongoDB keeps `_id` unique on each shard only: the one of a version need not be, and
+            # the one of a delivery begins with its endpoint, whose deliveries are all on one
+            # shard.
             ours = [record for record in unique if key == "_id" or record["name"] != "_id_"]
             assert ours
             assert {next(iter(our["key"])) for our in ours} == {key}
@@ -169,8 +170,8 @@ async def test_what_requests_ask_is_asked_of_one_shard(store: Store) -> None:
 
     with recorded() as sent:
         assert await store.add(LAB, version, blobs)
-        assert not await store.add(LAB, version)  # whose it is, is read
-        assert await store.add(LAB, later, blobs)  # which are there and become fresh
+        assert not await store.add(LAB, version)  # the store reads which tenant owns it
+        assert await store.add(LAB, later, blobs)  # the blobs exist already and are refreshed
         await add_all(store, [a_version() for _ in range(20)])
         assert await store.latest(LAB, version.id) == later
         assert await store.version(LAB, version.id, 1) == version
@@ -252,9 +253,7 @@ TO_ALL: dict[str, Callable[[Store], Awaitable[Any]]] = {
         LAB, query(match(value="x"))
     ),
     "the search for documents that no report names, every ten minutes": _sweep,
-    "the relay, for versions with pending events": lambda store: (
-        store.pending_outbox(limit=1)
-    ),
+    "the relay, for versions with pending events": lambda store: store.pending_outbox(limit=1),
     "the search for deliveries that ended long ago": lambda store: store.sweep_deliveries(
         delivered=FOREVER, dead=FOREVER, open_=FOREVER
     ),
