@@ -21,6 +21,7 @@ from fhirpub.http.sockets import bind, reserve
 from fhirpub.runtime.clock import now_ms
 from fhirpub.runtime.descriptors import raise_descriptor_limit
 from fhirpub.runtime.logging import configure, logger
+from fhirpub.runtime.memory import tune_allocator
 from fhirpub.runtime.metrics import Metrics
 from fhirpub.runtime.supervisor import supervise
 from fhirpub.web.metrics_server import bind_page, serve_metrics
@@ -80,6 +81,7 @@ async def _serve_one(
     open_store: OpenStore = stores.open_store,
 ) -> None:
     raise_descriptor_limit()
+    tune_allocator()
     page = bind_page(config.metrics)
     sockets: list[socket.socket] = []
     if not shares_port:

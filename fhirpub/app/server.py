@@ -49,7 +49,13 @@ async def run_server(
     server = Server(RequestRouterAdapter(services), bounds)
     server.add_sockets(list(sockets))
     background = [
-        asyncio.create_task(work) for work in (_sweep(services), services.body_timeout.run())
+        asyncio.create_task(work)
+        for work in (
+            _sweep(services),
+            services.body_timeout.run(),
+            services.trimmer.run(),
+            services.loop_lag.run(services.metrics.loop_lag.observe),
+        )
     ]
     async with AsyncExitStack() as sending:
         if services.sending:
@@ -63,6 +69,7 @@ async def run_server(
             for task in background:
                 task.cancel()
             await asyncio.gather(*background, return_exceptions=True)
+            services.threads.close()
 
 
 async def _drain(services: Services, server: Server) -> None:

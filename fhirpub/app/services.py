@@ -102,6 +102,9 @@ async def build_services(
             own_resources=own_resources(context, capabilities[1]),
         )
         metrics.in_flight.set_function(lambda: len(services.in_flight))
+        lag = services.loop_lag
+        metrics.loop_lag_p99.set_function(lambda: lag.quantile(0.99))
+        metrics.loop_lag_max.set_function(lag.highest)
         yield replace(services, openapi=openapi(services))
 
 

@@ -35,6 +35,7 @@ _PLAIN = "text/plain; version=0.0.4; charset=utf-8"
 
 # The upper ends of the histograms' buckets, in seconds.
 _OF_REQUESTS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+_OF_LOOP_LAG = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.06, 0.1, 0.25, 0.5, 1)
 _OF_ATTEMPTS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 30)
 _OF_DELIVERIES = (0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 7200, 86400)
 
@@ -76,6 +77,12 @@ class Metrics(Collector):
         )
         text = "Requests whose answer has not left yet."
         self.in_flight = gauge("fhirpub_requests_under_way", text)
+        text = "How much later than it was due a timer ran: how long the event loop was held."
+        self.loop_lag = histogram("fhirpub_loop_lag_seconds", text, buckets=_OF_LOOP_LAG)
+        text = "The 99th percentile of fhirpub_loop_lag_seconds over the last minute."
+        self.loop_lag_p99 = gauge("fhirpub_loop_lag_p99_seconds", text)
+        text = "The maximum of fhirpub_loop_lag_seconds over the last minute."
+        self.loop_lag_max = gauge("fhirpub_loop_lag_max_seconds", text)
         text = "Registrations that were taken: created, or a repetition of what was there."
         self._registrations = counter("fhirpub_registrations", text, ["type", "outcome"])
         text = "Requests, checks of health too, that failed because the store did not answer."

@@ -13,6 +13,9 @@ from fhirpub.config.settings import Config
 from fhirpub.interactions.context import Context
 from fhirpub.plugin_api import ResourceType
 from fhirpub.runtime.clock import Clock
+from fhirpub.runtime.fair_executor import FairExecutor
+from fhirpub.runtime.loop_lag import LoopLag
+from fhirpub.runtime.memory import MemoryTrimmer
 from fhirpub.runtime.metrics import Metrics
 from fhirpub.runtime.stages import StageScheduler
 from fhirpub.storage.store import Store
@@ -52,6 +55,9 @@ class Services:
     openapi: tuple[str, bytes] = ("", b"")
     """The OpenAPI document with its ETag."""
     stages: StageScheduler = field(default_factory=StageScheduler)
+    threads: FairExecutor = field(default_factory=FairExecutor)
+    trimmer: MemoryTrimmer = field(default_factory=MemoryTrimmer)
+    loop_lag: LoopLag = field(default_factory=LoopLag)
     in_flight: set[Any] = field(default_factory=set)
     """The handlers that have not answered yet."""
     request_ids: Iterator[str] = field(

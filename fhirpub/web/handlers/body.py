@@ -48,11 +48,6 @@ class BodyHandler(BaseHandler):
         turn = self.services.request_memory.acquire(self.request, self._reserved, owner=self.owner)
         return None if turn is None else self._wait_for(turn)
 
-    @property
-    def owner(self) -> str:
-        """The tenant whose share of the memory the body takes."""
-        return self.caller.tenant.id if self.requires_token else ""
-
     async def _wait_for(self, turn: Awaitable[None]) -> None:
         self.services.body_timeout.end(self.request)  # from here the client is not the slow side
         try:

@@ -248,7 +248,14 @@ class RequestLifecycle(ABC):
         """Run a pure function here, or in a thread if what it works on is large."""
         if size <= LARGE:
             return work()
-        return await asyncio.get_running_loop().run_in_executor(None, work)
+        self.services.trimmer.note_large_work()
+        return await self.services.threads.run(self.owner, work)
+
+    @property
+    def owner(self) -> str:
+        """The tenant whose shares of memory and threads the request takes, if there is one."""
+        caller: Caller | None = getattr(self, "caller", None)
+        return caller.tenant.id if caller else ""
 
     def _log_problem(self, problem: Exception) -> None:
         """Log faults by place, never by content, refused tokens, and store failures."""

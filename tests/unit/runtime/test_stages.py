@@ -1,4 +1,4 @@
-"""Stages of what arrived together run side by side, and each caller gets what is its own."""
+"""Stages of requests that arrived together run side by side; each caller gets its result."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def failing(problem: BaseException) -> Stages[str]:
 
 
 class Sent:
-    """What a caller sent."""
+    """A caller's input."""
 
 
 def refusing(sent: Sent) -> Stages[str]:
@@ -130,7 +130,7 @@ async def test_what_a_refused_caller_sent_is_released_at_once(
     with suppress(ValueError):
         await StageScheduler().run(refusing(sent))
     del sent
-    await asyncio.sleep(0)  # the loop itself has the outcome until then
+    await asyncio.sleep(0)  # the event loop holds the outcome until then
 
     assert gone() is None
 

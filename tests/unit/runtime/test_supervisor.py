@@ -1,4 +1,4 @@
-"""Workers of a supervisor, in a program that does nothing else."""
+"""Workers of a supervisor, in a program without other work."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ sys.exit(supervise(2, work, announce=lambda: print("ready", flush=True)))
 
 @pytest.fixture
 def supervisor(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
-    """Yield a supervisor of two workers, which cannot start while there is a file `away`.
+    """Yield a supervisor of two workers, which cannot start while the file `away` exists.
 
-    Those that could are counted in a file `started`.
+    Workers that started are counted in the file `started`.
     """
     with (tmp_path / "errors").open("wb") as errors:
         program = subprocess.Popen(
@@ -65,7 +65,7 @@ def workers_of(supervisor: subprocess.Popen[str]) -> list[int]:
 
 
 def lose_one(supervisor: subprocess.Popen[str], folder: Path) -> None:
-    """Kill a worker while the store is away, and wait until another one could not use it."""
+    """Kill a worker while the store is away, and wait until its replacement could not start."""
     (folder / "away").touch()
     os.kill(workers_of(supervisor)[0], signal.SIGKILL)
     assert wait_until(lambda: "it is away" in (folder / "errors").read_text())
@@ -86,8 +86,8 @@ def test_what_keeps_a_worker_from_replacing_another_is_a_line_of_the_log(
     lose_one(supervisor, tmp_path)
 
     lines = [json.loads(line) for line in (tmp_path / "errors").read_text().splitlines()]
-    told = [line for line in lines if line.get("reason") == "it is away"]
-    assert told[0]["event"] == "worker cannot start"
+    logged = [line for line in lines if line.get("reason") == "it is away"]
+    assert logged[0]["event"] == "worker cannot start"
 
 
 def test_a_worker_is_replaced_once_the_store_is_back(

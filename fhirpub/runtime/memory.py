@@ -1,0 +1,52 @@
+"""Returns memory of large requests to the system (glibc; elsewhere nothing is done).
+
+By default glibc keeps a heap for each thread, and raises the size from which a block is returned
+as soon as it is freed. A process that served a few large requests would stay that large.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import sys
+
+_M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8
+"""Parameters of mallopt(3)."""
+_BLOCK_BYTES = 1024 * 1024
+_ARENAS = 2
+_TRIM_SECONDS = 10.0
+
+
+def tune_allocator() -> None:
+    """Let glibc return large blocks as soon as they are freed, and keep few heaps."""
+    libc = _glibc()
+    if libc is not None:
+        libc.mallopt(_M_MMAP_THRESHOLD, _BLOCK_BYTES)
+        libc.mallopt(_M_ARENA_MAX, _ARENAS)
+
+
+class MemoryTrimmer:
+    """Returns free memory to the system some seconds after large computations."""
+
+    def __init__(self) -> None:
+        self._is_due = False
+
+    def note_large_work(self) -> None:
+        """Return memory soon."""
+        self._is_due = True
+
+    async def run(self) -> None:
+        """Return memory whenever that is due, until cancelled."""
+        libc = _glibc()
+        while libc is not None:
+            await asyncio.sleep(_TRIM_SECONDS)
+            if self._is_due:
+                self._is_due = False
+                await asyncio.to_thread(libc.malloc_trim, 0)
+
+
+def _glibc() -> ctypes.CDLL | None:
+    if not sys.platform.startswith("linux"):
+        return None
+    libc = ctypes.CDLL(None)
+    return libc if hasattr(libc, "malloc_trim") and hasattr(libc, "mallopt") else None
