@@ -36,6 +36,7 @@ PAGES = {
 SOURCES = {page: source for source, page in PAGES.items()}
 
 _LINK = re.compile(r"(?P<bang>!?)\[(?P<text>[^\]]*)\]\((?P<path>[^)#:\s]+)(?P<anchor>#[^)\s]*)?\)")
+_NUMBERED = re.compile(r"[0-9]+\. ")
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
@@ -73,7 +74,29 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
             return link["text"]
         return link[0]  # reported by the strict build
 
-    return _LINK.sub(redirect, markdown)
+    return _LINK.sub(redirect, _indented(markdown))
+
+
+def _indented(markdown: str) -> str:
+    """Return Markdown whose numbered items Python-Markdown reads as GitHub does.
+
+    It needs four blanks in front of a paragraph of an item, where GitHub needs three, and an
+    empty line between such a paragraph and the next item.
+    """
+    lines: list[str] = []
+    in_block = in_item = has_paragraphs = False
+    for line in markdown.split("\n"):
+        in_block ^= line.startswith("```")
+        if in_item and line.startswith("   "):
+            has_paragraphs |= not lines[-1]
+            lines.append(f" {line}")
+            continue
+        if line:
+            in_item = not in_block and _NUMBERED.match(line) is not None
+            lines += [""] * (in_item and has_paragraphs)
+            has_paragraphs = False
+        lines.append(line)
+    return "\n".join(lines)
 
 
 def _expanded(entry: Any) -> Any:

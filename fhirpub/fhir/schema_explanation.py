@@ -76,6 +76,7 @@ class Explainer:
         for _examined in range(_MAX_EXAMINED):
             self._state.work = work  # another resource may have been explained in between
             error = _next(errors)
+            self._state.work = None
             if error is None or len(seen) == MAX_ISSUES:
                 return
             place = self.expression(error.relative_path)

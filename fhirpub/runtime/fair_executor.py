@@ -10,6 +10,7 @@ import asyncio
 from collections import Counter, deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -32,7 +33,12 @@ class FairExecutor:
         turn: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(owner, deque()).append((work, turn))
         self._start()
-        return await turn
+        try:
+            return await turn
+        finally:
+            # An exception leads to this frame, and the future to the exception: a cycle that
+            # would keep what the caller sent until the next collection.
+            del turn
 
     def close(self) -> None:
         """Release the threads; work in progress is finished."""
@@ -50,7 +56,7 @@ class FairExecutor:
             self._free -= 1
             self._running[owner] += 1
             done = asyncio.get_running_loop().run_in_executor(self._threads, work)
-            done.add_done_callback(lambda ended, o=owner, t=turn: self._end(o, t, ended))
+            done.add_done_callback(partial(self._end, owner, turn))
 
     def _next_owner(self) -> str | None:
         ready = [name for name in self._waiting if self._running[name] < self._per_owner]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import gc
 import sys
 
 _M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8
@@ -42,6 +43,7 @@ class MemoryTrimmer:
             await asyncio.sleep(_TRIM_SECONDS)
             if self._is_due:
                 self._is_due = False
+                gc.collect()  # a refusal and its traceback may keep a body in a cycle
                 await asyncio.to_thread(libc.malloc_trim, 0)
 
 

@@ -9,7 +9,8 @@ from fhirpub.runtime.loop_lag import LoopLag
 
 
 async def test_a_held_loop_shows_as_its_longest_delay() -> None:
-    lag, observed = LoopLag(), []
+    lag = LoopLag()
+    observed: list[float] = []
     measuring = asyncio.create_task(lag.run(observed.append))
     await asyncio.sleep(0.12)
 
