@@ -6,6 +6,7 @@ import asyncio
 import gc
 import signal
 import socket
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -27,6 +28,9 @@ from fhirpub.runtime.supervisor import supervise
 from fhirpub.web.metrics_server import bind_page, serve_metrics
 from fhirpub.webhooks.dispatch.worker import WebhookWorker
 
+_SWITCH_SECONDS = 0.0005
+"""How long a thread keeps the interpreter that another waits for, mostly the event loop. With the
+default of 5 ms, a small request during the validation of a large one took 12 ms; now 2 ms."""
 _log = logger()
 
 
@@ -82,6 +86,7 @@ async def _serve_one(
 ) -> None:
     raise_descriptor_limit()
     tune_allocator()
+    sys.setswitchinterval(_SWITCH_SECONDS)
     page = bind_page(config.metrics)
     sockets: list[socket.socket] = []
     if not shares_port:
