@@ -61,8 +61,10 @@ def read_head(data: bytes) -> tuple[RequestStartLine, Fields]:
     start, _, fields = data.removeprefix(b"\r\n").partition(b"\r\n")
     if fields.count(b"\n") > MAX_FIELDS + 1:  # the last line is empty
         raise HeadTooLong(in_fields=True)
+    if not start.isascii():  # RFC 9112, 3.2: other bytes are percent-encoded
+        return UNREAD
     try:
-        line = parse_request_start_line(start.decode("latin-1"))
+        line = parse_request_start_line(start.decode("ascii"))
         return line, _fields(fields, line.version)
     except HTTPInputError:
         return UNREAD

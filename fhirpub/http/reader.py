@@ -21,7 +21,8 @@ _END_OF_HEAD = re.compile(rb"\n\r?\n")  # begins with one certain byte: it is fo
 _END_OF_LINE = re.compile(rb"\r\n")
 _TOKEN = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 _TEXT = rb"[\t -~\x80-\xff]*"
-_CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,12})(?:[ \t]*;[ \t]*" + _TOKEN + _TEXT + rb")?\r\n")
+# No blank before an extension: RFC 9112, 7.1.1 allows it, but h11 and llhttp refuse it.
+_CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,12})(?:;[ \t]*" + _TOKEN + _TEXT + rb")?\r\n")
 _TRAILER = re.compile(_TOKEN + b":" + _TEXT + rb"\r\n")
 _CHUNK_LINE_BYTES = 256
 _TRAILERS_BYTES = 16_384

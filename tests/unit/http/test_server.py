@@ -47,7 +47,7 @@ Answering = Callable[["Seen"], Awaitable[None] | None]
 
 @dataclass
 class Seen:
-    """A request that a delegate was handed, and where its answer goes."""
+    """A request passed to a delegate, and the connection for its response."""
 
     connection: Any
     line: RequestStartLine | None = None
@@ -56,19 +56,19 @@ class Seen:
     end: str = ""
 
     @property
-    def told(self) -> tuple[object, ...]:
-        """What was told of it, for comparisons."""
+    def received(self) -> tuple[object, ...]:
+        """The received parts of the request, for comparisons."""
         return (self.line, self.headers, b"".join(self.pieces), self.end)
 
     def answer(self, body: bytes = b"ok", *, status: int = 200, **headers: str) -> None:
-        """Answer at once."""
-        said = HTTPHeaders({"Content-Length": str(len(body)), **headers})
-        self.connection.write_headers(ResponseStartLine("", status, "Said"), said, body)
+        """Send the response immediately."""
+        fields = HTTPHeaders({"Content-Length": str(len(body)), **headers})
+        self.connection.write_headers(ResponseStartLine("", status, "Said"), fields, body)
         self.connection.finish()
 
 
 def after(go_on: asyncio.Event) -> Answering:
-    """Answer when that is set."""
+    """Send the response when the event is set."""
 
     async def answer(seen: Seen) -> None:
         await go_on.wait()
@@ -78,7 +78,7 @@ def after(go_on: asyncio.Event) -> Answering:
 
 
 class Delegate(http1.Delegate):
-    """Notes what comes, and answers."""
+    """Records requests and sends responses."""
 
     def __init__(self, answering: Answering = Seen.answer) -> None:
         self.seen: list[Seen] = []
@@ -99,7 +99,7 @@ class Delegate(http1.Delegate):
 
 
 class Message(http1.Message):
-    """One request on its way in."""
+    """One incoming request."""
 
     def __init__(self, delegate: Delegate, seen: Seen) -> None:
         self._delegate = delegate
@@ -137,37 +137,38 @@ async def serving(
 
 
 async def talk(port: int, *pieces: bytes, seconds: float = PATIENCE_SECONDS) -> bytes:
-    """Send pieces, one by one, and return what is said until the connection ends, or is silent."""
+    """Send pieces one by one, and return the output until the connection ends or is silent."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    said = b""
+    output = b""
     try:
         for piece in pieces:
             writer.write(piece)
             await writer.drain()
             await asyncio.sleep(0)
         while chunk := await asyncio.wait_for(reader.read(65_536), seconds):
-            said += chunk
+            output += chunk
     except TimeoutError:
-        said += b"(silence)"
+        output += b"(silence)"
     except ConnectionError:
         pass
     finally:
         writer.close()
-    return said
+    return output
 
 
-def statuses(said: bytes) -> list[int]:
-    return [int(item) for item in re.findall(rb"HTTP/1\.1 ([0-9]{3}) ", said)]
+def statuses(output: bytes) -> list[int]:
+    return [int(item) for item in re.findall(rb"HTTP/1\.1 ([0-9]{3}) ", output)]
 
 
 async def answers(*pieces: bytes, answering: Answering = Seen.answer) -> tuple[bytes, list[Seen]]:
-    """Return what a server of its own says to these bytes, and what it has seen in them."""
+    """Return a new server's output for these bytes, and the requests that it received."""
     delegate = Delegate(answering)
     async with serving(delegate) as (_server, port):
         return await talk(port, *pieces), delegate.seen
 
 
-# What a request is: nothing that Tornado's own server would not take, and cut where it cuts.
+# Request parsing: accepts nothing that Tornado's own server refuses, and splits requests in the
+# same places.
 
 LINES = [
     b"Host: x",
@@ -210,29 +211,29 @@ NEWLINES = [b"\r\n", b"\r\n", b"\r\n", b"\n"]
 
 @st.composite
 def conversations(draw: st.DrawFn) -> bytes:
-    """Draw requests that are right, nearly right, and broken somewhere."""
-    said = b""
+    """Draw requests that are valid, nearly valid, and broken somewhere."""
+    sent = b""
     for _ in range(draw(st.integers(1, 3))):
         newline = draw(st.sampled_from(NEWLINES))
         lines = [
             draw(st.sampled_from(STARTS)),
             *draw(st.lists(st.sampled_from(LINES), max_size=4, unique=True)),
         ]
-        said += newline.join([*lines, b"", b""]) + draw(st.sampled_from(BODIES))
+        sent += newline.join([*lines, b"", b""]) + draw(st.sampled_from(BODIES))
     if draw(st.booleans()):
-        at = draw(st.integers(0, len(said)))
+        at = draw(st.integers(0, len(sent)))
         gone = draw(st.integers(0, 2))
-        said = said[:at] + draw(st.binary(max_size=2)) + said[at + gone :]
-    return said
+        sent = sent[:at] + draw(st.binary(max_size=2)) + sent[at + gone :]
+    return sent
 
 
 @example(b"POST /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + BODIES[2], 7)
 @example(b"POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc" + LAST, 7)
 @given(conversations(), st.integers(1, 400))
 @settings(max_examples=200, deadline=None)
-def test_requests_are_cut_where_tornado_cuts_them(said: bytes, size: int) -> None:
-    assume(not re.search(rb"[0-9A-Fa-f][ \t]*;", said))  # Tornado refuses these
-    pieces = [said[at : at + size] for at in range(0, len(said), size)]
+def test_requests_are_cut_where_tornado_cuts_them(sent: bytes, size: int) -> None:
+    assume(not re.search(rb"[0-9A-Fa-f][ \t]*;", sent))  # Tornado refuses these
+    pieces = [sent[at : at + size] for at in range(0, len(sent), size)]
 
     ours, theirs = asyncio.run(compared([*pieces, LAST]))
 
@@ -242,16 +243,16 @@ def test_requests_are_cut_where_tornado_cuts_them(said: bytes, size: int) -> Non
 async def test_a_client_that_sends_on_can_read_the_refusal() -> None:
     head = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2, 3\r\n\r\n"
 
-    said, _ = await answers(head, *[bytes(100_000)] * 20)
+    output, _ = await answers(head, *[bytes(100_000)] * 20)
 
-    assert statuses(said) == [400]
+    assert statuses(output) == [400]
 
 
 async def test_a_client_that_never_stops_sending_is_not_listened_to_for_ever() -> None:
     async with serving(Delegate()) as (_server, port):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(b"this is not HTTP\r\n\r\n")
-        said = await asyncio.wait_for(reader.read(), PATIENCE_SECONDS)
+        output = await asyncio.wait_for(reader.read(), PATIENCE_SECONDS)
 
         async def send_on() -> None:
             while True:
@@ -262,26 +263,26 @@ async def test_a_client_that_never_stops_sending_is_not_listened_to_for_ever() -
         with pytest.raises(ConnectionError):
             await asyncio.wait_for(send_on(), PATIENCE_SECONDS)
 
-    assert statuses(said) == [400]
+    assert statuses(output) == [400]
 
 
 def whole(seen: list[Seen]) -> list[tuple[object, ...]]:
-    return [item.told for item in seen if item.end == "whole"]
+    return [item.received for item in seen if item.end == "whole"]
 
 
 async def compared(pieces: list[bytes]) -> tuple[list[Seen], list[Seen]]:
-    """Return what our server and Tornado's see in the same bytes."""
+    """Return the requests that our server and Tornado's find in the same bytes."""
     ours, theirs = Delegate(), Delegate()
     other = HTTPServer(theirs, max_header_size=16_384, max_body_size=BODY_BYTES)
     (listening,) = bind_sockets(0, address="127.0.0.1")
     other.add_sockets([listening])
     async with serving(ours) as (_server, port):
-        said = await talk(port, *pieces, seconds=0.3)
-        told = await talk(listening.getsockname()[1], *pieces, seconds=0.3)
+        output = await talk(port, *pieces, seconds=0.3)
+        their_output = await talk(listening.getsockname()[1], *pieces, seconds=0.3)
     other.stop()
     await other.close_all_connections()
-    if len(whole(ours.seen)) < len(whole(theirs.seen)):  # Tornado reads on in what it has
-        assert b"Connection: close" in said.rpartition(b"HTTP/1.1 ")[2], (said, told)
+    if len(whole(ours.seen)) < len(whole(theirs.seen)):  # Tornado goes on parsing its buffer
+        assert b"Connection: close" in output.rpartition(b"HTTP/1.1 ")[2], (output, their_output)
     return ours.seen, theirs.seen
 
 
@@ -289,12 +290,12 @@ async def compared(pieces: list[bytes]) -> tuple[list[Seen], list[Seen]]:
 @settings(max_examples=60, deadline=None)
 def test_a_body_in_chunks_is_put_together(chunks: list[bytes], size: int) -> None:
     body = b"".join(b"%x\r\n%b\r\n" % (len(chunk), chunk) for chunk in chunks) + b"0\r\n\r\n"
-    said = (
+    sent = (
         b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
         + body
     )
 
-    _, (seen,) = asyncio.run(answers(*(said[at : at + size] for at in range(0, len(said), size))))
+    _, (seen,) = asyncio.run(answers(*(sent[at : at + size] for at in range(0, len(sent), size))))
 
     assert (b"".join(seen.pieces), seen.end) == (b"".join(chunks), "whole")
 
@@ -304,7 +305,7 @@ def test_a_body_in_chunks_is_put_together(chunks: list[bytes], size: int) -> Non
     [
         b"3;x\r\nabc\r\n0\r\n\r\n",
         b"3;x=y\r\nabc\r\n0;x\r\n\r\n",
-        b'3 ; x="y z"; a=b\r\nabc\r\n0\r\n\r\n',
+        b'3; x="y z"; a=b\r\nabc\r\n0\r\n\r\n',
         b"3;chunk-signature=" + b"0" * 64 + b"\r\nabc\r\n0\r\n\r\n",
         b"3\r\nabc\r\n0\r\nX-Sum: y\r\n\r\n",
         b"3\r\nabc\r\n0\r\nX: y\r\nContent-Length: 9\r\nZ:\r\n\r\n",
@@ -313,16 +314,17 @@ def test_a_body_in_chunks_is_put_together(chunks: list[bytes], size: int) -> Non
 async def test_chunk_extensions_and_trailers_are_ignored(body: bytes) -> None:
     head = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
 
-    said, (seen, _last) = await answers(head + body + LAST)
+    output, (seen, _last) = await answers(head + body + LAST)
 
     assert (b"".join(seen.pieces), seen.end) == (b"abc", "whole")
-    assert statuses(said) == [200, 200]
+    assert statuses(output) == [200, 200]
 
 
 @pytest.mark.parametrize(
     "body",
     [
         b"3;\r\nabc\r\n0\r\n\r\n",
+        b"3 ;x\r\nabc\r\n0\r\n\r\n",
         b"3;=y\r\nabc\r\n0\r\n\r\n",
         b"3 x\r\nabc\r\n0\r\n\r\n",
         b"3;x\nabc\r\n0\r\n\r\n",
@@ -337,18 +339,18 @@ async def test_chunk_extensions_and_trailers_are_ignored(body: bytes) -> None:
     ],
 )
 async def test_chunk_extensions_and_trailers_must_be_well_formed(body: bytes) -> None:
-    said, (seen,) = await answers(IN_CHUNKS + body + LAST)
+    output, (seen,) = await answers(IN_CHUNKS + body + LAST)
 
-    assert (statuses(said), seen.end) == ([400], "broken off")
+    assert (statuses(output), seen.end) == ([400], "broken off")
 
 
 @pytest.mark.parametrize("lines", [b"", b"Connection: keep-alive\r\n"])
 async def test_chunks_before_http_1_1_are_refused(lines: bytes) -> None:
     head = b"POST / HTTP/1.0\r\nHost: x\r\nTransfer-Encoding: chunked\r\n" + lines
 
-    said, seen = await answers(head + b"\r\n3\r\nabc\r\n0\r\n\r\n" + LAST)
+    output, seen = await answers(head + b"\r\n3\r\nabc\r\n0\r\n\r\n" + LAST)
 
-    assert (statuses(said), seen) == ([400], [])
+    assert (statuses(output), seen) == ([400], [])
 
 
 async def test_many_small_chunks_are_handed_on_together() -> None:
@@ -365,11 +367,11 @@ async def test_the_size_of_a_body_is_limited(
     framing = b"Transfer-Encoding: chunked" if in_chunks else b"Content-Length: %d" % size
     body = b"%x\r\n%b\r\n0\r\n\r\n" % (size, bytes(size)) if in_chunks else bytes(size)
 
-    said, _ = await answers(
+    output, _ = await answers(
         b"POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" + framing + b"\r\n\r\n", body
     )
 
-    assert statuses(said) == expected
+    assert statuses(output) == expected
 
 
 # Connections.
@@ -391,12 +393,12 @@ async def test_the_size_of_a_body_is_limited(
 async def test_a_connection_goes_on_if_the_client_says_so(
     version: bytes, lines: bytes, *, goes_on: bool
 ) -> None:
-    said, _ = await answers(
+    output, _ = await answers(
         b"GET /a HTTP/" + version + b"\r\nHost: x\r\n" + lines + b"\r\n" + LAST
     )
 
-    assert statuses(said) == ([200, 200] if goes_on else [200])
-    first = said.partition(b"\r\n\r\n")[0]
+    assert statuses(output) == ([200, 200] if goes_on else [200])
+    first = output.partition(b"\r\n\r\n")[0]
     assert (b"Connection: close" in first) == (not goes_on)
     assert (b"Connection: keep-alive" in first) == (goes_on and version == b"1.0")
 
@@ -419,10 +421,10 @@ async def test_a_client_that_pipelines_many_requests_does_not_delay_the_others(
     async with serving(delegate) as (_server, port):
         noting = asyncio.create_task(note_turns())
         requests = [(GET % number)[:-2] + lines + b"\r\n" for number in range(count)]
-        said = await talk(port, b"".join(requests) + LAST)
+        output = await talk(port, b"".join(requests) + LAST)
         noting.cancel()
 
-    assert len(statuses(said)) == count + 1
+    assert len(statuses(output)) == count + 1
     assert max(later - before for before, later in pairwise(turns)) <= most
 
 
@@ -436,13 +438,13 @@ async def test_heads_of_many_fields_are_not_held_in_memory() -> None:
     async with serving(delegate) as (_server, port):
         await talk(port, heads[0] + LAST)
         tracemalloc.start()
-        said = await talk(port, b"".join(heads[1:]) + LAST)
+        output = await talk(port, b"".join(heads[1:]) + LAST)
         delegate.seen.clear()
         gc.collect()
         held, _ = tracemalloc.get_traced_memory()
         tracemalloc.stop()
 
-    assert len(statuses(said)) == 20
+    assert len(statuses(output)) == 20
     assert held < 1_000_000
 
 
@@ -491,11 +493,11 @@ async def test_a_connection_without_a_free_file_descriptor_is_accepted_later_and
                 await asyncio.sleep(0.3)
             finally:
                 resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-            said = await asyncio.gather(*(one_answer(client) for client in clients))
+            output = await asyncio.gather(*(one_answer(client) for client in clients))
 
     assert [record["event"] for record in logged] == ["no connection taken"]
     assert not caplog.records
-    assert [statuses(chunk) for chunk in said] == [[200]] * len(clients)
+    assert [statuses(chunk) for chunk in output] == [[200]] * len(clients)
 
 
 async def one_answer(client: socket.socket) -> bytes:
@@ -508,10 +510,10 @@ async def one_answer(client: socket.socket) -> bytes:
 @pytest.mark.parametrize("sent", [b"", b"GET / HTT", GET % 1, (GET % 1) + b"GET / HT"])
 async def test_a_connection_that_waits_for_too_long_ends(sent: bytes) -> None:
     async with serving(Delegate(), idle_seconds=1) as (_server, port):
-        said = await talk(port, sent)
+        output = await talk(port, sent)
 
-    assert b"(silence)" not in said
-    assert len(statuses(said)) == sent.count(b"\r\n\r\n")
+    assert b"(silence)" not in output
+    assert len(statuses(output)) == sent.count(b"\r\n\r\n")
 
 
 async def test_a_request_that_comes_in_time_to_a_busy_process_is_answered() -> None:
@@ -521,10 +523,10 @@ async def test_a_request_that_comes_in_time_to_a_busy_process_is_answered() -> N
         await reader.readuntil(b"ok")
         writer.write(GET % 2)
         time.sleep(0.5)  # noqa: ASYNC251 - the loop has other things to do, until it is too late
-        said = await asyncio.wait_for(reader.read(), PATIENCE_SECONDS)
+        output = await asyncio.wait_for(reader.read(), PATIENCE_SECONDS)
         writer.close()
 
-    assert statuses(said) == [200]
+    assert statuses(output) == [200]
 
 
 async def test_an_answer_that_is_never_read_ends_the_connection() -> None:
@@ -544,9 +546,9 @@ async def test_the_time_that_an_answer_takes_does_not_count_as_waiting() -> None
         seen.answer()
 
     async with serving(Delegate(slowly), idle_seconds=0.1) as (_server, port):
-        said = await talk(port, GET % 1)
+        output = await talk(port, GET % 1)
 
-    assert statuses(said) == [200]
+    assert statuses(output) == [200]
 
 
 async def test_a_server_that_stops_answers_what_is_in_flight_and_no_more() -> None:
@@ -557,10 +559,10 @@ async def test_a_server_that_stops_answers_what_is_in_flight_and_no_more() -> No
         await until(lambda: bool(delegate.seen))
         server.stop()
         go_on.set()
-        said = await talking
+        output = await talking
 
-    assert statuses(said) == [200]
-    assert b"Connection: close" in said
+    assert statuses(output) == [200]
+    assert b"Connection: close" in output
 
 
 async def test_an_idle_connection_has_one_more_request_after_the_stop() -> None:
@@ -571,10 +573,10 @@ async def test_an_idle_connection_has_one_more_request_after_the_stop() -> None:
         await reader.readuntil(b"ok")
         server.stop()
         writer.write((GET % 2) + (GET % 3))
-        said = await asyncio.wait_for(reader.read(), PATIENCE_SECONDS)
+        output = await asyncio.wait_for(reader.read(), PATIENCE_SECONDS)
         writer.close()
 
-    assert statuses(said) == [200]
+    assert statuses(output) == [200]
 
 
 async def test_a_request_that_has_come_to_a_stopping_server_is_answered() -> None:
@@ -618,11 +620,11 @@ async def test_a_stopping_server_closes_idle_connections_and_waits_for_the_other
         nothing = await asyncio.wait_for(idle.read(), PATIENCE_SECONDS)
         has_waited = not closing.done()
         go_on.set()
-        said = await talking
+        output = await talking
         await closing
         idle_writer.close()
 
-    assert (nothing, has_waited, statuses(said)) == (b"", True, [200])
+    assert (nothing, has_waited, statuses(output)) == (b"", True, [200])
 
 
 async def test_a_client_just_answered_may_ask_once_more_of_a_stopping_server() -> None:
@@ -633,16 +635,16 @@ async def test_a_client_just_answered_may_ask_once_more_of_a_stopping_server() -
         server.stop()
         is_left = server.close_idle()
         writer.write(GET % 2)
-        said = await asyncio.wait_for(reader.read(), PATIENCE_SECONDS)
+        output = await asyncio.wait_for(reader.read(), PATIENCE_SECONDS)
         writer.close()
 
-    assert (is_left, statuses(said)) == (True, [200])
+    assert (is_left, statuses(output)) == (True, [200])
 
 
 async def test_bare_line_feeds_are_no_ends_of_lines() -> None:
-    said, seen = await answers(b"GET / HTTP/1.1\r\nHost: x\nX-Note: a\r\n\r\n" + LAST)
+    output, seen = await answers(b"GET / HTTP/1.1\r\nHost: x\nX-Note: a\r\n\r\n" + LAST)
 
-    assert (statuses(said), seen) == ([400], [])
+    assert (statuses(output), seen) == ([400], [])
 
 
 async def test_a_fault_of_the_delegate_ends_its_own_connection_only(
@@ -659,7 +661,7 @@ async def test_a_fault_of_the_delegate_ends_its_own_connection_only(
         other = await talk(port, (GET % 2) + LAST)
 
     assert (statuses(broken), statuses(other)) == ([], [200, 200])
-    assert not caplog.records  # where others would write a stack trace
+    assert not caplog.records  # other servers would log a stack trace
 
 
 @pytest.mark.parametrize("framing", [b"Content-Length: 9", b"Transfer-Encoding: chunked"])
@@ -677,13 +679,13 @@ async def test_a_request_that_is_broken_off_is_reported_once(framing: bytes) -> 
 
 async def test_a_request_that_is_being_answered_is_read_no_further() -> None:
     class Early(Message):
-        """Begins the answer before the body is here, and ends it later."""
+        """Starts the response before the body has arrived, and ends it later."""
 
         def headers_received(self, start_line: Any, headers: HTTPHeaders) -> None:
             super().headers_received(start_line, headers)
-            line, said = ResponseStartLine("", 200, "OK"), HTTPHeaders({"Content-Length": "2"})
+            line, fields = ResponseStartLine("", 200, "OK"), HTTPHeaders({"Content-Length": "2"})
             seen.append(self._seen)
-            self._seen.connection.write_headers(line, said)
+            self._seen.connection.write_headers(line, fields)
 
     class Eager(Delegate):
         def start_request(self, server_conn: object, request_conn: Any) -> http1.Message:
@@ -696,30 +698,30 @@ async def test_a_request_that_is_being_answered_is_read_no_further() -> None:
         await asyncio.sleep(0.05)
         seen[0].connection.write(b"ok")
         seen[0].connection.finish()
-        said = await talking
+        output = await talking
 
-    assert statuses(said) == [200]
-    assert said.endswith(b"ok")
+    assert statuses(output) == [200]
+    assert output.endswith(b"ok")
 
 
 async def test_a_request_whose_framing_breaks_is_reported_as_broken_off() -> None:
     head = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
 
-    said, (seen,) = await answers(head + b"3\r\nabcd\r\n0\r\n\r\n")
+    output, (seen,) = await answers(head + b"3\r\nabcd\r\n0\r\n\r\n")
 
-    assert (statuses(said), seen.end) == ([400], "broken off")
+    assert (statuses(output), seen.end) == ([400], "broken off")
 
 
 @pytest.mark.parametrize(("version", "expected"), [(b"1.1", [100, 200]), (b"1.0", [200])])
 async def test_only_http_1_1_clients_get_a_100(version: bytes, expected: list[int]) -> None:
     head = b"POST / HTTP/%b\r\nHost: x\r\nExpect: 100-Continue\r\nConnection: close\r\n" % version
 
-    said, _ = await answers(head + b"Content-Length: 1\r\n\r\n", b"x")
+    output, _ = await answers(head + b"Content-Length: 1\r\n\r\n", b"x")
 
-    assert statuses(said) == expected
+    assert statuses(output) == expected
 
 
-# Answers.
+# Responses.
 
 
 @pytest.mark.parametrize(
@@ -733,12 +735,12 @@ async def test_an_answer_that_can_have_no_body_may_say_how_long_it_would_be(
         seen.connection.write_headers(ResponseStartLine("", status, "Said"), headers)
         seen.connection.finish()
 
-    said, _ = await answers(
+    output, _ = await answers(
         method + b" / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", answering=answer
     )
 
-    assert statuses(said) == [status]
-    assert said.partition(b"\r\n\r\n")[2] == body
+    assert statuses(output) == [status]
+    assert output.partition(b"\r\n\r\n")[2] == body
 
 
 def shorter(seen: Seen) -> None:
@@ -758,7 +760,7 @@ def empty(seen: Seen) -> None:
 
 
 class TwoLines:
-    """Headers as they must never be."""
+    """Headers that must never be sent."""
 
     def get_all(self) -> list[tuple[str, str]]:
         return [("Content-Length", "0"), ("Location", "/\nSet-Cookie: x")]
@@ -782,11 +784,11 @@ async def test_an_answer_that_would_mislead_ends_the_connection(answer: Answerin
             raised.append(problem)
             raise
 
-    said, seen = await answers((GET % 1) + LAST, answering=answering)
+    output, seen = await answers((GET % 1) + LAST, answering=answering)
 
     assert len(raised) == 1
     assert len(seen) == 1
-    assert b"Set-Cookie" not in said
+    assert b"Set-Cookie" not in output
 
 
 async def test_an_answer_to_a_client_that_has_gone_is_no_fault() -> None:

@@ -1,4 +1,4 @@
-"""The service listens so that clients find a place."""
+"""Listening sockets that clients can reach."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def test_a_host_that_is_no_valid_name_is_reported(tmp_path: Path) -> None:
 
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
 
-    told = "Error: cannot listen on a..b port 8080: the host has no valid name; "
-    assert (done.returncode, done.stderr) == (1, f"{told}choose another with --host\n")
+    message = "Error: cannot listen on a..b port 8080: the host has no valid name; "
+    assert (done.returncode, done.stderr) == (1, f"{message}choose another with --host\n")
 
 
 def test_hundreds_of_clients_may_connect_while_none_is_served() -> None:
