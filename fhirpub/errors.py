@@ -7,7 +7,8 @@ The tree (``web/error_mapping.py`` gives each class its status):
     │   ├── InvalidContent           the body alone is wrong (R-A: 400)
     │   ├── BrokenRule               each field is fine, a rule between them is not (R-A: 422)
     │   ├── TooLarge                 more bytes than the limits allow
-    │   └── InvalidSearch            a search value that cannot be read
+    │   ├── InvalidSearch            a search value that cannot be read
+    │   └── SearchTooCostly          a search that asks for more than one search may
     ├── NotExpressible               a stored resource has no form in the format asked for
     ├── NoSuchResource               unknown, or another tenant's: indistinguishable
     ├── NoSuchRecord                 a tenant, a client, a key, an endpoint: none that is visible
@@ -17,6 +18,8 @@ The tree (``web/error_mapping.py`` gives each class its status):
     ├── NotAuthenticated             no token, or one that proves nothing
     ├── NotPermitted                 a good token without the right
     ├── Throttled                    too many requests; says when to come back
+    │   └── QuotaExceeded            a quota of the tenant or the client is used up for now
+    ├── StorageQuotaExceeded         the tenant stores as much as its quota allows
     ├── Busy                         too many large bodies at the moment; says when to come back
     ├── TokenRefused                 the token endpoint's own errors (RFC 6749)
     ├── StoreUnavailable             the store cannot answer now
@@ -112,6 +115,20 @@ class InvalidSearch(Refused):
     usual_code = "invalid"
 
 
+class SearchTooCostly(Refused):
+    """A search has more values, or takes more work, than one search may (D-289, D-290).
+
+    It says nothing of the store, which has ended the search and answers others.
+    """
+
+    usual_code = "too-costly"
+
+    @classmethod
+    def beyond_budget(cls) -> Self:
+        """Refuse a search that the store has ended."""
+        return cls.because("the search takes more work than one search may: narrow it")
+
+
 class NotExpressible(FhirpubError):
     """XML has no form for a resource; ``place`` is the FHIRPath within it where it fails."""
 
@@ -172,6 +189,23 @@ class Throttled(FhirpubError):
     def __init__(self, *, retry_after: int) -> None:
         super().__init__(f"too many requests, try again in {retry_after} s")
         self.retry_after = retry_after
+
+
+class QuotaExceeded(Throttled):
+    """The request is beyond a quota of the tenant or the client (D-292)."""
+
+    def __init__(self, quota: str, *, retry_after: int) -> None:
+        super().__init__(retry_after=retry_after)
+        self.args = (f"the quota {quota} is used up, try again in {retry_after} s",)
+        self.quota = quota
+
+
+class StorageQuotaExceeded(FhirpubError):
+    """The tenant would store more than its quota allows, now and later (D-296)."""
+
+    def __init__(self, quota: str) -> None:
+        super().__init__(f"the quota {quota} is used up: ask the operator of the service")
+        self.quota = quota
 
 
 class Busy(FhirpubError):

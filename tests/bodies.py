@@ -1,4 +1,4 @@
-"""Bodies that an honest laboratory sends."""
+"""Valid request bodies of a laboratory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bodies that an honest clinic sends: its consultations, prescriptions and observations."""
+"""Valid request bodies of a clinic: consultations, prescriptions and observations."""
 
 from __future__ import annotations
 

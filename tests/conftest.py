@@ -1,6 +1,6 @@
-"""What tests share while it runs: a service, replica sets of MongoDB.
+"""Fixtures that tests share: a service, and replica sets of MongoDB.
 
-Each test makes tenants or a database of its own.
+Each test creates tenants or a database of its own.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def pytest_configure() -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let the same tests ask the same service over another store."""
+    """Run the same tests against the service on another store."""
     parser.addoption(
         "--store",
         choices=["sqlite", "mongodb"],
@@ -45,18 +45,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what takes longest, so that no process is left with it alone at the end."""
+    """Start the longest files first, so that no process is left alone with one at the end."""
     places = {file: place for place, file in enumerate(LONGEST)}
     items.sort(key=lambda each: places.get(each.nodeid.partition("::")[0], len(places)))
 
 
-LONGEST = (  # from two minutes down to a quarter
+LONGEST = (  # from two minutes down to a quarter of a minute
     "tests/faults/test_mongodb_failover.py",
     "tests/faults/test_kill.py",
     "tests/api/test_third_party_reports.py",
     "tests/faults/test_stop.py",
     "tests/faults/test_webhooks.py",
     "tests/faults/test_races.py",
+    "tests/faults/test_quotas.py",
     "tests/storage/mongodb/test_outcomes.py",
     "tests/storage/mongodb/test_contract.py",
     "tests/api/test_memory.py",
@@ -65,6 +66,7 @@ LONGEST = (  # from two minutes down to a quarter
     "tests/unit/cli/test_records.py",
     "tests/api/test_openapi.py",
     "tests/api/test_json_input.py",
+    "tests/api/test_quotas.py",
     "tests/faults/test_linearizability.py",
     "tests/storage/mongodb/test_servers.py",
     "tests/faults/test_seeded_bugs.py",
@@ -84,7 +86,7 @@ def quiet() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def store_url(request: pytest.FixtureRequest) -> Callable[[str], str]:
-    """Where a service keeps everything, from the name of a database; empty: in its folder."""
+    """Map the name of a database to a store's URL; "" means a file in the service's folder."""
     if request.config.getoption("--store") == "sqlite":
         return lambda _name: ""
     replica_set: ReplicaSet = request.getfixturevalue("replica_set")
@@ -103,20 +105,20 @@ def service(
 
 @pytest.fixture
 def lab(service: RunningService) -> Integrator:
-    """Somebody of a tenant with nothing in it."""
+    """A client of a new tenant."""
     return service.integrator()
 
 
 @pytest.fixture(scope="session")
 def replica_set(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReplicaSet]:
-    """A set of one member that no test stops; the other sets are for that."""
+    """A set of one member that no test stops; tests that stop members use the other sets."""
     with ReplicaSet(tmp_path_factory.mktemp("replica-set")) as running:
         yield running
 
 
 @pytest.fixture(scope="session")
 def mongodb(request: pytest.FixtureRequest) -> str:
-    """Where MongoDB is for tests that break nothing."""
+    """The address of MongoDB for tests that break nothing."""
     return variable("FHIRPUB_TEST_MONGODB_URL") or request.getfixturevalue("replica_set").url()
 
 
@@ -131,7 +133,7 @@ def mongodb_url(mongodb: str) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def three_members(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReplicaSet]:
-    """What ``set_of_three`` is made of."""
+    """The replica set behind ``set_of_three``."""
     with ReplicaSet(tmp_path_factory.mktemp("set-of-three"), size=3) as running:
         yield running
 
@@ -140,7 +142,7 @@ def three_members(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReplicaS
 def set_of_three(three_members: ReplicaSet) -> Iterator[ReplicaSet]:
     """A set of three members that a test may stop, pause and kill.
 
-    If the test fails, what they said meanwhile is among its output.
+    If the test fails, its output includes what the members logged.
     """
     begun = now_ms()
     yield three_members
@@ -150,7 +152,7 @@ def set_of_three(three_members: ReplicaSet) -> Iterator[ReplicaSet]:
 
 @pytest.fixture(scope="module")
 def member_behind_proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxiedSet]:
-    """What ``proxied_set`` is made of."""
+    """The replica set behind ``proxied_set``."""
     with ProxiedSet(tmp_path_factory.mktemp("proxied-set")) as running:
         yield running
 
@@ -164,7 +166,7 @@ def proxied_set(member_behind_proxy: ProxiedSet) -> Iterator[ProxiedSet]:
 
 @pytest.fixture(scope="session")
 def node(tmp_path_factory: pytest.TempPathFactory) -> Scripts:
-    """FHIR clients in JavaScript; where node is, continuous integration must have them."""
+    """FHIR clients in JavaScript; continuous integration must have them if node is installed."""
     try:
         return scripts_in(tmp_path_factory.mktemp("node"))
     except NoNode as reason:

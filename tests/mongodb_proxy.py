@@ -16,7 +16,7 @@ from typing import Any, Self, TypeVar
 _HOST = "127.0.0.1"
 _PATIENCE_SECONDS = 10.0
 _HEADER = struct.Struct("<iiii")
-"""Length of the message with this header, its number, the number that it answers, its kind."""
+"""Length of the message with this header, its number, the number of its request, its kind."""
 _OP_MSG = 2013
 _COMMAND_AT = _HEADER.size + 4 + 1 + 4 + 1
 """After flags, kind of section, length of the document, and type of its first member."""
@@ -25,25 +25,25 @@ T = TypeVar("T")
 
 
 class Fault(Enum):
-    """What befalls a request, its reply or its connection."""
+    """The fault of a request, its reply or its connection."""
 
     REFUSE = auto()
-    """Every connection is reset, the open ones at once."""
+    """Every connection is reset, open ones immediately."""
     STALL = auto()
     """Nothing passes until the proxy is healed, and then all of it, late."""
     CUT_REQUEST = auto()
     """The connection is reset, and the server never sees the request."""
     CUT_REPLY = auto()
-    """The server has done what it was asked; the connection is reset instead of its reply."""
+    """The server has carried out the request; the connection is reset instead of its reply."""
     DROP_REPLY = auto()
-    """The server has done what it was asked; its reply never comes."""
+    """The server has carried out the request; its reply never arrives."""
 
 
 class Proxy:
     """Passes messages between clients and a server on this machine until a fault is injected.
 
-    It runs in a thread of its own, and reads neither encrypted nor compressed messages; by
-    default drivers send none.
+    It runs in a thread of its own, and supports neither encrypted nor compressed messages; drivers
+    send none by default.
     """
 
     def __init__(self, server_port: int) -> None:
@@ -68,17 +68,17 @@ class Proxy:
 
     @property
     def hits(self) -> int:
-        """How many requests the latest fault has befallen."""
+        """The number of requests that the latest fault has affected."""
         return self._order.hits
 
     def start(self) -> None:
-        """Take connections."""
+        """Accept connections."""
         self._thread.start()
         self._listener = self._run(self._listen())
         self.port = self._listener.sockets[0].getsockname()[1]
 
     def close(self) -> None:
-        """End all connections, and the thread."""
+        """Close all connections and end the thread."""
         if self._thread.is_alive():
             self._run(self._end())
             self._loop.call_soon_threadsafe(self._loop.stop)
@@ -86,14 +86,14 @@ class Proxy:
         self._loop.close()
 
     def inject(self, fault: Fault, *commands: str, times: int = sys.maxsize) -> None:
-        """Let a fault befall the next requests of these commands, and no other fault any more.
+        """Apply a fault to the next requests of these commands, and no other fault any more.
 
-        Without commands it befalls whatever passes, in both directions, until it is healed.
+        Without commands it applies to all messages, in both directions, until ``heal`` is called.
         """
         self._run(self._set(_Order(fault, frozenset(commands), times)))
 
     def heal(self) -> None:
-        """Let everything pass again."""
+        """Pass all messages again."""
         self._run(self._set(_Order()))
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
@@ -111,8 +111,8 @@ class Proxy:
 
     async def _end(self) -> None:
         self._listener.close()
-        # Whoever is only about to be let in, too: a connection that the loop leaves open is found
-        # by a test that has nothing to do with it.
+        # This includes connections that are just being accepted: one that the loop leaves open
+        # would be reported in an unrelated test.
         while others := asyncio.all_tasks() - {asyncio.current_task()}:
             await self._set(_Order(Fault.REFUSE))
             await asyncio.wait(others)
@@ -135,7 +135,7 @@ class Proxy:
 
 @dataclass(slots=True)
 class _Order:
-    """A fault, if any, and the requests that it befalls."""
+    """A fault, if any, and the requests that it affects."""
 
     fault: Fault | None = None
     commands: frozenset[str] = frozenset()
@@ -155,12 +155,12 @@ class _Order:
 
     @property
     def befalling_all(self) -> Fault | None:
-        """The fault for replies too that nobody asked for just now."""
+        """The fault for replies without a request, too."""
         return None if self.commands else self.fault
 
 
 class _Connection:
-    """A client's connection, and the one to the server that belongs to it."""
+    """A client's connection, and the matching one to the server."""
 
     def __init__(self, client: _Stream, server: _Stream, order: Callable[[], _Order]) -> None:
         self._client = client
@@ -222,7 +222,7 @@ class _Message:
 
     @property
     def command(self) -> str:
-        """The name of the command; only the first ``hello`` is sent in another form."""
+        """The name of the command; only the first ``hello`` has another form."""
         if self.kind != _OP_MSG:
             return "hello"
         return self.data[_COMMAND_AT : self.data.index(0, _COMMAND_AT)].decode()

@@ -1,4 +1,4 @@
-"""Ports that nobody listens on at the moment."""
+"""Ports without a listener."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ _HIGHEST = 60_000
 
 
 def free_port() -> int:
-    """Return one."""
+    """Return a free port."""
     return free_ports(1)
 
 
 def free_ports(count: int) -> int:
-    """Return the first of so many, each the next of the one before."""
+    """Return the first of ``count`` consecutive free ports."""
     while True:
         with ExitStack() as stack:
             first = _bound(stack, 0)
@@ -24,7 +24,7 @@ def free_ports(count: int) -> int:
 
 
 def _bound(stack: ExitStack, port: int) -> int:
-    """Bind a port until the stack is closed; return it, or 0 if somebody has it."""
+    """Bind a port until the stack is closed; return it, or 0 if it is in use."""
     listening = stack.enter_context(socket.socket())
     try:
         listening.bind((_HOST, port))

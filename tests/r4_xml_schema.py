@@ -1,4 +1,4 @@
-"""The XML Schema of FHIR R4 as HL7 publishes it, which knows nothing of us."""
+"""The XML Schema of FHIR R4 as HL7 publishes it, independent of this project."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from tempfile import TemporaryDirectory
 from lxml import etree
 
 _ARCHIVE = Path(__file__).parent / "corpus" / "fhir-r4-xsd.tar.xz"
-# It binds languages as if they were a closed list, and has no second 60, which R4 allows.
+# It binds languages as a closed list, and has no second 60, which R4 allows.
 _STRICTER_THAN_R4 = ("}language'", ":60")
 
 
 def faults(xml: bytes) -> list[str]:
-    """Return what the schema says against a resource."""
+    """Return the schema's complaint about a resource."""
     schema = _schema()
     schema.validate(etree.fromstring(xml))
-    said = [str(item.message) for item in schema.error_log]  # type: ignore[attr-defined]  # it is
-    return [name for name in said if not any(known in name for known in _STRICTER_THAN_R4)]
+    complaints = [str(item.message) for item in schema.error_log]  # type: ignore[attr-defined]  # it is
+    return [name for name in complaints if not any(known in name for known in _STRICTER_THAN_R4)]
 
 
 @cache

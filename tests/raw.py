@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from fhirpub.testing.service import Answer, Integrator, Service
 
 PATIENCE_SECONDS = 20.0
-_STATUS = re.compile(rb"HTTP/1\.1 ([0-9]{3}) ")  # a body ends where the next answer begins
+_STATUS = re.compile(rb"HTTP/1\.1 ([0-9]{3}) ")  # a body ends where the next response begins
 
 
 @dataclass(frozen=True, slots=True)
 class Talk:
-    """What the service said, whether it then closed the connection, and heard us out before."""
+    """The service's response, whether it then closed the connection, and read everything sent."""
 
     received: bytes
     closed: bool
@@ -23,17 +23,17 @@ class Talk:
 
     @property
     def status(self) -> int:
-        """The first status, or 0 if nothing was said."""
+        """The first status, or 0 without a response."""
         return int(self.received.split(b" ", 2)[1]) if self.received else 0
 
     @property
     def statuses(self) -> list[int]:
-        """The status of every answer to a pipeline."""
+        """The status of every response to a pipeline."""
         return [int(item) for item in _STATUS.findall(self.received)]
 
     @property
     def answer(self) -> Answer:
-        """The first answer, as an HTTP library would give it."""
+        """The first response, as an HTTP library would return it."""
         head, _, body = self.received.partition(b"\r\n\r\n")
         _status, *lines = head.decode("latin-1").split("\r\n")
         pairs = (line.partition(":") for line in lines)
@@ -42,7 +42,7 @@ class Talk:
 
 
 def talk(service: Service, *pieces: bytes, seconds: float = PATIENCE_SECONDS) -> Talk:
-    """Send pieces, ignoring what comes back, then listen until there is silence or an end."""
+    """Send pieces without reading, then read until there is silence or the connection ends."""
     address = ("127.0.0.1", service.config.server.port)
     with socket.create_connection(address, timeout=PATIENCE_SECONDS) as connection:
         heard_out = _send(connection, pieces)
@@ -57,7 +57,7 @@ def request(
     body: bytes | Iterable[bytes] = b"",
     host: str = "Host: localhost",
 ) -> Talk:
-    """Send one request with these header lines and nothing else, and ask for the end."""
+    """Send one request with these header lines and `Connection: close`, and nothing else."""
     lines = [f"{start} HTTP/1.1", *filter(None, [host]), *headers, "Connection: close"]
     head = "".join(f"{line}\r\n" for line in lines).encode("latin-1") + b"\r\n"
     return talk(service, head, *([body] if isinstance(body, bytes) else body))
@@ -72,7 +72,7 @@ def chunked(body: bytes, size: int = 65_536) -> Iterable[bytes]:
 
 
 def _send(connection: socket.socket, pieces: Iterable[bytes]) -> bool:
-    """Send until the other side does not want more; return whether it took everything."""
+    """Send until the other side stops reading; return whether it took everything."""
     try:
         for piece in pieces:
             connection.sendall(piece)
@@ -95,7 +95,7 @@ def _listen(connection: socket.socket, seconds: float) -> tuple[bytes, bool]:
 
 
 def asking(lab: Integrator, path: str, *more: str) -> socket.socket:
-    """Ask for something, and take nothing of the answer yet."""
+    """Send a GET request without reading the response."""
     wire = socket.create_connection(("127.0.0.1", lab.service.port), timeout=60)
     wire.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
     lines = (

@@ -1,4 +1,4 @@
-"""Reports as an older release may have stored them, which judged less."""
+"""Reports as an older release may have stored them, which validated less."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fhirpub.testing.service import Integrator, RunningService
 def store_again(
     service: RunningService, lab: Integrator, path: str, change: Callable[[bytes], bytes]
 ) -> None:
-    """Add a second version to a report, whose body is made of the first one's, unjudged."""
+    """Add a second version to a report, a change of the first one's body, without validation."""
     store, tenant_id = service.services.store, lab.tenant.id
     first = service.call(store.version(tenant_id, path.rpartition("/")[2], 1))
     assert first is not None

@@ -1,4 +1,4 @@
-"""Hypothesis strategies that make valid FHIR R4 resources out of the element tables."""
+"""Hypothesis strategies that create valid FHIR R4 resources from the element tables."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ RESOURCE_TYPES = sorted(
     for name, table in _TABLES["types"].items()
     if table["kind"] == "resource" and name != "Resource"
 )
-"""Every type that there is an element table for."""
+"""Every type that has an element table."""
 
 Element = Mapping[str, Any]
 _CHILDREN: dict[str, list[Element]] = {}
@@ -48,7 +48,7 @@ _NEEDED: Mapping[str, tuple[tuple[str, str], ...]] = {
     "ServiceRequest": (("orderDetail", "code"),),
     "TriggerDefinition": (("condition", "data"),),
 }
-"""What FHIR wants beside an element: invariants that the schemas know."""
+"""Elements that FHIR requires next to another one: invariants that the schemas check."""
 
 _ANY_OF: Mapping[str, frozenset[str]] = {
     **dict.fromkeys(
@@ -60,7 +60,7 @@ _ANY_OF: Mapping[str, frozenset[str]] = {
     "Organization": frozenset({"name", "_name", "identifier"}),
     "Patient.contact": frozenset({"name", "telecom", "address", "organization"}),
 }
-"""Of what one must be there; where nothing is, the first of these is drawn."""
+"""Elements of which one is required; if none is drawn, the first of these is."""
 
 _EXCLUDED: Mapping[str, tuple[str, str]] = {
     "DataRequirement.codeFilter": ("path", "searchParam"),
@@ -68,7 +68,7 @@ _EXCLUDED: Mapping[str, tuple[str, str]] = {
     "Timing.repeat": ("when", "timeOfDay"),
     "TriggerDefinition": ("data", "timing"),
 }
-"""Beside what must not stand what begins with the second."""
+"""Elements that must not occur with another one; its name begins with the second item."""
 
 _TEXT = st.text(st.characters(codec="utf-8", exclude_characters=_CONTROL), min_size=1, max_size=9)
 _DATE = st.dates().map(str)
@@ -108,22 +108,22 @@ _OF_ITS_OWN = {
         ("Timing.repeat.duration", "Timing.repeat.period"), PRIMITIVES["decimal"].map(abs)
     ),
     "Extension.url": PRIMITIVES["uri"],
-    "SampledData.data": st.sampled_from(("0", "-1.5 E 2.25 U L")),  # HL7's XML schema wants it
+    "SampledData.data": st.sampled_from(("0", "-1.5 E 2.25 U L")),  # required by HL7's XML schema
 }
-"""Values of each primitive type, as the reader of requests gives them."""
+"""Values of each primitive type, as the JSON parser returns them."""
 
 
 def resource_of(type_name: str) -> st.SearchStrategy[dict[str, Any]]:
     """Return a strategy of resources that are valid by type, cardinality and binding.
 
-    Of the invariants between elements only those are looked after that the schemas know.
+    Only those invariants between elements are respected that the schemas check.
     """
     return _object(type_name, 0).map(lambda body: {"resourceType": type_name, **body})
 
 
 @st.composite
 def _object(draw: st.DrawFn, path: str, depth: int) -> dict[str, Any]:
-    """Return an object with its required elements and a few of the others."""
+    """Return an object with its required elements and some of the others."""
     chosen, others = _elements(path, depth)
     least = 1 if not chosen and depth else 0
     most = max(least, _FEW[depth])
@@ -139,15 +139,15 @@ def _object(draw: st.DrawFn, path: str, depth: int) -> dict[str, Any]:
     if any_of and any_of.isdisjoint(value):
         element = next(child for child in _CHILDREN[path] if _path(child).split(".")[-1] in any_of)
         value |= draw(_element(element, depth))
-    _take_out_the_excluded(path, value)
+    _remove_excluded(path, value)
     return value
 
 
-def _take_out_the_excluded(path: str, value: dict[str, Any]) -> None:
-    """Take out of an object what must not stand beside the rest of it."""
+def _remove_excluded(path: str, value: dict[str, Any]) -> None:
+    """Remove elements from an object that must not occur with the others."""
     given = {name.lstrip("_") for name in value}
-    beside, excluded = _EXCLUDED.get(path, ("", ""))
-    if beside in given:
+    present, excluded = _EXCLUDED.get(path, ("", ""))
+    if present in given:
         for name in [item for item in value if item.lstrip("_").startswith(excluded)]:
             del value[name]
     if path == "Observation" and any(name.startswith("value") for name in given):
@@ -172,7 +172,7 @@ def _up_to(most: int) -> st.SearchStrategy[int]:
 
 @cache
 def _elements(path: str, depth: int) -> tuple[list[Element], list[Element]]:
-    """Return the elements that must be there, and those that may."""
+    """Return the required and the optional elements."""
     known = [
         child for child in _CHILDREN[path] if not (depth and _path(child).endswith("contained"))
     ]
@@ -185,7 +185,7 @@ def _path(element: Element) -> str:
 
 
 def _fits(element: Element, depth: int) -> bool:
-    """Return whether an element may be drawn: near the bottom only what ends there."""
+    """Return whether an element may be drawn: near the bottom only leaves may."""
     if depth and element["path"].endswith(".id"):
         return False  # an element needs more than an id
     types = element["types"]
@@ -195,7 +195,7 @@ def _fits(element: Element, depth: int) -> bool:
 
 @st.composite
 def _element(draw: st.DrawFn, element: Element, depth: int) -> dict[str, Any]:
-    """Return the properties that stand for one element."""
+    """Return the JSON properties of one element."""
     name, types = element["path"].rpartition(".")[2], element["types"]
     type_name = types[0] if types else "BackboneElement"
     if name.endswith("[x]"):
@@ -236,12 +236,12 @@ def _contained(type_name: str) -> st.SearchStrategy[dict[str, Any]]:
 def _primitive(
     draw: st.DrawFn, name: str, one: st.SearchStrategy[Any], depth: int, *, many: bool
 ) -> dict[str, Any]:
-    """Return a primitive: now and then with extensions beside it, or instead of it."""
+    """Return a primitive: sometimes with extensions, or with extensions instead of a value."""
     kind = draw(_up_to(9)) if depth < _DEEPEST else 0
     extended = {"extension": [{"url": "http://example.org/why", "valueCode": "masked"}]}
     if not many:
-        beside = {7: {"id": "p"}, 8: extended, 9: extended}
-        sibling = {f"_{name}": beside[kind]} if kind in beside else {}
+        extras = {7: {"id": "p"}, 8: extended, 9: extended}
+        sibling = {f"_{name}": extras[kind]} if kind in extras else {}
         return sibling if kind == 9 else {name: draw(one), **sibling}
     values = [draw(one) for _ in range(1 + draw(_up_to(1)))]
     siblings: dict[int, dict[str, Any]] = {

@@ -1,4 +1,4 @@
-"""Waiting for what comes about by itself."""
+"""Waiting for conditions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 def wait_until(true: Callable[[], bool], seconds: float = 10.0) -> bool:
-    """Return whether it became true in time."""
+    """Return whether the condition became true in time."""
     until = time.monotonic() + seconds
     while not true():
         if time.monotonic() > until:

@@ -35,6 +35,7 @@ async def run_server(
     # Not in build_services: `fhirpub check` builds everything while an older release may still
     # write index values in the old form.
     await reindex_if_needed(services.store, services.context.searched)
+    await services.quota_exchange.start()
     bounds = Bounds(
         head_bytes=HEAD_BYTES,
         body_bytes=config.limits.drain_bytes,
@@ -54,6 +55,7 @@ async def run_server(
             _sweep(services),
             services.body_timeout.run(),
             services.trimmer.run(),
+            services.quota_exchange.run(),
             services.loop_lag.run(services.metrics.loop_lag.observe),
         )
     ]
@@ -69,6 +71,7 @@ async def run_server(
             for task in background:
                 task.cancel()
             await asyncio.gather(*background, return_exceptions=True)
+            await services.quota_exchange.finish()
             services.threads.close()
 
 
@@ -81,7 +84,7 @@ async def _drain(services: Services, server: Server) -> None:
 
 
 async def _sweep(services: Services) -> None:
-    """Delete documents older than an hour that no version names, every ten minutes.
+    """Delete documents that no version names, and old counts, every ten minutes, after an hour.
 
     A registration stores its documents first; one that is interrupted leaves them behind.
     """
@@ -93,6 +96,7 @@ async def _sweep(services: Services) -> None:
                 swept = await services.store.sweep_blobs(tenant.id, before=before)
                 if swept:
                     _log.info("swept", documents=swept, tenant=tenant.id)
+            await services.store.sweep_quota_counts(before=services.clock() - _HOUR)
         except StoreUnavailable as problem:
             _log.warning("not swept", reason=problem.reason)
         except Exception as problem:  # noqa: BLE001 - the next round may succeed

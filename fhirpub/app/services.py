@@ -9,6 +9,7 @@ from contextlib import (
     asynccontextmanager,
 )
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from fhirpub.app import stores
@@ -29,10 +30,13 @@ from fhirpub.runtime.metrics import Metrics
 from fhirpub.storage.store import Store
 from fhirpub.web.admission.body_timeout import BodyReadTimeout
 from fhirpub.web.admission.memory_budget import MemoryBudget
+from fhirpub.web.admission.quota_exchange import QuotaExchange
+from fhirpub.web.admission.quotas import Quotas
 from fhirpub.web.admission.rate_limit import RateLimit
 from fhirpub.web.openapi.document import openapi
 from fhirpub.web.readiness import Readiness
 from fhirpub.web.services import Services
+from fhirpub.webhooks.dispatch.thread import WorkerThread
 from fhirpub.webhooks.dispatch.worker import WebhookWorker
 from fhirpub.webhooks.management.delivery_log import DeliveryLog
 from fhirpub.webhooks.management.endpoints import EndpointService
@@ -77,6 +81,7 @@ async def build_services(
         )
         capabilities = statement(context)
         limits = config.limits
+        quotas = Quotas(config.quotas, clock)
         services = Services(
             config=config,
             store=store,
@@ -85,6 +90,8 @@ async def build_services(
             context=context,
             clock=clock,
             rate_limit=RateLimit(limits.requests_per_client, clock),
+            quotas=quotas,
+            quota_exchange=QuotaExchange(quotas, store, clock=clock),
             metrics=metrics,
             body_timeout=BodyReadTimeout(limits.body_seconds),
             request_memory=MemoryBudget(
@@ -160,13 +167,28 @@ def _sending(
     sender: Sender,
     metrics: Metrics,
     clock: Clock,
-) -> WebhookWorker | None:
-    """Return the webhook worker of this process; None if another process sends."""
+) -> WebhookWorker | WorkerThread | None:
+    """Return the webhook worker of this process; None if another process sends.
+
+    It runs in a thread, unless the engine cannot be used on two event loops.
+    """
     if not _sends(config):
         return None
-    return WebhookWorker(
-        store, config=config, seal=seal, metrics=metrics, clock=clock, sender=sender
-    )
+    create = partial(WebhookWorker, config=config, seal=seal, metrics=metrics, clock=clock)
+    own = store.for_other_loop()
+    if own is None:
+        return create(store, sender=sender)
+
+    @asynccontextmanager
+    async def open_worker() -> AsyncGenerator[WebhookWorker]:
+        await own.start()
+        try:
+            async with create_sender(config, metrics, clock) as own_sender:
+                yield create(own, sender=own_sender)
+        finally:
+            await own.stop()
+
+    return WorkerThread(open_worker)
 
 
 def create_endpoint_service(

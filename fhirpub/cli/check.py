@@ -17,6 +17,7 @@ from fhirpub.app.stores import key_file, open_store, prepare_cipher
 from fhirpub.cli.error_hints import explain
 from fhirpub.cli.options import with_config_file, with_json
 from fhirpub.cli.printing import print_json
+from fhirpub.config.allowed_networks import parse_allowed_network
 from fhirpub.config.loader import load, misspelt_variables
 from fhirpub.config.settings import DEFAULT_FILE, Config
 from fhirpub.errors import (
@@ -61,12 +62,12 @@ def check(config_file: Path | None, *, as_json: bool) -> None:
     """
     findings = asyncio.run(_findings(config_file))
     if as_json:
-        print_json([asdict(each) for each in findings])
+        print_json([asdict(finding) for finding in findings])
     else:
-        for each in findings:
-            level = click.style(f"{each.level:<7}", fg=_COLOURS[each.level])
-            click.echo(f"{level}  {each.subject:<13}  {each.text}")
-    sys.exit(any(each.level == "error" for each in findings))
+        for finding in findings:
+            level = click.style(f"{finding.level:<7}", fg=_COLOURS[finding.level])
+            click.echo(f"{level}  {finding.subject:<13}  {finding.text}")
+    sys.exit(any(finding.level == "error" for finding in findings))
 
 
 async def _findings(config_file: Path | None) -> list[Finding]:
@@ -77,18 +78,19 @@ async def _findings(config_file: Path | None) -> list[Finding]:
     source = config_file or Path(DEFAULT_FILE)
     text = str(source) if source.exists() else "built-in defaults"
     found = [Finding("configuration", "ok", text), *_advice(config), *_plugins(config)]
-    found += [each async for each in _store(config)]
-    if all(each.level != "error" for each in found):
-        found += [each async for each in _webhooks(config)]
-    if all(each.level != "error" for each in found):
-        found += [each async for each in _schemas(config)]
+    found += [finding async for finding in _store(config)]
+    if all(finding.level != "error" for finding in found):
+        found += [finding async for finding in _webhooks(config)]
+        found += [finding async for finding in _networks(config)]
+    if all(finding.level != "error" for finding in found):
+        found += [finding async for finding in _schemas(config)]
     return found
 
 
 def _advice(config: Config) -> Iterator[Finding]:
     """Yield warnings about settings that work, but are likely mistakes or unsafe in production."""
-    for each in misspelt_variables():
-        yield Finding("configuration", "warning", each)
+    for variable in misspelt_variables():
+        yield Finding("configuration", "warning", variable)
     if config.server.host in _EVERYWHERE and not config.server.base_url:
         text = f"[server] base_url is not set: links in responses begin with {config.base_url}"
         yield Finding("configuration", "warning", text)
@@ -113,18 +115,18 @@ def _plugins(config: Config) -> Iterator[Finding]:
     if not config.plugins.enabled:
         yield Finding("plugins", "warning", "none is enabled: no resource type is served")
     found = plugin_loader.examine(config.plugins.enabled)
-    problems = {name: list(each) for name, each in found.problems.items()}
+    problems = {name: list(wrong) for name, wrong in found.problems.items()}
     for name, declared in found.types.items():
         plugin = found.owners[name]
         if plugin not in found.problems:
             wrong = schema_and_element_problems(declared)
-            problems.setdefault(plugin, []).extend(f"plugin {plugin}: {each}" for each in wrong)
+            problems.setdefault(plugin, []).extend(f"plugin {plugin}: {item}" for item in wrong)
     for plugin in dict.fromkeys(config.plugins.enabled):
         types = ", ".join(name for name, owner in found.owners.items() if owner == plugin)
         if not problems.get(plugin):
             yield Finding("plugins", "ok", f"{plugin} adds {types or 'no resource type'}")
-        for each in problems.get(plugin, ()):
-            yield Finding("plugins", "error", each)
+        for item in problems.get(plugin, ()):
+            yield Finding("plugins", "error", item)
 
 
 async def _store(config: Config) -> AsyncIterator[Finding]:
@@ -132,8 +134,8 @@ async def _store(config: Config) -> AsyncIterator[Finding]:
         async with open_store(config) as store:
             await store.check()
     except FhirpubError as problem:
-        for each in _errors("store", problem):
-            yield each
+        for error in _errors("store", problem):
+            yield error
         return
     yield Finding("store", "ok", "can be read and written, and has its tables and indexes")
 
@@ -152,8 +154,8 @@ async def _webhooks(config: Config) -> AsyncIterator[Finding]:
             live_secrets(endpoint, seal, now=now_ms())
             token_of(endpoint, seal)
     except FhirpubError as problem:
-        for each in _errors("webhooks", problem):
-            yield each
+        for error in _errors("webhooks", problem):
+            yield error
         return
     if made:
         yield Finding("webhooks", "ok", f"created {made}, the key of their secrets: keep a copy")
@@ -169,13 +171,35 @@ async def _webhooks(config: Config) -> AsyncIterator[Finding]:
     )
 
 
+async def _networks(config: Config) -> AsyncIterator[Finding]:
+    """Warn of entries that are open to more tenants than one, or to none."""
+    try:
+        async with open_store(config) as store:
+            tenants = {tenant.id for tenant in await store.tenants() if not tenant.disabled}
+    except FhirpubError as problem:
+        for error in _errors("webhooks", problem):
+            yield error
+        return
+    for text in config.webhooks.allow_networks:
+        entry = parse_allowed_network(text)
+        unknown = sorted(entry.tenants - tenants)
+        setting = f"[webhooks] allow_networks: {text}"
+        if unknown:
+            names = ", ".join(unknown)
+            yield Finding("webhooks", "warning", f"{setting}: no tenant, or disabled: {names}")
+        if not entry.tenants and len(tenants) > 1 and config.auth.environment == "production":
+            where = "" if entry.ports else ", on every port"
+            advice = f"is open to all tenants ({len(tenants)}){where}: add tenant=ID"
+            yield Finding("webhooks", "warning", f"{setting} {advice}")
+
+
 async def _schemas(config: Config) -> AsyncIterator[Finding]:
     try:
         async with build_services(config) as services:
             names = ", ".join(services.types)
     except FhirpubError as problem:
-        for each in _errors("schemas", problem):
-            yield each
+        for error in _errors("schemas", problem):
+            yield error
         return
     yield Finding("schemas", "ok", f"compiled for {names}")
 

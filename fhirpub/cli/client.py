@@ -58,7 +58,7 @@ def add(
 @with_json
 def list_(tenant_id: str | None, config: Config, *, as_json: bool) -> None:
     """List credentials, oldest first, without their secrets."""
-    records = [_record(each) for each in asyncio.run(_all(config, tenant_id))]
+    records = [_record(item) for item in asyncio.run(_all(config, tenant_id))]
     print_table(records, as_json=as_json, empty="No clients yet: fhirpub client add --tenant ID")
 
 
@@ -157,9 +157,9 @@ async def _disable(config: Config, client_id: str) -> Client:
 
 
 def _warn_of_empty(scopes: Sequence[str]) -> None:
-    for each in scopes:
-        if not gives_something(each):
-            click.echo(f"Warning: the scope {each} allows nothing here.", err=True)
+    for scope in scopes:
+        if not gives_something(scope):
+            click.echo(f"Warning: the scope {scope} allows nothing here.", err=True)
 
 
 def _with_secret(each: Client, secret: str) -> Record:

@@ -15,18 +15,19 @@ import click
 from fhirpub import __version__
 from fhirpub.cli.check import check
 from fhirpub.cli.client import client
-from fhirpub.cli.deliveries import deliveries
 from fhirpub.cli.demo.command import demo
 from fhirpub.cli.dispatch import dispatch
-from fhirpub.cli.endpoint import endpoint
 from fhirpub.cli.error_hints import explain
 from fhirpub.cli.keys import keys
 from fhirpub.cli.plugin import plugin
 from fhirpub.cli.publish import publish
+from fhirpub.cli.quota.command import quota
 from fhirpub.cli.serve import serve
 from fhirpub.cli.settings import config, plugins
 from fhirpub.cli.tenant import tenant
 from fhirpub.cli.transfer import transfer
+from fhirpub.cli.webhooks.deliveries import deliveries
+from fhirpub.cli.webhooks.endpoint import endpoint
 from fhirpub.config.loader import variable
 from fhirpub.errors import FhirpubError, NoSuchRecord, SecretsUnavailable, StoreUnavailable
 from fhirpub.runtime import logging as logs
@@ -121,15 +122,15 @@ Exit status: 0 done, 1 refused or misconfigured (the reason is on standard error
 def fhirpub(context: click.Context) -> None:
     """Publish diagnostic reports over FHIR R4: one call, safe to repeat, never a duplicate."""
     logs.configure(level="warning", form="text")
-    for each in (sys.stdout, sys.stderr):
-        if isinstance(each, io.TextIOWrapper):  # the terminal may lack characters
-            each.reconfigure(errors="backslashreplace")
+    for item in (sys.stdout, sys.stderr):
+        if isinstance(item, io.TextIOWrapper):  # the terminal may lack characters
+            item.reconfigure(errors="backslashreplace")
     if variable("NO_COLOR"):
         context.color = False
 
 
 for command in (
-    *(serve, dispatch, demo, publish, tenant, client, endpoint, deliveries),
+    *(serve, dispatch, demo, publish, tenant, client, quota, endpoint, deliveries),
     *(keys, check, transfer, plugins, plugin, config),
 ):
     fhirpub.add_command(command)

@@ -82,7 +82,7 @@ async def send_until_answered(
         except (OSError, HTTPClientError) as problem:
             reason, at_least = f"{call.url} cannot be reached: {problem}", 0.0
         else:
-            if answer.code not in _LATER:
+            if answer.code not in _LATER or _is_used_up(answer):
                 return answer
             reason = f"the service returned {answer.code} {answer.reason}"
             at_least = _retry_after(answer)
@@ -101,6 +101,12 @@ def json_of(answer: HTTPResponse) -> dict[str, Any]:
     except orjson.JSONDecodeError:
         return {}
     return value if isinstance(value, dict) else {}
+
+
+def _is_used_up(answer: HTTPResponse) -> bool:
+    """Return whether a quota is used up until tomorrow, which no command waits for."""
+    text = answer.headers.get("Retry-After", "")
+    return answer.code == 429 and text.isdecimal() and float(text) > _MAX_PAUSE
 
 
 def _retry_after(answer: HTTPResponse) -> float:

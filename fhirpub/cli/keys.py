@@ -27,7 +27,7 @@ def keys() -> None:
 @with_json
 def list_(config: Config, *, as_json: bool) -> None:
     """List the keys of this environment, oldest first, without their private parts."""
-    records = [_record(each) for each in asyncio.run(_all(config))]
+    records = [_record(key) for key in asyncio.run(_all(config))]
     print_table(
         records, as_json=as_json, empty="No keys yet: the first `fhirpub serve` creates one"
     )

@@ -46,9 +46,11 @@ def new(type_name: str, directory: Path | None, config: Config, *, as_json: bool
     """
     tables = Tables.read()
     plan = blueprint(type_name, tables)
-    for each in available():
-        if each.name == plan.plugin:
-            home = f"{each.module} of {each.distribution} {each.version}"
+    for plugin_source in available():
+        if plugin_source.name == plan.plugin:
+            home = (
+                f"{plugin_source.module} of {plugin_source.distribution} {plugin_source.version}"
+            )
             raise PluginError(f"a plugin {plan.plugin} is already installed: {home}")
     folder = directory or Path(plan.distribution)
     if folder.name == plan.package:

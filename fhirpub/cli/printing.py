@@ -66,4 +66,4 @@ def _text(value: Any) -> str:
         return "-"
     text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
     # Text from others must not send control sequences to the terminal.
-    return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text)
+    return "".join(name if name.isprintable() else "\N{REPLACEMENT CHARACTER}" for name in text)

@@ -130,7 +130,7 @@ def _report(answer: HTTPResponse, type_name: str, *, as_json: bool) -> None:
 def _refusal(answer: HTTPResponse) -> str:
     """Return the message of a refusal, with one line per issue."""
     issues = _issues_of(json_of(answer))
-    lines = [f"  {_line(each)}" for each in issues]
+    lines = [f"  {_line(issue)}" for issue in issues]
     return "\n".join([f"refused: {answer.code} {answer.reason}", *lines])
 
 
@@ -139,15 +139,15 @@ def _issues_beside(parameters: dict[str, Any]) -> list[dict[str, Any]]:
     entries = parameters.get("parameter", [])
     return [
         i
-        for each in entries
-        if each.get("name") == "issues"
-        for i in _issues_of(each.get("resource", {}))
+        for entry in entries
+        if entry.get("name") == "issues"
+        for i in _issues_of(entry.get("resource", {}))
     ]
 
 
 def _issues_of(outcome: dict[str, Any]) -> list[dict[str, Any]]:
     listed = outcome.get("issue") if outcome.get("resourceType") == "OperationOutcome" else []
-    return [each for each in listed or [] if isinstance(each, dict)]
+    return [item for item in listed or [] if isinstance(item, dict)]
 
 
 def _line(issue: dict[str, Any]) -> str:

@@ -45,18 +45,18 @@ def plugins(config: Config, *, as_json: bool) -> None:
     types = {name: ", ".join(load([name])) for name in enabled}
     records = [
         {
-            "plugin": each.name,
-            "enabled": each.name in enabled,
-            "resource_types": types.get(each.name, ""),
-            "module": each.module,
-            "distribution": f"{each.distribution} {each.version}".strip(),
+            "plugin": source.name,
+            "enabled": source.name in enabled,
+            "resource_types": types.get(source.name, ""),
+            "module": source.module,
+            "distribution": f"{source.distribution} {source.version}".strip(),
         }
-        for each in sources
+        for source in sources
     ]
     load(enabled)
     print_table(records, as_json=as_json, empty="No plugin is installed: pip install fhirpub")
     if not as_json:
-        off = [each.name for each in sources if each.name not in enabled]
+        off = [source.name for source in sources if source.name not in enabled]
         if off:
             click.echo(f"Not enabled: {', '.join(off)}. To enable, add to `enabled` in [plugins].")
 

@@ -53,7 +53,7 @@ class Submission:
 
     def attach(self, files: Iterable[Path], *, now: int) -> None:
         """Add documents as attachments with their data and its SHA-256."""
-        added = [attachment(each, now=now) for each in files]
+        added = [attachment(file, now=now) for file in files]
         if not added:
             return
         home = self.entry if _DOCUMENTS in self.entry else self.entry["resource"]
@@ -81,9 +81,9 @@ def attachment(file: Path, *, now: int) -> JsonObject:
 
 def _entries(body: JsonObject) -> Iterator[JsonObject]:
     listed = body.get("parameter")
-    for each in listed if isinstance(listed, list) else []:
-        if isinstance(each, dict):
-            yield each
+    for item in listed if isinstance(listed, list) else []:
+        if isinstance(item, dict):
+            yield item
 
 
 def _is_registered(entry: JsonObject) -> bool:

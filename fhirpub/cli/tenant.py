@@ -54,7 +54,7 @@ def add(name: str, config: Config, *, as_json: bool) -> None:
 @with_json
 def list_(config: Config, *, as_json: bool) -> None:
     """List all organizations, oldest first."""
-    records = [_record(each) for each in asyncio.run(_all(config))]
+    records = [_record(item) for item in asyncio.run(_all(config))]
     print_table(records, as_json=as_json, empty='No tenants yet: fhirpub tenant add "Lab Uno"')
 
 
@@ -82,9 +82,9 @@ async def _disable(config: Config, tenant_id: str) -> Tenant:
     async with open_store(config) as store:
         disabled = await tenants.disable_tenant(store, tenant_id)
     async with open_admin(config) as open_:
-        for each in await open_.endpoints.endpoints(tenant_id):
+        for endpoint in await open_.endpoints.endpoints(tenant_id):
             with suppress(NoSuchRecord):  # removed in the meantime
-                await open_.endpoints.disable(tenant_id, each.id)
+                await open_.endpoints.disable(tenant_id, endpoint.id)
     return disabled
 
 

@@ -79,8 +79,8 @@ def transfer(target: str, config: Config, *, as_json: bool) -> None:
     )
     if progress.deliveries:
         click.echo(f"{progress.deliveries:,} webhook deliveries were new or changed.")
-    for each in progress.kept:
-        click.echo(f"Differs in the other store and was not changed: {each}")
+    for item in progress.kept:
+        click.echo(f"Differs in the other store and was not changed: {item}")
 
 
 async def _copy(config: Config, other: Config, line: _Line) -> Progress:

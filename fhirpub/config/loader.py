@@ -49,6 +49,8 @@ _ABOVE_NOTHING = {
         "idle_seconds",
         "head_seconds",
         "connections",
+        "search_values",
+        "search_seconds",
     ),
 }
 """Settings that would cause every request to be refused if they were 0."""
@@ -88,7 +90,7 @@ def load(file: Path | None = None, *, environment: Mapping[str, str] | None = No
     if problems:
         raise ConfigurationError("\n".join(problems))
     made = {name: groups[name](**members) for name, members in values.items()}
-    ours = {name: each for name, each in made.items() if groups[name] is not TypeConfig}
+    ours = {name: item for name, item in made.items() if groups[name] is not TypeConfig}
     chosen = {name: made[name] for name in made.keys() - ours.keys() if values[name]}
     return Config(**ours, by_type=chosen)
 
@@ -96,7 +98,7 @@ def load(file: Path | None = None, *, environment: Mapping[str, str] | None = No
 def _groups(enabled: Sequence[str]) -> dict[str, Any]:
     """Return all groups: the built-in ones, and one for each enabled plugin."""
     hints = typing.get_type_hints(Config)
-    ours = {name: each for name, each in hints.items() if is_dataclass(each)}
+    ours = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
     return ours | {name: TypeConfig for name in enabled if name not in ours}
 
 
@@ -153,9 +155,9 @@ def _contradictions(values: Mapping[str, Mapping[str, Any]]) -> list[str]:
         if values[group].get(key) == 0
     ]
     found += [
-        f"[fhir] organization_namespaces: {each!r} is not an absolute URI"
-        for each in fhir.organization_namespaces
-        if not ABSOLUTE_URI.fullmatch(each)
+        f"[fhir] organization_namespaces: {namespace!r} is not an absolute URI"
+        for namespace in fhir.organization_namespaces
+        if not ABSOLUTE_URI.fullmatch(namespace)
     ]
     if not 1 <= fhir.page_size <= fhir.page_size_max:
         found.append("[fhir] page_size must be between 1 and page_size_max")

@@ -101,11 +101,11 @@ def override(
 def wrong_networks(key: str, networks: Sequence[str]) -> list[str]:
     """Return a message for each entry of a key that is neither an address nor a network."""
     found = []
-    for each in networks:
+    for network in networks:
         try:
-            ipaddress.ip_network(each, strict=False)
+            ipaddress.ip_network(network, strict=False)
         except ValueError:
-            found.append(f"{key}: {each} is neither an address nor a network")
+            found.append(f"{key}: {network} is neither an address nor a network")
     return found
 
 
@@ -135,7 +135,7 @@ def _mismatch(value: Any, hint: Any) -> str:
         return "" if value in choices else f"must be one of {', '.join(choices)}"
     item = _item(hint)
     if item:
-        good = isinstance(value, list) and not any(_mismatch(each, item) for each in value)
+        good = isinstance(value, list) and not any(_mismatch(element, item) for element in value)
         return "" if good else f"must be a list of {_ITEMS[item]}"
     if isinstance(value, bool) != (hint is bool):
         return f"must be {_NAMES[hint]}"
@@ -172,7 +172,7 @@ def _from_text(text: str, hint: Any) -> Any:
             return text
     item = _item(hint)
     if item:
-        return [_from_text(each.strip(), item) for each in text.split(",") if each.strip()]
+        return [_from_text(part.strip(), item) for part in text.split(",") if part.strip()]
     return text
 
 
@@ -192,7 +192,7 @@ def _nearest_group(word: str, groups: Groups) -> str:
 
 def _groups_with(key: str, groups: Groups) -> str:
     """Return a hint to the groups of a key that was written above all groups."""
-    homes = [f"[{name}]" for name, each in groups.items() if key in typing.get_type_hints(each)]
+    homes = [f"[{name}]" for name, group in groups.items() if key in typing.get_type_hints(group)]
     return (
         f"; put it below {' or '.join(homes)}" if homes else "; every key belongs below a [group]"
     )
@@ -212,5 +212,5 @@ def _toml(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list):
-        return "[" + ", ".join(_toml(each) for each in value) + "]"
+        return "[" + ", ".join(_toml(item) for item in value) + "]"
     return f'"{value}"' if isinstance(value, str) else str(value)

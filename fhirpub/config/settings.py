@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from fhirpub.config.quotas import QuotasConfig
 from fhirpub.config.reader import setting as _setting
 from fhirpub.config.webhooks import WebhooksConfig
 
@@ -215,7 +216,18 @@ class LimitsConfig:
     requests_per_client: int = _setting(
         0,
         "Requests per minute that one client may send to one process before it gets 429. 0: no "
-        "limit.",
+        "limit. client_requests_per_minute in [quotas] counts over all processes.",
+    )
+    search_values: int = _setting(
+        1_000,
+        "Maximum number of values in a search, over all of its parameters. More get 422 "
+        "too-costly.",
+    )
+    search_seconds: float = _setting(
+        4.0,
+        "Maximum time in seconds for which the store works on a search, at most 0.4 times "
+        "deadline_seconds of [storage]. After it the client gets 422 too-costly. With SQLite a "
+        "search also ends after the number of steps that an idle machine makes in half of it.",
     )
     token_failures: int = _setting(
         10,
@@ -271,6 +283,7 @@ class Config:
     plugins: PluginsConfig = field(default_factory=PluginsConfig)
     fhir: FhirConfig = field(default_factory=FhirConfig)
     limits: LimitsConfig = field(default_factory=LimitsConfig)
+    quotas: QuotasConfig = field(default_factory=QuotasConfig)
     terminology: TerminologyConfig = field(default_factory=TerminologyConfig)
     webhooks: WebhooksConfig = field(default_factory=WebhooksConfig)
     logs: LogsConfig = field(default_factory=LogsConfig)

@@ -7,7 +7,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from fhirpub.config.reader import LAST_PORT, wrong_networks
+from fhirpub.config.allowed_networks import wrong_allowed_networks
+from fhirpub.config.reader import LAST_PORT
 from fhirpub.config.reader import setting as _setting
 
 _SHORTEST_LEASE = 0.5
@@ -122,9 +123,11 @@ class WebhooksConfig:
     ports: list[int] = _setting([443, 8443], "Ports to which webhooks may be sent.")
     allow_networks: list[str] = _setting(
         [],
-        "Special-purpose addresses or networks, such as 10.1.0.0/16, to which webhooks may also "
-        "be sent, on any port, and with or without TLS. Loopback, link-local and metadata "
-        "addresses are allowed only by an entry within their own network.",
+        "Special-purpose addresses or networks to which webhooks may also be sent, with or "
+        "without TLS. '10.1.2.3 port=8443 tenant=ID' opens an address on one port to one tenant; "
+        "port= and tenant= may be repeated. Without port= an entry is open on every port, without "
+        "tenant= to all tenants. Loopback, link-local and metadata addresses are allowed only by "
+        "an entry within their own network.",
     )
 
 
@@ -137,9 +140,9 @@ def webhook_contradictions(webhooks: WebhooksConfig) -> list[str]:
         found.append("[webhooks] connect_seconds must be above 0 and at most timeout_seconds")
     if not webhooks.retry_seconds:
         found.append("[webhooks] retry_seconds must not be empty")
-    if not all(1 <= each <= LAST_PORT for each in webhooks.ports):
+    if not all(1 <= port <= LAST_PORT for port in webhooks.ports):
         found.append(f"[webhooks] ports must be between 1 and {LAST_PORT}")
-    found += wrong_networks("[webhooks] allow_networks", webhooks.allow_networks)
+    found += wrong_allowed_networks("[webhooks] allow_networks", webhooks.allow_networks)
     return found + _wrong_limits(webhooks)
 
 

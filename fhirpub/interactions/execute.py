@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from fhirpub.errors import InvalidSearch, Issue
+from fhirpub.errors import InvalidSearch, Issue, SearchTooCostly
 from fhirpub.fhir.outcome import outcome_of
 from fhirpub.fhir.strict_json import JsonObject, dumps, loads_stored
 from fhirpub.interactions.context import Context
@@ -18,7 +18,7 @@ from fhirpub.interactions.summary import is_subset, subset
 from fhirpub.interactions.versions import Listing, without_documents
 from fhirpub.plugin_api import ResourceType
 from fhirpub.storage.contract import MAX_PAGE_BYTES, Page, SearchQuery, Version
-from fhirpub.storage.criteria import sort_key
+from fhirpub.storage.criteria import NEWEST_FIRST, sort_key
 from fhirpub.tenant import Tenant
 
 PARAMETER_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,63}")
@@ -26,6 +26,10 @@ PARAMETER_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,63}")
 _FIRST_BATCH_SIZE = 4
 _NAMING = ("_include", "_sort")
 """What is known, and unknown only if it names something that cannot be included or sorted by."""
+_NARROW = (
+    "the search takes more work than one search may: add a condition that few resources meet, "
+    "such as a patient, an identifier, or a code with a range of dates"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,8 @@ class Search:
     summary: str
     elements: str
     included: frozenset[str]
+    longest: str
+    """The parameter with the most values; empty if none has several."""
 
 
 async def search(
@@ -53,12 +59,15 @@ async def search(
     """Return a searchset Bundle, to be made.
 
     Raises InvalidSearch for what cannot be honoured; ``strict`` also for unknown parameters
-    (``Prefer: handling=strict``).
+    (``Prefer: handling=strict``). Raises SearchTooCostly with what can be narrowed.
     """
     wanted = understood(
         parameters, resource_type=resource_type, tenant=tenant, context=context, strict=strict
     )
-    page = await context.resources.search(tenant.id, wanted.query)
+    try:
+        page = await context.resources.search(tenant.id, wanted.query)
+    except SearchTooCostly:
+        raise SearchTooCostly(_list_costs(wanted)) from None
     parts: list[bytes] = []
     if wanted.included:
         page, parts = await _with_parts(page, tenant=tenant, context=context)
@@ -78,7 +87,7 @@ def understood(
 ) -> Search:
     """Read the parameters; raises InvalidSearch with everything that is wrong with them.
 
-    If ``strict``, a parameter that is not known is wrong too.
+    If ``strict``, a parameter that is not known is wrong too. Raises SearchTooCostly for too many.
     """
     reading = Reading(context.searched[resource_type.name], tenant, context)
     for name, value in parameters:
@@ -101,6 +110,7 @@ def understood(
         after=after,
         limit=min(limit, context.config.fhir.page_size_max),
         count_up_to=None if limit == 0 else reading.count_up_to,
+        max_seconds=context.config.limits.search_seconds,
     )
     return Search(
         query,
@@ -111,7 +121,27 @@ def understood(
         reading.summary,
         reading.elements,
         frozenset(reading.included),
+        reading.longest,
     )
+
+
+def _list_costs(wanted: Search) -> Iterator[Issue]:
+    """Yield what can be narrowed of a search that takes too much work, by its parameters."""
+
+    def issue(rule: str, name: str = "") -> Issue:
+        return Issue("error", SearchTooCostly.usual_code, rule, name)
+
+    yield issue(_NARROW)
+    query = wanted.query
+    if query.count_up_to is None and query.limit:
+        yield issue("all matches are counted: leave it out, or send none", "_total")
+    elif query.count_up_to is None:
+        counting = "_summary" if wanted.summary == "count" else "_count"
+        yield issue("all matches are counted: leave it out", counting)
+    if query.order != NEWEST_FIRST:
+        yield issue("all matches are sorted: send fewer names, or leave it out", "_sort")
+    if wanted.longest:
+        yield issue("send fewer values", wanted.longest)
 
 
 async def _with_parts(page: Page, *, tenant: Tenant, context: Context) -> tuple[Page, list[bytes]]:

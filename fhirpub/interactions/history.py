@@ -91,6 +91,7 @@ async def history_of_type(
         limit=asked.limit,
         count_up_to=MAX_COUNTED,
         every_version=True,
+        max_seconds=context.config.limits.search_seconds,
     )
     page = await context.resources.search(tenant.id, query)
     address = f"{context.fhir_url}/{resource_type.name}/_history"

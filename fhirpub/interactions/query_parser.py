@@ -6,8 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from fhirpub.errors import Issue
-from fhirpub.fhir.search_value import values_of
+from fhirpub.errors import Issue, SearchTooCostly
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.cursors import CURSOR
 from fhirpub.interactions.parameters import (
@@ -37,7 +36,12 @@ _SUMMARIES = frozenset({"true", "text", "data", "count", "false"})
 _TOTALS = frozenset({"none", "estimate", "accurate"})
 _LAST_COUNTS = frozenset({"_count", "_elements", "_summary", "_total"})
 """Parameters of which the last one is used, if they repeat."""
-_MAX_CONDITIONS = 100
+_MAX_CONDITIONS = 50
+
+_TOO_MANY_CONDITIONS = (
+    f"a search has at most {_MAX_CONDITIONS} conditions, and each date and each system of a list "
+    "is one: send fewer"
+)
 
 _Match = TokenMatch | TimeMatch
 
@@ -72,10 +76,16 @@ class Reading:
         self.empty: list[str] = []
         self.issues: list[Issue] = []
         self._order: dict[str, Order] = {}
-        self._listed_dates = 0
+        self._conditions = 0
         self._searched = searched
         self._tenant = tenant
-        self._values = ValueParser(searched, tenant, clock=context.clock, wrong=self._wrong)
+        self._values = ValueParser(
+            searched,
+            tenant,
+            clock=context.clock,
+            wrong=self._wrong,
+            max_values=context.config.limits.search_values,
+        )
         self._readers: dict[str, Callable[[_Asked], bool]] = {
             IDENTIFIER: self._identifier,
             ID: self._id,
@@ -93,8 +103,16 @@ class Reading:
         """The order that is asked for, or the newest first."""
         return tuple(self._order.values()) or NEWEST_FIRST
 
+    @property
+    def longest(self) -> str:
+        """The parameter with the most values; empty if none has several."""
+        return self._values.longest
+
     def take(self, name: str, value: str) -> None:
-        """Take one parameter: known, ignored, or unknown."""
+        """Take one parameter: known, ignored, or unknown.
+
+        Raises SearchTooCostly if there are too many conditions or values by now (D-289).
+        """
         if name in IGNORED:
             return
         if not value:
@@ -110,6 +128,8 @@ class Reading:
         asked = _Asked(name, match["name"], match["modifier"] or "", match["further"] or "", value)
         read = self._readers.get(asked.name, self._parameter)
         if read(asked):
+            if self._conditions > _MAX_CONDITIONS:
+                raise SearchTooCostly.because(_TOO_MANY_CONDITIONS, expression=asked.name)
             if name in _LAST_COUNTS:  # the link "self" lists what was used
                 self.understood = [item for item in self.understood if item[0] != name]
             self.understood.append((name, value))
@@ -122,11 +142,6 @@ class Reading:
             self._wrong("_summary", "cannot go with _elements")
         if self.included and self.summary == "text":
             self._wrong("_summary", "cannot be text together with _include")
-        # An engine asks them one by one; tokens of a list and of one system it looks up together.
-        lists = [*self.identifiers, *(criterion.any_of for criterion in self.criteria)]
-        if sum(map(_systems_in, lists)) + self._listed_dates > _MAX_CONDITIONS:
-            rule = "a search has at most {} conditions; each date and each system of a list is one"
-            self._wrong("", rule.format(_MAX_CONDITIONS))
 
     # Parameters that every resource has.
 
@@ -146,15 +161,14 @@ class Reading:
             )
         else:
             self.identifiers.append(tuple(matches))
+            self._conditions += _count_systems(matches)
         return True
 
     def _id(self, asked: _Asked) -> bool:
         if asked.modifier or asked.further:
             return self._token(ID, asked)
-        ids = values_of(asked.value)
-        if ids is None:
-            self._wrong(ID, "must be ids, separated by commas")
-        else:
+        ids = self._values.ids(ID, asked.value)
+        if ids is not None:
             self._narrow(id_ for id_ in ids if is_resource_id(id_))
         return True
 
@@ -202,7 +216,7 @@ class Reading:
         elif asked.modifier:
             self._no_modifier(asked)
         else:
-            self._listed_dates += asked.value.count(",")
+            self._conditions += asked.value.count(",")
             times = self._values.times(asked.name, asked.value)
             if times is not None:
                 self._demand(name, times)
@@ -241,6 +255,8 @@ class Reading:
             self._wrong(asked.name, "takes true or false with :missing")
 
     def _demand(self, name: str, any_of: Sequence[_Match], *, negated: bool = False) -> None:
+        # An engine checks each; tokens of a list and of one system it looks up together.
+        self._conditions += _count_systems(any_of)
         self.criteria.append(Criterion(name, tuple(any_of), negated))
 
     # What the answer is to look like.
@@ -319,7 +335,7 @@ class Reading:
         self.issues.append(Issue("error", "invalid", rule, name))
 
 
-def _systems_in(alternatives: Iterable[TokenMatch | TimeMatch]) -> int:
+def _count_systems(alternatives: Iterable[TokenMatch | TimeMatch]) -> int:
     """Count the systems that a list names, a token without one being of another; at least 1."""
     return max(
         1,

@@ -33,6 +33,8 @@ from fhirpub.storage.contract import Blob, Version
 from fhirpub.tenant import Tenant
 
 ReadBody = Callable[[Any, ResourceType], Submission]
+Reserve = Callable[[int], Callable[[], None]]
+"""Raises what refuses so many new bytes, or returns what to call if they are not stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +52,36 @@ class Candidate:
     version: Version
     blobs: tuple[Blob, ...]
 
+    @property
+    def size(self) -> int:
+        """How many bytes are stored if its documents are new."""
+        return self.version.size + sum(len(blob.data) for blob in self.blobs)
 
-async def register(candidate: Candidate, *, tenant: Tenant, context: Context) -> Registration:
-    """Store a candidate unless its identifier is taken; return what is registered then."""
+
+def reserve_nothing(_size: int) -> Callable[[], None]:
+    """Refuse nothing: the tenant has no quota."""
+    return lambda: None
+
+
+async def register(
+    candidate: Candidate, *, tenant: Tenant, context: Context, reserve: Reserve = reserve_nothing
+) -> Registration:
+    """Store a candidate unless its identifier is taken; return what is registered then.
+
+    ``reserve`` is called only for what is not registered yet: a repetition is always answered.
+    """
     resources, version = context.resources, candidate.version
     known = await resources.version(tenant.id, version.id, 1)
     if known is not None:
         return Registration(known, created=False)
-    if await resources.add(tenant.id, version, candidate.blobs):
+    cancel = reserve(candidate.size)
+    created = False
+    try:
+        created = await resources.add(tenant.id, version, candidate.blobs)
+    finally:
+        if not created:
+            cancel()
+    if created:
         context.added()
         return Registration(version, created=True)
     winner = await resources.version(tenant.id, version.id, 1)

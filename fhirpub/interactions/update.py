@@ -37,6 +37,11 @@ class Update:
     version: Version
     blobs: tuple[Blob, ...]
 
+    @property
+    def size(self) -> int:
+        """How many bytes are stored if its documents are new."""
+        return self.version.size + sum(len(blob.data) for blob in self.blobs)
+
 
 def prepare(
     form: Form,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 
+from fhirpub.errors import SearchTooCostly
 from fhirpub.fhir.date_value import split_prefix
 from fhirpub.fhir.search_value import plain, token_of, typed_of, values_of
 from fhirpub.interactions.parameters import SearchIndexer, encode_typed_code, split_reference
@@ -13,7 +15,10 @@ from fhirpub.tenant import Tenant
 
 
 class ValueParser:
-    """Reads the values of parameters; ``wrong`` takes the name and the rule of one that is not."""
+    """Reads the values of parameters; ``wrong`` takes the name and the rule of one that is not.
+
+    Raises SearchTooCostly beyond ``max_values`` values of all parameters together (D-289).
+    """
 
     def __init__(
         self,
@@ -22,22 +27,38 @@ class ValueParser:
         *,
         clock: Clock,
         wrong: Callable[[str, str], None],
+        max_values: int,
     ) -> None:
         self._searched = searched
         self._tenant = tenant
         self._clock = clock
         self._wrong = wrong
+        self._max_values = max_values
+        self._counts: Counter[str] = Counter()
+
+    @property
+    def longest(self) -> str:
+        """The parameter with the most values; empty if none has several."""
+        (name, count), *_ = self._counts.most_common(1) or [("", 0)]
+        return name if count > 1 else ""
+
+    def ids(self, name: str, value: str) -> list[str] | None:
+        """Read ids as they are; None if one of them is wrong."""
+        texts = self._split(name, value)
+        if texts is None:
+            self._wrong(name, "must be ids, separated by commas")
+        return texts
 
     def tokens(self, name: str, value: str) -> list[TokenMatch]:
         """Read tokens: codes and identifiers."""
-        tokens = [token_of(text) for text in values_of(value) or [""]]
+        tokens = [token_of(text) for text in self._split(name, value) or [""]]
         if None in tokens:
             self._wrong(name, "must be value, system|value, system| or |value")
         return [TokenMatch(token.system, token.value) for token in tokens if token is not None]
 
     def typed(self, name: str, value: str) -> list[TokenMatch]:
         """Read identifiers with their types, as ``:of-type`` takes them."""
-        read = [typed_of(text) for text in values_of(value) or [""]]
+        read = [typed_of(text) for text in self._split(name, value) or [""]]
         if None in read:
             self._wrong(name, "must be system|code|value with :of-type")
         known = [item for item in read if item is not None]
@@ -48,7 +69,9 @@ class ValueParser:
     def times(self, name: str, value: str) -> list[TimeMatch] | None:
         """Read dates and times with their prefixes; None if one of them is wrong."""
         matches: list[TimeMatch] = []
-        for text in value.split(","):
+        texts = value.split(",")
+        self._count(name, len(texts))
+        for text in texts:
             read = split_prefix(text, default_zone=self._searched.zone)
             if read is None:
                 rule = "must be a date or time of FHIR, after a prefix such as ge if wanted"
@@ -59,7 +82,7 @@ class ValueParser:
 
     def references(self, name: str, value: str, target: str | None) -> list[TokenMatch]:
         """Read references; without a type they are to a ``target``."""
-        texts = values_of(value)
+        texts = self._split(name, value)
         if not texts:
             self._wrong(name, "must be an id, Type/id or a URL")
             return []
@@ -78,6 +101,23 @@ class ValueParser:
             found.append(TokenMatch(wanted, resource_id))
             found += self._searched.owners(wanted, resource_id, self._tenant)
         return found
+
+    def _split(self, name: str, value: str) -> list[str] | None:
+        """Return the values of a list, as `values_of` does; raises SearchTooCostly."""
+        least = value.count(",") - value.count("\\,")
+        self._check(name, least)  # before a long text is split
+        texts = values_of(value)
+        self._count(name, len(texts or ()))
+        return texts
+
+    def _count(self, name: str, more: int) -> None:
+        self._counts[name] += more
+        self._check(name, 0)
+
+    def _check(self, name: str, more: int) -> None:
+        if self._counts.total() + more > self._max_values:
+            rule = f"a search has at most {self._max_values} values over all of its parameters"
+            raise SearchTooCostly.because(f"{rule}: send fewer", expression=name)
 
 
 def times_meant_by(prefix: str, stretch: tuple[int, int], *, now: int) -> list[TimeMatch]:

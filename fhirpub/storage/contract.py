@@ -33,6 +33,7 @@ from fhirpub.storage.records import (
 __all__ = [
     "MAX_CHUNK_BYTES",
     "MAX_PAGE_BYTES",
+    "MAX_SEARCH_SHARE",
     "SMALL_BYTES",
     "Blob",
     "BlobInfo",
@@ -53,6 +54,8 @@ MAX_CHUNK_BYTES = 512 * 1024
 """The maximum size in bytes of a piece that `Resources.blob_pieces` yields."""
 MAX_PAGE_BYTES = 16 * 1024 * 1024
 """The approximate size in bytes at which a page of a search, a history or a scan ends early."""
+MAX_SEARCH_SHARE = 0.4
+"""The share of a store's deadline that a limited search may take, and wait for its turn before."""
 
 
 class Resources(ABC):
@@ -143,9 +146,19 @@ class Resources(ABC):
             query: The conditions. A set of no alternatives matches nothing: empty ids, an empty
                 group, or an empty criterion that is not negated find no resource.
 
+        Calls of one tenant do not delay those of another: each tenant has a share of what the
+        process can search at a time, and a tenant that has none of it in use is next.
+
         Returns:
             The page. It may be shorter than ``limit`` although ``more`` is true, when it reaches
             about ``MAX_PAGE_BYTES``. With ``limit`` 0 ``more`` is always false.
+
+        Raises:
+            SearchTooCostly: The search took longer than ``max_seconds``, or more work than that
+                is expected to allow. The store has ended it, and serves other calls during and
+                after it.
+            Throttled: The tenant used all of its share for too long, so that the search did not
+                begin.
         """
 
     @abstractmethod

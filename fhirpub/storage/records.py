@@ -116,6 +116,8 @@ class SearchQuery:
         count_up_to: The number of matches, over all pages, up to which a total is counted; None
             counts all of them, 0 counts none.
         every_version: Whether every version can match, not only the newest of each resource.
+        max_seconds: The time for which the store may work on the search, in seconds, at most
+            ``MAX_SEARCH_SHARE`` of its deadline; None limits it by the deadline alone.
     """
 
     type: str
@@ -127,6 +129,7 @@ class SearchQuery:
     limit: int = 20
     count_up_to: int | None = None
     every_version: bool = False
+    max_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,14 +5,15 @@ from __future__ import annotations
 from abc import abstractmethod
 
 from fhirpub.storage.contract import CredentialStore, Resources, StoreAdmin
+from fhirpub.storage.quota_contract import QuotaStore
 from fhirpub.storage.webhook_contract import DeliveryQueueStore, Endpoints
 
 
-class Store(Resources, CredentialStore, Endpoints, DeliveryQueueStore, StoreAdmin):
+class Store(Resources, CredentialStore, Endpoints, DeliveryQueueStore, QuotaStore, StoreAdmin):
     """A store: all groups of methods, with a start, a check and a stop.
 
-    An engine is a subclass of it that keeps the promises of `fhirpub.storage.contract` and
-    `fhirpub.storage.webhook_contract`.
+    An engine is a subclass of it that keeps the promises of `fhirpub.storage.contract`,
+    `fhirpub.storage.webhook_contract` and `fhirpub.storage.quota_contract`.
     """
 
     @abstractmethod
@@ -39,3 +40,15 @@ class Store(Resources, CredentialStore, Endpoints, DeliveryQueueStore, StoreAdmi
 
         Every later call raises StoreUnavailable, except `stop` itself, which does nothing.
         """
+
+    def for_other_loop(self) -> Store | None:
+        """Return a store of the same data for an event loop in another thread of the process.
+
+        It is started and stopped there, after the start and before the stop of this one. Webhooks
+        then share the process's time fairly with requests (ADR 22).
+
+        Returns:
+            The store, not started; None if the engine has none. Webhooks then run on the event
+            loop of the requests.
+        """
+        return None

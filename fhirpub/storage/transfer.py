@@ -45,8 +45,9 @@ _LARGE_BYTES = 1024 * 1024
 class Progress:
     """How far a copy has come, in versions. ``total`` was counted at its beginning.
 
-    ``kept`` names the tenants, clients, signing keys and endpoints that the target goes on having
-    in another state than the source, such as disabled. ``deliveries`` are those that were written.
+    ``kept`` names the tenants, clients, signing keys, endpoints and quotas that the target goes on
+    having in another state than the source, such as disabled. ``deliveries`` are those that were
+    written.
     """
 
     total: int
@@ -67,7 +68,7 @@ async def transfer(
     *,
     on_progress: Callable[[Progress], None] = lambda _progress: None,
 ) -> Progress:
-    """Copy tenants, clients, signing keys, every version with its documents, and webhooks.
+    """Copy tenants, clients, keys, quotas, every version with its documents, and webhooks.
 
     ``on_progress`` is called after every page. What is written to the source during the copy may
     be missed: another run copies it. Raises ConfigurationError if the source is empty, if the
@@ -86,6 +87,7 @@ async def transfer(
     await _say_search_rules(source, target)
     # Again: tenants that were added since have brought reports, and a refusal must not be missed.
     progress.kept = await _copy_access(source, target) + await _copy_endpoints(source, target)
+    progress.kept += await _copy_quotas(source, target)
     await _copy_deliveries(source, target, progress)
     return progress
 
@@ -260,6 +262,20 @@ async def _copy_access(source: Store, target: Store) -> list[str]:
                 key, known.get(key.kid), _key, target.put_signing_key, name=key.kid
             )
     return kept
+
+
+async def _copy_quotas(source: Store, target: Store) -> list[str]:
+    """Return the names of limits that the target goes on having: no record shows which is later.
+
+    What was used is not copied: it is counted again from the first request on.
+    """
+    there = {(item.owner, item.quota): item for item in await target.quota_overrides()}
+    ours = await source.quota_overrides()
+    new = [item for item in ours if (item.owner, item.quota) not in there]
+    if new:
+        await target.put_quota_overrides(new)
+    differing = [item for item in ours if there.get((item.owner, item.quota), item) != item]
+    return [f"{item.quota} of {item.owner}" for item in differing]
 
 
 async def _settle(

@@ -35,6 +35,7 @@ from fhirpub.testing.contracts.store.blobs import BlobContract
 from fhirpub.testing.contracts.store.commits import CommitContract
 from fhirpub.testing.contracts.store.credentials import CredentialContract
 from fhirpub.testing.contracts.store.criteria import CriteriaContract, criteria_of_every_form
+from fhirpub.testing.contracts.store.other_loop import OtherLoopContract
 from fhirpub.testing.contracts.store.pages import PageContract
 from fhirpub.testing.contracts.store.queries import (
     all_pages,
@@ -46,6 +47,7 @@ from fhirpub.testing.contracts.store.queries import (
     token,
     wanting,
 )
+from fhirpub.testing.contracts.store.quotas import QuotaContract, a_count, wait_for_stored_bytes
 from fhirpub.testing.contracts.store.random_search import RandomSearchContract
 from fhirpub.testing.contracts.store.records import (
     Reopen,
@@ -60,6 +62,7 @@ from fhirpub.testing.contracts.store.records import (
     whole_blobs,
 )
 from fhirpub.testing.contracts.store.search import SearchContract
+from fhirpub.testing.contracts.store.search_budget import SearchBudgetContract
 from fhirpub.testing.contracts.store.search_values import SearchValueContract
 from fhirpub.testing.contracts.store.tenancy import TenancyContract
 from fhirpub.testing.contracts.store.versions import VersionContract
@@ -85,6 +88,7 @@ __all__ = [
     "StoreContract",
     "a_blob",
     "a_client",
+    "a_count",
     "a_key",
     "a_version",
     "add_all",
@@ -102,6 +106,7 @@ __all__ = [
     "store_blob",
     "successor",
     "token",
+    "wait_for_stored_bytes",
     "wanting",
     "whole_blobs",
 ]
@@ -110,14 +115,17 @@ __all__ = [
 class StoreContract(
     CommitContract,
     VersionContract,
+    OtherLoopContract,
     SearchContract,
     CriteriaContract,
     PageContract,
     RandomSearchContract,
+    SearchBudgetContract,
     SearchValueContract,
     TenancyContract,
     BlobContract,
     CredentialContract,
+    QuotaContract,
     AdminContract,
     WebhookContract,
 ):

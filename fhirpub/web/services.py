@@ -21,8 +21,11 @@ from fhirpub.runtime.stages import StageScheduler
 from fhirpub.storage.store import Store
 from fhirpub.web.admission.body_timeout import BodyReadTimeout
 from fhirpub.web.admission.memory_budget import MemoryBudget
+from fhirpub.web.admission.quota_exchange import QuotaExchange
+from fhirpub.web.admission.quotas import Quotas
 from fhirpub.web.admission.rate_limit import RateLimit
 from fhirpub.web.readiness import Readiness
+from fhirpub.webhooks.dispatch.thread import WorkerThread
 from fhirpub.webhooks.dispatch.worker import WebhookWorker
 from fhirpub.webhooks.management.delivery_log import DeliveryLog
 from fhirpub.webhooks.management.endpoints import EndpointService
@@ -39,6 +42,8 @@ class Services:
     context: Context
     clock: Clock
     rate_limit: RateLimit
+    quotas: Quotas
+    quota_exchange: QuotaExchange
     metrics: Metrics
     body_timeout: BodyReadTimeout
     request_memory: MemoryBudget
@@ -46,7 +51,7 @@ class Services:
     readiness: Readiness
     endpoints: EndpointService
     deliveries: DeliveryLog
-    sending: WebhookWorker | None
+    sending: WebhookWorker | WorkerThread | None
     """What relays and sends webhooks in this process, if it is to."""
     statement: tuple[str, bytes]
     """The CapabilityStatement with its ETag."""

@@ -1,4 +1,4 @@
-"""Every answer that the tests of the API get is shown to independent validators of R4."""
+"""Every response that the API tests get is checked by independent R4 validators."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from fhirpub.config.loader import variable
 from fhirpub.testing.service import Answer, Service
 from tests.corpus.validator import Validator
 
-_JUDGES = ("fhir.resources", "fhirclient")
+_VALIDATORS = ("fhir.resources", "fhirclient")
 _LARGEST = 64 * 1024
 
 
 @pytest.fixture(autouse=True, scope="session")
 def answers_are_valid_r4() -> Iterator[None]:
-    """Gather what the service answers in FHIR JSON, and have it judged at the end.
+    """Collect the service's FHIR JSON responses and validate them at the end.
 
-    An answer fails if all judges are against it: each has opinions of its own.
+    A response fails only if all validators reject it, because each has its own quirks.
     """
     gathered: dict[bytes, str] = {}
     send = Service.request
@@ -37,22 +37,22 @@ def answers_are_valid_r4() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Service, "request", request)
         yield
-    judges = [Validator(judge) for judge in _JUDGES]
+    validators = [Validator(name) for name in _VALIDATORS]
     try:
-        told = [_judged(body, test, judges) for body, test in gathered.items()]
+        verdicts = [_verdict(body, test, validators) for body, test in gathered.items()]
     finally:
-        for judge in judges:
-            judge.close()
-    refused = [name for name in told if name]
-    assert not refused, f"{len(refused)} of {len(told)} answers:\n" + "\n".join(refused[:20])
+        for validator in validators:
+            validator.close()
+    refused = [name for name in verdicts if name]
+    assert not refused, f"{len(refused)} of {len(verdicts)} answers:\n" + "\n".join(refused[:20])
 
 
-def _judged(body: bytes, test: str, judges: list[Validator]) -> str:
-    """Return what is wrong with an answer, or nothing."""
+def _verdict(body: bytes, test: str, validators: list[Validator]) -> str:
+    """Return what is wrong with a response, or nothing."""
     resource = json.loads(body)
     faults = []
-    for judge in judges:
-        fault = judge.fault(resource)
+    for validator in validators:
+        fault = validator.fault(resource)
         if fault is None:
             return ""
         faults.append(f"{fault.validator}: {fault.reason}")

@@ -1,4 +1,4 @@
-"""Loaded by schemathesis: fewer of the same mistakes, and registrations that succeed."""
+"""Hooks of schemathesis: they skip repeated mistakes and make registrations succeed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def filter_case(_context: Any, case: Any) -> bool:
 
 @schemathesis.hook
 def map_case(_context: Any, case: Any) -> Any:
-    """Let a walk begin with a registration that succeeds: no body by chance does."""
+    """Start a walk with a registration that succeeds: no random body does."""
     makes = case.operation.definition.raw.get("operationId", "").startswith(("register", "create"))
     if makes and case.meta.phase.name.value == "stateful":
         case.media_type, case.body = _FHIR_JSON, _fresh(case.operation)
@@ -37,7 +37,7 @@ def map_case(_context: Any, case: Any) -> Any:
 
 
 def _fresh(operation: Any) -> Any:
-    """Return the example of an operation under an identifier of its own."""
+    """Return the example of an operation with an identifier of its own."""
     content = operation.definition.raw["requestBody"]["content"][_FHIR_JSON]
     body = copy.deepcopy(content["example"])
     resource = body["parameter"][-1]["resource"] if "parameter" in body else body

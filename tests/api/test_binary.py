@@ -1,4 +1,4 @@
-"""A document by itself: whole, in parts, or as a FHIR Binary."""
+"""Documents returned whole, in parts, or as a FHIR Binary."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fhirpub.errors import StoreUnavailable
 from fhirpub.storage.contract import SMALL_BYTES, BlobInfo
 from fhirpub.testing.service import Answer, Integrator, RunningService
 from tests.bodies import PDF, document, register_body
-from tests.faults.seeded import StoreAround, opening
+from tests.faults.seeded import StoreWrapper, opening
 
 SHA256 = hashlib.sha256(PDF).hexdigest()
 PATH = f"/fhir/r4/Binary/{SHA256}"
@@ -186,7 +186,7 @@ def test_head_returns_the_size_of_the_whole(lab: Integrator) -> None:
     assert (answer.status, answer.headers["content-length"]) == (200, str(SIZE))
 
 
-class _LosesTheRest(StoreAround):
+class _LosesTheRest(StoreWrapper):
     """A store that fails in the middle of a document."""
 
     async def blob_pieces(
@@ -205,10 +205,10 @@ def test_a_document_that_cannot_be_read_to_its_end_is_cut_off_and_logged(
         lab = service.integrator()
         lab.register(register_body("cut", presentedForm=[document(data)]))
         path = f"/fhir/r4/Binary/{hashlib.sha256(data).hexdigest()}"
-        with capture_logs() as told, pytest.raises(IncompleteRead):
+        with capture_logs() as logged, pytest.raises(IncompleteRead):
             lab.get(path, accept=accept)
         assert lab.get("/fhir/r4/DiagnosticReport").status == 200
 
-    assert [(record["event"], record["reason"]) for record in told if "reason" in record] == [
+    assert [(record["event"], record["reason"]) for record in logged if "reason" in record] == [
         ("store unavailable", "gone")
     ]

@@ -56,7 +56,7 @@ def token(lab: Integrator) -> str:
 
 
 def began(lab: Integrator, body: bytes) -> socket.socket:
-    """Send a request, but for the last byte of its body."""
+    """Send a request without the last byte of its body."""
     connection = socket.create_connection(("127.0.0.1", lab.service.port), timeout=20)
     lines = [f"{START} HTTP/1.1", "Host: x", token(lab), JSON, f"Content-Length: {len(body)}"]
     connection.sendall("\r\n".join([*lines, "", ""]).encode() + body[:-1])
@@ -136,25 +136,25 @@ def test_a_disconnect_with_half_a_body_frees_its_room(
 def test_a_disconnect_while_waiting_is_no_longer_in_flight(
     service: RunningService, lab: Integrator
 ) -> None:
-    def are_under_way(number: int) -> bool:
+    def are_in_flight(number: int) -> bool:
         return wait_until(lambda: len(service.services.in_flight) == number)
 
     with closing(began(lab, body_of("has room"))):
         waiting = began(lab, body_of("waits and hangs up"))
-        both = are_under_way(2)
+        both = are_in_flight(2)
         waiting.close()
 
         assert both
-        assert are_under_way(1)
+        assert are_in_flight(1)
 
 
 def test_a_client_that_waits_too_long_gets_a_503_and_may_try_again(
     lab: Integrator, threads: ThreadPoolExecutor
 ) -> None:
     bodies = [body_of(f"slow-{number}") for number in range(2)]
-    with closing(began(lab, bodies[0])):  # it is given up after the patience
+    with closing(began(lab, bodies[0])):  # the service gives it up when its patience is over
         time.sleep(1.0)
-        with closing(began(lab, bodies[1])):  # it has room then, and keeps it as long
+        with closing(began(lab, bodies[1])):  # it gets the room then, and keeps it as long
             late = body_of("late")
             answer = threads.submit(lab.register, late).result()
     again = lab.register(late)
@@ -170,9 +170,9 @@ def test_a_client_that_expects_a_100_gets_the_503_instead(lab: Integrator) -> No
         time.sleep(1.0)
         with closing(began(lab, body_of("slow-4"))):
             lines = (token(lab), JSON, "Expect: 100-continue", "Content-Length: 150000")
-            said = raw.request(lab.service, START, *lines)
+            exchange = raw.request(lab.service, START, *lines)
 
-    assert said.statuses == [503]
+    assert exchange.statuses == [503]
 
 
 def test_a_body_in_chunks_waits_once_it_is_large(
@@ -197,9 +197,9 @@ def test_a_body_in_chunks_that_waits_too_long_gets_the_503(lab: Integrator) -> N
         time.sleep(1.0)
         with closing(began(lab, body_of("slow-6"))):
             lines = (token(lab), JSON, "Transfer-Encoding: chunked")
-            said = raw.request(lab.service, START, *lines, body=raw.chunked(body_of("late-2")))
+            exchange = raw.request(lab.service, START, *lines, body=raw.chunked(body_of("late-2")))
 
-    assert said.statuses == [503]
+    assert exchange.statuses == [503]
 
 
 def test_all_room_is_given_back(lab: Integrator, threads: ThreadPoolExecutor) -> None:
@@ -225,7 +225,7 @@ def test_a_request_refused_during_the_token_lookup_takes_no_room(
                 await asyncio.sleep(0.01)
             return await look_up(client_id)
 
-        late = service.another_client(known.tenant)  # whose token nobody knows yet
+        late = service.another_client(known.tenant)  # its token is not cached yet
         monkeypatch.setattr(store, "client", slow)
         with closing(began(late, body_of("late"))) as connection:
             assert connection.recv(12) == b"HTTP/1.1 408"

@@ -1,4 +1,4 @@
-"""Clients that others wrote: OAuth by authlib and requests-oauthlib, FHIR by fhirpy."""
+"""Third-party clients: OAuth by authlib and requests-oauthlib, FHIR by fhirpy."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def register(fhir: SyncFHIRClient, value: str, **changes: Any) -> str:
 
 
 def to_create(fhir: SyncFHIRClient, value: str, **changes: Any) -> Any:
-    """Return a resource of fhirpy's that contains its parts."""
+    """Return a fhirpy resource that contains its parts."""
     body = self_contained(value, **changes)
     return fhir.resource(body.pop("resourceType"), **body)
 
@@ -327,12 +327,12 @@ def test_fhirpy_refreshes(fhir: SyncFHIRClient) -> None:
 
 
 def test_fhirpy_understands_refusals(fhir: SyncFHIRClient, service: RunningService) -> None:
-    nobody = SyncFHIRClient(f"{service.base_url}/fhir/r4", authorization="Bearer nobody")
+    stranger = SyncFHIRClient(f"{service.base_url}/fhir/r4", authorization="Bearer nobody")
 
     with pytest.raises(ResourceNotFound):
         fhir.get(TYPE, "00000000-0000-4000-8000-000000000000")
     with pytest.raises(AuthorizationError):
-        nobody.get(TYPE, "00000000-0000-4000-8000-000000000000")
+        stranger.get(TYPE, "00000000-0000-4000-8000-000000000000")
     with pytest.raises(OperationOutcome) as refused:
         fhir.resources(TYPE).execute("$register", data=register_body("x", status="amended"))
     assert refused.value.resource["issue"][0]["expression"] == [
@@ -350,5 +350,6 @@ def test_fhirpy_reports_a_conflict(
     )
     path = f"{TYPE}/{register(fhir, 'conflict')}"
 
-    with pytest.raises(MultipleResourcesFound, match="target version 7"):  # its name for 412
+    # fhirpy's exception for 412
+    with pytest.raises(MultipleResourcesFound, match="target version 7"):
         careful.execute(path, method="patch", data={"resourceType": TYPE, "status": "amended"})

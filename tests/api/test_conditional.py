@@ -1,4 +1,4 @@
-"""Conditions that are a search: create unless it is there, update the one that matches."""
+"""Conditional interactions: create if no report matches, update the one that matches."""
 
 from __future__ import annotations
 

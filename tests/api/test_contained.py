@@ -1,4 +1,4 @@
-"""What a report contains is held to the same rules of its type as what comes beside it."""
+"""Contained resources follow the same rules as the parts that are sent with a report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The SMART client of Python, whose models refuse what R4 does not have."""
+"""The SMART client for Python, whose models refuse elements that R4 does not have."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TYPE = "DiagnosticReport"
 
 @contextmanager
 def server_for(service: RunningService, token: str) -> Iterator[FHIRServer]:
-    """Open the client's server with a token; by itself it logs in people, or with a key."""
+    """Open the client's server with a token; by default it logs in users, or uses a key."""
     auth = {"app_id": "tests", "access_token": token}
     kept = {"base_uri": f"{service.base_url}/fhir/r4/", "auth_type": "oauth2", "auth": auth}
     server = FHIRClient(state={"app_id": "tests", "server": kept}).server
@@ -44,7 +44,7 @@ def server(service: RunningService, lab: Integrator) -> Iterator[FHIRServer]:
 
 
 def register(server: FHIRServer, value: str, **changes: Any) -> DiagnosticReport:
-    """Register with the client's models; return the report of the answer."""
+    """Register with the client's models; return the report from the response."""
     body = Parameters(register_body(value, **changes)).as_json()
     answer = Parameters(server.post_json(f"{TYPE}/$register", body).json())
     return answer.parameter[0].resource
@@ -134,8 +134,8 @@ def test_its_update_by_put_is_refused_with_the_methods_there_are(server: FHIRSer
 def test_it_understands_refusals(server: FHIRServer, service: RunningService) -> None:
     with pytest.raises(FHIRNotFoundException):
         DiagnosticReport.read("00000000-0000-4000-8000-000000000000", server)
-    with server_for(service, "nobody") as nobody, pytest.raises(FHIRUnauthorizedException):
-        DiagnosticReport.read("00000000-0000-4000-8000-000000000000", nobody)
+    with server_for(service, "nobody") as stranger, pytest.raises(FHIRUnauthorizedException):
+        DiagnosticReport.read("00000000-0000-4000-8000-000000000000", stranger)
     with pytest.raises(HTTPError) as refused:
         register(server, "refused", status="amended")
     assert refused.value.response is not None

@@ -1,4 +1,4 @@
-"""Whether requests can be served, as a proxy asks: it comes back by itself."""
+"""Readiness, as a proxy checks it: it recovers without a restart."""
 
 from __future__ import annotations
 

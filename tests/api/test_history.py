@@ -37,7 +37,7 @@ def lab(service: RunningService) -> Integrator:
 
 @pytest.fixture(scope="module")
 def paths(lab: Integrator, clock: HandClock) -> list[str]:
-    """Two reports: on each of six days one of them gets a version, in turn."""
+    """Two reports: on each of six days one of them gets a version, alternately."""
     found: list[str] = []
     for number in range(6):
         clock.now = START + number * DAY
@@ -70,7 +70,7 @@ def versions(bundle: Any) -> list[str]:
         ("_at=2026-01", ["3", "2", "1"]),
         ("_at=2025", []),
         ("_at=2027", ["3"]),
-        ("_at=eq2026-01-03&_at=eq2026-01-03", ["2"]),  # as HAPI's client writes it
+        ("_at=eq2026-01-03&_at=eq2026-01-03", ["2"]),  # the form that HAPI's client sends
         ("_at=2026-01&_since=2026-01-04", ["3"]),
         ("_at=2026-01-04&_count=1", ["2"]),
         ("_count=0", []),

@@ -25,7 +25,7 @@ from tests.waiting import wait_until
 BASE = "/fhir/r4/DiagnosticReport"
 REGISTER = f"{BASE}/$register"
 JSON = "Content-Type: application/fhir+json"
-NOBODY = "00000000-0000-4000-8000-000000000000"
+UNKNOWN_ID = "00000000-0000-4000-8000-000000000000"
 LIMIT, CAP = 10_000, 400_000
 MIB = 1024 * 1024
 TRUE_LIMIT = 32 * MIB
@@ -110,7 +110,7 @@ FRAMINGS: dict[str, tuple[list[str], bytes]] = {
 
 
 def hidden(lab: Integrator, value: str) -> bytes:
-    """Return a good registration, to be put where it must not be found."""
+    """Return a valid registration, for places where it must not be found."""
     body = dumps(register_body(value))
     lines = [f"POST {REGISTER} HTTP/1.1", "Host: localhost", token(lab), JSON]
     head = "\r\n".join([*lines, f"Content-Length: {len(body)}", "", ""])
@@ -118,7 +118,7 @@ def hidden(lab: Integrator, value: str) -> bytes:
 
 
 def registered(lab: Integrator, value: str) -> int:
-    lab.register(register_body("later"))  # whatever was begun before is committed by now
+    lab.register(register_body("later"))  # writes that were started before are committed by now
     return int(lab.get(f"{BASE}?identifier={value}").json["total"])
 
 
@@ -129,9 +129,11 @@ def test_a_request_of_unclear_length_ends_the_connection_and_hides_no_other(
     lines, body = FRAMINGS[case]
     head = "\r\n".join([f"POST {REGISTER} HTTP/1.1", "Host: localhost", token(lab), JSON, *lines])
 
-    said = raw.talk(lab.service, head.encode("latin-1") + b"\r\n\r\n" + body + hidden(lab, "H"))
+    exchange = raw.talk(
+        lab.service, head.encode("latin-1") + b"\r\n\r\n" + body + hidden(lab, "H")
+    )
 
-    assert (said.statuses, said.closed) == ([400], True)
+    assert (exchange.statuses, exchange.closed) == ([400], True)
     assert registered(lab, "H") == 0
     assert wait_until(lambda: not service.services.in_flight, seconds=5)
 
@@ -153,10 +155,10 @@ def test_a_head_that_breaks_http_is_refused_before_the_end(
 ) -> None:
     head = "\r\n".join([f"POST {REGISTER} HTTP/1.1", JSON, *lines, "", ""])
 
-    said = raw.talk(service, head.encode(), b"{}")
+    exchange = raw.talk(service, head.encode(), b"{}")
 
-    assert (said.status, code(said.answer), said.closed) == (400, "exception", True)
-    assert said.answer.headers["connection"] == "close"
+    assert (exchange.status, code(exchange.answer), exchange.closed) == (400, "exception", True)
+    assert exchange.answer.headers["connection"] == "close"
 
 
 @pytest.mark.parametrize("path", [REGISTER, "/oauth/token", "/nowhere", "/metadata"])
@@ -164,11 +166,11 @@ def test_a_head_that_breaks_http_is_refused_before_the_end(
 def test_an_unclear_length_is_refused_on_every_path(
     lab: Integrator, path: str, length: str
 ) -> None:
-    said = raw.request(
+    exchange = raw.request(
         lab.service, f"POST {path}", f"Content-Length: {length}", body=hidden(lab, "H")
     )
 
-    assert (said.statuses, said.closed) == ([400], True)
+    assert (exchange.statuses, exchange.closed) == ([400], True)
 
 
 @pytest.mark.parametrize(
@@ -187,9 +189,13 @@ def test_an_unclear_length_is_refused_on_every_path(
     ],
 )
 def test_a_start_that_is_not_http_is_a_400_and_the_end(lab: Integrator, start: bytes) -> None:
-    said = raw.talk(lab.service, start, hidden(lab, "H"))
+    exchange = raw.talk(lab.service, start, hidden(lab, "H"))
 
-    assert (said.statuses, code(said.answer), said.closed) == ([400], "exception", True)
+    assert (exchange.statuses, code(exchange.answer), exchange.closed) == (
+        [400],
+        "exception",
+        True,
+    )
     assert registered(lab, "H") == 0
 
 
@@ -197,22 +203,22 @@ def test_a_body_is_never_read_as_a_request(lab: Integrator) -> None:
     inner = hidden(lab, "inner")
     head = f"POST {REGISTER} HTTP/1.1\r\nHost: localhost\r\n{token(lab)}\r\n{JSON}\r\n"
 
-    said = raw.talk(
+    exchange = raw.talk(
         lab.service,
         f"{head}Content-Length: {len(inner)}\r\n\r\n".encode() + inner,
         b"GET /health/live HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
     )
 
-    assert said.statuses == [400, 200]
+    assert exchange.statuses == [400, 200]
     assert registered(lab, "inner") == 0
 
 
 def test_honest_requests_may_follow_one_another_at_once(lab: Integrator) -> None:
     last = b"GET /health/live HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 
-    said = raw.talk(lab.service, hidden(lab, "one") + hidden(lab, "two") + last)
+    exchange = raw.talk(lab.service, hidden(lab, "one") + hidden(lab, "two") + last)
 
-    assert said.statuses == [201, 201, 200]
+    assert exchange.statuses == [201, 201, 200]
 
 
 # Size (D-61).
@@ -223,28 +229,28 @@ def test_honest_requests_may_follow_one_another_at_once(lab: Integrator) -> None
 def test_a_client_that_sends_too_much_can_read_the_413(
     small: RunningService, total: int, framing: str
 ) -> None:
-    said = _sized(small.integrator(), total, framing)
+    exchange = _sized(small.integrator(), total, framing)
 
-    # Most clients do not read an answer that comes while they are sending.
-    assert said.heard_out
-    assert (said.status, code(said.answer)) == (413, "too-costly")
+    # Most clients do not read a response while they are still sending.
+    assert exchange.heard_out
+    assert (exchange.status, code(exchange.answer)) == (413, "too-costly")
 
 
 @pytest.mark.parametrize("total", [0, 1, LIMIT - 1, LIMIT])
 @pytest.mark.parametrize("framing", ["length", "chunks"])
 def test_what_is_within_the_limit_is_read(small: RunningService, total: int, framing: str) -> None:
-    said = _sized(small.integrator(), total, framing)
+    exchange = _sized(small.integrator(), total, framing)
 
-    assert (said.status, code(said.answer)) == (400, "exception")
+    assert (exchange.status, code(exchange.answer)) == (400, "exception")
 
 
 @pytest.mark.parametrize("framing", ["length", "chunks"])
 def test_beyond_the_drain_cap_there_is_a_413_and_the_end(
     small: RunningService, framing: str
 ) -> None:
-    said = _sized(small.integrator(), CAP + 200_000, framing)
+    exchange = _sized(small.integrator(), CAP + 200_000, framing)
 
-    assert (said.status, code(said.answer), said.closed) == (413, "too-costly", True)
+    assert (exchange.status, code(exchange.answer), exchange.closed) == (413, "too-costly", True)
 
 
 @pytest.mark.parametrize(
@@ -299,13 +305,13 @@ def test_no_answer_of_the_token_endpoint_is_kept(lab: Integrator) -> None:
 def test_the_limit_is_32_mebibytes_unless_set(
     lab: Integrator, total: int, framing: str, status: int
 ) -> None:
-    said = _sized(lab, total, framing)
+    exchange = _sized(lab, total, framing)
 
-    assert (said.heard_out, said.status) == (True, status)
+    assert (exchange.heard_out, exchange.status) == (True, status)
 
 
 def _sized(lab: Integrator, total: int, framing: str) -> raw.Talk:
-    """Register blanks."""
+    """Register a body of white space."""
     chunks = framing == "chunks"
     announced = "Transfer-Encoding: chunked" if chunks else f"Content-Length: {total}"
     body = raw.chunked(b" " * total) if chunks else [b" " * total]
@@ -316,9 +322,9 @@ def _sized(lab: Integrator, total: int, framing: str) -> raw.Talk:
 def test_a_client_that_expects_a_100_gets_the_413_at_once(small: RunningService) -> None:
     lines = (token(small.integrator()), JSON, "Expect: 100-continue")
 
-    said = raw.request(small, f"POST {REGISTER}", *lines, f"Content-Length: {LIMIT + 1}")
+    exchange = raw.request(small, f"POST {REGISTER}", *lines, f"Content-Length: {LIMIT + 1}")
 
-    assert (said.statuses, code(said.answer)) == ([413], "too-costly")
+    assert (exchange.statuses, code(exchange.answer)) == ([413], "too-costly")
 
 
 @pytest.mark.parametrize(
@@ -330,26 +336,26 @@ def test_a_client_that_expects_a_100_gets_any_refusal_at_once(
 ) -> None:
     given = [token(lab), *lines] if status != 401 else []
 
-    said = raw.request(
+    exchange = raw.request(
         lab.service, f"POST {REGISTER}", *given, "Expect: 100-continue", "Content-Length: 9"
     )
 
-    assert said.statuses == [status]
+    assert exchange.statuses == [status]
 
 
 @pytest.mark.parametrize(("start", "status"), [("POST /nowhere", 404), (f"PUT {BASE}", 405)])
 def test_a_route_that_takes_no_body_sends_no_100(lab: Integrator, start: str, status: int) -> None:
-    said = raw.request(lab.service, start, "Expect: 100-continue", "Content-Length: 9")
+    exchange = raw.request(lab.service, start, "Expect: 100-continue", "Content-Length: 9")
 
-    assert said.statuses == [status]
+    assert exchange.statuses == [status]
 
 
 def test_a_client_that_expects_a_100_gets_it_for_a_good_request(lab: Integrator) -> None:
     lines = (token(lab), JSON, "Expect: 100-continue", "Content-Length: 2")
 
-    said = raw.request(lab.service, f"POST {REGISTER}", *lines, body=b"{}")
+    exchange = raw.request(lab.service, f"POST {REGISTER}", *lines, body=b"{}")
 
-    assert said.statuses == [100, 400]
+    assert exchange.statuses == [100, 400]
 
 
 REFUSED_EARLY: dict[str, tuple[str, list[str], int, str]] = {
@@ -359,7 +365,7 @@ REFUSED_EARLY: dict[str, tuple[str, list[str], int, str]] = {
     "a form for another path": (f"POST {BASE}/x", [JSON], 405, "not-supported"),
     "a body of another type": (f"POST {REGISTER}", ["Content-Type: text/plain"], 415, ""),
     "a format that is not spoken": (f"POST {REGISTER}", [JSON, "Accept: text/html"], 406, ""),
-    "an update of nothing": (f"PATCH {BASE}/{NOBODY}", [JSON], 404, "not-found"),
+    "an update of nothing": (f"PATCH {BASE}/{UNKNOWN_ID}", [JSON], 404, "not-found"),
     "a form of another type": (f"POST {BASE}/_search", [JSON], 415, ""),
 }
 
@@ -372,12 +378,12 @@ def test_a_refusal_before_the_body_can_be_read_after_ten_megabytes(
     if status != 401:
         lines = [*lines, token(lab)]
 
-    said = raw.request(
+    exchange = raw.request(
         lab.service, start, *lines, "Content-Length: 10000000", body=bytes(10_000_000)
     )
 
-    assert (said.heard_out, said.status) == (True, status)
-    assert code(said.answer) == (expected or "not-supported")
+    assert (exchange.heard_out, exchange.status) == (True, status)
+    assert code(exchange.answer) == (expected or "not-supported")
 
 
 def test_an_address_that_is_not_there_is_a_404_however_large_the_body(
@@ -389,7 +395,7 @@ def test_an_address_that_is_not_there_is_a_404_however_large_the_body(
     assert small.request("PUT", BASE, body).status == 405
 
 
-# What a body may be (D-69, D-71).
+# Request bodies (D-69, D-71).
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "x-gzip", "deflate", "br", "zstd", "identity, gzip"])
@@ -464,7 +470,9 @@ def test_a_body_of_these_types_is_read(lab: Integrator, content_type: str) -> No
         "json",
     ],
 )
-@pytest.mark.parametrize(("method", "path"), [("POST", REGISTER), ("PATCH", f"{BASE}/{NOBODY}")])
+@pytest.mark.parametrize(
+    ("method", "path"), [("POST", REGISTER), ("PATCH", f"{BASE}/{UNKNOWN_ID}")]
+)
 def test_a_body_of_another_type_is_a_415(
     lab: Integrator, method: str, path: str, content_type: str
 ) -> None:
@@ -481,11 +489,11 @@ def test_a_patch_cannot_be_registered(lab: Integrator, kind: str) -> None:
 
 
 def test_a_body_without_a_type_is_a_415(lab: Integrator) -> None:
-    said = raw.request(
+    exchange = raw.request(
         lab.service, f"POST {REGISTER}", token(lab), "Content-Length: 2", body=b"{}"
     )
 
-    assert (said.status, code(said.answer)) == (415, "not-supported")
+    assert (exchange.status, code(exchange.answer)) == (415, "not-supported")
 
 
 def test_two_types_are_a_415(lab: Integrator) -> None:
@@ -494,7 +502,7 @@ def test_two_types_are_a_415(lab: Integrator) -> None:
     assert raw.request(lab.service, f"POST {REGISTER}", *lines, body=b"{}").status == 415
 
 
-# What an answer may be (D-100, D-141).
+# Response formats (D-100, D-141).
 
 
 @pytest.mark.parametrize(
@@ -551,7 +559,7 @@ def test_these_formats_are_spoken(lab: Integrator, accept: str, content_type: st
         "application/fhir+json;q=x",
     ],
 )
-@pytest.mark.parametrize("path", ["/metadata", BASE, f"{BASE}/{NOBODY}"])
+@pytest.mark.parametrize("path", ["/metadata", BASE, f"{BASE}/{UNKNOWN_ID}"])
 def test_another_format_is_a_406_in_json(lab: Integrator, path: str, accept: str) -> None:
     answer = lab.get(path, Accept=accept)
 
@@ -598,41 +606,45 @@ def test_another_format_in_the_address_is_a_406(lab: Integrator, name: str) -> N
 
 @pytest.mark.parametrize("size", [16_384, 20_000, 60_000, 1_000_000])
 def test_headers_above_sixteen_kilobytes_are_a_431(lab: Integrator, size: int) -> None:
-    said = raw.request(lab.service, "GET /health/live", f"X-Note: {'a' * size}")
+    exchange = raw.request(lab.service, "GET /health/live", f"X-Note: {'a' * size}")
 
-    assert (said.status, code(said.answer), said.closed) == (431, "too-costly", True)
+    assert (exchange.status, code(exchange.answer), exchange.closed) == (431, "too-costly", True)
 
 
 def test_a_head_of_sixteen_kilobytes_is_read(lab: Integrator) -> None:
     start = b"GET /health/live HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nX-Note: "
 
-    said = raw.talk(lab.service, start.ljust(16_380, b"a") + b"\r\n\r\n")
+    exchange = raw.talk(lab.service, start.ljust(16_380, b"a") + b"\r\n\r\n")
 
-    assert said.statuses == [200]
+    assert exchange.statuses == [200]
 
 
 @pytest.mark.parametrize("size", [16_384, 20_000, 64_000])
 def test_an_address_above_sixteen_kilobytes_is_a_414_and_the_end(
     lab: Integrator, size: int
 ) -> None:
-    said = raw.request(lab.service, f"GET {BASE}?identifier={'a' * size}", token(lab))
+    exchange = raw.request(lab.service, f"GET {BASE}?identifier={'a' * size}", token(lab))
 
-    assert (said.statuses, code(said.answer), said.closed) == ([414], "too-costly", True)
+    assert (exchange.statuses, code(exchange.answer), exchange.closed) == (
+        [414],
+        "too-costly",
+        True,
+    )
 
 
 @pytest.mark.parametrize(("count", "status"), [(98, 200), (101, 431), (5000, 431)])
 def test_a_head_has_at_most_a_hundred_headers(lab: Integrator, count: int, status: int) -> None:
     lines = [f"X{number}: a" for number in range(count)]
 
-    said = raw.request(lab.service, "GET /health/live", *lines)
+    exchange = raw.request(lab.service, "GET /health/live", *lines)
 
-    assert (said.status, said.closed) == (status, True)
+    assert (exchange.status, exchange.closed) == (status, True)
 
 
 def test_headers_that_do_not_come_end_the_connection(impatient: RunningService) -> None:
-    said = raw.talk(impatient, b"GET /health/live HTTP/1.1\r\nHost: loc")
+    exchange = raw.talk(impatient, b"GET /health/live HTTP/1.1\r\nHost: loc")
 
-    assert (said.received, said.closed) == (b"", True)
+    assert (exchange.received, exchange.closed) == (b"", True)
 
 
 SLOW_BODIES = [("Content-Length: 100", b"{"), ("Transfer-Encoding: chunked", b"1\r\n{\r\n")]
@@ -645,25 +657,29 @@ def test_a_body_that_does_not_come_is_a_408_and_the_end(
 ) -> None:
     lines = (token(impatient.integrator()), JSON, framing)
 
-    said = raw.request(impatient, start, *lines, body=body)
+    exchange = raw.request(impatient, start, *lines, body=body)
 
-    assert (said.statuses, code(said.answer), said.closed) == ([408], "timeout", True)
+    assert (exchange.statuses, code(exchange.answer), exchange.closed) == ([408], "timeout", True)
 
 
 def test_a_request_refused_anyway_gets_that_refusal_when_the_body_does_not_come(
     impatient: RunningService,
 ) -> None:
-    said = raw.request(impatient, f"POST {REGISTER}", JSON, "Content-Length: 9", body=b"{")
+    exchange = raw.request(impatient, f"POST {REGISTER}", JSON, "Content-Length: 9", body=b"{")
 
-    assert (said.statuses, code(said.answer), said.closed) == ([401], "security", True)
+    assert (exchange.statuses, code(exchange.answer), exchange.closed) == ([401], "security", True)
 
 
 def test_a_form_that_does_not_come_is_a_408_of_oauth(impatient: RunningService) -> None:
     kind = "Content-Type: application/x-www-form-urlencoded"
 
-    said = raw.request(impatient, "POST /oauth/token", kind, "Content-Length: 9", body=b"a")
+    exchange = raw.request(impatient, "POST /oauth/token", kind, "Content-Length: 9", body=b"a")
 
-    assert (said.status, said.answer.json["error"], said.closed) == (408, "invalid_request", True)
+    assert (exchange.status, exchange.answer.json["error"], exchange.closed) == (
+        408,
+        "invalid_request",
+        True,
+    )
 
 
 def test_a_client_that_sends_on_after_a_408_is_disconnected(impatient: RunningService) -> None:
@@ -683,9 +699,9 @@ def test_a_client_that_sends_on_after_a_408_is_disconnected(impatient: RunningSe
 
 
 def test_an_idle_connection_ends(impatient: RunningService) -> None:
-    said = raw.talk(impatient, b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    exchange = raw.talk(impatient, b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n")
 
-    assert (said.statuses, said.closed) == ([200], True)
+    assert (exchange.statuses, exchange.closed) == ([200], True)
 
 
 @pytest.mark.parametrize("lines", [["Content-Length: 100"], ["Transfer-Encoding: chunked"]])
@@ -714,9 +730,9 @@ def test_another_request_id_is_replaced(service: RunningService, path: str, name
 
 
 def test_two_request_ids_are_replaced(lab: Integrator) -> None:
-    said = raw.request(lab.service, "GET /health/live", "X-Request-Id: a", "X-Request-Id: b")
+    exchange = raw.request(lab.service, "GET /health/live", "X-Request-Id: a", "X-Request-Id: b")
 
-    assert said.answer.headers["x-request-id"] not in ("a", "b", "a,b")
+    assert exchange.answer.headers["x-request-id"] not in ("a", "b", "a,b")
 
 
 def test_addresses_are_those_of_the_configuration_whatever_the_request_says(
@@ -818,12 +834,12 @@ ODD_PATHS = {
     "/metadata%0a": 404,
     "/fhir/r4/diagnosticreport": 404,
     "/fhir/r4/DiagnosticReport/": 404,
-    f"/fhir/r4/DiagnosticReport/{NOBODY}/": 404,
-    f"/fhir/r4/DiagnosticReport/{NOBODY}/_history/": 404,
-    f"/fhir/r4/DiagnosticReport/{NOBODY}/_history/1/": 404,
-    f"/fhir/r4/DiagnosticReport//{NOBODY}": 404,
-    f"/fhir/r4/DiagnosticReport/{NOBODY}%00": 404,
-    f"/fhir/r4/DiagnosticReport/{NOBODY}%0d%0aX-Evil:%20yes": 404,
+    f"/fhir/r4/DiagnosticReport/{UNKNOWN_ID}/": 404,
+    f"/fhir/r4/DiagnosticReport/{UNKNOWN_ID}/_history/": 404,
+    f"/fhir/r4/DiagnosticReport/{UNKNOWN_ID}/_history/1/": 404,
+    f"/fhir/r4/DiagnosticReport//{UNKNOWN_ID}": 404,
+    f"/fhir/r4/DiagnosticReport/{UNKNOWN_ID}%00": 404,
+    f"/fhir/r4/DiagnosticReport/{UNKNOWN_ID}%0d%0aX-Evil:%20yes": 404,
     "/fhir/r4/DiagnosticReport/..": 404,
     "/fhir/r4/DiagnosticReport/%2e%2e": 404,
     "/fhir/r4/DiagnosticReport/%2e%2e%2fPatient": 404,
@@ -835,7 +851,7 @@ ODD_PATHS = {
     "/fhir/r4/DiagnosticReport/%ff": 404,
     "/fhir/r4/DiagnosticReport/%zz": 404,
     "/fhir/r4/DiagnosticReport/%": 404,
-    "/fhir/r4/DiagnosticReport/\xff\xfe": 404,
+    "/fhir/r4/DiagnosticReport/\xff\xfe": 400,
     "/fhir/r4/DiagnosticReport/'": 404,
     "/fhir/r4/DiagnosticReport/$where": 404,
     "/fhir/r4/DiagnosticReport/<script>": 404,
@@ -852,11 +868,11 @@ ODD_PATHS = {
 
 @pytest.mark.parametrize("path", ODD_PATHS)
 def test_an_odd_path_leads_nowhere(lab: Integrator, path: str) -> None:
-    said = raw.request(lab.service, f"GET {path}", token(lab))
+    exchange = raw.request(lab.service, f"GET {path}", token(lab))
 
-    assert said.status == ODD_PATHS[path]
-    assert "x-evil" not in said.answer.headers
-    assert b"Traceback" not in said.received
+    assert exchange.status == ODD_PATHS[path]
+    assert "x-evil" not in exchange.answer.headers
+    assert b"Traceback" not in exchange.received
 
 
 def test_a_compressed_token_request_is_a_400_of_oauth(service: RunningService) -> None:
@@ -877,9 +893,9 @@ def test_an_unneeded_escape_changes_no_address(lab: Integrator, path: str) -> No
 
 @pytest.mark.parametrize("origin", ["http://127.0.0.1:8080", "HTTPS://fhir.example.org"])
 def test_an_address_may_be_asked_for_as_a_whole(lab: Integrator, origin: str) -> None:
-    said = raw.request(lab.service, f"GET {origin}{BASE}?_count=0", token(lab))
+    exchange = raw.request(lab.service, f"GET {origin}{BASE}?_count=0", token(lab))
 
-    assert (said.status, said.answer.json["total"]) == (200, 0)
+    assert (exchange.status, exchange.answer.json["total"]) == (200, 0)
 
 
 def test_every_path_refuses_the_methods_that_it_does_not_have(service: RunningService) -> None:
@@ -892,18 +908,18 @@ def test_every_path_refuses_the_methods_that_it_does_not_have(service: RunningSe
         for method in METHODS:
             if method in methods:
                 continue
-            # The path without a blank to fill goes first: a method for the id is none for it.
-            answer = service.request(method, path.replace("{}", NOBODY))
+            # The path without a parameter comes first: it has no method that the id's path has.
+            answer = service.request(method, path.replace("{}", UNKNOWN_ID))
 
             assert answer.status == 405, (method, path)
             assert set(answer.headers["allow"].split(", ")) == methods, (method, path)
-            if method != "HEAD" and path != "/oauth/token":  # which speaks as OAuth does
+            if method != "HEAD" and path != "/oauth/token":  # its errors have the format of OAuth
                 assert code(answer) == "not-supported", (method, path)
 
 
 def test_options_lists_the_methods_for_every_client(service: RunningService) -> None:
     for route in routes(service.services):
-        answer = service.request("OPTIONS", route.path.replace("{}", NOBODY))
+        answer = service.request("OPTIONS", route.path.replace("{}", UNKNOWN_ID))
 
         assert (answer.status, answer.body) == (204, b"")
         assert route.method in answer.headers["allow"].split(", ")
@@ -919,7 +935,7 @@ def test_a_path_that_is_not_there_is_a_404_for_every_method(
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS"])
-@pytest.mark.parametrize("name", ["$regster", "%24everything", f"{NOBODY}/_history/$diff"])
+@pytest.mark.parametrize("name", ["$regster", "%24everything", f"{UNKNOWN_ID}/_history/$diff"])
 def test_an_operation_that_is_not_there_is_no_resource_of_that_id(
     service: RunningService, method: str, name: str
 ) -> None:
@@ -986,21 +1002,21 @@ def _lasting(answer: Answer) -> dict[str, str]:
 def test_every_refusal_is_an_outcome_that_reveals_nothing_of_the_machine(
     lab: Integrator, start: str, lines: list[str], status: int
 ) -> None:
-    said = raw.request(lab.service, start, token(lab), *lines)
+    exchange = raw.request(lab.service, start, token(lab), *lines)
 
-    answer = said.answer
+    answer = exchange.answer
     assert (answer.status, answer.issues[0]["severity"]) == (status, "error")
     assert answer.headers["server"] == "fhirpub"
     assert answer.headers["cache-control"] == "no-store"
     assert answer.headers["x-content-type-options"] == "nosniff"
     for word in (b"Traceback", b"ornado", b"ython", b".py"):
-        assert word not in said.received
+        assert word not in exchange.received
 
 
 def test_a_fault_is_an_outcome_that_reveals_nothing_of_the_machine(tmp_path: Path) -> None:
     with RunningService(tmp_path) as service:
         lab = service.integrator()
-        cast("dict[str, Any]", service.services.types).clear()  # break it from inside
+        cast("dict[str, Any]", service.services.types).clear()  # break the service from inside
 
         answer = lab.get(BASE)
 

@@ -1,4 +1,4 @@
-"""Large answers take turns, as updates of large resources do; small ones never wait for them."""
+"""Large responses take turns, as updates of large resources do; small ones never wait."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _registered(lab: Integrator, value: str, **changes: Any) -> str:
 
 
 def taking_nothing(lab: Integrator, path: str) -> socket.socket:
-    """Ask for something, and leave the answer on its way."""
+    """Send a GET request without reading the response."""
     wire = raw.asking(lab, path)
     assert wire.recv(12) == b"HTTP/1.1 200"
     return wire
@@ -101,24 +101,24 @@ def test_what_is_large_waits_until_the_answer_before_has_left(
 
 @pytest.fixture
 def events(service: RunningService) -> Iterator[tuple[Integrator, str]]:
-    """Somebody whose endpoint was not verified yet, and the address of its 100 kB of events."""
-    somebody = service.integrator()
-    endpoint = somebody.request("POST", ENDPOINTS, {"url": "http://127.0.0.1:1/"}).json
+    """A client with an unverified endpoint, and the path of its 100 kB of events."""
+    client = service.integrator()
+    endpoint = client.request("POST", ENDPOINTS, {"url": "http://127.0.0.1:1/"}).json
     path = f"{ENDPOINTS}/{endpoint['id']}/events?limit=50"
     for number in range(50):
-        _registered(somebody, f"{number:02}{'x' * 1_990}")
-    assert wait_until(lambda: len(somebody.get(path).json["events"]) == 50)
-    yield somebody, path
-    assert somebody.request("DELETE", f"{ENDPOINTS}/{endpoint['id']}").status == 204
+        _registered(client, f"{number:02}{'x' * 1_990}")
+    assert wait_until(lambda: len(client.get(path).json["events"]) == 50)
+    yield client, path
+    assert client.request("DELETE", f"{ENDPOINTS}/{endpoint['id']}").status == 204
 
 
 def test_a_page_of_events_waits_too(
     events: tuple[Integrator, str], threads: ThreadPoolExecutor
 ) -> None:
-    somebody, path = events
-    large = _registered(somebody, "large", conclusionCode=[{"text": "x" * 1_000_000}] * 8)
-    with closing(taking_nothing(somebody, large)):
-        asked = threads.submit(somebody.get, path)
+    client, path = events
+    large = _registered(client, "large", conclusionCode=[{"text": "x" * 1_000_000}] * 8)
+    with closing(taking_nothing(client, large)):
+        asked = threads.submit(client.get, path)
         waited = is_waiting(asked)
 
     assert asked.result().status == 200
@@ -132,8 +132,8 @@ def test_what_is_small_does_not_wait(lab: Integrator, small: str, large: str) ->
         assert time.monotonic() - begun < 4
 
 
-def hang_up_while_waiting(lab: Integrator, path: str) -> None:
-    """Ask three times for what is not to be had yet, and do not wait for it."""
+def disconnect_while_waiting(lab: Integrator, path: str) -> None:
+    """Request a response that has no memory yet three times, and disconnect each time."""
     for _ in range(3):
         with raw.asking(lab, path):
             time.sleep(0.2)
@@ -143,7 +143,7 @@ def test_a_client_that_disconnects_while_waiting_is_not_waited_for(
     lab: Integrator, large: str
 ) -> None:
     with closing(taking_nothing(lab, large)):
-        hang_up_while_waiting(lab, large)
+        disconnect_while_waiting(lab, large)
 
     assert lab.get(large).status == 200
 
@@ -152,11 +152,11 @@ def test_a_client_that_disconnects_while_waiting_is_no_longer_in_flight(
     service: RunningService, lab: Integrator, large: str
 ) -> None:
     with closing(taking_nothing(lab, large)):
-        hang_up_while_waiting(lab, large)
+        disconnect_while_waiting(lab, large)
         time.sleep(1.2)
-        under_way = len(service.services.in_flight)
+        in_flight = len(service.services.in_flight)
 
-    assert under_way == 1
+    assert in_flight == 1
 
 
 def test_a_client_that_disconnects_while_waiting_is_no_fault(tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_a_client_that_disconnects_while_waiting_is_no_fault(tmp_path: Path) -> 
         lab = process.integrator()
         path = _registered(lab, "large", conclusionCode=[{"text": "x" * 1_000_000}] * 8)
         with closing(taking_nothing(lab, path)):
-            hang_up_while_waiting(lab, path)
+            disconnect_while_waiting(lab, path)
             time.sleep(1.2)
 
     assert "[error" not in process.errors.read_text()

@@ -27,7 +27,7 @@ from tests.bodies import register_body
 
 REGISTER = "/fhir/r4/DiagnosticReport/$register"
 
-# Texts that RFC 8259 knows, and that every reader reads alike.
+# Texts that are valid by RFC 8259, and that every parser reads alike.
 
 GOOD = [
     b"{}",
@@ -96,7 +96,7 @@ GOOD = [
     b'"/* */ // #"',
 ]
 
-# Texts that RFC 8259 does not know, or that readers read differently.
+# Texts that are invalid by RFC 8259, or that parsers read differently.
 
 BAD = [
     b"",
@@ -263,7 +263,7 @@ BAD = [
 
 
 def refusal_of(text: bytes) -> str:
-    """Return why a text is refused, or nothing."""
+    """Return the reason why a text is refused, or nothing."""
     try:
         loads(text)
     except InvalidContent as refusal:
@@ -439,7 +439,7 @@ def sent(lab: Integrator, text: str | bytes) -> Answer:
 
 
 def with_text(value: str, **places: str) -> str:
-    """Return a registration with pieces of JSON text in the place of marks."""
+    """Return a registration with marks replaced by pieces of JSON text."""
     text = json.dumps(register_body(value, conclusion="@conclusion@"))
     for mark, piece in places.items():
         assert f'"@{mark}@"' in text
@@ -757,7 +757,7 @@ def test_a_harmful_narrative_is_a_400(lab: Integrator, content: str) -> None:
     assert answer.issue_expressions == {"Parameters.parameter[2].resource.text.div"}
 
 
-# Regular expressions: none takes time by the square of what it reads.
+# Regular expressions: no match takes quadratic time.
 
 LENGTH = 40_000
 UNITS = (
@@ -792,7 +792,7 @@ def modules() -> Iterator[ModuleType]:
 
 
 def patterns() -> dict[str, tuple[re.Pattern[Any], set[str]]]:
-    """Return every pattern with the methods by which its module uses it."""
+    """Return every pattern with the methods that its module calls on it."""
     return {
         f"{module.__name__}.{name}": (value, _methods(name, inspect.getsource(module)))
         for module in modules()
@@ -802,25 +802,25 @@ def patterns() -> dict[str, tuple[re.Pattern[Any], set[str]]]:
 
 
 def _methods(name: str, source: str) -> set[str]:
-    """Return how a pattern is used; what is handed on may be used in any way."""
+    """Return how a pattern is used; one that is passed on may be used in any way."""
     return set(re.findall(rf"\b{name}\.([a-z]+)\b", source)) or {"match", "fullmatch", "search"}
 
 
-# Reads only what _LONE_BACKSLASH has let pass; without that it takes time by the square.
+# It reads only text that _LONE_BACKSLASH has accepted; other text takes quadratic time.
 GUARDED = {"fhirpub.fhir.search_value._PIECE"}
 PATTERNS = patterns()
 SCHEMAS = Path(__file__).parents[2] / "schemas" / "r4"
 
 
 def slowest(pattern: re.Pattern[Any], methods: set[str]) -> tuple[float, str]:
-    """Return the longest time of one use, and what took it."""
+    """Return the longest time of one use, and the text that took it."""
     worst = (0.0, "")
     for beginning, unit, end in product(BEGINNINGS, UNITS, ENDS):
         text: Any = beginning + unit * (LENGTH // len(unit)) + end
         text = text.encode() if isinstance(pattern.pattern, bytes) else text
         for method in methods:
-            taken = _time_of(pattern, method, text)
-            worst = max(worst, (taken, f"{method} of {beginning!r}, {unit!r}, {end!r}"))
+            seconds = _time_of(pattern, method, text)
+            worst = max(worst, (seconds, f"{method} of {beginning!r}, {unit!r}, {end!r}"))
         if worst[0] > 1:
             break
     return worst
@@ -848,9 +848,9 @@ def test_the_sweep_knows_every_pattern_and_how_it_is_used() -> None:
 def test_no_pattern_is_slow_on_a_hostile_text(name: str) -> None:
     pattern, methods = PATTERNS[name]
 
-    taken, text = slowest(pattern, methods)
+    seconds, text = slowest(pattern, methods)
 
-    assert taken < 1, text
+    assert seconds < 1, text
 
 
 def test_no_search_value_is_slow_to_read() -> None:
@@ -869,9 +869,9 @@ def test_no_route_is_slow_on_a_hostile_path(lab: Integrator) -> None:
 
     router = Router(service.services)
     for path in [*router._plain.values(), *router._patterns]:
-        taken, text = slowest(path.pattern, {"fullmatch"})
+        seconds, text = slowest(path.pattern, {"fullmatch"})
 
-        assert taken < 1, (path.pattern.pattern, text)
+        assert seconds < 1, (path.pattern.pattern, text)
 
 
 def test_no_pattern_of_the_schemas_is_slow_on_a_hostile_text() -> None:
@@ -880,9 +880,9 @@ def test_no_pattern_of_the_schemas_is_slow_on_a_hostile_text() -> None:
 
     assert len(found) > 5
     for name in found:
-        taken, text = slowest(re.compile(name), {"search"})
+        seconds, text = slowest(re.compile(name), {"search"})
 
-        assert taken < 1, (name, text)
+        assert seconds < 1, (name, text)
 
 
 def _patterns_in(value: Any) -> Iterator[str]:

@@ -26,7 +26,7 @@ BASE = "/fhir/r4/DiagnosticReport"
 REGISTER = f"{BASE}/$register"
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 HEADERS = {"Authorization", "Content-Type"}
-NOBODY = "00000000-0000-4000-8000-000000000000"
+UNKNOWN_ID = "00000000-0000-4000-8000-000000000000"
 
 CANARY = "Kanarienvogel"
 BIRTH = "1931-07-19"
@@ -39,7 +39,7 @@ def canary(place: str) -> str:
 
 
 def canary_body() -> dict[str, Any]:
-    """Return a registration whose every free text, number and date gives somebody away."""
+    """Return a registration in which every free text, number and date is personal."""
     coding = {
         "system": f"https://{CANARY}.example/codes",
         "code": "K",
@@ -89,7 +89,7 @@ def changed(**report_changes: Any) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class Written:
-    """What was asked, what was answered, and all that the service wrote meanwhile."""
+    """The requests, the responses, and all that the service logged for them."""
 
     answers: list[tuple[str, Answer]] = field(default_factory=list)
     secrets: list[str] = field(default_factory=list)
@@ -119,19 +119,19 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Written:
         "limits": {"request_bytes": 100_000, "attachment_bytes": 10_000},
         "fhir": {"hash_check": "strict"},
     }
-    told = Written()
+    everything = Written()
     with ServiceProcess(tmp_path_factory.mktemp("logs"), settings=settings) as service:
         lab = service.integrator("Lab")
-        told.secrets = [SECRET, lab.client_secret, lab.token, lab.token.rpartition(".")[2]]
-        told.secrets += [
+        everything.secrets = [SECRET, lab.client_secret, lab.token, lab.token.rpartition(".")[2]]
+        everything.secrets += [
             base64.b64encode(f"{lab.client_id}:{name}".encode()).decode().strip("=")
             for name in (SECRET, lab.client_secret)
         ]
-        told.answers = list(_conversation(service, lab))
-        told.metrics = _metrics_of(service)
-        told.ids = [lab.tenant.id, lab.client_id, _only_path(lab).rpartition("/")[2]]
-        told.output = written_by(service)
-    return told
+        everything.answers = list(_conversation(service, lab))
+        everything.metrics = _metrics_of(service)
+        everything.ids = [lab.tenant.id, lab.client_id, _only_path(lab).rpartition("/")[2]]
+        everything.output = written_by(service)
+    return everything
 
 
 def _metrics_of(service: ServiceProcess) -> str:
@@ -216,7 +216,7 @@ def _narrated(content: str) -> dict[str, Any]:
 def _updates(lab: Integrator, path: str) -> Iterator[tuple[str, Answer]]:
     change = {"resourceType": "DiagnosticReport", "conclusion": canary("later")}
     yield "204 updated", lab.patch(path, change)
-    yield "404 updated", lab.patch(f"{BASE}/{NOBODY}", change)
+    yield "404 updated", lab.patch(f"{BASE}/{UNKNOWN_ID}", change)
     yield "412 updated", lab.patch(path, change, If_Match='W/"99"')
     yield "412 tag", lab.patch(path, change, If_Match="nonsense")
     yield "422 updated", lab.patch(path, {**change, "code": {"text": canary("code")}})
@@ -239,6 +239,8 @@ def _questions(lab: Integrator, path: str) -> Iterator[tuple[str, Answer]]:
     yield "400 value", lab.get(f"{BASE}?identifier={CANARY}%5C")
     yield "400 count", lab.get(f"{BASE}?_count={canary('count')}")
     yield "406 format", lab.get(f"{BASE}?_format={canary('format')}")
+    codes = f"code={','.join([canary('code')] * 1_001)}"
+    yield "422 codes", lab.request("POST", f"{BASE}/_search", codes.encode(), FORM)
     yield "404 route", lab.get(f"/fhir/r4/Patient?name={canary('name')}&token={lab.token}")
     yield "405 method", lab.request("PUT", path, canary_body())
     yield "405 word", lab.request(CANARY, path)
@@ -325,12 +327,12 @@ def test_no_fault_happened(written: Written) -> None:
 
 
 def _nasty_requests(service: ServiceProcess, lab: Integrator) -> int:
-    """Put line ends and terminal codes wherever a request may carry them; return how often."""
+    """Send line breaks and terminal codes wherever requests may carry them; return the count."""
     as_latin = NASTY.encode().decode("latin-1")
     printable = re.sub(r"[\r\n]", "", as_latin)
     upper = "".join(name for name in as_latin if name > "\x7f")
     authorization = f"Authorization: Bearer {lab.token}"
-    said = [
+    exchanges = [
         raw.request(service, f"GET /nowhere/{upper}", authorization),
         raw.request(service, f"GET {BASE}/{upper}", authorization),
         raw.request(service, f"GET /nowhere/{quote(NASTY)}", authorization),
@@ -349,7 +351,7 @@ def _nasty_requests(service: ServiceProcess, lab: Integrator) -> int:
         service.request("POST", "/oauth/token", urlencode(record).encode(), FORM)
     for record in (changed(conclusion=NASTY), changed(status=NASTY), changed(**{NASTY: NASTY})):
         lab.register(record)
-    return len(said)
+    return len(exchanges)
 
 
 @pytest.mark.parametrize("form", ["json", "text"])
@@ -378,7 +380,7 @@ nasty = sys.argv[2]
 logger().info("own", text=nasty, number=1)
 logging.getLogger("asyncio").error("library: %s", nasty)
 logging.getLogger("tornado.general").warning("library: %s", nasty, extra={"more": nasty})
-logging.getLogger("tornado.access").info("too low to be told: %s", nasty)
+logging.getLogger("tornado.access").info("too low to be logged: %s", nasty)
 """
 
 
@@ -398,7 +400,8 @@ def test_a_library_that_logs_such_a_text_writes_one_line_too(form: str) -> None:
 
 @pytest.mark.parametrize("form", ["json", "text"])
 def test_a_line_is_one_write_so_that_those_of_several_workers_stay_apart(form: str) -> None:
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)  # keeps writes apart
+    # keeps the writes separate
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
     with ours, theirs:
         words = [sys.executable, "-c", LIBRARY, form, "x"]
         subprocess.run(words, stderr=theirs.fileno(), check=True)

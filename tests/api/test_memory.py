@@ -1,4 +1,4 @@
-"""How much memory the largest request takes, seen from outside of the process."""
+"""The memory that the largest requests take, measured from outside the process."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def process(tmp_path: Path) -> Iterator[ServiceProcess]:
 
 @pytest.fixture
 def lab(process: ServiceProcess) -> Integrator:
-    """Somebody who has registered something small, so that all is warm."""
-    somebody = process.integrator()
-    assert somebody.register(register_body("small")).status == 201
-    return somebody
+    """A client that has registered a small report, to warm up the service."""
+    client = process.integrator()
+    assert client.register(register_body("small")).status == 201
+    return client
 
 
 def register_32_mib(lab: Integrator) -> Answer:
-    """Register six documents that fill a request nearly to its limit."""
+    """Register six documents that nearly reach the size limit of a request."""
     documents = [document(b"%PDF-" + os.urandom(4_190_000)) for _ in range(6)]
     body = dumps(register_body(f"large-{next(_numbers)}", presentedForm=documents))
     assert 31.9 * MIB < len(body) <= 32 * MIB
@@ -51,7 +51,7 @@ def register_32_mib(lab: Integrator) -> Answer:
 
 
 def register_at_once(lab: Integrator, count: int, framing: str) -> list[int]:
-    """Register reports with a document of 5 MB each, all at the same time; return the statuses."""
+    """Register reports with a document of 5 MB each at the same time; return the statuses."""
     documents = [document(b"%PDF-" + os.urandom(5_000_000)) for _ in range(4)]
     values = [f"at-once-{next(_numbers)}" for _ in range(count)]
     bodies = [
@@ -92,9 +92,9 @@ def test_requests_of_32_mib_take_less_than_200_mib(
 
     answers = [register_32_mib(lab) for _ in range(times)]
 
-    taken = memory_of(process, "VmHWM") - idle
+    used = memory_of(process, "VmHWM") - idle
     assert [answer.status for answer in answers] == [201] * times
-    assert taken < _MAX_ABOVE_IDLE, f"{taken / MIB:.0f} MiB"
+    assert used < _MAX_ABOVE_IDLE, f"{used / MIB:.0f} MiB"
 
 
 def test_a_request_that_is_too_large_is_not_kept(process: ServiceProcess, lab: Integrator) -> None:
@@ -124,9 +124,9 @@ def test_many_large_requests_at_once_take_no_more_than_their_room(
 
     statuses = register_at_once(lab, 32, framing)
 
-    taken = memory_of(process, "VmHWM") - idle
+    used = memory_of(process, "VmHWM") - idle
     assert statuses == [201] * 32
-    assert taken < _MAX_ABOVE_IDLE_CONCURRENT, f"{taken / MIB:.0f} MiB"
+    assert used < _MAX_ABOVE_IDLE_CONCURRENT, f"{used / MIB:.0f} MiB"
 
 
 @pytest.mark.parametrize("accept", ["*/*", "application/fhir+json", "application/fhir+xml"])
@@ -144,9 +144,9 @@ def test_documents_that_are_read_slowly_are_not_held(
             wire = readers.enter_context(raw.asking(lab, path, f"Accept: {accept}"))
             assert wire.recv(65_536).startswith(b"HTTP/1.1 200")
         time.sleep(0.5)
-        taken = memory_of(process, "VmRSS") - idle
+        used = memory_of(process, "VmRSS") - idle
 
-    assert taken < _READERS * 3 * MIB, f"{taken / MIB:.0f} MiB"
+    assert used < _READERS * 3 * MIB, f"{used / MIB:.0f} MiB"
 
 
 def test_large_resources_that_are_read_slowly_take_no_more_than_their_room(
@@ -161,9 +161,9 @@ def test_large_resources_that_are_read_slowly_take_no_more_than_their_room(
         for _ in range(_READERS):
             readers.enter_context(raw.asking(lab, path))
         time.sleep(3)
-        taken = memory_of(process, "VmHWM") - idle
+        used = memory_of(process, "VmHWM") - idle
 
-    assert taken < _MAX_ABOVE_IDLE_CONCURRENT, f"{taken / MIB:.0f} MiB"
+    assert used < _MAX_ABOVE_IDLE_CONCURRENT, f"{used / MIB:.0f} MiB"
 
 
 @pytest.fixture
@@ -174,7 +174,7 @@ def impatient(tmp_path: Path) -> Iterator[ServiceProcess]:
 
 
 def stalled(process: ServiceProcess) -> int:
-    """Ask for 5 MB and take nothing for a while; return how much has come when it ends."""
+    """Request 5 MB and read nothing for a while; return the number of bytes received."""
     lab = process.integrator()
     large = document(b"%PDF-" + os.urandom(5_000_000))
     answer = lab.register(register_body("stalled", presentedForm=[large]))

@@ -1,4 +1,4 @@
-"""Each metric moves by what moves it, and tells nothing of anybody."""
+"""Each metric changes when it should, and no metric reveals personal data."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.waiting import wait_until
 
 BASE = "/fhir/r4/DiagnosticReport"
 ENDPOINTS = "/webhooks/v1/endpoints"
-NOBODY = "00000000-0000-4000-8000-000000000000"
+UNKNOWN_ID = "00000000-0000-4000-8000-000000000000"
 SETTINGS = WebhooksConfig(
     allow_networks=["127.0.0.1/32"],
     timeout_seconds=5.0,
@@ -43,14 +43,14 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService
 
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
-    """Somebody who wants to be told."""
+    """A client that wants events."""
     with Receiver() as running:
         yield running
 
 
 @pytest.fixture
 def endpoint(lab: Integrator, receiver: Receiver) -> dict[str, Any]:
-    """Where it is told."""
+    """The client's active endpoint."""
     receiver.answer(Reply(status=200, echo=True))
     added: dict[str, Any] = lab.request("POST", ENDPOINTS, {"url": receiver.url}).json
     lab.request("POST", f"{ENDPOINTS}/{added['id']}/verify")
@@ -76,7 +76,7 @@ def shown(service: RunningService, name: str, **labels: str) -> float:
 
 
 class Moves:
-    """By how much samples have grown since this was made."""
+    """The growth of samples since this object was created."""
 
     def __init__(self, service: RunningService) -> None:
         self._service = service
@@ -96,7 +96,7 @@ class Moves:
 
 @pytest.fixture
 def moves(service: RunningService, lab: Integrator) -> Moves:
-    """What has moved since the test began."""
+    """The growth of samples since the start of the test."""
     return Moves(service)
 
 
@@ -106,7 +106,7 @@ def moves(service: RunningService, lab: Integrator) -> Moves:
 @pytest.mark.parametrize(
     ("start", "method", "route", "status"),
     [
-        (f"GET {BASE}/{NOBODY}", "GET", f"{BASE}/{{}}", "401"),
+        (f"GET {BASE}/{UNKNOWN_ID}", "GET", f"{BASE}/{{}}", "401"),
         (f"POST {BASE}/%24register", "POST", f"{BASE}/$register", "401"),
         ("HEAD /health/live", "HEAD", "/health/live", "200"),
         ("OPTIONS /metadata", "OPTIONS", "/metadata", "204"),
@@ -267,7 +267,7 @@ def test_the_only_process_leads_the_relay(service: RunningService) -> None:
     assert wait_until(lambda: shown(service, "webhook_relay_lag_seconds") == 0)
 
 
-# What is shown.
+# Contents of the page.
 
 
 def test_both_formats_can_be_read_and_say_the_same(service: RunningService) -> None:

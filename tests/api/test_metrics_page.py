@@ -1,4 +1,4 @@
-"""Where metrics are served: a port of its own, in every process that serves or sends."""
+"""Metrics are served on a port of their own, in every process that serves or sends."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.waiting import wait_until
 
 @pytest.fixture(scope="module")
 def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
-    """Two workers, whose metrics are on the port that the settings name and on the next."""
+    """Two workers: their metrics are on the configured port and on the next one."""
     settings = {"metrics": {"port": free_ports(2)}}
     folder = tmp_path_factory.mktemp("metrics-page")
     with ServiceProcess(folder, workers=2, settings=settings) as running:
@@ -50,7 +50,7 @@ def answers(port: int) -> bool:
 
 
 def misses(port: int) -> float:
-    """Return how many requests have led nowhere."""
+    """Return the number of requests to unknown paths."""
     found = re.search(
         rb'total{method="GET",route="none",status="404"} ([0-9.]+)', asked(port).body
     )
@@ -140,11 +140,11 @@ def test_a_process_that_only_sends_serves_them_too(process: ServiceProcess) -> N
         stdout=subprocess.PIPE,
     ) as sending:
         assert sending.stdout is not None
-        said = sending.stdout.readline()
+        line = sending.stdout.readline()
         page = asked(port).body
         sending.terminate()
 
-    assert said == b"fhirpub sends webhooks\n"
+    assert line == b"fhirpub sends webhooks\n"
     assert b"fhirpub_webhook_relay_leading" in page
     assert b"fhirpub_requests_total" not in page
 
@@ -160,9 +160,9 @@ def test_a_port_that_is_taken_ends_the_start_with_the_name_of_the_setting(
             service.start()
 
     place = f"127.0.0.1 port {first + workers - 1}"
-    taken = f": [metrics] port: cannot listen on {place}: Address already in use\n"
+    in_use = f": [metrics] port: cannot listen on {place}: Address already in use\n"
     assert service.status == 1
-    assert taken in service.errors.read_text()
+    assert in_use in service.errors.read_text()
     assert (tmp_path / "fhirpub.db").exists() == (workers > 1)
 
 

@@ -1,6 +1,6 @@
-"""Any sequence of calls by two tenants does what a dictionary would do.
+"""Any sequence of calls by two tenants behaves like a model made of dictionaries.
 
-``HYPOTHESIS=long`` in the environment tries far more sequences, new ones each time.
+With ``HYPOTHESIS=long`` in the environment there are far more sequences, new ones each time.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _REWRITTEN = {"id", "meta", "subject", "performer"}
 _FIRST_STATUSES = ["registered", "partial", "preliminary", "final", "unknown"]
 _LATER_STATUSES = ["partial", "final", "amended", "corrected", "cancelled", "entered-in-error"]
 
-who = st.integers(0, 1)
+tenant = st.integers(0, 1)
 which = st.sampled_from(["a", "A", "a b", "a|b", "ä,\\$", "%41"])
 documents = st.lists(
     st.sampled_from([document(b"%PDF-1"), document(b"%PDF-2"), {"url": "https://x.example/d"}]),
@@ -49,7 +49,7 @@ conclusions = st.sampled_from(["", "better", "worse", "ñ💉"]).filter(bool)
 
 @dataclass
 class Report:
-    """What the model knows of a report: everything that each version holds."""
+    """The model's state of a report: the contents of each version."""
 
     path: str
     answer: bytes
@@ -61,7 +61,7 @@ class Report:
 
 
 def check_holds(answer: Answer, wanted: dict[str, Any], version: int) -> None:
-    """Assert that an answer is a version with these elements, no more and no fewer."""
+    """Assert that a response is a version with these elements, no more and no fewer."""
     assert answer.status == 200, answer.body
     read = answer.json
     assert answer.headers["etag"] == f'W/"{version}"'
@@ -70,7 +70,7 @@ def check_holds(answer: Answer, wanted: dict[str, Any], version: int) -> None:
 
 
 class Tenants(RuleBasedStateMachine):
-    """Two tenants, the service, and the dictionaries that it is compared to."""
+    """Two tenants, the service, and the dictionaries that it is compared with."""
 
     service: RunningService
 
@@ -80,16 +80,16 @@ class Tenants(RuleBasedStateMachine):
         self.reports: list[dict[str, Report]] = [{}, {}]
 
     @rule(
-        who=who,
+        tenant=tenant,
         value=which,
         status=st.sampled_from(_FIRST_STATUSES),
         documents=documents,
     )
-    def register(self, who: int, value: str, status: str, documents: list[Any]) -> None:
+    def register(self, tenant: int, value: str, status: str, documents: list[Any]) -> None:
         body = register_body(value, status=status, presentedForm=documents)
-        answer = self.labs[who].register(body)
+        answer = self.labs[tenant].register(body)
         assert answer.status == 201, answer.body
-        known = self.reports[who].get(value)
+        known = self.reports[tenant].get(value)
         if known is not None:
             assert answer.body == known.answer
             assert answer.headers["etag"] == 'W/"1"'
@@ -98,33 +98,33 @@ class Tenants(RuleBasedStateMachine):
         sent = body["parameter"][2]["resource"]
         first = {name: item for name, item in sent.items() if name not in _REWRITTEN}
         path = location.removesuffix("/_history/1")
-        self.reports[who][value] = Report(path, answer.body, [first])
+        self.reports[tenant][value] = Report(path, answer.body, [first])
 
-    @rule(who=who, value=which)
-    def resubmit_after_all_that_happened(self, who: int, value: str) -> None:
-        known = self.reports[who].get(value)
+    @rule(tenant=tenant, value=which)
+    def resubmit_after_all_that_happened(self, tenant: int, value: str) -> None:
+        known = self.reports[tenant].get(value)
         if known is not None:
-            assert self.labs[who].register(register_body(value)).body == known.answer
+            assert self.labs[tenant].register(register_body(value)).body == known.answer
 
-    @rule(who=who, value=which)
-    def read(self, who: int, value: str) -> None:
-        known = self.reports[who].get(value)
+    @rule(tenant=tenant, value=which)
+    def read(self, tenant: int, value: str) -> None:
+        known = self.reports[tenant].get(value)
         if known is not None:
-            check_holds(self.labs[who].get(known.path), known.versions[-1], known.latest)
+            check_holds(self.labs[tenant].get(known.path), known.versions[-1], known.latest)
 
-    @rule(who=who, value=which, version=st.integers(0, 6))
-    def vread(self, who: int, value: str, version: int) -> None:
-        known = self.reports[who].get(value)
+    @rule(tenant=tenant, value=which, version=st.integers(0, 6))
+    def vread(self, tenant: int, value: str, version: int) -> None:
+        known = self.reports[tenant].get(value)
         if known is None:
             return
-        answer = self.labs[who].get(f"{known.path}/_history/{version}")
+        answer = self.labs[tenant].get(f"{known.path}/_history/{version}")
         if 1 <= version <= known.latest:
             check_holds(answer, known.versions[version - 1], version)
         else:
             assert answer.status == 404
 
     @rule(
-        who=who,
+        tenant=tenant,
         value=which,
         tag=st.sampled_from(["right", "stale", "future", "none", "any", "list"]),
         patch=st.fixed_dictionaries(
@@ -132,13 +132,13 @@ class Tenants(RuleBasedStateMachine):
             optional={"conclusion": conclusions, "presentedForm": documents},
         ),
     )
-    def patch(self, who: int, value: str, tag: str, patch: dict[str, Any]) -> None:
-        known = self.reports[who].get(value)
+    def patch(self, tenant: int, value: str, tag: str, patch: dict[str, Any]) -> None:
+        known = self.reports[tenant].get(value)
         if known is None:
             return
         headers = self._if_match(tag, known.latest)
         body = {"resourceType": "DiagnosticReport", **patch}
-        answer = self.labs[who].patch(known.path, body, **headers)
+        answer = self.labs[tenant].patch(known.path, body, **headers)
         if tag in ("stale", "future"):
             assert answer.status == 412, answer.body
             assert str(known.latest) in answer.issues[0]["diagnostics"]
@@ -158,11 +158,11 @@ class Tenants(RuleBasedStateMachine):
         }
         return {"If_Match": tags[tag]} if tag in tags else {}
 
-    @rule(who=who, value=which)
-    def search_by_identifier(self, who: int, value: str) -> None:
+    @rule(tenant=tenant, value=which)
+    def search_by_identifier(self, tenant: int, value: str) -> None:
         token = SYSTEM + "|" + "".join(f"\\{c}" if c in "\\,|$" else c for c in value)
-        bundle = self.labs[who].get(f"{_REPORTS}?identifier={quote(token, safe='')}").json
-        known = self.reports[who].get(value)
+        bundle = self.labs[tenant].get(f"{_REPORTS}?identifier={quote(token, safe='')}").json
+        known = self.reports[tenant].get(value)
         assert bundle["total"] == (known is not None)
         if known is not None:
             (entry,) = bundle["entry"]
@@ -170,25 +170,25 @@ class Tenants(RuleBasedStateMachine):
             assert entry["resource"]["meta"]["versionId"] == str(known.latest)
             assert entry["resource"]["status"] == known.versions[-1]["status"]
 
-    @rule(who=who, count=st.integers(1, 4))
-    def page_through_all(self, who: int, count: int) -> None:
+    @rule(tenant=tenant, count=st.integers(1, 4))
+    def page_through_all(self, tenant: int, count: int) -> None:
         found: list[str] = []
         link: str | None = f"{_REPORTS}?_count={count}"
         while link is not None:
-            bundle = self.labs[who].get(link).json
-            assert bundle["total"] == len(self.reports[who])
+            bundle = self.labs[tenant].get(link).json
+            assert bundle["total"] == len(self.reports[tenant])
             found += [entry["fullUrl"] for entry in bundle.get("entry", ())]
             following = [item["url"] for item in bundle["link"] if item["relation"] == "next"]
             link = following[0] if following else None
         paths = [name.removeprefix(self.service.base_url) for name in found]
-        assert sorted(paths) == sorted(report.path for report in self.reports[who].values())
+        assert sorted(paths) == sorted(report.path for report in self.reports[tenant].values())
 
-    @rule(who=who, value=which)
-    def history(self, who: int, value: str) -> None:
-        known = self.reports[who].get(value)
+    @rule(tenant=tenant, value=which)
+    def history(self, tenant: int, value: str) -> None:
+        known = self.reports[tenant].get(value)
         if known is None:
             return
-        bundle = self.labs[who].get(f"{known.path}/_history").json
+        bundle = self.labs[tenant].get(f"{known.path}/_history").json
         assert bundle["total"] == known.latest
         tags = [entry["response"]["etag"] for entry in bundle["entry"]]
         assert tags == [f'W/"{n}"' for n in range(known.latest, 0, -1)][:20]
@@ -196,8 +196,8 @@ class Tenants(RuleBasedStateMachine):
         assert statuses == [version["status"] for version in reversed(known.versions)][:20]
 
     @precondition(lambda self: any(self.reports))
-    @rule(value=which, owner=who)
-    def nobody_sees_the_others_reports(self, value: str, owner: int) -> None:
+    @rule(value=which, owner=tenant)
+    def no_tenant_sees_the_others_reports(self, value: str, owner: int) -> None:
         known = self.reports[owner].get(value)
         if known is None:
             return

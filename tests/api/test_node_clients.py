@@ -16,7 +16,7 @@ FIRST = f"{SYSTEM}|node-0"
 
 
 def given(lab: Integrator) -> dict[str, Any]:
-    """What a script needs: where, as whom, and the bodies to send."""
+    """The input of a script: the addresses, the credentials, and the bodies to send."""
     return {
         "base": lab.service.base_url,
         "audience": lab.service.config.auth.audience,
@@ -45,13 +45,13 @@ def medplum(node: Scripts, service: RunningService) -> dict[str, Any]:
 
 @pytest.fixture(params=["kit", "medplum"])
 def facts(request: pytest.FixtureRequest) -> dict[str, Any]:
-    """What both clients found."""
+    """The facts that both clients found."""
     found: dict[str, Any] = request.getfixturevalue(request.param)
     return found
 
 
 def places(outcome: dict[str, Any]) -> list[str]:
-    """Return where an OperationOutcome points at."""
+    """Return the place that an OperationOutcome points to."""
     assert outcome["resourceType"] == "OperationOutcome"
     return [place for issue in outcome["issue"] for place in issue.get("expression", ())]
 

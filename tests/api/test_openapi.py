@@ -1,6 +1,6 @@
-"""The OpenAPI document says of the interface what is so, and all of it.
+"""The OpenAPI document describes the interface correctly and completely.
 
-``HYPOTHESIS=long`` in the environment has schemathesis try far more, with every resource type.
+With ``HYPOTHESIS=long`` in the environment schemathesis tries far more, with every resource type.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from tests.waiting import wait_until
 _HERE = Path(__file__).parent
 _LONG = variable("HYPOTHESIS") == "long"
 _EXAMPLES = {"stateful": 10}
-_NOBODY = "http://127.0.0.1:1/"
+_UNREACHABLE = "http://127.0.0.1:1/"
 _SHELF = sorted(plugin_source.name for plugin_source in available())
 
 
@@ -88,8 +88,8 @@ def test_what_a_receiver_gets_is_described(
     service: RunningService, lab: Integrator, document: Any
 ) -> None:
     lab.register(register_body("event"))
-    (_tenant, untold), *_ = service.call(service.services.store.pending_outbox(limit=1))
-    (event,) = events_of(untold, fhir_url="https://fhir.example")
+    (_tenant, entry), *_ = service.call(service.services.store.pending_outbox(limit=1))
+    (event,) = events_of(entry, fhir_url="https://fhir.example")
     about = document["webhooks"][event.type]["post"]["requestBody"]["content"]
     schema = {**document, **about["application/json"]["schema"]}
 
@@ -99,9 +99,9 @@ def test_what_a_receiver_gets_is_described(
 
 
 def test_every_event_that_is_sent_is_described(document: Any, lab: Integrator) -> None:
-    told = lab.get("/webhooks/v1/event-types").json["event_types"]
+    event_types = lab.get("/webhooks/v1/event-types").json["event_types"]
 
-    assert {*document["webhooks"]} == {item["name"] for item in told}
+    assert {*document["webhooks"]} == {item["name"] for item in event_types}
 
 
 def test_a_client_that_has_the_document_gets_304(service: RunningService) -> None:
@@ -125,13 +125,28 @@ def test_what_any_path_may_answer_is_said_once(service: RunningService, document
 
 def test_a_304_is_described_with_the_tag_that_it_has(document: Any) -> None:
     described = [
-        {*operation["responses"]["304"]["headers"]}
+        {*operation["responses"]["304"]["headers"]} - {"RateLimit", "RateLimit-Policy"}
         for operations in document["paths"].values()
         for operation in operations.values()
         if "304" in operation["responses"]
     ]
 
     assert described == [{"X-Request-Id", "ETag"}] * len(described) != []
+
+
+def test_the_fields_of_quotas_are_described_wherever_requests_are_counted(document: Any) -> None:
+    described = {
+        operation["operationId"]
+        for operations in document["paths"].values()
+        for operation in operations.values()
+        for status, response in operation["responses"].items()
+        if status < "300" and {"RateLimit", "RateLimit-Policy"} <= {*response["headers"]}
+    }
+    refused = document["components"]["responses"]["TooManyRequests"]["headers"]
+
+    assert {"registerDiagnosticReport", "readBinary", "addEndpoint"} <= described
+    assert not {"token", "keys", "live", "openapi", "capabilities"} & described
+    assert {"RateLimit", "RateLimit-Policy", "Retry-After"} <= {*refused}
 
 
 def test_of_webhooks_these_alone_have_a_rule_that_can_be_broken(document: Any) -> None:
@@ -201,7 +216,7 @@ def test_a_search_has_the_parameters_that_are_read_and_no_other(
 
 @pytest.fixture(scope="module")
 def of_every_type(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """A service with every type of the shelf."""
+    """A service with every resource type of the included plugins."""
     config = Config(plugins=PluginsConfig(enabled=_SHELF))
     with RunningService(tmp_path_factory.mktemp("shelf"), config=config) as running:
         yield running
@@ -245,15 +260,15 @@ def test_validate_takes_what_is_said_of_its_parameters_and_nothing_else(
         assert status(name, "another") == 400
 
 
-# Everything that it says, tried.
+# The description compared with the service.
 
 
 @pytest.fixture(scope="module")
 def tried(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """A service that may call where nobody answers."""
+    """A service that may send to a port without a listener."""
     config = Config(
         plugins=PluginsConfig(enabled=_SHELF if _LONG else ["diagnosticreport"]),
-        webhooks=WebhooksConfig(allow_networks=["127.0.0.1/32"]),
+        webhooks=WebhooksConfig(allow_networks=["127.0.0.1/32"], timeout_seconds=1.0),
     )
     with RunningService(tmp_path_factory.mktemp("tried"), config=config) as running:
         yield running
@@ -266,7 +281,7 @@ def test_a_replay_takes_the_sequences_that_are_described_and_no_others(
     operation = document["paths"]["/webhooks/v1/endpoints/{id}/replay"]["post"]
     fields = operation["requestBody"]["content"]["application/json"]["schema"]["properties"]
     least, most = fields["from_seq"]["minimum"], fields["from_seq"]["maximum"]
-    added = tried.services.endpoints.add(lab.tenant.id, {"url": _NOBODY}, trusted=True)
+    added = tried.services.endpoints.add(lab.tenant.id, {"url": _UNREACHABLE}, trusted=True)
     place = f"/webhooks/v1/endpoints/{tried.call(added).endpoint.id}/replay"
 
     statuses = [
@@ -279,7 +294,7 @@ def test_a_replay_takes_the_sequences_that_are_described_and_no_others(
 
 @pytest.fixture(scope="module")
 def given(tried: RunningService, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """What schemathesis has to know: two tenants, and what one of them has."""
+    """The input of schemathesis: two tenants, and the ids of one of them."""
     people = {name: tried.integrator(name) for name in ("lab", "other")}
     users = [
         {
@@ -301,10 +316,10 @@ def given(tried: RunningService, tmp_path_factory: pytest.TempPathFactory) -> di
 
 
 def known_to(lab: Integrator, service: RunningService) -> dict[str, str]:
-    """Return the ids of what a tenant has: a report, its parts, webhooks and a delivery."""
+    """Return the ids of a tenant's report, its parts, webhooks and a delivery."""
     endpoint, doomed = (
         service.call(
-            service.services.endpoints.add(lab.tenant.id, {"url": _NOBODY}, trusted=True)
+            service.services.endpoints.add(lab.tenant.id, {"url": _UNREACHABLE}, trusted=True)
         ).endpoint.id
         for _ in range(2)
     )
@@ -323,7 +338,7 @@ def known_to(lab: Integrator, service: RunningService) -> dict[str, str]:
     }
 
 
-# One run for all of them takes three times as long: it makes bodies of what was answered before.
+# One run for all operations takes three times as long: it builds bodies from earlier responses.
 @pytest.mark.parametrize("phase", ["examples", "coverage", "fuzzing", "stateful"])
 def test_what_it_says_holds_whatever_is_sent(
     tried: RunningService, given: dict[str, str], tmp_path: Path, phase: str

@@ -1,4 +1,4 @@
-"""JSON Patch and merge patch beside FHIR's own form, under the same rules (D-105)."""
+"""JSON Patch and merge patch follow the same rules as FHIR's own form (D-105)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The web layer by itself, through pytest-tornado's fixtures, on the loop that they make.
+"""The web layer alone, with pytest-tornado's fixtures and on their event loop.
 
-The tests are generators, as the plugin's own: in its automatic mode pytest-asyncio takes every
-``async def`` test for itself and runs it on another loop, where this server is not heard.
+The tests are generators, like those of the plugin: pytest-asyncio in its automatic mode runs every
+``async def`` test on another event loop, where this server does not run.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Steps = Generator[Any, Any, None]
 
 @pytest.fixture
 def io_loop() -> Iterator[IOLoop]:
-    """Make the loop as the plugin does, without its calls that Tornado has deprecated."""
+    """Create the event loop as the plugin does, without Tornado's deprecated calls."""
     loop = IOLoop(make_current=False)
     asyncio.set_event_loop(loop.asyncio_loop)
     yield loop
@@ -41,7 +41,7 @@ def io_loop() -> Iterator[IOLoop]:
 
 @pytest.fixture
 def services(io_loop: IOLoop, tmp_path: Path) -> Iterator[Services]:
-    """Everything that a handler works with, over a store of its own."""
+    """All that a handler needs, with a store of its own."""
     base = Config()
     config = replace(base, storage=replace(base.storage, url=f"sqlite:///{tmp_path}/fhirpub.db"))
     stack = AsyncExitStack()
@@ -55,7 +55,7 @@ def services(io_loop: IOLoop, tmp_path: Path) -> Iterator[Services]:
 
 @pytest.fixture
 def app(services: Services) -> RequestRouterAdapter:
-    """Return what pytest-tornado serves."""
+    """Return the application that pytest-tornado serves."""
     return RequestRouterAdapter(services)
 
 

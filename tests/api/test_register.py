@@ -337,8 +337,8 @@ def test_of_many_strange_entries_a_hundred_are_reported(
 
     answer = lab.register(sent)
 
-    told = answer.json if status == 400 else answer.json["parameter"][1]["resource"]
-    assert (answer.status, len(told["issue"]) <= 101) == (status, True)
+    outcome = answer.json if status == 400 else answer.json["parameter"][1]["resource"]
+    assert (answer.status, len(outcome["issue"]) <= 101) == (status, True)
 
 
 @pytest.mark.parametrize(
@@ -409,8 +409,8 @@ def test_what_leads_from_a_contained_part_to_its_report_still_leads_there(
 
     person = lab.get(f"/fhir/r4/{created.json['subject']['reference']}").json
 
-    said = person["extension"][0]["valueReference"]["reference"]
-    assert said == f"DiagnosticReport/{created.json['id']}"
+    found = person["extension"][0]["valueReference"]["reference"]
+    assert found == f"DiagnosticReport/{created.json['id']}"
 
 
 def test_an_unknown_entry_is_ignored_and_reported(lab: Integrator) -> None:

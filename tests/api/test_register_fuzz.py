@@ -1,6 +1,6 @@
-"""Whatever is sent: no fault, no hang, a refusal that helps, or what reads back as it was sent.
+"""Any input is stored exactly as sent or refused with a useful reason: no fault, no hang.
 
-``HYPOTHESIS=long`` in the environment tries far more, with new examples each time.
+With ``HYPOTHESIS=long`` in the environment there are far more examples, new ones each time.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ _TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d):(\d\d)(\.\d+)?(Z|[+-]\d\d:\d\d)
 _TIMES = {"effectiveDateTime", "issued", "creation", "start", "end"}
 _ISSUE_SEVERITIES = {"fatal", "error", "warning", "information"}
 _schemas = Schemas({})
-_numbers = itertools.count(10**9)  # all of one length: draws depend on it
+_numbers = itertools.count(10**9)  # all of one length, because draws depend on it
 
 
 def tried(examples: int) -> settings:
-    """Return the settings for so many examples; the same ones each time, unless long."""
+    """Return the settings for a number of examples; unless long, the same ones each time."""
     return settings(
         max_examples=examples * (30 if _LONG else 1),
         derandomize=not _LONG,
@@ -54,7 +54,7 @@ def tried(examples: int) -> settings:
 
 
 class Wire:
-    """A connection that is kept, and a clock that runs while an answer is awaited."""
+    """A persistent connection, and a time limit for each response."""
 
     def __init__(self, lab: Integrator, port: int) -> None:
         self.lab = lab
@@ -97,11 +97,11 @@ def wire(service: RunningService) -> Iterator[Wire]:
 
 
 def check_answer(answer: Answer) -> None:
-    """Assert that an answer is no fault, and that a refusal is one that helps."""
+    """Assert that a response is no fault, and that a refusal has a useful reason."""
     assert answer.status < 500, answer.body
     if answer.status < 400:
         return
-    if not answer.body:  # to HEAD
+    if not answer.body:  # of a HEAD request
         return
     in_xml = "xml" in answer.headers["content-type"]
     outcome = read_xml(answer.body) if in_xml else answer.json
@@ -115,11 +115,11 @@ def check_answer(answer: Answer) -> None:
     assert _CANARY.encode() not in answer.body, "a refusal repeats what was sent"
 
 
-# What is sent
+# Requests
 
 
 def mended(value: Any) -> Any:
-    """Return a resource without what is refused wherever it stands."""
+    """Return a resource without the elements that are refused everywhere."""
     if isinstance(value, dict):
         whole = {name: mended(item) for name, item in value.items() if name not in _REFUSED}
         return mended_extension(whole) if "url" in value else whole
@@ -142,7 +142,7 @@ def mended_extension(extension: dict[str, Any]) -> dict[str, Any]:
 
 
 def mended_resource(resource: dict[str, Any]) -> dict[str, Any]:
-    """Return a resource that refers to all that it contains, if it has a place for it."""
+    """Return a resource that references all its contained resources, if it has a place."""
     whole: dict[str, Any] = mended(resource)
     contained = whole.pop("contained", [])
     if contained and whole["resourceType"] == "DiagnosticReport":
@@ -159,7 +159,7 @@ def mended_resource(resource: dict[str, Any]) -> dict[str, Any]:
 
 @st.composite
 def bodies(draw: st.DrawFn) -> dict[str, Any]:
-    """Return a body of a valid report, patient and organization with anything else in them."""
+    """Return a registration of a valid report, patient and organization with random elements."""
     sent_report = draw(resource_of("DiagnosticReport"))
     sent_patient = draw(resource_of("Patient"))
     sent_organization = draw(resource_of("Organization"))
@@ -180,7 +180,7 @@ def bodies(draw: st.DrawFn) -> dict[str, Any]:
 
 
 def without_doubt(resource: dict[str, Any]) -> dict[str, Any]:
-    """Leave out siblings of what was set on top: they may not fit in number."""
+    """Remove the siblings of replaced elements: their numbers may not match."""
     return {
         name: item
         for name, item in resource.items()
@@ -317,7 +317,7 @@ _OPERATIONS = ("replace", "replace", "replace", "delete", "add", "add", "wrap", 
 
 
 def places_in(value: Any) -> list[tuple[Any, Any]]:
-    """Return every place below a value: its holder, and its name or index."""
+    """Return every place below a value: its holder, and its key or index."""
     found: list[tuple[Any, Any]] = []
     rest = [value]
     for item in rest:
@@ -331,7 +331,7 @@ def places_in(value: Any) -> list[tuple[Any, Any]]:
 
 @st.composite
 def broken(draw: st.DrawFn, sound: st.SearchStrategy[Any]) -> Any:
-    """Return something sound with one to three mistakes in it."""
+    """Return a valid body with one to three mistakes in it."""
     body = copy.deepcopy(draw(sound))
     for _ in range(draw(st.integers(1, 3))):
         places = places_in(body)
@@ -394,7 +394,7 @@ _PIECES = st.sampled_from(
 
 @st.composite
 def torn(draw: st.DrawFn, sound: st.SearchStrategy[Any]) -> bytes:
-    """Return the bytes of something sound, with pieces cut out and others put in."""
+    """Return the bytes of a valid body with some pieces cut out and others inserted."""
     raw = dumps(draw(sound))
     for _ in range(draw(st.integers(1, 3))):
         at = draw(st.integers(0, len(raw)))
@@ -404,25 +404,25 @@ def torn(draw: st.DrawFn, sound: st.SearchStrategy[Any]) -> bytes:
     return raw
 
 
-# What comes back
+# Responses
 
 
 class Number(str):
-    """A number as it is written."""
+    """A number with its original digits."""
 
     __slots__ = ()
 
 
 def exact(raw: bytes) -> Any:
-    """Read JSON without the reader that is tested, every digit kept."""
+    """Parse JSON without the parser under test, keeping every digit."""
     return json.loads(raw.removeprefix(b"\xef\xbb\xbf"), parse_float=Number, parse_int=Number)
 
 
 def check_registered(wire: Wire, sent: bytes, answer: Answer) -> None:
-    """Assert that what was registered is there as it was sent, in every form of it."""
+    """Assert that the registered report is returned as it was sent, in every format."""
     path = answer.headers["location"].removeprefix(wire.lab.service.base_url)
     if path in wire.registered:
-        return  # the first of this identifier counts
+        return  # only the first registration of an identifier counts
     wire.registered[path] = sent
     resources = resources_in(exact(sent))
     read = wire.send("GET", path)
@@ -436,7 +436,7 @@ def check_registered(wire: Wire, sent: bytes, answer: Answer) -> None:
 
 
 def check_lists(wire: Wire, path: str, read: Any) -> None:
-    """Assert that history and search show it, and that it can be updated."""
+    """Assert that history and search return it, and that it can be updated."""
     assert wire.send("GET", f"{path}/_history").json["total"] == 1
     one = read["identifier"][0]
     token = "|".join(escaped(one[name]) for name in ("system", "value"))
@@ -470,7 +470,7 @@ def reference_in(element: Any, name: str) -> str:
 
 
 def check_same(sent: Any, read: Any) -> None:
-    """Assert that a resource reads back as it was sent, but for what is the service's."""
+    """Assert that a resource is returned as it was sent, but for elements of the service."""
     same = {name: item for name, item in sent.items() if name not in ("id", "_id", "meta")}
     ours = {name: item for name, item in read.items() if name not in ("id", "meta")}
     check_equal(same, ours, "")
@@ -499,7 +499,7 @@ def check_equal(sent: Any, read: Any, at: str) -> None:
 
 
 def is_rewritten(sent: Any, read: Any, name: str) -> bool:
-    """Tell whether the service may have rewritten one text as the other."""
+    """Return whether the service may have rewritten one text as the other."""
     if name == "reference":
         return sent in _LOCAL and _HELD.fullmatch(read) is not None
     if name == "data":
@@ -621,7 +621,7 @@ _RAW_QUERY = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), max_
 
 @st.composite
 def queries(draw: st.DrawFn) -> str:
-    """Return a query string, well or badly encoded."""
+    """Return a query string, correctly or incorrectly encoded."""
     encode = draw(_ENCODERS)
     pairs = draw(st.lists(st.tuples(_PARAMETER_NAMES, _TEXTS), max_size=4))
     return "&".join(f"{encode(name)}={encode(value)}" for name, value in pairs)
@@ -639,7 +639,7 @@ def test_a_search_finds_or_is_refused(wire: Wire, query: str, prefer: str) -> No
 
 
 def check_bundle(wire: Wire, answer: Answer) -> None:
-    """Assert that a Bundle is one, and that its own links can be followed."""
+    """Assert that a response is a Bundle, and that its links can be followed."""
     bundle = answer.json
     assert bundle["resourceType"] == "Bundle"
     assert list(_schemas.problems("Bundle", bundle)) == []

@@ -1,4 +1,4 @@
-"""What a token's scopes allow where they are enforced (D-23)."""
+"""The permissions of a token's scopes where they are enforced (D-23)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from fhirpub.testing.service import Answer, Integrator, RunningService
 from tests.bodies import PDF, SYSTEM, register_body, self_contained
 
 BASE = "/fhir/r4/DiagnosticReport"
-NOBODY = f"{BASE}/00000000-0000-4000-8000-000000000000"
+UNKNOWN_REPORT = f"{BASE}/00000000-0000-4000-8000-000000000000"
 CONDITION = f"identifier={SYSTEM}|S-1"
 PATCH = {"resourceType": "DiagnosticReport", "status": "amended"}
-WhoMay = Callable[[str], Integrator]
+ClientWith = Callable[[str], Integrator]
 
 
 @pytest.fixture(scope="module")
@@ -28,15 +28,15 @@ def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]
 
 @pytest.fixture(scope="module")
 def publisher(strict: RunningService) -> Integrator:
-    """A client that may do everything, and has published a report."""
+    """A client that has every permission, and has published a report."""
     publisher = strict.integrator(scopes=("system/*.cruds",))
     publisher.register(register_body("S-1"))
     return publisher
 
 
 @pytest.fixture
-def who_may(strict: RunningService, publisher: Integrator) -> WhoMay:
-    """Return a colleague of the publisher who has some letters of a scope."""
+def client_with(strict: RunningService, publisher: Integrator) -> ClientWith:
+    """Return another client of the publisher's tenant with some letters of a scope."""
     return lambda letters: strict.another_client(
         publisher.tenant, scopes=(f"system/DiagnosticReport.{letters}",)
     )
@@ -57,49 +57,53 @@ def update(lab: Integrator) -> Answer:
         ("c", "POST", f"{BASE}/$register"),
         ("c", "POST", f"{BASE}/$validate"),
         ("c", "POST", BASE),
-        ("r", "GET", NOBODY),
-        ("r", "GET", f"{NOBODY}/_history"),
-        ("u", "PATCH", NOBODY),
+        ("r", "GET", UNKNOWN_REPORT),
+        ("r", "GET", f"{UNKNOWN_REPORT}/_history"),
+        ("u", "PATCH", UNKNOWN_REPORT),
         ("s", "GET", BASE),
         ("s", "GET", f"{BASE}/_history"),
         ("s", "POST", f"{BASE}/_search"),
     ],
 )
 def test_each_interaction_demands_its_scope(
-    who_may: WhoMay, letter: str, method: str, path: str
+    client_with: ClientWith, letter: str, method: str, path: str
 ) -> None:
     others = "cruds".replace(letter, "")
 
-    assert who_may(letter).request(method, path, b"{}").status != 403
-    assert who_may(others).request(method, path, b"{}").status == 403
+    assert client_with(letter).request(method, path, b"{}").status != 403
+    assert client_with(others).request(method, path, b"{}").status == 403
 
 
-def test_a_token_without_the_scope_is_challenged_as_such(who_may: WhoMay) -> None:
-    answer = who_may("r").request("POST", f"{BASE}/$register", b"{}")
+def test_a_token_without_the_scope_is_challenged_as_such(client_with: ClientWith) -> None:
+    answer = client_with("r").request("POST", f"{BASE}/$register", b"{}")
 
     challenge = answer.headers["www-authenticate"]
     assert challenge == 'Bearer realm="fhirpub", error="insufficient_scope"'
 
 
 @pytest.mark.parametrize(("letters", "status"), [("cr", 403), ("crs", 200)])
-def test_a_condition_of_create_is_a_search(who_may: WhoMay, letters: str, status: int) -> None:
-    assert create(who_may(letters)).status == status
+def test_a_condition_of_create_is_a_search(
+    client_with: ClientWith, letters: str, status: int
+) -> None:
+    assert create(client_with(letters)).status == status
 
 
 @pytest.mark.parametrize(("letters", "status"), [("ru", 403), ("rus", 200)])
-def test_a_condition_of_an_update_is_a_search(who_may: WhoMay, letters: str, status: int) -> None:
-    assert update(who_may(letters)).status == status
+def test_a_condition_of_an_update_is_a_search(
+    client_with: ClientWith, letters: str, status: int
+) -> None:
+    assert update(client_with(letters)).status == status
 
 
-def test_a_client_without_read_is_not_shown_what_create_finds(who_may: WhoMay) -> None:
-    answer = create(who_may("cs"))
+def test_a_client_without_read_is_not_shown_what_create_finds(client_with: ClientWith) -> None:
+    answer = create(client_with("cs"))
 
     assert (answer.status, answer.body) == (200, b"")
     assert answer.headers["location"]
 
 
-def test_a_client_without_read_is_not_shown_what_was_updated(who_may: WhoMay) -> None:
-    answer = update(who_may("us"))
+def test_a_client_without_read_is_not_shown_what_was_updated(client_with: ClientWith) -> None:
+    answer = update(client_with("us"))
 
     assert (answer.status, answer.body) == (204, b"")
     assert "preference-applied" not in answer.headers
@@ -107,9 +111,9 @@ def test_a_client_without_read_is_not_shown_what_was_updated(who_may: WhoMay) ->
 
 @pytest.mark.parametrize(("letters", "status"), [("s", 403), ("rs", 200)])
 def test_parts_of_reports_are_included_for_clients_that_may_read_reports(
-    who_may: WhoMay, letters: str, status: int
+    client_with: ClientWith, letters: str, status: int
 ) -> None:
-    reader = who_may(letters)
+    reader = client_with(letters)
     form = {"Content-Type": "application/x-www-form-urlencoded"}
 
     by_url = reader.get(f"{BASE}?_include=DiagnosticReport:patient")

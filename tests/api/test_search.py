@@ -15,7 +15,7 @@ OTHER = "urn:oid:1.2.3"
 
 @pytest.fixture
 def reports(lab: Integrator) -> dict[str, str]:
-    """The ids of reports by system and value."""
+    """The ids of the reports by system and value."""
     ids = {}
     for system, value in [
         (SYSTEM, "A"),
@@ -221,10 +221,10 @@ def test_an_unknown_parameter_is_named_and_not_used(
 def test_the_entry_with_the_outcome_has_a_full_url_as_every_entry_must(
     lab: Integrator, reports: dict[str, str]
 ) -> None:
-    told = [lab.get(f"{BASE}?{name}=A").json["entry"][-1]["fullUrl"] for name in "xxy"]
+    urls = [lab.get(f"{BASE}?{name}=A").json["entry"][-1]["fullUrl"] for name in "xxy"]
 
-    assert all(uuid.UUID(item.removeprefix("urn:uuid:")).urn == item for item in told)
-    assert told[0] == told[1] != told[2]
+    assert all(uuid.UUID(item.removeprefix("urn:uuid:")).urn == item for item in urls)
+    assert urls[0] == urls[1] != urls[2]
 
 
 def test_strict_handling_returns_a_400_for_an_unknown_parameter(lab: Integrator) -> None:

@@ -1,4 +1,4 @@
-"""Which status may follow which, where the operator wants it checked (D-114, D-115)."""
+"""The order of statuses, where the operator has it enforced (D-114, D-115)."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ FLOW = DIAGNOSTIC_REPORT.state_flow
 
 @pytest.fixture(scope="module")
 def clinic(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Integrator]:
-    """An integrator of a service that checks the order of statuses."""
+    """A client of a service that enforces the order of statuses."""
     with RunningService(tmp_path_factory.mktemp("clinic"), config=CLINICAL) as running:
         yield running.integrator()
 
 
 def report(clinic: Integrator, number: str, status: str) -> str:
-    """Return the path of a fresh report with a status; one that cannot be registered follows."""
+    """Return the path of a new report with a status, which may have to be set by an update."""
     first = status if status in DIAGNOSTIC_REPORT.create_statuses else "unknown"
     location = clinic.register(register_body(number, status=first)).headers["location"]
     path = location.removeprefix(clinic.service.base_url).removesuffix("/_history/1")

@@ -17,13 +17,13 @@ from tests.bodies import SYSTEM, document, register_body
 BASE = "/fhir/r4/DiagnosticReport"
 REGISTER = f"{BASE}/$register"
 CHANGE = {"resourceType": "DiagnosticReport", "status": "amended"}
-NOBODYS = "5a5b5c5d-0000-4000-8000-aabbccddeeff"
-NOBODYS_DOCUMENT = "5" * 64
+UNKNOWN_ID = "5a5b5c5d-0000-4000-8000-aabbccddeeff"
+UNKNOWN_DOCUMENT = "5" * 64
 
 
 @dataclass(frozen=True, slots=True)
 class Holdings:
-    """A tenant's client, and the ids of all that it holds, by type."""
+    """A tenant's client, and the ids of all its resources, by type."""
 
     owner: Integrator
     ids: dict[str, str]
@@ -47,9 +47,9 @@ def theirs(service: RunningService) -> Holdings:
 
 
 def with_ids(service: RunningService) -> list[Route]:
-    """Return the routes that lead to the resources and documents of a tenant.
+    """Return the routes to the resources and documents of a tenant.
 
-    Those to its endpoints are in test_webhook_endpoints.py.
+    The routes to its endpoints are in test_webhook_endpoints.py.
     """
     own = {"CapabilityStatement", "OperationDefinition"}
     return [
@@ -69,13 +69,13 @@ def asked(caller: Integrator, route: Route, resource_id: str) -> Answer:
 
 
 def same(answer: Answer, resource_id: str) -> tuple[Any, ...]:
-    """Return all of an answer that is not its own."""
+    """Return the headers and body of a response without those that are unique to it."""
     passing = {"date", "x-request-id"}
     headers = {name: value for name, value in answer.headers.items() if name not in passing}
     return answer.status, headers, answer.body.replace(resource_id.encode(), b"<id>")
 
 
-# What is another tenant's is not there (D-24).
+# The resources of another tenant are invisible (D-24).
 
 
 def test_there_are_routes_to_every_kind_of_thing(
@@ -97,12 +97,12 @@ def test_another_tenants_id_gets_the_bytes_of_a_random_one(
 ) -> None:
     for route in with_ids(service):
         their_id = theirs.ids[route.type_name]
-        nobodys = NOBODYS_DOCUMENT if route.type_name == "Binary" else NOBODYS
+        unknown_id = UNKNOWN_DOCUMENT if route.type_name == "Binary" else UNKNOWN_ID
 
-        foreign, unknown = asked(lab, route, their_id), asked(lab, route, nobodys)
+        foreign, unknown = asked(lab, route, their_id), asked(lab, route, unknown_id)
 
         assert unknown.status == 404, route
-        assert same(foreign, their_id) == same(unknown, nobodys), route
+        assert same(foreign, their_id) == same(unknown, unknown_id), route
 
 
 def test_another_tenants_id_is_not_there_under_any_type(
@@ -155,9 +155,9 @@ def test_no_update_however_wrong_reveals_a_report(
     their_id = theirs.ids["DiagnosticReport"]
 
     foreign = lab.request("PATCH", f"{BASE}/{their_id}", body, headers)
-    unknown = lab.request("PATCH", f"{BASE}/{NOBODYS}", body, headers)
+    unknown = lab.request("PATCH", f"{BASE}/{UNKNOWN_ID}", body, headers)
 
-    assert same(foreign, their_id) == same(unknown, NOBODYS)
+    assert same(foreign, their_id) == same(unknown, UNKNOWN_ID)
     assert foreign.status == 404
 
 
@@ -295,7 +295,7 @@ def test_no_refusal_holds_the_id_of_another_tenant_or_of_what_it_has(
 
     answers = [lab.register(body) for body in bodies]
     answers += [lab.get(f"{BASE}?{query}") for query in ("_count=x", "identifier=|", "_cursor=x")]
-    answers += [lab.get("/nowhere"), lab.request("PUT", BASE), lab.get(f"{BASE}/{NOBODYS}")]
+    answers += [lab.get("/nowhere"), lab.request("PUT", BASE), lab.get(f"{BASE}/{UNKNOWN_ID}")]
 
     secret = [theirs.owner.tenant.id, theirs.owner.client_id, *theirs.ids.values()]
     for answer in answers:
@@ -322,7 +322,7 @@ def test_no_engine_asks_without_a_tenant(service: RunningService) -> None:
         assert list(inspect.signature(getattr(engine, name)).parameters) == promised
 
 
-# Who may ask at all (D-17 to D-20).
+# Authentication (D-17 to D-20).
 
 OPEN = {
     ("POST", "/oauth/token"),
@@ -393,9 +393,9 @@ def test_every_other_route_wants_exactly_one_good_header(
     lines = [name.format(**parts) for name in UNPROVEN[case]]
 
     for route in closed(service):
-        said = raw.request(service, f"{route.method} {filled(route, NOBODYS)}", *lines)
+        exchange = raw.request(service, f"{route.method} {filled(route, UNKNOWN_ID)}", *lines)
 
-        answer = said.answer
+        answer = exchange.answer
         assert (answer.status, answer.issues[0]["code"]) == (401, "security"), route
         assert answer.headers["www-authenticate"].startswith('Bearer realm="fhirpub"'), route
         assert answer.json["resourceType"] == "OperationOutcome"
@@ -408,7 +408,7 @@ def test_a_token_in_the_address_proves_nothing(
     service: RunningService, lab: Integrator, query: str
 ) -> None:
     for route in closed(service):
-        path = f"{filled(route, NOBODYS)}?{query.replace('{token}', lab.token)}"
+        path = f"{filled(route, UNKNOWN_ID)}?{query.replace('{token}', lab.token)}"
 
         assert service.request(route.method, path).status == 401, route
 

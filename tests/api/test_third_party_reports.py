@@ -1,4 +1,4 @@
-"""Other people's reports, sent as they are and completed: accepted, or refused rightly."""
+"""Third-party reports, sent as they are and completed, are accepted or rightly refused."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ JsonObject = dict[str, Any]
 
 @pytest.fixture(scope="module")
 def service(service: RunningService) -> Integrator:
-    """Somebody who publishes other people's reports."""
+    """A client that publishes third-party reports."""
     return service.integrator()
 
 
 def reading_path(created: Answer) -> str:
-    """Return the path that reads what was registered."""
+    """Return the path of the registered report."""
     return "/fhir" + created.headers["location"].split("/fhir", 1)[1].split("/_history")[0]
 
 
 def searching_path(report: JsonObject) -> str:
-    """Return the path that finds what was registered, by its identifier."""
+    """Return the search that finds the registered report by its identifier."""
     escaped = (
         re.sub(r"([\\|,$])", r"\\\1", report["identifier"][0][k]) for k in ("system", "value")
     )
@@ -83,7 +83,7 @@ def validators() -> Iterator[list[Any]]:
 def sent(variant: str) -> Iterator[tuple[str, JsonObject]]:
     """Return every body of a variant, none a resubmission of another.
 
-    Examples share identifiers; the value gets a suffix, or the first answer would be replayed.
+    Examples share identifiers; the value gets a suffix, or the first response would be replayed.
     """
     for number, entry in enumerate(ENTRIES):
         body = bodies.register_body(entry, variant)
@@ -91,11 +91,11 @@ def sent(variant: str) -> Iterator[tuple[str, JsonObject]]:
         yield entry["source"], body
 
 
-# --- what is compared ---------------------------------------------------------------------
+# --- comparisons ---------------------------------------------------------------------------
 
 
 def blamed(expression: str, body: JsonObject) -> str:
-    """Return the element an expression names, in the words of the judge."""
+    """Return the element that an expression names, in the terms of the prediction."""
     inside = re.match(r"Parameters\.parameter\[(\d+)\]\.resource\.?", expression)
     if inside is None:
         return "parameter" if expression.startswith("Parameters") else plain(expression)
@@ -118,13 +118,13 @@ def is_about(element: str, other: str) -> bool:
 
 
 def complaints(answer: Answer, body: JsonObject) -> list[str]:
-    """Return the elements a refusal blames."""
+    """Return the elements that a refusal names."""
     errors = [item for item in answer.json["issue"] if item["severity"] in {"error", "fatal"}]
     return [blamed(item, body) for issue in errors for item in issue.get("expression", [])]
 
 
 def disagreement(answer: Answer, body: JsonObject) -> str | None:
-    """Return how the answer contradicts the judge."""
+    """Return how the response contradicts the prediction."""
     if answer.status not in {201, 400, 413, 422}:
         return f"status {answer.status}"
     expected, arguable = bodies.expected(body), bodies.arguable(body)
@@ -135,16 +135,16 @@ def disagreement(answer: Answer, body: JsonObject) -> str | None:
     if not all(issue.get("expression") for issue in issues):
         return f"an issue without expression: {issues}"
     allowed = (set() if expected == "accepted" else set(expected)) | arguable
-    beside = [x for x in complaints(answer, body) if not any(is_about(x, y) for y in allowed)]
-    if beside:
-        return f"blames {beside}, not {sorted(allowed)}: {issues}"
+    unexpected = [x for x in complaints(answer, body) if not any(is_about(x, y) for y in allowed)]
+    if unexpected:
+        return f"blames {unexpected}, not {sorted(allowed)}: {issues}"
     if not arguable and answer.status not in bodies.expected_statuses(body):
         return f"status {answer.status}, not {bodies.expected_statuses(body)}"
     return None
 
 
 def is_excused(answer: Answer, body: JsonObject, validators: list[Any]) -> bool:
-    """Return whether a refusal the judge did not foresee has a validator on its side."""
+    """Return whether a validator supports a refusal that was not predicted."""
     if answer.status not in {400, 422} or not all(
         x.get("expression") for x in answer.json["issue"]
     ):
@@ -153,10 +153,10 @@ def is_excused(answer: Answer, body: JsonObject, validators: list[Any]) -> bool:
 
 
 def is_one_opinion(found: list[Any], body: JsonObject, validators: list[Any]) -> bool:
-    """Return whether only one validator complains, and already did about what was sent.
+    """Return whether only one validator complains, and already did about the report that was sent.
 
     Each has quirks of its own (fhir.resources wants a scheme in every url, fhircraft no white
-    space in Base64). What two of them refuse, the service must not have accepted.
+    space in Base64). The service must not have accepted a report that two of them refuse.
     """
     blaming = {item.validator for item in found}
     sent_faults = {fault.validator for fault in validator.faults(body, validators)}
@@ -168,10 +168,10 @@ TIMES = {"effectiveDateTime", "issued", "creation", "start", "end"}
 
 
 def content(node: Any, key: str = "") -> Any:
-    """Return a report without what the service may change: id, meta, references, zones."""
+    """Return a report without what the service may change: id, meta, references, time zones."""
     if isinstance(node, dict):
         if "reference" in node or key in {"subject", "performer"}:
-            # The service names the entry anew and adds identifier and display (D-94).
+            # The service renames the entry and adds identifier and display (D-94).
             return "reference"
         return {k: content(v, k) for k, v in node.items() if k not in {"id", "meta"}}
     if isinstance(node, list):
@@ -182,7 +182,7 @@ def content(node: Any, key: str = "") -> Any:
 
 
 def instant(text: str) -> str:
-    """Return a time in UTC, its fraction apart."""
+    """Return a time in UTC, with its fraction separate."""
     whole = re.sub(r"\.\d+", "", text)
     read = datetime.fromisoformat(whole)
     return (read if read.tzinfo else read.replace(tzinfo=UTC)).astimezone(UTC).isoformat()

@@ -1,4 +1,4 @@
-"""$validate: what a registration would say, with nothing stored."""
+"""$validate returns the issues that a registration would return, and stores nothing."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def contained(value: str, **changes: Any) -> dict[str, Any]:
 
 
 def wrapped(resource: Any, **others: Any) -> dict[str, Any]:
-    beside = [{"name": name, **value} for name, value in others.items()]
+    entries = [{"name": name, **value} for name, value in others.items()]
     return {
         "resourceType": "Parameters",
-        "parameter": [{"name": "resource", "resource": resource}, *beside],
+        "parameter": [{"name": "resource", "resource": resource}, *entries],
     }
 
 

@@ -1,4 +1,4 @@
-"""Endpoints and what they are told, with everything at work: a report leads to a webhook."""
+"""Webhooks end to end: a registered report leads to a webhook."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService
 
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
-    """Somebody who wants to be told."""
+    """A client that wants events."""
     with Receiver() as running:
         yield running
 
@@ -47,7 +47,7 @@ def added(lab: Integrator, receiver: Receiver) -> dict[str, Any]:
 
 @pytest.fixture
 def active(lab: Integrator, added: dict[str, Any], receiver: Receiver) -> dict[str, Any]:
-    """One that was verified."""
+    """A verified endpoint."""
     receiver.answer(Reply(status=200, echo=True))
     assert act(lab, added, "verify").json["state"] == "active"
     receiver.received.clear()
@@ -69,11 +69,11 @@ def test_a_report_is_delivered_and_the_log_says_so(
 ) -> None:
     registered = lab.register(register_body("R-1"))
 
-    (told,) = receiver.wait(1)
+    (received,) = receiver.wait(1)
     assert wait_until(lambda: states(lab, active) == ["delivered"])
     (logged,) = lab.get(f"{ENDPOINTS}/{active['id']}/deliveries").json["deliveries"]
-    assert told.json["data"]["self"] == registered.headers["location"]
-    assert logged["event_id"] == told.headers["webhook-id"]
+    assert received.json["data"]["self"] == registered.headers["location"]
+    assert logged["event_id"] == received.headers["webhook-id"]
     assert logged["attempts"][0]["status"] == 204
 
 

@@ -1,4 +1,4 @@
-"""XML over HTTP: what JSON can do, XML can, and both say the same (D-245 and on)."""
+"""XML over HTTP offers the same as JSON, with the same results (D-245 and later)."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ XML = "application/fhir+xml"
 BASE = "/fhir/r4/DiagnosticReport"
 REGISTER = f"{BASE}/$register"
 BOTH = {"Content-Type": XML, "Accept": XML}
-NOBODY = f"{BASE}/00000000-0000-4000-8000-000000000000"
+UNKNOWN_REPORT = f"{BASE}/00000000-0000-4000-8000-000000000000"
 
 Convert = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 def rich(value: str) -> dict[str, Any]:
-    """Return a body with what is hard to say in XML."""
+    """Return a body with elements that are hard to express in XML."""
     specimen = {"resourceType": "Specimen", "id": "s", "note": [{"text": "a\nb"}]}
     text = '<p title="&lt;">Blood&#160;<b>count</b></p>'
     div = f'<div xmlns="http://www.w3.org/1999/xhtml">{text}</div>'
@@ -49,7 +49,7 @@ def lab(service: RunningService) -> Integrator:
 
 @pytest.fixture(scope="module")
 def registered(lab: Integrator) -> Answer:
-    """The answer in XML to a registration in XML, followed by an update in XML."""
+    """The responses in XML to a registration in XML and to an update in XML."""
     answer = lab.request("POST", REGISTER, write_xml(rich("A-1")), BOTH)
     assert answer.status == 201, answer.body
     patch = write_xml({"resourceType": "DiagnosticReport", "conclusion": "Well"})
@@ -61,7 +61,7 @@ def path_of(answer: Answer) -> str:
     return "/fhir" + answer.headers["location"].partition("/fhir")[2].partition("/_history")[0]
 
 
-def said(answer: Answer) -> list[tuple[str, str]]:
+def issues_of(answer: Answer) -> list[tuple[str, str]]:
     """Return the issues of an OperationOutcome in XML: code and place."""
     assert (answer.headers["content-type"], faults(answer.body)) == (XML, [])
     issues = read_xml(answer.body)["issue"]
@@ -83,7 +83,7 @@ def test_what_is_registered_in_xml_is_as_if_it_came_in_json(
 
 
 def same(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Tell whether two reports differ by nothing but what the service gave them."""
+    """Return whether two reports differ only in what the service sets."""
     theirs = ("id", "meta", "subject", "performer")
     kept = [{k: v for k, v in record.items() if k not in theirs} for record in (one, other)]
     return kept[0] == kept[1]
@@ -181,7 +181,7 @@ def test_preferences_are_honoured_in_xml(lab: Integrator, registered: Answer) ->
     nothing = lab.request("POST", REGISTER, body, BOTH | {"Prefer": "return=minimal"})
     whole = lab.request("PATCH", path, patch, BOTH | {"Prefer": "return=representation"})
 
-    assert said(issues)[0] == ("informational", "")
+    assert issues_of(issues)[0] == ("informational", "")
     assert (nothing.status, nothing.body) == (201, b"")
     assert read_xml(whole.body)["status"] == "amended"
 
@@ -232,12 +232,12 @@ def test_a_document_is_returned_raw_unless_a_resource_is_asked_for(
 ) -> None:
     found = lab.get(f"{BASE}?identifier=A-1").json["entry"][0]["resource"]["presentedForm"][0]
 
-    itself = lab.get(found["url"], Accept="application/xml, */*")
+    as_pdf = lab.get(found["url"], Accept="application/xml, */*")
     as_fhir = lab.get(found["url"], Accept=XML)
 
-    assert (itself.body, itself.headers["content-type"]) == (PDF, "application/pdf")
+    assert (as_pdf.body, as_pdf.headers["content-type"]) == (PDF, "application/pdf")
     assert read_xml(as_fhir.body)["contentType"] == "application/pdf"
-    assert as_fhir.headers["etag"] == f"W/{itself.headers['etag']}"
+    assert as_fhir.headers["etag"] == f"W/{as_pdf.headers['etag']}"
 
 
 def test_a_document_of_five_megabytes_goes_both_ways(lab: Integrator) -> None:
@@ -259,10 +259,10 @@ def test_a_larger_document_is_a_413_in_xml(lab: Integrator) -> None:
     answer = lab.request("POST", REGISTER, write_xml(body), BOTH)
 
     place = "Parameters.parameter[2].resource.presentedForm[0].data"
-    assert (answer.status, said(answer)) == (413, [("too-costly", place)])
+    assert (answer.status, issues_of(answer)) == (413, [("too-costly", place)])
 
 
-# What is refused.
+# Refusals.
 
 
 def test_all_that_is_wrong_with_the_xml_is_reported_at_once(lab: Integrator) -> None:
@@ -273,7 +273,7 @@ def test_all_that_is_wrong_with_the_xml_is_reported_at_once(lab: Integrator) -> 
     answer = lab.request("POST", REGISTER, bad.encode(), BOTH)
 
     assert answer.status == 400
-    assert {place for _code, place in said(answer)} == {
+    assert {place for _code, place in issues_of(answer)} == {
         "Parameters.parameter[0].resource.name[0]",
         "Parameters.parameter[0].resource.birthDate",
         "Parameters.parameter[0].resource.gender",
@@ -309,7 +309,7 @@ def test_what_is_no_fhir_in_xml_is_a_400(
 
     answer = lab.request(method, path, body, BOTH)
 
-    assert (answer.status, said(answer)) == (400, [("exception", "")])
+    assert (answer.status, issues_of(answer)) == (400, [("exception", "")])
 
 
 def test_documents_next_to_the_resource_are_for_json_alone(lab: Integrator) -> None:
@@ -317,11 +317,11 @@ def test_documents_next_to_the_resource_are_for_json_alone(lab: Integrator) -> N
     start, end = good.index("<presentedForm>"), good.index("</DiagnosticReport>")
     forms = good[start:end]
     tail = "</resource></parameter></Parameters>"
-    beside = good.replace(forms, "").replace(tail, tail.replace("</para", f"{forms}</para", 1))
+    changed = good.replace(forms, "").replace(tail, tail.replace("</para", f"{forms}</para", 1))
 
-    answer = lab.request("POST", REGISTER, beside.encode(), BOTH)
+    answer = lab.request("POST", REGISTER, changed.encode(), BOTH)
 
-    assert (answer.status, said(answer)) == (400, [("exception", "Parameters.parameter[2]")])
+    assert (answer.status, issues_of(answer)) == (400, [("exception", "Parameters.parameter[2]")])
 
 
 def test_a_field_that_cannot_be_updated_is_a_422(lab: Integrator, registered: Answer) -> None:
@@ -329,13 +329,16 @@ def test_a_field_that_cannot_be_updated_is_a_422(lab: Integrator, registered: An
 
     answer = lab.request("PATCH", path_of(registered), patch, BOTH)
 
-    assert (answer.status, said(answer)) == (422, [("business-rule", "DiagnosticReport.code")])
+    assert (answer.status, issues_of(answer)) == (
+        422,
+        [("business-rule", "DiagnosticReport.code")],
+    )
 
 
 @pytest.mark.parametrize(
     ("method", "path", "status", "code"),
     [
-        ("GET", NOBODY, 404, "not-found"),
+        ("GET", UNKNOWN_REPORT, 404, "not-found"),
         ("GET", "/nowhere", 404, "not-supported"),
         ("PUT", "/metadata", 405, "not-supported"),
         ("GET", f"{BASE}?_count=x", 400, "invalid"),
@@ -347,13 +350,15 @@ def test_a_refusal_is_in_the_format_asked_for(
 ) -> None:
     answer = lab.request(method, path, headers={"Accept": XML})
 
-    assert (answer.status, said(answer)[0][0]) == (status, code)
+    assert (answer.status, issues_of(answer)[0][0]) == (status, code)
     assert answer.headers["cache-control"] == "no-store"
 
 
 @pytest.mark.parametrize("form", ["json", "xml"])
 def test_a_refusal_is_indented_on_request(lab: Integrator, form: str) -> None:
-    plain, pretty = (lab.get(f"{NOBODY}?_format={form}&_pretty={name}") for name in ("", "true"))
+    plain, pretty = (
+        lab.get(f"{UNKNOWN_REPORT}?_format={form}&_pretty={name}") for name in ("", "true")
+    )
 
     assert (plain.body.count(b"\n") < 2, pretty.body.count(b"\n") > 3) == (True, True)
 
@@ -361,7 +366,7 @@ def test_a_refusal_is_indented_on_request(lab: Integrator, form: str) -> None:
 def test_a_missing_token_is_refused_in_xml_as_well(service: RunningService) -> None:
     answer = service.request("GET", BASE, headers={"Accept": XML})
 
-    assert (answer.status, said(answer)) == (401, [("security", "")])
+    assert (answer.status, issues_of(answer)) == (401, [("security", "")])
 
 
 def test_a_contained_resource_that_xml_could_not_say_is_not_accepted(lab: Integrator) -> None:
@@ -386,12 +391,12 @@ def test_a_contained_resource_whose_values_are_not_of_r4_is_not_accepted(lab: In
     assert (answer.status, answer.issue_expressions) == (400, {place})
 
 
-# A library that others wrote.
+# A third-party library.
 
 
 @pytest.fixture(scope="module")
 def library() -> Iterator[Convert]:
-    """What fhir.resources makes of XML, and of JSON."""
+    """A converter between XML and JSON by fhir.resources."""
     python = validator.python_of("fhir.resources", validator.cache_folder())
     command = [python, "-W", "ignore", CORPUS / "xml_worker.py"]
     pipe = subprocess.PIPE
@@ -419,6 +424,6 @@ def test_a_library_that_others_wrote_registers_and_reads_in_xml(
 
     path = path_of(answer)
     in_xml = library({"xml": lab.get(path, Accept=XML).body.decode()})
-    in_json = library(library(lab.get(path).json))  # which writes times in its own way
+    in_json = library(library(lab.get(path).json))  # it writes times in its own way
     assert (answer.status, in_xml) == (201, in_json)
     assert in_xml["identifier"] == [{"system": SYSTEM, "value": "by-a-library"}]

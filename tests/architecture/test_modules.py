@@ -30,8 +30,8 @@ ASSERTING = [
 MAX_LINES = 350
 MAX_MODULES_OF_A_FOLDER = 20
 UNIT_TESTS = sorted((ROOT / "tests" / "unit").rglob("test_*.py"))
-# They test what is no module of the package: helpers of the tests, the schema generator, and
-# records of several commands.
+# They test no module of the package, but helpers of the tests, the schema generator, and records
+# of several commands.
 WITHOUT_A_MODULE = {
     "cli/test_records.py",
     "test_mongod_executable.py",
@@ -62,7 +62,7 @@ def test_a_module_is_short_enough_to_read(path: Path) -> None:
 def test_an_assert_of_the_testing_kit_shows_what_it_compared(path: Path) -> None:
     module = importlib.import_module(module_of(path))
 
-    # pytest has rewritten it: `fhirpub.testing` has registered it in time.
+    # pytest has rewritten it: `fhirpub.testing` registered it in time.
     assert type(module.__loader__).__name__ == "AssertionRewritingHook"
 
 
@@ -93,13 +93,13 @@ def test_every_module_can_be_imported_alone_without_a_warning() -> None:
         )
         return run.returncode != 0
 
-    # The leaves import all the others: a sample keeps this short, the layers do the rest.
+    # The leaves import all the others: a sample keeps this short, and the layers cover the rest.
     sample = [name for name in modules if name.count(".") == 1]
     assert [name for name in sample if broken(name)] == []
 
 
 def test_the_core_names_no_resource_type_that_a_plugin_adds() -> None:
-    outside = {"cli", "testing"}  # the demonstration, and what speaks to a service in tests
+    outside = {"cli", "testing"}  # the demonstration, and the HTTP clients in tests
     examples = {"fhirpub/config/settings.py", "fhirpub/auth/clients.py"}  # a default, and a scope
     package = ROOT / "fhirpub"
     core = [
@@ -145,14 +145,18 @@ def test_every_plugin_of_the_shelf_is_held_to_the_contracts() -> None:
 
 
 def strings_in(module: ast.Module) -> Iterator[str]:
-    """Return every text in the code, but for docstrings."""
-    told = {
+    """Return every string in the code, except docstrings."""
+    docstrings = {
         id(node.value)
         for node in ast.walk(module)
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     }
     for node in ast.walk(module):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in told:
+        if (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and id(node) not in docstrings
+        ):
             yield node.value
 
 

@@ -1,8 +1,8 @@
 """Turns third-party reports into ``$register`` bodies, and predicts the verdict on them.
 
-The prediction shares no code with the service: it follows ``docs/behaviour/``. It knows
-the service's own rules and the most common faults; whether a resource is R4 in every corner
-is what the independent validators say (``validator.py``).
+The prediction shares no code with the service: it follows ``docs/behaviour/``. It covers the
+service's own rules and the most common faults; the independent validators (``validator.py``) check
+whether a resource is R4 in every detail.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from xml.etree import ElementTree as ET
 JsonObject = dict[str, Any]
 Variant = Literal["as_is", "completed"]
 Faults = dict[str, int]
-"""Elements that may be blamed, each with the status of that refusal."""
+"""Elements that a refusal may name, each with the status of that refusal."""
 
 LOCAL_PATIENT = "patient-1"
 LOCAL_ORGANIZATION = "organization-1"
@@ -37,7 +37,7 @@ PDF = (
 
 
 def register_body(entry: JsonObject, variant: Variant = "as_is") -> JsonObject:
-    """Return the body an honest integrator would send for a corpus entry."""
+    """Return the body that a well-behaved client would send for a corpus entry."""
     report = copy.deepcopy(entry["report"])
     patient = copy.deepcopy(entry["patient"])
     organization = copy.deepcopy(entry["organization"])
@@ -56,7 +56,7 @@ def register_body(entry: JsonObject, variant: Variant = "as_is") -> JsonObject:
 
 
 def force_identifier(report: JsonObject, source: str) -> None:
-    """Leave one identifier: its own when that will do, else one derived from the source."""
+    """Keep one identifier: its own when that is usable, else one derived from the source."""
     own = report.get("identifier")
     if isinstance(own, list) and len(own) == 1 and usable(own[0]):
         return
@@ -76,7 +76,7 @@ def usable(identifier: Any) -> bool:
 
 
 def lift(report: JsonObject, *entries: JsonObject | None) -> None:
-    """Take out of ``contained`` what the request carries beside the report."""
+    """Remove from ``contained`` the resources that the request has as separate entries."""
     if not isinstance(report.get("contained"), list):
         return
     lifted = [entry for entry in entries if entry is not None]
@@ -171,7 +171,7 @@ def complete_form(form: JsonObject) -> None:
         form["hash"] = hashlib.sha256(content).hexdigest()
 
 
-# --- judging bodies -----------------------------------------------------------------------
+# --- prediction ----------------------------------------------------------------------------
 
 REPORT_ELEMENTS = frozenset(
     "resourceType id meta implicitRules language text contained extension modifierExtension"
@@ -189,7 +189,7 @@ MAX_BYTES = 5 * 1024 * 1024
 
 
 def expected(body: JsonObject) -> Literal["accepted"] | frozenset[str]:
-    """Return what the service must do: accept, or refuse and blame some of these elements.
+    """Return what the service must do: accept, or refuse and name some of these elements.
 
     Elements of the report go by their FHIRPath; those of the other entries begin with
     ``patient`` or ``organization``; ``parameter`` is a missing entry.
@@ -206,17 +206,17 @@ def expected_statuses(body: JsonObject) -> set[int]:
 
 
 def faults_of(body: JsonObject) -> Faults:
-    """Return every fault this judge can see."""
+    """Return every fault that this prediction can detect."""
     parts = {parameter["name"]: parameter["resource"] for parameter in body["parameter"]}
     faults: Faults = {}
     if missing := {"patient", "organization", "diagnosticReport"} - set(parts):  # D-30
         faults["parameter"] = 400
     if "diagnosticReport" in parts:
-        judge_report(parts["diagnosticReport"], missing, faults)
+        check_report(parts["diagnosticReport"], missing, faults)
     if "patient" in parts:
-        judge_patient(parts["patient"], faults)
+        check_patient(parts["patient"], faults)
     if "organization" in parts:
-        judge_organization(parts["organization"], faults)
+        check_organization(parts["organization"], faults)
     for name, resource in parts.items():
         prefix = "" if name == "diagnosticReport" else f"{name}."
         for element in modifiers(resource):  # D-38
@@ -224,8 +224,8 @@ def faults_of(body: JsonObject) -> Faults:
     return faults
 
 
-def judge_report(report: JsonObject, missing: set[str], faults: Faults) -> None:
-    """Judge the report: D-33 to D-44, D-56 to D-68."""
+def check_report(report: JsonObject, missing: set[str], faults: Faults) -> None:
+    """Check the report: D-33 to D-44, D-56 to D-68."""
     for name in report:  # D-37
         if name.removeprefix("_") not in REPORT_ELEMENTS:
             faults[name] = 400
@@ -240,8 +240,8 @@ def judge_report(report: JsonObject, missing: set[str], faults: Faults) -> None:
         "contained": containment_is_right,
     }
     faults.update({name: 400 for name, holds in rules.items() if not holds(report)})
-    judge_forms(report.get("presentedForm"), faults)
-    judge_references(report, missing, faults)
+    check_forms(report.get("presentedForm"), faults)
+    check_references(report, missing, faults)
 
 
 def identifier_is_right(report: JsonObject) -> bool:
@@ -292,7 +292,7 @@ def points_back(inside: list[JsonObject]) -> set[str]:
     return {str(record.get("id")) for record in inside if "#" in references(record)}
 
 
-def judge_forms(forms: Any, faults: Faults) -> None:
+def check_forms(forms: Any, faults: Faults) -> None:
     """D-56 to D-62."""
     if not isinstance(forms, list) or not forms or not all(map(form_is_right, forms)):
         faults["presentedForm"] = 400
@@ -314,7 +314,7 @@ def form_is_right(form: Any) -> bool:
     )
 
 
-def judge_references(report: JsonObject, missing: set[str], faults: Faults) -> None:
+def check_references(report: JsonObject, missing: set[str], faults: Faults) -> None:
     """D-33 to D-35."""
     if not report.get("subject"):
         faults["subject"] = 400
@@ -330,7 +330,7 @@ def judge_references(report: JsonObject, missing: set[str], faults: Faults) -> N
         faults["performer"] = 422
 
 
-def judge_patient(patient: JsonObject, faults: Faults) -> None:
+def check_patient(patient: JsonObject, faults: Faults) -> None:
     """D-50 to D-52, D-68."""
     if patient.get("gender", "other") not in {"male", "female", "other"}:
         faults["patient.gender"] = 400
@@ -351,7 +351,7 @@ def contact_is_right(contact: JsonObject) -> bool:
     )
 
 
-def judge_organization(organization: JsonObject, faults: Faults) -> None:
+def check_organization(organization: JsonObject, faults: Faults) -> None:
     """D-49: org-1 to org-3; D-68."""
     if not organization.get("name") and not organization.get("identifier"):
         faults["organization"] = 400
@@ -384,7 +384,7 @@ def arguable(body: JsonObject) -> set[str]:
     return {"patient.telecom"} if any("system" not in item for item in contacts) else set()
 
 
-# --- small readers ------------------------------------------------------------------------
+# --- small helpers -------------------------------------------------------------------------
 
 
 def is_text(value: Any) -> bool:

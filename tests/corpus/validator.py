@@ -1,7 +1,7 @@
-"""Independent R4 validators, each in an environment of its own and asked line by line.
+"""Independent R4 validators, each in an environment of its own, with one line per request.
 
-None of their code is ours, and none of it is imported here: they pin libraries that the
-service must not depend on. ``python tests/corpus/validator.py`` makes the environments.
+None of their code is ours, and none of it is imported here: they pin libraries that the service
+must not depend on. ``python tests/corpus/validator.py`` creates the environments.
 
 - ``fhir.resources`` 6.4.0, the last with plain R4 models; needs pydantic 1, and lxml for XML.
 - ``fhirclient``, the SMART client's R4 models, which refuse what they do not know.
@@ -44,9 +44,10 @@ def python_of(name: str, folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     python = home / "bin" / "python"
     with (folder / f"{name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # test processes may come together
+        fcntl.flock(lock, fcntl.LOCK_EX)  # several test processes may arrive at the same time
         if not (home / "ready").exists():
-            venv.create(home, clear=True)  # our pip will do: its own would take seconds to install
+            # our pip is enough: installing another one would take seconds
+            venv.create(home, clear=True)
             pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", python)
             subprocess.run((*pip, "install", "-q", *PINS[name]), check=True)
             (home / "ready").touch()
@@ -55,7 +56,7 @@ def python_of(name: str, folder: Path) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What a validator says against a resource."""
+    """A validator's complaint about a resource."""
 
     validator: str
     reason: str
@@ -75,7 +76,7 @@ class Validator:
         )
 
     def fault(self, resource: dict[str, Any]) -> Fault | None:
-        """Return what is wrong with the resource, or nothing."""
+        """Return the problem with the resource, or nothing."""
         assert self._worker.stdin is not None
         assert self._worker.stdout is not None
         self._worker.stdin.write(json.dumps(resource) + "\n")
@@ -97,7 +98,7 @@ class Validator:
 
 
 def faults(resource: dict[str, Any], validators: Iterable[Validator]) -> list[Fault]:
-    """Return what all validators say against a resource."""
+    """Return the complaints of all validators about a resource."""
     found = (
         validator.fault(record)
         for validator in validators
@@ -107,7 +108,7 @@ def faults(resource: dict[str, Any], validators: Iterable[Validator]) -> list[Fa
 
 
 def _looked_at(resource: dict[str, Any], name: str) -> list[dict[str, Any]]:
-    """Return Parameters as what is in them for fhircraft, which takes a third of a second else."""
+    """Return the contents of Parameters for fhircraft, which is slow on Parameters itself."""
     if name != "fhircraft" or resource.get("resourceType") != "Parameters":
         return [resource]
     return [
@@ -116,7 +117,7 @@ def _looked_at(resource: dict[str, Any], name: str) -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    """Make the environments, so that a later run needs no network."""
+    """Create the environments, so that a later run needs no network."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", nargs="?", type=Path, default=cache_folder())
     folder = parser.parse_args().folder

@@ -26,7 +26,7 @@ def fhir_resources() -> Check:
 
 
 def fhirclient() -> Check:
-    """Return the check by the models of fhirclient, read strictly and written again."""
+    """Return the check by the models of fhirclient, parsed strictly and serialized again."""
     factory = importlib.import_module("fhirclient.models.fhirelementfactory").FHIRElementFactory
 
     def check(resource: dict[str, Any]) -> None:
@@ -36,11 +36,11 @@ def fhirclient() -> Check:
 
 
 def fhircraft() -> Check:
-    """Return the check by the models and invariants of fhircraft, each resource by itself.
+    """Return the check by the models and invariants of fhircraft, for each resource separately.
 
-    Its containers take any resource in an entry, so what is inside is checked one by one.
-    Running these packages would load the models of other releases and a mapper as well, for ten
-    seconds and more; of what is in them, only what R4 asks for is loaded.
+    Its containers accept any resource in an entry, so the entries are checked one by one. The
+    packages' own start would load the models of other releases and a mapper as well, for ten
+    seconds and more; only the parts that R4 needs are loaded.
     """
     constants = {"__version__": "0.9.0", "SUPPORTED_FHIR_RELEASES": ("R4", "R4B", "R5")}
     vars(without_running("fhircraft")).update(constants)
@@ -56,7 +56,7 @@ def fhircraft() -> Check:
 
 
 def without_running(name: str) -> ModuleType:
-    """Return a package that leads to its modules, and has done nothing of what it does itself."""
+    """Return a package whose modules can be imported, without running its own code."""
     spec = importlib.util.find_spec(name)
     assert spec is not None
     package = sys.modules[name] = importlib.util.module_from_spec(spec)
@@ -76,21 +76,21 @@ CHECKS = {"fhir.resources": fhir_resources, "fhirclient": fhirclient, "fhircraft
 
 
 def main() -> None:
-    """Answer until the input ends."""
-    gc.disable()  # thousands of models are made, none of them garbage
+    """Respond until the input ends."""
+    gc.disable()  # thousands of models are created, none of them garbage
     check = CHECKS[sys.argv[1]]()
     gc.enable()
     for line in sys.stdin:
         try:
             check(json.loads(line))
         except ImportError:
-            raise  # is no opinion
+            raise  # an error is not a complaint
         except Exception as error:  # noqa: BLE001  # whatever it raises is its opinion
             sys.stdout.write(" ".join(f"{type(error).__name__}: {error}".split())[:2000] + "\n")
         else:
             sys.stdout.write("ok\n")
         sys.stdout.flush()
-    os._exit(0)  # taking the models apart again takes seconds
+    os._exit(0)  # freeing the models again takes seconds
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ def answer(line: dict[str, Any]) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Answer until the input ends."""
+    """Respond until the input ends."""
     for line in sys.stdin:
         sys.stdout.write(json.dumps(answer(json.loads(line)), default=bytes.decode) + "\n")
         sys.stdout.flush()

@@ -11,7 +11,7 @@ GENERATED = {"build", "dist", "fhirpub-data", "fhirpub-demo", "__pycache__"}
 
 
 def files() -> Iterator[Path]:
-    """Yield every text file of the project, without what tools have left in its folder."""
+    """Yield every text file of the project, except files that tools have created."""
     for path in sorted(ROOT.rglob("*")):
         folders = path.relative_to(ROOT).parts[:-1]
         foreign = any(

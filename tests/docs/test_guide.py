@@ -33,13 +33,13 @@ _SECTION = TEXT.partition("\n## 5. ")[2].partition("\n## ")[0]
 SEARCHES = [
     item.replace(r"\|", "|") for item in re.findall(r"^\| `(.*?=.*?)` \|", _SECTION, re.MULTILINE)
 ]
-"""The searches of the guide's table; each finds the report that the guide has published."""
+"""The searches of the guide's table; each finds the report that the guide published."""
 
 pytestmark = pytest.mark.skipif(shutil.which("curl") is None, reason="the guide needs curl")
 
 
 def followed(blocks: list[str], folder: Path, given: dict[str, str]) -> str:
-    """Run blocks of the guide, with what the reader puts in for its placeholders."""
+    """Run blocks of the guide, with its placeholders filled in."""
     script = "set -e\n" + "\n".join(blocks)
     for name, value in given.items():
         script = re.sub(rf"^{name}=.*$", f"{name}='{value}'", script, flags=re.MULTILINE)
@@ -112,7 +112,7 @@ def example(language: str) -> str:
 
 
 def updated_once(lab: Integrator) -> list[tuple[str, str, str]]:
-    """Return what there is of a tenant: identifier, version and status of each report."""
+    """Return the reports of a tenant: identifier, version and status of each."""
     bundle = lab.get("/fhir/r4/DiagnosticReport").json
     found = [entry["resource"] for entry in bundle["entry"]]
     return [(r["identifier"][0]["value"], r["meta"]["versionId"], r["status"]) for r in found]
@@ -124,7 +124,7 @@ def body_of(name: str) -> str:
 
 
 def exported(lab: Integrator) -> list[str]:
-    """Return the variables that the guide tells to export."""
+    """Return the variables that the guide exports."""
     (names,) = re.findall(r"`export ([A-Z_ ]+)`", TEXT)
     return [f"{name}={given(lab)[name]}" for name in names.split()]
 

@@ -1,4 +1,4 @@
-"""What the guide for operators says of metrics is what there is."""
+"""The metrics that the operators' guide describes exist."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def test_the_tables_name_the_metrics_that_there_are() -> None:
 def test_the_tables_name_their_labels() -> None:
     made = Metrics(serves=True, sends=True)
     families = made._registry._names_to_collectors
-    told = {
+    documented = {
         name: [part.strip("` ") for part in labels.split(",") if part.strip()]
         for name, labels in ROW.findall(SECTION)
     }
 
-    for name, labels in told.items():
+    for name, labels in documented.items():
         if name != "fhirpub_info":
             assert list(vars(families[name])["_labelnames"]) == labels, name
 

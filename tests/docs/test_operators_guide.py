@@ -1,4 +1,4 @@
-"""The guide for operators, its commands followed word by word on stores of both engines."""
+"""The operators' guide, its commands followed word by word on stores of both engines."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ async def fill(url: str) -> None:
 
 
 def follow(block: str, folder: Path, files: Mapping[str, str]) -> None:
-    """Run a block where the files of settings are, with `/backup` in the folder too."""
+    """Run a block in the folder of the settings files, with `/backup` in that folder too."""
     for name, url in files.items():
         (folder / name).write_text(f'[storage]\nurl = "{url}"\n', encoding="utf-8")
     (folder / "backup").mkdir(exist_ok=True)
@@ -118,7 +118,7 @@ def test_what_the_guide_says_can_be_seen_is_in_the_sources(sentence: str) -> Non
 
 
 async def test_a_leaked_key_is_deleted_as_the_guide_on_security_says(mongodb_url: str) -> None:
-    said = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+    guide = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
     async with opened(mongodb_url) as store:
         for kid in ("leaked", "good"):
             await store.put_signing_key(a_key(kid))
@@ -128,5 +128,5 @@ async def test_a_leaked_key_is_deleted_as_the_guide_on_security_says(mongodb_url
 
         keys = await store.signing_keys("sandbox")
 
-    assert '`db.store.updateOne({_id: "signing_keys"}, {$pull: {keys: {kid: "…"}}})`' in said
+    assert '`db.store.updateOne({_id: "signing_keys"}, {$pull: {keys: {kid: "…"}}})`' in guide
     assert [key.kid for key in keys] == ["good"]

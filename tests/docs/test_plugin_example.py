@@ -37,7 +37,7 @@ def files() -> dict[str, str]:
 def service(
     files: dict[str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[RunningService]:
-    """A service that serves it, with its order of statuses."""
+    """A service that serves the new type and checks the order of its statuses."""
     home = tmp_path_factory.mktemp("plugin")
     metadata = f"{PACKAGE}-1.0.dist-info"
     installed = {
@@ -67,7 +67,7 @@ def lab(service: RunningService) -> Integrator:
 
 @pytest.fixture
 def body(files: dict[str, str]) -> dict[str, Any]:
-    """A body with the part, as the guide says, and with a reaction that has no date."""
+    """A body with the part, as the guide shows it, and with a reaction without a date."""
     body: dict[str, Any] = json.loads(files["tests/register.json"])
     maker = {"resourceType": "Organization", "id": "m1", "name": "Vaccine Works"}
     body["parameter"].insert(0, {"name": "manufacturer", "resource": maker})
@@ -120,15 +120,15 @@ def test_its_events_include_the_part_at_an_update_too(
             location.partition("/_history")[0],
             {"resourceType": "Immunization", "status": "entered-in-error"},
         )
-        told = [json.loads(received.body) for received in receiver.wait(2)]
+        events = [json.loads(received.body) for received in receiver.wait(2)]
 
-    assert [item["event_type"] for item in told] == [
+    assert [item["event_type"] for item in events] == [
         "immunization.created",
         "immunization.updated",
     ]
-    assert [item["data"]["manufacturer"] for item in told] == ["Vaccine Works"] * 2
-    assert told[1]["data"]["status"] == "entered-in-error"
-    assert {"resource_type", "id", "version_id", "self"} <= set(told[0]["data"])
+    assert [item["data"]["manufacturer"] for item in events] == ["Vaccine Works"] * 2
+    assert events[1]["data"]["status"] == "entered-in-error"
+    assert {"resource_type", "id", "version_id", "self"} <= set(events[0]["data"])
 
 
 def test_its_order_of_statuses_holds_where_it_is_clinical(

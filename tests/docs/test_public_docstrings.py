@@ -1,4 +1,4 @@
-"""The docstrings of the public part, from which the API reference is generated."""
+"""The docstrings of the public modules, from which the API reference is generated."""
 
 from __future__ import annotations
 
@@ -14,7 +14,15 @@ from typing import Any
 import pytest
 
 from fhirpub import plugin_api, testing
-from fhirpub.storage import contract, criteria, records, store, webhook_contract, webhook_records
+from fhirpub.storage import (
+    contract,
+    criteria,
+    quota_contract,
+    records,
+    store,
+    webhook_contract,
+    webhook_records,
+)
 
 _SECTION = re.compile(r"^([A-Z][a-z]+):\n((?:    .*\n|\n(?=    ))+)", re.MULTILINE)
 _ITEM = re.compile(r"^    \*{0,2}(\w+): \S", re.MULTILINE)
@@ -61,7 +69,7 @@ def _members_of(scope: Any, module: str) -> Iterator[tuple[str, Any]]:
 PUBLIC = {
     name: member
     for module in (
-        *(store, contract, records, webhook_contract, webhook_records, criteria),
+        *(store, contract, records, webhook_contract, webhook_records, quota_contract, criteria),
         *_modules_of(plugin_api),
         *_modules_of(testing),
     )
@@ -74,6 +82,7 @@ PROMISES = {
     for seam in (
         *(contract.Resources, contract.CredentialStore, contract.StoreAdmin),
         *(webhook_contract.Endpoints, webhook_contract.DeliveryQueueStore, store.Store),
+        quota_contract.QuotaStore,
     )
     for name, method in vars(seam).items()
     if inspect.isfunction(method)

@@ -1,4 +1,4 @@
-"""The files in conf/ say what the code says."""
+"""The files in conf/ match the code."""
 
 from __future__ import annotations
 

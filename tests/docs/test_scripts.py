@@ -1,4 +1,4 @@
-"""What the scripts make of a folder in which one of them was interrupted."""
+"""The scripts recover a folder in which one of them was interrupted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SCRIPTS = Path(__file__).parents[2] / "scripts"
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
-    """A clone with the scripts and a package with nothing in it, below a name with a blank."""
+    """A clone with the scripts and an empty package, in a folder with a blank in its name."""
     clone = tmp_path / "a clone"
     shutil.copytree(SCRIPTS, clone / "scripts")
     (clone / "plugins").mkdir()
@@ -23,7 +23,7 @@ def clone(tmp_path: Path) -> Path:
 
 
 def test_an_environment_without_pip_is_created_again(clone: Path) -> None:
-    # So a first run leaves it that is interrupted while pip is installed.
+    # This is the state after an interruption while pip is installed.
     python, made = clone / "python", clone / ".venv" / "bin" / "python"
     made.parent.mkdir(parents=True)
     made.write_text("#!/bin/sh\nexit 1\n")

@@ -67,7 +67,7 @@ class Program:
         return f"http://127.0.0.1:{self.port}/webhook"
 
     def receive(self, headers: Mapping[str, str], body: bytes) -> tuple[int, bytes]:
-        """Send it something; return the status and the body of its answer."""
+        """Send a request to it; return the status and the body of its response."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
         try:
             connection.request("POST", "/webhook", body, dict(headers))
@@ -77,7 +77,7 @@ class Program:
             connection.close()
 
     def printed(self, until: str) -> list[str]:
-        """Return what it prints up to a line, without that."""
+        """Return its output up to a line, without that line."""
         return list(iter(lambda: self.lines.get(timeout=10), until))
 
 
@@ -85,7 +85,7 @@ class Program:
 def program(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Program]:
-    """Each of the guide's receivers, with one secret of theirs and one of ours."""
+    """Each of the guide's receivers, with one secret from the guide and one of the test."""
     language: str = request.param
     if shutil.which(PROGRAMS[language][0]) is None:
         pytest.skip(f"{PROGRAMS[language][0]} is not installed")
@@ -211,11 +211,11 @@ def test_a_receiver_refuses_another_body(program: Program) -> None:
     assert program.receive(headers, raw + b" ")[0] == 401
 
 
-# The commands, and a library that we did not write
+# The commands, and a third-party library
 
 
 def followed(folder: Path, lab: Integrator, url: str) -> str:
-    """Run the guide's commands, with what the reader puts in for its placeholders."""
+    """Run the guide's commands, with its placeholders filled in."""
     script = "set -e\n" + "\n".join(blocks("sh"))
     for name, value in {"BASE": lab.service.base_url, "TOKEN": lab.token, "URL": url}.items():
         script = re.sub(rf"^{name}=.*$", f"{name}='{value}'", script, flags=re.MULTILINE)

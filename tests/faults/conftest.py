@@ -1,4 +1,4 @@
-"""Every store that the faults are tried on, and the seed of all that is random."""
+"""Every store that the faults are tried on, and the random seed."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ import pytest
 
 @pytest.fixture(params=["sqlite", "mongodb"])
 def store_url(request: pytest.FixtureRequest) -> str:
-    """The address of an empty store, by the fixture of its engine."""
+    """The URL of an empty store, by the fixture of its engine."""
     url: str = request.getfixturevalue(f"{request.param}_url")
     return url
 
 
 @pytest.fixture
 def sqlite_url(tmp_path: Path) -> str:
-    """A file that is not there yet."""
+    """A file that does not exist yet."""
     return f"sqlite:///{tmp_path}/store.db"
 
 
 @pytest.fixture
 def seed(request: pytest.FixtureRequest) -> int:
-    """What pytest prints at its start; ``--randomly-seed=N`` takes it again."""
+    """The seed that pytest prints at its start; ``--randomly-seed=N`` repeats it."""
     number: int = request.config.getoption("randomly_seed")
     return number

@@ -16,7 +16,7 @@ from tests.faults.seeded import AcknowledgesTooEarly, opening
 
 
 async def serve(file: Path, port: int) -> None:
-    """Serve until somebody kills it."""
+    """Serve until the process is killed."""
     config = load(file, environment={})
     config = replace(config, server=replace(config.server, port=port))
     configure(level="error", form="text")

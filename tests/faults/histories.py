@@ -1,6 +1,6 @@
-"""Clients that register, update and read a few reports over sockets, and write down what came.
+"""Clients that register, update and read a few reports over sockets, and record the outcomes.
 
-What a client decides follows from the seed and from its answers; how clients meet does not.
+A client's decisions follow from the seed and from its responses; the timing of clients does not.
 """
 
 from __future__ import annotations
@@ -48,32 +48,32 @@ TYPE = "DiagnosticReport"
 _CURRENT = re.compile(r"current version (\d+)$")
 _ETAG = re.compile(r'W/"(\d+)"')
 _TOGETHER = 4
-"""So many reports are worked on at a time."""
+"""The number of reports in use at a time."""
 _PAUSE_SECONDS = 0.02
 
 Nemesis = Callable[[], Coroutine[Any, Any, None]]
-"""Does its harm, and returns when every address answers again."""
+"""Does its harm, and returns when every address responds again."""
 
 
 class UnexpectedAnswerError(Exception):
-    """An answer that no call of ours can get, whatever fails."""
+    """A response that no call of these clients can get, whatever fails."""
 
 
 @dataclass(slots=True)
 class Histories:
-    """What was seen of each report, by the value of its identifier.
+    """The calls and outcomes of each report, by the value of its identifier.
 
-    ``tenant`` has its salt, so that reports can be asked for before they are there.
+    ``tenant`` has its salt, so that reports can be read before they exist.
     """
 
     tenant: Tenant
     seed: int
     of: defaultdict[str, list[Operation]] = field(default_factory=lambda: defaultdict(list))
     strange: list[str] = field(default_factory=list)
-    """Answers that nothing explains, and calls that got none although all was well again."""
+    """Unexplained responses, and calls without a response although all was well again."""
 
     def id_of(self, value: str) -> str:
-        """Return the id that a report has or would have."""
+        """Return the id that a report has or would get."""
         return self.tenant.resource_id(TYPE, SYSTEM, value)
 
     def __len__(self) -> int:
@@ -88,7 +88,7 @@ class Histories:
 
 
 class Client:
-    """Makes one call after another and writes each down, but for those that were never made."""
+    """Makes one call after another and records each, except those that were never sent."""
 
     def __init__(self, histories: Histories, connection: Connection, number: int) -> None:
         self.number = number
@@ -97,7 +97,7 @@ class Client:
         self._markers = count(1)
 
     async def call(self, value: str, call: Call) -> Outcome | None:
-        """Make a call and return what came of it, None if nobody knows; raises NotSentError."""
+        """Make a call and return its outcome, None if it is unknown; raises NotSentError."""
         request = self._request(value, call)
         await self._connection.open()
         operation = Operation(client=self.number, call=call, invoked=time.monotonic())
@@ -113,7 +113,7 @@ class Client:
         return operation.outcome
 
     def marker(self) -> str:
-        """Return a content that nobody else sends."""
+        """Return a content that no other call sends."""
         return f"content {self.number}.{next(self._markers)}"
 
     def _request(self, value: str, call: Call) -> tuple[str, str, bytes, dict[str, str]]:
@@ -138,10 +138,10 @@ async def record(
     clients: int = 16,
     calls_each: int = 150,
 ) -> None:
-    """Let clients work until the nemesis is through, then ask for every report once more.
+    """Let clients work until the nemesis has finished, then read every report once more.
 
-    A report gets about ``calls_each`` calls before another takes its place. The clients are
-    spread over the addresses, and in the end each address is asked for every report.
+    A report gets about ``calls_each`` calls before another takes its place. The clients are spread
+    over the addresses, and in the end every report is read from each address.
     """
     through = asyncio.Event()
 
@@ -164,7 +164,7 @@ async def record(
 
 
 async def look_again(client: Client, histories: Histories) -> None:
-    """Ask for every report once more, when all is well."""
+    """Read every report once more, when all is well."""
     for value in list(histories.of):
         for call in (Read(), Register(client.marker()), Read()):
             with suppress(NotSentError):
@@ -174,9 +174,9 @@ async def look_again(client: Client, histories: Histories) -> None:
 
 
 async def everything_wrong(histories: Histories, config: Config) -> dict[str, list[str]]:
-    """Return what is wrong with each report, if anything is; under "" with the tenant.
+    """Return the problems of each report; those of the tenant are under "".
 
-    ``config`` names the store, which is asked itself.
+    ``config`` names the store, which is read directly.
     """
     wrong: dict[str, list[str]] = {}
     registered = 0
@@ -189,11 +189,11 @@ async def everything_wrong(histories: Histories, config: Config) -> dict[str, li
     wrong[""] = histories.strange.copy()
     if page.total != registered:
         wrong[""].append(f"There are {page.total} reports instead of {registered}.")
-    return {value: said for value, said in wrong.items() if said}
+    return {value: problems for value, problems in wrong.items() if problems}
 
 
 async def of_lab(lab: Integrator, *, seed: int) -> Histories:
-    """Return histories of a laboratory in which nothing has happened yet."""
+    """Return empty histories of a new laboratory."""
     async with open_store(lab.service.config) as store:
         tenant = await store.tenant(lab.tenant.id)
     assert tenant is not None
@@ -201,11 +201,11 @@ async def of_lab(lab: Integrator, *, seed: int) -> Histories:
 
 
 async def assert_right(histories: Histories, config: Config, folder: Path) -> None:
-    """Assert that nothing is wrong, or say what is and where the histories were written."""
+    """Assert that nothing is wrong, or report the problems and the files with the histories."""
     wrong = await everything_wrong(histories, config)
     files = [str(histories.write(value, folder)) for value in wrong if value]
-    said = "\n".join(f"{value}: {name}" for value, every in wrong.items() for name in every)
-    assert not wrong, f"with seed {histories.seed}:\n{said}\nhistories: {files}"
+    text = "\n".join(f"{value}: {name}" for value, every in wrong.items() for name in every)
+    assert not wrong, f"with seed {histories.seed}:\n{text}\nhistories: {files}"
 
 
 async def _work(
@@ -217,7 +217,7 @@ async def _work(
 ) -> None:
     known: dict[str, int] = {}
     while not through.is_set():
-        # The reports change as time goes by: there is always one that is new.
+        # The reports change over time: there is always a new one.
         number = len(histories) // calls_each + random.randrange(_TOGETHER)
         value = f"{histories.seed}-{number}"
         try:
@@ -241,7 +241,7 @@ def _chosen(client: Client, random: Random, version: int) -> Call:
 
 
 def _outcome(call: Call, answer: Answer) -> Outcome | None:
-    """Return what an answer says; None: that the store could not tell."""
+    """Return the outcome that a response states, or None if the store could not confirm it."""
     if answer.status == 503 and answer.headers.get("retry-after", "").isdecimal():
         return None
     if answer.status == 404:
@@ -259,7 +259,7 @@ def _outcome(call: Call, answer: Answer) -> Outcome | None:
 
 
 def _stable(answer: Answer) -> bytes:
-    """Return what must be the same in every answer to a registration (D-78)."""
+    """Return the parts that must be the same in every response to a registration (D-78)."""
     headers = [answer.headers[name] for name in ("location", "etag", "last-modified")]
     return "\n".join(headers).encode() + answer.body
 

@@ -1,9 +1,9 @@
-"""Judges what clients saw of one report: is there an order in which it could have happened?
+"""Checks the observed calls of one report: is there an order in which they could have happened?
 
-A history is linearizable if every answer can be explained by one report that changes in single
-steps, each somewhere between the call and its answer. The search is that of Wing and Gong with
-Lowe's memory of what has been tried (G. Lowe, Testing for linearizability, 2017). What the
-service promises stands in `happened`, and nowhere else.
+A history is linearizable if every response can be explained by one report that changes in single
+steps, each between the call and its response. The search is that of Wing and Gong with Lowe's
+memory of visited states (G. Lowe, Testing for linearizability, 2017). What the service promises is
+stated in `happened`, and nowhere else.
 
 Pure: no clock, no socket, no store.
 """
@@ -24,7 +24,7 @@ class Register:
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """An update with a content of its own; ``if_match`` None: whatever the version is."""
+    """An update with a content of its own; ``if_match`` None: any version."""
 
     marker: str
     if_match: int | None = None
@@ -37,7 +37,7 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """201: the content of the registration that was first, and a digest of the answer's bytes."""
+    """201: the content of the first registration, and a digest of the response's bytes."""
 
     first: str
     answer: str = field(default="", compare=False)
@@ -52,7 +52,7 @@ class Updated:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """412, with the version that it calls the current one."""
+    """412, with the version that the response calls the current one."""
 
     current: int
 
@@ -76,10 +76,10 @@ Outcome = Registered | Updated | Conflict | Found | Absent
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """A call and what came of it; times are seconds of one monotonic clock.
+    """A call and its outcome; times are seconds of one monotonic clock.
 
-    ``outcome`` None: nobody knows. The call may have had its effect at any time since, may yet
-    have it, or never.
+    ``outcome`` None: unknown. The call may have had its effect at any time since, may yet have it,
+    or never.
     """
 
     client: int
@@ -90,13 +90,13 @@ class Operation:
 
     def __str__(self) -> str:
         end = "" if self.outcome is None else f"{self.completed:.6f}"
-        said = "unknown" if self.outcome is None else str(self.outcome)
-        return f"{self.invoked:.6f} to {end:>12}  client {self.client}: {self.call} -> {said}"
+        outcome = "unknown" if self.outcome is None else str(self.outcome)
+        return f"{self.invoked:.6f} to {end:>12}  client {self.client}: {self.call} -> {outcome}"
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A report that is registered: its latest version, its content, and what was first."""
+    """A registered report: its latest version, its content, and the first registration."""
 
     version: int
     marker: str
@@ -104,7 +104,7 @@ class State:
 
 
 def happened(state: State | None, call: Call) -> tuple[State | None, Outcome]:
-    """Return what one call makes of a report, and the answer that it must get."""
+    """Return the state after one call, and the response that the call must get."""
     if state is None:
         if isinstance(call, Register):
             return State(1, call.marker, call.marker), Registered(call.marker)
@@ -120,12 +120,12 @@ def happened(state: State | None, call: Call) -> tuple[State | None, Outcome]:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why no order explains a history: how far the best try came, and what stopped it there."""
+    """Why no order explains a history: the longest explained part, and what stopped it."""
 
     order: tuple[Operation, ...]
     state: State | None
     stuck: tuple[Operation, ...]
-    """The answered calls of which one had to be next, and none could."""
+    """The answered calls of which one had to be next, but none could be."""
 
     def __str__(self) -> str:
         shown = self.order[-20:]
@@ -141,7 +141,7 @@ class Refusal:
 
 
 def explain(history: Iterable[Operation]) -> Refusal | None:
-    """Return None if the history of one report is linearizable, else why it is not.
+    """Return None if the history of one report is linearizable, else the reason why it is not.
 
     The report is absent at the beginning. Raises ValueError if two calls send one content.
     """
@@ -152,7 +152,7 @@ _Path = tuple["_Path", Operation] | None
 
 
 class _Search:
-    """One search: the answered calls first, in the order of their times, then the others.
+    """One search: the answered calls first, ordered by their times, then the others.
 
     A set of calls is a number with a bit for each of them.
     """
@@ -163,7 +163,7 @@ class _Search:
             operation.call.marker for operation in every if not isinstance(operation.call, Read)
         ]
         if len(markers) != len(set(markers)):
-            raise ValueError("contents must be told apart")
+            raise ValueError("contents must be distinct")
         answered = [operation for operation in every if operation.outcome is not None]
         unknown = [
             operation
@@ -176,7 +176,7 @@ class _Search:
         self._seen_versions = set(self._seen.values())
 
     def run(self) -> Refusal | None:
-        """Look into every set and state that can be reached, each once."""
+        """Visit every reachable set and state once."""
         everything = (1 << self._answered) - 1
         tried: set[tuple[int, State | None]] = set()
         best: tuple[int, int, State | None, _Path] = (-1, 0, None, None)
@@ -199,7 +199,7 @@ class _Search:
     def _with_all_that_changes_nothing(
         self, done: int, state: State | None, path: _Path
     ) -> tuple[int, State | None, _Path]:
-        """Place every answer that fits the state as it is: to wait would not help it."""
+        """Place every response that fits the current state: waiting would not help it."""
         found = True
         while found:
             found = False
@@ -215,10 +215,10 @@ class _Search:
     def _steps(
         self, done: int, state: State | None, path: _Path
     ) -> Iterator[tuple[int, State | None, _Path]]:
-        """Yield what can be reached by one call that changes the report.
+        """Yield the states reachable by one call that changes the report.
 
-        Of the calls that nobody saw anything of one stands for all: the first with If-Match if
-        there is one, since the others can still have their effect later, and it cannot.
+        Of the calls without a known outcome one represents all: the first with If-Match if there
+        is one, since the others can still have their effect later, and it cannot.
         """
         unseen: list[tuple[bool, int, State]] = []
         for number in self._next(done):
@@ -235,7 +235,7 @@ class _Search:
             yield done | 1 << number, after, (path, self._calls[number])
 
     def _was_seen(self, operation: Operation, after: State) -> bool:
-        """Return whether a call without an answer made just this version."""
+        """Return whether a call without a response created this version."""
         return operation.outcome is None and self._seen[after.marker] == after.version
 
     def _next(self, done: int) -> Iterator[int]:
@@ -257,7 +257,7 @@ class _Search:
 
 
 def _sightings(answered: Iterable[Operation]) -> Iterator[tuple[str, int]]:
-    """Yield contents that somebody saw, with the version at which it was."""
+    """Yield the contents that a client saw, each with its version."""
     for operation in answered:
         if isinstance(operation.outcome, Found):
             yield operation.outcome.marker, operation.outcome.version
@@ -281,7 +281,7 @@ def _order(path: _Path) -> tuple[Operation, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A version as it stands in the store at the end, with the names of its events."""
+    """A version as it is stored at the end, with the names of its events."""
 
     version: int
     marker: str
@@ -289,7 +289,7 @@ class Kept:
 
 
 def complaints(history: Sequence[Operation], kept: Sequence[Kept]) -> Iterator[str]:
-    """Yield what is wrong with one report: its versions, its answers, its order.
+    """Yield the problems of one report: its versions, its responses, its order.
 
     ``kept`` are all its versions, oldest first. An event's name is its type and its version.
     """
@@ -318,7 +318,7 @@ def _of_acknowledged(history: Sequence[Operation], kept: Sequence[Kept]) -> Iter
     for marker, version in dict.fromkeys(_sightings(answered)):
         if standing.get(version) != marker:
             there = standing.get(version, "nothing")
-            yield f"Version {version} was told to be {marker}, and is {there}."
+            yield f"Version {version} was reported as {marker}, and is {there}."
 
 
 def _of_contents(history: Sequence[Operation], kept: Sequence[Kept]) -> Iterator[str]:
@@ -328,7 +328,7 @@ def _of_contents(history: Sequence[Operation], kept: Sequence[Kept]) -> Iterator
         versions.setdefault(item.marker, []).append(item.version)
     for marker, places in versions.items():
         if marker not in sent:
-            yield f"Version {places[0]} is {marker}, which nobody sent."
+            yield f"Version {places[0]} is {marker}, which no call sent."
         if len(places) > 1:
             yield f"One update, {marker}, made the versions {places}."
 

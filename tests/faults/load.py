@@ -1,4 +1,4 @@
-"""Publishers that remember what they were promised, and the questions they ask afterwards."""
+"""Publishers that remember acknowledgements, and checks that compare them with the store."""
 
 from __future__ import annotations
 
@@ -24,35 +24,35 @@ from tests.bodies import SYSTEM, document, register_body
 _numbers = count()
 _LARGEST = 200_000
 _REWRITTEN = {"id", "subject", "performer"}
-"""What the service changes in a report that is otherwise kept to the letter."""
+"""The elements that the service changes in a report; the rest is kept literally."""
 _MISSING_DOCUMENTS: list[dict[str, Any]] = [
     {"$unwind": "$documents"},
     {"$set": {"blob": {"$concat": ["$tenant", "/", "$documents"]}}},
     {"$lookup": {"from": "blob", "localField": "blob", "foreignField": "_id", "as": "kept"}},
     {"$match": {"kept": []}},
 ]
-"""What versions name in a database of MongoDB and what is not there."""
+"""The stages that find documents that versions in MongoDB name and that do not exist."""
 
 
 @dataclass(slots=True)
 class Sent:
-    """A report that was sent, and what is known of it."""
+    """A report that was sent, and its known state."""
 
     value: str
     body: bytes
     path: str = ""
     answer: bytes = b""
     patches: list[bytes] = field(default_factory=list)
-    """Those acknowledged: the versions from 2 on."""
+    """The acknowledged versions from 2 on."""
     unanswered: bytes | None = None
-    """A patch that may have become the next version, or not."""
+    """A patch that may or may not have become the next version."""
 
     @property
     def version(self) -> int:
         return 1 + len(self.patches)
 
     def report(self, version: int) -> dict[str, Any]:
-        """Return what a version must hold."""
+        """Return the expected contents of a version."""
         report: dict[str, Any] = loads(self.body)["parameter"][2]["resource"]
         for patch in self.patches[: version - 1]:
             report |= loads(patch)
@@ -71,14 +71,14 @@ class Publisher:
         self._random = random.Random(seed)
 
     def publish(self, port: int, *, most: int) -> None:
-        """Send at most so many requests, until one gets no answer."""
+        """Send at most ``most`` requests, until one gets no response."""
         with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=30)) as connection:
             for _ in range(most):
                 if not self._try_one(connection):
                     return
 
     def publish_on(self, port: int, enough: threading.Event) -> None:
-        """Send until it is enough, over a new connection after each failure."""
+        """Send until ``enough`` is set, over a new connection after each failure."""
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
         while not enough.is_set():
             if not self._try_one(connection):
@@ -162,7 +162,7 @@ class Publisher:
 
 
 def take_answer(report: Sent, answer: Answer) -> None:
-    """Remember the answer to a registration."""
+    """Remember the response to a registration."""
     assert answer.status == 201, answer.body
     report.path = answer.headers["location"].partition("/_history")[0]
     report.path = report.path[report.path.index("/fhir/") :]
@@ -181,7 +181,7 @@ def run_until_answers_fail(publishers: Sequence[Publisher], port: int, most: int
 
 
 def check_all(lab: Integrator, reports: Iterable[Sent]) -> None:
-    """Assert that everything acknowledged is there, whole and once."""
+    """Assert that every acknowledged version is stored completely and once."""
     for report in reports:
         if not report.answer:
             _resubmit(lab, report)
@@ -190,7 +190,7 @@ def check_all(lab: Integrator, reports: Iterable[Sent]) -> None:
 
 
 def check_store(url: str) -> None:
-    """Assert that the engine finds nothing wrong with its data, and that no document is lost."""
+    """Assert that the engine finds no damage in its data, and that no document is lost."""
     if url.startswith("sqlite:"):
         _check_file(Path(url.removeprefix("sqlite:///")))
     else:

@@ -1,4 +1,4 @@
-"""What does harm to a running service while clients work, and leaves it healthy."""
+"""Nemeses: each harms a running service while clients work, and leaves it healthy."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tests.mongod.replica_set import ReplicaSet
 from tests.waiting import wait_until
 
 _HEARD_SECONDS = 1.0
-"""Until then every worker has heard of the new primary, on a busy machine too."""
+"""By then every worker knows the new primary, on a busy machine too."""
 
 
 def kills(process: ServiceProcess, random: Random, *, workers: int, services: int) -> Nemesis:
-    """Kill so many single workers, and so often all of them with their supervisor."""
+    """Kill single workers, and all of them with their supervisor, this number of times each."""
 
     async def nemesis() -> None:
         victims = ["worker"] * workers + ["service"] * services
@@ -29,7 +29,7 @@ def kills(process: ServiceProcess, random: Random, *, workers: int, services: in
             else:
                 await asyncio.to_thread(process.kill)
                 await asyncio.to_thread(process.start)
-        # Who replaces a worker is there before it listens, and both may have been killed.
+        # A replacement worker exists before it listens, and both may have been killed.
         assert await asyncio.to_thread(wait_until, lambda: _listens(process))
 
     return nemesis
@@ -38,7 +38,7 @@ def kills(process: ServiceProcess, random: Random, *, workers: int, services: in
 def failovers(
     members: ReplicaSet, random: Random, *, step_downs: int, kills: int, pauses: int
 ) -> Nemesis:
-    """Take the primary away so often; it comes back once another has taken over."""
+    """Take the primary away this number of times; it returns after another has taken over."""
 
     async def nemesis() -> None:
         losses = [members.step_down] * step_downs
@@ -50,7 +50,7 @@ def failovers(
             await asyncio.to_thread(members.primary)
             await asyncio.sleep(random.uniform(0.1, 0.4))
             if lose_primary == members.pause_primary:
-                # It wakes up as a primary that does not know better yet.
+                # It wakes up as a primary that does not know of the other one yet.
                 await asyncio.sleep(_HEARD_SECONDS)
             await asyncio.to_thread(members.restore)
 
@@ -58,7 +58,7 @@ def failovers(
 
 
 def nothing(seconds: float) -> Nemesis:
-    """Do no harm for a while."""
+    """Wait without doing harm."""
     return lambda: asyncio.sleep(seconds)
 
 

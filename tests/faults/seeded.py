@@ -1,4 +1,4 @@
-"""Stores that break one promise each, to prove that somebody would notice."""
+"""Stores that break one promise each, to prove that the checks detect it."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ from fhirpub.storage.mongodb.writes import Additions
 from fhirpub.storage.store import Store
 from fhirpub.tenant import Tenant
 from fhirpub.testing.store_contract import new_id
-from tests.faults.wrapped_webhooks import WebhooksAround
+from tests.faults.wrapped_quotas import QuotasWrapper
+from tests.faults.wrapped_webhooks import WebhooksWrapper
 
 _WEAK_SECONDS = 2.0
 _RACE_SECONDS = 0.02
-"""So long a race stays open for others: it must happen, not happen to happen."""
+"""The time for which a race stays open: it must happen reliably, not by chance."""
 
 
-class StoreAround(WebhooksAround, Store):
-    """A store that hands everything on to another, which somebody else starts and stops."""
+class StoreWrapper(WebhooksWrapper, QuotasWrapper, Store):
+    """A store that delegates to another one, whose start and stop are the caller's business."""
 
     def __init__(self, inner: Store) -> None:
         self.inner = inner
@@ -121,18 +122,18 @@ class StoreAround(WebhooksAround, Store):
         await self.inner.stop()
 
 
-def opening(kind: type[StoreAround]) -> OpenStore:
-    """Return a function that opens the store of a configuration with this one around it."""
+def opening(kind: type[StoreWrapper]) -> OpenStore:
+    """Return a function that opens the store of a configuration wrapped in this one."""
 
     @asynccontextmanager
-    async def opened_around(config: Config) -> AsyncGenerator[Store, None]:
+    async def open_wrapped(config: Config) -> AsyncGenerator[Store, None]:
         async with open_store(config) as inner:
             yield kind(inner)
 
-    return opened_around
+    return open_wrapped
 
 
-class AcknowledgesTooEarly(StoreAround):
+class AcknowledgesTooEarly(StoreWrapper):
     """A version is acknowledged, and read, a moment before it is durable."""
 
     def __init__(self, inner: Store) -> None:
@@ -170,7 +171,7 @@ class AcknowledgesTooEarly(StoreAround):
         return await self.inner.add(tenant, version, blobs)
 
 
-class AcknowledgesBeforeAMajority(StoreAround):
+class AcknowledgesBeforeAMajority(StoreWrapper):
     """A version counts as durable as soon as the primary of a replica set has it."""
 
     def __init__(self, inner: Store) -> None:
@@ -183,12 +184,13 @@ class AcknowledgesBeforeAMajority(StoreAround):
             certain=collections[VERSION],
             blobs=collections[BLOB].with_options(write_concern=weak),
             pieces=collections[PIECE].with_options(write_concern=weak),
+            stored=inner._open.stored,
             seconds=_WEAK_SECONDS,
         )
         inner._open.additions = GroupCommit(additions.commit, deadline_seconds=_WEAK_SECONDS)
 
 
-class LetsTwoUpdatesWin(StoreAround):
+class LetsTwoUpdatesWin(StoreWrapper):
     """A version whose number is taken is added under the next one."""
 
     async def add(self, tenant: str, version: Version, blobs: Collection[Blob] = ()) -> bool:
@@ -205,8 +207,8 @@ def _renumbered(version: Version, number: int) -> Version:
     return replace(version, version=number, body=version.body.replace(before, after, 1))
 
 
-class ReadsFromACache(StoreAround):
-    """The latest version is looked up a few times a second."""
+class ReadsFromACache(StoreWrapper):
+    """The latest version is cached and looked up only a few times a second."""
 
     def __init__(self, inner: Store) -> None:
         super().__init__(inner)
@@ -222,7 +224,7 @@ class ReadsFromACache(StoreAround):
         return latest
 
 
-class DropsAnEvent(StoreAround):
+class DropsAnEvent(StoreWrapper):
     """The third version is stored without its events."""
 
     async def add(self, tenant: str, version: Version, blobs: Collection[Blob] = ()) -> bool:
@@ -231,31 +233,31 @@ class DropsAnEvent(StoreAround):
         return await self.inner.add(tenant, version, blobs)
 
 
-class DropsADocument(StoreAround):
+class DropsADocument(StoreWrapper):
     """The documents of the third version are not stored."""
 
     async def add(self, tenant: str, version: Version, blobs: Collection[Blob] = ()) -> bool:
         return await self.inner.add(tenant, version, () if version.version == 3 else blobs)
 
 
-class RepeatsInOtherWords(StoreAround):
-    """The stored answer comes back with a blank at its end."""
+class RepeatsInOtherWords(StoreWrapper):
+    """The stored response is returned with a blank at its end."""
 
     async def version(self, tenant: str, resource_id: str, version: int) -> Version | None:
         found = await self.inner.version(tenant, resource_id, version)
         return found and replace(found, response=found.response + b" ")
 
 
-class LosesAnUpdate(StoreAround):
-    """An update that comes too late is acknowledged as if it had been stored."""
+class LosesAnUpdate(StoreWrapper):
+    """An update that lost the race is acknowledged as if it had been stored."""
 
     async def add(self, tenant: str, version: Version, blobs: Collection[Blob] = ()) -> bool:
         await asyncio.sleep(_RACE_SECONDS)
         return await self.inner.add(tenant, version, blobs) or version.version > 1
 
 
-class RegistersTwice(StoreAround):
-    """Whoever is not the first to register makes a report of another id."""
+class RegistersTwice(StoreWrapper):
+    """A registration that lost the race creates a report with another id."""
 
     async def add(self, tenant: str, version: Version, blobs: Collection[Blob] = ()) -> bool:
         await asyncio.sleep(_RACE_SECONDS)
@@ -265,8 +267,8 @@ class RegistersTwice(StoreAround):
         return added
 
 
-class AnswersEachRegistration(StoreAround):
-    """Whoever is not the first to register gets an answer of its own."""
+class AnswersEachRegistration(StoreWrapper):
+    """A registration that lost the race gets a response of its own."""
 
     async def add(self, tenant: str, version: Version, blobs: Collection[Blob] = ()) -> bool:
         await asyncio.sleep(_RACE_SECONDS)

@@ -1,4 +1,4 @@
-"""The judge itself: what could have happened passes, what could not is refused with the reason."""
+"""The checker itself: possible histories pass, impossible ones are refused with the reason."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from tests.faults.linearizability import (
 )
 
 CURRENT = -1
-"""In place of a version to match: the one that is current when the call has its effect."""
+"""Placeholder for a version to match: the one that is current when the call has its effect."""
 
 
 def done(call: Call, outcome: Outcome | None, start: float, end: float = 0.0) -> Operation:
-    """Return a call; without an end it takes half a second."""
+    """Return a call; by default it takes half a second."""
     if outcome is None:
         return Operation(client=0, call=call, invoked=start)
     end = end or start + 0.5
@@ -44,13 +44,13 @@ def done(call: Call, outcome: Outcome | None, start: float, end: float = 0.0) ->
 
 
 class Simulated:
-    """A report as a list of contents, written apart from the model of the judge."""
+    """A report as a list of contents, written independently of the checker's model."""
 
     def __init__(self) -> None:
         self.versions: list[str] = []
 
     def ask(self, call: Call) -> tuple[Call, Outcome]:
-        """Do it at once; return the call, with the current version in it, and the answer."""
+        """Carry out a call; return it, with the current version in it, and its response."""
         latest = len(self.versions)
         match call:
             case Register(marker):
@@ -80,7 +80,7 @@ def calls(draw: st.DrawFn, marker: str) -> Call:
 def possible_histories(draw: st.DrawFn, *, with_unknown: bool = True) -> list[Operation]:
     """Calls at drawn times, each answered by one report at some moment in between.
 
-    Of the calls without an answer some have their effect, sooner or much later, some have none.
+    Of the calls without a response some have their effect, sooner or much later, some have none.
     """
     plan = []
     for number in range(draw(st.integers(1, 24))):
@@ -129,7 +129,7 @@ def test_one_falsified_answer_is_refused(history: list[Operation], data: st.Data
 
 @st.composite
 def small_histories(draw: st.DrawFn) -> list[Operation]:
-    """Few calls with any answers at all; most of them cannot have happened."""
+    """A few calls with arbitrary responses; most of them cannot have happened."""
     how_many = draw(st.integers(1, 5))
     markers = [f"content {number}" for number in range(how_many)]
     history = []
@@ -204,14 +204,14 @@ IMPOSSIBLE = {
         done(Patch("c", 2), Conflict(3), 3),
     ],
     "a conflict with the version that was sent": [FIRST, done(Patch("b", 1), Conflict(1), 1)],
-    "a content that nobody sent": [FIRST, done(Read(), Found(1, "z"), 1)],
+    "a content that no call sent": [FIRST, done(Read(), Found(1, "z"), 1)],
 }
 CULPRITS = {
     "a read from the future": [1],
     "two updates under one tag": [1, 2],
     "an update that happened twice": [2],
 }
-"""Which calls could not be placed, where it is not the last one alone."""
+"""Which calls could not be placed, where it is not only the last one."""
 
 
 @pytest.mark.parametrize("case", IMPOSSIBLE)
@@ -227,13 +227,15 @@ def test_what_cannot_have_happened_is_refused_and_the_culprit_named(case: str) -
 
 
 def test_a_refusal_says_what_each_answer_should_have_been() -> None:
-    said = str(explain(IMPOSSIBLE["a stale read after an acknowledged update"]))
+    explanation = str(explain(IMPOSSIBLE["a stale read after an acknowledged update"]))
 
-    assert "Read() -> Found(version=1, marker='a'); here it would be Found(version=2" in said
+    assert (
+        "Read() -> Found(version=1, marker='a'); here it would be Found(version=2" in explanation
+    )
 
 
 def test_two_calls_with_one_content_cannot_be_checked() -> None:
-    with pytest.raises(ValueError, match="told apart"):
+    with pytest.raises(ValueError, match="must be distinct"):
         explain([FIRST, FIRST])
 
 
@@ -248,7 +250,7 @@ def test_a_call_without_an_answer_may_have_happened_or_not(unknown: str) -> None
 
 
 def many_at_once(seed: int, last: Found | None = None) -> list[Operation]:
-    """Return 64 calls that all overlap; of a third nobody knows whether they happened."""
+    """Return 64 calls that all overlap; a third of them have an unknown outcome."""
     random, report, history = Random(seed), Simulated(), [FIRST]
     report.ask(Register("a"))
     for number in range(64):
@@ -262,8 +264,8 @@ def many_at_once(seed: int, last: Found | None = None) -> list[Operation]:
     return history if last is None else [*history, done(Read(), last, 10)]
 
 
-def many_that_nobody_saw() -> list[Operation]:
-    """Return 64 calls without an answer: which of them happened, if any, nobody can tell."""
+def many_without_a_response() -> list[Operation]:
+    """Return 64 calls without a response: any of them may have happened."""
     bound = [Patch(f"bound {number}", number) for number in range(1, 33)]
     free = [Patch(f"free {number}") for number in range(32)]
     unknown = [done(call, None, 1) for call in (*bound, *free)]
@@ -281,7 +283,7 @@ def cpu_seconds(history: list[Operation], *, possible: bool) -> float:
 def test_64_calls_at_once_are_checked_within_a_second(seed: int) -> None:
     assert cpu_seconds(many_at_once(seed), possible=True) < 1
     assert cpu_seconds(many_at_once(seed, Found(9, "z")), possible=False) < 1
-    assert cpu_seconds(many_that_nobody_saw(), possible=False) < 1
+    assert cpu_seconds(many_without_a_response(), possible=False) < 1
 
 
 KEPT = [
@@ -297,9 +299,9 @@ def test_versions_that_agree_with_the_answers_give_no_cause_for_complaint() -> N
 
 WRONG_VERSIONS = {
     "a gap": ([KEPT[0], replace(KEPT[1], version=3)], "not one after another"),
-    "one that is missing": (KEPT[:1], "Version 2 was told to be b, and is nothing"),
-    "another content": ([KEPT[0], replace(KEPT[1], marker="c")], "Version 2 was told to be b"),
-    "a content of nobody": ([*KEPT, replace(KEPT[1], version=3, marker="z")], "nobody sent"),
+    "one that is missing": (KEPT[:1], "Version 2 was reported as b, and is nothing"),
+    "another content": ([KEPT[0], replace(KEPT[1], marker="c")], "Version 2 was reported as b"),
+    "a content of no call": ([*KEPT, replace(KEPT[1], version=3, marker="z")], "no call sent"),
     "one update twice": ([*KEPT, replace(KEPT[1], version=3)], "made the versions [2, 3]"),
     "no event": ([KEPT[0], replace(KEPT[1], events=())], "Version 2 has the events []"),
     "an event twice": ([replace(KEPT[0], events=KEPT[0].events * 2), KEPT[1]], "Version 1 has"),
@@ -308,9 +310,9 @@ WRONG_VERSIONS = {
 
 @pytest.mark.parametrize("case", WRONG_VERSIONS)
 def test_versions_that_do_not_agree_are_complained_of(case: str) -> None:
-    kept, said = WRONG_VERSIONS[case]
+    kept, complaint = WRONG_VERSIONS[case]
 
-    assert said in "\n".join(complaints(HISTORY, kept))
+    assert complaint in "\n".join(complaints(HISTORY, kept))
 
 
 def test_registrations_that_got_different_bytes_are_complained_of() -> None:

@@ -1,4 +1,4 @@
-"""The process is killed in the middle of its work: what was acknowledged is there afterwards."""
+"""The process is killed in the middle of its work: acknowledged writes are there afterwards."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def publishers_of(lab: Integrator, *, seed: int, how_many: int = 5) -> list[Publ
 
 
 def kill_under_load(process: ServiceProcess, publishers: list[Publisher]) -> list[Sent]:
-    """Kill everything in the middle of the load; return what was sent meanwhile."""
+    """Kill everything in the middle of the load; return what was sent."""
     threads = run_until_answers_fail(publishers, process.port, _MAX_REQUESTS)
     time.sleep(_seconds.uniform(0.02, 0.25))
     process.kill()

@@ -1,4 +1,4 @@
-"""What clients see of a service that is killed again and again is what one report could do."""
+"""The history of a service that is killed again and again is linearizable."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ from tests.mongod.server import Mongod
 pytestmark = pytest.mark.slow
 
 _LONGER_THAN_ANY_ELECTION_SECONDS = 20.0
-"""Half of it goes to a primary that fell silent; the rest is for a busy machine's next one."""
+"""A silent primary uses up half of it; the rest is for the next one on a busy machine."""
 
 LosePrimary = Callable[[ReplicaSet], Mongod]
 
@@ -99,7 +99,8 @@ async def test_within_the_deadline_a_failover_is_only_a_delay(
     lose_primary: LosePrimary, set_of_three: ReplicaSet, failover_url: str, tmp_path: Path
 ) -> None:
     config = Config(storage=StorageConfig(deadline_seconds=_LONGER_THAN_ANY_ELECTION_SECONDS))
-    patience = 3 * _LONGER_THAN_ANY_ELECTION_SECONDS  # looking and adding have a deadline each
+    # the lookup and the insert have a deadline each
+    patience = 3 * _LONGER_THAN_ANY_ELECTION_SECONDS
     with RunningService(tmp_path, config=config, store_url=failover_url) as service:
         histories = await of_lab(lab := service.integrator(), seed=0)
         async with Connection(service.base_url, token=lab.token, seconds=patience) as connection:
@@ -117,7 +118,7 @@ async def test_within_the_deadline_a_failover_is_only_a_delay(
 
 @contextmanager
 def secondaries_behind(members: ReplicaSet) -> Iterator[None]:
-    """Let no secondary take over what the primary writes, though they are there to vote."""
+    """Stop the secondaries' replication while they can still vote."""
     primary = members.primary()
     with ExitStack() as stack:
         for member in members.members:
@@ -129,7 +130,7 @@ def secondaries_behind(members: ReplicaSet) -> Iterator[None]:
 async def outcomes_and_complaints(
     members: ReplicaSet, lose_primary: LosePrimary, service: RunningService
 ) -> tuple[list[Outcome | None], str]:
-    """Let writes reach the primary alone, which is lost; return what clients and audit say."""
+    """Send writes to the primary alone and lose it; return the complaints of clients and audit."""
     lab = service.integrator()
     histories = await of_lab(lab, seed=0)
     async with Connection(service.base_url, token=lab.token) as connection:
@@ -175,7 +176,7 @@ async def test_what_only_the_lost_primary_had_was_never_acknowledged(
 async def test_a_version_that_only_the_lost_primary_had_was_not_added(
     lose_primary: LosePrimary, store: Store, set_of_three: ReplicaSet
 ) -> None:
-    version = a_version()  # without documents, whose own write would fail first
+    version = a_version()  # without documents, because their own write would fail first
 
     with secondaries_behind(set_of_three):
         with pytest.raises(StoreUnavailable):
@@ -196,7 +197,7 @@ async def test_a_new_primary_is_not_believed_before_it_knows_what_a_majority_has
     await asyncio.to_thread(set_of_three.settle)
     heir = next(member for member in set_of_three.members if member.hello()["secondary"])
 
-    with heir.failing("disableSnapshotting"):  # it has the second version, and does not show it
+    with heir.failing("disableSnapshotting"):  # it has the second version, but does not show it
         assert await store.add(LAB, replace(first, version=2))
         await asyncio.to_thread(set_of_three.settle)
         with set_of_three.led_by(heir), pytest.raises(StoreUnavailable):
@@ -235,5 +236,5 @@ async def test_what_was_acknowledged_before_a_majority_had_it_is_missed_after_a_
         outcomes, wrong = await outcomes_and_complaints(set_of_three, lose_primary, service)
 
     assert [type(outcome) for outcome in outcomes] == [Registered, Updated]
-    assert "Version 1 was told to be lost, and is" in wrong
-    assert "Version 2 was told to be lost too, and is nothing" in wrong
+    assert "Version 1 was reported as lost, and is" in wrong
+    assert "Version 2 was reported as lost too, and is nothing" in wrong

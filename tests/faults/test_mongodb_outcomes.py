@@ -1,6 +1,6 @@
-"""What clients are told when MongoDB's replies are lost, late or refusals: never a 500.
+"""MongoDB's replies are lost, late or refusals: clients never get a 500.
 
-Whatever came first, the same request again gets the one right answer.
+Whatever came first, the same request gets the one right response when it is repeated.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _ON_WRITES = [
     (Fault.STALL, 1, True),
     (Fault.STALL, _ALWAYS, False),
 ]
-"""A fault, how many inserts it befalls, and whether the write succeeds all the same."""
+"""A fault, the number of inserts that it affects, and whether the write succeeds anyway."""
 _FAULTS = list(dict.fromkeys(fault for fault, *_ in _ON_WRITES))
 _ON_READS = [*((fault, 1, True) for fault in _FAULTS), (Fault.CUT_REPLY, _ALWAYS, False)]
 _NOT_PRIMARY = [10107, 189, 91, 11600]
@@ -47,7 +47,7 @@ def service(
 ) -> Iterator[RunningService]:
     """A service that reaches its database through the proxy alone."""
     config = Config(storage=StorageConfig(deadline_seconds=_DEADLINE_SECONDS))
-    # An error that a fail point makes up changes nothing that the server would tell by itself.
+    # An error of a fail point does not change what the server reports of itself.
     url = f"{member_behind_proxy.url('outcomes')}&heartbeatFrequencyMS=500"
     folder = tmp_path_factory.mktemp("service")
     with RunningService(folder, config=config, store_url=url) as running:
@@ -61,7 +61,7 @@ def proxy(proxied_set: ProxiedSet) -> Proxy:
 
 @pytest.fixture
 def body() -> dict[str, Any]:
-    """A report that nobody has registered, with a document elsewhere: one insert, of itself."""
+    """A new report with an external document: a single insert, that of the report."""
     elsewhere = {"contentType": "application/pdf", "url": "https://lab.example/reports/1.pdf"}
     return register_body(f"outcome-{next(_values)}", presentedForm=[elsewhere])
 
@@ -72,7 +72,7 @@ def value_of(body: dict[str, Any]) -> str:
 
 
 def assert_once(lab: Integrator, body: dict[str, Any], registered: Answer) -> None:
-    """Assert that there is one such report, and that it is what everybody was told."""
+    """Assert that there is one such report, and that all responses match it."""
     again = lab.register(body)
     found = lab.get(f"/fhir/r4/DiagnosticReport?identifier={SYSTEM}%7C{value_of(body)}").json
     assert (registered.status, again.status) == (201, 201)
@@ -81,8 +81,8 @@ def assert_once(lab: Integrator, body: dict[str, Any], registered: Answer) -> No
     assert found["total"] == 1
 
 
-def assert_told(answer: Answer, status: int, *, success: bool) -> None:
-    """Assert that an answer is a success, or asks for the same request again."""
+def assert_outcome(answer: Answer, status: int, *, success: bool) -> None:
+    """Assert that a response is a success, or asks for the same request again."""
     assert answer.status == (status if success else 503), answer.body
     assert success == ("retry-after" not in answer.headers)
 
@@ -97,7 +97,7 @@ def test_a_registration_whose_insert_met_a_fault_is_made_once(
 
     proxy.heal()
 
-    assert_told(first, 201, success=bool(success))
+    assert_outcome(first, 201, success=bool(success))
     assert_once(lab, body, first if success else lab.register(body))
 
 
@@ -126,7 +126,7 @@ def test_an_update_whose_insert_met_a_fault_is_made_once(
     proxy.heal()
     again = lab.patch(path, patch, If_Match='W/"1"')
 
-    assert_told(first, 204, success=bool(success))
+    assert_outcome(first, 204, success=bool(success))
     arrived_late = again.status == 412 and fault is Fault.STALL
     assert again.status == (412 if success or arrived_late else 204)
     assert [item["resource"]["meta"]["versionId"] for item in history(lab, path)] == ["2", "1"]
@@ -149,7 +149,7 @@ def test_a_read_that_met_a_fault_is_tried_again(
     read = lab.get(path)
 
     assert proxy.hits
-    assert_told(read, 200, success=bool(success))
+    assert_outcome(read, 200, success=bool(success))
     assert read.body == before.body or not success
 
 
@@ -166,7 +166,7 @@ def test_a_report_is_registered_only_with_its_documents(
 
     proxy.heal()
 
-    assert_told(first, 201, success=bool(success))
+    assert_outcome(first, 201, success=bool(success))
     assert_once(lab, body, first if success else lab.register(body))
 
 
@@ -190,7 +190,7 @@ def test_a_server_that_stays_no_primary_is_503(
     with primary.failing(failCommands=["insert"], errorCode=_NOT_PRIMARY[0]):
         first = lab.register(body)
 
-    assert_told(first, 201, success=False)
+    assert_outcome(first, 201, success=False)
     assert_once(lab, body, lab.register(body))
 
 

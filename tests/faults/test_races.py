@@ -1,4 +1,4 @@
-"""Many clients want the same at the same moment, from several processes: one of them gets it."""
+"""Many clients want the same at the same time, from several processes: one of them gets it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _UPDATERS = 32
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
-    """Clients that are connected already, so that what they call for arrives together."""
+    """Clients that are already connected, so that their calls arrive together."""
 
     process: ServiceProcess
     histories: Histories
@@ -45,7 +45,7 @@ class Crowd:
         return await asyncio.gather(*(client.call(value, call) for client, call in chosen))
 
     def markers(self, how_many: int) -> list[str]:
-        """Return a content for each of so many clients."""
+        """Return a content for each of this number of clients."""
         return [client.marker() for client in self.clients[:how_many]]
 
 

@@ -1,4 +1,4 @@
-"""A store that breaks one promise is found out by the histories of its clients."""
+"""The clients' histories reveal a store that breaks one promise."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _BUGS = {
     seeded.DropsAnEvent: "Version 3 has the events []",
     seeded.DropsADocument: "without its document",
     seeded.RepeatsInOtherWords: "different answers",
-    seeded.LosesAnUpdate: "was told to be",
+    seeded.LosesAnUpdate: "was reported as",
     seeded.RegistersTwice: "reports instead of",
     seeded.AnswersEachRegistration: "No order explains",
 }
-"""Each with words out of one of the complaints that it must cause."""
+"""Each store with words of a complaint that it must cause."""
 
 
 async def wrong_after_a_while(lab: Integrator, *, seed: int, config: Config) -> str:
@@ -44,7 +44,7 @@ async def wrong_after_a_while(lab: Integrator, *, seed: int, config: Config) -> 
 async def test_a_store_that_keeps_its_promises_is_not_complained_of(
     store_url: str, seed: int, tmp_path: Path
 ) -> None:
-    open_store = seeded.opening(seeded.StoreAround)
+    open_store = seeded.opening(seeded.StoreWrapper)
     with RunningService(tmp_path, store_url=store_url, open_store=open_store) as service:
         lab = service.integrator()
         assert await wrong_after_a_while(lab, seed=seed, config=service.config) == ""
@@ -52,7 +52,7 @@ async def test_a_store_that_keeps_its_promises_is_not_complained_of(
 
 @pytest.mark.parametrize("bug", _BUGS)
 async def test_a_broken_promise_is_found_out(
-    bug: type[seeded.StoreAround], seed: int, tmp_path: Path
+    bug: type[seeded.StoreWrapper], seed: int, tmp_path: Path
 ) -> None:
     with RunningService(tmp_path, open_store=seeded.opening(bug)) as service:
         lab = service.integrator()
@@ -63,7 +63,7 @@ async def test_a_broken_promise_is_found_out(
 
 _ENOUGH = 600
 _BEFORE_THE_KILL = 200
-"""Calls that were answered, so that some must have been acknowledged shortly before."""
+"""The number of answered calls, so that some were acknowledged shortly before."""
 
 
 async def test_what_was_acknowledged_too_early_is_missed_after_a_kill(
@@ -82,6 +82,6 @@ async def test_what_was_acknowledged_too_early_is_missed_after_a_kill(
         await record([process.base_url], lab, histories, nemesis=nemesis)
         wrong = await everything_wrong(histories, process.config)
 
-    said = "\n".join(name for every in wrong.values() for name in every)
-    assert "No order explains" in said
-    assert "was told to be" in said
+    found = "\n".join(name for every in wrong.values() for name in every)
+    assert "No order explains" in found
+    assert "was reported as" in found

@@ -1,4 +1,4 @@
-"""SIGTERM: what was accepted is answered, what was acknowledged is kept, and then it ends."""
+"""SIGTERM: accepted requests are answered and acknowledged writes kept before the end."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_stop_under_load_loses_nothing_and_cuts_no_answer_off(process: Service
 
 
 def is_before_any_answer(failure: Exception) -> bool:
-    """Tell a connection that is refused or closed from an answer that is cut off."""
+    """Distinguish a connection that is refused or closed from a response that is cut off."""
     return isinstance(failure, (ConnectionError, http.client.CannotSendRequest))
 
 
@@ -124,7 +124,7 @@ def test_a_large_answer_on_its_way_arrives_whole(process: ServiceProcess) -> Non
 
 
 def slow_reader(port: int) -> socket.socket:
-    """Return a connection that takes little before it is read."""
+    """Return a connection that buffers little before it is read."""
     reading = socket.socket()
     reading.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     reading.settimeout(20)
@@ -255,7 +255,8 @@ def test_two_stops_at_once_are_one(process: ServiceProcess) -> None:
 
 
 def test_a_child_that_is_no_worker_may_end(tmp_path: Path) -> None:
-    # What starts a container leaves such children behind when it becomes the service by `exec`.
+    # The program that starts a container leaves such children behind when it becomes the service
+    # by `exec`.
     script, noted = tmp_path / "start", tmp_path / "pid"
     before = f"true &\nsleep 600 &\necho $! > {noted}"
     script.write_text(f'#!/bin/sh\n{before}\nexec {sys.executable} "$@"\n')

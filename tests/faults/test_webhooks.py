@@ -1,7 +1,7 @@
-"""Processes that send and primaries of the store are lost again and again.
+"""Sending processes and primaries of the store are lost again and again.
 
-All is told, in order, and explained. With FHIRPUB_TEST_FULL set, 20,000 events, 20 kills and 50
-failovers instead of 1,000, 5 and 3.
+Every event is delivered, in order, and each repeat is explained. With FHIRPUB_TEST_FULL set, there
+are 20,000 events, 20 kills and 50 failovers instead of 1,000, 5 and 3.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fhirpub.config.loader import variable
 from fhirpub.testing.process import ServiceProcess
 from fhirpub.testing.receiver import Receiver
 from tests.faults.nemesis import failovers, kill_one_worker
-from tests.faults.webhook_checks import Reporters, impatient, told_by, truth_of
+from tests.faults.webhook_checks import Reporters, impatient, subscribe, truth_of
 from tests.mongod.replica_set import SHORTER_THAN_AN_ELECTION_SECONDS, ReplicaSet
 
 pytestmark = pytest.mark.slow
@@ -51,19 +51,19 @@ def service_on_three(tmp_path: Path, set_of_three: ReplicaSet) -> Iterator[Servi
         yield process
 
 
-def figures_of_telling(
+def figures_of_delivery(
     service: ServiceProcess,
     do_harm: Callable[[Reporters], None],
     *,
     seed: int,
     reporters: int,
 ) -> str:
-    """Assert that two receivers are told all that is reported while harm is done."""
+    """Assert that two receivers get all events while harm is done; return the figures."""
     lab = service.integrator()
     begun = time.monotonic()
     with Receiver() as first, Receiver() as second:
         two = [
-            told_by(service, lab, receiver, seed=seed + n)
+            subscribe(service, lab, receiver, seed=seed + n)
             for n, receiver in enumerate((first, second))
         ]
         with Reporters(lab, reporters) as reporting:
@@ -74,14 +74,14 @@ def figures_of_telling(
         service.wait()
 
     assert len(truth.events) >= reporting.events
-    duplicates = sum(told.check(truth) for told in two)
+    duplicates = sum(subscriber.check(truth) for subscriber in two)
     requests = len(first.received) + len(second.received)
     figures = f"{requests} requests, {took:.0f} s, {duplicates} taken twice"
     return f"\n{len(truth.events)} events, {figures}\n"
 
 
 def kill_while(reporters: Reporters, service: ServiceProcess) -> None:
-    """Kill workers, and all of them at once, spread over the work."""
+    """Kill single workers and all at once, spread over the work."""
     seconds = Random(20261121)
     for kill in range(1, KILLS + 1):
         reporters.wait_for(EVENTS * kill // (KILLS + 1))
@@ -97,7 +97,7 @@ def kill_while(reporters: Reporters, service: ServiceProcess) -> None:
 def test_committed_events_are_delivered_in_order_whichever_process_is_killed(
     service: ServiceProcess, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    figures = figures_of_telling(
+    figures = figures_of_delivery(
         service, lambda made: kill_while(made, service), seed=0, reporters=8
     )
 
@@ -114,7 +114,7 @@ def test_committed_events_are_delivered_in_order_whichever_member_is_primary(
     losses = {"step_downs": STEP_DOWNS, "kills": LOST_PRIMARIES, "pauses": PAUSES}
     nemesis = failovers(set_of_three, Random(seed), **losses)
 
-    figures = figures_of_telling(
+    figures = figures_of_delivery(
         service_on_three, lambda _made: asyncio.run(nemesis()), seed=seed, reporters=4
     )
 

@@ -1,4 +1,4 @@
-"""Reporters, receivers in a bad mood, and whether these were told all that was committed."""
+"""Reporters, unreliable receivers, and the check that the receivers got every committed event."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _IMPATIENT: dict[str, Any] = {
 
 
 def impatient(folder: Path) -> dict[str, Any]:
-    """Return settings of webhooks that try again soon and for ever; their keys are in a folder."""
+    """Return webhook settings that retry soon and for ever; their key file is in the folder."""
     keys = folder / "keys"
     keys.write_bytes(base64.b64encode(b"k" * 32))
     return {**_IMPATIENT, "keys_file": str(keys)}
@@ -53,22 +53,22 @@ def impatient(folder: Path) -> dict[str, Any]:
 
 @dataclass
 class Moody:
-    """Fails one time in ten, in one of three ways; remembers what it has taken."""
+    """Fails one time in ten, in one of three ways; remembers the events that it has accepted."""
 
     random: random.Random
-    taken: list[str] = field(default_factory=list)
+    accepted: list[str] = field(default_factory=list)
 
     def reply(self, received: Received) -> Reply:
         if self.random.random() < 0.1:
             return self.random.choice(
                 [Reply(status=500), Reply(misbehaviour="reset"), Reply(misbehaviour="closed")]
             )
-        self.taken.append(received.headers["webhook-id"])
+        self.accepted.append(received.headers["webhook-id"])
         return Reply()
 
 
 class Reporters:
-    """Register reports and update each some times, in threads; a context manager."""
+    """Register reports and update each several times, in threads; a context manager."""
 
     def __init__(self, lab: Integrator, number: int) -> None:
         self._lab = lab
@@ -91,11 +91,11 @@ class Reporters:
 
     @property
     def events(self) -> int:
-        """How many they know to be committed."""
+        """The number of events that are known to be committed."""
         return sum(self._events)
 
     def wait_for(self, events: int) -> None:
-        """Return when there are so many."""
+        """Return once this number of events is committed."""
         assert wait_until(lambda: self.events >= events, seconds=_MAX_SECONDS)
 
     def _run(self, reporter: int) -> None:
@@ -127,8 +127,8 @@ class Reporters:
         }
         connection.request(method, path, body, head)
         answer = connection.getresponse()
-        said = answer.read()
-        assert answer.status in (201, 204, 503), said
+        content = answer.read()
+        assert answer.status in (201, 204, 503), content
         if answer.status == 503:
             raise ConnectionError
         location = answer.headers.get("Location", "").partition("/_history")[0]
@@ -137,21 +137,21 @@ class Reporters:
 
 @dataclass
 class Truth:
-    """What the store says in the end."""
+    """The contents of the store at the end."""
 
     events: set[str]
     deliveries: dict[str, list[Delivery]]
 
 
 def truth_of(url: str) -> Truth:
-    """Return it once all that was committed has been told."""
+    """Return the contents of the store once all committed events have been delivered."""
     return asyncio.run(_truth_of(url))
 
 
 async def _truth_of(url: str) -> Truth:
     async with open_store(Config(storage=StorageConfig(url=url))) as store:
         async with asyncio.timeout(_MAX_SECONDS):
-            while await _is_untold(store):
+            while await _is_pending(store):
                 await asyncio.sleep(0.2)
         events: set[str] = set()
         place = ("", 0)
@@ -168,21 +168,21 @@ async def _truth_of(url: str) -> Truth:
         return Truth(events, deliveries)
 
 
-async def _is_untold(store: Store) -> bool:
-    """Tell whether anything that was committed still has to be told."""
+async def _is_pending(store: Store) -> bool:
+    """Return whether any committed event still has to be delivered."""
     endpoints = await store.all_endpoints()
     waiting = [await store.waiting(endpoint.id, limit=1) for endpoint in endpoints]
     return any([*waiting, await store.pending_outbox(limit=1)])
 
 
 def unknown_of(delivery: Delivery) -> int:
-    """Return of how many attempts nobody knows whether the receiver took the event."""
+    """Return the number of attempts of which the receiver may have taken the event."""
     return sum(attempt.ended is None or attempt.reason != "" for attempt in delivery.attempts)
 
 
 @dataclass
-class Told:
-    """An endpoint, and whoever receives there."""
+class Subscriber:
+    """An endpoint and its receiver."""
 
     endpoint: str
     secret: str
@@ -190,21 +190,21 @@ class Told:
     mood: Moody
 
     def check(self, truth: Truth) -> int:
-        """Assert that it was told everything; return how many were told twice."""
+        """Assert that it received everything; return the number of repeats."""
         deliveries = {delivery.event_id: delivery for delivery in truth.deliveries[self.endpoint]}
         assert set(deliveries) == truth.events
         assert {delivery.state for delivery in deliveries.values()} == {"delivered"}
         numbers = [delivery.sequence for delivery in deliveries.values()]
         assert numbers == list(range(1, len(truth.events) + 1))
-        taken = Counter(self.mood.taken)
-        assert set(taken) == truth.events
-        for event, number in taken.items():
+        accepted = Counter(self.mood.accepted)
+        assert set(accepted) == truth.events
+        for event, number in accepted.items():
             assert number - 1 <= unknown_of(deliveries[event])
         _check_order(self.receiver.received)
-        for received in self.receiver.received[:: len(taken) // 100]:
+        for received in self.receiver.received[:: len(accepted) // 100]:
             now = int(received.headers["webhook-timestamp"])
             verify(received.headers, received.body, self.secret, now=now)
-        return taken.total() - len(taken)
+        return accepted.total() - len(accepted)
 
 
 def _check_order(received: Sequence[Received]) -> None:
@@ -215,10 +215,12 @@ def _check_order(received: Sequence[Received]) -> None:
     assert all(a <= b for version in versions.values() for a, b in pairwise(version))
 
 
-def told_by(service: ServiceProcess, lab: Integrator, receiver: Receiver, *, seed: int) -> Told:
-    """Have a receiver, in a mood, told of everything."""
+def subscribe(
+    service: ServiceProcess, lab: Integrator, receiver: Receiver, *, seed: int
+) -> Subscriber:
+    """Subscribe an unreliable receiver to all events."""
     mood = Moody(random.Random(seed))
     receiver.answer_by(mood.reply)
     words = ("--tenant", lab.tenant.id, "--url", receiver.url, "--event", "*")
     added = service.command("endpoint", "add", *words)
-    return Told(added["id"], added["signing_secret"], receiver, mood)
+    return Subscriber(added["id"], added["signing_secret"], receiver, mood)

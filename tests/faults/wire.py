@@ -1,4 +1,4 @@
-"""A connection that tells a call that was never made from one whose answer is missing."""
+"""A connection that distinguishes a call that was never sent from a missing response."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _TAKE_CARE_BYTES = 2**24
 
 
 class NotSentError(Exception):
-    """Nobody listened: nothing has happened, and nothing will."""
+    """There was no listener: nothing has happened, and nothing will."""
 
 
 class NoAnswerError(Exception):
-    """The connection ended, or it took too long: what was asked may have happened."""
+    """The connection ended, or it took too long: the request may have had its effect."""
 
 
 class Connection:
@@ -45,7 +45,7 @@ class Connection:
     async def request(
         self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] | None = None
     ) -> Answer:
-        """Send a request and return its answer.
+        """Send a request and return its response.
 
         Raises NotSentError, NoAnswerError.
         """
@@ -61,11 +61,11 @@ class Connection:
             self._drop()
             raise NoAnswerError from failure
         except BaseException:
-            self._drop()  # an answer that is still to come must not be taken for the next one
+            self._drop()  # a response that is still to come must not be taken for the next one
             raise
 
     async def open(self) -> None:
-        """Connect if it is not; raises NotSentError."""
+        """Connect if necessary; raises NotSentError."""
         if self._streams is not None:
             return
         try:

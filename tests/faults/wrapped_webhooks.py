@@ -1,4 +1,4 @@
-"""The webhooks of a store around another, which hands everything on."""
+"""The webhook part of a store that delegates to another one."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from fhirpub.storage.webhook_contract import (
 )
 
 
-class WebhooksAround(Endpoints, DeliveryQueueStore):
-    """What :class:`tests.faults.seeded.StoreAround` leaves as it is, all of it."""
+class WebhooksWrapper(Endpoints, DeliveryQueueStore):
+    """The methods that :class:`tests.faults.seeded.StoreAround` delegates unchanged."""
 
     inner: Store
 

@@ -1,4 +1,4 @@
-"""The guide for plugin authors, followed word by word in a fresh environment beside the wheel."""
+"""The guide for plugin authors, followed word by word in a fresh environment with the wheel."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.skipif(shutil.which("curl") is None, reason="the guide 
 
 @dataclass(frozen=True)
 class Block:
-    """A block of the guide, and the file that it is about if it is no command."""
+    """A block of the guide, and its file if it is no command."""
 
     language: str
     text: str
@@ -41,7 +41,7 @@ class Block:
 
 
 def blocks() -> list[Block]:
-    """Return the blocks of the guide; one after another is about the same file."""
+    """Return the blocks of the guide; consecutive blocks are about the same file."""
     text, found, file = (ROOT / "docs" / "plugins.md").read_text(encoding="utf-8"), [], ""
     for match in BLOCK.finditer(text):
         named = PLACE.search(text[: match.start()])
@@ -52,23 +52,23 @@ def blocks() -> list[Block]:
 
 @dataclass(frozen=True)
 class Author:
-    """Somebody in an empty folder, who has bash and pip and no network."""
+    """An author in an empty folder, with bash and pip and without a network."""
 
     folder: Path
     wheel: Path
 
     @property
     def python(self) -> str:
-        """The interpreter of the environment that the guide makes."""
+        """The interpreter of the environment that the guide creates."""
         return str(self.folder / "venv" / "bin" / "python")
 
     def run(self, *commands: str) -> str:
-        """Run commands; return what they print."""
+        """Run commands; return their output."""
         environment = {
             "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.defpath]),
             "PIP_DISABLE_PIP_VERSION_CHECK": "1",
             "PIP_FIND_LINKS": str(self.wheel.parent),
-            "PIP_NO_BUILD_ISOLATION": "0",  # pip reads it as the opposite of what it says
+            "PIP_NO_BUILD_ISOLATION": "0",  # pip reads it as the opposite of its name
             "PIP_NO_DEPS": "1",
             "PIP_NO_INDEX": "1",
             "FHIRPUB_SERVER__PORT": str(free_port()),
@@ -105,8 +105,8 @@ class Author:
             path.write_text(block.text)
 
     def finds_what_fhirpub_needs(self) -> None:
-        """Lend the environment the packages of ours, but none that is installed in place."""
-        # Python 3.11 puts a setuptools there that cannot build wheels.
+        """Link our packages into the environment, except those that are installed as editable."""
+        # Python 3.11 installs a setuptools there that cannot build wheels.
         self.run(f"{self.python} -m pip uninstall --quiet --yes setuptools")
         packages = Path(self.run(f"{self.python} -c 'import sysconfig as s; {PRINT_PURELIB}'"))
         ours = dict.fromkeys([sysconfig.get_path("purelib"), sysconfig.get_path("platlib")])
@@ -118,7 +118,7 @@ PRINT_PURELIB = 'print(s.get_path("purelib"), end="")'
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the wheel that is tested, or make one of the sources."""
+    """Return the wheel under test, or build one from the sources."""
     given = variable("FHIRPUB_TEST_WHEEL")
     if given:
         return Path(given)
@@ -136,33 +136,33 @@ def author(tmp_path_factory: pytest.TempPathFactory, wheel: Path) -> Author:
 
 
 @pytest.fixture(scope="module")
-def told(author: Author) -> list[str]:
-    """Follow the guide; return what its commands print, part by part."""
+def output(author: Author) -> list[str]:
+    """Follow the guide; return the output of its commands, part by part."""
     install, new, test, *rest = (block for block in blocks() if block.language == "sh")
     activate = ". venv/bin/activate"
-    told = [author.run(install.text)]
+    output = [author.run(install.text)]
     author.finds_what_fhirpub_needs()
-    told.append(author.run(activate, new.text, test.text))
+    output.append(author.run(activate, new.text, test.text))
     for block in blocks():
         if block.language != "sh":
             author.edit(block)
     test_again, *serve = rest
-    told.append(author.run(activate, test_again.text))
-    told.append(author.run(activate, *(block.text for block in serve)))
-    return told
+    output.append(author.run(activate, test_again.text))
+    output.append(author.run(activate, *(block.text for block in serve)))
+    return output
 
 
 @pytest.fixture(scope="module", autouse=True)
 def elsewhere(author: Author) -> Iterator[None]:
-    """Stand in another folder than that of the sources: Python would find them first."""
+    """Change to another folder than that of the sources: Python would find them first."""
     with contextlib.chdir(author.folder):
         yield
 
 
 @pytest.fixture(scope="module")
-def lab(told: list[str], author: Author) -> Iterator[Integrator]:
-    """Somebody who may publish, at a service that the plugin is enabled for."""
-    assert told
+def lab(output: list[str], author: Author) -> Iterator[Integrator]:
+    """A client that may publish, at a service with the plugin enabled."""
+    assert output
     folder = author.folder / "enabled"
     folder.mkdir()
     settings = {"plugins": {"enabled": ["diagnosticreport", "immunization"]}}
@@ -172,7 +172,7 @@ def lab(told: list[str], author: Author) -> Iterator[Integrator]:
 
 @pytest.fixture
 def body(author: Author) -> dict[str, Any]:
-    """A body that the new plugin came with."""
+    """The example body of the new plugin."""
     read: dict[str, Any] = json.loads((author.folder / REGISTER).read_bytes())
     return read
 
@@ -185,15 +185,15 @@ def declared(lab: Integrator) -> set[str]:
     }
 
 
-def test_a_new_plugin_installs_and_passes_its_tests_untouched(told: list[str]) -> None:
-    assert re.search(r"\b[2-9][0-9] passed\b", told[1])
-    assert "failed" not in told[1]
+def test_a_new_plugin_installs_and_passes_its_tests_untouched(output: list[str]) -> None:
+    assert re.search(r"\b[2-9][0-9] passed\b", output[1])
+    assert "failed" not in output[1]
 
 
 def test_one_whose_patient_stands_in_a_list_passes_its_tests_too(
-    told: list[str], author: Author
+    output: list[str], author: Author
 ) -> None:
-    assert told
+    assert output
     commands = (
         "fhirpub plugin new Account",
         "pip install --quiet -e './fhirpub-account[test]'",
@@ -203,25 +203,25 @@ def test_one_whose_patient_stands_in_a_list_passes_its_tests_too(
     assert re.search(r"\b[2-9][0-9] passed\b", author.run(". venv/bin/activate", *commands))
 
 
-def test_the_rule_of_the_guide_is_proved_by_its_test(told: list[str]) -> None:
-    assert re.search(r"\b[1-9][0-9]? passed\b", told[2])
-    assert "failed" not in told[2]
+def test_the_rule_of_the_guide_is_proved_by_its_test(output: list[str]) -> None:
+    assert re.search(r"\b[1-9][0-9]? passed\b", output[2])
+    assert "failed" not in output[2]
 
 
-def test_the_guide_leads_to_a_check_without_errors(told: list[str]) -> None:
-    findings = [line.split() for line in told[3].splitlines() if line.startswith(("ok", "err"))]
+def test_the_guide_leads_to_a_check_without_errors(output: list[str]) -> None:
+    findings = [line.split() for line in output[3].splitlines() if line.startswith(("ok", "err"))]
 
     assert ["ok", "plugins", "immunization", "adds", "Immunization"] in findings
     assert {finding[0] for finding in findings} == {"ok"}
 
 
-def test_the_guide_registers_an_immunization_and_finds_it(told: list[str]) -> None:
-    assert "Published Immunization" in told[3]
-    assert json.loads(told[3].splitlines()[-1])["total"] == 1
+def test_the_guide_registers_an_immunization_and_finds_it(output: list[str]) -> None:
+    assert "Published Immunization" in output[3]
+    assert json.loads(output[3].splitlines()[-1])["total"] == 1
 
 
-def test_what_the_guide_made_comes_from_the_wheel(told: list[str], author: Author) -> None:
-    assert told
+def test_what_the_guide_made_comes_from_the_wheel(output: list[str], author: Author) -> None:
+    assert output
     home = author.run(f"{author.python} -c 'import fhirpub; print(fhirpub.__file__)'")
 
     assert home.startswith(str(author.folder / "venv"))
@@ -257,9 +257,9 @@ def test_an_enabled_type_is_declared_with_the_others(lab: Integrator) -> None:
 
 
 def test_an_installed_plugin_that_is_not_enabled_is_not_there(
-    told: list[str], author: Author, body: dict[str, Any]
+    output: list[str], author: Author, body: dict[str, Any]
 ) -> None:
-    assert told
+    assert output
     folder = author.folder / "not-enabled"
     folder.mkdir()
 

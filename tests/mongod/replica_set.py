@@ -1,4 +1,4 @@
-"""Replica sets of one and of three members on this machine, and what can befall them."""
+"""Replica sets of one and of three members on this machine, and faults to inject."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LONGER_THAN_A_TEST_SECONDS = 60
 
 
 class ReplicaSet:
-    """A replica set that writes; use it as a context manager, its data end with it."""
+    """A writable replica set; a context manager that deletes its data at the end."""
 
     def __init__(self, folder: Path, *, size: int = 1) -> None:
         self.folder = folder
@@ -50,11 +50,11 @@ class ReplicaSet:
         return [member.address for member in self.members]
 
     def url(self, database: str = "") -> str:
-        """The address for a client, with the database to use."""
+        """The URL for a client, with the database to use."""
         return f"mongodb://{','.join(self.addresses)}/{database}?replicaSet={SET_NAME}"
 
     def start(self) -> None:
-        """Start the members and make them a set; return when all of them replicate."""
+        """Start the members and initiate the set; return when all of them replicate."""
         self._start(self.members)
         members = [
             {"_id": number, "host": address} for number, address in enumerate(self.addresses)
@@ -64,26 +64,26 @@ class ReplicaSet:
         self.settle()
 
     def close(self) -> None:
-        """Kill what is left of it and delete its data."""
+        """Kill the remaining processes and delete their data."""
         for member in self.members:
             if member.is_running:
                 member.kill()
         shutil.rmtree(self.folder)
 
     def primary(self) -> Mongod:
-        """Return the member that takes writes, once there is one."""
+        """Return the member that accepts writes, once there is one."""
         return eventually(lambda: self._claimant(None))
 
     def step_down(self) -> Mongod:
-        """Make the primary hand over; return the member that was elected instead."""
+        """Make the primary step down; return the member that was elected instead."""
         former = self.primary()
         elected = eventually(lambda: self._successor(former))
-        former.command("replSetFreeze", 0)  # it may be elected again at once
+        former.command("replSetFreeze", 0)  # the same member may be elected again at once
         return elected
 
     @contextmanager
     def led_by(self, heir: Mongod) -> Iterator[None]:
-        """Make a secondary the primary, as all know; none takes over from it until the end."""
+        """Make a secondary the primary, as known to all; none replaces it until the end."""
         others = [member for member in self.members if member is not heir]
         heir.command("replSetStepUp")
         for other in others:
@@ -107,7 +107,7 @@ class ReplicaSet:
         return former
 
     def restore(self) -> None:
-        """Resume the paused and start the dead; return when all members replicate."""
+        """Resume paused members and start dead ones; return when all members replicate."""
         for member in self.members:
             if member.is_running:
                 member.resume()
@@ -132,18 +132,19 @@ class ReplicaSet:
         concern = {"w": max(len(awake), majority), "j": True, "wtimeout": 5000}
         try:
             noted = self.primary().command("appendOplogNote", data={}, writeConcern=concern)
-            said = [member.hello() for member in awake]
+            replies = [member.hello() for member in awake]
         except PyMongoError:  # an election came in between
             return None
-        if "writeConcernError" in noted:  # which the driver does not raise here
+        if "writeConcernError" in noted:  # the driver does not raise this error here
             return None
         return (
-            all(document["isWritablePrimary"] or document["secondary"] for document in said)
+            all(document["isWritablePrimary"] or document["secondary"] for document in replies)
             or None
         )
 
     def _successor(self, former: Mongod) -> Mongod | None:
-        with suppress(NotPrimaryError):  # on a slow machine it steps down of itself, meanwhile
+        # on a slow machine it may step down on its own in the meantime
+        with suppress(NotPrimaryError):
             seconds = {"secondaryCatchUpPeriodSecs": _CATCH_UP_SECONDS}
             former.command("replSetStepDown", _STEP_DOWN_SECONDS, **seconds)
         return self._claimant(former)
@@ -154,17 +155,17 @@ class ReplicaSet:
             if member is former or not member.is_awake:
                 continue
             try:
-                said = member.hello()
-            except PyMongoError:  # it may close connections while it changes its state
+                reply = member.hello()
+            except PyMongoError:  # it may close connections while its state changes
                 continue
-            if said["isWritablePrimary"]:
-                claims.append((said["electionId"], member))
-        # One that was cut off may not know yet that another was elected after it.
+            if reply["isWritablePrimary"]:
+                claims.append((reply["electionId"], member))
+        # A member that was cut off may not know yet that another was elected after it.
         return max(claims, key=lambda claim: claim[0])[1] if claims else None
 
 
 def _frozen(member: Mongod, seconds: int) -> bool | None:
-    """Let a member seek no election for a while; None if it still believes to be elected."""
+    """Keep a member from seeking election for a while; None if it still believes to be elected."""
     try:
         member.command("replSetFreeze", seconds)
     except OperationFailure:
@@ -173,15 +174,15 @@ def _frozen(member: Mongod, seconds: int) -> bool | None:
 
 
 def _state(member: Mongod) -> str:
-    """Return what a member says of its state, for people."""
+    """Return what a member reports of its state, for diagnostics."""
     if not member.is_awake:
         return "is asleep"
     try:
         status = member.command("replSetGetStatus")
     except PyMongoError as error:
         return type(error).__name__
-    told = {item["name"]: item for item in status["members"]}[member.address]
-    return f"{told['stateStr']} at {told['optime']}"
+    entry = {item["name"]: item for item in status["members"]}[member.address]
+    return f"{entry['stateStr']} at {entry['optime']}"
 
 
 class ProxiedSet(ReplicaSet):

@@ -28,10 +28,10 @@ _READY_SECONDS = 60.0
 _END_SECONDS = 30.0
 _FAREWELL_SECONDS = 0.5
 _PATIENCE_SECONDS = 90.0
-"""A member that was killed replays what it had: with two sets on a busy machine that is long."""
+"""A killed member replays its journal: with two sets on a busy machine that takes long."""
 _POLL_SECONDS = 0.02
-# A set of one writes its journal only so often when it reads `linearizable`. A secondary whose
-# source falls silent waits that many seconds before it takes another.
+# A set of one writes its journal only at this interval when it reads `linearizable`. A secondary
+# whose source falls silent waits this number of seconds before it chooses another.
 _OPTIONS = f"""
     --replSet {SET_NAME} --bind_ip {HOST} --nounixsocket --timeStampFormat iso8601-utc
     --wiredTigerCacheSizeGB 0.25 --oplogSize 64
@@ -41,7 +41,7 @@ _OPTIONS = f"""
     --setParameter oplogNetworkTimeoutBufferSeconds=1
     --setParameter shutdownTimeoutMillisForSignaledShutdown=100
 """.split()
-# Reads one line, or the end of its input when the process that started it has died.
+# It reads one line, or the end of its input when the process that started it has died.
 _GUARD = 'read -r line || { kill -9 "$1"; rm -rf "$2"; }'
 T = TypeVar("T")
 Document = dict[str, Any]
@@ -50,8 +50,8 @@ Document = dict[str, Any]
 class Mongod:
     """A member of a replica set, reached directly and not through the set.
 
-    ``folder`` holds its data and what it logs (``mongod.log``). Its port stays the same. It does
-    not outlive the process that started it. ``options`` are further words of its command line.
+    ``folder`` holds its data and its log (``mongod.log``). Its port stays the same. It does not
+    outlive the process that started it. ``options`` are further arguments of its command line.
     Raises ``NoServer`` if there is no mongod.
     """
 
@@ -74,7 +74,7 @@ class Mongod:
 
     @property
     def url(self) -> str:
-        """The address for a client that shall talk to this member only."""
+        """The URL for a client that connects to this member only."""
         return f"mongodb://{self.address}/?directConnection=true"
 
     @property
@@ -84,12 +84,12 @@ class Mongod:
 
     @property
     def is_running(self) -> bool:
-        """Whether there is a process, be it paused."""
+        """Whether there is a process, even a paused one."""
         return self._process is not None
 
     @property
     def is_awake(self) -> bool:
-        """Whether it can answer."""
+        """Whether it can respond."""
         return self.is_running and not self._paused
 
     @property
@@ -100,19 +100,19 @@ class Mongod:
         return self._client
 
     def start(self) -> None:
-        """Start it on the data that are there; return when it takes connections."""
+        """Start it on its existing data; return when it accepts connections."""
         self._data.mkdir(exist_ok=True)
         words = [str(self._executable), *_OPTIONS, "--port", str(self.port)]
         self._process = subprocess.Popen(
             [*words, "--dbpath", str(self._data), *self._options],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            start_new_session=True,  # an interrupt of the tests is not one of the servers
+            start_new_session=True,  # an interrupt of the tests must not reach the server
         )
         self._guard = _guard(self.pid, self._data)
         self._wait_until_ready(self._process)
-        # As patient with a heartbeat as with a command: one that is late for a machine that
-        # stands still would cancel the command that is under way.
+        # The timeout of a heartbeat equals that of a command: a late heartbeat on a machine that
+        # stands still would cancel the command in progress.
         self._client = MongoClient(
             self.url,
             serverSelectionTimeoutMS=5000,
@@ -121,21 +121,21 @@ class Mongod:
         )
 
     def stop(self) -> None:
-        """Ask it to end, and wait for that."""
+        """Send SIGTERM and wait for its end."""
         self.resume()
         self._end(signal.SIGTERM)
 
     def kill(self) -> None:
-        """Kill it in the middle of whatever it does."""
+        """Kill it, whatever it is doing."""
         self._end(signal.SIGKILL)
 
     def pause(self) -> None:
-        """Let it stand still: its connections stay open, nothing is answered."""
+        """Pause it: its connections stay open, nothing is answered."""
         self._running.send_signal(signal.SIGSTOP)
         self._paused = True
 
     def resume(self) -> None:
-        """Let it go on after a pause, if there was one."""
+        """Resume it after a pause, if there was one."""
         self._running.send_signal(signal.SIGCONT)
         self._paused = False
 
@@ -144,14 +144,14 @@ class Mongod:
         return self.client.admin.command(name, value, **options)
 
     def hello(self) -> Document:
-        """Return what it says of itself, ``isWritablePrimary`` and ``secondary`` for example."""
+        """Return its ``hello`` reply, with ``isWritablePrimary`` and ``secondary`` for example."""
         return self.command("hello")
 
     @contextlib.contextmanager
     def failing(
         self, point: str = "failCommand", *, times: int | None = None, **data: Any
     ) -> Iterator[None]:
-        """Let a fail point of the server be on for a block, or for the next so many times.
+        """Enable a fail point of the server for a block, or for the given number of times.
 
         ``failing(failCommands=["insert"], errorCode=91)`` refuses inserts, for example. A server
         that is paused in the block must be resumed in it.
@@ -161,7 +161,7 @@ class Mongod:
         try:
             yield
         finally:
-            if self.is_running:  # else it ended with the process
+            if self.is_running:  # otherwise it ended with the process
                 self.command("configureFailPoint", point, mode="off")
 
     @property
@@ -189,7 +189,7 @@ class Mongod:
         process, self._process = self._running, None
         process.send_signal(number)
         if self._client is not None:
-            with pymongo.timeout(_FAREWELL_SECONDS):  # a paused server answers no farewell
+            with pymongo.timeout(_FAREWELL_SECONDS):  # a paused server does not answer a goodbye
                 self._client.close()
         try:
             process.wait(_END_SECONDS)
@@ -201,7 +201,7 @@ class Mongod:
 
 
 def eventually(found: Callable[[], T | None], seconds: float = _PATIENCE_SECONDS) -> T:
-    """Return what is found once it is something, or raise ``TimeoutError``."""
+    """Return the value of ``found()`` once it is not None, or raise ``TimeoutError``."""
     until = time.monotonic() + seconds
     while (value := found()) is None:
         if time.monotonic() > until:
@@ -217,7 +217,7 @@ def _follow(stream: IO[bytes], log: Path, ready: SimpleQueue[bytes]) -> None:
             file.flush()
             if _READY in line:
                 ready.put(line)
-    ready.put(b"")  # it has ended
+    ready.put(b"")  # the process has ended
 
 
 def _output_of(process: subprocess.Popen[bytes]) -> IO[bytes]:
@@ -227,7 +227,7 @@ def _output_of(process: subprocess.Popen[bytes]) -> IO[bytes]:
 
 
 def _guard(pid: int, data: Path) -> subprocess.Popen[bytes]:
-    """Start what kills a process and deletes its data when this one is gone without doing so."""
+    """Start a guard that kills a process and deletes its data if this process dies first."""
     words: list[str] = ["sh", "-c", _GUARD, "sh", str(pid), str(data)]
     return subprocess.Popen(words, stdin=subprocess.PIPE, start_new_session=True)
 
@@ -238,7 +238,8 @@ def _dismiss(guard: subprocess.Popen[bytes] | None) -> None:
 
 
 def _free_port() -> int:
-    # Below those which systems give to connections: nobody takes it while the server is down.
+    # Below the ports that systems give to connections: the port stays free while the server is
+    # down.
     while True:
         port = random.randint(15_000, 32_000)
         with socket.socket() as probe, contextlib.suppress(OSError):

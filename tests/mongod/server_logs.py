@@ -1,4 +1,4 @@
-"""What the members of a set said of elections, of their states and of whom they copy from."""
+"""Log lines of replica set members about elections, states and sync sources."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Any
 
 from tests.mongod.server import Mongod
 
-_TOLD_BY = {"ELECTION", "REPL", "ROLLBACK"}
+_COMPONENTS = {"ELECTION", "REPL", "ROLLBACK"}
 _LATEST = 400
 _LONGEST = 240
 
 
 def story(members: Iterable[Mongod], *, since: int) -> str:
-    """Return the latest of it, a line each, in the order of time.
+    """Return the latest of these log lines in the order of time.
 
     ``since`` is in milliseconds since 1970.
     """
-    told = sorted(item for member in members for item in _told(member, since))
-    return "\n".join(line for _moment, line in told[-_LATEST:])
+    entries = sorted(item for member in members for item in _entries(member, since))
+    return "\n".join(line for _moment, line in entries[-_LATEST:])
 
 
-def _told(member: Mongod, since: int) -> Iterator[tuple[str, str]]:
+def _entries(member: Mongod, since: int) -> Iterator[tuple[str, str]]:
     if not member.log.exists():
         return
     begin = datetime.fromtimestamp(since / 1000, tz=UTC).isoformat(timespec="milliseconds")
@@ -31,7 +31,7 @@ def _told(member: Mongod, since: int) -> Iterator[tuple[str, str]]:
     for line in member.log.read_text(errors="replace").splitlines():
         entry = _entry(line)
         moment = entry.get("t", {}).get("$date", "")
-        if moment < begin or entry["c"] not in _TOLD_BY or entry["msg"] == last:
+        if moment < begin or entry["c"] not in _COMPONENTS or entry["msg"] == last:
             continue
         last = entry["msg"]
         details = json.dumps(entry.get("attr", {}))

@@ -1,4 +1,4 @@
-"""FHIR clients in JavaScript for the tests, fetched once into a cache and run by node."""
+"""FHIR clients in JavaScript for the tests, downloaded once into a cache and run by node."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ LOCK = HERE / "package-lock.json"
 
 
 class NoNode(Exception):
-    """There is no node that is new enough, or no npm; the text says which."""
+    """There is no recent node, or no npm; the text says which."""
 
 
 class NoPackages(Exception):
-    """npm could not fetch the clients; the text is what it said."""
+    """npm could not download the clients; the text is its output."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scripts:
-    """A folder of scripts beside the packages that they import."""
+    """A folder of scripts with the packages that they import."""
 
     folder: Path
 
     def run(self, name: str, *, given: Any = None, variables: Sequence[str] = ()) -> str:
-        """Run a script and return what it printed.
+        """Run a script and return its output.
 
-        ``given`` is JSON on its input, ``variables`` are like ``NAME=value`` in its environment.
+        ``given`` is JSON on its input, ``variables`` are ``NAME=value`` pairs in its environment.
         """
         run = subprocess.run(
             ["env", *variables, "node", name],
@@ -52,9 +52,10 @@ class Scripts:
 
 
 def scripts_in(folder: Path) -> Scripts:
-    """Put the scripts into a folder, beside a link to their packages. Raises NoNode, NoPackages.
+    """Put the scripts into a folder, with a link to their packages. Raises NoNode, NoPackages.
 
-    Node looks for packages upwards from where a script lies, and the cache is no place for ours.
+    Node searches for packages upwards from a script's folder, and our scripts do not belong into
+    the cache.
     """
     _check_node()
     (folder / "node_modules").symlink_to(_packages() / "node_modules")
@@ -68,9 +69,11 @@ def _check_node() -> None:
         if shutil.which(name) is None:
             raise NoNode(f"there is no {name}")
     wanted = json.loads((HERE / "package.json").read_text())["engines"]["node"]
-    said = subprocess.run(["node", "--version"], capture_output=True, text=True, check=True).stdout
-    if _numbers(said) < _numbers(wanted):
-        raise NoNode(f"node is {said.strip()}, and the clients need {wanted}")
+    version = subprocess.run(
+        ["node", "--version"], capture_output=True, text=True, check=True
+    ).stdout
+    if _numbers(version) < _numbers(wanted):
+        raise NoNode(f"node is {version.strip()}, and the clients need {wanted}")
 
 
 def _numbers(version: str) -> list[int]:
@@ -78,7 +81,7 @@ def _numbers(version: str) -> list[int]:
 
 
 def _packages() -> Path:
-    """Return the folder of the packages, which appears whole or not at all."""
+    """Return the folder of the packages, which appears completely or not at all."""
     locked = hashlib.sha256(LOCK.read_bytes()).hexdigest()
     home = cache_folder() / f"node-{locked[:16]}"
     if home.exists():

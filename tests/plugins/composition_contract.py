@@ -1,4 +1,4 @@
-"""What the five compositions of an EHR promise beyond what every resource type does."""
+"""The promises of the five compositions of an EHR beyond those of every resource type."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ REGISTRY: Registry[Any] = Registry().with_resources(
 
 
 class CompositionContract(ResourceTypeContract):
-    """Subclass it, give a body, what may be left out, and a value for every field to update."""
+    """Subclasses provide a body, its optional elements, and a value for each field to update."""
 
     referring_to_others: tuple[str, ...]
     """The elements that refer to the organization and to the author."""
@@ -60,8 +60,8 @@ class CompositionContract(ResourceTypeContract):
     ) -> dict[str, Any]:
         return register_body(self.composition(value, system=system))
 
-    def told(self, service: RunningService, lab: Integrator, path: str, version: int) -> Any:
-        """Return what receivers get of a version, when it was judged by its schema."""
+    def event_of(self, service: RunningService, lab: Integrator, path: str, version: int) -> Any:
+        """Return the event data of a version, validated against its schema."""
         context = service.services.context
         stored = service.call(context.resources.version(lab.tenant.id, path[-36:], version))
         assert stored is not None
@@ -107,7 +107,7 @@ class CompositionContract(ResourceTypeContract):
         value = self.fresh_value()
         registered = self.register(lab, self.body(value))
 
-        body = self.told(service, lab, self.path_of(registered), 1)
+        body = self.event_of(service, lab, self.path_of(registered), 1)
 
         assert body["event_type"].endswith(".created")
         assert body["data"]["identifier"]["value"] == value
@@ -120,7 +120,7 @@ class CompositionContract(ResourceTypeContract):
         self.update_status(lab, path)
         self.update_status(lab, path)
 
-        body = self.told(service, lab, path, 3)
+        body = self.event_of(service, lab, path, 3)
 
         assert body["event_type"].endswith(".updated")
         assert body["data"]["previous_status"] == min(self.resource_type.update_statuses)
@@ -129,7 +129,7 @@ class CompositionContract(ResourceTypeContract):
     def test_no_event_has_anything_of_the_patient(
         self, service: RunningService, lab: Integrator, registered: Answer
     ) -> None:
-        body = self.told(service, lab, self.path_of(registered), 1)
+        body = self.event_of(service, lab, self.path_of(registered), 1)
 
         words = json.dumps(body, ensure_ascii=False)
         subject = self.resource_of(registered)["subject"]
@@ -149,8 +149,8 @@ class CompositionContract(ResourceTypeContract):
 
         registered = self.register(lab, body)
 
-        told = self.told(service, lab, self.path_of(registered), 1)
-        assert "author" not in told["data"]
+        event = self.event_of(service, lab, self.path_of(registered), 1)
+        assert "author" not in event["data"]
 
     def test_an_author_that_is_not_referenced_is_refused(self, lab: Integrator) -> None:
         alone = dict.fromkeys(self.referring_to_others)

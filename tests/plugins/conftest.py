@@ -1,4 +1,4 @@
-"""One service with every type of the shelf, for all tests of plugins."""
+"""One service with every type of the included plugins, for all tests of plugins."""
 
 from __future__ import annotations
 

@@ -47,14 +47,14 @@ class TestEncounter(CompositionContract):
         self, lab: Integrator
     ) -> None:
         author = {"individual": {"reference": "Practitioner/d1"}}
-        somebody = {"period": {"start": "2026-11-20"}}
+        unnamed = {"period": {"start": "2026-11-20"}}
         value = self.fresh_value()
-        self.register(lab, register_body(encounter(value, participant=[somebody, author])))
+        self.register(lab, register_body(encounter(value, participant=[unnamed, author])))
         found = f"/fhir/r4/Encounter?identifier={value}&_summary=true"
 
-        told = lab.get(found).json["entry"][0]["resource"]["participant"]
+        participants = lab.get(found).json["entry"][0]["resource"]["participant"]
 
-        assert [item["individual"]["display"] for item in told] == ["Marta Sol Ferreyra"]
+        assert [item["individual"]["display"] for item in participants] == ["Marta Sol Ferreyra"]
         assert lab.get(found, Accept="application/fhir+xml").status == 200
 
     def test_of_several_contained_practitioners_the_first_participant_is_the_author(

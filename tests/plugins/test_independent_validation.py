@@ -1,4 +1,4 @@
-"""What is sent out of each composition passes R4 validators that we did not write."""
+"""The response for each composition passes third-party R4 validators."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fhirpub.testing.service import Integrator
 from tests import compositions
 from tests.corpus.validator import Validator, faults
 
-QUICK = ("fhir.resources", "fhirclient")  # the third takes half a minute to begin
+QUICK = ("fhir.resources", "fhirclient")  # the third takes half a minute to start
 COMPOSITIONS = [
     compositions.encounter,
     compositions.medication_request,

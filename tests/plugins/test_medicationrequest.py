@@ -29,10 +29,10 @@ class TestMedicationRequest(CompositionContract):
         body = register_body(medication_request(self.fresh_value(), doNotPerform=True))
         registered = self.register(lab, body)
 
-        told = self.told(service, lab, self.path_of(registered), 1)
+        event = self.event_of(service, lab, self.path_of(registered), 1)
 
         assert self.resource_of(registered)["doNotPerform"] is True
-        assert told["data"]["doNotPerform"] is True
+        assert event["data"]["doNotPerform"] is True
 
     def test_the_answer_has_what_stands_in_place_of_a_required_value(
         self, lab: Integrator
@@ -55,10 +55,10 @@ class TestMedicationRequest(CompositionContract):
         registered = self.register(lab, body)
 
         issues = registered.json["parameter"][1]["resource"]["issue"]
-        (said,) = (
+        (issue,) = (
             issue for issue in issues if "encounter" in str(issue.get("expression", "")).lower()
         )
-        assert said["severity"] == "information"
+        assert issue["severity"] == "information"
         assert lab.get(self.path_of(registered)).json["encounter"] == own
 
     @pytest.mark.parametrize("query", ["_elements=medication", "_summary=text", "_summary=true"])

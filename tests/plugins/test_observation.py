@@ -32,9 +32,9 @@ class TestObservation(CompositionContract):
         weight = {"value": 81.5, "unit": "kg", "system": UCUM, "code": "kg"}
         body = register_body(observation(self.fresh_value(), component=None, valueQuantity=weight))
 
-        told = self.told(service, lab, self.path_of(self.register(lab, body)), 1)
+        event = self.event_of(service, lab, self.path_of(self.register(lab, body)), 1)
 
-        assert "81.5" not in str(told)
+        assert "81.5" not in str(event)
 
     def test_a_value_may_take_the_place_of_the_reason_for_its_absence(
         self, lab: Integrator
@@ -65,8 +65,8 @@ class TestObservation(CompositionContract):
         issues = self.register(lab, body).json["parameter"][1]["resource"]["issue"]
 
         place = "Parameters.parameter[3].resource.category[0].coding[0].code"
-        (said,) = (issue for issue in issues if issue.get("expression") == [place])
-        assert said["severity"] == "warning"
+        (found,) = (issue for issue in issues if issue.get("expression") == [place])
+        assert found["severity"] == "warning"
 
     def test_a_value_of_another_type_replaces_the_one_before(self, lab: Integrator) -> None:
         body = register_body(observation(self.fresh_value(), component=None, valueString="low"))

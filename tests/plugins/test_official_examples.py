@@ -29,7 +29,7 @@ EXAMPLES = examples()
 
 
 def completed(example: dict[str, Any], value: str) -> dict[str, Any]:
-    """Return an example under an identifier of its own, and about our patient."""
+    """Return an example with an identifier of its own, about our patient."""
     subject = example.get("subject", {}).get("reference", "")
     others = [
         contained_resource

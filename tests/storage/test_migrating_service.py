@@ -19,7 +19,7 @@ WAYS = [("sqlite", "mongodb"), ("mongodb", "sqlite")]
 
 
 class Publisher(threading.Thread):
-    """Publishes until it is told to stop; ``answers`` are those to reports of these numbers."""
+    """Publishes until it is stopped; ``answers`` are the responses by the number of the report."""
 
     def __init__(self, lab: Integrator) -> None:
         super().__init__()
@@ -65,7 +65,7 @@ def test_after_a_move_under_load_every_answer_is_what_it_was(
         old.wait()
     last = old.command("transfer", "--to", target)
     with service_on(target, tmp_path / "new", port=old.port) as new:
-        there = replace(lab, service=new)  # with the token that the old store's key signed
+        there = replace(lab, service=new)  # with the token signed by the old store's key
         with ThreadPoolExecutor(16) as threads:
             again = list(threads.map(there.register, map(body, range(len(publisher.answers)))))
         read = there.get(updated)

@@ -1,4 +1,4 @@
-"""The embedded store keeps the contract, and its file survives what files have to survive."""
+"""The embedded store fulfils the contract, and its file survives what files must survive."""
 
 from __future__ import annotations
 
@@ -35,13 +35,14 @@ from fhirpub.storage.criteria import (
 )
 from fhirpub.storage.sqlite import schema as sql
 from fhirpub.storage.sqlite.search import (
-    MAX_COUNTED,
+    FIRST_COUNT,
     SearchStatements,
     Source,
     search_statements,
     sources_of,
 )
-from fhirpub.storage.sqlite.store import SqliteStore, best_source, from_url
+from fhirpub.storage.sqlite.search_page import best_source
+from fhirpub.storage.sqlite.store import SqliteStore, from_url
 from fhirpub.storage.store import Store
 from fhirpub.testing.store_contract import (
     LAB,
@@ -122,7 +123,7 @@ WITHOUT_RIGHT_TO_WRITE = """
             print(refused.reason)
 """
 
-TO_NOBODY = "os.geteuid() or os.setuid(65534)\n"
+DROP_PRIVILEGES = "os.geteuid() or os.setuid(65534)\n"
 
 
 def process(body: str, *arguments: str, before: str = "") -> subprocess.Popen[str]:
@@ -142,7 +143,7 @@ def wait_until_ready(started: subprocess.Popen[str]) -> None:
     assert started.stdout.readline() == "ready\n"
 
 
-def tell(started: subprocess.Popen[str], names: list[str]) -> None:
+def send(started: subprocess.Popen[str], names: list[str]) -> None:
     assert started.stdin is not None
     started.stdin.write(json.dumps(names) + "\n")
     started.stdin.flush()
@@ -171,7 +172,7 @@ async def other_store(reopen: Reopen, store: Store) -> Store:
 
 @pytest.fixture
 async def hasty(path: Path, store: Store) -> AsyncGenerator[SqliteStore]:
-    """Another store on the same data, with little patience."""
+    """Another store on the same data, with a short deadline."""
     hasty = SqliteStore(path, deadline_seconds=0.2)
     await hasty.start()
     yield hasty
@@ -179,7 +180,7 @@ async def hasty(path: Path, store: Store) -> AsyncGenerator[SqliteStore]:
 
 
 class TestSqliteStore(StoreContract):
-    """Its fixtures are those of this module."""
+    """The contract with the fixtures of this module."""
 
 
 # Several processes
@@ -189,12 +190,12 @@ async def test_two_processes_that_add_the_same_keys_have_one_winner_for_each(
     path: Path, reopen: Reopen
 ) -> None:
     keys = [new_id() for _ in range(2_000)]
-    # Neither finds a file: they also race for the tables.
+    # Neither finds a file: they also race to create the tables.
     processes = [process(ADDING_THE_SAME_KEYS, str(path), name) for name in "ab"]
     for item in processes:
         wait_until_ready(item)
     for item in processes:
-        tell(item, random.sample(keys, len(keys)))
+        send(item, random.sample(keys, len(keys)))
 
     won = [set(json.loads(item.communicate(timeout=60)[0])) for item in processes]
 
@@ -215,7 +216,7 @@ async def test_two_processes_that_append_the_same_events_leave_no_gap_and_no_dup
     for item in processes:
         wait_until_ready(item)
     for item in processes:
-        tell(item, random.sample(events, len(events)))
+        send(item, random.sample(events, len(events)))
 
     done = [item.communicate(timeout=60)[0] for item in processes]
 
@@ -265,8 +266,8 @@ async def test_what_was_acknowledged_survives_a_kill_of_the_writer(
             acknowledged.add(writer.stdout.readline().strip())
             await asyncio.sleep(0.02 + number * 0.02)
             writer.send_signal(signal.SIGKILL)
-            # Not by communicate(), which passes over what came together with the first line. The
-            # last line may have been cut by the kill.
+            # Not with communicate(), which skips what arrived together with the first line. The
+            # kill may have cut the last line.
             acknowledged |= {*writer.stdout.read().split("\n")[:-1]}
         assert writer.returncode == -signal.SIGKILL
 
@@ -398,7 +399,7 @@ def test_a_relative_url_in_a_folder_that_was_deleted_is_refused(
         from_url("sqlite:///x.db", deadline_seconds=1)
 
 
-# What a machine can do to it
+# Faults of the machine
 
 
 @pytest.fixture
@@ -419,11 +420,11 @@ async def test_a_file_that_cannot_be_written_is_read_and_otherwise_unavailable(
     for item in public_path.parent.iterdir():
         item.chmod(0o444)
 
-    child = process(WITHOUT_RIGHT_TO_WRITE, str(public_path), version.id, before=TO_NOBODY)
-    said = await asyncio.to_thread(child.communicate)
+    child = process(WITHOUT_RIGHT_TO_WRITE, str(public_path), version.id, before=DROP_PRIVILEGES)
+    output = await asyncio.to_thread(child.communicate)
 
     await store.stop()
-    assert said[0].splitlines() == ["read", "SQLITE_READONLY", "SQLITE_READONLY"]
+    assert output[0].splitlines() == ["read", "SQLITE_READONLY", "SQLITE_READONLY"]
 
 
 async def test_a_file_that_was_moved_takes_no_writes(path: Path, store: Store) -> None:
@@ -579,7 +580,7 @@ async def test_a_version_that_cannot_be_written_harms_no_other(store: Store) -> 
 
 async def test_versions_that_arrive_together_are_one_statement(store: SqliteStore) -> None:
     blobs = [a_blob() for _ in range(20)]
-    statements: set[str] = set()  # one is told of again for each step of a trigger
+    statements: set[str] = set()  # the callback gets one again for each step of a trigger
     assert store._file is not None
     store._file._writer.set_trace_callback(statements.add)
 
@@ -628,7 +629,7 @@ async def test_megabytes_are_read_away_from_the_event_loop(store: SqliteStore) -
     assert rows[0][-4:] == (None, None, None, None)
 
 
-# How it finds things
+# Query plans
 
 ID = new_id()
 MIXED = (TokenMatch("s", None), TokenMatch(None, "v"))
@@ -720,10 +721,10 @@ def _page_of(statements: SearchStatements) -> tuple[str, object]:
 
 
 async def test_the_newest_since_a_moment_are_met_by_going_back_in_time(store: SqliteStore) -> None:
-    versions = [found_by(("date", n, n + 1), updated=10_000 + n) for n in range(MAX_COUNTED + 5)]
+    versions = [found_by(("date", n, n + 1), updated=10_000 + n) for n in range(FIRST_COUNT + 5)]
     await add_all(store, versions)
 
-    for since in (0, 3, MAX_COUNTED):
+    for since in (0, 3, FIRST_COUNT):
         page = await store.search(LAB, wanting(has("date", TimeMatch(after=since)), limit=10))
 
         assert list(page.versions) == versions[since:][::-1][:10]
@@ -800,7 +801,7 @@ def plan_of(path: Path, statement: str, parameters: object) -> list[str]:
 
 
 def scans_in(plan: Sequence[str]) -> list[str]:
-    """Return the steps that read a whole table, not a list or what another step has found."""
+    """Return the steps that read a whole table, not a list or the result of another step."""
     harmless = ("VIRTUAL TABLE", "(subquery")
     scans = [name for name in plan if name.startswith("SCAN")]
     return [scan for scan in scans if not any(one in scan for one in harmless)]

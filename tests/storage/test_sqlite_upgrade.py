@@ -1,4 +1,4 @@
-"""A file of an older release is brought to this one's tables, and keeps all that is in it."""
+"""A file of an older release is upgraded to the current tables, and keeps all its contents."""
 
 from __future__ import annotations
 
@@ -114,9 +114,9 @@ TABLES_OF_1 = (
 )
 
 
-BLOB = replace(a_blob(), title="")  # titles came later
-TOLD = a_version(events=EVENTS, body=b"{}", documents=(BLOB.sha256,), response=b"r", parts=b"p")
-AGAIN = successor(TOLD, body=b"[]")
+BLOB = replace(a_blob(), title="")  # titles were added later
+FIRST = a_version(events=EVENTS, body=b"{}", documents=(BLOB.sha256,), response=b"r", parts=b"p")
+AGAIN = successor(FIRST, body=b"[]")
 SILENT = a_version()
 THEIRS = a_version(events=EVENTS)
 
@@ -129,7 +129,7 @@ def path(tmp_path: Path) -> Path:
         old.execute("PRAGMA journal_mode = WAL")
         for statement in TABLES_OF_1:
             old.execute(statement)
-        for tenant, version in ((LAB, TOLD), (LAB, AGAIN), (LAB, SILENT), (OTHER, THEIRS)):
+        for tenant, version in ((LAB, FIRST), (LAB, AGAIN), (LAB, SILENT), (OTHER, THEIRS)):
             add(old, tenant, version)
         old.execute("INSERT INTO tenant VALUES (?, 'Lab', x'00', 5, 0)", (LAB,))
         row = (LAB, BLOB.sha256, BLOB.content_type, len(BLOB.data))
@@ -157,7 +157,7 @@ def schema_of(path: Path) -> set[tuple[str, ...]]:
         others = {
             (*row[:3], " ".join((row[3] or "").split())) for row in rows if row[0] != "table"
         }
-        # A column that was added stands last, wherever a new file has it.
+        # An added column comes last, wherever a new file has it.
         columns = "SELECT name, type FROM pragma_table_info(?)"
         tables = {name for kind, name, *_ in rows if kind == "table"}
         return others | {
@@ -185,7 +185,7 @@ async def test_an_older_file_gets_what_a_new_one_has(
 async def test_an_older_file_keeps_everything(reopen: Reopen) -> None:
     store = await reopen()
 
-    assert await store.history(LAB, TOLD.id) == [AGAIN, TOLD]
+    assert await store.history(LAB, FIRST.id) == [AGAIN, FIRST]
     assert await store.latest(LAB, SILENT.id) == SILENT
     assert await whole_blobs(store, LAB, [BLOB.sha256]) == {BLOB.sha256: BLOB}
     assert [tenant.name for tenant in await store.tenants()] == ["Lab"]
@@ -197,7 +197,7 @@ async def test_every_version_with_events_in_an_older_file_is_still_pending(reope
     found = await store.pending_outbox(limit=10)
 
     assert {(tenant, entry.id, entry.version) for tenant, entry in found} == {
-        (LAB, TOLD.id, 1),
+        (LAB, FIRST.id, 1),
         (LAB, AGAIN.id, 2),
         (OTHER, THEIRS.id, 1),
     }
@@ -205,7 +205,7 @@ async def test_every_version_with_events_in_an_older_file_is_still_pending(reope
 
 async def test_a_file_is_brought_up_to_date_once(reopen: Reopen) -> None:
     store = await reopen()
-    await store.mark_published([(TOLD.id, 1), (AGAIN.id, 2)])
+    await store.mark_published([(FIRST.id, 1), (AGAIN.id, 2)])
 
     again = await reopen()
 
@@ -247,7 +247,7 @@ async def test_events_that_an_older_release_still_adds_afterwards_are_pending(
 
 async def test_a_file_that_cannot_be_brought_up_to_date_stays_as_it_is(path: Path) -> None:
     with contextlib.closing(sqlite3.connect(path)) as connection:
-        connection.execute("CREATE TABLE unrelayed (x)")  # in the way of the last steps
+        connection.execute("CREATE TABLE unrelayed (x)")  # it conflicts with the last steps
     before = schema_of(path)
 
     with pytest.raises(StoreUnavailable):

@@ -1,4 +1,4 @@
-"""How the embedded store finds endpoints and deliveries, however many there are."""
+"""The embedded store finds endpoints and deliveries by index, however many there are."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from fhirpub.testing.samples import LAB
 from fhirpub.testing.webhook_contract import an_endpoint
 
 MAY_BE_READ_WHOLE = ("json_each", "k", "u", "endpoint", "(subquery-1)", "(subquery-3)")
-"""Lists that were handed in, what stands in order up to a limit, and the few endpoints."""
+"""Lists passed as parameters, ordered reads up to a limit, and the few endpoints."""
 
 
 @pytest.fixture(scope="module")
 def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sqlite3.Connection]:
-    """To a file with tables and nothing in it."""
+    """A connection to a file with empty tables."""
     path = tmp_path_factory.mktemp("store") / "fhirpub.db"
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
         make_tables(connection)

@@ -1,4 +1,4 @@
-"""A file of the release before is brought up to date, and its reports are found like new ones."""
+"""A file of the previous release is upgraded, and its reports are found like new ones."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ QUERIES = (
 
 
 def to_version_1(path: Path) -> None:
-    """Put what is in a file into one as release 0.1.0 makes it."""
+    """Convert a file to the format of release 0.1.0."""
     newer = path.with_suffix(".newer")
     path.rename(newer)
     with contextlib.closing(sqlite3.connect(path)) as old:
@@ -42,7 +42,7 @@ def to_version_1(path: Path) -> None:
         for (table,) in tables:
             rows = old.execute("SELECT name FROM pragma_table_info(?)", (table,))
             columns = ", ".join(name for (name,) in rows)
-            # What a trigger has filled already is there.
+            # A trigger has filled some rows already.
             values = f"SELECT {columns} FROM newer.{table}"
             old.execute(f"INSERT OR IGNORE INTO main.{table} ({columns}) {values}")
         old.execute(f"PRAGMA application_id = {APPLICATION_ID}")
@@ -107,7 +107,7 @@ def test_a_change_of_what_is_searched_is_made_good_at_the_next_start(
         lab = service.integrator()
         location = lab.register(register_body("x")).headers["location"]
         resource_id = location.split("/")[-3]
-        # As a release leaves it that took other values.
+        # The state that a release with other search values leaves.
         service.call(service.services.store.replace_search(lab.tenant.id, resource_id, 1, b"[]"))
         service.call(service.services.store.put_search_rules('{"DiagnosticReport":"old"}'))
         assert lab.get(f"{BASE}?status=final").json["total"] == 0

@@ -1,4 +1,4 @@
-"""The server for the tests comes into the cache whole and as pinned, or not at all."""
+"""The server for the tests is cached completely and as pinned, or not at all."""
 
 from __future__ import annotations
 

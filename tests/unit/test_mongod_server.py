@@ -1,4 +1,4 @@
-"""Servers and replica sets for the tests start, fail and come back as they say."""
+"""Servers and replica sets for the tests start, fail and recover as documented."""
 
 from __future__ import annotations
 
@@ -88,8 +88,8 @@ def test_a_set_reports_which_member_took_over_since_a_moment(set_of_three: Repli
     elected = set_of_three.primary()
 
     def transitions() -> list[str] | None:
-        told = story(set_of_three.members, since=begun).splitlines()
-        return [name for name in told if "Transition to primary complete" in name] or None
+        lines = story(set_of_three.members, since=begun).splitlines()
+        return [name for name in lines if "Transition to primary complete" in name] or None
 
     (line,) = eventually(transitions)
     assert line.split()[1] == str(elected.port)

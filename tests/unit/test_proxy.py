@@ -1,4 +1,4 @@
-"""The proxy's faults do what they say."""
+"""The proxy's faults do what their names say."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Client = MongoClient[dict[str, Any]]
 
 @pytest.fixture
 def client(proxied_set: ProxiedSet) -> Iterator[Client]:
-    """Tries nothing again, and waits for half a second."""
+    """A client that retries nothing, and waits for half a second."""
     with Client(
         proxied_set.url(),
         retryWrites=False,
@@ -30,7 +30,7 @@ def client(proxied_set: ProxiedSet) -> Iterator[Client]:
     ) as client:
         client.admin.command("ping")
         yield client
-        proxied_set.proxy.heal()  # before the client says goodbye
+        proxied_set.proxy.heal()  # before the client closes
 
 
 def insert(client: Client, key: str) -> None:
@@ -38,7 +38,7 @@ def insert(client: Client, key: str) -> None:
 
 
 def is_kept(proxied_set: ProxiedSet, key: str) -> bool:
-    """Ask the server past the proxy."""
+    """Query the server directly, not through the proxy."""
     member = proxied_set.members[0]
     return member.client["test"]["proxied"].find_one({"_id": key}) is not None
 

@@ -1,4 +1,4 @@
-"""The generated files under schemas/ are what the generator makes of the tables."""
+"""The generated files under schemas/ match the output of the generator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ids that follow from a tenant's salt: a store keeps them, so that no release may change them."""
+"""Ids are derived from a tenant's salt: a store keeps them, so no release may change them."""
 
 from __future__ import annotations
 

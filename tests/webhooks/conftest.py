@@ -1,4 +1,4 @@
-"""An harness over each store, and receivers."""
+"""A harness over each store, and receivers."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ import pytest
 from fhirpub.runtime.clock import now_ms
 from fhirpub.testing.clock import HandClock
 from fhirpub.testing.receiver import Receiver
-from tests.webhooks.harness import WebhookHarness, opened_office
+from tests.webhooks.harness import WebhookHarness, open_harness
 
 
 @pytest.fixture
 def store_url(request: pytest.FixtureRequest) -> str:
-    """The address of an empty store, of the engine that ``--store`` names."""
+    """The URL of an empty store, of the engine that ``--store`` names."""
     url: str = request.getfixturevalue(f"{request.config.getoption('--store')}_url")
     return url
 
 
 @pytest.fixture(params=["sqlite", "mongodb"])
 def each_store_url(request: pytest.FixtureRequest) -> str:
-    """The address of an empty store, of each engine."""
+    """The URL of an empty store, of each engine."""
     url: str = request.getfixturevalue(f"{request.param}_url")
     return url
 
 
 @pytest.fixture
 def sqlite_url(tmp_path: Path) -> str:
-    """A file that is not there yet."""
+    """A file that does not exist yet."""
     return f"sqlite:///{tmp_path}/store.db"
 
 
 @pytest.fixture
 async def harness(store_url: str) -> AsyncIterator[WebhookHarness]:
-    """Somebody who sends, by the machine's clock."""
-    async with opened_office(store_url, clock=now_ms) as harness:
+    """A harness that sends, by the machine's clock."""
+    async with open_harness(store_url, clock=now_ms) as harness:
         yield harness
 
 
@@ -48,13 +48,13 @@ def clock() -> HandClock:
 
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
-    """A receiver that takes everything."""
+    """A receiver that accepts everything."""
     with Receiver() as receiver:
         yield receiver
 
 
 @pytest.fixture
 def another() -> Iterator[Receiver]:
-    """Another one."""
+    """Another receiver."""
     with Receiver() as receiver:
         yield receiver

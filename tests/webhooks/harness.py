@@ -1,4 +1,4 @@
-"""Relay and dispatcher over a real store, with tenants who commit and receivers who are told."""
+"""Relay and dispatcher over a real store, with committing tenants and real receivers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SETTINGS = WebhooksConfig(
 
 @dataclass
 class WebhookHarness:
-    """A store and somebody who sends. ``news`` has a version of each resource, by its id."""
+    """A store and its webhook worker; ``versions`` has each resource's latest number."""
 
     store: Store
     config: Config
@@ -53,19 +53,19 @@ class WebhookHarness:
     async def endpoint(
         self, url: str, *, tenant: str = TENANT, **fields: Any
     ) -> EndpointWithSecrets:
-        """Add an endpoint to which things are sent at once."""
+        """Add an active endpoint."""
         fields = {"url": url, "event_types": ["*"], **fields}
         return await self.administration.add(tenant, fields, trusted=True)
 
     async def commit(
         self, resource: str = "", *, tenant: str = TENANT, events: bytes | None = None
     ) -> Version:
-        """Commit the next version of a resource, by itself the first of a new one."""
+        """Commit the next version of a resource, by default the first of a new one."""
         resource = resource or str(uuid.uuid4())
         number = self.versions.get(resource, 0) + 1
         self.versions[resource] = number
         name = f"diagnostic_report.{'created' if number == 1 else 'updated'}"
-        told = [{"id": f"{resource}.{number}.1", "type": name, "data": {"status": "final"}}]
+        stored = [{"id": f"{resource}.{number}.1", "type": name, "data": {"status": "final"}}]
         version = Version(
             id=resource,
             version=number,
@@ -76,14 +76,14 @@ class WebhookHarness:
             created=self.clock(),
             updated=self.clock(),
             body=b"{}",
-            events=dumps(told) if events is None else events,
+            events=dumps(stored) if events is None else events,
         )
         assert await self.store.add(tenant, version)
         self.sending.ring()
         return version
 
     async def commits(self, number: int, resource: str = "", *, tenant: str = TENANT) -> None:
-        """Commit so many, one after the other if they are of one resource."""
+        """Commit this number of versions; those of one resource one after the other."""
         if resource:
             for _ in range(number):
                 await self.commit(resource, tenant=tenant)
@@ -91,13 +91,13 @@ class WebhookHarness:
             await asyncio.gather(*(self.commit(tenant=tenant) for _ in range(number)))
 
     async def deliveries(self, endpoint: EndpointWithSecrets | Endpoint) -> Sequence[Delivery]:
-        """Return all that an endpoint was or is to be told."""
+        """Return all deliveries of an endpoint, finished or not."""
         one = endpoint.endpoint if isinstance(endpoint, EndpointWithSecrets) else endpoint
         query = DeliveryQuery(endpoint=one.id, limit=100_000)
         return await self.store.deliveries(one.tenant, query)
 
     async def state(self, endpoint: EndpointWithSecrets) -> str:
-        """Return the state of an endpoint as the store has it."""
+        """Return the stored state of an endpoint."""
         one = await self.store.endpoint(endpoint.endpoint.tenant, endpoint.endpoint.id)
         assert one is not None
         return one.state
@@ -105,7 +105,7 @@ class WebhookHarness:
     async def until_states(
         self, endpoint: EndpointWithSecrets, *, seconds: float = 30.0, **expected: int
     ) -> None:
-        """Wait until there are so many of each state, and no others."""
+        """Wait until the deliveries have exactly these states in these numbers."""
         one = endpoint.endpoint
         await until(
             lambda: self.store.count_deliveries(one.tenant, one.id),
@@ -117,7 +117,7 @@ class WebhookHarness:
     async def another(
         self, store: Store | None = None, **settings: Any
     ) -> AsyncGenerator[None, None]:
-        """Have another process send as well, until the block ends."""
+        """Run another sending process until the block ends."""
         config = replace(self.config, webhooks=replace(self.config.webhooks, **settings))
         async with (
             Sender(config.webhooks, clock=self.clock) as sender,
@@ -136,17 +136,17 @@ class WebhookHarness:
 async def until(
     read: Callable[[], Any], true: Callable[[Any], bool], *, seconds: float = 30.0
 ) -> None:
-    """Wait until what is read is as it should be."""
+    """Wait until ``true`` holds for the result of ``read``."""
     async with asyncio.timeout(seconds):
         while not true(await read()):
             await asyncio.sleep(0.01)
 
 
 @asynccontextmanager
-async def opened_office(
+async def open_harness(
     url: str, *, clock: Clock, settings: WebhooksConfig = SETTINGS, sends: bool = True
 ) -> AsyncGenerator[WebhookHarness, None]:
-    """Open one over a store; unless it ``sends``, nothing is relayed by itself."""
+    """Open a harness over a store; it sends in the background only if ``sends``."""
     config = Config(
         webhooks=settings,
         storage=StorageConfig(url=url),

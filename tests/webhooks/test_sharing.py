@@ -1,4 +1,4 @@
-"""Several processes over one store, and a store that does not always answer."""
+"""Several processes over one store, and a store that does not always respond."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from fhirpub.webhooks.dispatch.leases import EndpointAssignments, Leases
 from fhirpub.webhooks.dispatch.relay import Relay
 from fhirpub.webhooks.policy.endpoint_health import EndpointHealth
 from fhirpub.webhooks.transport.envelope import events_of
-from tests.webhooks.harness import KEY, SETTINGS, WebhookHarness, opened_office, until
+from tests.webhooks.harness import KEY, SETTINGS, WebhookHarness, open_harness, until
 
 
 def shares_of(store: Store, owner: str, clock: Clock) -> EndpointAssignments:
@@ -36,7 +36,7 @@ def shares_of(store: Store, owner: str, clock: Clock) -> EndpointAssignments:
 
 
 async def settle(shares: list[EndpointAssignments], wanted: set[str], clock: HandClock) -> None:
-    """Have each look several times, a second after the other, as they do."""
+    """Let each update several times, one second after the other, as processes do."""
     for _ in range(20):
         for share in shares:
             surplus = await share.update(wanted)
@@ -48,7 +48,7 @@ async def test_processes_share_the_endpoints_and_take_over_from_the_dead(
     each_store_url: str, clock: HandClock
 ) -> None:
     wanted = {f"e{number}" for number in range(9)}
-    async with opened_office(each_store_url, clock=clock, sends=False) as harness:
+    async with open_harness(each_store_url, clock=clock, sends=False) as harness:
         three = [shares_of(harness.store, owner, clock) for owner in "abc"]
         await settle(three[:1], wanted, clock)
         assert three[0].owned == wanted
@@ -82,18 +82,18 @@ async def test_a_process_that_stops_finishes_what_is_in_flight(
     each_store_url: str, receiver: Receiver
 ) -> None:
     receiver.answer(Reply(delay=0.5))
-    async with opened_office(each_store_url, clock=now_ms) as harness:
+    async with open_harness(each_store_url, clock=now_ms) as harness:
         endpoint = await harness.endpoint(receiver.url)
         await harness.commit()
         await asyncio.to_thread(receiver.wait, 1)
 
-    async with opened_office(each_store_url, clock=now_ms, sends=False) as harness:
+    async with open_harness(each_store_url, clock=now_ms, sends=False) as harness:
         (delivery,) = await harness.deliveries(endpoint)
         assert (delivery.state, delivery.number) == ("delivered", 1)
 
 
 class Unanswering:
-    """A store that answers nobody any more once it is told to."""
+    """A store that stops responding when ``silent`` is set."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -114,7 +114,7 @@ async def test_a_process_that_stops_while_the_store_is_away_does_not_wait_for_it
     store_url: str, receiver: Receiver
 ) -> None:
     receiver.answer(Reply(delay=0.3))
-    async with opened_office(store_url, clock=now_ms, sends=False) as harness:
+    async with open_harness(store_url, clock=now_ms, sends=False) as harness:
         await harness.endpoint(receiver.url)
         store: Any = Unanswering(harness.store)
         async with asyncio.timeout(20), harness.another(store):
@@ -128,7 +128,7 @@ async def test_a_process_that_stops_while_the_store_is_away_does_not_wait_for_it
 
 
 async def deliver_elsewhere(harness: WebhookHarness, begun: Delivery, *, now: int) -> None:
-    """Note that another process has delivered what it had begun."""
+    """Record that another process has delivered what it had started."""
     attempt = replace(begun.attempts[-1], ended=now, status=204)
     await harness.store.finish([AttemptResult(key=begun.key, attempt=attempt, state="delivered")])
 
@@ -137,7 +137,7 @@ async def test_nothing_waits_for_what_another_process_has_delivered(
     each_store_url: str, clock: HandClock, receiver: Receiver
 ) -> None:
     receiver.answer(Reply(status=500))
-    async with opened_office(each_store_url, clock=clock) as harness:
+    async with open_harness(each_store_url, clock=clock) as harness:
         endpoint = await harness.endpoint(receiver.url)
         first = await harness.commit()
         await harness.until_states(endpoint, retrying=1)
@@ -159,7 +159,7 @@ async def test_nothing_overtakes_what_another_process_has_begun_since(
     each_store_url: str, clock: HandClock, receiver: Receiver
 ) -> None:
     receiver.answer(Reply(delay=0.4))
-    async with opened_office(each_store_url, clock=clock) as harness:
+    async with open_harness(each_store_url, clock=clock) as harness:
         endpoint = await harness.endpoint(receiver.url)
         first = await harness.commit()
         await harness.commit(first.id)
@@ -184,7 +184,7 @@ async def test_a_later_attempt_waits_its_time_also_after_a_pause_while_one_is_in
 ) -> None:
     receiver.answer(Reply(status=500, delay=0.6))
     settings = replace(SETTINGS, retry_seconds=[3600.0])
-    async with opened_office(store_url, clock=clock, settings=settings) as harness:
+    async with open_harness(store_url, clock=clock, settings=settings) as harness:
         endpoint = await harness.endpoint(receiver.url)
         one = endpoint.endpoint
         await harness.commit()
@@ -202,7 +202,7 @@ async def test_a_later_attempt_waits_its_time_also_after_a_pause_while_one_is_in
 
 
 class Leaving:
-    """A store whose endpoint somebody leaves, noting its health in the last moment."""
+    """A store whose endpoint another process gives up, storing its health at the last moment."""
 
     def __init__(self, store: Store, endpoint: str, condition: EndpointHealth) -> None:
         self._store = store
@@ -221,7 +221,7 @@ class Leaving:
 async def test_what_the_former_noted_last_is_heeded(
     store_url: str, receiver: Receiver, another: Receiver
 ) -> None:
-    async with opened_office(store_url, clock=now_ms, sends=False) as harness:
+    async with open_harness(store_url, clock=now_ms, sends=False) as harness:
         busy, idle = [await harness.endpoint(item.url) for item in (receiver, another)]
         store: Any = Leaving(
             harness.store, busy.endpoint.id, EndpointHealth(throttled=now_ms() + 3_600_000)
@@ -237,11 +237,11 @@ async def test_what_the_former_noted_last_is_heeded(
 async def test_what_was_opened_again_without_a_word_is_sent_in_the_end(
     each_store_url: str, clock: HandClock, receiver: Receiver
 ) -> None:
-    async with opened_office(each_store_url, clock=clock) as harness:
+    async with open_harness(each_store_url, clock=clock) as harness:
         endpoint = await harness.endpoint(receiver.url)
         await harness.commit()
         await harness.until_states(endpoint, delivered=1)
-        # As a process leaves it that dies before the endpoint counts what was reopened.
+        # This is the state after a process dies before the endpoint counts what was reopened.
         (delivery,) = await harness.deliveries(endpoint)
         await harness.store.put_deliveries(
             [replace(delivery, state="pending", number=0, ended=None)]
@@ -254,7 +254,7 @@ async def test_what_was_opened_again_without_a_word_is_sent_in_the_end(
 
 
 class Late:
-    """A store whose answer that an attempt has begun comes long after, the first time."""
+    """A store whose first confirmation that an attempt has begun comes very late."""
 
     def __init__(self, store: Store, clock: HandClock, *, seconds: float) -> None:
         self._store = store
@@ -275,7 +275,7 @@ class Late:
 async def test_an_attempt_that_could_outlast_its_lease_is_not_made(
     store_url: str, clock: HandClock, receiver: Receiver, seconds: float
 ) -> None:
-    async with opened_office(store_url, clock=clock, sends=False) as harness:
+    async with open_harness(store_url, clock=clock, sends=False) as harness:
         endpoint = await harness.endpoint(receiver.url)
         async with harness.another(Late(harness.store, clock, seconds=seconds)):  # type: ignore[arg-type]
             await harness.commit()
@@ -287,7 +287,7 @@ async def test_an_attempt_that_could_outlast_its_lease_is_not_made(
 
 
 class Unconditional:
-    """A store that is not there when the health of an endpoint is to be noted."""
+    """A store that is unavailable when the health of an endpoint is to be stored."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -303,7 +303,7 @@ async def test_an_endpoint_that_asked_for_it_is_disabled_whatever_comes_next(
     store_url: str, receiver: Receiver
 ) -> None:
     receiver.answer(Reply(status=410))
-    async with opened_office(store_url, clock=now_ms, sends=False) as harness:
+    async with open_harness(store_url, clock=now_ms, sends=False) as harness:
         endpoint = await harness.endpoint(receiver.url)
         await harness.commit()
         async with harness.another(Unconditional(harness.store)):  # type: ignore[arg-type]
@@ -337,7 +337,7 @@ class Unreliable:
 async def test_a_store_that_often_fails_loses_nothing(
     each_store_url: str, receiver: Receiver
 ) -> None:
-    async with opened_office(each_store_url, clock=now_ms, sends=False) as harness:
+    async with open_harness(each_store_url, clock=now_ms, sends=False) as harness:
         endpoint = await harness.endpoint(receiver.url)
         unreliable: Any = Unreliable(harness.store)
         async with harness.another(unreliable, connect_seconds=0.2, timeout_seconds=0.2):
@@ -350,7 +350,7 @@ async def test_a_store_that_often_fails_loses_nothing(
         assert received == {delivery.event_id for delivery in deliveries}
 
 
-@pytest.mark.parametrize("seconds", [0, 60])  # by which one clock is ahead
+@pytest.mark.parametrize("seconds", [0, 60])  # the difference between the two clocks
 async def test_two_relays_that_both_believe_to_lead_publish_everything_once(
     each_store_url: str, clock: HandClock, seconds: int
 ) -> None:
@@ -365,7 +365,7 @@ async def test_two_relays_that_both_believe_to_lead_publish_everything_once(
             enqueue=lambda _: None,
         )
 
-    async with opened_office(each_store_url, clock=clock, sends=False) as harness:
+    async with open_harness(each_store_url, clock=clock, sends=False) as harness:
         endpoint = await harness.endpoint("http://127.0.0.1:9/")
         two = [relay_of("a", clock), relay_of("b", lambda: clock() + seconds * 1000)]
         await two[0].relay()
@@ -394,7 +394,7 @@ allow_networks = ["127.0.0.1/32"]
 lease_seconds = 1
 """
     )
-    async with opened_office(each_store_url, clock=now_ms, sends=False) as harness:
+    async with open_harness(each_store_url, clock=now_ms, sends=False) as harness:
         endpoint = await harness.endpoint(receiver.url)
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "fhirpub", "dispatch", "--config", str(file)),

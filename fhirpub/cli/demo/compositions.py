@@ -36,8 +36,8 @@ def bodies(report: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """
     sample = json.loads((files("fhirpub.cli.demo") / "sample" / "compositions.json").read_bytes())
     author, *own = sample["parameter"]
-    parts = [each for each in report["parameter"] if each["name"] in _COMING_ALONG]
-    return {_file(each["name"]): {**sample, "parameter": [*parts, author, each]} for each in own}
+    parts = [parameter for parameter in report["parameter"] if parameter["name"] in _COMING_ALONG]
+    return {_file(item["name"]): {**sample, "parameter": [*parts, author, item]} for item in own}
 
 
 def steps() -> Iterator[tuple[Step, str]]:

@@ -153,7 +153,7 @@ def pretty(body: bytes | None, shown: Sequence[str] = ()) -> list[str]:
 
 
 def _reduce(resource: dict[str, Any], shown: Collection[str]) -> dict[str, Any]:
-    kept = {key: each for key, each in resource.items() if key in shown}
+    kept = {key: item for key, item in resource.items() if key in shown}
     return {**kept, "…": f"{len(resource) - len(kept)} more elements"}
 
 
@@ -166,10 +166,10 @@ def _lines(value: Any, *, indent: str, name: str, end: str) -> Iterator[str]:
         return
     named = isinstance(value, dict)
     yield f"{indent}{name}{'{' if named else '['}"
-    members = list(value.items()) if isinstance(value, dict) else [("", each) for each in value]
-    for position, (key, each) in enumerate(members, start=1):
+    members = list(value.items()) if isinstance(value, dict) else [("", item) for item in value]
+    for position, (key, member) in enumerate(members, start=1):
         yield from _lines(
-            each,
+            member,
             indent=f"{indent}  ",
             name=f"{json.dumps(key, ensure_ascii=False)}: " if named else "",
             end="," if position < len(members) else "",
@@ -179,9 +179,9 @@ def _lines(value: Any, *, indent: str, name: str, end: str) -> Iterator[str]:
 
 def _shorten(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _shorten(each) for key, each in value.items()}
+        return {key: _shorten(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_shorten(each) for each in value]
+        return [_shorten(item) for item in value]
     if isinstance(value, str) and len(value) > _LONG_TEXT:
         return f"{value[:_KEPT_OF_LONG_TEXT]}… ({len(value)} characters)"
     return value

@@ -45,16 +45,16 @@ _VALUES: dict[str, Any] = {
     "uuid": "urn:uuid:0b5c2f2e-4a0e-4a39-8c36-8d1c0b9d4a11",
 }
 # The example of a data type without required elements has the first of these elements.
-_WITH_RULES = ("text", "display", "value", "url", "start", "low", "numerator", "event", "code")
+_DESCRIPTIVE = ("text", "display", "value", "url", "start", "low", "numerator", "event", "code")
 
 
 def example_of(path: str, tables: Tables) -> JsonObject:
     """Return an object with only the required elements below a path of the tables."""
     children = dict(tables.children(path))
-    required = {name: each for name, each in children.items() if each["min"] > 0}
+    required = {name: child for name, child in children.items() if child["min"] > 0}
     if not required and "." not in path and tables.types[path]["kind"] == "complex-type":
-        telling = next(each for each in (*_WITH_RULES, *children) if each in children)
-        required = {telling: children[telling]}
+        name = next(rule for rule in (*_DESCRIPTIVE, *children) if rule in children)
+        required = {name: children[name]}
     found: JsonObject = {}
     for name, element in required.items():
         type_name = _simplest(element)
@@ -68,7 +68,7 @@ def example_of(path: str, tables: Tables) -> JsonObject:
 def _simplest(element: Element) -> str:
     """Return the simplest of the types of an element: a primitive, if there is one."""
     types: list[str] = element["types"] or [""]
-    return next((each for each in types if each in PRIMITIVES), types[0])
+    return next((type_name for type_name in types if type_name in PRIMITIVES), types[0])
 
 
 def _value(type_name: str, element: Element, tables: Tables) -> Any:

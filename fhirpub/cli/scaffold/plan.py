@@ -91,7 +91,7 @@ class Blueprint:
     @property
     def create_statuses(self) -> tuple[str, ...]:
         """All statuses except that of a mistake, which no new resource has."""
-        return tuple(each for each in self.statuses if each != _IN_ERROR)
+        return tuple(status for status in self.statuses if status != _IN_ERROR)
 
 
 def blueprint(type_name: str, tables: Tables) -> Blueprint:
@@ -116,11 +116,11 @@ def blueprint(type_name: str, tables: Tables) -> Blueprint:
         statuses=tuple(statuses),
         attachments=attachments,
         times=(
-            *(time for each in _TIMES for time in _of_type(names, each)),
-            *(f"{each}.{end}" for each in _of_type(names, "Period") for end in ("start", "end")),
+            *(time for item in _TIMES for time in _of_type(names, item)),
+            *(f"{item}.{end}" for item in _of_type(names, "Period") for end in ("start", "end")),
         ),
         codings=_of_type(names, "CodeableConcept"),
-        summary=tuple(each for each in shown if each not in _LEFT_OUT),
+        summary=tuple(item for item in shown if item not in _LEFT_OUT),
         body=_body(type_name, roles, statuses, tables),
     )
 
@@ -128,7 +128,7 @@ def blueprint(type_name: str, tables: Tables) -> Blueprint:
 def _check(type_name: str, tables: Tables) -> None:
     known = tables.resource_types()
     if type_name not in known:
-        listed = {each.lower(): each for each in known}
+        listed = {name.lower(): name for name in known}
         near = difflib.get_close_matches(type_name.lower(), listed, n=1, cutoff=0.5)
         hint = f"; did you mean {listed[near[0]]}?" if near else ""
         raise PluginError(f"FHIR R4 has no resource type {type_name}{hint}")
@@ -182,7 +182,7 @@ def _body(
     resource: JsonObject = {
         "resourceType": type_name,
         "identifier": [{"system": f"https://lab.example/{type_name.lower()}", "value": "1001"}],
-        "status": next((each for each in _FINISHED if each in statuses), statuses[0]),
+        "status": next((name for name in _FINISHED if name in statuses), statuses[0]),
     }
     resource = {**resource, **example_of(type_name, tables), **resource}
     for role in roles:
@@ -190,6 +190,6 @@ def _body(
         reference: Any = {"reference": f"{part['resourceType']}/{part['id']}"}
         many = dict(tables.children(type_name))[role.referred_by]["max"] == "*"
         resource[role.referred_by] = [reference] if many else reference
-    entries = [{"name": each.part, "resource": EXAMPLE_PARTS[each.part]} for each in roles]
+    entries = [{"name": item.part, "resource": EXAMPLE_PARTS[item.part]} for item in roles]
     own = {"name": type_name[0].lower() + type_name[1:], "resource": resource}
     return {"resourceType": "Parameters", "parameter": [*entries, own]}

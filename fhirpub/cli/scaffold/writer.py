@@ -46,7 +46,7 @@ def _words(plan: Blueprint, *, brings_schema: bool) -> dict[str, str]:
         f"| `{plan.package}/{plan.type}.schema.json` | its JSON Schema, from the tables of R4 |\n"
     )
     lines.append(f'    events=CompositionEvents("{plan.composition}"),\n')
-    parts = sorted(each.part for each in plan.roles)
+    parts = sorted(role.part for role in plan.roles)
     schema = f'Path(__file__).with_name("{plan.type}.schema.json")'
     if brings_schema:
         lines.append(f'    schemas={{"{plan.type}": json.loads(_SCHEMA.read_bytes())}},\n')
@@ -74,26 +74,26 @@ def _parts(plan: Blueprint) -> str:
     optional = {True: "", False: ", required=False"}
     return _format_tuple(
         [
-            f'{each.part}(referred_by="{each.referred_by}"{optional[each.required]})'
-            for each in plan.roles
+            f'{role.part}(referred_by="{role.referred_by}"{optional[role.required]})'
+            for role in plan.roles
         ]
     )
 
 
 def _tuple(values: Iterable[str]) -> str:
-    return _format_tuple([f'"{each}"' for each in values])
+    return _format_tuple([f'"{value}"' for value in values])
 
 
 def _frozenset(values: Iterable[str]) -> str:
-    inside = "".join(f'            "{each}",\n' for each in values)
+    inside = "".join(f'            "{value}",\n' for value in values)
     return f"frozenset(\n        {{\n{inside}        }}\n    )"
 
 
 def _format_tuple(items: Sequence[str]) -> str:
     """Return a tuple as formatters write it: one item on one line, several on one line each."""
     if len(items) < 2:
-        return f"({''.join(f'{each},' for each in items)})"
-    return "(\n" + "".join(f"        {each},\n" for each in items) + "    )"
+        return f"({''.join(f'{item},' for item in items)})"
+    return "(\n" + "".join(f"        {item},\n" for item in items) + "    )"
 
 
 def _fill_template(name: str, words: dict[str, str]) -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fhirpub.storage.mongodb import documents, schema
-from fhirpub.storage.mongodb.collections import OnDatabase
 from fhirpub.storage.mongodb.errors import within
+from fhirpub.storage.mongodb.quotas import MongoQuotas
 
 _SWEEP_BATCH_SIZE = 100
 
 
-class BlobSweep(OnDatabase):
+class BlobSweep(MongoQuotas):
     """The sweep of blobs in the database."""
 
     async def sweep_blobs(self, tenant: str, *, before: int) -> int:
@@ -27,11 +27,13 @@ class BlobSweep(OnDatabase):
         limit = _SWEEP_BATCH_SIZE
         blobs = schema.loose_blobs(tenant, before=before, limit=limit)
         pieces = schema.loose_pieces(tenant, before=before, limit=limit)
-        swept = await self._sweep_loose(schema.BLOB, blobs, before=before)
-        await self._sweep_loose(schema.PIECE, pieces, before=before)
+        swept = await self._sweep_loose(tenant, schema.BLOB, blobs, before=before)
+        await self._sweep_loose(tenant, schema.PIECE, pieces, before=before)
         return swept
 
-    async def _sweep_loose(self, name: str, looking: schema.Pipeline, *, before: int) -> int:
+    async def _sweep_loose(
+        self, tenant: str, name: str, looking: schema.Pipeline, *, before: int
+    ) -> int:
         """Delete what is loose, old and named by nothing; return how many."""
         records = self._collection(name)
         swept, handled = 0, _SWEEP_BATCH_SIZE
@@ -42,7 +44,12 @@ class BlobSweep(OnDatabase):
                 unnamed = [document["_id"] for document in found if not document["naming"]]
                 await records.update_many({"_id": {"$in": named}}, {"$unset": {"loose": True}})
                 old = {"_id": {"$in": unnamed}, "added": {"$lt": before}}
-                swept += (await records.delete_many(old)).deleted_count
+                deleted = (await records.delete_many(old)).deleted_count
+                if deleted and name == schema.BLOB:
+                    sizes = [item["size"] for item in found if not item["naming"]]
+                    # Another process may have deleted some of them.
+                    self._stored.add(tenant, -sum(sizes) * deleted // len(sizes))
+                swept += deleted
                 handled = len(named) + len(unnamed)
         return swept
 

@@ -43,15 +43,18 @@ class Addition:
     """A version on its way in, encoded, and its documents, the large ones in pieces.
 
     ``nonce`` is fresh for each call and the ``_id`` of what it inserts: who wrote a key can be
-    identified by it when the reply to the insert was lost. ``size`` is in bytes.
+    identified by it when the reply to the insert was lost. ``size`` is in bytes, and so is
+    ``stored``, of the version as its tenant's quota counts it.
     """
 
+    tenant: str
     key: Key
     nonce: ObjectId
     document: RawBSONDocument
     blobs: tuple[dict[str, Any], ...]
     pieces: tuple[dict[str, Any], ...]
     size: int
+    stored: int
 
 
 def encode_addition(
@@ -72,7 +75,7 @@ def encode_addition(
         raise TooLarge.because("the resource is larger than the store can keep")
     size = len(document) + sum(len(blob.data) for blob in blobs)
     key, raw = (version.id, version.version), RawBSONDocument(document)
-    return Addition(key, nonce, raw, keeping, pieces, size)
+    return Addition(tenant, key, nonce, raw, keeping, pieces, size, version.size)
 
 
 def _version_document(nonce: ObjectId, tenant: str, version: Version) -> dict[str, Any]:

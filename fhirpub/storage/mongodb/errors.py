@@ -13,9 +13,11 @@ import pymongo
 from pymongo.errors import ConfigurationError as DriverRefusal
 from pymongo.errors import OperationFailure, PyMongoError, ServerSelectionTimeoutError
 
-from fhirpub.errors import ConfigurationError, StoreUnavailable
+from fhirpub.errors import ConfigurationError, SearchTooCostly, StoreUnavailable
 
 DUPLICATE_KEY = 11_000
+_MAX_TIME_EXPIRED = 50
+"""MaxTimeMSExpired: the server has ended an operation after the time that it was given."""
 _SOONER_SECONDS = 1.0
 """The driver should be the one to say what it waited for, on a busy machine too."""
 _ACCESS_REFUSED = (13, 18)
@@ -60,6 +62,23 @@ async def within(seconds: float) -> AsyncGenerator[None, None]:
         raise StoreUnavailable("deadline exceeded") from None
     except PyMongoError as error:
         raise StoreUnavailable(reason(error)) from None
+
+
+@contextmanager
+def end_by_server() -> Generator[None]:
+    """Leave it to the server to end a search (``maxTimeMS``), and raise SearchTooCostly if it did.
+
+    The driver's own timeout would end at the same moment as the server's. It would then not be
+    known whether the search took too long or the server has gone away. What the driver waits for
+    the server is limited by ``socketTimeoutMS``.
+    """
+    try:
+        with pymongo.timeout(0):  # none, whatever the URL says
+            yield
+    except OperationFailure as error:
+        if error.code == _MAX_TIME_EXPIRED:
+            raise SearchTooCostly.beyond_budget() from None
+        raise
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -10,9 +11,11 @@ from motor.motor_asyncio import AsyncIOMotorCommandCursor, AsyncIOMotorCursor
 from pymongo.read_concern import ReadConcern
 
 from fhirpub.errors import StoreUnavailable
+from fhirpub.runtime.fair_turns import FairTurns
 from fhirpub.storage.batching import Bounds, GroupedReads
 from fhirpub.storage.contract import (
     MAX_PAGE_BYTES,
+    MAX_SEARCH_SHARE,
     SMALL_BYTES,
     BlobInfo,
     Page,
@@ -31,7 +34,7 @@ from fhirpub.storage.mongodb.documents import (
     piece_id,
     version_of,
 )
-from fhirpub.storage.mongodb.errors import within
+from fhirpub.storage.mongodb.errors import end_by_server, within
 from fhirpub.storage.mongodb.primary import Primary
 from fhirpub.storage.mongodb.schema import VERSION_KEY, Pipeline, Records, by_keys
 from fhirpub.storage.mongodb.search import page_and_total
@@ -42,6 +45,10 @@ SEVERAL = Bounds(in_flight=3)
 """The driver works in threads and the server beside us: while one batch is away, others can be."""
 _MAX_CONCURRENT_PAGES = 6
 """So many pages are on their way at the same time: each may be large, see `MAX_PAGE_BYTES`."""
+
+_DRIVER_THREADS = 5 * (os.cpu_count() or 1)
+"""What Motor waits for the server in: each search takes one of them while it is in progress."""
+_MAX_SEARCHES, SEARCHES_PER_TENANT = _DRIVER_THREADS * 4 // 5, _DRIVER_THREADS // 2
 
 _IS_SMALL = {"$lte": [{"$bsonSize": "$$ROOT"}, SMALL_BYTES]}
 _ITS_KEY = {"id": "$id", "version": "$version", "tenant": "$tenant"}
@@ -82,7 +89,9 @@ class Reads:
         self._pieces = pieces
         self._of_one_moment = versions.with_options(read_concern=one_moment)
         self._seconds = seconds
+        self._most = seconds * MAX_SEARCH_SHARE
         self._pages = asyncio.Semaphore(_MAX_CONCURRENT_PAGES)
+        self._searches = FairTurns(max_turns=_MAX_SEARCHES, per_owner=SEARCHES_PER_TENANT)
         self._latest: GroupedReads[str, Document] = GroupedReads(
             self._fetch_latest, deadline_seconds=seconds, bounds=SEVERAL
         )
@@ -144,7 +153,7 @@ class Reads:
         return [version_of(document) for document in found]
 
     async def search(self, tenant: str, query: SearchQuery) -> Page:
-        """Return a page."""
+        """Return a page; raises SearchTooCostly, and Throttled if the tenant has too many."""
 
         async def latest(ids: Collection[str]) -> Sequence[Version | None]:
             return await asyncio.gather(*(self.latest(tenant, id_) for id_ in ids))
@@ -152,16 +161,28 @@ class Reads:
         without = await lookup_by_ids(query, latest)
         if without is not None:
             return without
-        pipeline, index = page_and_total(tenant, query)
-        async with within(self._seconds):
-            hint = {} if index is None else {"hint": index}
-            found = await self._answer(lambda: self._of_one_moment.aggregate(pipeline, **hint))
+        async with within(self._seconds), self._searches.turn(tenant, seconds=self._most):
+            found = await self._find(tenant, query)
             counted = found.pop()["total"] if found and "total" in found[-1] else 0
             keys = [(document["id"], document["version"]) for document in found[: query.limit]]
             # Versions never change: what the page consists of is settled already.
             async with self._pages:
                 versions = await self._page_of(keys)
         return Page(versions, capped_total(counted, query), more=len(found) > len(versions))
+
+    async def _find(self, tenant: str, query: SearchQuery) -> list[dict[str, Any]]:
+        """Return the keys of a page and its total, as `page_and_total` describes them."""
+        pipeline, index = page_and_total(tenant, query)
+        options: dict[str, Any] = {} if index is None else {"hint": index}
+        if query.max_seconds is None:
+            return await self._answer(lambda: self._of_one_moment.aggregate(pipeline, **options))
+        options["maxTimeMS"] = max(1, int(min(query.max_seconds, self._most) * 1000))
+
+        async def look() -> list[dict[str, Any]]:
+            with end_by_server():
+                return await self._of_one_moment.aggregate(pipeline, **options).to_list(None)
+
+        return await self._primary.answer(look)
 
     async def _page_of(self, keys: Sequence[Key]) -> tuple[Version, ...]:
         """Return versions in their order, up to the one with which they are enough for a page."""

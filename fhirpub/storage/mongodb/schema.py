@@ -25,13 +25,17 @@ Pipeline = list[dict[str, Any]]
 Database = AsyncIOMotorDatabase[dict[str, Any]]
 Records = AsyncIOMotorCollection[dict[str, Any]]
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 STORE, VERSION, TENANT, CLIENT = "store", "version", "tenant", "client"
 BLOB, PIECE = "blob", "blob_piece"
 ENDPOINT, DELIVERY, LEASE = "endpoint", "delivery", "lease"
+QUOTA_OVERRIDE, QUOTA_COUNT, STORED_BYTES = "quota_override", "quota_count", "stored_bytes"
 """Names of collections; `store` has the documents of which there is one."""
-COLLECTIONS = (STORE, VERSION, BLOB, PIECE, TENANT, CLIENT, ENDPOINT, DELIVERY, LEASE)
+COLLECTIONS = (
+    *(STORE, VERSION, BLOB, PIECE, TENANT, CLIENT, ENDPOINT, DELIVERY, LEASE),
+    *(QUOTA_OVERRIDE, QUOTA_COUNT, STORED_BYTES),
+)
 SCHEMA, KEYS, PROBE, SEARCH_RULES = "schema", "signing_keys", "probe", "search_rules"
 """Ids in the collection `store`."""
 
@@ -73,6 +77,7 @@ _INDEXES: dict[str, list[dict[str, Any]]] = {
         _index(BY_STATE, "endpoint", "state", "sequence"),
         _index(ENDED, "state", "ended", partialFilterExpression={"ended": {"$exists": True}}),
     ],
+    QUOTA_COUNT: [_index("quota_count_owner", "owner")],
 }
 
 
@@ -107,8 +112,9 @@ async def _upgrade(database: Database) -> None:
 
     Nothing in a database of version 1 was ever published. What was published since stays marked as
     such, even if another process is still at this. Large blobs of version 2 stay in one piece.
+    What a database of version 3 stores is counted afterwards (`stored_bytes.py`).
     """
-    old = {"_id": SCHEMA, "version": {"$in": [1, 2]}}
+    old = {"_id": SCHEMA, "version": {"$in": [1, 2, 3]}}
     found = await database[STORE].find_one(old)
     if found is None:
         return
@@ -196,7 +202,7 @@ def loose_blobs(tenant: str, *, before: int, limit: int) -> Pipeline:
     """Return what finds blobs that no version was known to name, and whether one does now."""
     return [
         *_loose(tenant, before=before, limit=limit),
-        {"$project": {"sha256": 1}},
+        {"$project": {"sha256": 1, "size": 1}},
         {
             "$lookup": {
                 "from": VERSION,

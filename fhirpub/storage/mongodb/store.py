@@ -30,18 +30,16 @@ from pymongo.read_concern import ReadConcern
 from fhirpub.errors import ConfigurationError, StoreUnavailable
 from fhirpub.runtime.clock import Clock, now_ms
 from fhirpub.runtime.logging import logger
-from fhirpub.storage.batching import GroupCommit
 from fhirpub.storage.contract import Blob, BlobInfo, Client, Page, SearchQuery, SigningKey, Version
 from fhirpub.storage.mongodb import documents, schema
 from fhirpub.storage.mongodb.blob_sweep import BlobSweep
-from fhirpub.storage.mongodb.documents import Addition
 from fhirpub.storage.mongodb.errors import raise_configuration_errors, within
+from fhirpub.storage.mongodb.opened import Opened
 from fhirpub.storage.mongodb.primary import Primary
-from fhirpub.storage.mongodb.reads import SEVERAL, Reads
-from fhirpub.storage.mongodb.schema import Database, Records
-from fhirpub.storage.mongodb.server_checks import Concerns, examine
+from fhirpub.storage.mongodb.schema import Records
+from fhirpub.storage.mongodb.server_checks import examine
+from fhirpub.storage.mongodb.stored_bytes import StoredBytes, count_base
 from fhirpub.storage.mongodb.webhooks import MongoWebhooks
-from fhirpub.storage.mongodb.writes import Additions
 from fhirpub.storage.store import Store
 from fhirpub.tenant import Tenant
 
@@ -57,6 +55,8 @@ _FORCED: dict[str, Any] = {
     "directConnection": False,  # a member that is asked alone answers even as a secondary
     "serverMonitoringMode": "stream",  # by asking now and then two elections may be missed
 }
+_SOCKET_SHARE = 0.5
+"""How much of the deadline the driver waits for a search: longer than the server works on it."""
 _GOODBYE_SECONDS = 1.0
 _INDEX_SECONDS = 3_600.0
 """An index that was lost is made again from all there is."""
@@ -75,7 +75,9 @@ def from_url(
         _log.warning("[storage] url is overruled: writes are durable", options=overruled)
     try:
         with warnings.catch_warnings(action="error", category=UserWarning):
-            client: AsyncIOMotorClient[dict[str, Any]] = AsyncIOMotorClient(url, **_FORCED)
+            client: AsyncIOMotorClient[dict[str, Any]] = AsyncIOMotorClient(
+                url, **_FORCED, socketTimeoutMS=int(deadline_seconds * _SOCKET_SHARE * 1000)
+            )
         client.get_default_database()
     except OSError:  # SSLError is one: of a file that is no certificate
         raise ConfigurationError(
@@ -88,7 +90,7 @@ def from_url(
             f"options that MongoDB's drivers know; the driver says {type(refusal).__name__}"
         ) from None
     return MongoStore(
-        client, deadline_seconds=deadline_seconds, production=production, clock=clock
+        client, url=url, deadline_seconds=deadline_seconds, production=production, clock=clock
     )
 
 
@@ -110,15 +112,17 @@ class MongoStore(BlobSweep, MongoWebhooks, Store):
         self,
         client: AsyncIOMotorClient[dict[str, Any]],
         *,
+        url: str,
         deadline_seconds: float,
         production: bool,
         clock: Clock,
     ) -> None:
         self._client = client
+        self._url = url
         self._deadline = deadline_seconds
         self._production = production
         self._clock = clock
-        self._opened: _Opened | None = None
+        self._opened: Opened | None = None
         # On the handles as well as on the client, so that nothing but this states them.
         self._database = client.get_default_database().with_options(
             codec_options=CodecOptions(),
@@ -138,7 +142,8 @@ class MongoStore(BlobSweep, MongoWebhooks, Store):
             async with within(_INDEX_SECONDS):
                 with raise_configuration_errors():
                     await schema.prepare(self._database)
-            opened = _Opened(self._database, concerns, self._deadline)
+                    await count_base(self._database, now=now)
+            opened = Opened(self._database, concerns, self._deadline)
             async with within(self._deadline):
                 await opened.primary.verified_term()
         except BaseException:
@@ -152,8 +157,16 @@ class MongoStore(BlobSweep, MongoWebhooks, Store):
     async def stop(self) -> None:
         opened, self._opened = self._opened, None
         if opened is not None:
-            await opened.additions.drain()
+            await opened.drain()
             await self._close()
+
+    def for_other_loop(self) -> Store:
+        return from_url(
+            self._url,
+            deadline_seconds=self._deadline,
+            production=self._production,
+            clock=self._clock,
+        )
 
     async def _close(self) -> None:
         # The driver says goodbye to a server, which may not be there to hear it.
@@ -297,7 +310,7 @@ class MongoStore(BlobSweep, MongoWebhooks, Store):
         await self._put(schema.STORE, {"_id": schema.SEARCH_RULES, "rules": rules})
 
     @property
-    def _open(self) -> _Opened:
+    def _open(self) -> Opened:
         if self._opened is None:
             raise StoreUnavailable("not started, or stopped")
         return self._opened
@@ -306,36 +319,9 @@ class MongoStore(BlobSweep, MongoWebhooks, Store):
     def _primary(self) -> Primary:
         return self._open.primary
 
+    @property
+    def _stored(self) -> StoredBytes:
+        return self._open.stored
+
     def _collection(self, name: str) -> Records:
         return self._open.collections[name]
-
-
-class _Opened:
-    """What a store has from its start to its stop."""
-
-    def __init__(self, database: Database, concerns: Concerns, seconds: float) -> None:
-        self.collections: dict[str, Records] = {
-            collection: database[collection] for collection in schema.COLLECTIONS
-        }
-        versions, blobs, pieces = (
-            self.collections[name] for name in (schema.VERSION, schema.BLOB, schema.PIECE)
-        )
-        self.primary = Primary(database, certain=concerns.certain, seconds=seconds)
-        additions = Additions(
-            versions,
-            certain=versions.with_options(read_concern=concerns.certain),
-            blobs=blobs,
-            pieces=pieces,
-            seconds=seconds,
-        )
-        self.additions: GroupCommit[Addition, bool] = GroupCommit(
-            additions.commit, deadline_seconds=seconds, bounds=SEVERAL
-        )
-        self.reads = Reads(
-            versions,
-            blobs,
-            pieces,
-            primary=self.primary,
-            one_moment=concerns.one_moment,
-            seconds=seconds,
-        )

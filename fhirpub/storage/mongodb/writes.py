@@ -20,6 +20,7 @@ from fhirpub.runtime.logging import logger
 from fhirpub.storage.mongodb.documents import Addition, Key, refresh_update
 from fhirpub.storage.mongodb.errors import DUPLICATE_KEY, reason, was_not_executed
 from fhirpub.storage.mongodb.schema import VERSION_KEY, Records
+from fhirpub.storage.mongodb.stored_bytes import StoredBytes
 
 _TOO_LATE_SECONDS = 0.02
 _PAUSE_SECONDS = 0.05
@@ -45,12 +46,14 @@ class Additions:
         *,
         blobs: Records,
         pieces: Records,
+        stored: StoredBytes,
         seconds: float,
     ) -> None:
         self._versions = versions
         self._certain = certain
         self._blobs = blobs
         self._pieces = pieces
+        self._stored = stored
         self._seconds = seconds
 
     async def commit(self, batch: Sequence[Addition]) -> Sequence[bool | Exception]:
@@ -72,6 +75,8 @@ class Additions:
             await self._take_keys(ready, owners, time)
         except StoreUnavailable as problem:
             why = problem.reason
+        ours = [addition for addition in ready if owners.get(addition.key) == addition.nonce]
+        self._stored.add_all((addition.tenant, addition.stored) for addition in ours)
         return [
             owners[addition.key] == addition.nonce
             if addition.key in owners
@@ -88,6 +93,9 @@ class Additions:
         Those that are, or may be, are marked as fresh.
         """
         known = await self._insert(records, documents, time) if documents else ()
+        if records is self._blobs:
+            new = [blob for place, blob in enumerate(documents) if place not in known]
+            self._stored.add_all((blob["tenant"], blob["size"]) for blob in new)
         writes = [refresh_update(documents[index]) for index in known]
         for last in (False, True):
             if not writes:

@@ -2,7 +2,8 @@
 
 One thread writes, and commits together what has gathered while it wrote. Reads that take less
 time than a thread takes to wake up are made on the event loop's thread, all others in threads.
-In WAL mode readers and writers do not wait for one another. See ADR 7.
+In WAL mode readers and writers do not wait for one another. See ADR 7. Reads of the tenants have
+threads of their own, of which each tenant uses at most half, and no other read waits for them.
 """
 
 from __future__ import annotations
@@ -16,23 +17,20 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
-from queue import SimpleQueue
 from typing import Any, TypeVar
 
 from fhirpub.errors import ConfigurationError, StoreUnavailable
 from fhirpub.storage.batching import GroupCommit
 from fhirpub.storage.sqlite import schema as sql
 from fhirpub.storage.sqlite.parameters import json_pairs
+from fhirpub.storage.sqlite.readers import Readers, Work
 from fhirpub.storage.sqlite.rows import Addition, Row
 
 R = TypeVar("R")
 Parameters = Row | Mapping[str, object]
-Work = Callable[[sqlite3.Connection], R]
 
-_READERS = 4
 _PAGES_BEFORE_CHECKPOINT = 4_000
 """16 MB; the writer's next commit then takes some ten milliseconds longer, while it moves them."""
-_STEPS_BETWEEN_LOOKS = 10_000
 _TABLES_SECONDS = 600.0
 """So long a start waits for another that brings a large file up to date."""
 _ROW_BATCH_SIZE = 512
@@ -58,15 +56,11 @@ class Database:
             until = time.monotonic() + max(deadline_seconds, _TABLES_SECONDS)
             _retry(until, lambda: sql.make_tables(self._writer))
             _retry(until, lambda: sql.make_addition(self._writer))
-            self._at_once = self._reader(path)
-            self._at_once.execute("PRAGMA busy_timeout = 0")
-            self._idle: SimpleQueue[sqlite3.Connection] = SimpleQueue()
-            for _ in range(_READERS):
-                self._idle.put(self._reader(path))
+            self._at_once = self._connect_inline()
+            self._readers = Readers(lambda: self._reader(path), deadline_seconds=deadline_seconds)
         except BaseException:
             self._close_connections()
             raise
-        self._reading = ThreadPoolExecutor(_READERS, "sqlite-reader")
         self._writing = ThreadPoolExecutor(1, "sqlite-writer")
         self._group: GroupCommit[Addition | Work[Any], Any] = GroupCommit(
             self._commit, deadline_seconds=deadline_seconds
@@ -83,11 +77,16 @@ class Database:
 
     async def read(self, work: Work[R]) -> R:
         """Return what ``work`` finds, in a thread."""
-        until = time.monotonic() + self._deadline
-        loop = asyncio.get_running_loop()
         with as_unavailable():
-            async with asyncio.timeout(self._deadline):
-                return await loop.run_in_executor(self._reading, self._read, work, until)
+            return await self._readers.read(work)
+
+    async def read_for(self, tenant: str, work: Work[R], *, max_seconds: float | None = None) -> R:
+        """Return what ``work`` finds for a tenant, in one of the threads that tenants share.
+
+        Raises what `Readers.read_for` raises.
+        """
+        with as_unavailable():
+            return await self._readers.read_for(tenant, work, max_seconds=max_seconds)
 
     def write(self, item: Addition | Work[Any], *, size: int = 0) -> Awaitable[Any]:
         """Return what comes of ``item``, once it is committed."""
@@ -96,10 +95,11 @@ class Database:
     async def close(self) -> None:
         """Finish what was handed in and close."""
         await self._group.drain()
+        await self._readers.drain()
         await asyncio.to_thread(self._close)
 
     def _close(self) -> None:
-        self._reading.shutdown()
+        self._readers.close()
         self._writing.shutdown()
         self._close_connections()
 
@@ -107,20 +107,17 @@ class Database:
         for connection in self._connections:
             connection.close()
 
+    def _connect_inline(self) -> sqlite3.Connection:
+        """Return a connection for reads on the thread of an event loop, which never wait."""
+        connection = self._reader(self._path)
+        connection.execute("PRAGMA busy_timeout = 0")
+        return connection
+
     def _reader(self, path: Path) -> sqlite3.Connection:
         connection = _connect(path, wait_seconds=self._deadline)
         self._connections.append(connection)
         connection.execute("PRAGMA query_only = ON")
         return connection
-
-    def _read(self, work: Work[R], until: float) -> R:
-        connection = self._idle.get()
-        try:
-            # Work without a waiter must not delay the others.
-            connection.set_progress_handler(lambda: time.monotonic() > until, _STEPS_BETWEEN_LOOKS)
-            return work(connection)
-        finally:
-            self._idle.put(connection)
 
     async def _commit(self, batch: Sequence[Addition | Work[Any]]) -> Sequence[Any]:
         loop = asyncio.get_running_loop()
@@ -183,6 +180,11 @@ class DatabaseMixin:
     async def _fetch_in_thread(self, statement: str, parameters: Parameters) -> list[Row]:
         return await self._open.read(
             lambda connection: connection.execute(statement, parameters).fetchall()
+        )
+
+    async def _fetch_for(self, tenant: str, statement: str, parameters: Parameters) -> list[Row]:
+        return await self._open.read_for(
+            tenant, lambda connection: connection.execute(statement, parameters).fetchall()
         )
 
     async def _execute(self, statement: str, parameters: Parameters) -> int:

@@ -10,9 +10,10 @@ from functools import cache
 
 from fhirpub.errors import ConfigurationError
 from fhirpub.storage.contract import SMALL_BYTES
+from fhirpub.storage.sqlite import quota_schema as quotas
 from fhirpub.storage.sqlite import webhook_schema as webhooks
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 APPLICATION_ID = 0x66687062
 """Marks the file as ours ("fhpb"), so that no other program's database is written to."""
 
@@ -132,6 +133,7 @@ _TABLES = (
     "CREATE TABLE probe (number INTEGER PRIMARY KEY, moment INTEGER NOT NULL) STRICT",
     *_SEARCH,
     *webhooks.TABLES,
+    *quotas.TABLES,
 )
 _ADD_SEARCH = "ALTER TABLE version ADD COLUMN search TEXT NOT NULL DEFAULT '[]'"
 
@@ -141,7 +143,9 @@ _STEPS = {
         "ALTER TABLE blob ADD COLUMN title TEXT NOT NULL DEFAULT ''",
         *(_ADD_SEARCH, *_SEARCH),
         *(*webhooks.TABLES, webhooks.FILL),
+        *(*quotas.TABLES, *quotas.FILL),
     ),
+    2: (*quotas.TABLES, *quotas.FILL),
     SCHEMA_VERSION: (),
 }
 """What makes a file of this release of one without tables, and of each older one."""

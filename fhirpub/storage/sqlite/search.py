@@ -34,7 +34,9 @@ from fhirpub.storage.sqlite.search_conditions import (
 )
 
 _BEST_FIRST = ("version_key", "version_by_value", "version_by_system", "version_by_time")
-MAX_COUNTED = 1_000
+FIRST_COUNT = 1_000
+COUNTS = (FIRST_COUNT, 10_000, 100_000)
+"""The numbers up to which candidates are counted, one after another, to find the best source."""
 _LATER = """
     SELECT 1 FROM version AS n INDEXED BY version_key
     WHERE n.id = v.id AND n.version = v.version + 1 AND n.tenant = v.tenant
@@ -68,10 +70,9 @@ class Source:
     newest: bool = False
     """Whether they are most likely the newest of all: times without an end."""
 
-    @property
-    def count(self) -> str:
-        """The statement that counts them, up to a limit: enough to compare."""
-        return f"SELECT count(*) FROM ({self.numbers} LIMIT {MAX_COUNTED})"
+    def count(self, most: int) -> str:
+        """Return the statement that counts them, up to a limit: enough to compare."""
+        return f"SELECT count(*) FROM ({self.numbers} LIMIT {most})"
 
 
 def sources_of(tenant: str, query: SearchQuery) -> list[Source]:

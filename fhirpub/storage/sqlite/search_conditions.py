@@ -24,6 +24,8 @@ from fhirpub.storage.sqlite.parameters import json_list
 Parameters = dict[str, str | int]
 
 _PAIRS = "SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(:{name})"
+_MAX_COMPARED = 8
+"""Up to so many alternatives are sought in the text of all values, one after another."""
 COLUMNS = {ID: ("''", "v.id"), IDENTIFIER: ("v.system", "v.value"), LAST_UPDATED: ("", "")}
 """The columns of a version that some parameters are compared with: of systems and of values."""
 
@@ -59,10 +61,11 @@ def _among_values(
         for token in tokens
         if token.value is not None or token == ANYTHING
     ]
+    is_long = len(beginnings) > _MAX_COMPARED and ANYTHING not in tokens
     if len(beginnings) == 1:
         parameters[f"{name}b"] = beginnings[0]
         yield f"instr(v.search, :{name}b) > 0"
-    elif beginnings:
+    elif beginnings and not is_long:
         parameters[f"{name}b"] = json.dumps(beginnings, ensure_ascii=False)
         yield f"EXISTS (SELECT 1 FROM json_each(:{name}b) WHERE instr(v.search, value) > 0)"
     value, is_of_name = (
@@ -71,7 +74,10 @@ def _among_values(
     )
     each = f"EXISTS (SELECT 1 FROM json_each(v.search) AS e WHERE {is_of_name} AND {{}})"
     systems = [one.system for one in tokens if one.value is None and one.system is not None]
-    if systems:
+    if is_long:  # each value is looked up in the list, however long that is
+        columns = (value.format(2), value.format(1))
+        yield each.format(_match_mixed(tokens, name, parameters, columns))
+    elif systems:
         yield each.format(match_one_of(value.format(2), systems, f"{name}s", parameters))
     if times:
         ends = (value.format(1), value.format(2))
@@ -164,14 +170,16 @@ def _match_mixed(
         if token_match.system is not None and token_match.value is not None
         if "\0" not in token_match.system + token_match.value
     ]
-    parameters[f"pairs{name}"] = json.dumps(pairs, ensure_ascii=False)
     system, value = columns
-    either = (
-        match_one_of(system, alone, f"lone_systems{name}", parameters),
-        match_one_of(value, values, f"lone_values{name}", parameters),
-        f"({system}, {value}) IN ({_PAIRS.format(name=f'pairs{name}')})",
-    )
-    return f"({' OR '.join(either)})"
+    either = []
+    if alone:
+        either.append(match_one_of(system, alone, f"lone_systems{name}", parameters))
+    if values:
+        either.append(match_one_of(value, values, f"lone_values{name}", parameters))
+    if pairs:
+        parameters[f"pairs{name}"] = json.dumps(pairs, ensure_ascii=False)
+        either.append(f"({system}, {value}) IN ({_PAIRS.format(name=f'pairs{name}')})")
+    return f"({' OR '.join(either) or '0'})"
 
 
 def match_one_of(column: str, texts: Collection[str], name: str, parameters: Parameters) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,6 @@ from fhirpub.errors import ConfigurationError, StoreUnavailable
 from fhirpub.runtime.clock import Clock, now_ms
 from fhirpub.storage.contract import (
     MAX_CHUNK_BYTES,
-    MAX_PAGE_BYTES,
     Blob,
     BlobInfo,
     Client,
@@ -22,10 +21,11 @@ from fhirpub.storage.contract import (
     SigningKey,
     Version,
 )
-from fhirpub.storage.id_search import FEW, capped_total, lookup_by_ids
+from fhirpub.storage.id_search import FEW, lookup_by_ids
 from fhirpub.storage.sqlite import schema as sql
 from fhirpub.storage.sqlite.database import Database, as_unavailable, transaction
 from fhirpub.storage.sqlite.parameters import json_list
+from fhirpub.storage.sqlite.quotas import SqliteQuotas
 from fhirpub.storage.sqlite.rows import (
     Addition,
     Row,
@@ -34,18 +34,13 @@ from fhirpub.storage.sqlite.rows import (
     has_bytes,
     key_of,
     key_row,
-    size_of,
     tenant_of,
     tenant_row,
     version_of,
 )
-from fhirpub.storage.sqlite.search import (
-    MAX_COUNTED,
-    Source,
-    index_entries,
-    search_statements,
-    sources_of,
-)
+from fhirpub.storage.sqlite.search import index_entries
+from fhirpub.storage.sqlite.search_page import find_page, page_rows
+from fhirpub.storage.sqlite.shared_database import SharedDatabase
 from fhirpub.storage.sqlite.webhooks import SqliteWebhooks
 from fhirpub.storage.store import Store
 from fhirpub.tenant import Tenant
@@ -77,24 +72,42 @@ def from_url(url: str, *, deadline_seconds: float, make: bool = True) -> SqliteS
         raise ConfigurationError("[storage] url: the working directory was deleted") from None
 
 
-class SqliteStore(SqliteWebhooks, Store):
+class SqliteStore(SqliteQuotas, SqliteWebhooks, Store):
     """A store in one file, and the two that SQLite keeps beside it."""
 
     def __init__(
-        self, path: Path, *, deadline_seconds: float, make: bool = True, clock: Clock = now_ms
+        self,
+        path: Path,
+        *,
+        deadline_seconds: float,
+        make: bool = True,
+        clock: Clock = now_ms,
+        shared: Database | None = None,
     ) -> None:
-        """Take the place of a file; a start will ``make`` it if there is none."""
+        """Take the place of a file; a start will ``make`` it if there is none.
+
+        ``shared`` is the file, if it is open on another event loop.
+        """
         self._path = path.absolute()
         self._make = make
         self._deadline = deadline_seconds
         self._clock = clock
+        self._shared = shared
 
     async def start(self) -> None:
         if self._file is None:
             with as_unavailable():
-                self._file = await asyncio.to_thread(
-                    Database, self._path, self._deadline, make=self._make
-                )
+                self._file = await asyncio.to_thread(self._open_file)
+
+    def _open_file(self) -> Database:
+        if self._shared is not None:
+            return SharedDatabase(self._shared)
+        return Database(self._path, self._deadline, make=self._make)
+
+    def for_other_loop(self) -> Store:
+        return SqliteStore(
+            self._path, deadline_seconds=self._deadline, clock=self._clock, shared=self._open
+        )
 
     async def check(self) -> None:
         # A write that is committed: a full disk is not seen by anything less.
@@ -126,14 +139,18 @@ class SqliteStore(SqliteWebhooks, Store):
     async def _one_version(self, if_small: str, always: str, key: Row) -> Version | None:
         rows = self._open.at_once(if_small, key)
         if rows is None or (rows and not has_bytes(rows[0])):
-            rows = await self._fetch_in_thread(always, key)
+            tenant = str(key[1])
+            rows = await self._fetch_for(tenant, always, key)
         return version_of(rows[0]) if rows else None
 
     async def history(
         self, tenant: str, resource_id: str, *, below: int | None = None, limit: int = 20
     ) -> Sequence[Version]:
         below = _LARGEST_INTEGER if below is None else min(below, _LARGEST_INTEGER)
-        rows = await self._rows_of_a_page(sql.HISTORY, (resource_id, tenant, below, limit))
+        parameters = (resource_id, tenant, below, limit)
+        rows = await self._open.read_for(
+            tenant, lambda connection: page_rows(connection.execute(sql.HISTORY, parameters))
+        )
         return [version_of(row) for row in rows]
 
     async def search(self, tenant: str, query: SearchQuery) -> Page:
@@ -146,13 +163,16 @@ class SqliteStore(SqliteWebhooks, Store):
 
         def look(connection: sqlite3.Connection) -> Page:
             with transaction(connection, "BEGIN"):
-                return _page(connection, tenant, query)
+                return find_page(connection, tenant, query)
 
-        return await self._open.read(look)
+        return await self._open.read_for(tenant, look, max_seconds=query.max_seconds)
 
     async def blobs(self, tenant: str, names: Collection[str]) -> Mapping[str, BlobInfo]:
-        ask = self._fetch_inline if len(names) <= FEW else self._fetch_in_thread
-        found = await ask(sql.BLOBS, (tenant, json_list(names)))
+        parameters = (tenant, json_list(names))
+        if len(names) <= FEW:
+            found = await self._fetch_inline(sql.BLOBS, parameters)
+        else:
+            found = await self._fetch_for(tenant, sql.BLOBS, parameters)
         return {row[0]: BlobInfo(*row) for row in found}
 
     async def blob_pieces(
@@ -161,7 +181,7 @@ class SqliteStore(SqliteWebhooks, Store):
         for start in range(part.start, part.stop, _PIECE):
             stop = min(start + _PIECE, part.stop)
             piece = partial(_piece, tenant=tenant, sha256=blob.sha256, part=slice(start, stop))
-            yield await self._open.read(piece)
+            yield await self._open.read_for(tenant, piece)
 
     async def sweep_blobs(self, tenant: str, *, before: int) -> int:
         def work(connection: sqlite3.Connection) -> int:
@@ -236,14 +256,11 @@ class SqliteStore(SqliteWebhooks, Store):
     async def scan(
         self, *, after: tuple[str, int] = ("", 0), limit: int = 100
     ) -> Sequence[tuple[str, Version]]:
-        rows = await self._rows_of_a_page(sql.WALK, (*after, limit))
-        return [(row[2], version_of(row)) for row in rows]
-
-    async def _rows_of_a_page(self, statement: str, parameters: Row) -> list[Row]:
-        """Return rows of versions, as many as are a page."""
-        return await self._open.read(
-            lambda connection: _page_of(connection.execute(statement, parameters))
+        parameters = (*after, limit)
+        rows = await self._open.read(
+            lambda connection: page_rows(connection.execute(sql.WALK, parameters))
         )
+        return [(row[2], version_of(row)) for row in rows]
 
     async def replace_search(
         self, tenant: str, resource_id: str, version: int, search: bytes
@@ -278,54 +295,3 @@ def _piece(connection: sqlite3.Connection, *, tenant: str, sha256: str, part: sl
                 data.seek(part.start)
                 return data.read(part.stop - part.start)
     raise StoreUnavailable("a document is missing")
-
-
-def _page_of(rows: Iterable[Row]) -> list[Row]:
-    """Return rows of versions up to the one with which they are enough for a page."""
-    page, left = [], MAX_PAGE_BYTES
-    for row in rows:
-        page.append(row)
-        left -= size_of(row)
-        if left <= 0:
-            break
-    return page
-
-
-def _page(connection: sqlite3.Connection, tenant: str, query: SearchQuery) -> Page:
-    numbers: list[Row] = []
-    counted = 0
-    source, candidates = best_source(connection, tenant, query)
-    statements = search_statements(tenant, query, source)
-    if query.limit:
-        page = statements
-        if source and source.newest and candidates == MAX_COUNTED:
-            # Most of them would be sorted in vain: going from the newest on meets some at once.
-            page = search_statements(tenant, query)
-        numbers = connection.execute(page.page, page.parameters).fetchall()
-    if query.count_up_to != 0:
-        ((counted,),) = connection.execute(statements.total, statements.parameters)
-    # One by one, as many as are shown: to sort them would take all of them into memory.
-    found = (
-        connection.execute(sql.NUMBERED, number).fetchone() for number in numbers[: query.limit]
-    )
-    versions = tuple(map(version_of, _page_of(found)))
-    return Page(versions, capped_total(counted, query), more=len(numbers) > len(versions))
-
-
-def best_source(
-    connection: sqlite3.Connection, tenant: str, query: SearchQuery
-) -> tuple[Source | None, int]:
-    """Return the source with the fewest candidates, and their number up to a limit.
-
-    SQLite itself has no statistics to choose by.
-    """
-
-    def candidates(source: Source) -> int:
-        ((count,),) = connection.execute(source.count, source.parameters)
-        return int(count)
-
-    counted = [(candidates(item), item) for item in sources_of(tenant, query)]
-    if not counted:
-        return None, 0
-    count, source = min(counted, key=lambda each: each[0])
-    return source, count

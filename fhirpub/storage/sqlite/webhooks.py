@@ -59,17 +59,17 @@ class SqliteWebhooks(DatabaseMixin, Endpoints, DeliveryQueueStore):
 
     async def endpoints(self, tenant: str) -> Sequence[Endpoint]:
         return [
-            endpoint_of(row) for row in await self._fetch_in_thread(sql.ENDPOINTS_OF, (tenant,))
+            endpoint_of(row) for row in await self._fetch_for(tenant, sql.ENDPOINTS_OF, (tenant,))
         ]
 
     async def deliveries(self, tenant: str, query: DeliveryQuery) -> Sequence[Delivery]:
         return [
             delivery_of(row)
-            for row in await self._fetch_in_thread(*sql.list_deliveries(tenant, query))
+            for row in await self._fetch_for(tenant, *sql.list_deliveries(tenant, query))
         ]
 
     async def count_deliveries(self, tenant: str, endpoint_id: str) -> Mapping[DeliveryState, int]:
-        return dict(await self._fetch_in_thread(sql.COUNTS, (endpoint_id, tenant)))
+        return dict(await self._fetch_for(tenant, sql.COUNTS, (endpoint_id, tenant)))
 
     async def reopen(
         self, tenant: str, endpoint_id: str, event_ids: Collection[str], *, now: int

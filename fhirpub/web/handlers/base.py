@@ -22,6 +22,8 @@ class BaseHandler(ResponseWriter):
     """Letters of the SMART scopes that the interaction needs: c, r, u and s."""
     belongs_to_others: ClassVar[bool] = False
     """The resource came with another one: the right to read that one's type is enough."""
+    is_counted: ClassVar[bool] = True
+    """Whether a request with a token is subject to quotas."""
 
     def prepare(self) -> Awaitable[None] | None:
         """Check the token, then the format; at once if the token is known already."""
@@ -46,10 +48,18 @@ class BaseHandler(ResponseWriter):
         """Continue once the caller is authenticated."""
         if self.requires_token:
             self.services.rate_limit.count(self.caller.client_id)
+            if self.services.quotas.active and self.is_counted:
+                self._enter_quotas()
             if self.services.config.auth.enforce_scopes and not self.is_permitted():
                 raise NotPermitted
         self.check_format()
         return None
+
+    def _enter_quotas(self) -> None:
+        """Count the request; raises QuotaExceeded if it is beyond a quota of its caller."""
+        self.ticket = self.services.quotas.ticket(self.caller)
+        if self.ticket is not None:
+            self.ticket.enter()
 
     def is_permitted(self) -> bool:
         """Return whether the scopes of the token allow this."""

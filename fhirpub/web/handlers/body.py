@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable
 from typing import Any, ClassVar, TypeVar
 
-from fhirpub.errors import Busy, FhirpubError, TooLarge
+from fhirpub.errors import Busy, FhirpubError, QuotaExceeded, TooLarge
 from fhirpub.fhir.strict_json import loads
 from fhirpub.fhir.xml.reader import read_xml
 from fhirpub.runtime.stages import Stages, run_to_completion
+from fhirpub.web.admission.quotas import Ticket
 from fhirpub.web.handlers.base import BaseHandler
 from fhirpub.web.handlers.lifecycle import LARGE
 from fhirpub.web.message import content_negotiation as media
@@ -40,6 +42,8 @@ class BodyHandler(BaseHandler):
         self._announced = int(self.request.headers.get("Content-Length", "0"))
         if self._announced > self.max_bytes():
             raise self._too_large()
+        if self.ticket is not None and self.request.has_content():
+            self.ticket.check_bytes(self._announced or 1)
         return self._reserve_memory() if self._announced > LARGE else None
 
     def _reserve_memory(self) -> Awaitable[None] | None:
@@ -86,6 +90,8 @@ class BodyHandler(BaseHandler):
         self._received += len(chunk)
         if self._received > self.max_bytes() and self._refusal is None:
             self.refuse(self._too_large())
+        if self.ticket is not None and self._refusal is None:
+            self._count_bytes(self.ticket, len(chunk))
         if self._refusal is not None:
             return None
         self._chunks.append(chunk)
@@ -93,6 +99,12 @@ class BodyHandler(BaseHandler):
             return None
         turn = self._reserve_memory()
         return None if turn is None else self._wait_amid(turn)
+
+    def _count_bytes(self, ticket: Ticket, size: int) -> None:
+        try:
+            ticket.receive(size)
+        except QuotaExceeded as problem:
+            self.refuse(problem)
 
     async def _wait_amid(self, turn: Awaitable[None]) -> None:
         try:
@@ -115,6 +127,13 @@ class BodyHandler(BaseHandler):
         """Return the whole body, once."""
         chunks, self._chunks = self._chunks, []
         return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+    async def keep_pace(self) -> None:
+        """Wait a moment if the tenant's events wait for time of this process (ADR 22)."""
+        sending = self.services.sending
+        seconds = sending.pause_for(self.owner) if sending else 0.0
+        if seconds:
+            await asyncio.sleep(seconds)
 
     async def run_stages(self, stages: Stages[T], *, size: int) -> T:
         """Run a pure computation on ``size`` bytes: in a cohort, or in a thread if it is large."""

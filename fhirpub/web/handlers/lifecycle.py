@@ -15,13 +15,20 @@ from tornado.httputil import ResponseStartLine
 from tornado.iostream import StreamClosedError
 
 from fhirpub.auth.caller import Caller
-from fhirpub.errors import NotAuthenticated, SecretsUnavailable, StoreUnavailable
+from fhirpub.errors import (
+    NotAuthenticated,
+    QuotaExceeded,
+    SecretsUnavailable,
+    StorageQuotaExceeded,
+    StoreUnavailable,
+)
 from fhirpub.fhir.times import http_date
 from fhirpub.http.exchange import Headers
 from fhirpub.runtime.clock import now_ms
 from fhirpub.runtime.logging import logger, where
 from fhirpub.runtime.metrics import NO_ROUTE, method_word
 from fhirpub.storage.contract import BlobInfo
+from fhirpub.web.admission.quotas import Ticket
 from fhirpub.web.error_mapping import TooSlow, is_expected
 from fhirpub.web.message.request import Request
 from fhirpub.web.message.response_body import ResponseBody
@@ -50,6 +57,8 @@ class RequestLifecycle(ABC):
     route = NO_ROUTE
     """The path of its row in the table of URLs."""
     status = 200
+    ticket: Ticket | None = None
+    """The quotas that the request is subject to, if its caller has any."""
 
     def __init__(
         self,
@@ -158,7 +167,13 @@ class RequestLifecycle(ABC):
         """Cancel the request: the client disconnected before its body was complete."""
         self.services.body_timeout.end(self.request)
         self.services.request_memory.release(self.request)
+        self._leave()
+
+    def _leave(self) -> None:
+        """End the request, also in the counts of its caller."""
         self.services.in_flight.discard(self)
+        if self.ticket is not None:
+            self.ticket.leave()
 
     def finish(self, body: bytes = b"") -> None:
         """Send the answer; a stopping service waits until all of it has left."""
@@ -171,9 +186,9 @@ class RequestLifecycle(ABC):
         sent = connection.write_headers(start_line, self.headers, body)
         connection.finish()
         if sent.done():
-            self.services.in_flight.discard(self)
+            self._leave()
         else:
-            sent.add_done_callback(lambda _sent: self.services.in_flight.discard(self))
+            sent.add_done_callback(lambda _sent: self._leave())
         self._log_answer()
 
     def finish_with(self, body: ResponseBody) -> None:
@@ -195,6 +210,8 @@ class RequestLifecycle(ABC):
         if length <= LARGE:  # else when all of it has left
             services.response_memory.release(self.request)
         services.metrics.count_response(self.request.method, self.route, self.status, seconds)
+        if self.ticket is not None:
+            self.headers.update(self.ticket.fields())
         if self.status not in (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED):
             self.headers["Content-Length"] = str(length)
         return ResponseStartLine("HTTP/1.1", self.status, _REASONS[self.status])
@@ -214,7 +231,7 @@ class RequestLifecycle(ABC):
             self.fail(problem)
         finally:
             self.services.response_memory.release(self.request)
-            self.services.in_flight.discard(self)
+            self._leave()
 
     async def _send_piece(self, piece: memoryview) -> None:
         for start in range(0, len(piece), _MAX_INLINE_BYTES):
@@ -226,7 +243,7 @@ class RequestLifecycle(ABC):
         """Answer with a refusal or a fault, whatever was written until now."""
         self._log_problem(problem)
         if self._answered:  # too late for another answer: let the client know at least that
-            self.services.in_flight.discard(self)
+            self._leave()
             self.request.connection.close()
             return
         self.headers = self.default_headers()
@@ -264,6 +281,9 @@ class RequestLifecycle(ABC):
         elif isinstance(problem, StoreUnavailable):
             self.services.metrics.store_unavailable.inc()
             _log.warning("store unavailable", reason=problem.reason, request_id=self.request_id)
+        elif isinstance(problem, QuotaExceeded | StorageQuotaExceeded):
+            self.services.metrics.quota_refusals.labels(problem.quota).inc()
+            _log.info("quota used up", quota=problem.quota, request_id=self.request_id)
         elif isinstance(problem, SecretsUnavailable):
             _log.error("secrets unavailable", reason=problem.reason, request_id=self.request_id)
         elif not is_expected(problem):

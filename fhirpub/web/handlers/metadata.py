@@ -11,6 +11,7 @@ class MetadataHandler(BaseHandler):
     """Describe the service."""
 
     requires_token = True
+    is_counted = False
 
     def get(self) -> None:
         """Return the CapabilityStatement."""

@@ -12,6 +12,7 @@ from fhirpub.interactions.register import (
     Registration,
     build_candidate,
     register,
+    reserve_nothing,
     validate_submission,
 )
 from fhirpub.interactions.rules import refuse
@@ -36,10 +37,15 @@ class RegisterHandler(BodyHandler):
         body = self.take_body()
         candidate = await self.run_stages(self._prepare(body), size=len(body))
         registration = await register(
-            candidate, tenant=self.caller.tenant, context=self.services.context
+            candidate,
+            tenant=self.caller.tenant,
+            context=self.services.context,
+            reserve=self.ticket.reserve_registration if self.ticket else reserve_nothing,
         )
         if not registration.created:  # else requests committed together continue together
             await yield_to_loop()
+        if registration.created:
+            await self.keep_pace()
         self.services.metrics.count_registration(self.type_name, created=registration.created)
         self.set_location(registration.first)
         self.set_version_headers(registration.first, registration=True)

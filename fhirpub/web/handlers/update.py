@@ -51,6 +51,12 @@ class UpdateHandler(BodyHandler):
                 )
             )
 
+        async def prepared(latest: Version) -> Update:
+            made = await self.run_stages(stages(latest), size=len(body) + len(latest.body))
+            if self.ticket is not None:
+                self.ticket.check_stored(made.size)
+            return made
+
         preconditions = replace(
             self.request.preconditions(),
             if_none_match=self.request.headers.get_list("If-None-Match"),
@@ -61,10 +67,11 @@ class UpdateHandler(BodyHandler):
             resource_type=resource_type,
             tenant=tenant,
             context=context,
-            prepared=lambda latest: self.run_stages(
-                stages(latest), size=len(body) + len(latest.body)
-            ),
+            prepared=prepared,
         )
+        if self.ticket is not None:
+            self.ticket.add_stored(updated.size)
+        await self.keep_pace()
         self.set_location(updated)
         self.set_version_headers(updated)
         wanted = media.preference(self.request.headers.get("Prefer", ""), "return")

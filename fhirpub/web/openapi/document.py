@@ -16,6 +16,7 @@ from fhirpub.web.openapi.operations import OPERATIONS, Operation, Success
 from fhirpub.web.openapi.parameters import (
     HEADERS,
     PARAMETERS,
+    QUOTA_HEADERS,
     conditions,
     search_parameters,
     tries,
@@ -208,7 +209,7 @@ def _parameters(operation: Operation, route: Route, services: Services) -> list[
 _MEANINGS = {
     400: "The request cannot be read, or is no valid FHIR R4.",
     401: "There is no access token, or not a valid one.",
-    403: "The access token has no scope for this.",
+    403: "The access token has no scope for this, or the tenant may not store more.",
     404: "There is nothing under this address, for this tenant.",
     406: "No format is spoken here that the client accepts.",
     408: "The body took too long; it may be sent again.",
@@ -216,8 +217,9 @@ _MEANINGS = {
     413: "The body, or a document in it, is too large.",
     415: "The body is of a type that is not read here.",
     416: "The document has no such part.",
-    422: "The body is valid FHIR, and breaks a rule.",
-    429: "There were too many requests; come back after `Retry-After` seconds.",
+    422: "The body is valid FHIR, and breaks a rule; or a search is too costly.",
+    429: "There were too many requests, or a quota of the day is used up; come back after "
+    "`Retry-After` seconds.",
     500: "The service failed; the request may be sent again.",
     503: "The store cannot be reached, or there is no room; come back as for 429.",
 }
@@ -226,7 +228,7 @@ _OBLIGED = {
     401: ("WWW-Authenticate",),
     403: ("WWW-Authenticate",),
     416: ("Content-Range",),
-    429: ("Retry-After",),
+    429: ("Retry-After", *QUOTA_HEADERS),
     503: ("Retry-After",),
 }
 
@@ -274,11 +276,16 @@ def _success(success: Success, route: Route, table: Iterable[Route]) -> JsonObje
     }
     said = {
         "description": success.text,
-        "headers": _headers(success.headers),
+        "headers": _headers((*success.headers, *_quota_headers(route))),
         "content": contents[success.form](),
         "links": _links(success, route, table),
     }
     return {name: value for name, value in said.items() if value}
+
+
+def _quota_headers(route: Route) -> tuple[str, ...]:
+    is_counted = route.handler.requires_token and route.handler.is_counted
+    return QUOTA_HEADERS if is_counted else ()
 
 
 def _links(success: Success, route: Route, table: Iterable[Route]) -> JsonObject:

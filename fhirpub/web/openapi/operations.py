@@ -229,7 +229,7 @@ OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
         name="search",
         summary="Find resources of type {type}",
         successes=_SEARCHED,
-        refusals=(406,),
+        refusals=(406, 422),
         parameters=(*_FORMAT, "Prefer", "searched"),
     ),
     (SearchFormHandler, "POST"): Operation(
@@ -237,7 +237,7 @@ OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
         summary="Find resources of type {type}, with parameters in a form",
         text="Parameters of the address count as well.",
         successes=_SEARCHED,
-        refusals=(406,),
+        refusals=(406, 422),
         parameters=(*_FORMAT, "Prefer"),
         body="search",
     ),
@@ -252,7 +252,7 @@ OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
         name="historyOfAll",
         summary="List the versions of every {type}, newest first",
         successes={200: Success(text="A page of versions.", schemas=("Bundle",))},
-        refusals=(406,),
+        refusals=(406, 422),
         parameters=(*_FORMAT, "_count", "_since", CURSOR),
     ),
     (BinaryHandler, "GET"): Operation(

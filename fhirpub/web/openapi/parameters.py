@@ -109,12 +109,28 @@ HEADERS: dict[str, JsonObject] = {
         "The address of the version.", {"type": "string", "format": "uri"}
     ),
     "Content-Range": _response_header("Which bytes these are, of how many."),
-    "WWW-Authenticate": _response_header("How to authenticate (RFC 6750)."),
+    "WWW-Authenticate": {
+        "description": "How to authenticate (RFC 6750); not in a 403 about a quota.",
+        "schema": _TEXT,
+    },
     "Retry-After": {
         "description": "Seconds to wait.",
         "schema": {"type": "integer", "minimum": 0},
     },
+    "RateLimit-Policy": {
+        "description": "The quotas per minute of the client and its tenant, if they have any "
+        "(draft-ietf-httpapi-ratelimit-headers-11).",
+        "schema": _TEXT,
+        "example": '"client_requests_per_minute";q=600;w=60',
+    },
+    "RateLimit": {
+        "description": "What remains of each, and the seconds until it is complete again.",
+        "schema": _TEXT,
+        "example": '"client_requests_per_minute";r=577;t=23',
+    },
 }
+QUOTA_HEADERS = ("RateLimit-Policy", "RateLimit")
+"""Headers of every response to a client that has a quota of requests per minute."""
 
 
 _ABOUT_THE_PAGE = (

@@ -16,6 +16,7 @@ from fhirpub.web.handlers import webhook_endpoints as webhooks
 from fhirpub.web.handlers.base import BaseHandler
 from fhirpub.web.openapi.operations import NOT_MODIFIED, Operation, Success
 from fhirpub.webhooks.management.delivery_log import SHOWN_STATES
+from fhirpub.webhooks.management.event_types import TEST, VERIFICATION
 from fhirpub.webhooks.management.validation import (
     MAX_DESCRIPTION_LENGTH,
     MAX_GRACE_SECONDS,
@@ -108,7 +109,11 @@ WEBHOOK_OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
         "verifyEndpoint", "Send a challenge, and tell what came of it", _describe("Trial"), 404
     ),
     (webhooks.TestHandler, "POST"): _operation(
-        "testEndpoint", "Send a test event, and tell what came of it", _describe("Trial"), 404
+        "testEndpoint",
+        "Send a test event, and tell what came of it",
+        _describe("Trial"),
+        404,
+        text="An endpoint that has not passed its challenge gets the challenge instead.",
     ),
     (webhooks.RotateSecretHandler, "POST"): _operation(
         "rotateSecret",
@@ -297,7 +302,14 @@ WEBHOOK_SCHEMAS: dict[str, JsonObject] = {
         warned={"type": "boolean"},
         throttled_until=_or_null("string"),
     ),
-    "Trial": _all(passed={"type": "boolean"}, state=_STATE, event_id=_TEXT, **_OUTCOME),
+    "Trial": _all(
+        passed={"type": "boolean"},
+        state=_STATE,
+        event_id=_TEXT,
+        event_type={"enum": [TEST, VERIFICATION]},
+        note={"description": "Says so if a challenge replaced the test.", "type": "string"},
+        **_OUTCOME,
+    ),
 }
 WEBHOOK_BODIES: dict[str, JsonObject] = {
     "changedEndpoint": _fields(**_SETTINGS),

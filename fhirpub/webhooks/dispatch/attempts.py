@@ -13,6 +13,7 @@ from fhirpub.runtime.metrics import Metrics
 from fhirpub.storage.batching import GroupCommit
 from fhirpub.storage.store import Store
 from fhirpub.storage.webhook_contract import (
+    Attempt,
     AttemptResult,
     Delivery,
     DeliveryState,
@@ -21,6 +22,7 @@ from fhirpub.storage.webhook_contract import (
 from fhirpub.webhooks.dispatch.appender import Appender
 from fhirpub.webhooks.dispatch.endpoint_worker import EndpointWorker
 from fhirpub.webhooks.dispatch.periodic import retry_until_stored
+from fhirpub.webhooks.management.disclosure import disclose
 from fhirpub.webhooks.management.operational_events import (
     ServiceEvents,
     is_service_event,
@@ -87,39 +89,32 @@ class Attempts:
         another process may have sent this one and the next by then. Nor is it made if the endpoint
         is no longer active, or has a new URL that is not verified. It is then begun again.
         """
-        latest = delivery.leased - round(self._rules.timeout_seconds * 1000)
-        if self._clock() > latest or line.endpoint.state != "active":
+        attempted = await self._send_in_slot(line, delivery)
+        if attempted is None:
             line.queue.back(delivery.event_id, due=delivery.leased, number=delivery.number)
             return
-        url = line.endpoint.url
-        outcome = await self._send(line, delivery)
+        outcome, url = attempted
         self._metrics.attempts.labels(outcome.word).inc()
         now = self._clock()
+        shown, ended = self._disclose(delivery, outcome, now)
         then = decide_retry(
             outcome,
             attempt=delivery.number,
             schedule=self._rules.schedule,
-            now=now,
+            now=ended,
             chance=self._random.random(),
         )
         if outcome.reason != "E_INTERNAL":
             self._metrics.attempt_seconds.observe(outcome.duration / 1000)
             if line.endpoint.url == url:  # else it is the history of another receiver
-                line.condition = line.condition.record(outcome, then, now, self._rules.patience)
+                line.condition = line.condition.record(
+                    outcome, then, now, self._rules.patience, ended=ended
+                )
         await self._have_consequences(line, delivery, outcome, then, url=url)
-        state = _STATES[then.state]
-        attempt = replace(
-            delivery.attempts[-1],
-            ended=now,
-            status=outcome.status,
-            reason=outcome.reason or "",
-            duration=outcome.duration,
-            dialled=outcome.dialled,
-            answer=outcome.answer,
-        )
-        due = then.due or now
-        ended = AttemptResult(key=delivery.key, attempt=attempt, state=state, due=due)
-        if not await retry_until_stored("finish", lambda: self._finishing.add(ended)):
+        state, due = _STATES[then.state], then.due or ended
+        attempt = _completed(delivery.attempts[-1], shown, ended)
+        result = AttemptResult(key=delivery.key, attempt=attempt, state=state, due=due)
+        if not await retry_until_stored("finish", lambda: self._finishing.add(result)):
             # It outlasted its lease; another process may be sending it now.
             line.requeue_and_reload(delivery, self._clock())
         elif state == "retrying":
@@ -127,6 +122,34 @@ class Attempts:
         else:
             line.queue.remove(delivery.event_id)
             self._count_ended(delivery, outcome, now)
+
+    async def _send_in_slot(
+        self, line: EndpointWorker, delivery: Delivery
+    ) -> tuple[Outcome, str] | None:
+        """Send it once a slot is free; return the outcome with the URL, or None if not sent."""
+        latest = delivery.leased - round(self._rules.timeout_seconds * 1000)
+        async with line.window.slots:
+            if self._clock() > latest or line.endpoint.state != "active":
+                return None
+            url = line.endpoint.url
+            outcome = await self._send(line, delivery)
+        line.window.note_attempt(outcome.duration, delivered=outcome.delivered)
+        return outcome, url
+
+    def _disclose(self, delivery: Delivery, outcome: Outcome, now: int) -> tuple[Outcome, int]:
+        """Return the outcome for the log, and when the attempt ended according to it.
+
+        A failure that is withheld is logged, and retried, as one that took the longest time.
+        """
+        longest = round(self._rules.timeout_seconds * 1000)
+        shown = disclose(
+            outcome,
+            endpoint=delivery.endpoint,
+            event_id=delivery.event_id,
+            verified=True,  # nothing is delivered to an endpoint that is not
+            milliseconds=longest,
+        )
+        return shown, now if shown is outcome else delivery.attempts[-1].begun + longest
 
     def _count_ended(self, delivery: Delivery, outcome: Outcome, now: int) -> None:
         state = "delivered" if outcome.delivered else "dead"
@@ -147,7 +170,7 @@ class Attempts:
             _log.error(
                 "webhook could not be sent",
                 endpoint=delivery.endpoint,
-                event=delivery.event_id,
+                event_id=delivery.event_id,
                 **where(problem),
             )
             return Outcome(reason="E_INTERNAL")
@@ -219,3 +242,15 @@ class Attempts:
                 "tell", partial(self._appender.append, subscriber, [event])
             )
             self.enqueue(made)
+
+
+def _completed(attempt: Attempt, outcome: Outcome, ended: int) -> Attempt:
+    return replace(
+        attempt,
+        ended=ended,
+        status=outcome.status,
+        reason=outcome.reason or "",
+        duration=outcome.duration,
+        dialled=outcome.dialled,
+        answer=outcome.answer,
+    )

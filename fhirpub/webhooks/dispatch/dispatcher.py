@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Sequence
+from itertools import islice
 
 from fhirpub.config.webhooks import WebhooksConfig
 from fhirpub.runtime.clock import Clock
@@ -133,6 +134,17 @@ class Dispatcher:
     def breakers(self, state: BreakerState) -> int:
         """Return how many endpoints have their breaker in this state."""
         return sum(line.condition.breaker.state == state for line in self._lines.values())
+
+    def waiting_since(self) -> dict[str, int]:
+        """Return for each tenant since when deliveries wait for time of this process."""
+        now, found = self._clock(), dict[str, int]()
+        for name in [*islice(self._awake, _BATCH_SIZE)]:
+            line = self._lines.get(name)
+            since = line.waits_for_process(now) if line else None
+            if line is not None and since is not None:
+                tenant = line.endpoint.tenant
+                found[tenant] = min(since, found.get(tenant, since))
+        return found
 
     # Endpoints and leases.
 
@@ -306,7 +318,7 @@ class Dispatcher:
         self._under_way.discard(task)
         self._tenants -= Counter([delivery.tenant])
         if not task.cancelled() and (problem := task.exception()) is not None:
-            _log.error("outcome of a webhook lost", event=delivery.event_id, **where(problem))
+            _log.error("outcome of a webhook lost", event_id=delivery.event_id, **where(problem))
             due = self._clock() + self._lease_ms
             line.queue.back(delivery.event_id, due=due, number=delivery.number)
         if self._lines.get(line.endpoint.id) is line:

@@ -9,6 +9,7 @@ from fhirpub.errors import SecretsUnavailable
 from fhirpub.runtime.logging import logger
 from fhirpub.storage.webhook_contract import Delivery, Endpoint, QueuedDelivery
 from fhirpub.webhooks.dispatch.queue import Bucket, Queue
+from fhirpub.webhooks.dispatch.send_window import SendWindow
 from fhirpub.webhooks.management.secret_encryption import SecretCipher, token_of
 from fhirpub.webhooks.policy.endpoint_health import ANEW, EndpointHealth
 from fhirpub.webhooks.policy.retry_policy import FailurePolicy
@@ -54,7 +55,7 @@ class EndpointWorker:
         self.alarm: int | None = None
         """The scheduled wake-up, in milliseconds UTC."""
         self._patience = patience
-        self._most = settings.in_flight_per_endpoint
+        self.window = SendWindow(settings.in_flight_per_endpoint)
         self._seal = seal
         self._bucket = Bucket.full(settings.rate_per_endpoint, 0)
         self._secrets: list[_OpenSecret] = []
@@ -83,7 +84,7 @@ class EndpointWorker:
         """Dequeue the deliveries that may be sent now, at most ``most``."""
         if self._closed or not self.condition.allows(now):
             return []
-        most = min(most, self._most - self.queue.taken, self._bucket.available(now))
+        most = min(most, self.window.size - self.queue.taken, self._bucket.available(now))
         if self.condition.probes:
             most = min(most, 1)
         taken = self.queue.take(now, max(0, most))
@@ -91,6 +92,15 @@ class EndpointWorker:
             self._bucket.take(len(taken))
             self.condition = self.condition.probing(now, self._patience)
         return taken
+
+    def waits_for_process(self, now: int) -> int | None:
+        """Return since when a delivery waits that could be sent now; None if there is none.
+
+        It waits for this process then, and not for the receiver, its limits or its health.
+        """
+        if self._closed or self.window.slots.locked() or not self.condition.allows(now):
+            return None
+        return self.queue.ready_since if self._bucket.available(now) else None
 
     def requeue_and_reload(self, delivery: Delivery | QueuedDelivery, now: int) -> None:
         """Requeue a delivery that another process has or had, and mark the queue for a reload.
@@ -103,7 +113,7 @@ class EndpointWorker:
     def next_moment(self, now: int) -> int | None:
         """Return when the next attempt may start; None: not before a delivery arrives or ends."""
         moment = self.queue.next_moment()
-        full = self.queue.taken >= self._most
+        full = self.queue.taken >= self.window.size
         if moment is None or full or self._closed:
             return None
         moment = max(moment, self.condition.until)
@@ -118,6 +128,7 @@ class EndpointWorker:
         ]
         return Message(
             endpoint=self.endpoint.id,
+            tenant=self.endpoint.tenant,
             url=self.endpoint.url,
             token=self._token,
             secrets=tuple(secrets),

@@ -78,6 +78,17 @@ class Queue:
             return 0
         return self._later[0][0] if self._later else None
 
+    @property
+    def ready_since(self) -> int | None:
+        """Since when the first delivery that may be sent now could be; None if there is none.
+
+        To be asked after :meth:`take`.
+        """
+        if not self._ready:
+            return None
+        head = self._lanes[self._ready[0][1]][0]
+        return max(head.created, head.due)
+
     def back(self, event_id: str, *, due: int, number: int) -> None:
         """Put one that was taken back, to be sent (again) when it is due."""
         lane = self._taken.pop(event_id, "")

@@ -48,6 +48,8 @@ class Relay:
         self._unmarked: set[_Key] = set()
         self.oldest: int | None = None
         """When the oldest version of the last round was committed, if it found any."""
+        self.oldest_by_tenant: dict[str, int] = {}
+        """The same for each tenant that has an endpoint and had such a version."""
 
     @property
     def leading(self) -> bool:
@@ -70,12 +72,17 @@ class Relay:
             if (key := (version.id, version.version)) not in known
         }
         self.oldest = min((version.updated for _, version in new.values()), default=None)
+        self.oldest_by_tenant = {}
         work: list[Awaitable[None]] = []
         if new:
             # Read after the versions: an endpoint that was added before them must receive them.
             tenants = {tenant for tenant, _ in new.values()}
             endpoints = await self._store.all_endpoints(of=tenants)
             work = self._fan_out(self._events(new.values(), endpoints), endpoints)
+            notified = {endpoint.tenant for endpoint in endpoints}
+            for tenant, version in new.values():
+                if tenant in notified:
+                    self.oldest_by_tenant.setdefault(tenant, version.updated)
         await gather_all(*work, self._mark())
         self._unmarked = new.keys() - self._faulty
         return len(self._unmarked)

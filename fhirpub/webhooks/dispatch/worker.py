@@ -99,8 +99,24 @@ class WebhookWorker:
 
         A relay elsewhere looks for itself.
         """
-        if self._relay.leading and self._dispatcher.heard:
+        if self.relays_at_once:
             self._relaying.wake()
+
+    def lags(self) -> dict[str, float]:
+        """Return for each tenant for how many seconds events wait for time of this process."""
+        since = dict(self._relay.oldest_by_tenant)
+        for tenant, moment in self._dispatcher.waiting_since().items():
+            since[tenant] = min(moment, since.get(tenant, moment))
+        return {tenant: self._age(moment) for tenant, moment in since.items()}
+
+    @property
+    def relays_at_once(self) -> bool:
+        """Whether this process relays events, and there is an endpoint that may want them."""
+        return self._relay.leading and self._dispatcher.heard
+
+    def pause_for(self, _tenant: str) -> float:
+        """Return 0: on one event loop a pause would not help the deliveries."""
+        return 0.0
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None, None]:

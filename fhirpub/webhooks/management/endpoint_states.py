@@ -34,8 +34,8 @@ def paused(endpoint: Endpoint) -> Endpoint:
 
 def disabled(endpoint: Endpoint) -> Endpoint:
     """Return an endpoint that the operator has disabled."""
-    proven = endpoint.state != "unverified" and endpoint.why != UNPROVEN
-    return replace(endpoint, state="disabled", why=OPERATOR if proven else UNPROVEN)
+    why = OPERATOR if is_verified(endpoint) else UNPROVEN
+    return replace(endpoint, state="disabled", why=why)
 
 
 def enabled(endpoint: Endpoint, *, known: Endpoint, operator: bool) -> Endpoint:
@@ -55,6 +55,11 @@ def verified(endpoint: Endpoint, *, url: str) -> Endpoint:
     """Return an active endpoint, if it waits for that and still is where it was verified."""
     proven = endpoint.state == "unverified" and endpoint.url == url
     return replace(endpoint, state="active") if proven else endpoint
+
+
+def is_verified(endpoint: Endpoint) -> bool:
+    """Return whether it passed its challenge where it is now, or the operator vouches for it."""
+    return endpoint.state != "unverified" and endpoint.why != UNPROVEN
 
 
 def require_permission(endpoint: Endpoint, *, operator: bool) -> None:

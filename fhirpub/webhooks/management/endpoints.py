@@ -6,16 +6,14 @@ Every method takes the tenant first. An endpoint of another tenant is one that d
 from __future__ import annotations
 
 import asyncio
-import secrets
 import uuid
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 from fhirpub.config.settings import Config
-from fhirpub.errors import BrokenRule, NoSuchRecord, StoreUnavailable, Throttled
+from fhirpub.errors import BrokenRule, NoSuchRecord, StoreUnavailable
 from fhirpub.runtime.clock import Clock
 from fhirpub.runtime.logging import logger
 from fhirpub.storage.store import Store
@@ -28,21 +26,16 @@ from fhirpub.webhooks.management.endpoint_secrets import (
     reencrypt,
     with_new_secret,
 )
-from fhirpub.webhooks.management.event_types import TEST, VERIFICATION, EventTypes
-from fhirpub.webhooks.management.secret_encryption import SecretCipher, live_secrets, token_of
+from fhirpub.webhooks.management.event_types import EventTypes
+from fhirpub.webhooks.management.secret_encryption import SecretCipher
+from fhirpub.webhooks.management.trials import TestDelivery, Trials
 from fhirpub.webhooks.policy.endpoint_health import ANEW
-from fhirpub.webhooks.policy.outcome import Outcome
-from fhirpub.webhooks.transport.envelope import event_of_endpoint
 from fhirpub.webhooks.transport.http_client import Sender
-from fhirpub.webhooks.transport.message import Message
-from fhirpub.webhooks.transport.response import as_kept
 from fhirpub.webhooks.transport.signing import new_secret
 
 USUAL_GRACE_SECONDS = 86_400
 
-_CHALLENGE_BYTES = 24
 _RACES = 20
-_MAX_TRIALS = 4
 
 _log = logger()
 
@@ -65,16 +58,6 @@ class EndpointWithSecrets:
     token: str = field(default="", repr=False)
 
 
-@dataclass(frozen=True, slots=True)
-class TestDelivery:
-    """One event that was sent at once, and what came of it."""
-
-    endpoint: Endpoint
-    event_id: str
-    outcome: Outcome
-    passed: bool
-
-
 class EndpointService:
     """Adds, changes, tries and removes endpoints."""
 
@@ -93,7 +76,7 @@ class EndpointService:
         self._seal = seal
         self._config = config
         self._clock = clock
-        self._trials: Counter[str] = Counter()
+        self._trials = Trials(sender=sender, seal=seal, config=config, clock=clock)
         self._adding = asyncio.Lock()
         self.event_types = event_types
 
@@ -122,7 +105,7 @@ class EndpointService:
         """
         if isinstance(fields, Mapping):
             fields = {"url": None, **fields}
-        values = await self._validate(fields, registration.NEW)
+        values = await self._validate(tenant, fields, registration.NEW)
         endpoint_id = str(uuid.uuid4())
         secret = values.get("signing_secret") or new_secret()
         token = values.get("bearer_token") or new_token()
@@ -161,7 +144,7 @@ class EndpointService:
         """
         before = await self.endpoint(tenant, endpoint_id)
         check(before.revision)
-        settings = _settings(await self._validate(fields, registration.CHANGEABLE))
+        settings = _settings(await self._validate(tenant, fields, registration.CHANGEABLE))
 
         def changed(endpoint: Endpoint) -> Endpoint:
             after = replace(endpoint, **settings)
@@ -196,7 +179,7 @@ class EndpointService:
         if endpoint.state == "disabled":
             states.require_permission(endpoint, operator=operator)
             if endpoint.why != states.UNPROVEN:
-                await self._expect_health(endpoint)
+                await self._expect_health(endpoint, operator=operator)
 
         def enabled(found: Endpoint) -> Endpoint:
             return states.enabled(found, known=endpoint, operator=operator)
@@ -212,7 +195,7 @@ class EndpointService:
         a day, what is sent is signed with both; 0 ends the others at once. Raises
         InvalidContent, BrokenRule if more than 5 would be left.
         """
-        values = await self._validate(fields, registration.NEW_SECRET)
+        values = await self._validate(tenant, fields, registration.NEW_SECRET)
         grace = values.get("grace_seconds", USUAL_GRACE_SECONDS)
         now, new = self._clock(), values.get("signing_secret") or new_secret()
         sealed = encrypt_secret(endpoint_id, new, self._seal)
@@ -231,7 +214,7 @@ class EndpointService:
 
         ``fields`` are those of :data:`registration.NEW_TOKEN`. Raises InvalidContent.
         """
-        values = await self._validate(fields, registration.NEW_TOKEN)
+        values = await self._validate(tenant, fields, registration.NEW_TOKEN)
         new = values.get("bearer_token") or new_token()
         sealed = self._seal.encrypt(new, endpoint=endpoint_id, purpose="token")
         changed = await self._put(tenant, endpoint_id, lambda each: replace(each, token=sealed))
@@ -252,28 +235,41 @@ class EndpointService:
 
     # What tries them.
 
-    async def test(self, tenant: str, endpoint_id: str) -> TestDelivery:
-        """Send a test event once, at once, and return what came of it."""
-        return await self._try(await self.endpoint(tenant, endpoint_id), TEST, {})
+    async def test(self, tenant: str, endpoint_id: str, *, operator: bool = False) -> TestDelivery:
+        """Send a test event once, at once, and return what came of it.
 
-    async def verify(self, tenant: str, endpoint_id: str) -> TestDelivery:
-        """Send a challenge; an endpoint whose 2xx answer repeats it is verified."""
-        challenge = secrets.token_urlsafe(_CHALLENGE_BYTES)
+        An endpoint that has not passed its challenge gets the challenge instead. For the
+        ``operator`` nothing is withheld. Raises NoSuchRecord, Throttled.
+        """
         endpoint = await self.endpoint(tenant, endpoint_id)
-        trial = await self._try(endpoint, VERIFICATION, {"challenge": challenge})
-        repeated = as_kept(challenge.encode(), token_of(endpoint, self._seal))
-        passed = trial.passed and repeated in trial.outcome.answer
-        if not passed:
-            return replace(trial, passed=False)
+        if states.is_verified(endpoint):
+            return await self._trials.send_test(endpoint, operator=operator)
+        challenge = await self.verify(tenant, endpoint_id, operator=operator)
+        return replace(challenge, replaces_test=True)
 
+    async def verify(
+        self, tenant: str, endpoint_id: str, *, operator: bool = False
+    ) -> TestDelivery:
+        """Send a challenge; an endpoint whose 2xx answer repeats it is verified.
+
+        For the ``operator`` nothing is withheld. Raises NoSuchRecord, Throttled.
+        """
+        endpoint = await self.endpoint(tenant, endpoint_id)
+        trial = await self._trials.send_challenge(endpoint, operator=operator)
+        if not trial.passed:
+            return trial
         verified = partial(states.verified, url=endpoint.url)
         return replace(trial, endpoint=await self._put(tenant, endpoint_id, verified))
 
     # How.
 
-    async def _validate(self, fields: Any, known: Sequence[str]) -> dict[str, Any]:
+    async def _validate(self, tenant: str, fields: Any, known: Sequence[str]) -> dict[str, Any]:
         return await registration.validate_endpoint(
-            fields, known=known, sender=self._sender, event_types=self.event_types
+            fields,
+            known=known,
+            tenant=tenant,
+            sender=self._sender,
+            event_types=self.event_types,
         )
 
     async def _put(
@@ -294,44 +290,13 @@ class EndpointService:
                 return after
         raise StoreUnavailable(f"lost {_RACES} races for the next revision of an endpoint")
 
-    async def _expect_health(self, endpoint: Endpoint) -> None:
-        trial = await self._try(endpoint, TEST, {})
+    async def _expect_health(self, endpoint: Endpoint, *, operator: bool) -> None:
+        trial = await self._trials.send_test(endpoint, operator=operator)
         if not trial.passed:
             what = trial.outcome.reason or f"status {trial.outcome.status}"
             said = f"the endpoint did not take a test event ({what}): it stays disabled"
             raise BrokenRule.because(said)
         await self._store.save_health(endpoint.id, ANEW)
-
-    async def _try(
-        self, endpoint: Endpoint, event_type: str, told: Mapping[str, Any]
-    ) -> TestDelivery:
-        if self._trials[endpoint.tenant] >= _MAX_TRIALS:
-            raise Throttled(retry_after=round(self._config.webhooks.timeout_seconds))
-        now = self._clock()
-        event = event_of_endpoint(
-            event_type,
-            endpoint.id,
-            name=uuid.uuid4().hex,
-            now=now,
-            base_url=self._config.base_url,
-            more=told,
-        )
-        message = Message(
-            url=endpoint.url,
-            token=token_of(endpoint, self._seal),
-            secrets=live_secrets(endpoint, self._seal, now=now),
-            event_id=event.id,
-            event_type=event_type,
-            body=event.body(sequence=0),
-            number=1,
-            sequence=0,
-        )
-        self._trials[endpoint.tenant] += 1
-        try:
-            outcome = await self._sender.attempt(message)
-        finally:
-            self._trials -= Counter([endpoint.tenant])
-        return TestDelivery(endpoint, event.id, outcome, outcome.delivered)
 
 
 def _settings(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,9 +10,9 @@ import orjson
 from fhirpub.fhir.times import instant
 from fhirpub.storage.webhook_contract import Attempt, Delivery, Endpoint
 from fhirpub.webhooks.management.delivery_log import STATS_SECONDS, Stats, effective_state
-from fhirpub.webhooks.management.endpoints import TestDelivery
+from fhirpub.webhooks.management.trials import TestDelivery
 from fhirpub.webhooks.policy.endpoint_health import EndpointHealth
-from fhirpub.webhooks.policy.outcome import Outcome
+from fhirpub.webhooks.policy.outcome import WITHHELD, Outcome
 
 Record = dict[str, Any]
 
@@ -24,8 +24,12 @@ _REASONS: Mapping[str, str] = {
     "E_MALFORMED": "the answer is not HTTP as it should be",
     "E_RESET": "the connection was closed before there was an answer",
     "E_TIMEOUT": "there was no answer in time",
+    WITHHELD: "it failed in a network of the operator, whose log has the cause",
     "E_TLS": "the certificate is not valid for the host, or TLS failed otherwise",
 }
+_REPLACED = (
+    "the endpoint has not passed its challenge, so the challenge was sent instead of a test event"
+)
 _NOT_SENT = ("held", "cancelled")
 _REDIRECTS = range(300, 400)
 
@@ -58,6 +62,8 @@ def trial_record(trial: TestDelivery) -> Record:
         "passed": trial.passed,
         "state": trial.endpoint.state,
         "event_id": trial.event_id,
+        "event_type": trial.event_type,
+        "note": _REPLACED if trial.replaces_test else "",
         **came,
     }
 

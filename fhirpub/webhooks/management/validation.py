@@ -29,9 +29,9 @@ _CHOICES = {"payload": typing.get_args(Payload), "ordering": typing.get_args(Ord
 
 
 async def validate_endpoint(
-    fields: Any, *, known: Collection[str], sender: Sender, event_types: EventTypes
+    fields: Any, *, known: Collection[str], tenant: str, sender: Sender, event_types: EventTypes
 ) -> dict[str, Any]:
-    """Return the fields of an endpoint, its ``url`` in canonical form.
+    """Return the fields of a tenant's endpoint, its ``url`` in canonical form.
 
     Raises InvalidContent.
     """
@@ -41,7 +41,7 @@ async def validate_endpoint(
     values = dict(fields)
     if isinstance(fields.get("url"), str):
         try:
-            values["url"] = (await sender.target(fields["url"])).url
+            values["url"] = (await sender.target(fields["url"], tenant=tenant)).url
         except InvalidContent as problem:
             issues += problem.issues
     if issues:

@@ -83,14 +83,14 @@ class EndpointHealth:
         return replace(self, breaker=self.breaker.probing(now, patience))
 
     def record(
-        self, outcome: Outcome, then: Next, now: int, patience: FailurePolicy
+        self, outcome: Outcome, then: Next, now: int, patience: FailurePolicy, *, ended: int
     ) -> EndpointHealth:
-        """Record the outcome of an attempt."""
+        """Record the outcome of an attempt. ``ended`` is when it ended according to its log."""
         delivered = outcome.delivered
         return replace(
             self,
             breaker=self.breaker.record(delivered=delivered, now=now, patience=patience),
-            streak=self.streak.record(delivered=delivered, now=now),
+            streak=self.streak.record(delivered=delivered, now=ended),
             throttled=max(self.throttled, then.throttled),
         )
 

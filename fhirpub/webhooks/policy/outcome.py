@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typing
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 Reason = Literal[
     "E_BLOCKED_ADDRESS",
@@ -21,6 +21,10 @@ Reason = Literal[
 ``E_INTERNAL``: the request could not be sent; the receiver did not see it.
 """
 
+Withheld = Literal["E_PRIVATE_NETWORK"]
+WITHHELD: Final[Withheld] = "E_PRIVATE_NETWORK"
+"""What the tenant gets instead of a failure in a network that the operator has opened (D-282)."""
+
 FAILURES = (*typing.get_args(Reason), "3xx", "4xx", "5xx")
 """The usual values of :attr:`Outcome.word` when an attempt has failed."""
 
@@ -34,17 +38,19 @@ class Outcome:
 
     ``retry_after`` is in seconds from the answer on, None if the receiver named no time.
     ``dialled`` are the addresses that were tried, in order, none if a
-    connection was open already; ``duration`` in milliseconds covers
+    connection was open already; ``private`` says that only an entry of ``allow_networks`` permits
+    such an address. ``duration`` in milliseconds covers
     the whole exchange. ``answer`` is how the body begins, at most 4 KiB, without the endpoint's
     token.
     """
 
-    reason: Reason | None = None
+    reason: Reason | Withheld | None = None
     status: int = 0
     retry_after: float | None = None
     wish: Wish | None = None
     duration: int = 0
     dialled: tuple[str, ...] = ()
+    private: bool = False
     answer: bytes = b""
 
     @property
@@ -56,3 +62,13 @@ class Outcome:
     def delivered(self) -> bool:
         """Whether the receiver accepted the event."""
         return 200 <= self.status < 300
+
+    def disclosed(self, *, verified: bool, milliseconds: int) -> Outcome:
+        """Return the outcome as its tenant may see it.
+
+        A private receiver's answer is for an endpoint that is ``verified``. Everything else that
+        comes of a private address is the same failure, which took ``milliseconds``.
+        """
+        if not self.private or (verified and self.status):
+            return self
+        return Outcome(reason=WITHHELD, duration=milliseconds)

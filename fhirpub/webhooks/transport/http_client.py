@@ -89,12 +89,12 @@ class Sender:
     async def __aexit__(self, *_exception: object) -> None:
         await self.close()
 
-    async def target(self, url: str) -> Target:
-        """Return a URL that may be registered, in canonical form, once its host was looked up.
+    async def target(self, url: str, *, tenant: str) -> Target:
+        """Return a URL that a tenant may register, in canonical form, once its host is looked up.
 
         Raises InvalidContent, which does not reveal whether the host is unknown or blocked.
         """
-        target = self._rules.target(url)
+        target = self._rules.target(url, tenant=tenant)
         try:
             async with asyncio.timeout(self._connect_seconds):
                 found = await self._lookup.resolve_unknown(target.host, target.port)
@@ -138,13 +138,14 @@ class Sender:
             wish=exchange.wish,
             duration=round((time.monotonic() - begun) * 1000),
             dialled=tuple(exchange.dialled),
+            private=exchange.private,
             answer=as_kept(exchange.body, message.token)[:MAX_KEPT_BYTES],
         )
 
     async def _send(self, message: Message, headers: dict[str, str], exchange: _Exchange) -> None:
         line = await self._line(message)
         line.under_way += 1
-        exchange.target = line.target
+        exchange.line = line
         try:
             async with line.session.post(
                 line.url, data=message.body, headers=headers, allow_redirects=False
@@ -165,7 +166,7 @@ class Sender:
         key = (message.endpoint, message.url)
         line = self._lines.get(key)
         if line is None:
-            target = self._rules.target(message.url)
+            target = self._rules.target(message.url, tenant=message.tenant)
             line = _Line(target, URL(target.url, encoded=True), self._session(message.endpoint))
             if message.endpoint:
                 self._lines[key] = line
@@ -218,11 +219,15 @@ class Sender:
 
 @dataclass(slots=True)
 class _Line:
-    """The connections to one endpoint, and when the last of them was used."""
+    """The connections to one endpoint, and when the last of them was used.
+
+    ``private``: one of them was opened to an address that needs an entry of ``allow_networks``.
+    """
 
     target: Target
     url: URL
     session: ClientSession
+    private: bool = False
     under_way: int = 0
     used: float = field(default_factory=time.monotonic)
 
@@ -236,22 +241,35 @@ class _Exchange:
 
     def __init__(self, rules: TargetRules) -> None:
         self._rules = rules
-        self.target: Target | None = None
+        self.line: _Line | None = None
+        self._dials_private = False
         self.dialled: list[str] = []
         self.status = 0
         self.retry_after: float | None = None
         self.wish: Wish | None = None
         self.body = b""
 
+    @property
+    def private(self) -> bool:
+        """Whether an entry was needed for a connection: a new one, or any that was kept."""
+        return self._dials_private if self.dialled else self.line is not None and self.line.private
+
     def open_socket(self, found: AddrInfoType) -> socket.socket:
         """Return a socket for an address that may be dialled.
 
-        Every address comes through here, those in the URL itself too, which no resolver sees.
+        Every address comes through here, those in the URL itself too, which no resolver sees. An
+        attempt dials private addresses or public ones, not both: otherwise a receiver at the last
+        address of a name could see how the others fail.
         """
         family, kind, protocol, _name, _place = found
-        address = address_in(found)
-        if self.target is None or not self._rules.permits(address, self.target):
+        address, line = address_in(found), self.line
+        if line is None or not self._rules.permits(address, line.target):
             raise _BlockedAddress
+        private = self._rules.needs_entry(address, line.target)
+        if self.dialled and private != self._dials_private:
+            raise _BlockedAddress
+        self._dials_private = private
+        line.private = line.private or private
         self.dialled.append(address)
         return socket.socket(family, kind, protocol)
 

@@ -11,9 +11,11 @@ class Message:
 
     ``body`` is sent byte for byte, at every attempt. ``secrets`` are those that sign, newest
     first; ``number`` counts the attempts from 1; ``sequence`` is the event's place in the
-    endpoint's. Messages of one ``endpoint`` may share a connection; without one each has its own.
+    endpoint's. ``tenant`` owns the endpoint. Messages of one ``endpoint`` may share a connection;
+    without one each has its own.
     """
 
+    tenant: str
     url: str
     token: str = field(repr=False)
     secrets: tuple[str, ...] = field(repr=False)

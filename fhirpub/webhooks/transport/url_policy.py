@@ -1,7 +1,7 @@
 """Where webhooks may be sent: never to a private network, unless the operator allows it.
 
 A URL is checked when it is registered; every address is checked again when it is dialled, because
-a name may resolve to another one by then (D-172 to D-174).
+a name may resolve to another one by then (D-172 to D-174, D-281).
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 
 import idna
 
+from fhirpub.config.allowed_networks import Network, parse_allowed_network
 from fhirpub.config.reader import LAST_PORT
 from fhirpub.errors import InvalidContent
 
 Address = IPv4Address | IPv6Address
-Network = IPv4Network | IPv6Network
 
 MAX_URL_LENGTH = 2048
 
@@ -107,31 +107,34 @@ _ISATAP_MASK = 0xFDFF_FFFF  # the bit that marks a global IPv4 address
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where an endpoint is. ``url`` is in its one canonical form, ``host`` without brackets."""
+    """Where an endpoint is. ``url`` is in its one canonical form, ``host`` without brackets.
+
+    ``tenant`` owns the endpoint. If it is empty, no entry for particular tenants applies.
+    """
 
     url: str
     host: str
     port: int
     tls: bool
+    tenant: str = ""
 
 
 class TargetRules:
     """The operator's rules: special networks that are open, and the ports of all others.
 
-    An address in one of ``allow_networks`` may be called on any port and without TLS; all other
-    addresses must be public and are called by TLS on one of ``ports``.
+    An entry of ``allow_networks`` opens its addresses, on its ports and to its tenants if it names
+    any, with and without TLS. All other addresses must be public and are called by TLS on one of
+    ``ports``.
     """
 
     def __init__(
         self, *, allow_networks: Iterable[str] = (), ports: Iterable[int] = (443,)
     ) -> None:
-        self._allowed: tuple[Network, ...] = tuple(
-            ipaddress.ip_network(network, strict=False) for network in allow_networks
-        )
+        self._entries = tuple(parse_allowed_network(entry) for entry in allow_networks)
         self._ports = frozenset(ports)
 
-    def target(self, url: str) -> Target:
-        """Return a URL that may be registered, in canonical form.
+    def target(self, url: str, *, tenant: str) -> Target:
+        """Return a URL that a tenant may register, in canonical form.
 
         Raises InvalidContent with the place ``url``. A host that is a name still has to resolve to
         an address that is permitted.
@@ -149,6 +152,7 @@ class TargetRules:
             scheme=scheme,
             port=int(match["port"] or usual),
             rest=match["rest"],
+            tenant=tenant,
         )
         _refuse_long(
             target.url
@@ -160,31 +164,40 @@ class TargetRules:
 
     def permits(self, address: str, target: Target) -> bool:
         """Return whether an address that ``target`` resolved to may be dialled."""
-        forms = tuple(_forms(ipaddress.ip_address(address.partition("%")[0])))
-        if all(self._is_allowed(form) for form in forms):
+        forms, opened = _forms_of(address), self._opened_for(target)
+        if all(_is_allowed(form, opened) for form in forms):
             return True
-        return (
-            target.tls
-            and target.port in self._ports
-            and all(not _is_special(form) or self._is_allowed(form) for form in forms)
+        return self._is_usual(target) and all(
+            not _is_special(form) or _is_allowed(form, opened) for form in forms
         )
+
+    def needs_entry(self, address: str, target: Target) -> bool:
+        """Return whether an address is permitted, if at all, only by an entry (D-282)."""
+        return not self._is_usual(target) or any(map(_is_special, _forms_of(address)))
+
+    def _opened_for(self, target: Target) -> list[Network]:
+        return [
+            entry.network
+            for entry in self._entries
+            if entry.applies(tenant=target.tenant, port=target.port)
+        ]
+
+    def _is_usual(self, target: Target) -> bool:
+        """Return whether a public address may be called in this way."""
+        return target.tls and target.port in self._ports
 
     def _refuse_impossible(self, target: Target) -> None:
         """Refuse what no address could make good."""
         if _is_address(target.host):
             if not self.permits(target.host, target):
                 raise _refuse("names an address, a port or a scheme to which nothing is sent")
-        elif not self._allowed and not target.tls:
+        elif self._is_usual(target) or self._opened_for(target):
+            return
+        elif not target.tls:
             raise _refuse("must begin with https://")
-        elif not self._allowed and target.port not in self._ports:
+        else:
             known = ", ".join(str(port) for port in sorted(self._ports))
             raise _refuse(f"must have one of the ports {known}")
-
-    def _is_allowed(self, address: Address) -> bool:
-        guard = next((item for item in _GUARDED if address in item), None)
-        return any(
-            address in item and (guard is None or _lies_in(item, guard)) for item in self._allowed
-        )
 
 
 def _refuse_long(url: str) -> None:
@@ -192,12 +205,12 @@ def _refuse_long(url: str) -> None:
         raise _refuse(f"has more than {MAX_URL_LENGTH} characters")
 
 
-def _target(host: str, *, scheme: str, port: int, rest: str) -> Target:
+def _target(host: str, *, scheme: str, port: int, rest: str, tenant: str) -> Target:
     place = f"[{host}]" if ":" in host else host
     if port != _USUAL_PORTS[scheme]:
         place = f"{place}:{port}"
     path = rest if rest.startswith("/") else f"/{rest}"
-    return Target(f"{scheme}://{place}{path}", host, port, scheme == "https")
+    return Target(f"{scheme}://{place}{path}", host, port, scheme == "https", tenant)
 
 
 def _canonical_host(host: str) -> str:
@@ -232,6 +245,11 @@ def _is_address(host: str) -> bool:
     return True
 
 
+def _is_allowed(address: Address, opened: Iterable[Network]) -> bool:
+    guard = next((item for item in _GUARDED if address in item), None)
+    return any(address in item and (guard is None or _lies_in(item, guard)) for item in opened)
+
+
 def _is_special(address: Address) -> bool:
     return address not in _NAT64 and any(address in item for item in _SPECIAL)
 
@@ -240,6 +258,10 @@ def _lies_in(inner: Network, outer: Network) -> bool:
     if isinstance(inner, IPv4Network):
         return isinstance(outer, IPv4Network) and inner.subnet_of(outer)
     return isinstance(outer, IPv6Network) and inner.subnet_of(outer)
+
+
+def _forms_of(address: str) -> tuple[Address, ...]:
+    return tuple(_forms(ipaddress.ip_address(address.partition("%")[0])))
 
 
 def _forms(address: Address) -> Iterator[Address]:

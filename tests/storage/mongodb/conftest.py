@@ -79,7 +79,7 @@ def database(url: str, admin: Admin) -> Database:
 
 @pytest.fixture
 async def tried(url: str) -> AsyncGenerator[MongoStore]:
-    """A store that the server can be told to fail, alone."""
+    """A store for which the server can be made to fail."""
     url = f"{url}&appName=tried&heartbeatFrequencyMS=500"
     store = await start_behind_faults(url, deadline_seconds=2, production=True)
     yield store
@@ -88,7 +88,7 @@ async def tried(url: str) -> AsyncGenerator[MongoStore]:
 
 @pytest.fixture
 def proxy(single: str) -> Iterator[Proxy]:
-    """A way to a single server, where the driver itself tries no write again."""
+    """A proxy before a single server, where the driver itself retries no write."""
     with Proxy(int(single.rpartition(":")[2])) as proxy:
         yield proxy
 

@@ -1,4 +1,4 @@
-"""What the tests of the MongoDB store share: its servers, its failures and the commands sent."""
+"""Helpers of the MongoDB store's tests: its servers, its failures and the commands sent."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ Admin = pymongo.MongoClient[dict[str, Any]]
 
 
 SETUP_SECONDS = 120
-"""How long setting up may take, which no test is about."""
+"""The time limit for setting up, which no test is about."""
 
 
 def start_mongod(folder: Path, *arguments: str) -> tuple[subprocess.Popen[bytes], int]:
-    """Start a server that is not as a member of a set should be; return it and its port."""
+    """Start a server that is not a proper member of a set; return it and its port."""
     with closing(socket.create_server(("127.0.0.1", 0))) as free:
         port = free.getsockname()[1]
     command = [str(executable()), "--dbpath", str(folder), "--port", str(port)]
@@ -48,12 +48,12 @@ WEAK = (
 
 
 class Commands(pymongo.monitoring.CommandListener):
-    """What the driver sends, from any client, while somebody wants to know."""
+    """The commands that the driver sends, from any client, while they are recorded."""
 
     def __init__(self) -> None:
         self.sent: list[dict[str, Any]] | None = None
         self.then: dict[str, Callable[[], object]] = {}
-        """What happens before the driver hands on the first answer to a command."""
+        """Called before the driver returns the first reply to a command."""
         self.unanswered: list[int] = []
         self.most_unanswered = 0
 
@@ -77,7 +77,7 @@ class Commands(pymongo.monitoring.CommandListener):
             self.unanswered.remove(event.request_id)
 
     def failed(self, event: pymongo.monitoring.CommandFailedEvent) -> None:
-        """See nothing in it."""
+        """Ignore it."""
 
 
 COMMANDS = Commands()
@@ -86,7 +86,7 @@ pymongo.monitoring.register(COMMANDS)
 
 @contextmanager
 def failing(admin: Admin, *commands: str, times: int | None = None, **how: Any) -> Iterator[None]:
-    """Let commands of the store that is tried fail, so often or always."""
+    """Make commands of the store under test fail, always or the given number of times."""
     data = {"failCommands": list(commands), "appName": "tried", **how}
     mode = "alwaysOn" if times is None else {"times": times}
     admin.admin.command({"configureFailPoint": "failCommand", "mode": mode, "data": data})
@@ -97,7 +97,7 @@ def failing(admin: Admin, *commands: str, times: int | None = None, **how: Any) 
 
 
 async def start_behind_faults(url: str, *, deadline_seconds: float, **options: Any) -> MongoStore:
-    """Start a store with a deadline that a test is about, however slow the machine is.
+    """Start a store with the deadline of a test, however slow the machine is.
 
     Collections and indexes are created by a store with a generous deadline first.
     """

@@ -1,4 +1,4 @@
-"""The store on MongoDB keeps the contract of every store, on a real server."""
+"""The MongoDB store fulfils the contract of every store, on a real server."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def shared(admin: Admin) -> Iterator[Database]:
 
 
 class TestMongoStore(StoreContract):
-    """Its fixtures are those of this module, but for the database.
+    """The contract with the fixtures of this module, except for the database.
 
-    Collections and indexes take far longer to make than anything that is done with them here.
+    Creating collections and indexes takes far longer than the tests themselves.
     """
 
     @pytest.fixture
     def url(self, address: str, shared: Database) -> Iterator[str]:
-        """Return where it is, with nothing in it."""
+        """Return the URL of the emptied database."""
         yield f"mongodb://{address}/{shared.name}?replicaSet=rs0"
         for name in {*schema.COLLECTIONS} - {schema.STORE}:
             shared[name].delete_many({})

@@ -1,4 +1,4 @@
-"""Versions and documents of any size are stored, read in parts and swept."""
+"""Versions and documents of any size are stored, read in pieces and swept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An outcome that the driver does not know is found out, or reported as unavailable."""
+"""An outcome that the driver does not know is resolved, or reported as unavailable."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import time
 from dataclasses import replace
 from typing import Any
 
+import pymongo
 import pytest
 
 from fhirpub.errors import StoreUnavailable
@@ -40,7 +41,7 @@ BEFORE: list[dict[str, Any]] = [
     {"errorCode": 91},  # ShutdownInProgress
     {"errorCode": 11600},  # InterruptedAtShutdown
     {"errorCode": 50},  # MaxTimeMSExpired
-    {"errorCode": 8000},  # what a hosted service says to anything
+    {"errorCode": 8000},  # a hosted service's answer to anything
     {"blockConnection": True, "blockTimeMS": 1_500},
 ]
 AFTER: list[dict[str, Any]] = [
@@ -54,16 +55,16 @@ AFTER: list[dict[str, Any]] = [
 async def test_what_is_unknown_for_a_while_is_found_out(
     tried: MongoStore, database: Database, admin: Admin, how: dict[str, Any]
 ) -> None:
-    taken, free = a_version(), a_version()
-    await tried.add(LAB, taken)
+    existing, free = a_version(), a_version()
+    await tried.add(LAB, existing)
 
     with failing(admin, "insert", times=1, **how):
         added = await asyncio.gather(
-            tried.add(LAB, free), tried.add(LAB, replace(taken, body=b"other"))
+            tried.add(LAB, free), tried.add(LAB, replace(existing, body=b"other"))
         )
 
     assert list(added) == [True, False]
-    assert await tried.latest(LAB, taken.id) == taken
+    assert await tried.latest(LAB, existing.id) == existing
     assert await tried.latest(LAB, free.id) == free
     assert database[schema.VERSION].count_documents({}) == 2
 
@@ -95,7 +96,8 @@ async def test_what_is_never_acknowledged_is_success_only_if_a_read_confirms_it(
     with failing(admin, "insert", **how), COMMANDS.recorded() as sent:
         assert await tried.add(LAB, version)
 
-    # What a majority has will stay; the linearizable question is for what it does not have yet.
+    # A write that a majority has will stay; the linearizable read is for one that it does not have
+    # yet.
     levels = [
         document["readConcern"]["level"] for document in sent if document["command"] == "find"
     ]
@@ -141,7 +143,7 @@ async def test_a_write_that_no_member_will_take_is_unavailable_at_once(
     await store.start()
     begun = time.monotonic()
 
-    # Nobody says what became of it, either: who asks again and again does so for 20 seconds.
+    # The outcome is unknown, too: a client that asks again and again would do so for 20 seconds.
     certain = failing(admin, "insert", "find", errorCode=8000, errorLabels=["NoWritesPerformed"])
     with certain, pytest.raises(StoreUnavailable):
         await store.add(LAB, a_version())
@@ -240,7 +242,7 @@ async def test_a_write_for_which_there_is_no_server_has_not_happened(
 ) -> None:
     version = a_version()
     proxy.inject(Fault.REFUSE)
-    with pytest.raises(StoreUnavailable):  # by which the driver knows that it is gone
+    with pytest.raises(StoreUnavailable):  # so the driver knows that the server is gone
         await far.latest(LAB, version.id)
 
     with pytest.raises(StoreUnavailable) as refused:
@@ -256,7 +258,8 @@ async def test_a_write_for_which_there_is_no_connection_has_not_happened(proxy: 
     store = await start_behind_faults(url, deadline_seconds=3, production=False)
     version = a_version()
     proxy.inject(Fault.STALL, "ping")
-    holding = asyncio.ensure_future(store._client.admin.command("ping"))
+    with pymongo.timeout(60):
+        holding = asyncio.ensure_future(store._client.admin.command("ping"))
     while not proxy.hits:
         await asyncio.sleep(0.01)
 
@@ -267,7 +270,7 @@ async def test_a_write_for_which_there_is_no_connection_has_not_happened(proxy: 
     proxy.heal()
     await holding
 
-    # It was tried until the end, which the driver or the loop sees first.
+    # The write was tried until the deadline, which the driver or the loop notices first.
     assert tried > 2.5
     assert refused.value.reason in ("deadline exceeded", "WaitQueueTimeoutError")
     assert await store.latest(LAB, version.id) is None

@@ -85,7 +85,7 @@ async def test_searches_go_through_an_index(
 async def test_criteria_are_answered_from_an_index(
     database: Database, store: Store, criteria: list[Criterion], indexes: set[str]
 ) -> None:
-    # As many as it takes until the server's choice is no matter of chance.
+    # As many as are needed for a deterministic choice of the server.
     own = [found_by(("code", "a", "s"), ("subject", "", "P")) for _ in range(40)]
     await add_all(store, [*own, found_by(("subject", "x", "P")), replace(own[0], id=ID)])
 

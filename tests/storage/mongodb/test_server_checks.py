@@ -35,7 +35,7 @@ from tests.storage.mongodb.helpers import (
 
 @pytest.fixture
 async def small_store(single: str) -> AsyncGenerator[MongoStore]:
-    """A store on a single server, as one has it to try things."""
+    """A store on a single server, as used for trying things out."""
     store = from_url(f"mongodb://{single}/t{new_id()}", deadline_seconds=10, production=False)
     await store.start()
     yield store
@@ -73,14 +73,14 @@ async def test_a_server_without_a_journal_is_refused(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def configuration(admin: Admin) -> dict[str, Any]:
-    """The configuration of a set that is good enough."""
+    """The configuration of an acceptable set."""
     config: dict[str, Any] = admin.admin.command("replSetGetConfig")["config"]
     return config
 
 
 @pytest.fixture(scope="module")
 def defaults(admin: Admin) -> dict[str, Any]:
-    """Its default concerns, which nobody has set."""
+    """Its default concerns, none of them set explicitly."""
     return admin.admin.command("getDefaultRWConcern")
 
 
@@ -126,7 +126,7 @@ def test_clocks_are_compared_in_the_same_zone(zone: timezone | None) -> None:
 
 async def test_a_server_that_ignores_read_concerns_is_refused() -> None:
     class Deaf:
-        """No MongoDB: one that a real server cannot be made to be."""
+        """A fake MongoDB in states that a real server cannot be brought into."""
 
         def get_default_database(self) -> Deaf:
             return self

@@ -1,6 +1,6 @@
-"""Servers as operators run them: with users, with TLS, and with what may lose reports.
+"""Servers as operators run them: with users, with TLS, and with settings that may lose reports.
 
-What the program says is compared with docs/operators.md, where it is looked up.
+The program's messages are compared with docs/operators.md, where operators look them up.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ ROLES = re.findall(r'\{ role: "(\w+)", db: "(\w+)" \}', GUIDE)
 WORD = "secret-word"
 _TABLE = GUIDE.partition("### What is refused at the start")[2].partition("\n### ")[0]
 REFUSED = [item.split("…") for item in re.findall(r"^\| `(.+?)` \|", _TABLE, re.MULTILINE)]
-"""The sentences of the guide's table, in the pieces that do not change."""
+"""The sentences of the guide's table, split at the parts that vary."""
 
 
-def is_in_the_guide(said: str) -> bool:
-    return any(all(piece.strip() in said for piece in pieces) for pieces in REFUSED)
+def is_in_the_guide(message: str) -> bool:
+    return any(all(piece.strip() in message for piece in pieces) for pieces in REFUSED)
 
 
 def initiate(member: Mongod, *others: Mongod, **more: Any) -> None:
-    """Make a set of which the others are arbiters."""
+    """Initiate a set in which the others are arbiters."""
     members = [{"_id": 0, "host": member.address}]
     settings = {"electionTimeoutMillis": 1000, "heartbeatIntervalMillis": 200}
     members += [
@@ -120,7 +120,7 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 def guarded(
     tmp_path_factory: pytest.TempPathFactory, authority: Authority
 ) -> Iterator[MongoClient[dict[str, Any]]]:
-    """A set of one that asks for passwords and speaks TLS with those who want to: its root."""
+    """A set of one that requires passwords and supports TLS: its root user."""
     folder = tmp_path_factory.mktemp("guarded")
     key = folder / "key"
     key.write_text("a key of no secrecy")
@@ -141,7 +141,7 @@ def guarded(
 
 
 def url_for(root: MongoClient[dict[str, Any]], roles: list[tuple[str, str]]) -> str:
-    """Make a database and a user, with the roles that the guide gives for `fhirpub`."""
+    """Create a database and a user, with the roles that the guide gives for `fhirpub`."""
     name = f"t{new_id()}"
     given = [{"role": role, "db": name if db == "fhirpub" else db} for role, db in roles]
     root.admin.command("createUser", name, pwd=WORD, roles=given)
@@ -242,7 +242,7 @@ def test_a_server_of_an_unknown_authority_is_refused_in_the_guides_words(
     assert "`no server could be spoken to over TLS`" in GUIDE
 
 
-# What may lose reports
+# Settings that may lose reports
 
 
 async def test_a_set_with_an_arbiter_is_refused_until_it_has_a_default_write_concern(
@@ -282,6 +282,6 @@ async def test_a_set_whose_majority_acknowledges_without_journals_is_refused(
 def test_what_the_guide_says_is_refused_is_in_the_sources(sentence: list[str]) -> None:
     sources = Path(mongodb.__file__).parent
     text = " ".join(path.read_text() for path in sorted(sources.glob("*.py")))
-    said = re.sub(r'"\s+f?"', "", text)
+    joined = re.sub(r'"\s+f?"', "", text)
 
-    assert all(piece.strip() in said for piece in sentence)
+    assert all(piece.strip() in joined for piece in sentence)

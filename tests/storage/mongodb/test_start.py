@@ -1,4 +1,4 @@
-"""What is in the database is refused or upgraded at the start."""
+"""The contents of the database are refused or upgraded at the start."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ async def test_a_database_of_a_newer_release_is_refused(
 
 @pytest.fixture
 async def old(store: Store, database: Database) -> list[Version]:
-    """What is in the database, which is as release 0.1.0 left it: two versions with events."""
+    """The versions in a database of release 0.1.0: two of them with events."""
     first = a_version(events=EVENTS)
     kept = [first, successor(first), a_version()]
     await add_all(store, kept)
@@ -84,7 +84,7 @@ async def test_published_events_stay_published_however_often_a_database_is_upgra
 ) -> None:
     store = await reopen()
     await store.mark_published([(old[0].id, 1)])
-    # Another process that began to bring it up to date ends only now.
+    # Another process that started the upgrade earlier finishes only now.
     database[schema.STORE].update_one({"_id": schema.SCHEMA}, {"$set": {"version": 1}})
 
     again = await reopen()
@@ -161,7 +161,7 @@ async def test_an_index_that_was_lost_is_made_again(
 async def test_a_page_is_never_short_of_a_version_that_an_election_took(
     database: Database, store: Store
 ) -> None:
-    # As behind a router, where the second question may come to another primary.
+    # This is the case behind a router, where the second query may reach another primary.
     lost, kept = a_version(), a_version()
     await add_all(store, [lost, kept])
     COMMANDS.then["aggregate"] = lambda: database[schema.VERSION].delete_one({"id": lost.id})

@@ -76,7 +76,7 @@ async def test_no_url_weakens_what_is_sent(url: str) -> None:
     for write in writes:
         assert write["writeConcern"] == {"w": "majority", "j": True}
         assert "txnNumber" in write  # the driver's own retries count once
-        assert "startTransaction" not in write  # whose commit would have an outcome of its own
+        assert "startTransaction" not in write  # its commit would have an outcome of its own
     levels = [read["readConcern"]["level"] for read in reads]
     assert levels == ["majority", "majority", "snapshot", "majority", "majority"]
     for document in sent:

@@ -1,4 +1,4 @@
-"""Writes of webhooks that were given up: some arrive all the same, some not as a whole."""
+"""Webhook writes that were given up: some arrive all the same, some only in part."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ from tests.waiting import wait_until
 
 @pytest.fixture
 def database() -> str:
-    """The name of one with nothing in it."""
+    """The name of an empty database."""
     return f"t{new_id()}"
 
 
 @pytest.fixture
 async def store(proxied_set: ProxiedSet, database: str) -> AsyncIterator[Store]:
-    """A store behind the proxy, which gives up soon."""
+    """A store behind the proxy, with a short deadline."""
     url = proxied_set.url(database)
     store = await start_behind_faults(url, deadline_seconds=1, production=False)
     yield store
@@ -48,7 +48,7 @@ async def store(proxied_set: ProxiedSet, database: str) -> AsyncIterator[Store]:
 
 
 async def give_up(members: ProxiedSet, command: str, write: Awaitable[object]) -> None:
-    """Let a write be held up on its way until its caller has given up."""
+    """Delay a write on its way until its caller has given up."""
     members.proxy.inject(Fault.STALL, command, times=1)
     with pytest.raises(StoreUnavailable):
         await write
@@ -56,13 +56,13 @@ async def give_up(members: ProxiedSet, command: str, write: Awaitable[object]) -
 
 
 async def let_arrive(members: ProxiedSet, command: str) -> None:
-    """Return when the server has done what was held up."""
+    """Return once the server has carried out the delayed write."""
 
     def so_far() -> int:
         commands = members.primary().command("serverStatus")["metrics"]["commands"]
         return int(commands[command]["total"])
 
-    def has_ended() -> bool:  # counted is a command when it begins
+    def has_ended() -> bool:  # a command is counted when it begins
         admin = members.primary().client.admin
         return so_far() > before and not any(
             command in document.get("command", ())
@@ -127,12 +127,12 @@ async def test_a_beginning_whose_answer_was_lost_is_one_attempt(
     deliveries = await queue(store, 2)
     proxied_set.proxy.inject(Fault.CUT_REPLY, "update", times=1)
 
-    taken = await store.begin([delivery.key for delivery in deliveries], now=NOW, until=UNTIL)
+    begun = await store.begin([delivery.key for delivery in deliveries], now=NOW, until=UNTIL)
 
     assert proxied_set.proxy.hits == 1
-    assert [delivery.number for delivery in taken] == [1, 1]
+    assert [delivery.number for delivery in begun] == [1, 1]
     assert sorted(await stored_deliveries(store, deliveries[0].endpoint), key=str) == sorted(
-        taken, key=str
+        begun, key=str
     )
 
 

@@ -1,4 +1,4 @@
-"""A store in memory, a clock moved by hand, and tokens made of any bytes with the real key."""
+"""A store in memory, a manual clock, and tokens made of any bytes with the real key."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FORM = "application/x-www-form-urlencoded"
 
 
 class MemoryAccess(CredentialStore):
-    """Keeps everything in dictionaries; counts the reads; can be made to be away."""
+    """Keeps everything in dictionaries, counts the reads, and can be made unavailable."""
 
     def __init__(self) -> None:
         self._tenants: dict[str, Tenant] = {}
@@ -98,7 +98,7 @@ class MemoryAccess(CredentialStore):
 
 @dataclass
 class HandClock:
-    """Stands still until it is moved."""
+    """A clock that stands still until it is advanced."""
 
     now: int = 1_800_000_000_000
 
@@ -175,7 +175,7 @@ class World:
         payload: bytes | Mapping[str, Any] | None = None,
         header: bytes | Mapping[str, Any] | None = None,
     ) -> str:
-        """Return a token of any bytes with a right signature of the current key."""
+        """Return a token of any bytes with a valid signature of the current key."""
         key = await self.key()
         if header is None:
             header = {"alg": key.algorithm, "kid": key.kid, "typ": "at+jwt"}
@@ -196,7 +196,7 @@ def bearer(token: str) -> list[str]:
 
 @pytest.fixture
 async def make_world() -> AsyncIterator[Callable[..., Any]]:
-    """Return a function that makes a world with settings of its own."""
+    """Return a function that creates a world with its own settings."""
     made: list[Tokens] = []
 
     async def make(*, scopes: tuple[str, ...] = (), failures: int = 10, **settings: Any) -> World:

@@ -39,16 +39,16 @@ async def test_a_secret_has_256_random_bits_and_only_its_digest_is_kept(world: W
 
 
 @pytest.mark.parametrize(
-    ("disabled", "problem", "said"),
+    ("disabled", "problem", "message"),
     [(True, ConfigurationError, "is disabled"), (False, NoSuchRecord, "there is no tenant")],
 )
 async def test_a_client_needs_a_tenant_that_is_there_and_enabled(
-    world: World, *, disabled: bool, problem: type[Exception], said: str
+    world: World, *, disabled: bool, problem: type[Exception], message: str
 ) -> None:
     tenant = world.tenant.id if disabled else "00000000-0000-4000-8000-000000000000"
     await disable_tenant(world.access, world.tenant.id)
 
-    with pytest.raises(problem, match=said):
+    with pytest.raises(problem, match=message):
         await add_client(
             world.access, tenant=tenant, name="", environment="sandbox", clock=world.clock
         )
@@ -70,7 +70,7 @@ async def test_scopes_that_no_token_can_carry_are_refused(
 
 
 async def test_all_that_is_no_scope_is_reported_at_once(world: World) -> None:
-    with pytest.raises(ConfigurationError) as told:
+    with pytest.raises(ConfigurationError) as refused:
         await add_client(
             world.access,
             tenant=world.tenant.id,
@@ -80,7 +80,7 @@ async def test_all_that_is_no_scope_is_reported_at_once(world: World) -> None:
             clock=world.clock,
         )
 
-    assert [line.partition(" is ")[0] for line in str(told.value).splitlines()] == [
+    assert [line.partition(" is ")[0] for line in str(refused.value).splitlines()] == [
         "'two words'",
         "'qu\"ote'",
     ]
@@ -207,7 +207,7 @@ async def test_a_client_of_a_disabled_tenant_is_not_proved(world: World) -> None
 
 
 async def work_of(world: World, client_id: str, secret: str) -> tuple[list[str], list[str]]:
-    """Return the reads and the calls of hashing and comparing that one attempt costs."""
+    """Return the number of reads, hashes and comparisons of one attempt."""
     calls: list[str] = []
 
     def note(_frame: FrameType, event: str, function: Any) -> None:

@@ -168,7 +168,7 @@ async def test_a_time_that_is_no_plain_integer_is_refused(world: World, exp: str
     for name in ("exp", "iat", "nbf"):
         text = json.dumps(world.claims(**{name: "HERE"})).replace('"HERE"', exp)
         if exp == "-0" and name != "exp":
-            continue  # an integer, long ago
+            continue  # an integer, long in the past
         await refused(world, await world.signed(text.encode()))
 
 
@@ -360,7 +360,7 @@ async def test_a_key_of_another_environment_verifies_nothing(world: World) -> No
     )
 
     await refused(world, token)
-    with pytest.raises(NotAuthenticated):  # the client is the sandbox's
+    with pytest.raises(NotAuthenticated):  # the client belongs to the sandbox
         await production.caller(bearer(token))
 
 

@@ -1,4 +1,4 @@
-"""The command line as a program of its own, and a service that answers as it is told."""
+"""The command line as a separate program, and a service with prepared responses."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture(scope="session")
 def environment() -> dict[str, str]:
-    """Return what the program gets of ours: the folders that pytest imports from, if any."""
+    """Return the Python path of the program: the folders that pytest imports from, if any."""
     folders = [name for name in sys.path if Path(name).is_dir()]
     return {"PATH": os.defpath, "PYTHONPATH": os.pathsep.join(folders)}
 
@@ -46,7 +46,7 @@ def run(tmp_path: Path, environment: dict[str, str]) -> Run:
 
 @dataclass
 class Stub:
-    """A service that gives prepared answers, in turn; the last one for ever."""
+    """A service with prepared responses, in turn; the last one is repeated for ever."""
 
     address: str = ""
     answers: list[tuple[int, dict[str, str], Any]] = field(default_factory=list)
@@ -62,7 +62,7 @@ class Stub:
 
 @pytest.fixture
 def stub() -> Iterator[Stub]:
-    """Serve prepared answers on a socket."""
+    """Serve prepared responses on a socket."""
     stub = Stub()
 
     class Handler(BaseHTTPRequestHandler):

@@ -1,4 +1,4 @@
-"""``fhirpub check`` tells what a start would trip over."""
+"""``fhirpub check`` reports problems that a start would have."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_production_without_tls_is_a_warning(run: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("address", "told"),
+    ("address", "warnings"),
     [
         ("https://fhir.example.org", 1),
         ("https://lab.example/x", 1),
@@ -90,11 +90,11 @@ def test_production_without_tls_is_a_warning(run: Any) -> None:
     ],
 )
 def test_an_address_that_was_left_as_in_the_example_is_a_warning(
-    run: Any, address: str, told: int
+    run: Any, address: str, warnings: int
 ) -> None:
     settings = {"FHIRPUB_AUTH__ENVIRONMENT": "production", "FHIRPUB_SERVER__BASE_URL": address}
 
-    assert run("check", **settings).stdout.count("is still an example") == told
+    assert run("check", **settings).stdout.count("is still an example") == warnings
 
 
 def test_a_damaged_file_is_reported_in_words(run: Any, tmp_path: Path) -> None:
@@ -102,9 +102,9 @@ def test_a_damaged_file_is_reported_in_words(run: Any, tmp_path: Path) -> None:
     file = tmp_path / "fhirpub-data" / "fhirpub.db"
     file.write_bytes(file.read_bytes()[: 2 * 4096])
 
-    told = run("tenant", "list").stderr
+    error = run("tenant", "list").stderr
 
-    assert told == (
+    assert error == (
         "Error: the store cannot be used: the file is damaged: restore the backup "
         "(SQLITE_CORRUPT); see [storage] url\n"
     )
@@ -188,7 +188,7 @@ def test_faulty_plugins_are_explained_each_by_its_name(
 
 
 def test_a_check_leaves_the_values_that_are_searched_to_the_next_start(tmp_path: Path) -> None:
-    """What the service that still runs adds afterwards is to be found by the next as well."""
+    """Events that a running service adds afterwards must be found by the next one as well."""
     zone = {"fhir": {"default_timezone": "America/Lima"}}
     with ServiceProcess(tmp_path) as before:
         lab = before.integrator()
@@ -201,6 +201,52 @@ def test_a_check_leaves_the_values_that_are_searched_to_the_next_start(tmp_path:
         found = same.get("/fhir/r4/DiagnosticReport?date=sa2026-03-02T01:00:00Z")
 
     assert found.json["total"] == 1
+
+
+@pytest.mark.parametrize(
+    ("environment_name", "tenants", "entry", "words"),
+    [
+        ("production", 2, "10.1.2.0/24", "is open to all tenants (2), on every port: add"),
+        ("production", 2, "10.1.2.3 port=8443", "is open to all tenants (2): add tenant=ID"),
+        ("production", 2, "10.1.2.3 tenant={first}", ""),
+        ("production", 1, "10.1.2.0/24", ""),
+        ("sandbox", 2, "10.1.2.0/24", ""),
+        ("sandbox", 2, "10.1.2.3 tenant={second} tenant={first}", ""),
+        ("sandbox", 1, "10.1.2.3 tenant={none}", "no tenant, or disabled: {none}"),
+        ("sandbox", 1, "10.1.2.3 tenant={first} tenant={gone}", "or disabled: {gone}"),
+        ("production", 1, "10.1.2.0/24 port=1", ""),
+    ],
+)
+def test_an_entry_of_more_tenants_than_one_or_of_none_is_a_warning(
+    run: Any, environment_name: str, tenants: int, entry: str, words: str
+) -> None:
+    variables = {"FHIRPUB_AUTH__ENVIRONMENT": environment_name}
+    variables["FHIRPUB_SERVER__BASE_URL"] = "https://fhir.lab"
+    variables["FHIRPUB_FHIR__HASH_CHECK"] = "strict"
+
+    def added(name: str) -> str:
+        done = run("tenant", "add", name, "--json", **variables)
+        tenant_id: str = json.loads(done.stdout)["id"]
+        return tenant_id
+
+    first, gone = added("Lab"), added("Gone")
+    second = added("Clinic") if tenants == 2 else ""
+    run("tenant", "disable", gone, **variables)
+    none = "00000000-0000-4000-8000-000000000000"
+    names = {"first": first, "second": second, "gone": gone, "none": none}
+    entry = entry.format_map(names)
+
+    done = run("check", "--json", FHIRPUB_WEBHOOKS__ALLOW_NETWORKS=entry, **variables)
+
+    findings = json.loads(done.stdout)
+    warnings = [each["text"] for each in findings if each["level"] == "warning"]
+    assert done.returncode == 0
+    if words:
+        (warning,) = warnings
+        assert warning.startswith(f"[webhooks] allow_networks: {entry}")
+        assert words.format_map(names) in warning
+    else:
+        assert warnings == []
 
 
 def test_a_key_of_webhooks_that_all_can_read_is_a_warning(run: Any, tmp_path: Path) -> None:

@@ -56,6 +56,8 @@ def test_the_commands_are_those_that_other_tools_rely_on() -> None:
         "client rotate",
         "client scopes",
         "client disable",
+        "quota set",
+        "quota show",
         "dispatch",
         "endpoint add",
         "endpoint list",
@@ -127,7 +129,7 @@ def test_config_as_json_is_what_is_in_force(run: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "environment", "told"),
+    ("words", "environment", "message"),
     [
         (["serve", "--config", "none.toml"], {}, "none.toml: cannot be read"),
         (["tenant", "list"], {"FHIRPUB_SERVER__PRT": "1"}, "did you mean port?"),
@@ -142,7 +144,7 @@ def test_config_as_json_is_what_is_in_force(run: Any, tmp_path: Path) -> None:
     ],
 )
 def test_trouble_is_one_line_on_standard_error(
-    run: Any, words: list[str], environment: dict[str, str], told: str
+    run: Any, words: list[str], environment: dict[str, str], message: str
 ) -> None:
     done = run(*words, **environment)
 
@@ -150,7 +152,7 @@ def test_trouble_is_one_line_on_standard_error(
     assert done.stdout == ""
     (line,) = done.stderr.splitlines()
     assert line.startswith("Error: ")
-    assert told in line
+    assert message in line
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
@@ -192,7 +194,7 @@ def test_ctrl_c_before_all_is_loaded_ends_it_without_a_word(
     tmp_path: Path, environment: dict[str, str]
 ) -> None:
     interrupting = "import os, signal; os.kill(os.getpid(), signal.SIGINT)"
-    (tmp_path / "click.py").write_text(interrupting)  # found in the place of the real one
+    (tmp_path / "click.py").write_text(interrupting)  # found instead of the real one
 
     done = subprocess.run(
         [sys.executable, "-m", "fhirpub", "tenant", "list"],

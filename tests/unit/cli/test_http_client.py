@@ -1,4 +1,4 @@
-"""A request is sent again while that can help, and no longer."""
+"""A request is retried while that can help, and no longer."""
 
 from __future__ import annotations
 
@@ -49,6 +49,12 @@ async def test_the_service_may_ask_for_a_longer_pause(stub: Any) -> None:
     ]
 
 
+async def test_a_quota_that_is_used_up_for_the_day_is_an_answer(stub: Any) -> None:
+    stub.answers = [(429, {"Retry-After": "61"}, {}), DONE]
+
+    assert await outcome(stub, 0.01) == (429, [])
+
+
 @pytest.mark.parametrize("wish", ["soon", "-1", ""])
 async def test_a_pause_that_cannot_be_read_is_our_own(stub: Any, wish: str) -> None:
     stub.answers = [(503, {"Retry-After": wish}, {}), DONE]
@@ -70,9 +76,9 @@ async def test_it_gives_up_in_the_end(stub: Any) -> None:
 
 
 async def test_a_service_that_is_not_there_is_reported_as_such() -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        call = Call(method="GET", url=f"http://127.0.0.1:{taken.getsockname()[1]}/")
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        call = Call(method="GET", url=f"http://127.0.0.1:{bound.getsockname()[1]}/")
         async with http_client() as client:
             with pytest.raises(click.ClickException, match=r"cannot be reached.*refused"):
                 await send_until_answered(client, call, note=print, pauses=())
@@ -84,13 +90,13 @@ async def test_a_redirect_is_not_followed_with_credentials(stub: Any) -> None:
     assert await outcome(stub) == (302, [])
 
 
-@pytest.mark.parametrize(("body", "told"), [({"a": 1}, {"a": 1}), ([1], {}), ("text", {})])
+@pytest.mark.parametrize(("body", "parsed"), [({"a": 1}, {"a": 1}), ([1], {}), ("text", {})])
 async def test_a_body_that_is_no_object_reads_as_an_empty_one(
-    stub: Any, body: Any, told: dict[str, Any]
+    stub: Any, body: Any, parsed: dict[str, Any]
 ) -> None:
     stub.answers = [(200, {}, body)]
 
     async with http_client() as client:
         answer = await send(client, Call.form(stub.address, {}))
 
-    assert json_of(answer) == told
+    assert json_of(answer) == parsed

@@ -26,7 +26,7 @@ TABLES = Tables.read()
 
 
 def blueprints() -> dict[str, Blueprint]:
-    """Return the blueprints of all types that can be registered."""
+    """Return the plans of all types that can be registered."""
     found = {}
     for name in TABLES.resource_types():
         try:
@@ -41,7 +41,7 @@ PLANS = blueprints()
 
 @pytest.fixture(scope="module")
 def schemas() -> Schemas:
-    """The schemas of all these types at once: to compile them one by one takes longer."""
+    """The schemas of all these types together: compiling them one by one takes longer."""
     brought = {name: resource(name, TABLES) for name in PLANS if name not in TABLES.held}
     return Schemas(brought)
 
@@ -67,7 +67,7 @@ def test_every_declaration_names_only_what_its_type_has(schemas: Schemas) -> Non
 
 
 def declared_in(plan: Blueprint) -> ResourceType:
-    """Return what the new ``rules.py`` declares, but for its schema."""
+    """Return the declaration of the new ``rules.py``, without its schema."""
     files = files_of(plan, TABLES)
     source = re.sub(r"\n    schemas=.*\n", "\n", files[f"{plan.package}/rules.py"])
     module: dict[str, Any] = {"__file__": "rules.py"}
@@ -124,14 +124,14 @@ def test_a_type_that_cannot_be_registered_is_refused_with_the_reason(
 def test_the_command_lists_what_it_wrote(run: Any, tmp_path: Path) -> None:
     done = run("plugin", "new", "Procedure", "--json")
 
-    told = json.loads(done.stdout)
+    output = json.loads(done.stdout)
     there = {
         str(path.relative_to(tmp_path / "fhirpub-procedure"))
         for path in (tmp_path / "fhirpub-procedure").rglob("*")
         if path.is_file()
     }
-    assert (told["plugin"], told["package"]) == ("procedure", "fhirpub_procedure")
-    assert set(told["files"]) == there
+    assert (output["plugin"], output["package"]) == ("procedure", "fhirpub_procedure")
+    assert set(output["files"]) == there
 
 
 def test_the_text_says_what_to_do_next(run: Any) -> None:
@@ -157,15 +157,15 @@ def test_a_folder_or_a_plugin_that_is_there_is_not_touched(
     (tmp_path / "there" / "file").write_text("mine")
     monkeypatch.chdir(tmp_path)
 
-    told = CliRunner().invoke(new, words).exception
+    error = CliRunner().invoke(new, words).exception
 
-    assert isinstance(told, PluginError)
-    assert refusal in str(told)
+    assert isinstance(error, PluginError)
+    assert refusal in str(error)
     assert [path.name for path in tmp_path.rglob("*")] == ["there", "file"]
 
 
 def test_the_command_refuses_in_one_line(run: Any) -> None:
     done = run("plugin", "new", "Procedur")
 
-    told = "Error: FHIR R4 has no resource type Procedur; did you mean Procedure?\n"
-    assert (done.returncode, done.stdout, done.stderr) == (1, "", told)
+    error = "Error: FHIR R4 has no resource type Procedur; did you mean Procedure?\n"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", error)

@@ -1,4 +1,4 @@
-"""``fhirpub publish`` says what was published, what was refused and why, and tries again."""
+"""``fhirpub publish`` reports what was published, what was refused and why, and retries."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_wrong_credentials_are_reported_as_such(run: Any, stub: Any, report: str
 
 
 @pytest.mark.parametrize(
-    ("words", "environment", "told"),
+    ("words", "environment", "message"),
     [
         (["none.json"], CREDENTIALS, "none.json"),
         (["report.json"], {}, "set FHIRPUB_CLIENT_ID and FHIRPUB_CLIENT_SECRET"),
@@ -133,12 +133,12 @@ def test_wrong_credentials_are_reported_as_such(run: Any, stub: Any, report: str
     ],
 )
 def test_wrong_usage_has_its_own_exit_status(
-    run: Any, report: str, words: list[str], environment: dict[str, str], told: str
+    run: Any, report: str, words: list[str], environment: dict[str, str], message: str
 ) -> None:
     done = run("publish", *words, **environment)
 
     assert done.returncode == 2
-    assert told in done.stderr
+    assert message in done.stderr
 
 
 def test_a_file_that_is_no_submission_is_named(run: Any, tmp_path: Path) -> None:

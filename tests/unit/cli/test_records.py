@@ -1,4 +1,4 @@
-"""Tenants, clients and keys, from a shell: what is printed, and what holds afterwards."""
+"""Tenants, clients and keys on the command line: the output, and the resulting state."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ SCOPES = ["--scope", "system/DiagnosticReport.rs", "--scope", "system/Patient.r"
 
 
 @pytest.fixture
-def told(run: Any) -> Any:
-    """Return a function that runs a command with ``--json`` and reads its answer."""
+def run_json(run: Any) -> Any:
+    """Return a function that runs a command with ``--json`` and parses its output."""
 
-    def told(*words: str) -> Any:
+    def run_json(*words: str) -> Any:
         done = run(*words, "--json")
         assert done.returncode == 0, done.stderr
         assert done.stderr == ""
         return json.loads(done.stdout)
 
-    return told
+    return run_json
 
 
-def test_a_tenant_from_beginning_to_end(told: Any) -> None:
-    empty = told("tenant", "list")
-    added = told("tenant", "add", " Lab Uno ")
-    disabled = told("tenant", "disable", added["id"])
-    (listed,) = told("tenant", "list")
+def test_a_tenant_from_beginning_to_end(run_json: Any) -> None:
+    empty = run_json("tenant", "list")
+    added = run_json("tenant", "add", " Lab Uno ")
+    disabled = run_json("tenant", "disable", added["id"])
+    (listed,) = run_json("tenant", "list")
 
     assert empty == []
     assert added == {"id": str(uuid.UUID(added["id"])), "name": "Lab Uno"}
@@ -37,12 +37,12 @@ def test_a_tenant_from_beginning_to_end(told: Any) -> None:
     assert "salt" not in listed
 
 
-def test_a_client_from_beginning_to_end(told: Any) -> None:
-    tenant = told("tenant", "add", "Lab Uno")["id"]
-    added = told("client", "add", "--tenant", tenant, "--name", "ward", *SCOPES)
-    rotated = told("client", "rotate", added["client_id"])
-    disabled = told("client", "disable", added["client_id"])
-    (listed,) = told("client", "list", "--tenant", tenant)
+def test_a_client_from_beginning_to_end(run_json: Any) -> None:
+    tenant = run_json("tenant", "add", "Lab Uno")["id"]
+    added = run_json("client", "add", "--tenant", tenant, "--name", "ward", *SCOPES)
+    rotated = run_json("client", "rotate", added["client_id"])
+    disabled = run_json("client", "disable", added["client_id"])
+    (listed,) = run_json("client", "list", "--tenant", tenant)
 
     assert added["tenant"] == tenant
     assert added["scopes"] == SCOPES[1::2]
@@ -52,12 +52,12 @@ def test_a_client_from_beginning_to_end(told: Any) -> None:
     assert listed == disabled
     assert listed["disabled"] is True
     assert "client_secret" not in listed
-    assert told("client", "list", "--tenant", told("tenant", "add", "Lab Dos")["id"]) == []
+    assert run_json("client", "list", "--tenant", run_json("tenant", "add", "Lab Dos")["id"]) == []
 
 
-def test_a_grace_that_no_store_can_keep_is_wrong_usage(run: Any, told: Any) -> None:
-    tenant = told("tenant", "add", "Lab Uno")["id"]
-    client = told("client", "add", "--tenant", tenant)["client_id"]
+def test_a_grace_that_no_store_can_keep_is_wrong_usage(run: Any, run_json: Any) -> None:
+    tenant = run_json("tenant", "add", "Lab Uno")["id"]
+    client = run_json("client", "add", "--tenant", tenant)["client_id"]
 
     refused = run("client", "rotate", client, "--grace-seconds", str(10**20))
 
@@ -65,18 +65,18 @@ def test_a_grace_that_no_store_can_keep_is_wrong_usage(run: Any, told: Any) -> N
     assert "--grace-seconds" in refused.stderr
 
 
-def test_the_scopes_of_a_client_are_replaced(told: Any) -> None:
-    tenant = told("tenant", "add", "Lab Uno")["id"]
-    added = told("client", "add", "--tenant", tenant, *SCOPES)
+def test_the_scopes_of_a_client_are_replaced(run_json: Any) -> None:
+    tenant = run_json("tenant", "add", "Lab Uno")["id"]
+    added = run_json("client", "add", "--tenant", tenant, *SCOPES)
 
-    changed = told("client", "scopes", added["client_id"], "--scope", "system/*.r")
+    changed = run_json("client", "scopes", added["client_id"], "--scope", "system/*.r")
 
     assert changed["scopes"] == ["system/*.r"]
-    assert told("client", "list") == [changed]
+    assert run_json("client", "list") == [changed]
 
 
-def test_a_scope_that_gives_nothing_is_warned_of(run: Any, told: Any) -> None:
-    tenant = told("tenant", "add", "Lab Uno")["id"]
+def test_a_scope_that_gives_nothing_is_warned_of(run: Any, run_json: Any) -> None:
+    tenant = run_json("tenant", "add", "Lab Uno")["id"]
     scopes = ("system/DiagnosticReport.cruds", "webhooks.read", "system/DiagnosticReport.reed")
 
     done = run("client", "add", "--tenant", tenant, *(f"--scope={scope}" for scope in scopes))
@@ -85,10 +85,10 @@ def test_a_scope_that_gives_nothing_is_warned_of(run: Any, told: Any) -> None:
     assert [line.split()[3] for line in done.stderr.splitlines()] == [scopes[2]]
 
 
-def test_keys_are_rotated_without_being_shown(told: Any) -> None:
-    first = told("keys", "rotate")
-    second = told("keys", "rotate")
-    listed = told("keys", "list")
+def test_keys_are_rotated_without_being_shown(run_json: Any) -> None:
+    first = run_json("keys", "rotate")
+    second = run_json("keys", "rotate")
+    listed = run_json("keys", "list")
 
     assert [item["kid"] for item in listed][-2:] == [first["kid"], second["kid"]]
     assert listed[-2]["retired"] is not None
@@ -106,20 +106,20 @@ def test_the_text_says_what_to_do_next(run: Any) -> None:
     assert "Lab Uno" in run("tenant", "list").stdout
 
 
-def test_the_text_says_what_becomes_of_the_old_secret(run: Any, told: Any) -> None:
-    tenant = told("tenant", "add", "Lab Uno")["id"]
-    client = told("client", "add", "--tenant", tenant)["client_id"]
+def test_the_text_says_what_becomes_of_the_old_secret(run: Any, run_json: Any) -> None:
+    tenant = run_json("tenant", "add", "Lab Uno")["id"]
+    client = run_json("client", "add", "--tenant", tenant)["client_id"]
 
     leaked = run("client", "rotate", client, "--grace-seconds", "0").stdout
-    told("client", "disable", client)
+    run_json("client", "disable", client)
     disabled = run("client", "rotate", client).stdout
 
     assert "The old secret no longer works." in leaked
     assert "The client is disabled: none of its secrets works" in disabled
 
 
-def test_a_secret_is_shown_once(run: Any, told: Any) -> None:
-    tenant = told("tenant", "add", "Lab Uno")["id"]
+def test_a_secret_is_shown_once(run: Any, run_json: Any) -> None:
+    tenant = run_json("tenant", "add", "Lab Uno")["id"]
 
     shown = run("client", "add", "--tenant", tenant).stdout
 

@@ -1,4 +1,4 @@
-"""``fhirpub serve`` from its one line to its end, and ``fhirpub publish`` against it."""
+"""``fhirpub serve`` from its first line to its end, and ``fhirpub publish`` against it."""
 
 from __future__ import annotations
 

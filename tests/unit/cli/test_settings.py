@@ -1,4 +1,4 @@
-"""What is in force is shown, and no password."""
+"""The effective settings are shown, without passwords."""
 
 from __future__ import annotations
 

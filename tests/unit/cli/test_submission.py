@@ -1,4 +1,4 @@
-"""The body of a registration, and documents put where they belong."""
+"""The body of a registration, and documents inserted in the right place."""
 
 from __future__ import annotations
 

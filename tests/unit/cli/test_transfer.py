@@ -1,4 +1,4 @@
-"""``fhirpub transfer`` as an operator meets it."""
+"""``fhirpub transfer`` on the command line."""
 
 from __future__ import annotations
 
@@ -156,16 +156,16 @@ def test_on_a_terminal_progress_is_one_line(
 
     os.close(theirs)
     with os.fdopen(ours, "rb", buffering=0) as terminal:
-        told = terminal.read(100_000).decode()
-    assert told.count("\n") == 1
-    assert told.endswith("\r\n")
-    assert told.count("\r") > 2
+        output = terminal.read(100_000).decode()
+    assert output.count("\n") == 1
+    assert output.endswith("\r\n")
+    assert output.count("\r") > 2
     assert done.stdout.startswith(b"All 3,000 versions are in the other store: 3,000 copied")
 
 
 @contextmanager
-def a_copy_under_way(target: str, cwd: Path, environment: dict[str, str]) -> Generator[Any]:
-    """Yield the process of a copy that has begun; wait for its end."""
+def a_copy_in_progress(target: str, cwd: Path, environment: dict[str, str]) -> Generator[Any]:
+    """Yield the process of a copy in progress; wait for its end."""
     with subprocess.Popen(
         [sys.executable, "-m", "fhirpub", "transfer", "--to", target],
         env=environment,
@@ -181,19 +181,19 @@ def test_an_interrupted_copy_says_to_repeat_it(
     many: str, tmp_path: Path, environment: dict[str, str]
 ) -> None:
     settings = {**environment, "FHIRPUB_STORAGE__URL": many}
-    with a_copy_under_way(f"sqlite:///{tmp_path}/copy.db", tmp_path, settings) as copying:
+    with a_copy_in_progress(f"sqlite:///{tmp_path}/copy.db", tmp_path, settings) as copying:
         copying.send_signal(signal.SIGINT)
-        said = copying.stderr.read().decode().splitlines()
+        lines = copying.stderr.read().decode().splitlines()
 
     assert copying.returncode == 1
-    assert said == ["Error: interrupted; the copied data is safe, repeat the command to continue"]
+    assert lines == ["Error: interrupted; the copied data is safe, repeat the command to continue"]
 
 
 def test_a_copy_that_was_killed_is_finished_by_the_next(
     run: Any, many: str, mongodb_url: str, tmp_path: Path, environment: dict[str, str]
 ) -> None:
     settings = {**environment, "FHIRPUB_STORAGE__URL": many}
-    with a_copy_under_way(mongodb_url, tmp_path, settings) as killed:
+    with a_copy_in_progress(mongodb_url, tmp_path, settings) as killed:
         killed.kill()
 
     again = json.loads(

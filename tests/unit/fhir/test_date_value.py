@@ -1,4 +1,4 @@
-"""Dates as stretches of time, and the prefixes of searches."""
+"""Dates as time ranges, and the prefixes of searches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the schemas of R4 accept, what they refuse, and how the refusal reads."""
+"""Values that the schemas of R4 accept or refuse, and the text of the refusal."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def report(**elements: Any) -> dict[str, Any]:
     return {"resourceType": "DiagnosticReport", **required, **elements}
 
 
-def told(resource: dict[str, Any]) -> list[tuple[str, str]]:
-    """Place and sentence of every problem; both engines are asked."""
+def problems_of(resource: dict[str, Any]) -> list[tuple[str, str]]:
+    """The place and sentence of every problem; both engines are asked."""
     problems = [*SCHEMAS.problems(resource["resourceType"], resource)]
     assert SCHEMAS.accepts(resource["resourceType"], resource) == (problems == [])
     return [(problem.expression, problem.diagnostics) for problem in problems]
@@ -60,7 +60,7 @@ def told(resource: dict[str, Any]) -> list[tuple[str, str]]:
     ],
 )
 def test_a_valid_patient_has_no_problems(elements: dict[str, Any]) -> None:
-    assert told(patient(**elements)) == []
+    assert problems_of(patient(**elements)) == []
 
 
 @pytest.mark.parametrize(
@@ -71,8 +71,8 @@ def test_a_valid_patient_has_no_problems(elements: dict[str, Any]) -> None:
     ],
 )
 def test_a_date_time_of_the_calendar_is_taken(time: str) -> None:
-    assert told(report(effectiveDateTime=time)) == []
-    assert told(report(issued=time)) == [] or "T" not in time
+    assert problems_of(report(effectiveDateTime=time)) == []
+    assert problems_of(report(issued=time)) == [] or "T" not in time
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_a_date_time_of_the_calendar_is_taken(time: str) -> None:
     ],
 )
 def test_a_date_time_of_another_shape_is_refused(time: str) -> None:
-    [(place, sentence)] = told(report(effectiveDateTime=time))
+    [(place, sentence)] = problems_of(report(effectiveDateTime=time))
 
     assert place == "effective"
     assert sentence.startswith("must be a valid dateTime: YYYY, ")
@@ -96,7 +96,7 @@ def test_a_date_time_of_another_shape_is_refused(time: str) -> None:
     "number", [2.0, Decimal("2.0"), Decimal(2), 2**31, -(2**31) - 1, True, "2"]
 )
 def test_what_is_not_written_as_an_integer_of_32_bits_is_none(number: object) -> None:
-    [(place, sentence)] = told(patient(multipleBirthInteger=number))
+    [(place, sentence)] = problems_of(patient(multipleBirthInteger=number))
 
     assert place == "multipleBirth"
     assert sentence == (
@@ -108,14 +108,14 @@ def test_what_is_not_written_as_an_integer_of_32_bits_is_none(number: object) ->
 def test_a_decimal_is_any_number(number: object) -> None:
     quantity = {"resourceType": "Observation", "status": "final", "code": {"text": "x"}}
 
-    assert told({**quantity, "valueQuantity": {"value": number}}) == []
+    assert problems_of({**quantity, "valueQuantity": {"value": number}}) == []
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), Decimal("NaN"), "2.5", True])
 def test_a_decimal_is_nothing_but_a_number(number: object) -> None:
     quantity = {"resourceType": "Observation", "status": "final", "code": {"text": "x"}}
 
-    assert told({**quantity, "valueQuantity": {"value": number}}) == [
+    assert problems_of({**quantity, "valueQuantity": {"value": number}}) == [
         ("value.value", "must be a valid decimal: a number, without quotation marks")
     ]
 
@@ -182,7 +182,7 @@ PAIRED = "needs a value or an extension at each position, and as many values as 
 def test_a_problem_is_reported_with_its_place(
     elements: dict[str, Any], expected: tuple[str, str]
 ) -> None:
-    assert told(patient(**elements)) == [expected]
+    assert problems_of(patient(**elements)) == [expected]
 
 
 def test_every_problem_is_reported_at_once() -> None:
@@ -192,7 +192,7 @@ def test_every_problem_is_reported_at_once() -> None:
         "more": 1,
     }
 
-    assert sorted(place for place, _ in told(wrong)) == [
+    assert sorted(place for place, _ in problems_of(wrong)) == [
         *("", "parameter[0].resource.gender", "parameter[1].name"),
     ]
 
@@ -201,7 +201,7 @@ def test_every_problem_is_reported_at_once() -> None:
 def test_a_required_choice_is_missed(missing: dict[str, Any]) -> None:
     ordered = {"resourceType": "MedicationRequest", "status": "active", "intent": "order"}
 
-    problems = told({**ordered, "subject": {"display": "?"}, **missing})
+    problems = problems_of({**ordered, "subject": {"display": "?"}, **missing})
 
     assert ("medication", "is required, in one of its forms") in problems
 
@@ -226,13 +226,13 @@ def request(**elements: Any) -> dict[str, Any]:
 def test_the_sibling_that_an_element_requires_is_reported_as_missing(
     elements: dict[str, Any], place: str
 ) -> None:
-    assert told(request(**elements)) == [(place, "is required")]
+    assert problems_of(request(**elements)) == [(place, "is required")]
 
 
 def test_what_an_element_needs_may_be_an_extension() -> None:
     quantity = {"value": 3, "code": "mg", "_system": EXTENSION}
 
-    assert told(request(quantityQuantity=quantity)) == []
+    assert problems_of(request(quantityQuantity=quantity)) == []
 
 
 OF_AN_ORGANIZATION: list[tuple[dict[str, Any], str, str]] = [
@@ -242,26 +242,26 @@ OF_AN_ORGANIZATION: list[tuple[dict[str, Any], str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("elements", "place", "said"), OF_AN_ORGANIZATION)
+@pytest.mark.parametrize(("elements", "place", "sentence"), OF_AN_ORGANIZATION)
 def test_invariants_of_organizations_are_reported_by_their_keys(
-    elements: dict[str, Any], place: str, said: str
+    elements: dict[str, Any], place: str, sentence: str
 ) -> None:
     resource = {"resourceType": "Organization", **elements}
 
-    assert told(resource) == [(place, said)]
+    assert problems_of(resource) == [(place, sentence)]
 
 
 def test_what_must_be_there_may_be_an_extension_alone() -> None:
-    assert told({"resourceType": "Organization", "_name": EXTENSION}) == []
+    assert problems_of({"resourceType": "Organization", "_name": EXTENSION}) == []
 
 
-@pytest.mark.parametrize("beside", [{"valueString": "x"}, {"_valueString": EXTENSION}])
-def test_a_reason_for_absence_with_a_value_is_reported(beside: dict[str, Any]) -> None:
+@pytest.mark.parametrize("value", [{"valueString": "x"}, {"_valueString": EXTENSION}])
+def test_a_reason_for_absence_with_a_value_is_reported(value: dict[str, Any]) -> None:
     code = {"text": "x"}
-    resource = {"resourceType": "Observation", "status": "final", "code": code, **beside}
+    resource = {"resourceType": "Observation", "status": "final", "code": code, **value}
 
-    said = "must not stand beside value (obs-6)"
-    assert told({**resource, "dataAbsentReason": code}) == [("dataAbsentReason", said)]
+    sentence = "must not stand beside value (obs-6)"
+    assert problems_of({**resource, "dataAbsentReason": code}) == [("dataAbsentReason", sentence)]
 
 
 NA = {"system": "http://loinc.org", "code": "2951-2"}
@@ -284,8 +284,10 @@ def test_a_value_with_a_component_of_the_same_code_is_reported(
     code = {"coding": [{"display": "Na"}, NA]}
     resource = {"resourceType": "Observation", "status": "final", "code": code}
 
-    said = "must not stand beside a component of the same code (obs-7)"
-    assert told({**resource, **value, "component": component}) == [(at, said) for at in places]
+    sentence = "must not stand beside a component of the same code (obs-7)"
+    assert problems_of({**resource, **value, "component": component}) == [
+        (at, sentence) for at in places
+    ]
 
 
 OF_NO_CODE: list[dict[str, Any]] = [
@@ -305,7 +307,9 @@ OF_NO_CODE: list[dict[str, Any]] = [
 def test_codes_that_are_none_are_reported_and_not_compared(changes: dict[str, Any]) -> None:
     resource = {"resourceType": "Observation", "status": "final", "code": {"coding": [NA]}}
 
-    places = [place for place, _said in told({**resource, "valueString": "x", **changes})]
+    places = [
+        place for place, _sentence in problems_of({**resource, "valueString": "x", **changes})
+    ]
 
     assert places
     assert "value" not in places
@@ -315,9 +319,9 @@ def test_codes_that_are_none_are_reported_and_not_compared(changes: dict[str, An
 def test_elements_that_exclude_each_other_are_reported(times: dict[str, Any]) -> None:
     repeat = {**times, "when": ["MORN"]}
 
-    said = "must not stand beside when (tim-10)"
-    assert told(request(occurrenceTiming={"repeat": repeat})) == [
-        ("occurrence.repeat.timeOfDay", said)
+    sentence = "must not stand beside when (tim-10)"
+    assert problems_of(request(occurrenceTiming={"repeat": repeat})) == [
+        ("occurrence.repeat.timeOfDay", sentence)
     ]
 
 
@@ -355,28 +359,32 @@ OF_DATA_TYPES: list[tuple[str, dict[str, Any], str, str]] = [
 def test_invariants_of_data_types_are_reported_by_their_keys(
     type_name: str, value: dict[str, Any], place: str, key: str
 ) -> None:
-    [(at, said)] = told(patient(extension=[{"url": "urn:x", f"value{type_name}": value}]))
+    [(at, sentence)] = problems_of(
+        patient(extension=[{"url": "urn:x", f"value{type_name}": value}])
+    )
 
     assert at == f"extension[0].value{place}"
-    assert said.endswith(f" ({key})")
+    assert sentence.endswith(f" ({key})")
 
 
 @pytest.mark.parametrize("period", [0, Decimal("-0.0"), Decimal("1E-30")])
 def test_a_period_of_a_timing_may_be_anything_from_zero(period: Any) -> None:
     timing = {"repeat": {"period": period, "periodUnit": "d"}}
 
-    assert told(request(occurrenceTiming=timing)) == []
+    assert problems_of(request(occurrenceTiming=timing)) == []
 
 
 def test_unknown_properties_are_named_when_their_names_are_plain() -> None:
-    [(place, sentence)] = told(patient(beta=1, alpha=2, **{"Señor Gonzalez": 3, "x" * 65: 4}))
+    [(place, sentence)] = problems_of(
+        patient(beta=1, alpha=2, **{"Señor Gonzalez": 3, "x" * 65: 4})
+    )
 
     assert place == ""
     assert sentence == "has properties that FHIR R4 does not have here: alpha, beta and 2 more"
 
 
 def test_a_property_whose_name_is_not_plain_is_not_named() -> None:
-    assert told(patient(**{"Señor Gonzalez": 3})) == [("", "has unknown properties")]
+    assert problems_of(patient(**{"Señor Gonzalez": 3})) == [("", "has unknown properties")]
 
 
 def test_problems_are_errors_of_the_code_exception() -> None:
@@ -407,21 +415,21 @@ def test_no_sentence_repeats_a_value() -> None:
 def test_no_more_than_a_hundred_problems_are_reported() -> None:
     names = [{"use": f"x{n}"} for n in range(150)]
 
-    assert len(told(patient(name=names))) == MAX_ISSUES
+    assert len(problems_of(patient(name=names))) == MAX_ISSUES
 
 
 def test_a_problem_behind_many_values_is_described() -> None:
     names = [{"family": "A"} for _ in range(20_000)]
 
-    problems = told(patient(name=[*names, {"family": 1}]))
+    problems = problems_of(patient(name=[*names, {"family": 1}]))
 
-    assert [place for place, _said in problems] == ["name[20000].family"]
+    assert [place for place, _sentence in problems] == ["name[20000].family"]
     assert "must be a valid string" in problems[0][1]
 
 
 def test_a_problem_that_takes_too_much_work_to_find_is_reported_where_it_is_nested() -> None:
     problem: dict[str, Any] = {"url": "u", "valueInteger": "x"}
-    for _ in range(28):  # the values beside the problem are visited at every level
+    for _ in range(28):  # the values next to the problem are visited at every level
         problem = {"url": "u", "extension": [*[{"url": "u", "valueCode": "a"}] * 1_000, problem]}
 
     [issue] = SCHEMAS.problems("Patient", patient(extension=[problem]))
@@ -470,7 +478,7 @@ def test_resources_within_resources_end_in_a_refusal_not_in_a_crash() -> None:
     for _ in range(31):
         deepest = {"resourceType": "ServiceRequest", "contained": [deepest]}
 
-    assert told(patient(contained=[deepest]))
+    assert problems_of(patient(contained=[deepest]))
 
 
 def test_a_lone_surrogate_is_refused() -> None:

@@ -1,4 +1,4 @@
-"""The engine that accepts and the engine that explains give one verdict, whatever they see."""
+"""The engine that accepts and the engine that explains always agree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commas, bars and backslashes in values of searches."""
+"""Escapes of commas, bars and backslashes in search values."""
 
 from __future__ import annotations
 

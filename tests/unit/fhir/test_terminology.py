@@ -1,4 +1,4 @@
-"""What the service says about codes, and which files of an operator it can use."""
+"""The service's checks of codes, and the files that an operator can provide."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Moments as HTTP and FHIR write them, wherever the machine stands."""
+"""Times as HTTP and FHIR write them, whatever the machine's time zone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Resources in XML: there and back, by HL7's own schema, and what is refused."""
+"""Resources in XML: there and back, validated by HL7's own schema, and refusals."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ def xml(inside: str, *, name: str = "Patient", head: str = "") -> bytes:
 
 
 def refused(raw: bytes) -> list[tuple[str, str]]:
-    """Return what is said against a body, each with its place."""
+    """Return the complaints about a body, each with its place."""
     with pytest.raises(InvalidContent) as caught:
         read_xml(raw)
     return [(issue.expression, issue.diagnostics) for issue in caught.value.issues]
 
 
 def comparable(value: Any) -> Any:
-    """Return JSON in which numbers differ by their digits, and narratives by their XHTML alone."""
+    """Return JSON in which numbers are compared by digits, and narratives by their XHTML."""
     if isinstance(value, (float, Decimal)):
         return dumps(value)
     if isinstance(value, dict):
@@ -346,9 +346,9 @@ REFUSED = {
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_json_could_not_say_is_refused_with_its_place(case: str) -> None:
-    inside, said = REFUSED[case]
+    inside, expected = REFUSED[case]
 
-    assert refused(xml(inside)) == said
+    assert refused(xml(inside)) == expected
 
 
 def test_a_wrong_value_is_left_to_the_schema() -> None:
@@ -428,12 +428,12 @@ WHOLE = {
 
 @pytest.mark.parametrize("case", WHOLE)
 def test_a_body_that_is_no_resource_in_xml_is_refused_without_its_text(case: str) -> None:
-    raw, said = WHOLE[case]
+    raw, expected = WHOLE[case]
 
-    [(place, told)] = refused(raw)
+    [(place, message)] = refused(raw)
 
     assert place == ""
-    assert told.startswith(said)
+    assert message.startswith(expected)
 
 
 SEED = write_xml(register_body("A-1"))
@@ -533,12 +533,12 @@ def test_signs_of_attributes_in_a_text_are_none() -> None:
     assert read["conclusion"] == drawn
 
 
-@pytest.mark.parametrize(("levels", "said"), [(240, ""), (260, "must not be nested")])
-def test_a_narrative_may_be_nested_as_deep_as_in_json(levels: int, said: str) -> None:
+@pytest.mark.parametrize(("levels", "expected"), [(240, ""), (260, "must not be nested")])
+def test_a_narrative_may_be_nested_as_deep_as_in_json(levels: int, expected: str) -> None:
     raw = narrative("<b>" * levels + "a" + "</b>" * levels).replace(b"<a/>", b"")
 
-    if said:
-        assert said in refused(raw)[0][1]
+    if expected:
+        assert expected in refused(raw)[0][1]
     else:
         assert narrative_problem(read_xml(raw)["text"]["div"]) == ""
 
@@ -547,8 +547,8 @@ def test_xml_may_be_nested_as_deep_as_json() -> None:
     deepest = read_xml(nested(31))
 
     assert loads(dumps(deepest)) == deepest
-    [(_place, told)] = refused(nested(32))
-    assert told == "the body is nested deeper than 64 levels"
+    [(_place, message)] = refused(nested(32))
+    assert message == "the body is nested deeper than 64 levels"
 
 
 def test_a_document_of_five_megabytes_passes_within_a_second() -> None:

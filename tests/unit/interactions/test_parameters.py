@@ -1,4 +1,4 @@
-"""What is taken of a resource for searches, and what cannot be declared."""
+"""Search values of a resource, and declarations that are refused."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def searched(type_name: str, *search: SearchParameter) -> SearchIndexer:
     )
 
 
-def taken(
+def values_of(
     searched: SearchIndexer, *, parts: dict[str, Any] | None = None, **elements: Any
 ) -> set[tuple[str, str | int, str | int]]:
     resource = {"resourceType": searched.type.name, "id": ID, **elements}
@@ -60,7 +60,7 @@ def test_tokens_are_taken_of_every_type_of_element() -> None:
         parameter("episode", "token", "hospitalization.preAdmissionIdentifier"),
     )
 
-    values = taken(
+    values = values_of(
         it,
         status="finished",
         **{"class": {"system": "urn:c", "code": "AMB"}},
@@ -85,7 +85,7 @@ def test_tokens_are_taken_of_every_type_of_element() -> None:
 def test_a_boolean_is_a_token_of_its_word(*, value: bool, code: str) -> None:
     it = searched("MedicationRequest", parameter("unwanted", "token", "doNotPerform"))
 
-    assert ("doNotPerform", code, "") in taken(it, doNotPerform=value)
+    assert ("doNotPerform", code, "") in values_of(it, doNotPerform=value)
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_times_are_taken_from_their_beginning_to_their_end(
 ) -> None:
     paths = [f"effective{name}" for name in ("DateTime", "Period", "Timing", "Instant")]
 
-    values = taken(searched("Observation", parameter("date", "date", *paths)), **elements)
+    values = values_of(searched("Observation", parameter("date", "date", *paths)), **elements)
 
     assert values == ({("|".join(paths), *expected)} if expected else set())
 
@@ -138,7 +138,7 @@ def test_references_are_taken_by_type_and_id(
 ) -> None:
     it = searched("Observation", parameter("encounter", "reference", "encounter"))
 
-    values = taken(it, encounter={"reference": literal, "display": "x"})
+    values = values_of(it, encounter={"reference": literal, "display": "x"})
 
     assert values == ({("encounter", *expected)} if expected else set())
 
@@ -160,7 +160,7 @@ def test_a_reference_to_a_part_of_ones_own_is_marked_by_its_type_alone() -> None
         ],
     }
 
-    first = taken(it, parts=parts, **elements)
+    first = values_of(it, parts=parts, **elements)
 
     assert first == {
         ("subject", "", "Patient"),

@@ -1,4 +1,4 @@
-"""From a body to a submission, for types whose parts none of ours has."""
+"""From a body to a submission, for types with parts that none of our types has."""
 
 from __future__ import annotations
 

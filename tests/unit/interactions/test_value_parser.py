@@ -1,4 +1,4 @@
-"""What the prefixes of dates demand, against the words of R4 (search, 3.1.1.4.7)."""
+"""The prefixes of dates, compared with the text of R4 (search, 3.1.1.4.7)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NOW = 200
 stretches = st.tuples(st.integers(0, 40), st.integers(1, 15)).map(lambda s: (s[0], s[0] + s[1]))
 TimeRange = tuple[int, int]
 
-# Sets of moments instead of comparisons: slower, and hard to get wrong.
+# Sets of times instead of comparisons: slower, and hard to get wrong.
 
 
 def moments(stretch: TimeRange) -> set[int]:

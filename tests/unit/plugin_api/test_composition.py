@@ -1,4 +1,4 @@
-"""What is told of a composition, and how its author is named."""
+"""The event data of a composition, and the name of its author."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_name_in_one_text_is_not_split() -> None:
 
 
 @pytest.mark.parametrize(
-    ("identifiers", "told"),
+    ("identifiers", "expected"),
     [
         ([identifier("1", "MD"), identifier("2", "NI")], ("NI", "2")),
         ([identifier("1", "NNARG")], ("NNARG", "1")),
@@ -63,11 +63,11 @@ def test_a_name_in_one_text_is_not_split() -> None:
     ],
 )
 def test_the_document_is_the_first_that_names_a_person_or_may(
-    identifiers: list[dict[str, Any]], told: tuple[str | None, str | None]
+    identifiers: list[dict[str, Any]], expected: tuple[str | None, str | None]
 ) -> None:
     found = author(identifier=identifiers)
 
-    assert (found.get("person_id_type"), found.get("person_id_number")) == told
+    assert (found.get("person_id_type"), found.get("person_id_number")) == expected
 
 
 def test_the_tax_number_is_sent_separately() -> None:

@@ -1,4 +1,4 @@
-"""What a plugin may tell."""
+"""Events that a plugin may send."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def declaring(extra: str = "") -> str:
 
 
 def words_of(enabled: list[str]) -> list[str]:
-    """Return what is said of the plugins, line by line."""
+    """Return the error about the plugins, line by line."""
     with pytest.raises(PluginError) as refusal:
         load(enabled)
     return str(refusal.value).splitlines()

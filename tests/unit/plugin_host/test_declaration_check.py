@@ -1,4 +1,4 @@
-"""What is wrong with a declaration is told in a sentence."""
+"""The problems of a declaration are reported in a sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plugins are found, judged and loaded; what is wrong is told in a sentence."""
+"""Plugins are found, checked and loaded; problems are reported in a sentence."""
 
 from __future__ import annotations
 
@@ -135,9 +135,9 @@ def test_everything_wrong_with_all_plugins_is_reported_at_once_each_with_its_nam
     install("goals", "import no_such_module_xyz")
     install("lists", (MODULE % "").replace("resource_types", "resource_typs"))
 
-    told = words_of(["flags", "nothing-such", "goals", "lists", "flags"])
+    lines = words_of(["flags", "nothing-such", "goals", "lists", "flags"])
 
-    assert [name.split(" (")[0].split(": ")[0] for name in told] == [
+    assert [name.split(" (")[0].split(": ")[0] for name in lines] == [
         "[plugins] enabled",
         "plugin flags",
         "[plugins] enabled",
@@ -150,17 +150,17 @@ def test_every_misspelt_hook_is_reported(install: Install) -> None:
     more = "\n@hookimpl\ndef fhirpub_routes():\n    return []\n"
     install("flags", (MODULE % "").replace("resource_types", "resource_typs") + more)
 
-    told = words_of(["flags"])
+    lines = words_of(["flags"])
 
-    assert [" is not a hook" in name for name in told] == [True, True]
+    assert [" is not a hook" in name for name in lines] == [True, True]
 
 
 def test_a_hook_without_its_marker_is_reported(install: Install) -> None:
     install("flags", (MODULE % "").replace("@hookimpl", ""))
 
-    told = words_of(["flags"])
+    lines = words_of(["flags"])
 
-    assert "fhirpub_resource_types is not marked with @hookimpl" in told[0]
+    assert "fhirpub_resource_types is not marked with @hookimpl" in lines[0]
 
 
 @pytest.mark.parametrize(
@@ -176,9 +176,9 @@ def test_a_hook_without_its_marker_is_reported(install: Install) -> None:
 def test_the_place_in_the_plugin_is_reported(install: Install, source: str, place: str) -> None:
     install("flags", source)
 
-    told = words_of(["flags"])
+    lines = words_of(["flags"])
 
-    assert told[0].endswith(place)
+    assert lines[0].endswith(place)
 
 
 @pytest.mark.parametrize("group", ["fhirpub.plugins.v2", "fhirpub.plugins.v10"])
@@ -187,12 +187,12 @@ def test_a_plugin_for_another_version_is_refused_without_importing_it(
 ) -> None:
     module = install("flags", "raise RuntimeError('imported')", group=group)
 
-    told = words_of(["flags"])
+    lines = words_of(["flags"])
 
     version = group.rpartition("v")[2]
-    assert len(told) == 1
-    assert told[0].startswith(f"plugin flags ({module} of dist-flags 1.2): was made for version")
-    assert f"version {version} of the plugin API, and this service has version 1" in told[0]
+    assert len(lines) == 1
+    assert lines[0].startswith(f"plugin flags ({module} of dist-flags 1.2): was made for version")
+    assert f"version {version} of the plugin API, and this service has version 1" in lines[0]
     assert module not in sys.modules
 
 

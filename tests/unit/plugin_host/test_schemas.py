@@ -1,4 +1,4 @@
-"""Schemas of plugins are judged, and what their declarations say of elements."""
+"""Schemas of plugins are checked, and so are the elements that their declarations name."""
 
 from __future__ import annotations
 
@@ -119,18 +119,18 @@ def test_what_the_type_does_not_have_is_refused(
 ) -> None:
     declared = replace(REPORT, **fields)
 
-    (told,) = _against(schemas, declared)
+    (found,) = _against(schemas, declared)
 
-    assert told.startswith(f"{declared.name}: {problem}")
+    assert found.startswith(f"{declared.name}: {problem}")
 
 
 def test_documents_in_an_element_that_does_not_repeat_are_refused() -> None:
     once = {"$ref": "urn:fhirpub:schemas:r4:datatypes#/$defs/Attachment"}
     schema = {**FLAG, "properties": {**FLAG["properties"], "file": once}}
 
-    told = schema_and_element_problems(replace(with_schema(schema), attachments=("file",)))
+    found = schema_and_element_problems(replace(with_schema(schema), attachments=("file",)))
 
-    assert told == ["Flag: attachments: file does not repeat, its data stay where they are"]
+    assert found == ["Flag: attachments: file does not repeat, its data stay where they are"]
 
 
 def test_a_schema_without_trouble_is_accepted() -> None:
@@ -152,11 +152,11 @@ def test_a_schema_without_trouble_is_accepted() -> None:
     ],
 )
 def test_a_schema_that_is_none_is_reported_in_a_line(schema: object, problem: str) -> None:
-    (told,) = schema_and_element_problems(with_schema(schema))
+    (found,) = schema_and_element_problems(with_schema(schema))
 
-    assert told.startswith("Flag: the schema")
-    assert problem in told
-    assert "\n" not in told
+    assert found.startswith("Flag: the schema")
+    assert problem in found
+    assert "\n" not in found
 
 
 def test_a_type_without_a_status_is_refused() -> None:
@@ -164,9 +164,9 @@ def test_a_type_without_a_status_is_refused() -> None:
         name: property_ for name, property_ in FLAG["properties"].items() if name != "status"
     }
 
-    told = schema_and_element_problems(with_schema({**FLAG, "properties": properties}))
+    found = schema_and_element_problems(with_schema({**FLAG, "properties": properties}))
 
-    assert "Flag: has no element status" in told[0]
+    assert "Flag: has no element status" in found[0]
 
 
 def test_the_start_reports_every_problem_of_every_type() -> None:
@@ -180,5 +180,5 @@ def test_the_start_reports_every_problem_of_every_type() -> None:
         compile_schema({"DiagnosticReport": wrong, "Flag": broken}, owners)
 
     assert len(str(elements.value).splitlines()) == 3
-    told = [line.split(": ")[0] for line in str(both.value).splitlines()]
-    assert told == ["plugin reports"] * 3 + ["plugin flags"]
+    prefixes = [line.split(": ")[0] for line in str(both.value).splitlines()]
+    assert prefixes == ["plugin reports"] * 3 + ["plugin flags"]

@@ -1,4 +1,4 @@
-"""Group commit: what goes together, who gets what, and who is left waiting."""
+"""Group commit: which items are batched, and which outcome each caller gets."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from fhirpub.storage.batching import Bounds, GroupCommit, GroupedReads
 
 
 class Commits:
-    """An engine that records its batches and finishes one when it is told to."""
+    """An engine that records its batches and finishes one on request."""
 
     def __init__(
         self, *, bounds: Bounds | None = None, held: bool = True, deadline_seconds: float = 60
     ) -> None:
         self.batches: list[list[str]] = []
-        self.under_way = 0
-        self.most_under_way = 0
+        self.in_flight = 0
+        self.most_in_flight = 0
         self.answer: Exception | None = None
         self.gate = asyncio.Semaphore(0 if held else 1_000_000)
         self.group: GroupCommit[str, str] = GroupCommit(
@@ -32,10 +32,10 @@ class Commits:
 
     async def commit(self, batch: Sequence[str]) -> Sequence[str | Exception]:
         self.batches.append(list(batch))
-        self.under_way += 1
-        self.most_under_way = max(self.most_under_way, self.under_way)
+        self.in_flight += 1
+        self.most_in_flight = max(self.most_in_flight, self.in_flight)
         await self.gate.acquire()
-        self.under_way -= 1
+        self.in_flight -= 1
         if self.answer is not None:
             raise self.answer
         return [ValueError(name) if name.startswith("bad") else name.upper() for name in batch]
@@ -60,8 +60,8 @@ async def test_a_lone_item_is_committed_after_one_turn_of_the_loop() -> None:
     commits = Commits(held=False)
 
     (task,) = commits.hand_in("a")
-    await turns(1)  # the task hands in
-    await turns(1)  # the turn that it costs
+    await turns(1)  # for the task that hands in
+    await turns(1)  # for the turn of the event loop that this takes
 
     assert commits.batches == [["a"]]
     assert await task == "A"
@@ -101,7 +101,7 @@ async def test_no_more_batches_are_in_flight_than_allowed(in_flight: int) -> Non
     commits.finish(5)
 
     assert await asyncio.gather(*tasks) == ["A", "B", "C", "D", "E"]
-    assert commits.most_under_way == in_flight
+    assert commits.most_in_flight == in_flight
 
 
 async def test_a_batch_is_bounded_in_items() -> None:
@@ -276,11 +276,11 @@ async def test_each_has_a_deadline_of_its_own() -> None:
     (second,) = commits.hand_in("b")
 
     await asyncio.wait([first])
-    told_together = second.done()
+    ended_together = second.done()
     commits.finish(2)
 
     assert isinstance(first.exception(), StoreUnavailable)
-    assert not told_together
+    assert not ended_together
     assert await second == "B"
 
 
@@ -326,7 +326,7 @@ def test_a_group_that_is_forgotten_while_it_commits_ends_without_an_error(
 
 
 class Fetches:
-    """A database that records what it is asked for, and answers when it is told to."""
+    """A database that records its queries, and answers on request."""
 
     def __init__(self) -> None:
         self.asked: list[list[str]] = []

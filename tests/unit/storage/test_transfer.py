@@ -1,4 +1,4 @@
-"""A copy of a store: complete, repeatable, and careful with what it finds."""
+"""A copy of a store is complete, repeatable, and careful with the target's contents."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from fhirpub.errors import ConfigurationError
 from fhirpub.runtime.clock import now_ms
 from fhirpub.storage.contract import Blob, BlobInfo, Client, Version
 from fhirpub.storage.criteria import TimeMatch
+from fhirpub.storage.quota_contract import QuotaOverride
 from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.storage.store import Store
 from fhirpub.storage.transfer import Progress, transfer
@@ -36,6 +37,7 @@ from fhirpub.testing.store_contract import (
     has,
     successor,
     token,
+    wait_for_stored_bytes,
     wanting,
     whole_blobs,
 )
@@ -58,20 +60,20 @@ def a_config(url: str) -> Config:
 
 @pytest.fixture
 async def opened() -> AsyncGenerator[AsyncExitStack]:
-    """What closes the stores of a test."""
+    """The stack that closes the stores of a test."""
     async with AsyncExitStack() as stack:
         yield stack
 
 
 @pytest.fixture(params=WAYS, ids=" to ".join)
 def way(request: pytest.FixtureRequest) -> tuple[str, str]:
-    """The engine that is read and the one that is written."""
+    """The engines of the source and the target."""
     engines: tuple[str, str] = request.param
     return engines
 
 
 def url_of(engine: str, name: str, request: pytest.FixtureRequest) -> str:
-    """An empty store."""
+    """The URL of an empty store."""
     if engine == "mongodb":
         url: str = request.getfixturevalue("mongodb_url")
         return url
@@ -100,14 +102,16 @@ async def everything(store: Store) -> tuple[object, ...]:
     blobs = [await whole_blobs(store, tenant, [name]) for tenant, name in sorted(names)]
     keys = [await store.signing_keys(item) for item in ("sandbox", "production")]
     endpoints = await store.endpoints(LAB), await store.scan_deliveries()
-    untold = await store.pending_outbox(limit=10_000)
-    return versions, blobs, keys, await store.tenants(), await store.clients(), endpoints, untold
+    pending = await store.pending_outbox(limit=10_000)
+    access = await store.tenants(), await store.clients(), await store.quota_overrides()
+    return versions, blobs, keys, access, endpoints, pending
 
 
 async def fill(store: Store, count: int = 3) -> None:
     await store.put_tenant(Tenant(LAB, "Lab", b"s" * 32, 1))
     await store.put_tenant(Tenant(OTHER, "Other", b"t" * 32, 2, disabled=True))
     await store.put_client(a_client())
+    await store.put_quota_overrides([QuotaOverride(LAB, "tenant_bytes_per_day", 10**12)])
     await store.put_signing_key(a_key("k1"))
     await store.put_signing_key(a_key("k2", environment="production"))
     for number in range(count):
@@ -142,12 +146,12 @@ async def test_more_than_a_page_is_copied_and_reported_page_by_page(
     source: Store, target: Store
 ) -> None:
     await fill(source, count=150)
-    told: list[int] = []
+    reported: list[int] = []
 
-    progress = await transfer(source, target, on_progress=lambda each: told.append(each.seen))
+    progress = await transfer(source, target, on_progress=lambda each: reported.append(each.seen))
 
     assert progress == Progress(total=300, copied=300)
-    assert told == [200, 300]
+    assert reported == [200, 300]
 
 
 async def test_what_came_after_a_copy_is_copied_by_the_next(source: Store, target: Store) -> None:
@@ -204,7 +208,7 @@ async def test_a_target_with_another_tenant_under_an_id_is_refused(
         await transfer(source, target)
 
 
-# Who may what
+# Credentials
 
 
 async def test_a_client_that_the_target_has_disabled_stays_so_and_is_named(
@@ -230,14 +234,14 @@ async def test_a_client_that_is_disabled_in_the_target_amid_a_copy_stays_so(
     await source.put_client(replace(client, name="renamed"))
     read, reads = target.client, list[str]()
 
-    async def disabled_meanwhile(client_id: str) -> Client | None:
+    async def disabled_after_the_read(client_id: str) -> Client | None:
         found = await read(client_id)
         if not reads:
             await target.put_client(replace(client, disabled=True))
         reads.append(client_id)
         return found
 
-    monkeypatch.setattr(target, "client", disabled_meanwhile)
+    monkeypatch.setattr(target, "client", disabled_after_the_read)
 
     await transfer(source, target)
 
@@ -271,6 +275,32 @@ async def test_a_secret_that_was_rotated_after_a_copy_is_taken_over_by_the_next(
     await transfer(source, target)
 
     assert await target.client(client.id) == rotated
+
+
+async def test_limits_that_the_target_has_otherwise_stay_and_are_named(
+    source: Store, target: Store
+) -> None:
+    await fill(source)
+    name = "tenant_requests_per_minute"
+    theirs = [QuotaOverride(LAB, name, 7), QuotaOverride(OTHER, name, 8)]
+    await target.put_quota_overrides(theirs)
+    await source.put_quota_overrides([QuotaOverride(LAB, name, 5)])
+
+    progress = await transfer(source, target)
+
+    assert progress.kept == [f"{name} of {LAB}"]
+    limits = {(item.owner, item.quota): item.limit for item in await target.quota_overrides()}
+    assert limits == {(LAB, name): 7, (OTHER, name): 8, (LAB, "tenant_bytes_per_day"): 10**12}
+
+
+async def test_the_target_counts_what_it_stores(source: Store, target: Store) -> None:
+    await fill(source, count=5)
+    await transfer(source, target)
+    await transfer(source, target)
+
+    for tenant in (LAB, OTHER):
+        ((_tenant, size),) = (await source.stored_bytes([tenant])).items()
+        await wait_for_stored_bytes(target, tenant, size)
 
 
 async def test_scopes_that_the_target_has_otherwise_stay_and_are_named(
@@ -331,7 +361,7 @@ async def test_a_key_that_the_target_has_retired_stays_so_and_is_named(
 
 
 async def fill_queues(store: Store) -> tuple[Endpoint, list[Delivery]]:
-    """Have an endpoint with a delivery of each kind, and versions that are told and not told."""
+    """Add an endpoint with a delivery of each state, and published and pending events."""
     await store.put_tenant(Tenant(LAB, "Lab", b"s" * 32, 1))
     first = a_version()
     await events_added(store, [first, successor(first), a_version()])
@@ -425,11 +455,11 @@ async def test_an_endpoint_that_is_deleted_in_the_target_amid_a_copy_stays_so(
     deleted = replace(endpoint, revision=2, state="deleted")
     copy = target.copy_endpoint
 
-    async def deleted_meanwhile(wanted: Endpoint, **over: Any) -> bool:
+    async def deleted_before_the_copy(wanted: Endpoint, **over: Any) -> bool:
         await target.put_endpoint(LAB, deleted)
         return await copy(wanted, **over)
 
-    monkeypatch.setattr(target, "copy_endpoint", deleted_meanwhile)
+    monkeypatch.setattr(target, "copy_endpoint", deleted_before_the_copy)
 
     again = await transfer(source, target)
 
@@ -523,7 +553,7 @@ async def test_what_is_relayed_while_it_is_copied_is_not_forgotten(tmp_path: Pat
 
 
 class BusyStore(SqliteStore):
-    """To which others add while it is read, before and after where the reader is."""
+    """A store to which others add versions during a scan, before and after the current place."""
 
     async def scan(
         self, *, after: tuple[str, int] = ("", 0), limit: int = 100
@@ -557,15 +587,15 @@ async def test_what_is_added_while_it_is_read_has_its_tenant_in_the_copy(tmp_pat
 
 
 class WatchedStore(SqliteStore):
-    """Which knows for how many versions at once it has read documents."""
+    """A store that counts the versions whose documents are being read."""
 
-    under_way = most_under_way = 0
+    in_progress = most_in_progress = 0
 
     async def whole_blob(self, tenant: str, blob: BlobInfo) -> Blob:
-        self.under_way += 1
-        self.most_under_way = max(self.most_under_way, self.under_way)
+        self.in_progress += 1
+        self.most_in_progress = max(self.most_in_progress, self.in_progress)
         found = await super().whole_blob(tenant, blob)
-        self.under_way -= 1
+        self.in_progress -= 1
         return found
 
 
@@ -584,12 +614,12 @@ async def test_of_versions_with_large_documents_few_are_copied_at_the_same_time(
     copied = await transfer(source, target)
 
     assert copied.copied == 8
-    assert source.most_under_way == most
+    assert source.most_in_progress == most
     await source.stop()
     await target.stop()
 
 
-# What is no target and no source
+# Refused sources and targets
 
 
 async def test_an_empty_store_is_not_copied(source: Store, target: Store) -> None:
@@ -672,7 +702,7 @@ async def test_what_resources_are_found_by_comes_along(source: Store, target: St
     for criterion in (has("status", token("final")), has("date", TimeMatch(after=5))):
         assert (await target.search(LAB, wanting(criterion))).versions == (version,)
     assert await target.search_rules() == "ours"
-    # Another release has taken other values from the same versions: those of neither count.
+    # Another release has computed other values for the same versions: neither count.
     await target.replace_search(LAB, version.id, 1, b"[]")
     await source.put_search_rules("new")
     await transfer(source, target)
@@ -686,12 +716,12 @@ async def test_values_that_the_source_rebuilds_during_a_copy_count_as_of_no_rule
     await source.put_search_rules("old")
     scan = source.scan
 
-    async def taken_anew_meanwhile(**place: Any) -> Sequence[tuple[str, Version]]:
+    async def rebuilt_during_the_scan(**place: Any) -> Sequence[tuple[str, Version]]:
         page = await scan(**place)
         await source.put_search_rules("new")
         return page
 
-    monkeypatch.setattr(source, "scan", taken_anew_meanwhile)
+    monkeypatch.setattr(source, "scan", rebuilt_during_the_scan)
 
     await transfer(source, target)
 

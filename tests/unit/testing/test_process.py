@@ -1,4 +1,4 @@
-"""The process that we ship is configured as it is told."""
+"""The published process runner applies its configuration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The receiver that we ship does what it is told."""
+"""The published receiver follows its replies."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from fhirpub.web.readiness import Readiness
 
 
 class Check:
-    """A check of a store that can be told to fail; counts how often it is made."""
+    """A check of a store that can be made to fail; it counts its calls."""
 
     def __init__(self) -> None:
         self.made = 0
@@ -19,7 +19,7 @@ class Check:
         self.made += 1
         await asyncio.sleep(0.01)
         if self.fails:
-            raise StoreUnavailable("told to fail")
+            raise StoreUnavailable("made to fail")
 
 
 async def test_a_good_answer_is_used_again_within_a_second() -> None:
@@ -57,11 +57,13 @@ async def test_a_failure_is_raised_in_all_waiting_callers_and_then_forgotten() -
     check.fails = True
     readiness = Readiness(check)
 
-    told = await asyncio.gather(*(readiness.confirm() for _ in range(3)), return_exceptions=True)
+    outcomes = await asyncio.gather(
+        *(readiness.confirm() for _ in range(3)), return_exceptions=True
+    )
     check.fails = False
     await readiness.confirm()
 
-    assert [type(base_exception) for base_exception in told] == [StoreUnavailable] * 3
+    assert [type(base_exception) for base_exception in outcomes] == [StoreUnavailable] * 3
     assert check.made == 2
 
 

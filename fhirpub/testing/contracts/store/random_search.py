@@ -98,6 +98,7 @@ def _random_query(random: Random, ids: Sequence[str]) -> SearchQuery:
         *criteria,
         ids=random.choice([None, None, some]),
         limit=random.choice([3, 7, 50]),
+        max_seconds=random.choice([None, 60.0]),
         **random.choice([{}, {"order": order}]),
     )
 

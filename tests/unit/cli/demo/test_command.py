@@ -1,4 +1,4 @@
-"""``fhirpub demo``: every step works, and every command that it shows works when pasted."""
+"""``fhirpub demo``: every step works, and every printed command works when pasted."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def statuses_in(text: str) -> list[int]:
 
 @pytest.fixture
 def shown(tmp_path: Path, environment: dict[str, str]) -> Iterator[str]:
-    """Run the demo, let it stay up, yield what it printed until then."""
+    """Run the demo, keep it running, yield its output up to that point."""
     program = subprocess.Popen(
         [sys.executable, "-m", "fhirpub", "demo", "--port", "0"],
         cwd=tmp_path,

@@ -1,4 +1,4 @@
-"""What the demo shows: commands that can be pasted, answers that fit the terminal."""
+"""The output of the demo: commands that can be pasted, responses that fit the terminal."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ Arrive = Callable[[], tuple[Request, socket.socket]]
 
 @pytest.fixture
 def arrive() -> Iterator[Arrive]:
-    """Make requests on connections of their own; also the client's end of each."""
+    """Create requests on connections of their own; also return the client's end of each."""
     streams: list[IOStream] = []
     clients: list[socket.socket] = []
 
@@ -264,7 +264,7 @@ async def test_requests_that_all_wait_for_more_do_not_wait_for_one_another(
     await asyncio.wait_for(behind, 1)
 
 
-async def test_an_owner_that_holds_nothing_finds_room_beside_one_that_takes_all_it_can(
+async def test_an_owner_that_holds_nothing_finds_room_while_another_takes_all_it_can(
     arrive: Arrive,
 ) -> None:
     memory_budget = MemoryBudget(120, patience_seconds=60)

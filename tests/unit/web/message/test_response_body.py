@@ -1,4 +1,4 @@
-"""The body of an answer, with documents of any size in it."""
+"""Response bodies with documents of any size."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LARGE = bytes(range(256)) * 1_000
 
 
 class Kept(dict[str, bytes]):
-    """Documents that are kept, by their names."""
+    """Stored documents, by their names."""
 
     def keep(self, data: bytes) -> BlobInfo:
         name = hashlib.sha256(data).hexdigest()

@@ -1,4 +1,4 @@
-"""Several pieces of work in one round."""
+"""Several tasks in one round."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ async def test_one_that_fails_leaves_none_to_run_on() -> None:
         raise StoreUnavailable("gone")
 
     async def write() -> None:
-        await asyncio.sleep(0.05)  # far longer than it takes to hear of the failure
+        await asyncio.sleep(0.05)  # far longer than the failure takes to arrive
         done.append("written")
 
     with pytest.raises(StoreUnavailable):

@@ -1,4 +1,4 @@
-"""What of an endpoint's queue may be sent now, whatever comes and goes."""
+"""Which deliveries of an endpoint's queue may be sent now."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def queue_of(ordering: Ordering, *found: QueuedDelivery) -> Queue:
     return queue
 
 
-def taken(queue: Queue, now: int = NOW, most: int = 100) -> list[int]:
+def dequeued(queue: Queue, now: int = NOW, most: int = 100) -> list[int]:
     return [delivery.sequence for delivery in queue.take(now, most)]
 
 
@@ -45,8 +45,8 @@ def taken(queue: Queue, now: int = NOW, most: int = 100) -> list[int]:
 def test_only_the_head_of_a_lane_may_be_sent(ordering: Ordering, first: list[int]) -> None:
     queue = queue_of(ordering, waiting(1, "a"), waiting(2, "a"), waiting(3, "b"))
 
-    assert taken(queue) == first
-    assert taken(queue) == []
+    assert dequeued(queue) == first
+    assert dequeued(queue) == []
 
 
 def test_the_next_of_a_resource_follows_when_the_earlier_has_ended() -> None:
@@ -55,7 +55,7 @@ def test_the_next_of_a_resource_follows_when_the_earlier_has_ended() -> None:
 
     queue.remove("evt_1")
 
-    assert taken(queue) == [2]
+    assert dequeued(queue) == [2]
     assert len(queue) == 1
 
 
@@ -65,20 +65,20 @@ def test_one_that_failed_holds_back_its_resource_until_it_is_due() -> None:
 
     queue.back("evt_1", due=NOW + 5, number=1)
 
-    assert taken(queue, NOW + 4) == []
+    assert dequeued(queue, NOW + 4) == []
     assert queue.next_moment() == NOW + 5
-    assert taken(queue, NOW + 5) == [1]
+    assert dequeued(queue, NOW + 5) == [1]
 
 
 def test_an_event_of_no_resource_waits_for_nothing() -> None:
-    assert taken(queue_of("per_resource", waiting(1), waiting(2))) == [1, 2]
+    assert dequeued(queue_of("per_resource", waiting(1), waiting(2))) == [1, 2]
 
 
 def test_a_delivery_that_another_process_may_be_sending_waits_until_the_lease_expires() -> None:
     queue = queue_of("none", waiting(1, leased=NOW + 7))
 
-    assert taken(queue, NOW + 6) == []
-    assert taken(queue, NOW + 7) == [1]
+    assert dequeued(queue, NOW + 6) == []
+    assert dequeued(queue, NOW + 7) == [1]
 
 
 def test_a_queue_that_is_reloaded_keeps_what_is_taken() -> None:
@@ -88,9 +88,9 @@ def test_a_queue_that_is_reloaded_keeps_what_is_taken() -> None:
     queue.watch()
     queue.renew([waiting(1, leased=NOW + 9), waiting(2)], ordering="strict", last=2)
 
-    assert taken(queue, NOW + 100) == []
+    assert dequeued(queue, NOW + 100) == []
     queue.remove("evt_1")
-    assert taken(queue) == [2]
+    assert dequeued(queue) == [2]
 
 
 def test_what_ends_while_the_queue_is_read_does_not_come_back() -> None:
@@ -102,8 +102,8 @@ def test_what_ends_while_the_queue_is_read_does_not_come_back() -> None:
     queue.back("evt_2", due=NOW + 5, number=1)
     queue.renew([waiting(1), waiting(2)], ordering="none", last=2)
 
-    assert taken(queue, NOW + 4) == []
-    assert taken(queue, NOW + 5) == [2]
+    assert dequeued(queue, NOW + 4) == []
+    assert dequeued(queue, NOW + 5) == [2]
 
 
 def test_an_earlier_one_that_was_reopened_does_not_free_a_later_one_in_flight() -> None:
@@ -112,9 +112,9 @@ def test_an_earlier_one_that_was_reopened_does_not_free_a_later_one_in_flight() 
     queue.watch()
     queue.renew([waiting(3, "a"), waiting(8, "a")], ordering="per_resource", last=8)
 
-    assert taken(queue) == [3]
+    assert dequeued(queue) == [3]
     queue.remove("evt_3")
-    assert taken(queue) == []
+    assert dequeued(queue) == []
     queue.remove("evt_8")
     assert len(queue) == 0
 
@@ -126,13 +126,13 @@ STEPS = st.lists(
 
 
 class Model:
-    """A queue, with what is open, under way and ended as a store would know it."""
+    """A queue, with its open, active and finished deliveries as the store would have them."""
 
     def __init__(self, ordering: Ordering) -> None:
         self.queue = Queue(ordering)
         self.now = NOW
         self.open: dict[str, QueuedDelivery] = {}
-        self.under_way: list[QueuedDelivery] = []
+        self.in_flight: list[QueuedDelivery] = []
         self.ended: list[QueuedDelivery] = []
 
     def add(self, number: int) -> None:
@@ -142,19 +142,19 @@ class Model:
 
     def take(self, number: int) -> None:
         for delivery in self.queue.take(self.now, number):
-            assert delivery.event_id not in {one.event_id for one in self.under_way}
-            self.under_way.append(delivery)
+            assert delivery.event_id not in {one.event_id for one in self.in_flight}
+            self.in_flight.append(delivery)
 
     def end(self, number: int) -> None:
-        if self.under_way:
-            each = self.under_way.pop(number % len(self.under_way))
+        if self.in_flight:
+            each = self.in_flight.pop(number % len(self.in_flight))
             self.queue.remove(each.event_id)
             del self.open[each.event_id]
             self.ended.append(each)
 
     def back(self, number: int) -> None:
-        if self.under_way:
-            each = self.under_way.pop(number % len(self.under_way))
+        if self.in_flight:
+            each = self.in_flight.pop(number % len(self.in_flight))
             self.queue.back(each.event_id, due=self.now + number, number=1)
 
     def read(self, _number: int) -> None:
@@ -175,7 +175,7 @@ def test_whatever_happens_all_is_sent_in_order_and_nothing_twice_at_once(
     model.now += 100
     while model.open:
         model.take(100)
-        assert model.under_way
+        assert model.in_flight
         model.end(0)
 
     assert len(model.queue) == 0
@@ -215,9 +215,9 @@ def test_ten_thousand_reports_that_wait_take_less_than_five_megabytes_of_order()
 
     queue.add(found)
 
-    taken_bytes, _peak = tracemalloc.get_traced_memory()
+    used_bytes, _peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert taken_bytes < 500 * WINDOW
+    assert used_bytes < 500 * WINDOW
 
 
 @pytest.mark.parametrize("ordering", ORDERINGS)

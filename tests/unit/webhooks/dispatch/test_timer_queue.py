@@ -1,4 +1,4 @@
-"""Alarms ring once, in their order, and take no more room the more often they are set."""
+"""Timers fire once, in order, and need no more memory when they are set repeatedly."""
 
 from __future__ import annotations
 

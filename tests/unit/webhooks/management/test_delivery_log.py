@@ -1,4 +1,4 @@
-"""What was sent to an endpoint, however many ask for it at once."""
+"""The delivery log of an endpoint, for any number of concurrent readers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fhirpub.webhooks.management.delivery_log import DeliveryLog, Wanted
 
 
 class WatchedStore(SqliteStore):
-    """Counts the pages that are read at the same time."""
+    """Counts the pages that are being read at the same time."""
 
     reading = 0
     most = 0

@@ -1,4 +1,4 @@
-"""Which events there are, and what patterns mean."""
+"""The event types, and the meaning of patterns."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_an_event_is_wanted_by_its_halves(pattern: str, *, wanted: bool) -> None
     assert matches(["x.y", pattern], "a_b.created") is wanted
 
 
-# What the service tells of endpoints
+# Events about endpoints
 
 ENDPOINT = Endpoint(id="e1", tenant="t1", url="https://a.example/", created=1)
 DELIVERY = Delivery(
@@ -96,11 +96,11 @@ DELIVERY = Delivery(
     body=b"",
     number=11,
 )
-TOLD = ServiceEvents("https://lab.example")
+SERVICE_EVENTS = ServiceEvents("https://lab.example")
 EVENTS = [
-    TOLD.emit_exhausted(ENDPOINT, DELIVERY, now=1),
-    TOLD.emit_disabled(ENDPOINT, "gone", now=1),
-    TOLD.failing(ENDPOINT, since=1, now=2),
+    SERVICE_EVENTS.emit_exhausted(ENDPOINT, DELIVERY, now=1),
+    SERVICE_EVENTS.emit_disabled(ENDPOINT, "gone", now=1),
+    SERVICE_EVENTS.failing(ENDPOINT, since=1, now=2),
 ]
 
 
@@ -116,5 +116,5 @@ def test_events_about_endpoints_match_their_schemas(event: WebhookEvent) -> None
     body = json.loads(event.body(sequence=1))
 
     jsonschema.Draft202012Validator(schema, registry=registry).validate(body)
-    told = schema["properties"].get("data", {}).get("properties", {})
-    assert body["data"].keys() == {"endpoint_id", "self", *told}
+    properties = schema["properties"].get("data", {}).get("properties", {})
+    assert body["data"].keys() == {"endpoint_id", "self", *properties}

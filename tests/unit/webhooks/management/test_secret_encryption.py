@@ -1,4 +1,4 @@
-"""The secrets of endpoints, as the store keeps them."""
+"""The secrets of endpoints, as they are stored."""
 
 from __future__ import annotations
 

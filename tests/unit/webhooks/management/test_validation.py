@@ -1,4 +1,4 @@
-"""What somebody writes of an endpoint: taken, or refused with all that is wrong."""
+"""Fields of an endpoint: accepted, or refused with all their problems."""
 
 from __future__ import annotations
 
@@ -32,70 +32,76 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner),
     max_leaves=6,
 )
-Judge = Callable[[Any], dict[str, Any]]
+Validate = Callable[[Any], dict[str, Any]]
 NAMES = st.sampled_from([name for name in (*NEW, *NEW_SECRET) if name != "url"])
 
 
 @pytest.fixture(scope="module")
-def judge() -> Iterator[Judge]:
-    """Judge fields, with one sender for all of them."""
+def validate() -> Iterator[Validate]:
+    """Validate fields, with one sender for all tests."""
     with asyncio.Runner() as runner:
         sender = Sender(WebhooksConfig(), clock=now_ms)
         yield lambda fields: runner.run(
-            validate_endpoint(fields, known=(*NEW, *NEW_SECRET), sender=sender, event_types=KNOWN)
+            validate_endpoint(
+                fields,
+                known=(*NEW, *NEW_SECRET),
+                tenant="",
+                sender=sender,
+                event_types=KNOWN,
+            )
         )
         runner.run(sender.close())
 
 
-def places(judge: Judge, fields: Any) -> set[str]:
+def places(validate: Validate, fields: Any) -> set[str]:
     with pytest.raises(InvalidContent) as caught:
-        judge(fields)
+        validate(fields)
     return {issue.expression for issue in caught.value.issues}
 
 
-def test_a_url_is_kept_in_its_canonical_form(judge: Judge) -> None:
-    assert judge({"url": PUBLIC.replace("https", "HTTPS").replace("/Hook", ":443/Hook")}) == {
+def test_a_url_is_kept_in_its_canonical_form(validate: Validate) -> None:
+    assert validate({"url": PUBLIC.replace("https", "HTTPS").replace("/Hook", ":443/Hook")}) == {
         "url": PUBLIC
     }
 
 
-def test_the_url_is_validated_together_with_the_rest(judge: Judge) -> None:
-    assert places(judge, {"url": "https://10.0.0.1/", "payload": "all", "x": 1}) == {
+def test_the_url_is_validated_together_with_the_rest(validate: Validate) -> None:
+    assert places(validate, {"url": "https://10.0.0.1/", "payload": "all", "x": 1}) == {
         *("url", "payload", "x"),
     }
 
 
-def test_an_unknown_field_is_reported_with_the_nearest(judge: Judge) -> None:
+def test_an_unknown_field_is_reported_with_the_nearest(validate: Validate) -> None:
     with pytest.raises(InvalidContent, match=r"tokken: is not a field here.*bearer_token"):
-        judge({"tokken": "x"})
+        validate({"tokken": "x"})
 
 
 @pytest.mark.parametrize("fields", [None, [], "url", 1])
-def test_what_is_no_object_is_refused(fields: Any, judge: Judge) -> None:
-    assert places(judge, fields) == {""}
+def test_what_is_no_object_is_refused(fields: Any, validate: Validate) -> None:
+    assert places(validate, fields) == {""}
 
 
 @pytest.mark.parametrize("text", ["a\nb", "a\x00", chr(0x202E)])
-def test_a_description_is_of_what_can_be_shown(text: str, judge: Judge) -> None:
-    assert places(judge, {"description": text}) == {"description"}
+def test_a_description_is_of_what_can_be_shown(text: str, validate: Validate) -> None:
+    assert places(validate, {"description": text}) == {"description"}
 
 
-def test_a_description_may_be_in_any_script(judge: Judge) -> None:
-    assert judge({"description": "Station 3, 病棟"})
+def test_a_description_may_be_in_any_script(validate: Validate) -> None:
+    assert validate({"description": "Station 3, 病棟"})
 
 
 @pytest.mark.parametrize("patterns", [[], ["*"] * 51, "*", None, [None], [["*"]], ["*", "a.b"]])
-def test_event_types_are_a_list_of_known_patterns(patterns: Any, judge: Judge) -> None:
-    assert places(judge, {"event_types": patterns})
+def test_event_types_are_a_list_of_known_patterns(patterns: Any, validate: Validate) -> None:
+    assert places(validate, {"event_types": patterns})
 
 
 @settings(max_examples=50)
 @given(st.dictionaries(NAMES | st.text(max_size=12), JSON, max_size=5))
-def test_whatever_comes_is_taken_or_refused(judge: Judge, fields: dict[str, Any]) -> None:
+def test_whatever_comes_is_taken_or_refused(validate: Validate, fields: dict[str, Any]) -> None:
     fields.pop("url", None)
 
     with suppress(InvalidContent):
-        assert judge(fields) == fields
+        assert validate(fields) == fields
 
 
 def test_no_more_unknown_fields_are_checked_than_are_reported() -> None:

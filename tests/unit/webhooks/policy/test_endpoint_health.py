@@ -1,4 +1,4 @@
-"""An endpoint's health, and how it is kept."""
+"""An endpoint's health, and its stored form."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ RETRYING = Next(state="retrying", due=NOW)
 def failed(times: int, condition: EndpointHealth | None = None) -> EndpointHealth:
     condition = condition or EndpointHealth()
     for number in range(times):
-        condition = condition.record(FAILED, RETRYING, NOW + number, USUAL)
+        now = NOW + number
+        condition = condition.record(FAILED, RETRYING, now, USUAL, ended=now)
     return condition
 
 
@@ -38,8 +39,8 @@ def test_what_cannot_be_read_is_a_new_endpoint(stored: bytes) -> None:
 def test_a_healthy_endpoint_is_not_written_again_and_again() -> None:
     condition = EndpointHealth()
     for number in range(100):
-        done = Next(state="delivered")
-        condition = condition.record(Outcome(status=204), done, NOW + number, USUAL)
+        done, now = Next(state="delivered"), NOW + number
+        condition = condition.record(Outcome(status=204), done, now, USUAL, ended=now)
 
     assert condition.serialize() == EndpointHealth().serialize()
 
@@ -56,7 +57,16 @@ def test_an_open_breaker_and_a_busy_receiver_both_let_nothing_through() -> None:
 
 def test_a_wait_is_never_shortened_by_a_later_answer() -> None:
     asked = EndpointHealth().record(
-        FAILED, Next(state="retrying", throttled=NOW + 60_000), NOW, USUAL
+        FAILED, Next(state="retrying", throttled=NOW + 60_000), NOW, USUAL, ended=NOW
     )
 
     assert failed(1, asked).throttled == NOW + 60_000
+
+
+def test_failures_begin_when_the_log_says_and_the_breaker_opens_from_now_on() -> None:
+    condition = EndpointHealth()
+    for _ in range(10):
+        condition = condition.record(FAILED, RETRYING, NOW, USUAL, ended=NOW + 15_000)
+
+    assert condition.streak.since == NOW + 15_000
+    assert condition.breaker.until == NOW + 30_000

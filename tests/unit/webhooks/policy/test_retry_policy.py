@@ -1,4 +1,4 @@
-"""What an attempt leads to, for the delivery and for its endpoint."""
+"""The consequences of an attempt for the delivery and for its endpoint."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_a_delivery_among_them_begins_the_row_again() -> None:
 
 
 def mixed(failures: int, deliveries: int, *, between: int = 0) -> Breaker:
-    """Return a breaker after deliveries, and failures that are never ten in a row."""
+    """Return a breaker after deliveries, and failures of which there are never ten in a row."""
     breaker = Breaker()
     for _ in range(deliveries):
         breaker = breaker.record(delivered=True, now=NOW)

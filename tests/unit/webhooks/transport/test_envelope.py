@@ -40,8 +40,8 @@ VERSION = Version(
 )
 
 
-def told_of(version: Version, *, before: str | None = None, value: str = "R-1") -> WebhookEvent:
-    """Return the event of a version whose resource type told of it when it was committed."""
+def event_of(version: Version, *, before: str | None = None, value: str = "R-1") -> WebhookEvent:
+    """Return the event that the resource type added to a version when it was committed."""
     identifier = {"system": version.system, "value": value}
     change = Change(
         id=version.id,
@@ -60,8 +60,8 @@ def told_of(version: Version, *, before: str | None = None, value: str = "R-1") 
     return event
 
 
-CREATED = told_of(VERSION)
-UPDATED = told_of(replace(VERSION, version=2, status="amended"), before="final")
+CREATED = event_of(VERSION)
+UPDATED = event_of(replace(VERSION, version=2, status="amended"), before="final")
 
 
 def test_a_registration_is_sent_as_created() -> None:
@@ -98,18 +98,18 @@ def test_an_endpoint_may_be_sent_ids_only() -> None:
 
 
 def test_an_event_that_would_be_too_large_is_sent_with_ids_only() -> None:
-    long = told_of(VERSION, value="9" * LARGEST_BODY)
+    long = event_of(VERSION, value="9" * LARGEST_BODY)
 
     assert long.body(sequence=1) == CREATED.body(sequence=1, payload="id-only")
 
 
 def test_the_same_event_has_the_same_bytes() -> None:
-    assert told_of(VERSION).body(sequence=7) == CREATED.body(sequence=7)
+    assert event_of(VERSION).body(sequence=7) == CREATED.body(sequence=7)
 
 
 @given(st.uuids(), st.integers(1, 10**9))
 def test_ids_can_stand_in_signatures(resource_id: object, version: int) -> None:
-    event = told_of(replace(VERSION, id=str(resource_id), version=version))
+    event = event_of(replace(VERSION, id=str(resource_id), version=version))
 
     assert re.fullmatch("[A-Za-z0-9_]{1,64}", event.id)
     assert re.fullmatch("[A-Za-z0-9_]{1,64}", event.transaction_id)
@@ -132,7 +132,7 @@ REGISTRY: Registry[Any] = Registry().with_resources(
 )
 
 
-def judge(event_type: str) -> jsonschema.Draft202012Validator:
+def validator_of(event_type: str) -> jsonschema.Draft202012Validator:
     return jsonschema.Draft202012Validator(SCHEMAS[event_type], registry=REGISTRY)
 
 
@@ -141,7 +141,7 @@ def judge(event_type: str) -> jsonschema.Draft202012Validator:
 def test_every_body_is_as_its_schema_says(event: WebhookEvent, payload: Payload) -> None:
     body = json.loads(event.body(sequence=1, payload=payload))
 
-    judge(event.type).validate(body)
+    validator_of(event.type).validate(body)
 
 
 @pytest.mark.parametrize("event", [CREATED, UPDATED], ids=lambda event: event.type)
@@ -174,7 +174,7 @@ def test_a_schema_refuses_what_is_never_sent(place: tuple[str, ...], wrong: obje
     holder = body[above[0]] if above else body
     holder[last] = wrong
 
-    assert not judge(CREATED.type).is_valid(body)
+    assert not validator_of(CREATED.type).is_valid(body)
 
 
 def test_the_schemas_statuses_are_those_that_the_service_accepts() -> None:

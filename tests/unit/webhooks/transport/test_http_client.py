@@ -1,4 +1,4 @@
-"""One attempt against real receivers, good and hostile."""
+"""One attempt against real receivers, well-behaved and hostile."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from aiohttp import AddrInfoType
+from yarl import URL
 
 from fhirpub.config.webhooks import WebhooksConfig
 from fhirpub.errors import InvalidContent
@@ -20,15 +21,19 @@ from fhirpub.testing.certificate import Certificate
 from fhirpub.testing.clock import HandClock
 from fhirpub.testing.receiver import Misbehaviour, Receiver, Reply
 from fhirpub.webhooks.policy.outcome import Outcome, Reason
-from fhirpub.webhooks.transport.http_client import Sender
+from fhirpub.webhooks.transport.http_client import Sender, _Exchange, _Line
 from fhirpub.webhooks.transport.message import Message
 from fhirpub.webhooks.transport.name_lookup import LookUp
 from fhirpub.webhooks.transport.signing import BadSecret, NotVerified, new_secret, verify
+from fhirpub.webhooks.transport.url_policy import TargetRules
 
 TOTAL_SECONDS = 1.2
 MAX_SECONDS = TOTAL_SECONDS + 3
+ANOTHER = "22222222-2222-4222-8222-222222222222"
+TENANT = "11111111-1111-4111-8111-111111111111"
 BODY = b'{"event_id":"evt_1"}'
 MESSAGE = Message(
+    tenant=TENANT,
     url="",
     token="the-token",
     secrets=(new_secret(), new_secret()),
@@ -82,7 +87,7 @@ async def test_a_receiver_gets_the_body_and_what_proves_it(
     for secret in MESSAGE.secrets:
         verify(received.headers, received.body, secret, now=clock() / 1000)
     assert (outcome.delivered, outcome.status, outcome.reason) == (True, 204, None)
-    assert outcome.dialled == ("127.0.0.1",)
+    assert (outcome.dialled, outcome.private) == (("127.0.0.1",), True)
 
 
 EXPECTED = {
@@ -259,14 +264,14 @@ async def test_a_connection_that_is_never_accepted_times_out() -> None:
         full.bind(("127.0.0.1", 0))
         full.listen(0)
         port = full.getsockname()[1]
-        taken = [socket.socket() for _ in range(4)]
-        for item in taken:
+        clients = [socket.socket() for _ in range(4)]
+        for item in clients:
             item.settimeout(0)
             item.connect_ex(("127.0.0.1", port))
 
         async with Sender(IMPATIENT, clock=HandClock()) as sender:
             outcome = await sender.attempt(replace(MESSAGE, url=f"http://127.0.0.1:{port}/"))
-        for item in taken:
+        for item in clients:
             item.close()
 
     assert outcome.reason == "E_TIMEOUT"
@@ -291,7 +296,7 @@ KEPT = Reply(keep_open=True)
 
 
 async def ports_of(sender: Sender, receiver: Receiver, *endpoints: str) -> list[int]:
-    """Send a message for each endpoint, one after the other; return by which ports they came."""
+    """Send a message for each endpoint, one after the other; return the local ports."""
     receiver.answer(KEPT)
     for endpoint in endpoints:
         outcome = await sender.attempt(replace(MESSAGE, url=receiver.url, endpoint=endpoint))
@@ -444,11 +449,11 @@ async def test_a_receiver_that_does_not_speak_tls_has_its_reason(sender: Sender)
     assert outcome.reason == "E_TLS"
 
 
-# Addresses that are refused
+# Refused addresses
 
 
 class Names:
-    """A name server whose answers a test chooses, one after the other."""
+    """A name server with answers chosen by a test, one after the other."""
 
     def __init__(self) -> None:
         self.answers: list[list[str]] = []
@@ -469,7 +474,7 @@ def names() -> Names:
 
 @pytest.fixture
 async def strict(clock: HandClock, names: Names) -> AsyncIterator[Sender]:
-    """Nothing special is open to it."""
+    """Settings without exceptions for special addresses."""
     settings = replace(SETTINGS, allow_networks=[])
     async with Sender(settings, clock=clock, look_up=names) as sender:
         yield sender
@@ -517,7 +522,7 @@ async def test_a_name_that_leads_elsewhere_after_registration_is_refused(
 ) -> None:
     names.answers = [["93.184.215.14"], ["127.0.0.1"]]
 
-    target = await strict.target("https://hooks.test/")
+    target = await strict.target("https://hooks.test/", tenant=TENANT)
     outcome = await strict.attempt(replace(MESSAGE, url=target.url))
 
     assert outcome.reason == "E_BLOCKED_ADDRESS"
@@ -526,20 +531,20 @@ async def test_a_name_that_leads_elsewhere_after_registration_is_refused(
 async def test_a_name_that_leads_to_refused_addresses_only_is_reported(
     clock: HandClock, names: Names
 ) -> None:
-    settings, told = replace(SETTINGS, allow_networks=[]), list[str]()
+    settings, reported = replace(SETTINGS, allow_networks=[]), list[str]()
     names.answers = [["127.0.0.1"]]
 
     async with Sender(
-        settings, clock=clock, look_up=names, blocked=lambda: told.append("blocked")
+        settings, clock=clock, look_up=names, blocked=lambda: reported.append("blocked")
     ) as sender:
         with pytest.raises(InvalidContent):
-            await sender.target("https://hooks.test/")
+            await sender.target("https://hooks.test/", tenant=TENANT)
         await sender.attempt(replace(MESSAGE, url="https://hooks.test/"))
         names.answers = [[]]
         with pytest.raises(InvalidContent):
-            await sender.target("https://hooks.test/")
+            await sender.target("https://hooks.test/", tenant=TENANT)
 
-    assert told == ["blocked", "blocked"]
+    assert reported == ["blocked", "blocked"]
 
 
 async def test_refused_addresses_are_skipped(names: Names, receiver: Receiver) -> None:
@@ -552,6 +557,139 @@ async def test_refused_addresses_are_skipped(names: Names, receiver: Receiver) -
     assert (outcome.delivered, outcome.dialled) == (True, ("127.0.0.1",))
 
 
+# Addresses that only an entry permits
+
+
+def a_sender(names: Names, *entries: str) -> Sender:
+    settings = replace(SETTINGS, allow_networks=[*entries])
+    return Sender(settings, clock=HandClock(), look_up=names)
+
+
+@pytest.mark.parametrize(
+    ("entry", "reason"),
+    [
+        ("127.0.0.1 port={port} tenant={tenant}", None),
+        ("127.0.0.1 port={port} tenant={another} tenant={tenant}", None),
+        ("127.0.0.1 port={port} tenant={another}", "E_BLOCKED_ADDRESS"),
+        ("127.0.0.1 port=1 tenant={tenant}", "E_BLOCKED_ADDRESS"),
+    ],
+)
+@pytest.mark.parametrize("host", ["127.0.0.1", "hooks.test"])
+async def test_an_entry_is_for_its_tenants_and_ports_whatever_was_registered(
+    host: str, entry: str, reason: Reason | None, names: Names, receiver: Receiver
+) -> None:
+    names.answers = [["127.0.0.1"]]
+    message = replace(MESSAGE, url=f"http://{host}:{receiver.port}/")
+    entry = entry.format(port=receiver.port, tenant=TENANT, another=ANOTHER)
+
+    async with a_sender(names, entry) as sender:
+        outcome = await sender.attempt(message)
+
+    assert (outcome.reason, bool(receiver.received)) == (reason, reason is None)
+
+
+async def test_the_connection_of_a_tenant_is_not_that_of_another(
+    names: Names, receiver: Receiver
+) -> None:
+    receiver.answer(Reply(keep_open=True))
+    entry = f"127.0.0.1 port={receiver.port} tenant={TENANT}"
+
+    async with a_sender(names, entry) as sender:
+        message = replace(MESSAGE, url=receiver.url, endpoint="one")
+        first = await sender.attempt(message)
+        other = await sender.attempt(replace(message, tenant=ANOTHER, endpoint="two"))
+
+    assert (first.status, other.reason) == (204, "E_BLOCKED_ADDRESS")
+
+
+async def test_a_host_is_registered_for_the_tenants_of_its_entry(
+    names: Names, receiver: Receiver
+) -> None:
+    names.answers = [["127.0.0.1"]]
+    url = f"http://hooks.test:{receiver.port}/"
+
+    async with a_sender(names, f"127.0.0.1 port={receiver.port} tenant={TENANT}") as sender:
+        assert (await sender.target(url, tenant=TENANT)).url == url
+        with pytest.raises(InvalidContent):
+            await sender.target(url, tenant=ANOTHER)
+
+
+async def test_a_connection_that_is_kept_is_as_private_as_when_it_was_opened(
+    sender: Sender, receiver: Receiver
+) -> None:
+    receiver.answer(Reply(keep_open=True), Reply(keep_open=True), Reply(misbehaviour="reset"))
+    message = replace(MESSAGE, url=receiver.url, endpoint="one")
+
+    outcomes = [await sender.attempt(message) for _ in range(3)]
+
+    assert len({received.port for received in receiver.received}) == 1
+    assert [outcome.dialled for outcome in outcomes] == [("127.0.0.1",), (), ()]
+    assert [outcome.private for outcome in outcomes] == [True, True, True]
+    assert outcomes[2].reason == "E_RESET"
+
+
+@pytest.mark.parametrize("misbehaviour", ["silent", "no-http", "reset", "closed"])
+async def test_a_failure_at_a_private_address_is_marked(
+    misbehaviour: Misbehaviour, sender: Sender, receiver: Receiver
+) -> None:
+    outcome = await sent(sender, receiver, Reply(misbehaviour=misbehaviour))
+
+    assert (outcome.private, outcome.status) == (True, 0)
+
+
+async def test_a_refused_connection_and_failing_tls_at_a_private_address_are_marked(
+    sender: Sender, tmp_path: Path
+) -> None:
+    refused = await sender.attempt(replace(MESSAGE, url="http://127.0.0.1:9/"))
+    of_another_host = await sent_by_tls(tmp_path, name="hooks.example.org")
+
+    assert (refused.reason, refused.private) == ("E_CONNECT", True)
+    assert (of_another_host.reason, of_another_host.private) == ("E_TLS", True)
+
+
+async def test_a_name_that_is_not_found_or_blocked_is_no_private_failure(
+    strict: Sender, names: Names
+) -> None:
+    names.answers = [["127.0.0.1"]]
+
+    for url in ("https://hooks.test/", "https://example.invalid/"):
+        assert not (await strict.attempt(replace(MESSAGE, url=url))).private
+
+
+async def test_where_a_private_address_has_failed_no_public_one_is_dialled(names: Names) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    names.answers = [["127.0.0.1", "192.88.98.1"]]
+    settings = replace(SETTINGS, ports=[port])
+
+    async with Sender(settings, clock=HandClock(), look_up=names) as sender:
+        outcome = await sender.attempt(replace(MESSAGE, url=f"https://hooks.test:{port}/"))
+
+    assert (outcome.reason, outcome.dialled) == ("E_CONNECT", ("127.0.0.1",))
+    assert outcome.private
+
+
+@pytest.mark.parametrize("first", ["127.0.0.1", "192.88.98.1"])
+def test_an_attempt_dials_private_addresses_or_public_ones_not_both(first: str) -> None:
+    rules = TargetRules(allow_networks=["127.0.0.0/8"])
+    target = rules.target("https://hooks.test/", tenant=TENANT)
+    exchange = _Exchange(rules)
+    exchange.line = _Line(target, URL(target.url), session=None)  # type: ignore[arg-type]
+
+    def dials(address: str) -> bool:
+        (found,) = socket.getaddrinfo(address, 443, type=socket.SOCK_STREAM)
+        try:
+            exchange.open_socket(found).close()
+        except OSError:
+            return False
+        return True
+
+    assert dials(first)
+    assert dials("127.0.0.2") == dials("127.0.0.1") == (first == "127.0.0.1")
+    assert dials("192.88.98.1") == (first == "192.88.98.1")
+    assert exchange.private == exchange.line.private == (first == "127.0.0.1")
+
+
 @pytest.mark.parametrize("answers", [["127.0.0.1"], []])
 async def test_a_host_without_an_address_that_may_be_called_is_not_registered(
     strict: Sender, names: Names, answers: list[str]
@@ -559,7 +697,7 @@ async def test_a_host_without_an_address_that_may_be_called_is_not_registered(
     names.answers = [answers]
 
     with pytest.raises(InvalidContent) as refusal:
-        await strict.target("https://hooks.test/")
+        await strict.target("https://hooks.test/", tenant=TENANT)
 
     (issue,) = refusal.value.issues
     assert issue.diagnostics == "has a host that leads to no address to which webhooks are sent"
@@ -571,13 +709,13 @@ async def test_a_host_that_leads_to_somewhere_public_is_registered(
 ) -> None:
     names.answers = [["10.0.0.1", "93.184.215.14"]]
 
-    target = await strict.target("https://Hooks.test")
+    target = await strict.target("https://Hooks.test", tenant=TENANT)
 
     assert target.url == "https://hooks.test/"
 
 
 def looking_up(names: Names, answer: threading.Event) -> LookUp:
-    """Return a look-up that gives no answer for names in ``.hangs`` until it may."""
+    """Return a lookup that does not answer for names in ``.hangs`` until the event is set."""
 
     def look_up(host: str, *more: Any) -> Sequence[AddrInfoType]:
         if host.endswith(".hangs"):
@@ -593,18 +731,18 @@ async def test_names_that_time_out_again_delay_no_others(names: Names) -> None:
     answer = threading.Event()
     look_up = looking_up(names, answer)
 
-    async def all_hang(sender: Sender) -> set[str | None]:
+    async def reasons_of_all(sender: Sender) -> set[str | None]:
         messages = [replace(MESSAGE, url=f"https://{number}.hangs/") for number in range(40)]
         outcomes = await asyncio.gather(*map(sender.attempt, messages))
         return {item.reason for item in outcomes}
 
     settings = replace(IMPATIENT, connect_seconds=1.0)
     async with Sender(settings, clock=HandClock(), look_up=look_up) as sender:
-        assert await all_hang(sender) == {"E_TIMEOUT"}
+        assert await reasons_of_all(sender) == {"E_TIMEOUT"}
         answer.set()
-        assert await all_hang(sender) == {"E_DNS"}
+        assert await reasons_of_all(sender) == {"E_DNS"}
         answer.clear()
-        hanging = asyncio.create_task(all_hang(sender))
+        hanging = asyncio.create_task(reasons_of_all(sender))
         await asyncio.sleep(0.05)
         outcome = await sender.attempt(replace(MESSAGE, url="https://fine.test:9/"))
         assert outcome.reason == "E_CONNECT"
@@ -621,7 +759,7 @@ async def test_names_that_time_out_during_registration_delay_no_deliveries(
 
     async def registered(sender: Sender, number: int) -> None:
         with pytest.raises(InvalidContent):
-            await sender.target(f"https://{number}.hangs/")
+            await sender.target(f"https://{number}.hangs/", tenant=TENANT)
 
     settings = replace(IMPATIENT, connect_seconds=1.0)
     async with Sender(settings, clock=HandClock(), look_up=look_up) as sender:
@@ -637,11 +775,11 @@ async def test_names_that_time_out_during_registration_delay_no_deliveries(
 async def test_a_name_server_that_never_answers_is_not_waited_for() -> None:
     given_up = threading.Event()
 
-    def hang(*_asked: Any) -> list[AddrInfoType]:
+    def wait(*_arguments: Any) -> list[AddrInfoType]:
         given_up.wait()
         return []
 
-    async with Sender(IMPATIENT, clock=HandClock(), look_up=hang) as sender:
+    async with Sender(IMPATIENT, clock=HandClock(), look_up=wait) as sender:
         outcome = await sender.attempt(replace(MESSAGE, url="https://slow.test/"))
         given_up.set()
 

@@ -1,4 +1,4 @@
-"""Signatures are those of Standard Webhooks, and a receiver learns why one does not hold."""
+"""Signatures follow Standard Webhooks, and a receiver learns why one is invalid."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_we_verify_those_of_the_reference_library(body: str, key: bytes) -> None
     verify(headers, data, secret, now=NOW)
 
 
-# What is refused, and why
+# Refusals and their reasons
 
 
 @pytest.mark.parametrize("seconds", [-300, 300])

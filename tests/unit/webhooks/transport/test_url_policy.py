@@ -1,4 +1,4 @@
-"""Webhooks go out, never in, however an address is written."""
+"""Webhooks reach only outside addresses, however an address is written."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from fhirpub.errors import InvalidContent
 from fhirpub.webhooks.transport.url_policy import MAX_URL_LENGTH, Target, TargetRules
 
+LAB = "11111111-1111-4111-8111-111111111111"
+CLINIC = "22222222-2222-4222-8222-222222222222"
 RULES = TargetRules(ports=[443, 8443])
 HTTPS = Target("https://hooks.example/", "hooks.example", 443, tls=True)
 HTTP = Target("http://hooks.example:9000/", "hooks.example", 9000, tls=False)
@@ -43,7 +45,7 @@ OUTSIDE = (
 
 def refused(url: str, rules: TargetRules = RULES) -> str:
     with pytest.raises(InvalidContent) as refusal:
-        rules.target(url)
+        rules.target(url, tenant=LAB)
     (issue,) = refusal.value.issues
     assert (issue.expression, issue.code) == ("url", "value")
     return issue.diagnostics
@@ -89,7 +91,7 @@ def test_a_port_that_there_is_not_is_refused(port: int) -> None:
     rules = TargetRules(allow_networks=["127.0.0.0/8"])
 
     with pytest.raises(InvalidContent, match="port"):
-        rules.target(f"http://127.0.0.1:{port}/")
+        rules.target(f"http://127.0.0.1:{port}/", tenant=LAB)
 
 
 @given(V4_INSIDE, V4_ANY, st.sampled_from(sorted(WRAPPINGS)))
@@ -117,7 +119,7 @@ def test_a_public_address_needs_tls_and_one_of_the_ports(target: Target) -> None
     assert not RULES.permits("8.8.8.8", target)
 
 
-# What the operator opens
+# Exceptions by the operator
 
 
 @pytest.mark.parametrize(
@@ -177,6 +179,121 @@ def test_addresses_that_no_entry_names_are_checked_as_before() -> None:
     assert not rules.permits("192.168.0.1", HTTPS)
 
 
+# What the operator opens to some
+
+
+def target_of(tenant: str, *, port: int = 443, tls: bool = True) -> Target:
+    return Target("https://hooks.example/", "hooks.example", port, tls=tls, tenant=tenant)
+
+
+ENTRIES = [
+    "10.1.0.0/24 tenant=" + LAB,
+    "10.2.0.0/24 port=9000 port=9001",
+    "10.3.0.1 port=9000 tenant=" + LAB + " tenant=" + CLINIC,
+    "fd12::/16 port=9000 tenant=" + LAB,
+]
+
+
+@pytest.mark.parametrize(
+    ("address", "tenant", "port", "permitted"),
+    [
+        ("10.1.0.1", LAB, 22, True),
+        ("10.1.0.1", CLINIC, 22, False),
+        ("10.1.0.1", "", 22, False),
+        ("10.2.0.1", CLINIC, 9000, True),
+        ("10.2.0.1", "", 9001, True),
+        ("10.2.0.1", CLINIC, 9002, False),
+        ("10.3.0.1", LAB, 9000, True),
+        ("10.3.0.1", CLINIC, 9000, True),
+        ("10.3.0.1", CLINIC, 9001, False),
+        ("10.3.0.1", "", 9000, False),
+        ("10.3.0.2", LAB, 9000, False),
+        ("fd12::1", LAB, 9000, True),
+        ("fd12::1", CLINIC, 9000, False),
+        ("::ffff:10.2.0.1", CLINIC, 9000, False),
+    ],
+)
+@pytest.mark.parametrize("tls", [True, False])
+def test_an_entry_opens_its_addresses_on_its_ports_to_its_tenants(
+    address: str, tenant: str, port: int, *, tls: bool, permitted: bool
+) -> None:
+    rules = TargetRules(allow_networks=ENTRIES, ports=[443, 22, 9000, 9001, 9002])
+
+    assert rules.permits(address, target_of(tenant, port=port, tls=tls)) == permitted
+
+
+def test_a_mapped_address_needs_an_entry_for_each_of_its_forms_on_the_port() -> None:
+    both = ["::ffff:10.2.0.0/120 port=9000", "10.2.0.0/24 port=9000 tenant=" + LAB]
+    rules = TargetRules(allow_networks=both)
+
+    assert rules.permits("::ffff:10.2.0.1", target_of(LAB, port=9000))
+    assert not rules.permits("::ffff:10.2.0.1", target_of(CLINIC, port=9000))
+    assert not rules.permits("::ffff:10.2.0.1", target_of(LAB, port=443))
+
+
+def test_an_entry_for_a_tenant_does_not_mean_loopback_unless_it_lies_there() -> None:
+    rules = TargetRules(
+        allow_networks=["0.0.0.0/0 tenant=" + LAB, "127.0.0.1 port=9000 tenant=" + CLINIC]
+    )
+
+    assert not rules.permits("127.0.0.1", target_of(LAB, port=9000))
+    assert not rules.permits("169.254.169.254", target_of(LAB))
+    assert rules.permits("127.0.0.1", target_of(CLINIC, port=9000))
+
+
+def test_what_is_open_to_one_tenant_can_be_registered_by_that_one_only() -> None:
+    rules = TargetRules(allow_networks=["10.3.0.1 port=9000 tenant=" + LAB])
+
+    for host in ("10.3.0.1", "lis.example"):
+        url = f"http://{host}:9000/"
+        assert rules.target(url, tenant=LAB).tenant == LAB
+        for tenant, refused_url in ((CLINIC, url), (LAB, f"http://{host}:9001/")):
+            with pytest.raises(InvalidContent):
+                rules.target(refused_url, tenant=tenant)
+
+
+@given(
+    address=st.sampled_from([*INSIDE_V4, *INSIDE_V6, *OUTSIDE]),
+    port=st.sampled_from([22, 443, 9000]),
+    tls=st.booleans(),
+    ports=st.sets(st.sampled_from([22, 443, 9000])),
+    tenants=st.sets(st.sampled_from([LAB, CLINIC])),
+)
+def test_an_entry_with_conditions_opens_what_it_opens_without_them_where_they_hold(
+    address: str, port: int, *, tls: bool, ports: set[int], tenants: set[str]
+) -> None:
+    words = [*(f"port={one}" for one in ports), *(f"tenant={one}" for one in tenants)]
+    place = address.partition("%")[0]
+    target = target_of(LAB, port=port, tls=tls)
+    holds = (not ports or port in ports) and (not tenants or LAB in tenants)
+    meant = TargetRules(allow_networks=[place] if holds else [])
+
+    rules = TargetRules(allow_networks=[" ".join([place, *words])])
+
+    assert rules.permits(address, target) == meant.permits(address, target)
+
+
+@pytest.mark.parametrize(
+    ("address", "target", "needed"),
+    [
+        ("8.8.8.8", target_of(LAB), False),
+        ("8.8.8.8", target_of(LAB, tls=False), True),
+        ("8.8.8.8", target_of(LAB, port=22), True),
+        ("10.0.0.1", target_of(LAB), True),
+        ("::ffff:8.8.8.8", target_of(LAB), True),
+        ("64:ff9b::8.8.8.8", target_of(LAB), False),
+        ("64:ff9b::10.0.0.1", target_of(LAB), True),
+    ],
+)
+def test_an_address_that_only_an_entry_permits_is_known_as_such(
+    address: str, target: Target, *, needed: bool
+) -> None:
+    everything = TargetRules(allow_networks=["0.0.0.0/0", "::/0"], ports=[443, 8443])
+
+    assert everything.needs_entry(address, target) == needed
+    assert RULES.permits(address, target) == (not needed)
+
+
 # URLs
 
 
@@ -194,10 +311,10 @@ def test_addresses_that_no_entry_names_are_checked_as_before() -> None:
     ],
 )
 def test_a_url_has_one_canonical_form(url: str, canonical: str | None) -> None:
-    target = RULES.target(url)
+    target = RULES.target(url, tenant=LAB)
 
     assert target.url == (canonical or url)
-    assert RULES.target(target.url) == target
+    assert RULES.target(target.url, tenant=LAB) == target
 
 
 @pytest.mark.parametrize("beginning", ["https://hooks.example.org?", "https://bücher.example/"])
@@ -261,7 +378,7 @@ def test_a_number_that_some_would_read_as_an_address_is_refused(host: str) -> No
 
 
 def spellings(address: IPv4Address) -> list[str]:
-    """Return how C libraries, browsers and people write an IPv4 address."""
+    """Return the ways in which C libraries, browsers and people write an IPv4 address."""
     number, parts = int(address), address.packed
     low = number & 0xFFFF
     decimal = [str(part) for part in parts]
@@ -315,14 +432,14 @@ def test_no_ipv6_address_inside_is_registered(address: str) -> None:
 @given(st.text(max_size=40))
 def test_any_text_is_either_refused_or_has_a_harmless_host(text: str) -> None:
     try:
-        target = RULES.target(f"https://{text}")
+        target = RULES.target(f"https://{text}", tenant=LAB)
     except InvalidContent:
         return
 
     assert set(target.host) <= set("abcdefghijklmnopqrstuvwxyz0123456789.-:")
     assert target.url.isascii()
     assert target.url.isprintable()
-    assert RULES.target(target.url) == target
+    assert RULES.target(target.url, tenant=LAB) == target
 
 
 @pytest.mark.parametrize("host", ["a.example", "8.8.8.8"])
@@ -338,7 +455,7 @@ def test_a_refused_port_names_those_that_are_good() -> None:
 def test_where_a_network_is_open_a_name_may_lead_there_without_tls() -> None:
     rules = TargetRules(allow_networks=["10.0.0.0/8"])
 
-    target = rules.target("http://lis.hospital.internal:9000/webhook")
+    target = rules.target("http://lis.hospital.internal:9000/webhook", tenant=LAB)
 
     assert rules.permits("10.1.1.1", target)
     assert not rules.permits("8.8.8.8", target)
@@ -348,5 +465,5 @@ def test_where_a_network_is_open_a_name_may_lead_there_without_tls() -> None:
 def test_a_url_has_a_longest_length() -> None:
     longest = "https://a.example/" + "a" * (MAX_URL_LENGTH - 18)
 
-    assert RULES.target(longest).url == longest
+    assert RULES.target(longest, tenant=LAB).url == longest
     assert refused(longest + "a") == "has more than 2048 characters"

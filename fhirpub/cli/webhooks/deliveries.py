@@ -11,10 +11,10 @@ from typing import Any
 import click
 
 from fhirpub.app.admin import AdminContext, open_admin
-from fhirpub.cli.endpoint import endpoint_of_any, tenants_meant
 from fhirpub.cli.options import with_config, with_json
 from fhirpub.cli.printing import Record, is_terminal, print_json, print_record, print_table
 from fhirpub.cli.time_types import UtcTimeType
+from fhirpub.cli.webhooks.endpoint_lookup import endpoint_of_any, tenants_meant
 from fhirpub.config.settings import Config
 from fhirpub.errors import NoSuchRecord
 from fhirpub.runtime.clock import now_ms
@@ -61,17 +61,17 @@ def list_(
     async def found() -> list[Record]:
         async with open_admin(config) as open_:
             records: list[Record] = []
-            for each in await _endpoints(open_, endpoint_id, tenant_id):
-                page = await open_.deliveries.latest(each, Wanted(), state=state, limit=limit)
+            for endpoint in await _endpoints(open_, endpoint_id, tenant_id):
+                page = await open_.deliveries.latest(endpoint, Wanted(), state=state, limit=limit)
                 now = now_ms()
                 records += [
-                    {"endpoint": each.id, **presenting.delivery_record(one, each, now=now)}
+                    {"endpoint": endpoint.id, **presenting.delivery_record(one, endpoint, now=now)}
                     for one in page.deliveries
                 ]
             return records
 
     records = asyncio.run(found())
-    shown = records if as_json else [_row(each) for each in records]
+    shown = records if as_json else [_row(record) for record in records]
     print_table(shown, as_json=as_json, empty="No deliveries.")
 
 
@@ -86,11 +86,11 @@ def show(event_id: str, endpoint_id: str | None, config: Config, *, as_json: boo
     async def found() -> list[dict[str, Any]]:
         async with open_admin(config) as open_:
             records = []
-            for each in await _endpoints(open_, endpoint_id, None):
-                one = await open_.deliveries.one(each, event_id)
+            for endpoint in await _endpoints(open_, endpoint_id, None):
+                one = await open_.deliveries.one(endpoint, event_id)
                 if one is not None:
-                    shown = presenting.whole_delivery_record(one, each, now=now_ms())
-                    records.append({"endpoint": each.id, **shown, "body": one.body.decode()})
+                    shown = presenting.whole_delivery_record(one, endpoint, now=now_ms())
+                    records.append({"endpoint": endpoint.id, **shown, "body": one.body.decode()})
             return records
 
     records = asyncio.run(found())
@@ -103,7 +103,9 @@ def show(event_id: str, endpoint_id: str | None, config: Config, *, as_json: boo
         attempts = record.pop("attempts")
         print_record("Delivery.", record, as_json=False)
         print_table(
-            [_attempt_row(each) for each in attempts], as_json=False, empty="No attempts yet."
+            [_attempt_row(attempt) for attempt in attempts],
+            as_json=False,
+            empty="No attempts yet.",
         )
 
 
@@ -156,20 +158,20 @@ def replay(  # noqa: PLR0913 - the options of a command
     async def replayed() -> list[tuple[Endpoint, int]]:
         async with open_admin(config) as open_:
             chosen = await _endpoints(open_, endpoint_id, tenant_id)
-            for each in sorted(event_ids):
-                if not [one for one in chosen if await open_.deliveries.one(one, each)]:
-                    raise NoSuchRecord("delivery", each)
-            return [(each, await _replay(open_, each, wanted)) for each in chosen]
+            for id_ in sorted(event_ids):
+                if not [one for one in chosen if await open_.deliveries.one(one, id_)]:
+                    raise NoSuchRecord("delivery", id_)
+            return [(item, await _replay(open_, item, wanted)) for item in chosen]
 
     numbers = asyncio.run(replayed())
-    held = [each for each, number in numbers if number and each.state != "active"]
+    held = [item for item, number in numbers if number and item.state != "active"]
     reopened = sum(number for _, number in numbers)
     print_record(
         "Queued for replay." if reopened else "Nothing to replay: no delivery matches.",
         {"reopened": reopened},
         as_json=as_json,
         then="\n".join(
-            f"Held until the endpoint is active: {each.id}, {each.state}" for each in held
+            f"Held until the endpoint is active: {item.id}, {item.state}" for item in held
         ),
     )
 
@@ -197,8 +199,8 @@ async def _endpoints(
         return [await endpoint_of_any(open_, endpoint_id)]
     return [
         one
-        for each in await tenants_meant(open_, tenant_id)
-        for one in await open_.store.endpoints(each)
+        for item in await tenants_meant(open_, tenant_id)
+        for one in await open_.store.endpoints(item)
     ]
 
 

@@ -1,4 +1,4 @@
-"""Endpoints and deliveries, from a shell: what is printed, and what holds afterwards."""
+"""Endpoints and deliveries on the command line: the output, and the resulting state."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from fhirpub.app.admin import open_admin
 from fhirpub.app.stores import open_store
 from fhirpub.auth.tenants import add_tenant
 from fhirpub.cli.check import check
-from fhirpub.cli.deliveries import deliveries
-from fhirpub.cli.endpoint import endpoint
 from fhirpub.cli.tenant import tenant as tenant_commands
+from fhirpub.cli.webhooks.deliveries import deliveries
+from fhirpub.cli.webhooks.endpoint import endpoint
 from fhirpub.config.loader import load
 from fhirpub.config.settings import Config
 from fhirpub.errors import (
@@ -39,7 +39,7 @@ from fhirpub.webhooks.transport.signing import new_secret, signed_headers
 SECRET = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 BODY = b'{"event_id":"evt_1","sequence":1}'
 
-Told = Callable[..., Any]
+RunJson = Callable[..., Any]
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def receivers() -> Iterator[Receiver]:
 
 @pytest.fixture
 def receiver(receivers: Receiver) -> Receiver:
-    """The receiver, without what earlier tests did with it."""
+    """The receiver, without the requests and replies of earlier tests."""
     receivers.received.clear()
     receivers.answer(Reply())
     return receivers
@@ -97,24 +97,24 @@ def ran(file: Path) -> Callable[..., Result]:
 
 
 @pytest.fixture
-def told(ran: Callable[..., Result]) -> Told:
-    """Return a function that runs a command with ``--json`` and reads its answer."""
+def run_json(ran: Callable[..., Result]) -> RunJson:
+    """Return a function that runs a command with ``--json`` and parses its output."""
 
-    def told(group: click.Group, *words: str, **more: Any) -> Any:
+    def run_json(group: click.Group, *words: str, **more: Any) -> Any:
         done = ran(group, *words, "--json", **more)
         if isinstance(done.exception, FhirpubError):
             raise done.exception
         assert done.exit_code == 0, done.output
         return json.loads(done.stdout)
 
-    return told
+    return run_json
 
 
 @pytest.fixture
-def added(told: Told, tenant: str, receiver: Receiver) -> dict[str, Any]:
+def added(run_json: RunJson, tenant: str, receiver: Receiver) -> dict[str, Any]:
     """An endpoint with its secrets."""
     words = ("add", "--tenant", tenant, "--url", receiver.url)
-    answer: dict[str, Any] = told(endpoint, *words)
+    answer: dict[str, Any] = run_json(endpoint, *words)
     return answer
 
 
@@ -148,28 +148,30 @@ def sent(config: Config, endpoint_id: str, tenant: str) -> None:
 
 
 def test_an_endpoint_from_beginning_to_end(
-    told: Told, added: dict[str, Any], receiver: Receiver, tenant: str
+    run_json: RunJson, added: dict[str, Any], receiver: Receiver, tenant: str
 ) -> None:
     assert list(added)[:3] == ["id", "signing_secret", "token"]
     assert added["state"] == "active"
 
-    changed = told(endpoint, "set", added["id"], "--event", "*.created", "--ordering", "strict")
+    changed = run_json(
+        endpoint, "set", added["id"], "--event", "*.created", "--ordering", "strict"
+    )
     assert (changed["event_types"], changed["ordering"]) == (["*.created"], "strict")
-    assert told(endpoint, "pause", added["id"])["state"] == "paused"
-    assert told(endpoint, "disable", added["id"])["why"] == "operator"
-    assert told(endpoint, "enable", added["id"])["state"] == "active"
+    assert run_json(endpoint, "pause", added["id"])["state"] == "paused"
+    assert run_json(endpoint, "disable", added["id"])["why"] == "operator"
+    assert run_json(endpoint, "enable", added["id"])["state"] == "active"
     assert receiver.received[-1].json["event_type"] == "endpoint.test"
-    shown = told(endpoint, "show", added["id"])
-    assert told(endpoint, "list") == told(endpoint, "list", "--tenant", tenant) == [shown]
+    shown = run_json(endpoint, "show", added["id"])
+    assert run_json(endpoint, "list") == run_json(endpoint, "list", "--tenant", tenant) == [shown]
     assert "signing_secret" not in shown
-    assert told(endpoint, "rm", added["id"])["state"] == "deleted"
-    assert told(endpoint, "list") == []
+    assert run_json(endpoint, "rm", added["id"])["state"] == "deleted"
+    assert run_json(endpoint, "list") == []
 
 
 def test_a_ping_is_signed_and_prints_its_outcome(
-    ran: Callable[..., Result], told: Told, added: dict[str, Any], receiver: Receiver
+    ran: Callable[..., Result], run_json: RunJson, added: dict[str, Any], receiver: Receiver
 ) -> None:
-    good = told(endpoint, "ping", added["id"])
+    good = run_json(endpoint, "ping", added["id"])
     receiver.answer(Reply(status=500))
     bad = ran(endpoint, "ping", added["id"])
 
@@ -182,20 +184,70 @@ def test_a_ping_is_signed_and_prints_its_outcome(
 
 
 def test_an_endpoint_that_repeats_the_challenge_is_verified(
-    told: Told, ran: Callable[..., Result], added: dict[str, Any], receiver: Receiver
+    run_json: RunJson, ran: Callable[..., Result], added: dict[str, Any], receiver: Receiver
 ) -> None:
     receiver.answer(Reply(status=200, echo=True), Reply())
 
-    assert told(endpoint, "verify-endpoint", added["id"])["passed"] is True
+    assert run_json(endpoint, "verify-endpoint", added["id"])["passed"] is True
     bad = ran(endpoint, "verify-endpoint", added["id"])
     assert bad.exit_code == 1
     assert "the answer does not repeat the challenge" in bad.stdout
 
 
-def test_secrets_are_rotated(told: Told, added: dict[str, Any], receiver: Receiver) -> None:
-    secret = told(endpoint, "rotate", added["id"], "--grace", "24h")["signing_secret"]
-    token = told(endpoint, "rotate-token", added["id"])["token"]
-    told(endpoint, "ping", added["id"])
+def test_a_ping_before_the_challenge_is_the_challenge(
+    ran: Callable[..., Result],
+    run_json: RunJson,
+    config: Config,
+    tenant: str,
+    receiver: Receiver,
+) -> None:
+    async def unverified() -> str:
+        async with open_admin(config) as open_:
+            return (await open_.endpoints.add(tenant, {"url": receiver.url})).endpoint.id
+
+    endpoint_id = asyncio.run(unverified())
+    refused = ran(endpoint, "ping", endpoint_id)
+    receiver.answer(Reply(status=200, echo=True))
+    passed = run_json(endpoint, "ping", endpoint_id)
+
+    assert {each.json["event_type"] for each in receiver.received} == {"endpoint.verification"}
+    assert refused.exit_code == 1
+    assert "the challenge was sent instead of a test event" in refused.stdout
+    assert "the answer does not repeat the challenge" in refused.stdout
+    assert (passed["event_type"], passed["state"]) == ("endpoint.verification", "active")
+
+
+def test_the_operator_is_shown_how_an_attempt_in_a_private_network_failed(
+    ran: Callable[..., Result], added: dict[str, Any], receiver: Receiver
+) -> None:
+    receiver.answer(Reply(misbehaviour="reset"))
+
+    for words in (("ping", added["id"]), ("verify-endpoint", added["id"])):
+        done = ran(endpoint, *words, "--json")
+
+        shown = json.loads(done.stdout)
+        assert shown["reason"] == "E_RESET"
+        assert shown["milliseconds"] < 5000
+    ran(endpoint, "disable", added["id"])
+    assert "(E_RESET)" in str(ran(endpoint, "enable", added["id"]).exception)
+
+
+def test_an_endpoint_is_added_where_an_entry_is_for_its_tenant(
+    ran: Callable[..., Result], run_json: RunJson, tenant: str, receiver: Receiver
+) -> None:
+    another = run_json(tenant_commands, "add", "Clinic")["id"]
+    entry = f"127.0.0.1 port={receiver.port} tenant={another}"
+    variables = {"FHIRPUB_WEBHOOKS__ALLOW_NETWORKS": entry}
+    words = ("add", "--url", receiver.url, "--tenant")
+
+    assert run_json(endpoint, *words, another, **variables)["state"] == "active"
+    assert isinstance(ran(endpoint, *words, tenant, **variables).exception, InvalidContent)
+
+
+def test_secrets_are_rotated(run_json: RunJson, added: dict[str, Any], receiver: Receiver) -> None:
+    secret = run_json(endpoint, "rotate", added["id"], "--grace", "24h")["signing_secret"]
+    token = run_json(endpoint, "rotate-token", added["id"])["token"]
+    run_json(endpoint, "ping", added["id"])
 
     (ping,) = receiver.received
     stamp = float(ping.headers["webhook-timestamp"])
@@ -206,9 +258,9 @@ def test_secrets_are_rotated(told: Told, added: dict[str, Any], receiver: Receiv
 
 
 def test_a_secret_and_a_token_are_imported_from_the_environment(
-    told: Told, tenant: str, receiver: Receiver
+    run_json: RunJson, tenant: str, receiver: Receiver
 ) -> None:
-    brought = told(
+    brought = run_json(
         *(endpoint, "add", "--tenant", tenant, "--url", receiver.url),
         *("--import-secret", "--import-token"),
         FHIRPUB_SIGNING_SECRET=SECRET,
@@ -219,7 +271,7 @@ def test_a_secret_and_a_token_are_imported_from_the_environment(
 
 
 def test_a_secret_is_imported_as_it_is_typed(
-    told: Told, ran: Callable[..., Result], added: dict[str, Any]
+    run_json: RunJson, ran: Callable[..., Result], added: dict[str, Any]
 ) -> None:
     done = ran(endpoint, "rotate", added["id"], "--import-secret", "--json", stdin=f"{SECRET}\n")
 
@@ -240,12 +292,12 @@ def test_a_secret_is_imported_as_it_is_typed(
 def test_what_cannot_be_is_refused(
     words: list[str],
     problem: type[Exception],
-    told: Told,
+    run_json: RunJson,
     tenant: str,
     receiver: Receiver,
 ) -> None:
     with pytest.raises(problem):
-        told(
+        run_json(
             endpoint,
             *(word.replace("{url}", receiver.url).replace("{}", tenant) for word in words),
         )
@@ -284,35 +336,35 @@ def test_the_key_is_created_next_to_the_store_for_its_owner_alone(
 ) -> None:
     add = ("add", "--tenant", tenant, "--url", receiver.url, "--json")
 
-    told = [ran(endpoint, *add).stderr for _time in range(2)]
+    messages = [ran(endpoint, *add).stderr for _time in range(2)]
 
     kept = tmp_path / "fhirpub.webhook-keys"
-    assert told == [f"Created {kept}, the key of webhooks' secrets: keep a copy.\n", ""]
+    assert messages == [f"Created {kept}, the key of webhooks' secrets: keep a copy.\n", ""]
     assert kept.stat().st_mode & 0o777 == 0o600
 
 
 def test_a_lost_key_is_not_replaced_in_silence(
-    told: Told, added: dict[str, Any], tmp_path: Path
+    run_json: RunJson, added: dict[str, Any], tmp_path: Path
 ) -> None:
     (tmp_path / "fhirpub.webhook-keys").unlink()
 
     with pytest.raises(SecretsUnavailable):
-        told(endpoint, "ping", added["id"])
+        run_json(endpoint, "ping", added["id"])
     assert not (tmp_path / "fhirpub.webhook-keys").exists()
 
 
 def test_a_key_is_replaced_by_one_that_comes_first(
-    told: Told, added: dict[str, Any], tmp_path: Path
+    run_json: RunJson, added: dict[str, Any], tmp_path: Path
 ) -> None:
     keys = tmp_path / "fhirpub.webhook-keys"
     old, new = keys.read_text(), base64.b64encode(bytes(32)).decode()
     keys.write_text(f"{new}\n{old}")
 
-    first, second = (told(endpoint, "reseal")["resealed"] for _time in range(2))
+    first, second = (run_json(endpoint, "reseal")["resealed"] for _time in range(2))
     keys.write_text(new)
 
     assert (first, second) == (1, 0)
-    assert told(endpoint, "ping", added["id"])["passed"] is True
+    assert run_json(endpoint, "ping", added["id"])["passed"] is True
 
 
 @pytest.mark.parametrize(
@@ -362,35 +414,43 @@ def test_a_check_warns_of_a_key_that_others_can_read(
 
 
 def test_deliveries_are_listed_with_what_became_of_them(
-    told: Told, ran: Callable[..., Result], added: dict[str, Any], config: Config, tenant: str
+    run_json: RunJson,
+    ran: Callable[..., Result],
+    added: dict[str, Any],
+    config: Config,
+    tenant: str,
 ) -> None:
     sent(config, added["id"], tenant)
 
-    listed = told(deliveries, "list", "--tenant", tenant)
-    (dead,) = told(deliveries, "list", "--state", "dead", "--endpoint", added["id"])
+    listed = run_json(deliveries, "list", "--tenant", tenant)
+    (dead,) = run_json(deliveries, "list", "--state", "dead", "--endpoint", added["id"])
 
     assert [item["sequence"] for item in listed] == [3, 2, 1]
     assert (dead["event_id"], dead["attempts"][0]["why"]) == (
         *("evt_2", "the answer was 500, not 2xx"),
     )
     with pytest.raises(NoSuchRecord):
-        told(deliveries, "list", "--tenant", "another")
+        run_json(deliveries, "list", "--tenant", "another")
     assert "evt_2" in ran(deliveries, "list").stdout
 
 
 def test_a_delivery_is_shown_with_its_attempts(
-    told: Told, ran: Callable[..., Result], added: dict[str, Any], config: Config, tenant: str
+    run_json: RunJson,
+    ran: Callable[..., Result],
+    added: dict[str, Any],
+    config: Config,
+    tenant: str,
 ) -> None:
     sent(config, added["id"], tenant)
 
-    (shown,) = told(deliveries, "show", "evt_2")
+    (shown,) = run_json(deliveries, "show", "evt_2")
     text = ran(deliveries, "show", "evt_2").stdout
 
     assert (shown["endpoint"], shown["body"]) == (added["id"], BODY.decode())
     assert shown["attempts"][0]["answer"] == "no\nway"
     assert "no way" in text
     with pytest.raises(NoSuchRecord):
-        told(deliveries, "show", "evt_9")
+        run_json(deliveries, "show", "evt_9")
 
 
 @pytest.mark.parametrize(
@@ -406,26 +466,26 @@ def test_a_delivery_is_shown_with_its_attempts(
 def test_what_is_named_is_sent_again(
     words: list[str],
     reopened: int,
-    told: Told,
+    run_json: RunJson,
     added: dict[str, Any],
     config: Config,
     tenant: str,
 ) -> None:
     sent(config, added["id"], tenant)
 
-    assert told(deliveries, "replay", *words) == {"reopened": reopened}
+    assert run_json(deliveries, "replay", *words) == {"reopened": reopened}
 
 
 @pytest.mark.parametrize(
     "words", [["replay", "evt_none"], ["replay", "--dead", "--tenant", "none"]]
 )
 def test_what_is_not_there_is_not_said_to_be_sent_again(
-    words: list[str], told: Told, added: dict[str, Any], config: Config, tenant: str
+    words: list[str], run_json: RunJson, added: dict[str, Any], config: Config, tenant: str
 ) -> None:
     sent(config, added["id"], tenant)
 
     with pytest.raises(NoSuchRecord):
-        told(deliveries, *words)
+        run_json(deliveries, *words)
 
 
 def test_where_nothing_is_meant_nothing_is_said_to_be_sent_again(
@@ -447,13 +507,17 @@ def test_what_a_paused_endpoint_gets_again_is_said_to_be_held(
 
 
 def test_what_is_held_has_no_next_attempt(
-    told: Told, ran: Callable[..., Result], added: dict[str, Any], config: Config, tenant: str
+    run_json: RunJson,
+    ran: Callable[..., Result],
+    added: dict[str, Any],
+    config: Config,
+    tenant: str,
 ) -> None:
     sent(config, added["id"], tenant)
     ran(endpoint, "pause", added["id"])
     ran(deliveries, "replay", "--dead")
 
-    held = told(deliveries, "list", "--state", "held")
+    held = run_json(deliveries, "list", "--state", "held")
 
     assert {item["next_attempt"] for item in held} == {None}
 
@@ -472,50 +536,54 @@ def test_a_disabled_endpoint_that_fails_is_reported_to_stay_so(
 
 
 def test_the_statistics_of_an_endpoint_are_shown(
-    told: Told, ran: Callable[..., Result], added: dict[str, Any], config: Config, tenant: str
+    run_json: RunJson,
+    ran: Callable[..., Result],
+    added: dict[str, Any],
+    config: Config,
+    tenant: str,
 ) -> None:
     sent(config, added["id"], tenant)
 
-    assert told(endpoint, "stats", added["id"])["deliveries"] == {"pending": 2, "dead": 1}
+    assert run_json(endpoint, "stats", added["id"])["deliveries"] == {"pending": 2, "dead": 1}
     assert "2 pending" in ran(endpoint, "stats", added["id"]).stdout
 
 
 def test_nothing_more_is_sent_to_a_tenant_that_is_disabled(
-    told: Told, added: dict[str, Any], config: Config, tenant: str
+    run_json: RunJson, added: dict[str, Any], config: Config, tenant: str
 ) -> None:
     sent(config, added["id"], tenant)
 
-    told(tenant_commands, "disable", tenant)
+    run_json(tenant_commands, "disable", tenant)
 
-    shown = told(endpoint, "show", added["id"])
+    shown = run_json(endpoint, "show", added["id"])
     assert (shown["state"], shown["why"]) == ("disabled", "operator")
-    assert {item["status"] for item in told(deliveries, "list")} == {"held", "dead"}
+    assert {item["status"] for item in run_json(deliveries, "list")} == {"held", "dead"}
 
 
 def test_an_endpoint_of_a_disabled_tenant_stays_disabled(
-    told: Told, added: dict[str, Any], tenant: str
+    run_json: RunJson, added: dict[str, Any], tenant: str
 ) -> None:
-    told(tenant_commands, "disable", tenant)
+    run_json(tenant_commands, "disable", tenant)
 
     with pytest.raises(ConfigurationError, match="is disabled"):
-        told(endpoint, "enable", added["id"])
+        run_json(endpoint, "enable", added["id"])
 
 
 def test_what_was_sent_to_a_removed_endpoint_is_cancelled(
-    told: Told, added: dict[str, Any], config: Config, tenant: str
+    run_json: RunJson, added: dict[str, Any], config: Config, tenant: str
 ) -> None:
     sent(config, added["id"], tenant)
-    told(endpoint, "rm", added["id"])
+    run_json(endpoint, "rm", added["id"])
 
-    states = {item["status"] for item in told(deliveries, "list")}
+    states = {item["status"] for item in run_json(deliveries, "list")}
     assert states == {"cancelled", "dead"}
-    assert told(deliveries, "replay", "--dead") == {"reopened": 0}
+    assert run_json(deliveries, "replay", "--dead") == {"reopened": 0}
 
 
 # Verifying by hand
 
 
-def judged(
+def verified(
     ran: Callable[..., Result], folder: Path, headers: Any, body: bytes, **more: Any
 ) -> Any:
     lines = ["POST /webhook HTTP/1.1", *(f"{name}: {text}" for name, text in headers.items())]
@@ -536,7 +604,7 @@ HEADERS = signed_headers("evt_1", 1_795_242_954, BODY, secrets=[SECRET])
 def test_a_delivery_that_verifies_is_reported_as_such(
     ran: Callable[..., Result], tmp_path: Path
 ) -> None:
-    verdict = judged(ran, tmp_path, HEADERS, BODY, secret=f"{new_secret()} {SECRET}")
+    verdict = verified(ran, tmp_path, HEADERS, BODY, secret=f"{new_secret()} {SECRET}")
 
     assert (verdict["verified"], verdict["seconds_behind_clock"]) == (True, 0)
 
@@ -553,11 +621,11 @@ def test_a_delivery_that_verifies_is_reported_as_such(
 def test_the_reason_why_a_delivery_does_not_verify_is_shown(
     body: bytes, more: dict[str, Any], reason: str, ran: Callable[..., Result], tmp_path: Path
 ) -> None:
-    assert judged(ran, tmp_path, HEADERS, body, **more)["reason"] == reason
+    assert verified(ran, tmp_path, HEADERS, body, **more)["reason"] == reason
 
 
 def test_a_header_that_is_missing_is_reported(ran: Callable[..., Result], tmp_path: Path) -> None:
-    assert judged(ran, tmp_path, {"webhook-id": "evt_1"}, BODY)["reason"] == "headers"
+    assert verified(ran, tmp_path, {"webhook-id": "evt_1"}, BODY)["reason"] == "headers"
 
 
 def test_a_secret_that_is_none_is_reported(ran: Callable[..., Result]) -> None:

@@ -1,0 +1,1 @@
+"""Quotas of single tenants and clients on the command line (`fhirpub quota`)."""

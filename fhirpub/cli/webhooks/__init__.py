@@ -1,0 +1,1 @@
+"""Commands for webhooks: endpoints, their deliveries, and the verification of a signature."""

@@ -1,0 +1,75 @@
+"""A page of a search in a SQLite store: from the best source of candidates to its versions."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+
+from fhirpub.storage.contract import MAX_PAGE_BYTES, Page, SearchQuery
+from fhirpub.storage.id_search import capped_total
+from fhirpub.storage.sqlite import schema as sql
+from fhirpub.storage.sqlite.rows import Row, size_of, version_of
+from fhirpub.storage.sqlite.search import (
+    COUNTS,
+    FIRST_COUNT,
+    Source,
+    search_statements,
+    sources_of,
+)
+
+
+def page_rows(rows: Iterable[Row]) -> list[Row]:
+    """Return rows of versions up to the one with which they are enough for a page."""
+    page, left = [], MAX_PAGE_BYTES
+    for row in rows:
+        page.append(row)
+        left -= size_of(row)
+        if left <= 0:
+            break
+    return page
+
+
+def find_page(connection: sqlite3.Connection, tenant: str, query: SearchQuery) -> Page:
+    """Return a page of a search, within the transaction of the connection."""
+    numbers: list[Row] = []
+    counted = 0
+    source, candidates = best_source(connection, tenant, query)
+    statements = search_statements(tenant, query, source)
+    if query.limit:
+        page = statements
+        if source and source.newest and candidates >= FIRST_COUNT:
+            # Most of them would be sorted in vain: going from the newest on meets some at once.
+            page = search_statements(tenant, query)
+        numbers = connection.execute(page.page, page.parameters).fetchall()
+    if query.count_up_to != 0:
+        ((counted,),) = connection.execute(statements.total, statements.parameters)
+    # One by one, as many as are shown: to sort them would take all of them into memory.
+    found = (
+        connection.execute(sql.NUMBERED, number).fetchone() for number in numbers[: query.limit]
+    )
+    versions = tuple(map(version_of, page_rows(found)))
+    return Page(versions, capped_total(counted, query), more=len(numbers) > len(versions))
+
+
+def best_source(
+    connection: sqlite3.Connection, tenant: str, query: SearchQuery
+) -> tuple[Source | None, int]:
+    """Return the source with the fewest candidates, and their number up to a limit.
+
+    SQLite itself has no statistics to choose by. Where all have more than the limit, they are
+    counted up to the next one: the order of the criteria must not decide.
+    """
+
+    def count(source: Source, most: int) -> int:
+        ((number,),) = connection.execute(source.count(most), source.parameters)
+        return int(number)
+
+    sources = sources_of(tenant, query)
+    best: Source | None = None
+    fewest = 0
+    for most in COUNTS if len(sources) > 1 else COUNTS[: len(sources)]:
+        counted = [(count(source, most), source) for source in sources]
+        fewest, best = min(counted, key=lambda each: each[0])
+        if fewest < most:
+            break
+    return best, fewest

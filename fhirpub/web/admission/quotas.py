@@ -1,0 +1,155 @@
+"""Quotas of tenants and clients, checked in memory for each request (D-292)."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Callable, Iterable, Sequence
+from typing import get_args
+
+from fhirpub.auth.caller import Caller
+from fhirpub.config.quotas import QuotasConfig
+from fhirpub.runtime.clock import Clock
+from fhirpub.storage.quota_contract import QuotaOverride
+from fhirpub.web.admission.quota_policy import Kind, Limits, limits_of, rate_limit_fields
+from fhirpub.web.admission.quota_usage import Usage
+
+
+class Quotas:
+    """The use of all tenants and clients that have a limit, in this process."""
+
+    def __init__(self, config: QuotasConfig, clock: Clock) -> None:
+        self.active = False
+        """Whether there is any limit at all: without one, a request asks for nothing else."""
+        self.process = secrets.token_hex(8)
+        """The id under which this process publishes its counts."""
+        self.news = asyncio.Event()
+        """Set when a caller arrives whose use by other processes is unknown."""
+        self._config = config
+        self._clock = clock
+        self._overrides: dict[tuple[str, str], int] = {}
+        self._overridden: frozenset[str] = frozenset()
+        self._defaults = {kind: limits_of(kind, "", config, {}) for kind in get_args(Kind)}
+        self._usages: dict[tuple[Kind, str], Usage] = {}
+        self.set_overrides(())
+
+    def set_overrides(self, overrides: Iterable[QuotaOverride]) -> None:
+        """Replace the limits that operators set for single tenants and clients."""
+        self._overrides = {(o.owner, o.quota): o.limit for o in overrides if o.limit is not None}
+        self._overridden = frozenset(owner for owner, _quota in self._overrides)
+        self.active = any(map(any, self._defaults.values())) or any(self._overrides.values())
+        for (kind, owner), usage in self._usages.items():
+            usage.limits = self._limits(kind, owner)
+
+    def ticket(self, caller: Caller) -> Ticket | None:
+        """Return the quotas of a request; None if its caller has no limits."""
+        now = self._clock()
+        found = (
+            self._find("client", caller.client_id, now),
+            self._find("tenant", caller.tenant.id, now),
+        )
+        usages = [usage for usage in found if usage is not None]
+        return Ticket(usages, self._clock) if usages else None
+
+    def recent(self) -> list[Usage]:
+        """Return the use of those that have sent requests recently, and forget that of others."""
+        now = self._clock()
+        for key in [key for key, usage in self._usages.items() if usage.is_idle(now)]:
+            del self._usages[key]
+        return [usage for usage in self._usages.values() if usage.is_recent(now)]
+
+    def all(self) -> Sequence[Usage]:
+        """Return the use of all."""
+        return [*self._usages.values()]
+
+    def _find(self, kind: Kind, owner: str, now: int) -> Usage | None:
+        usage = self._usages.get((kind, owner))
+        if usage is None:
+            limits = self._limits(kind, owner)
+            if not any(limits):
+                return None
+            usage = self._usages[kind, owner] = Usage(kind, owner, limits)
+        if not usage.is_recent(now):
+            self.news.set()
+        usage.seen = now
+        return usage
+
+    def _limits(self, kind: Kind, owner: str) -> Limits:
+        if owner in self._overridden:
+            return limits_of(kind, owner, self._config, self._overrides)
+        return self._defaults[kind]
+
+
+class Ticket:
+    """The quotas of one request: those of its client, then those of its tenant.
+
+    Raises QuotaExceeded, or StorageQuotaExceeded, where the request would be beyond one of them.
+    """
+
+    __slots__ = ("_clock", "_is_inside", "_usages")
+
+    def __init__(self, usages: Sequence[Usage], clock: Clock) -> None:
+        self._usages = usages
+        self._clock = clock
+        self._is_inside = False
+
+    def enter(self) -> None:
+        """Count the request, until :meth:`leave` as one in flight."""
+        now = self._clock()
+        for usage in self._usages:
+            usage.check_request(now)
+        for usage in self._usages:
+            usage.requests.add(1, now)
+            usage.in_flight.add(1, now)
+        self._is_inside = True
+
+    def leave(self) -> None:
+        """End the request; also called for one that was not admitted, or has ended."""
+        if self._is_inside:
+            self._is_inside = False
+            for usage in self._usages:
+                usage.in_flight.add(-1, 0)
+
+    def check_bytes(self, size: int) -> None:
+        """Check whether a body of this announced size may be received."""
+        now = self._clock()
+        for usage in self._usages:
+            usage.check_bytes(size, now)
+
+    def receive(self, size: int) -> None:
+        """Count bytes of a body that have arrived, also those with which it is too much."""
+        now = self._clock()
+        for usage in self._usages:
+            usage.bytes.add(size, now)
+        for usage in self._usages:
+            usage.check_bytes(0, now)
+
+    def reserve_registration(self, size: int) -> Callable[[], None]:
+        """Count a registration of so many bytes; return what to call if it does not happen."""
+        now = self._clock()
+        for usage in self._usages:
+            usage.check_registration(now)
+            usage.check_stored(size)
+        self._count_registration(1, size)
+        return lambda: self._count_registration(-1, -size)
+
+    def check_stored(self, size: int) -> None:
+        """Check whether a version of so many bytes may be added."""
+        for usage in self._usages:
+            usage.check_stored(size)
+
+    def add_stored(self, size: int) -> None:
+        """Count a version that was added."""
+        for usage in self._usages:
+            usage.add_stored(size)
+
+    def fields(self) -> dict[str, str]:
+        """Return the RateLimit fields of the response (D-297)."""
+        now = self._clock()
+        return rate_limit_fields([p for usage in self._usages for p in usage.policies(now)], now)
+
+    def _count_registration(self, number: int, size: int) -> None:
+        now = self._clock()
+        for usage in self._usages:
+            usage.registrations.add(number, now)
+        self.add_stored(size)

@@ -1,0 +1,102 @@
+"""The server ends a search after its time, and each tenant has a share of all searches."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from fhirpub.errors import SearchTooCostly, StoreUnavailable, Throttled
+from fhirpub.storage.mongodb.reads import SEARCHES_PER_TENANT
+from fhirpub.storage.mongodb.store import MongoStore
+from fhirpub.testing.store_contract import LAB, OTHER, a_version, new_id, query
+from tests.mongodb_proxy import Fault, Proxy
+from tests.storage.mongodb.helpers import COMMANDS, Admin, failing, store_of
+
+LIMITED = replace(query(), max_seconds=0.5)
+
+
+async def test_the_server_gets_the_time_of_a_search(url: str) -> None:
+    store = store_of(url, seconds=10)
+    await store.start()
+
+    with COMMANDS.recorded() as sent:
+        await store.search(LAB, LIMITED)
+        await store.search(LAB, replace(query(), max_seconds=60))
+    await store.stop()
+
+    # At most a share of the deadline, after which the driver still waits for the answer.
+    assert times_of(sent) == [500, 4_000]
+
+
+async def test_options_of_the_url_leave_the_time_of_a_search_as_it_is(url: str) -> None:
+    store = store_of(f"{url}&timeoutMS=20000&socketTimeoutMS=1", seconds=10)
+    await store.start()
+
+    with COMMANDS.recorded() as sent:
+        await store.search(LAB, LIMITED)
+    await store.stop()
+
+    assert times_of(sent) == [500]
+
+
+def times_of(sent: list[dict[str, Any]]) -> list[int]:
+    return [command["maxTimeMS"] for command in sent if command["command"] == "aggregate"]
+
+
+async def test_a_search_that_the_server_ends_is_too_costly_and_not_tried_again(
+    tried: MongoStore, admin: Admin
+) -> None:
+    with failing(admin, "aggregate", times=1, errorCode=50), pytest.raises(SearchTooCostly):
+        await tried.search(LAB, LIMITED)
+
+    assert (await tried.search(LAB, LIMITED)).total == 0
+
+
+async def test_without_a_limit_of_its_own_it_is_a_matter_of_the_store(
+    tried: MongoStore, admin: Admin
+) -> None:
+    with failing(admin, "aggregate", errorCode=50), pytest.raises(StoreUnavailable):
+        await tried.search(LAB, query())
+
+
+@pytest.mark.parametrize("code", [91, 189, 8000])
+async def test_any_other_error_is_a_matter_of_the_store(
+    tried: MongoStore, admin: Admin, code: int
+) -> None:
+    with failing(admin, "aggregate", errorCode=code), pytest.raises(StoreUnavailable):
+        await tried.search(LAB, LIMITED)
+
+
+async def test_a_server_that_falls_silent_is_unavailable(far: MongoStore, proxy: Proxy) -> None:
+    proxy.inject(Fault.STALL)
+
+    with pytest.raises(StoreUnavailable):
+        await far.search(LAB, LIMITED)
+
+
+async def test_a_search_is_tried_again_on_a_server_that_was_silent(
+    far: MongoStore, proxy: Proxy
+) -> None:
+    version = a_version(id=new_id())
+    await far.add(LAB, version)
+    proxy.inject(Fault.STALL, "aggregate", times=1)
+
+    assert (await far.search(LAB, LIMITED)).versions == (version,)
+
+
+async def test_a_tenant_has_a_share_of_the_searches(tried: MongoStore, admin: Admin) -> None:
+    slow = {"blockConnection": True, "blockTimeMS": 1_500}
+    with failing(admin, "aggregate", times=SEARCHES_PER_TENANT, **slow):
+        searches = [
+            asyncio.create_task(tried.search(LAB, query())) for _ in range(SEARCHES_PER_TENANT)
+        ]
+        await asyncio.sleep(0)
+
+        with pytest.raises(Throttled):  # its own are in the way for longer than it may wait
+            await tried.search(LAB, query())
+        assert (await tried.search(OTHER, query())).total == 0
+        assert not any(search.done() for search in searches)
+        assert [page.total for page in await asyncio.gather(*searches)] == [0] * len(searches)

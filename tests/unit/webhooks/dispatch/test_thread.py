@@ -1,0 +1,117 @@
+"""A webhook worker runs on an event loop of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from fhirpub.errors import StoreUnavailable
+from fhirpub.webhooks.dispatch.thread import WorkerThread
+
+
+class Worker:
+    """Stands for a worker: notes on which thread it is used, and has lags."""
+
+    def __init__(self) -> None:
+        self.threads: list[str] = []
+        self.rings = 0
+        self.relays_at_once = True
+        self.now: dict[str, float] = {}
+
+    def ring(self) -> None:
+        self.threads.append(threading.current_thread().name)
+        self.rings += 1
+
+    def lags(self) -> dict[str, float]:
+        return self.now
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None]:
+        self.threads.append(threading.current_thread().name)
+        yield
+        self.threads.append("ended")
+
+
+def thread_of(worker: Worker) -> WorkerThread:
+    @asynccontextmanager
+    async def create() -> AsyncGenerator[Any]:
+        yield worker
+
+    return WorkerThread(create)
+
+
+async def until(condition: Any) -> None:
+    async with asyncio.timeout(10):
+        while not condition():
+            await asyncio.sleep(0.005)
+
+
+async def test_the_worker_runs_and_is_woken_on_its_own_thread() -> None:
+    worker = Worker()
+    thread = thread_of(worker)
+
+    async with thread.running():
+        thread.ring()
+        await until(lambda: worker.rings)
+
+    assert worker.threads == ["webhooks", "webhooks", "ended"]
+
+
+async def test_many_commits_wake_it_once() -> None:
+    worker = Worker()
+    thread = thread_of(worker)
+    async with thread.running():
+        for _ in range(1_000):
+            thread.ring()
+        await until(lambda: worker.rings)
+
+        assert worker.rings < 100
+
+
+async def test_a_commit_before_the_start_or_after_the_end_is_ignored() -> None:
+    worker = Worker()
+    thread = thread_of(worker)
+    thread.ring()
+    async with thread.running():
+        pass
+    thread.ring()
+
+    assert worker.rings == 0
+
+
+async def test_what_the_start_raises_is_raised() -> None:
+    class Fails(Worker):
+        @asynccontextmanager
+        async def running(self) -> AsyncGenerator[None]:
+            if self.rings == 0:
+                raise StoreUnavailable("away")
+            yield
+
+    with pytest.raises(StoreUnavailable):
+        async with thread_of(Fails()).running():
+            pass
+
+
+@pytest.mark.parametrize(
+    ("lag", "pauses"), [(0.0, False), (0.09, False), (0.2, True), (60.0, True)]
+)
+async def test_writes_of_a_tenant_pause_while_its_events_wait_for_the_process(
+    lag: float, *, pauses: bool
+) -> None:
+    worker = Worker()
+    worker.now = {"lab": lag, "other": 0.0}
+    thread = thread_of(worker)
+    async with thread.running():
+        await asyncio.sleep(0.15)
+
+        pause = thread.pause_for("lab")
+        others = [thread.pause_for("other"), thread.pause_for("unknown")]
+
+    assert (pause > 0) == pauses
+    assert pause <= 0.05
+    assert others == [0.0, 0.0]

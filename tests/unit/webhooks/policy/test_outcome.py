@@ -1,0 +1,60 @@
+"""What a tenant may see of an attempt."""
+
+from __future__ import annotations
+
+import typing
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fhirpub.webhooks.policy.outcome import FAILURES, WITHHELD, Outcome, Reason
+
+REASONS = st.sampled_from([*typing.get_args(Reason)])
+FAILED = st.builds(
+    Outcome,
+    reason=REASONS,
+    duration=st.integers(0, 20_000),
+    dialled=st.just(("10.0.0.1",)),
+    private=st.sampled_from([True]),
+)
+ANSWERED = st.builds(
+    Outcome,
+    status=st.integers(100, 599),
+    duration=st.integers(0, 20_000),
+    dialled=st.just(("10.0.0.1",)),
+    private=st.sampled_from([True]),
+    answer=st.binary(max_size=9),
+    retry_after=st.floats(0, 9),
+    wish=st.sampled_from([None, "disable"]),
+)
+
+
+@given(outcome=FAILED, verified=st.booleans())
+def test_every_failure_at_a_private_address_is_the_same(
+    outcome: Outcome, *, verified: bool
+) -> None:
+    shown = outcome.disclosed(verified=verified, milliseconds=15_000)
+
+    assert shown == Outcome(reason=WITHHELD, duration=15_000)
+
+
+@given(ANSWERED)
+def test_a_private_answer_is_for_a_verified_endpoint_only(outcome: Outcome) -> None:
+    hidden = outcome.disclosed(verified=False, milliseconds=15_000)
+
+    assert outcome.disclosed(verified=True, milliseconds=15_000) is outcome
+    assert hidden == Outcome(reason=WITHHELD, duration=15_000)
+
+
+@pytest.mark.parametrize("verified", [True, False])
+@pytest.mark.parametrize(
+    "outcome", [Outcome(status=404, answer=b"x"), Outcome(reason="E_TLS", dialled=("8.8.8.8",))]
+)
+def test_what_comes_of_a_public_address_is_shown(outcome: Outcome, *, verified: bool) -> None:
+    assert outcome.disclosed(verified=verified, milliseconds=15_000) is outcome
+
+
+def test_metrics_keep_the_cause() -> None:
+    assert WITHHELD not in FAILURES
+    assert Outcome(reason="E_CONNECT", private=True).word == "E_CONNECT"
