@@ -1,7 +1,7 @@
-"""One keep-alive connection that sends the next request as soon as the last is answered.
+"""One keep-alive connection that sends the next request as soon as it has the last response.
 
-It reads the status line and ``Content-Length``, nothing more: the generator has to be much faster
-than the server that it measures.
+It reads only the status line and ``Content-Length``: the generator has to be much faster than the
+server that it measures.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ _CONTENTLESS = {204, 304}
 
 
 class Tally:
-    """What came of the requests of one run, and whether there may be another.
+    """The outcome of the requests of one run, and whether there may be another request.
 
-    A run ends when its time is over or its requests are used up; requests that are under way then
-    are still awaited, so that the rate is all answers by the time until the last one.
+    A run ends when its time is over or its requests are used up. The responses to requests in
+    flight are then still awaited, so that the rate is all responses divided by the time until the
+    last one.
     """
 
     def __init__(
@@ -39,20 +40,20 @@ class Tally:
         self._deadline = self.started + seconds
         self._left = most
         self._keep_heads = keep_heads
-        self._under_way = 0
+        self._in_flight = 0
 
     def begin(self) -> bool:
-        """Count one more request as under way, if there may be one."""
+        """Count one more request as in flight, if there may be one."""
         if self._left <= 0 or perf_counter() >= self._deadline:
             return False
         self._left -= 1
-        self._under_way += 1
+        self._in_flight += 1
         return True
 
     def answered(self, status: int, since: float, head: bytes) -> None:
-        """Count an answer; only an expected one has a latency."""
+        """Count a response; only an expected one has a latency."""
         self.ended = perf_counter()
-        self._under_way -= 1
+        self._in_flight -= 1
         self.statuses[str(status)] += 1
         if status == self._status:
             self.latencies.append(self.ended - since)
@@ -60,29 +61,29 @@ class Tally:
             self.heads.append(head)
 
     def lost(self) -> None:
-        """Count a request whose connection was closed, or whose answer could not be read."""
-        self._under_way -= 1
+        """Count a request whose connection was closed, or whose response could not be parsed."""
+        self._in_flight -= 1
         self.statuses["closed"] += 1
 
     def leave(self) -> None:
-        """End the run when nothing is under way any more."""
-        if self._under_way == 0:
+        """End the run when no request is in flight any more."""
+        if self._in_flight == 0:
             self.finished.set()
 
     def abandon(self) -> None:
-        """Count what is still under way as given up."""
-        self.statuses["unanswered"] += self._under_way
-        self._under_way = 0
+        """Count the requests in flight as given up."""
+        self.statuses["unanswered"] += self._in_flight
+        self._in_flight = 0
 
     @property
     def errors(self) -> dict[str, int]:
-        """Everything that is not the expected answer."""
+        """The number of each unexpected result."""
         good = str(self._status)
         return {name: n for name, n in self.statuses.items() if name != good and n}
 
 
 class Connection(asyncio.Protocol):
-    """Sends a stream of requests, one at a time, and tells a tally of each answer."""
+    """Sends a stream of requests, one at a time, and reports each response to a tally."""
 
     def __init__(self) -> None:
         self._transport: asyncio.Transport | None = None
@@ -150,8 +151,8 @@ class Connection(asyncio.Protocol):
         if tally is None:
             return
         if excess or next(self._unsent, None) is not None:
-            # More than one answer, or one that came before the request was sent: nothing that
-            # follows on this connection could be told apart.
+            # There is more than one response, or one from before the request was sent: later data
+            # on this connection could not be attributed.
             self._close()
             return
         tally.answered(self._status, self._since, head)

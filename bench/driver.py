@@ -1,8 +1,8 @@
-"""What MongoDB's driver does by itself on the same server: a command for each document, no HTTP.
+"""The speed of MongoDB's driver alone on the same server: a command for each document, no HTTP.
 
-What it inserts and finds is a copy of what the service has stored of a report, its document
-included, in a collection of its own. The address is read from standard input, as there may be a
-password in it. The answer is one JSON object.
+It inserts and finds a copy of what the service has stored of a report, its document included, in a
+collection of its own. The URL is read from standard input, as it may contain a password. The
+output is one JSON object.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _COMMITTED = ReadConcern("majority")
 
 
 async def run(url: str, operation: str, *, seconds: float, tasks: int, stock: int) -> Result:
-    """Repeat one operation in so many tasks, with the concerns that the service has."""
+    """Repeat one operation in a number of tasks, with the concerns that the service uses."""
     client: AsyncIOMotorClient[dict[str, Any]] = AsyncIOMotorClient(url)
     database = client.get_default_database()
     stored = await database["version"].find_one({"version": 1}) or {}

@@ -1,4 +1,4 @@
-"""Single requests outside of any measurement: readiness, tokens, proofs."""
+"""Single requests outside of any measurement: readiness, tokens, smoke checks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bench.baseline import LOOPBACK
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One answer, read whole."""
+    """One complete response."""
 
     status: int
     headers: dict[str, str]

@@ -1,6 +1,6 @@
 """The load generator: a closed loop over keep-alive connections, in a process of its own.
 
-The token is read from standard input, so that it is in no list of processes. The answer is one
+The token is read from standard input, so that it is in no list of processes. The output is one
 JSON object.
 """
 
@@ -29,12 +29,12 @@ _LOCATION = re.compile(rb"\r\nlocation: *[^\r]*/DiagnosticReport/([^/\r]+)", re.
 
 
 class SeedingFailed(Exception):
-    """The service did not register what a work needs before it can start."""
+    """The service did not register the reports that a workload needs before it can start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """What one run of the generator is to do."""
+    """The parameters of one run of the generator."""
 
     host: str
     port: int
@@ -52,14 +52,14 @@ class Job:
 
     @property
     def stock_size(self) -> int:
-        """How many reports must be there before the clock starts."""
+        """The number of reports that must exist before the clock starts."""
         sizes = {"none": 0, "many": self.stock, "one a connection": self.connections}
         return sizes[WORKS[self.work].stock]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What one run found; ``busy`` is the share of one core that the generator itself used."""
+    """The result of one run; ``busy`` is the share of one core that the generator itself used."""
 
     requests: int
     seconds: float
@@ -72,7 +72,7 @@ class Result:
 
 
 async def run(job: Job) -> Result:
-    """Open the connections, register what is needed, then measure."""
+    """Open the connections, register the needed reports, then measure."""
     work = WORKS[job.work]
     connections = await _connect(job)
     stock = await _stock(job, connections)
@@ -99,7 +99,7 @@ def _expected(work: Work, *, on_floor: bool) -> Work:
 
 
 async def _stock(job: Job, connections: list[Connection]) -> Stock:
-    """Register the reports that the work needs; the floor has none and needs only names."""
+    """Register the reports that the workload needs; the floor has none and needs only names."""
     serials = range(job.first, job.first + job.stock_size)
     if job.on_floor or not serials:
         return Stock(serials, [str(uuid.UUID(int=serial)) for serial in serials])
@@ -133,7 +133,7 @@ async def _drive(
 
 
 def result_of(tally: Tally, *, busy_seconds: float) -> Result:
-    """Return what a run found, once it is over."""
+    """Return the result of a finished run."""
     latencies = sorted(tally.latencies)
     seconds = max(tally.ended - tally.started, 1e-9)
     return Result(

@@ -24,7 +24,7 @@ def memory(pid: int) -> Memory:
 
 
 def _family(pid: int) -> list[int]:
-    """Return a process and all that descend from it."""
+    """Return a process and all its descendants."""
     children = Path(f"/proc/{pid}/task/{pid}/children")
     own = [int(each) for each in children.read_text().split()] if children.exists() else []
     return [pid, *(member for child in own for member in _family(child))]

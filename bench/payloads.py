@@ -1,4 +1,4 @@
-"""The requests that are sent, as bytes that are ready but for what must differ."""
+"""The requests that are sent, as bytes that are complete except for the parts that must differ."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ CHUNK = 256 * 1024
 
 Chunk = bytes | memoryview
 Request = Sequence[Chunk]
-"""What is written to the connection, in order; no chunk is larger than ``CHUNK``."""
+"""The pieces to write to the connection, in order; no chunk is larger than ``CHUNK``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """What is the same in the head of every request."""
+    """The parts that are the same in the head of every request."""
 
     host: str
     token: str
@@ -44,7 +44,7 @@ def identifier(serial: int) -> str:
 
 
 class RegisterRequests:
-    """Makes ``$register`` requests; each serial has its own identifier and its own document."""
+    """Creates ``$register`` requests; each serial has its own identifier and its own document."""
 
     def __init__(self, caller: Caller, document_bytes: int) -> None:
         self._document = document(document_bytes)

@@ -1,4 +1,4 @@
-"""What is told of a run: the aims, the table, and the file of results."""
+"""The report of a run: the aims, the table, and the file of results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ AIMS = {
     ("mongodb", "register"): 0.50,
     ("mongodb", "read"): 0.65,
 }
-"""Least ratio to the floor, by storage and work, for one process and 32 connections."""
+"""Lowest ratio to the floor, by storage and workload, for one process and 32 connections."""
 AIM_CONNECTIONS = 32
 _SATURATED = 0.9
 _COLUMNS = (
@@ -35,9 +35,9 @@ _DRIVER_COLUMNS = ("driver's requests/s", "ratio to the driver")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """One work: each round has a run of the floor beside a run of the service.
+    """One workload: each round has a run of the floor and a run of the service.
 
-    On MongoDB some works have a run of the bare driver in each round, too.
+    On MongoDB some workloads have a run of the bare driver in each round, too.
     """
 
     work: str
@@ -51,29 +51,29 @@ class Outcome:
 
     @property
     def ratios(self) -> list[float]:
-        """The service's rate by the floor's, round by round."""
+        """The service's rate divided by the floor's, round by round."""
         return _ratios(self.service, self.floor)
 
     @property
     def ratio(self) -> float:
-        """The median of the rounds, in each of which both met the same machine."""
+        """The median of the rounds, in each of which both ran on the same machine."""
         return median(self.ratios)
 
     @property
     def errors(self) -> dict[str, int]:
-        """Unexpected answers, of the floor too: with any, the numbers mean little."""
+        """Unexpected responses, of the floor too: with any, the numbers mean little."""
         counts: dict[str, int] = {}
-        for who, results in (("", self.service), ("floor ", self.floor)):
+        for source, results in (("", self.service), ("floor ", self.floor)):
             for name, number in (pair for each in results for pair in each.errors.items()):
-                counts[who + name] = counts.get(who + name, 0) + number
+                counts[source + name] = counts.get(source + name, 0) + number
         return counts
 
     @property
     def verdict(self) -> str:
-        """Whether the aim is met, or what stands in the way of saying so."""
+        """Whether the aim is met, or the reason why this is unknown."""
         if self.errors:
-            told = ", ".join(f"{number} x {name}" for name, number in self.errors.items())
-            return f"not valid: {told}"
+            listed = ", ".join(f"{number} x {name}" for name, number in self.errors.items())
+            return f"not valid: {listed}"
         aim = AIMS.get((self.storage, self.work))
         if aim is None:
             return "-"
@@ -99,11 +99,11 @@ class Conditions:
     machine: str
     command: str
     ceiling: dict[str, float]
-    """What the generator reaches by work against a server that costs next to nothing."""
+    """The generator's rate by workload against a server that costs next to nothing."""
 
 
 def machine() -> str:
-    """Describe what the numbers depend on."""
+    """Describe the machine and the versions that the numbers depend on."""
     cores = len(os.sched_getaffinity(0))
     return (
         f"{cores} cores ({platform.machine()}), Python {platform.python_version()}, "
@@ -119,8 +119,8 @@ def table(outcomes: Sequence[Outcome]) -> str:
     """Return the outcomes as a Markdown table whose columns also line up as plain text."""
     rows = [_COLUMNS, *(_row(each) for each in outcomes)]
     if any(each.driver for each in outcomes):
-        beside = [_DRIVER_COLUMNS, *(_driver_row(each) for each in outcomes)]
-        rows = [row + more for row, more in zip(rows, beside, strict=True)]
+        driver_rows = [_DRIVER_COLUMNS, *(_driver_row(each) for each in outcomes)]
+        rows = [row + more for row, more in zip(rows, driver_rows, strict=True)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [
         "| "
@@ -133,7 +133,7 @@ def table(outcomes: Sequence[Outcome]) -> str:
 
 
 def results_file(storage: str) -> Path:
-    """Return where the results on a kind of storage are kept."""
+    """Return the file of the results on a kind of storage."""
     name = "RESULTS.md" if storage == "sqlite" else f"RESULTS-{storage}.md"
     return Path(__file__).with_name(name)
 
@@ -195,9 +195,9 @@ def _driver_row(outcome: Outcome) -> tuple[str, str]:
 
 
 def _ratios(own: Sequence[Result], other: Sequence[Result]) -> list[float]:
-    """Return rate by rate, round by round."""
+    """Return the ratios of the rates, round by round."""
     pairs = zip(own, other, strict=True)
-    return [each.rate / beside.rate if beside.rate else 0.0 for each, beside in pairs]
+    return [each.rate / reference.rate if reference.rate else 0.0 for each, reference in pairs]
 
 
 def _number(rate: float) -> str:

@@ -1,4 +1,4 @@
-"""Measures the service beside the floor, in turns, and says how the two compare."""
+"""Measures the service and the floor in turns, and compares them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SERIALS_OF_A_RUN = 10_000_000
 _WARM_UP_SECONDS = 0.3
 _PASSWORD = re.compile(r"//[^/@\s]+@")
 _BESIDES_SECONDS = 200.0
-"""How long a run may take beyond its time: start, seeding, and the last answers."""
+"""The time that a run may take beyond its own: start, seeding, and the last responses."""
 
 
 class LoadFailed(Exception):
@@ -48,7 +48,7 @@ class LoadFailed(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
-    """The choices of one call, and the serial numbers that keep its reports apart."""
+    """The options of one call, and the serial numbers that keep its reports distinct."""
 
     seconds: float
     connections: int
@@ -62,7 +62,7 @@ class Bench:
 
     @property
     def storage(self) -> str:
-        """The kind of storage, by which aims are chosen."""
+        """The kind of storage, which selects the aims."""
         return self.storage_url.partition(":")[0].partition("+")[0]
 
     def load(
@@ -79,7 +79,7 @@ class Bench:
         return _generated("bench.load", arguments, secret=target.token, seconds=seconds)
 
     def drive(self, work: str) -> Result | None:
-        """Run MongoDB's driver by itself, if the work is held against that."""
+        """Run MongoDB's driver alone, if the workload is compared with it."""
         operation = WORKS[work].driver
         if self.storage != "mongodb" or not operation:
             return None
@@ -107,7 +107,7 @@ def _generated(module: str, arguments: list[str], *, secret: str, seconds: float
 
 
 def measure_ceiling(bench: Bench) -> dict[str, float]:
-    """Return the generator's own limit by work."""
+    """Return the generator's own limit by workload."""
     with ceiling() as target:
         measure = partial(bench.load, target, on_floor=True, seconds=1.0)
         return {work: measure(work).rate for work in ("register", "read")}
@@ -151,9 +151,9 @@ def _round(
     else:
         bare, own = on_floor(), on_service()
     driver = on_driver()
-    told = f"{own.rate:,.0f}/s, floor {bare.rate:,.0f}/s, generator {own.busy:.0%} busy"
-    told += f", driver {driver.rate:,.0f}/s" if driver else ""
-    progress(f"  round {number + 1}: {told}" + (f", errors {own.errors}" if own.errors else ""))
+    figures = f"{own.rate:,.0f}/s, floor {bare.rate:,.0f}/s, generator {own.busy:.0%} busy"
+    figures += f", driver {driver.rate:,.0f}/s" if driver else ""
+    progress(f"  round {number + 1}: {figures}" + (f", errors {own.errors}" if own.errors else ""))
     return bare, own, driver
 
 
@@ -174,7 +174,7 @@ def _bench(arguments: argparse.Namespace) -> Bench:
 
 @contextmanager
 def _mongodb() -> Generator[str]:
-    """Start a replica set of one member; yield the address of a database for each work."""
+    """Start a replica set of one member; yield the URL of a database for each workload."""
     with (
         tempfile.TemporaryDirectory(prefix="fhirpub-bench-") as name,
         ReplicaSet(Path(name)) as db,
@@ -183,7 +183,7 @@ def _mongodb() -> Generator[str]:
 
 
 def _run(arguments: argparse.Namespace) -> bool:
-    """Measure every chosen work, tell the results, and return whether all answers were right."""
+    """Measure the chosen workloads, print the results, and return whether none had errors."""
     with ExitStack() as stack:
         if arguments.mongodb:
             arguments.storage_url = stack.enter_context(_mongodb())
@@ -199,16 +199,16 @@ def _measure_all(arguments: argparse.Namespace, bench: Bench) -> bool:
         progress(f"{WORKS[work].title} ({number} of {len(arguments.only)})")
         outcomes.append(measure(bench, work))
     conditions = Conditions(
-        date=today(), machine=machine(), command=arguments.told, ceiling=limits
+        date=today(), machine=machine(), command=arguments.command_line, ceiling=limits
     )
-    _tell(outcomes, conditions, as_json=arguments.json)
+    _print_results(outcomes, conditions, as_json=arguments.json)
     if arguments.write:
         text = document(outcomes, conditions)
         results_file(bench.storage).write_text(text, encoding="utf-8")
     return not any(outcome.errors for outcome in outcomes)
 
 
-def _tell(outcomes: Sequence[Outcome], conditions: Conditions, *, as_json: bool) -> None:
+def _print_results(outcomes: Sequence[Outcome], conditions: Conditions, *, as_json: bool) -> None:
     if as_json:
         works = [outcome.to_json() for outcome in outcomes]
         print(json.dumps({"conditions": dataclasses.asdict(conditions), "works": works}))
@@ -272,7 +272,7 @@ def _ended(number: int, _frame: object) -> NoReturn:
 
 def main() -> None:
     arguments = _parser().parse_args()
-    arguments.told = _PASSWORD.sub("//", shlex.join(["scripts/bench", *sys.argv[1:]]))
+    arguments.command_line = _PASSWORD.sub("//", shlex.join(["scripts/bench", *sys.argv[1:]]))
     for each in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(each, _ended)
     try:

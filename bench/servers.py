@@ -1,6 +1,6 @@
-"""What HTTP takes of a request: the same constant answered by three fronts, in turns.
+"""The cost of HTTP per request: the same constant returned by three servers, in turns.
 
-Prints requests a second, and microseconds of CPU for each. ``python -m bench.servers``
+Prints requests per second, and microseconds of CPU for each. ``python -m bench.servers``
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ def main() -> None:
             for front, target in targets.items():
                 for work in ("register", "read"):
                     found.setdefault((front, work), []).append(_measured(bench, target, work))
-    for front, said in FRONTS.items():
+    for front, title in FRONTS.items():
         posts, gets = (_medians(found[front, work]) for work in ("register", "read"))
-        print(f"{said:40}{posts[0]:8,.0f}{posts[1]:6.0f}{gets[0]:8,.0f}{gets[1]:6.0f}")
+        print(f"{title:40}{posts[0]:8,.0f}{posts[1]:6.0f}{gets[0]:8,.0f}{gets[1]:6.0f}")
 
 
 def _measured(bench: Bench, target: Target, work: str) -> tuple[float, float]:
-    """Return requests a second, and microseconds of the server's CPU for each."""
+    """Return requests per second, and microseconds of the server's CPU for each."""
     before = _cpu_seconds(target.pid)
     result = bench.load(target, work, on_floor=True)
     return result.rate, (_cpu_seconds(target.pid) - before) / result.requests * 1e6

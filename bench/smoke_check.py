@@ -1,4 +1,4 @@
-"""Checks, before anything is timed, that the service does what is going to be counted."""
+"""Checks, before anything is timed, that the service handles the requests correctly."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ _UPDATE = b'{"resourceType":"DiagnosticReport","status":"amended","conclusion":"
 
 
 class WrongAnswer(Exception):
-    """The service answered, but not as it must: its speed would mean nothing."""
+    """The service responded, but incorrectly: its speed would mean nothing."""
 
 
 def prove(service: Target, serial: int) -> None:
-    """Register, resubmit, read, search and update one report and look at every answer."""
+    """Register, resubmit, read, search and update one report and check every response."""
     first, again = _register(service, serial), _register(service, serial)
     _must(first.status == 201, "register", first)
     location = first.headers.get("location", "")
@@ -27,8 +27,8 @@ def prove(service: Target, serial: int) -> None:
     _prove_update(service, resource_id)
     unknown = _ask(service, "GET", f"{REPORTS}/00000000-0000-4000-8000-000000000000")
     _must(unknown.status == 404, "read of an unknown id", unknown)
-    nobody = ask(service.port, "GET", f"{REPORTS}/{resource_id}")
-    _must(nobody.status == 401, "read without a token", nobody)
+    anonymous = ask(service.port, "GET", f"{REPORTS}/{resource_id}")
+    _must(anonymous.status == 401, "read without a token", anonymous)
 
 
 def _register(service: Target, serial: int) -> Answer:

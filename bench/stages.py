@@ -1,9 +1,9 @@
-"""What the stages of a registration take, each by itself: where to look for speed first.
+"""The cost of each stage of a registration, measured separately: where to optimize first.
 
-One process goes through them stage by stage for the 3 KB requests that `scripts/bench` sends, on a
-new SQLite store. The figures are microseconds of CPU for one registration, of all threads, the
-least of some rounds. In the service those that arrive together go through each stage together too,
-but they are fewer.
+One process runs them stage by stage for the 3 KB requests that `scripts/bench` sends, on a new
+SQLite store. The figures are microseconds of CPU for one registration, of all threads, the minimum
+of several rounds. In the service, requests that arrive together run each stage together too, but
+they are fewer.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from fhirpub.web.services import Services
 
 REPORTS = 500
 TOGETHER = 20
-"""So many come together in the service under 32 connections."""
+"""The number of requests that arrive together in the service under 32 connections."""
 TYPE = "DiagnosticReport"
 
 
 class Stages:
-    """The stages in their order; each takes what the one before has made."""
+    """The stages in their order; each takes the output of the previous one."""
 
     def __init__(self, service: Services, tenant: Tenant) -> None:
         self._context = service.context
@@ -45,7 +45,7 @@ class Stages:
     async def read_the_json(self, bodies: Sequence[bytes]) -> list[object]:
         return [loads(each) for each in bodies]
 
-    async def judge_it(self, contents: Sequence[object]) -> list[Submission]:
+    async def validate_it(self, contents: Sequence[object]) -> list[Submission]:
         submissions = [from_parameters(each, self._context.types[TYPE]) for each in contents]
         for each in submissions:
             issues = run_to_completion(validate_submission(each, self._context, self._tenant.id))
@@ -72,7 +72,7 @@ async def measured(service: Services, rounds: int) -> dict[str, float]:
     stages = Stages(service, await add_tenant(service.store, "Bench", clock=service.clock))
     in_order: dict[str, Callable[[Any], Awaitable[Any]]] = {
         "read the JSON": stages.read_the_json,
-        "validate it": stages.judge_it,
+        "validate it": stages.validate_it,
         "make the version": stages.make_the_version,
         f"store it, {TOGETHER} at once": stages.store_it,
     }
@@ -87,8 +87,8 @@ async def measured(service: Services, rounds: int) -> dict[str, float]:
         for name, stage in in_order.items():
             since = process_time()
             made = await stage(made)
-            taken = (process_time() - since) * 1e6 / REPORTS
-            least[name] = min(taken, least.get(name, taken))
+            microseconds = (process_time() - since) * 1e6 / REPORTS
+            least[name] = min(microseconds, least.get(name, microseconds))
     return least
 
 

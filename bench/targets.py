@@ -1,4 +1,4 @@
-"""Starts what is measured, on the loopback address only, and stops it again whatever happens.
+"""Starts the measured servers, on the loopback address only, and always stops them again.
 
 A target is a context manager that yields a ``Target``. To measure another service, write another
 one: ``bench.run`` needs no more than its port, its process and a token.
@@ -34,7 +34,7 @@ _COMMAND_SECONDS = 60.0
 
 
 class TargetFailed(Exception):
-    """Something that is to be measured did not start, or ended by itself."""
+    """A server to be measured did not start, or ended on its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +52,9 @@ class Target:
 
 @contextmanager
 def floor(token: str, *, front: str = "handler") -> Generator[Target]:
-    """Run the floor; ``token`` is what the generator sends to it, to equal the service's heads.
+    """Run the floor; ``token`` is sent to it, so that its requests equal the service's.
 
-    ``front`` is what answers: see ``bench.baseline``.
+    ``front`` selects the server: see ``bench.baseline``.
     """
     with _answering("bench.baseline", token, "--front", front) as target:
         yield target
@@ -62,7 +62,7 @@ def floor(token: str, *, front: str = "handler") -> Generator[Target]:
 
 @contextmanager
 def ceiling() -> Generator[Target]:
-    """Run the bare answerer that shows how fast the generator itself is."""
+    """Run the bare server that shows how fast the generator itself is."""
     with _answering("bench.upper_bound", "") as target:
         yield target
 
@@ -77,7 +77,7 @@ def service(
     """Run fhirpub in its default configuration on a store of its own, with one tenant and client.
 
     In ``storage_url``, ``{directory}`` is a new directory that is removed afterwards, and
-    ``{work}`` is the name of the work, for stores that live elsewhere.
+    ``{work}`` is the name of the workload, for stores elsewhere.
     """
     with tempfile.TemporaryDirectory(prefix="fhirpub-bench-") as name:
         directory = Path(name)
@@ -121,7 +121,7 @@ def _running(command: Sequence[str], directory: Path) -> Generator[subprocess.Po
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
-    """Ask the group to end; kill what is left, also if this wait itself is interrupted."""
+    """Ask the group to end; kill the rest, also if this wait itself is interrupted."""
     try:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGTERM)
@@ -162,7 +162,7 @@ def _credentials(command: Sequence[str], config: Path) -> dict[str, str]:
 
 
 def _record(command: Sequence[str]) -> dict[str, str]:
-    """Run a command that prints one JSON object; what it prints may be secret and is not shown."""
+    """Run a command that prints one JSON object; its output may be secret and is not shown."""
     done = subprocess.run(command, capture_output=True, timeout=_COMMAND_SECONDS, check=False)
     if done.returncode != 0:
         problem = done.stderr.decode(errors="replace")

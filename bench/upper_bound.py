@@ -1,7 +1,7 @@
-"""Answers on a bare asyncio protocol, far faster than any framework.
+"""A server on a bare asyncio protocol, far faster than any framework.
 
-What the load generator reaches against it is the generator's own ceiling: a lower bound, because
-both share the machine.
+The load generator's rate against it is the generator's own ceiling: a lower bound, because both
+share the machine.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def _answer(status: bytes, body: bytes) -> bytes:
 
 
 class Answerer(asyncio.Protocol):
-    """One connection: counts the bytes of a request and answers when all have come."""
+    """One connection: counts the bytes of a request and responds when all have arrived."""
 
     read_answer = _answer(b"200 OK", Constant.read_answer)
     register_answer = _answer(b"201 Created", Constant.register_answer)
@@ -57,7 +57,7 @@ class Answerer(asyncio.Protocol):
 
 
 async def serve(port: int) -> None:
-    """Answer on the loopback address until the process is ended."""
+    """Respond on the loopback address until the process is ended."""
     server = await asyncio.get_running_loop().create_server(Answerer, LOOPBACK, port)
     await server.serve_forever()
 

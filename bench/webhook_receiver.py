@@ -1,8 +1,8 @@
-"""A receiver of webhooks that costs little: it answers 204 and notes when.
+"""A cheap receiver of webhooks: it responds 204 and records the times.
 
-``python -m bench.webhook_receiver FILE`` prints its port. Below ``/dead`` it never answers, below
-``/drip`` byte by byte. On SIGTERM it writes to the file, a line for each request: the event's id,
-the path, and the time of the answer on the machine's monotonic clock.
+``python -m bench.webhook_receiver FILE`` prints its port. Below ``/dead`` it never responds, below
+``/drip`` byte by byte. On SIGTERM it writes a line for each request to the file: the event's id,
+the path, and the time of the response on the machine's monotonic clock.
 """
 
 from __future__ import annotations

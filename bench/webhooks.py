@@ -1,8 +1,8 @@
-"""How fast webhooks are: ``python -m bench.webhooks [URL with {name}] [parts]``.
+"""The speed of webhooks: ``python -m bench.webhooks [URL with {name}] [parts]``.
 
-Commits are inserts into the store, in the process that relays and sends; the receiver is a process
-of its own. Three questions: how long from a commit to the receiver's 204, how many deliveries a
-second at most, and what a dead and a dripping endpoint do to a hundred others.
+Commits are inserts into the store, in the process that relays and sends; the receiver is a
+separate process. It measures the time from a commit to the receiver's 204, the maximum number of
+deliveries per second, and the effect of a dead and a dripping endpoint on a hundred others.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ DATA = {
 
 @dataclass
 class Bench:
-    """A store, who sends, and when what was committed."""
+    """A store, its webhook worker, and the times of the commits."""
 
     store: Store
     sending: WebhookWorker
@@ -96,7 +96,7 @@ class Bench:
 
 @contextmanager
 def receiving(file: Path) -> Generator[int, None, None]:
-    """Start a receiver and return its port; in the end it writes to the file."""
+    """Start a receiver and yield its port; at the end it writes to the file."""
     command = [sys.executable, "-m", "bench.webhook_receiver", str(file)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as receiver:
         assert receiver.stdout is not None
@@ -127,7 +127,7 @@ async def bench(url: str, file: Path) -> AsyncGenerator[Bench, None]:
 
 
 def received(file: Path, *, path: str = "/") -> dict[str, int]:
-    """Return when each event was answered first."""
+    """Return the time of the first response to each event."""
     found: dict[str, int] = {}
     for line in file.read_text().splitlines():
         name, where, at = line.split()
@@ -140,11 +140,13 @@ def percentile(values: Sequence[float], share: float) -> float:
     return sorted(values)[min(len(values) - 1, int(share * len(values)))] if values else -1.0
 
 
-def tell_latency(name: str, one: Bench, answered: dict[str, int]) -> None:
+def print_latency(name: str, one: Bench, answered: dict[str, int]) -> None:
     waits = [(answered[each] - at) / 1e6 for each, at in one.committed.items() if each in answered]
     missing = len(one.committed) - len(waits)
-    told = " ".join(f"p{round(100 * p)} {percentile(waits, p):.1f} ms" for p in (0.5, 0.95, 0.99))
-    print(f"{name}: {len(waits)} answered, {missing} missing, {told}")
+    percentiles = " ".join(
+        f"p{round(100 * p)} {percentile(waits, p):.1f} ms" for p in (0.5, 0.95, 0.99)
+    )
+    print(f"{name}: {len(waits)} answered, {missing} missing, {percentiles}")
 
 
 async def latency(url: str, folder: Path, rate: float) -> None:
@@ -158,7 +160,7 @@ async def latency(url: str, folder: Path, rate: float) -> None:
             one.committed.clear()
             await one.commits(rate, 10.0, tenants)
             await asyncio.sleep(1.0)
-    tell_latency(f"commit to 204 at {rate:.0f}/s, {len(tenants)} tenants", one, received(file))
+    print_latency(f"commit to 204 at {rate:.0f}/s, {len(tenants)} tenants", one, received(file))
 
 
 async def sustained(url: str, folder: Path, endpoints: int, events: int) -> None:
@@ -196,7 +198,7 @@ async def neighbours(url: str, folder: Path, *, bad: Sequence[str]) -> None:
             await one.commits(100.0, 20.0, tenants)
             await asyncio.sleep(1.0)
     good = {each: at for each, at in received(file).items() if each in one.committed}
-    tell_latency(f"100 endpoints and {len(bad)} bad ones", one, good)
+    print_latency(f"100 endpoints and {len(bad)} bad ones", one, good)
 
 
 async def run(url: str, folder: Path, wanted: Sequence[str]) -> None:

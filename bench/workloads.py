@@ -1,4 +1,4 @@
-"""The works that are measured: what each sends, what it must get, and what it is held against."""
+"""The workloads: what each sends, the response that it must get, and what it is compared with."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Stock:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One run of the generator: who calls, where, and what is there already."""
+    """One run of the generator: its caller, its server, and the reports that exist already."""
 
     caller: Caller
     on_floor: bool
@@ -52,13 +52,13 @@ class Work:
     streams: Streams
     stock: Literal["none", "many", "one a connection"] = "none"
     most: int = 1_000_000
-    """Most requests of one run, so that its disk and memory stay bounded."""
+    """The maximum number of requests of one run, so that its disk and memory stay bounded."""
     driver: Literal["", "insert", "find"] = ""
-    """What MongoDB's driver does by itself to be held against, or nothing."""
+    """The operation of MongoDB's driver to compare with, or nothing."""
 
 
 def registering(document_bytes: int) -> Streams:
-    """Register reports that are new."""
+    """Register new reports."""
 
     def streams(session: Session, connections: int) -> list[Iterator[Request]]:
         body = RegisterRequests(session.caller, document_bytes)

@@ -1,0 +1,1 @@
+"""Abuses of the service by one tenant: what ``bench.neighbours`` runs beside another tenant."""
