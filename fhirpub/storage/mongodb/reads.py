@@ -48,7 +48,7 @@ _MAX_CONCURRENT_PAGES = 6
 
 _DRIVER_THREADS = 5 * (os.cpu_count() or 1)
 """What Motor waits for the server in: each search takes one of them while it is in progress."""
-_MAX_SEARCHES, SEARCHES_PER_TENANT = _DRIVER_THREADS * 4 // 5, _DRIVER_THREADS // 2
+_MAX_SEARCHES, SEARCHES_PER_TENANT = _DRIVER_THREADS * 8 // 10, _DRIVER_THREADS * 3 // 10
 
 _IS_SMALL = {"$lte": [{"$bsonSize": "$$ROOT"}, SMALL_BYTES]}
 _ITS_KEY = {"id": "$id", "version": "$version", "tenant": "$tenant"}
