@@ -792,18 +792,32 @@ def modules() -> Iterator[ModuleType]:
 
 
 def patterns() -> dict[str, tuple[re.Pattern[Any], set[str]]]:
-    """Return every pattern with the methods that its module calls on it."""
-    return {
-        f"{module.__name__}.{name}": (value, _methods(name, inspect.getsource(module)))
+    """Return every pattern with the methods that its module, or one that imports it, calls."""
+    found = [
+        (module, name, value)
         for module in modules()
         for name, value in vars(module).items()
         if isinstance(value, re.Pattern)
+    ]
+    used: dict[re.Pattern[Any], set[str]] = {}
+    for module, name, pattern in found:
+        used.setdefault(pattern, set()).update(_methods(name, inspect.getsource(module)))
+    return {
+        f"{module.__name__}.{name}": (
+            pattern,
+            _methods(name, inspect.getsource(module)) or used[pattern] or ANY_METHOD,
+        )
+        for module, name, pattern in found
     }
 
 
+ANY_METHOD = {"match", "fullmatch", "search"}
+"""A pattern that is passed on may be used in any way."""
+
+
 def _methods(name: str, source: str) -> set[str]:
-    """Return how a pattern is used; one that is passed on may be used in any way."""
-    return set(re.findall(rf"\b{name}\.([a-z]+)\b", source)) or {"match", "fullmatch", "search"}
+    """Return how a module uses a pattern."""
+    return set(re.findall(rf"\b{name}\.([a-z]+)\b", source))
 
 
 # It reads only text that _LONE_BACKSLASH has accepted; other text takes quadratic time.
