@@ -3,14 +3,20 @@
 A child (see ``bench.children``). The request does almost nothing, so that it takes as long as the
 event loop is held by others. It also takes as long as the machine keeps the service or this
 process waiting for a core: compare it with the idle phase.
+
+When the parent ends, the probe ends the service as well: a parent that was killed leaves nothing
+behind but a folder in /tmp.
 """
 
 from __future__ import annotations
 
+import os
+import signal
 import socket
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from bench.baseline import LOOPBACK
@@ -92,6 +98,9 @@ def main() -> None:
         }
 
     run_phases(phase)
+    # The parent has ended, perhaps without stopping the service that it started.
+    with suppress(ProcessLookupError):
+        os.killpg(setup["service"], signal.SIGKILL)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,17 @@ MOST_MIB = 512.0
 STORAGES = {"sqlite": "SQLite", "mongodb": "MongoDB"}
 _NOT_RUN = "Not measured yet."
 _SHORT = ("read", "by id", "by patient", "3 KB", "1 MB")
-_COLUMNS = ("abuse", "verdict", *_SHORT, "refused", "peak MiB", "after", "loop held ms", "p99")
+_COLUMNS = (
+    "abuse",
+    "verdict",
+    *_SHORT,
+    "refused",
+    "peak MiB",
+    "after",
+    "loop held ms",
+    "p99",
+    "load",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,6 +177,7 @@ def _row(outcome: Outcome) -> tuple[str, ...]:
         f"{run.after_mib:.0f}",
         held,
         held_p99,
+        f"{run.load_average:.1f}",
     )
 
 

@@ -61,7 +61,8 @@ class Stage:
         setup = {"port": self.service.port, "token": neighbour.token, **rates}
         self.neighbour = self.child("bench.neighbour_load", setup)
         connections = 1 if plan.workers == 1 else plan.workers * _PROBES_OF_A_WORKER
-        setup = {"port": self.service.port, "connections": connections}
+        address = {"port": self.service.port, "service": self.service.pid}
+        setup = {**address, "connections": connections}
         self.probe = self.child("bench.loop_probe", setup)
         self.neighbour.await_ready(_PREPARE_SECONDS)
         self.probe.await_ready(_PREPARE_SECONDS)

@@ -16,7 +16,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -30,9 +30,8 @@ from bench.report import machine, today
 from tests.mongod.replica_set import ReplicaSet
 
 
-def measure_all(names: Sequence[str], plan: Plan, *, retries: int) -> list[Outcome]:
+def measure_all(names: Sequence[str], plan: Plan, *, retries: int) -> Iterator[Outcome]:
     """Run the abuses one after the other, those that fail again."""
-    outcomes = []
     for number, name in enumerate(names, start=1):
         abuse = ABUSES[name]
         outcome = Outcome(name=name, sentence=abuse.sentence)
@@ -41,8 +40,7 @@ def measure_all(names: Sequence[str], plan: Plan, *, retries: int) -> list[Outco
             if outcome.passed:
                 break
         progress(f"{number}/{len(names)} {name}: {outcome.verdict}")
-        outcomes.append(outcome)
-    return outcomes
+        yield outcome
 
 
 def _measured(abuse: Abuse, plan: Plan) -> Run:
@@ -98,7 +96,10 @@ def _run(arguments: argparse.Namespace) -> bool:
             large_rate=rate,
             load_average=load_average,
         )
-        outcomes = measure_all(arguments.only, plan, retries=arguments.retries)
+        outcomes = []
+        for outcome in measure_all(arguments.only, plan, retries=arguments.retries):
+            outcomes.append(outcome)
+            _keep(outcomes, circumstances, arguments)
     _report(outcomes, circumstances, arguments)
     return all(outcome.passed for outcome in outcomes)
 
@@ -111,15 +112,21 @@ def _databases(stack: ExitStack) -> Callable[[], str]:
     return lambda: database.url(f"neighbours-{next(numbers)}")
 
 
-def _report(
+def _keep(
     outcomes: Sequence[Outcome], under: Circumstances, arguments: argparse.Namespace
 ) -> None:
+    """Write the results so far, so that an interrupted run is not lost."""
     if arguments.json:
         raw = {
             "circumstances": asdict(under),
             "abuses": [outcome.to_json() for outcome in outcomes],
         }
         arguments.json.write_text(json.dumps(raw, indent=1), encoding="utf-8")
+
+
+def _report(
+    outcomes: Sequence[Outcome], under: Circumstances, arguments: argparse.Namespace
+) -> None:
     if arguments.write:
         before = RESULTS.read_text(encoding="utf-8") if RESULTS.exists() else ""
         text = document(section(outcomes, under), under.storage, before)
@@ -170,7 +177,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--retries", type=int, choices=range(4), default=0, help="of an abuse that fails"
     )
-    parser.add_argument("--json", type=Path, help="file for all results")
+    parser.add_argument("--json", type=Path, help="file for all results, written after each abuse")
     parser.add_argument("--write", action="store_true", help=f"write {RESULTS.name}")
     return parser
 

@@ -110,11 +110,11 @@ async def chunks_of_one_byte(attack: Attack) -> Phases:
 
 @abuse(400)
 async def long_chunked_of_one_byte(attack: Attack) -> Phases:
-    """Sends bodies of 500 KB in chunks of one byte, all blanks."""
+    """Sends bodies of 100 KB in chunks of one byte, all blanks."""
     head = attack.head(
         f"POST {REGISTER}", f"Content-Type: {FHIR_JSON}", "Transfer-Encoding: chunked"
     )
-    body = b"1\r\n \r\n" * 500_000 + b"0\r\n\r\n"
+    body = b"1\r\n \r\n" * 100_000 + b"0\r\n\r\n"
     yield
     await attack.flood(itertools.repeat((head, body)))
 

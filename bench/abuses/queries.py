@@ -31,7 +31,7 @@ async def reads(attack: Attack) -> Phases:
     await attack.flood(attack.get(path))
 
 
-@abuse(200)
+@abuse(200, 422)
 async def searches_by_99_dates(attack: Attack) -> Phases:
     """Searches 3,000 reports by 99 times date=ne, sorted by five keys, with an exact total."""
     await attack.register(bodies.registration(), _STOCK)
@@ -41,7 +41,7 @@ async def searches_by_99_dates(attack: Attack) -> Phases:
     await attack.flood(attack.get(f"{REPORTS}?{dates}&{order}"))
 
 
-@abuse(200)
+@abuse(200, 422)
 async def searches_by_9000_codes(attack: Attack) -> Phases:
     """Searches 3,000 reports by a list of 9,000 codes."""
     await attack.register(bodies.registration(), _STOCK)
