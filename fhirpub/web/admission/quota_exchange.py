@@ -7,17 +7,21 @@ it. While the store is unavailable, a process goes on with what it knows.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import suppress
 
 from fhirpub.errors import StoreUnavailable
 from fhirpub.runtime.clock import Clock
 from fhirpub.runtime.logging import logger, where
 from fhirpub.storage.quota_contract import QuotaStore
+from fhirpub.web.admission.quota_usage import Usage
 from fhirpub.web.admission.quotas import Quotas
 
 EXCHANGE_SECONDS = 1.0
 _GATHER_SECONDS = 0.05
 """How long callers gather whose use by other processes is unknown."""
+_SLICE = 256
+"""So many tenants and clients at a time: the event loop is not held for long."""
 OVERRIDE_SECONDS = 10.0
 """How often the overrides are read: a change is in effect within half a minute."""
 
@@ -52,24 +56,19 @@ class QuotaExchange:
     async def finish(self) -> None:
         """Store the last counts, if the store is available."""
         with suppress(StoreUnavailable):
-            await self._put()
+            await self._put(self._quotas.recent())
 
     async def exchange(self) -> None:
         """Store what this process has counted, and read what others have. Raises StoreUnavailable.
 
         Nothing is stored if nothing was counted, and nothing is read if there was no request.
         """
-        await self._put()
         recent = self._quotas.recent()
-        if not recent:
-            return
-        owners = [usage.owner for usage in recent]
-        process = self._quotas.process
-        now = self._clock()
-        uses = await self._store.quota_counts(owners, now=now, besides=process)
-        for usage in recent:
-            usage.learn(uses, self._clock())
-        await self._read_stored()
+        for start in range(0, len(recent), _SLICE):
+            part = recent[start : start + _SLICE]
+            await self._put(part)
+            await self._read(part)
+            await self._read_stored([usage for usage in part if usage.limits.stored_bytes])
 
     async def _step(self) -> None:
         if asyncio.get_running_loop().time() >= self._read_at + OVERRIDE_SECONDS:
@@ -84,9 +83,9 @@ class QuotaExchange:
                 await asyncio.sleep(_GATHER_SECONDS)
         news.clear()
 
-    async def _put(self) -> None:
+    async def _put(self, usages: Sequence[Usage]) -> None:
         now = self._clock()
-        unsent = [item for usage in self._quotas.all() for item in usage.unsent(now)]
+        unsent = [item for usage in usages for item in usage.unsent(now)]
         if unsent:
             await self._store.put_quota_counts(
                 self._quotas.process, [count for _counter, count in unsent]
@@ -94,8 +93,13 @@ class QuotaExchange:
         for counter, count in unsent:
             counter.mark_sent(count)
 
-    async def _read_stored(self) -> None:
-        asked = [usage for usage in self._quotas.recent() if usage.limits.stored_bytes]
+    async def _read(self, usages: Sequence[Usage]) -> None:
+        owners, process = [usage.owner for usage in usages], self._quotas.process
+        uses = await self._store.quota_counts(owners, now=self._clock(), besides=process)
+        for usage in usages:
+            usage.learn(uses, self._clock())
+
+    async def _read_stored(self, asked: Sequence[Usage]) -> None:
         if not asked:
             return
         for usage in asked:

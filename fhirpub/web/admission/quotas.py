@@ -11,7 +11,14 @@ from fhirpub.auth.caller import Caller
 from fhirpub.config.quotas import QuotasConfig
 from fhirpub.runtime.clock import Clock
 from fhirpub.storage.quota_contract import QuotaOverride
-from fhirpub.web.admission.quota_policy import Kind, Limits, limits_of, rate_limit_fields
+from fhirpub.web.admission.quota_policy import (
+    DAY,
+    Kind,
+    Limits,
+    limits_of,
+    period_start,
+    rate_limit_fields,
+)
 from fhirpub.web.admission.quota_usage import Usage
 
 
@@ -31,7 +38,13 @@ class Quotas:
         self._overridden: frozenset[str] = frozenset()
         self._defaults = {kind: limits_of(kind, "", config, {}) for kind in get_args(Kind)}
         self._usages: dict[tuple[Kind, str], Usage] = {}
+        self._recent: dict[tuple[Kind, str], Usage] = {}
+        self._day = 0
         self.set_overrides(())
+
+    def __len__(self) -> int:
+        """Return the number of tenants and clients whose use is known."""
+        return len(self._usages)
 
     def set_overrides(self, overrides: Iterable[QuotaOverride]) -> None:
         """Replace the limits that operators set for single tenants and clients."""
@@ -52,15 +65,19 @@ class Quotas:
         return Ticket(usages, self._clock) if usages else None
 
     def recent(self) -> list[Usage]:
-        """Return the use of those that have sent requests recently, and forget that of others."""
+        """Return the use of those that have sent requests recently, or whose counts are unsent."""
         now = self._clock()
+        for key, usage in [*self._recent.items()]:
+            if not usage.is_recent(now) and not usage.unsent(now):
+                del self._recent[key]
+        if period_start(now, DAY) != self._day:
+            self._day = period_start(now, DAY)
+            self._forget_idle(now)
+        return [*self._recent.values()]
+
+    def _forget_idle(self, now: int) -> None:
         for key in [key for key, usage in self._usages.items() if usage.is_idle(now)]:
             del self._usages[key]
-        return [usage for usage in self._usages.values() if usage.is_recent(now)]
-
-    def all(self) -> Sequence[Usage]:
-        """Return the use of all."""
-        return [*self._usages.values()]
 
     def _find(self, kind: Kind, owner: str, now: int) -> Usage | None:
         usage = self._usages.get((kind, owner))
@@ -71,6 +88,7 @@ class Quotas:
             usage = self._usages[kind, owner] = Usage(kind, owner, limits)
         if not usage.is_recent(now):
             self.news.set()
+            self._recent[kind, owner] = usage
         usage.seen = now
         return usage
 

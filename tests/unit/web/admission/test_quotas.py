@@ -372,20 +372,40 @@ async def test_the_task_survives_a_store_that_is_unavailable(
     running.cancel()
 
 
-async def test_idle_owners_are_forgotten_the_next_day(
+async def test_idle_owners_are_forgotten_the_next_day_and_not_before(
     clock: HandClock, store: WatchedStore
 ) -> None:
     process = Process(store, clock, tenant_bytes_per_day=10)
-    process.ticket().receive(3)
+    process.ticket().receive(8)
     process.ticket(THREE)
+    await process.exchange.exchange()
     clock.forward(seconds=120)
     assert process.quotas.recent() == []
-    assert [usage.owner for usage in process.quotas.all()] == [TENANT.id]
+    assert len(process.quotas) == 2
+    with pytest.raises(QuotaExceeded):
+        process.ticket().receive(3)
 
     clock.forward(seconds=86_400)
+    await process.exchange.exchange()
 
     assert process.quotas.recent() == []
-    assert process.quotas.all() == []
+    assert len(process.quotas) == 0
+
+
+async def test_counts_of_many_owners_are_exchanged_in_several_steps(
+    clock: HandClock, store: WatchedStore
+) -> None:
+    process = Process(store, clock, client_requests_per_minute=3)
+    callers = [Caller(TENANT, f"c{number}") for number in range(600)]
+    for caller in callers:
+        process.admit(1, caller)
+
+    await process.exchange.exchange()
+
+    assert [len(counts) for counts in store.put] == [256, 256, 88]
+    assert {count.owner for counts in store.put for count in counts} == {
+        caller.client_id for caller in callers
+    }
 
 
 def test_the_fields_state_the_quotas_of_client_and_tenant(
