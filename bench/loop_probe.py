@@ -97,10 +97,12 @@ def main() -> None:
             "lost": sum(probe.lost for probe in probes),
         }
 
-    run_phases(phase)
-    # The parent has ended, perhaps without stopping the service that it started.
-    with suppress(ProcessLookupError):
-        os.killpg(setup["service"], signal.SIGKILL)
+    try:
+        run_phases(phase)
+    finally:
+        # The parent has ended, perhaps without stopping the service that it started.
+        with suppress(ProcessLookupError):
+            os.killpg(setup["service"], signal.SIGKILL)
 
 
 if __name__ == "__main__":
