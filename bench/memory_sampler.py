@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Self
 
+from bench.memory import family
+
 _EVERY_SECONDS = 0.01
+_SAMPLES_BETWEEN_LOOKS = 20
+"""How many samples are taken before the processes are looked for again."""
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -34,13 +39,22 @@ class MemorySampler:
     @property
     def now(self) -> float:
         """The memory of all the processes now."""
-        return round(sum(map(_resident, self._pids)), 1)
+        return round(sum(map(_resident, self._family())), 1)
+
+    def _family(self) -> set[int]:
+        """Return the processes with those that they have started."""
+        return {member for pid in self._pids for member in family(pid)}
 
     def _run(self) -> None:
-        while not self._stopped.wait(_EVERY_SECONDS):
-            sizes = [_resident(pid) for pid in self._pids]
+        pids: Iterable[int] = ()
+        for number in itertools.count():
+            if self._stopped.wait(_EVERY_SECONDS):
+                return
+            if number % _SAMPLES_BETWEEN_LOOKS == 0:
+                pids = self._family()
+            sizes = [_resident(pid) for pid in pids]
             self.peak = max(self.peak, round(sum(sizes), 1))
-            self.peak_of_a_process = max(self.peak_of_a_process, round(max(sizes), 1))
+            self.peak_of_a_process = max(self.peak_of_a_process, round(max(sizes, default=0.0), 1))
 
 
 def _resident(pid: int) -> float:

@@ -87,6 +87,10 @@ class Refused(FhirpubError):
         told = (f"{i.expression}: {i.diagnostics}".removeprefix(": ") for i in self.issues)
         super().__init__("; ".join(told))
 
+    def __reduce__(self) -> tuple[type[Self], tuple[tuple[Issue, ...]]]:
+        """Pickle the issues, from which the text follows."""
+        return type(self), (self.issues,)
+
     @classmethod
     def because(cls, diagnostics: str, *, expression: str = "", code: str = "") -> Self:
         """Refuse for one reason."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zoneinfo
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import (
     AsyncExitStack,
@@ -10,23 +9,17 @@ from contextlib import (
 )
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
-from fhirpub.app import stores
+from fhirpub.app import compute, stores
+from fhirpub.app.context import create_context, ignore_new_events
 from fhirpub.app.stores import OpenStore
 from fhirpub.auth.tokens import Tokens
 from fhirpub.config.settings import Config
-from fhirpub.errors import ConfigurationError
-from fhirpub.fhir.schema import Schemas
-from fhirpub.fhir.terminology import Terminology
 from fhirpub.interactions.capabilities import own_resources, statement
-from fhirpub.interactions.context import Context, fhir_url
-from fhirpub.interactions.parameters import SearchIndexer
 from fhirpub.plugin_api import ResourceType
-from fhirpub.plugin_host.loader import load_with_owners
-from fhirpub.plugin_host.schemas import compile_schema
 from fhirpub.runtime.clock import Clock, now_ms
 from fhirpub.runtime.metrics import Metrics
+from fhirpub.runtime.process_pool import ProcessPool
 from fhirpub.storage.store import Store
 from fhirpub.web.admission.body_timeout import BodyReadTimeout
 from fhirpub.web.admission.memory_budget import MemoryBudget
@@ -56,11 +49,8 @@ async def build_services(
     ``open_store`` opens the store to work on, by default the configured one.
     Raises ConfigurationError, PluginError, StoreUnavailable.
     """
-    plugins = load_with_owners(config.plugins.enabled)
-    types = dict(plugins.types)
-    schemas = compile_schema(types, plugins.owners)
-    _check_state_flows(config, types)
-    terminology = Terminology.load([Path(p) for p in config.terminology.value_set_directories])
+    storeless = create_context(config, clock=clock)
+    types = storeless.types
     metrics = Metrics(serves=True, sends=_sends(config))
     async with AsyncExitStack() as stack:
         store = await stack.enter_async_context(open_store(config))
@@ -68,16 +58,8 @@ async def build_services(
         sender = await stack.enter_async_context(create_sender(config, metrics, clock))
         seal = await stores.prepare_cipher(config, store)
         sending = _sending(config, store, seal, sender, metrics, clock)
-        context = Context(
-            added=sending.ring if sending else _ignore_new_events,
-            config=config,
-            resources=store,
-            types=types,
-            searched=_search_indexers(config, types, schemas, terminology),
-            schemas=schemas,
-            terminology=terminology,
-            clock=clock,
-            default_zone=_zone(config.fhir.default_timezone),
+        context = replace(
+            storeless, resources=store, added=sending.ring if sending else ignore_new_events
         )
         capabilities = statement(context)
         limits = config.limits
@@ -107,6 +89,7 @@ async def build_services(
             sending=sending,
             statement=capabilities,
             own_resources=own_resources(context, capabilities[1]),
+            processes=_compute_processes(config, stack),
         )
         metrics.in_flight.set_function(lambda: len(services.in_flight))
         lag = services.loop_lag
@@ -115,11 +98,13 @@ async def build_services(
         yield replace(services, openapi=openapi(services))
 
 
-def _check_state_flows(config: Config, types: Mapping[str, ResourceType]) -> None:
-    """Raise ConfigurationError where a state flow is configured that the type does not declare."""
-    for name, resource_type in types.items():
-        if config.of_type(name).state_flow == "clinical" and not resource_type.state_flow:
-            raise ConfigurationError(f"[{name.lower()}] state_flow: the type declares none")
+def _compute_processes(config: Config, stack: AsyncExitStack) -> ProcessPool | None:
+    """Create the pool of compute processes, stopped when the stack is closed."""
+    if not config.limits.compute_processes:
+        return None
+    processes = ProcessPool(compute.MODULE, config, max_processes=config.limits.compute_processes)
+    stack.push_async_callback(processes.close)
+    return processes
 
 
 async def _start_tokens(
@@ -132,22 +117,6 @@ async def _start_tokens(
     await tokens.start()
     stack.push_async_callback(tokens.stop)
     return tokens
-
-
-def _search_indexers(
-    config: Config, types: Mapping[str, ResourceType], schemas: Schemas, terminology: Terminology
-) -> dict[str, SearchIndexer]:
-    zone = _zone(config.fhir.default_timezone)
-    return {
-        name: SearchIndexer(
-            resource_type,
-            schemas=schemas,
-            terminology=terminology,
-            fhir_url=fhir_url(config),
-            zone=zone,
-        )
-        for name, resource_type in types.items()
-    }
 
 
 def _sends(config: Config) -> bool:
@@ -208,16 +177,3 @@ def create_endpoint_service(
         config=config,
         clock=clock,
     )
-
-
-def _ignore_new_events() -> None:
-    """Do nothing: the process that sends polls the outbox."""
-
-
-def _zone(name: str) -> zoneinfo.ZoneInfo:
-    try:
-        return zoneinfo.ZoneInfo(name)
-    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
-        raise ConfigurationError(
-            f"[fhir] default_timezone: there is no zone {name}; an example is America/Lima"
-        ) from None

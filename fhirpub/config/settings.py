@@ -166,6 +166,13 @@ class LimitsConfig:
         "Maximum size in bytes of a too large body that is read and discarded, so that the client "
         "sees its 413. A still larger body gets 413 at once, and the connection is closed.",
     )
+    compute_processes: int = _setting(
+        2,
+        "Processes that each worker may start to validate and serialize what is dense (more than "
+        "about 2,000 values) or very large (above 2 MiB), so that the event loop stays free. They "
+        "start when needed and end after 30 idle seconds; each takes about 100 MiB. A tenant uses "
+        "at most all but one. With 0, threads do this work, and a tenant can slow down others.",
+    )
     large_bodies_bytes: int = _setting(
         67_108_864,
         "Memory budget of one process, in bytes, for request bodies above 64 KiB. When it is "

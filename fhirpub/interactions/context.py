@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import tzinfo
 from functools import lru_cache
+from typing import TypeVar
 
 from fhirpub.config.settings import Config
 from fhirpub.fhir.schema import Schemas
@@ -14,7 +15,10 @@ from fhirpub.fhir.times import instant
 from fhirpub.interactions.parameters import SearchIndexer
 from fhirpub.plugin_api import ResourceType, RuleContext
 from fhirpub.runtime.clock import Clock
+from fhirpub.runtime.stages import Stages, run_to_completion
 from fhirpub.storage.contract import Resources
+
+T = TypeVar("T")
 
 _DAY = 86_400_000
 
@@ -61,6 +65,13 @@ class Context:
 def fhir_url(config: Config) -> str:
     """Return the FHIR base, without a slash at its end."""
     return f"{config.base_url}/fhir/r4"
+
+
+def run_at(
+    context: Context, body: bytes, *, now: int, work: Callable[[Context, bytes], Stages[T]]
+) -> T:
+    """Run a pure computation on a body to its end, at a time given in milliseconds."""
+    return run_to_completion(work(replace(context, clock=lambda: now), body))
 
 
 @lru_cache(maxsize=2)

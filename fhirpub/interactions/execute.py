@@ -7,6 +7,7 @@ import re
 import uuid
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from fhirpub.errors import InvalidSearch, Issue, SearchTooCostly
 from fhirpub.fhir.outcome import outcome_of
@@ -72,8 +73,8 @@ async def search(
     if wanted.included:
         page, parts = await _with_parts(page, tenant=tenant, context=context)
     return Listing(
-        sum(len(version.body) for version in page.versions) + sum(map(len, parts)),
-        lambda: _bundle(wanted, page, parts, tenant=tenant, context=context),
+        [*(version.body for version in page.versions), *parts],
+        partial(_bundle, wanted=wanted, page=page, parts=parts, tenant=tenant),
     )
 
 
@@ -168,12 +169,7 @@ async def _with_parts(page: Page, *, tenant: Tenant, context: Context) -> tuple[
 
 
 def _bundle(
-    wanted: Search,
-    page: Page,
-    parts: Sequence[bytes],
-    *,
-    tenant: Tenant,
-    context: Context,
+    context: Context, *, wanted: Search, page: Page, parts: Sequence[bytes], tenant: Tenant
 ) -> JsonObject:
     type_name = wanted.query.type
     address = f"{context.fhir_url}/{type_name}"

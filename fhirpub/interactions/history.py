@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
+from functools import partial
 
 from fhirpub.errors import InvalidSearch, Issue
 from fhirpub.fhir.date_value import TimeRange, parse_range
@@ -64,7 +65,7 @@ async def history(
         links.append({"relation": "next", "url": following})
     # How many there are of a time would have to be counted.
     total = latest.version if asked.since is None and asked.at is None else None
-    return _listing(page, links, total, context)
+    return _listing(page, links, total)
 
 
 async def history_of_type(
@@ -99,7 +100,7 @@ async def history_of_type(
     if page.more:
         cursor = seal(sort_key(query.order, page.versions[-1]), tenant, kind, kept)
         links.append({"relation": "next", "url": link_to(address, [*kept, (CURSOR, cursor)])})
-    return _listing(page.versions, links, page.total, context)
+    return _listing(page.versions, links, page.total)
 
 
 def _read(parameters: Mapping[str, str], names: Sequence[str], context: Context) -> _Asked:
@@ -170,18 +171,20 @@ def _listing(
     versions: Sequence[Version],
     links: Sequence[JsonObject],
     total: int | None,
-    context: Context,
 ) -> Listing:
     bundle: JsonObject = {"resourceType": "Bundle", "type": "history"}
     if total is not None:
         bundle["total"] = total
     bundle["link"] = links
 
-    def made() -> JsonObject:
-        entries = [_entry(version, context) for version in versions]
-        return bundle | {"entry": entries} if entries else bundle
+    return Listing(
+        [version.body for version in versions], partial(_bundle, head=bundle, versions=versions)
+    )
 
-    return Listing(_bytes_of(versions), made)
+
+def _bundle(context: Context, *, head: JsonObject, versions: Sequence[Version]) -> JsonObject:
+    entries = [_entry(version, context) for version in versions]
+    return head | {"entry": entries} if entries else head
 
 
 def _bytes_of(versions: Sequence[Version]) -> int:

@@ -25,7 +25,7 @@ from fhirpub.fhir.outcome import outcome_of
 from fhirpub.fhir.strict_json import JsonObject, dumps
 from fhirpub.interactions import references, rules
 from fhirpub.interactions.context import Context
-from fhirpub.interactions.submission import Submission
+from fhirpub.interactions.submission import Submission, parse
 from fhirpub.interactions.versions import blobs_of, events_of, with_server_meta, with_subsetted_tag
 from fhirpub.plugin_api import Change, ResourceType
 from fhirpub.runtime.stages import Stages, collect
@@ -56,6 +56,29 @@ class Candidate:
     def size(self) -> int:
         """How many bytes are stored if its documents are new."""
         return self.version.size + sum(len(blob.data) for blob in self.blobs)
+
+
+def prepare_registration(
+    context: Context,
+    body: bytes,
+    *,
+    is_xml: bool,
+    read_body: ReadBody,
+    type_name: str,
+    tenant: Tenant,
+) -> Stages[Candidate]:
+    """Go from the bytes of a body to what is to be stored; pure, for any thread or process.
+
+    Raises InvalidContent, TooLarge or BrokenRule with all issues of the stage that failed.
+    """
+    content = parse(body, is_xml=is_xml)
+    yield
+    submission = read_body(content, context.types[type_name])
+    yield
+    issues = yield from validate_submission(submission, context, tenant.id)
+    submission.remarks = rules.refuse([*submission.remarks, *issues], context)
+    yield
+    return (yield from build_candidate(submission, tenant, context))
 
 
 def reserve_nothing(_size: int) -> Callable[[], None]:

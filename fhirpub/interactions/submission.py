@@ -10,7 +10,8 @@ from fhirpub.errors import MAX_ISSUES, InvalidContent, Issue
 from fhirpub.fhir.contained import Contained, reachable
 from fhirpub.fhir.document import Document
 from fhirpub.fhir.elements import items_of, objects_in
-from fhirpub.fhir.strict_json import JsonObject
+from fhirpub.fhir.strict_json import JsonObject, loads
+from fhirpub.fhir.xml.reader import read_xml
 from fhirpub.plugin_api import Entry, Part, ResourceType
 
 
@@ -56,6 +57,11 @@ class Submission:
             resource["contained"] = rest
         else:
             del resource["contained"]
+
+
+def parse(body: bytes, *, is_xml: bool) -> Any:
+    """Parse a body, JSON or XML, into what JSON says; raises InvalidContent."""
+    return read_xml(body) if is_xml else loads(body)
 
 
 def from_parameters(body: Any, resource_type: ResourceType) -> Submission:

@@ -15,6 +15,7 @@ from fhirpub.fhir.strict_json import JsonObject, dumps, loads_stored, refuse_exc
 from fhirpub.interactions import rules
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.patch_formats import Fields, Form, fields_of
+from fhirpub.interactions.submission import parse
 from fhirpub.interactions.versions import blobs_of, events_of, with_server_meta
 from fhirpub.plugin_api import Change, Entry, ResourceType
 from fhirpub.runtime.stages import Stages
@@ -44,20 +45,29 @@ class Update:
 
 
 def prepare(
+    context: Context, body: bytes, *, form: Form, is_xml: bool, latest: Version, tenant: Tenant
+) -> Stages[Update]:
+    """Validate an update against the latest version and build the next.
+
+    Pure, for any thread or process. Raises, in this order: InvalidContent for what cannot be
+    parsed and for the envelope, BrokenRule for fields that cannot be updated, TooLarge,
+    InvalidContent and BrokenRule for the values, TooLarge and InvalidContent for what the resource
+    would become.
+    """
+    content = parse(body, is_xml=is_xml)
+    yield
+    resource_type = context.types[latest.type]
+    return (yield from _prepare(form, content, latest, resource_type, tenant, context))
+
+
+def _prepare(
     form: Form,
     content: Any,
     latest: Version,
-    *,
     resource_type: ResourceType,
     tenant: Tenant,
     context: Context,
 ) -> Stages[Update]:
-    """Validate an update against the latest version and build the next; pure, for any thread.
-
-    Raises, in this order: InvalidContent for the envelope, BrokenRule for fields that cannot be
-    updated, TooLarge, InvalidContent and BrokenRule for the values, TooLarge and
-    InvalidContent for what the resource would become.
-    """
     before: JsonObject = loads_stored(latest.body)
     limits = context.config.limits
     fields = fields_of(form, content, before, resource_type, most=limits.resource_bytes)

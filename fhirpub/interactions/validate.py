@@ -11,7 +11,7 @@ from fhirpub.interactions import rules
 from fhirpub.interactions.capabilities import FHIR_VERSION
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.register import ReadBody, build_candidate, validate_submission
-from fhirpub.interactions.submission import from_contained, from_parameters, from_wrapped
+from fhirpub.interactions.submission import from_contained, from_parameters, from_wrapped, parse
 from fhirpub.plugin_api import ResourceType
 from fhirpub.runtime.stages import Stages
 from fhirpub.storage.contract import Version
@@ -26,20 +26,24 @@ Trial = tuple[list[Issue], Version | None]
 
 
 def try_registration(
-    content: Any,
-    *,
-    asked: Mapping[str, str],
-    resource_type: ResourceType,
-    tenant: Tenant,
     context: Context,
+    body: bytes,
+    *,
+    is_xml: bool,
+    asked: Mapping[str, str],
+    type_name: str,
+    tenant: Tenant,
 ) -> Stages[Trial]:
     """Return all that would be refused or remarked, and what would be stored if nothing was.
 
-    ``content`` is a body of ``$register``, a resource as for ``create``, or FHIR's Parameters
+    ``body`` is one of ``$register``, a resource as for ``create``, or FHIR's Parameters
     with one in ``resource``. ``asked`` are those of ``TRIED`` in the URL, empty if absent. Pure,
-    for any thread. Raises InvalidContent for another mode than create, for a profile that the
-    type is not held to, and for one of the operation's own entries twice.
+    for any thread or process. Raises InvalidContent for what cannot be parsed, for another mode
+    than create, for a profile that the type is not held to, and for one of the operation's own
+    entries twice.
     """
+    content, resource_type = parse(body, is_xml=is_xml), context.types[type_name]
+    yield
     named = _entries(content)
     _refuse_other_tries(asked, named, resource_type)
     try:

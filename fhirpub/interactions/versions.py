@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,11 +73,17 @@ def events_of(change: Change, resource_type: ResourceType) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A Bundle that is still to be made: pure, for any thread."""
+    """A Bundle that is still to be made."""
 
-    size: int
-    """How many bytes the resources in it have as they are stored."""
-    bundle: Callable[[], JsonObject]
+    bodies: Sequence[bytes]
+    """The resources in it, as they are stored."""
+    bundle: Callable[[Context], JsonObject]
+    """Pure and picklable, for any thread or process."""
+
+    @property
+    def size(self) -> int:
+        """How many bytes the resources in it have as they are stored."""
+        return sum(map(len, self.bodies))
 
 
 async def documents_of(

@@ -13,7 +13,9 @@ import sys
 
 _M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8
 """Parameters of mallopt(3)."""
-_BLOCK_BYTES = 1024 * 1024
+_BLOCK_BYTES = 8 * 1024 * 1024
+"""The system clears each page of a block that was returned when it is used again: with 1 MiB here,
+registrations with a document of 1 MB lost a quarter of their rate."""
 _ARENAS = 2
 _TRIM_SECONDS = 10.0
 
@@ -45,6 +47,14 @@ class MemoryTrimmer:
                 self._is_due = False
                 gc.collect()  # a refusal and its traceback may keep a body in a cycle
                 await asyncio.to_thread(libc.malloc_trim, 0)
+
+
+def return_memory() -> None:
+    """Collect garbage and return free memory to the system at once."""
+    gc.collect()
+    libc = _glibc()
+    if libc is not None:
+        libc.malloc_trim(0)
 
 
 def _glibc() -> ctypes.CDLL | None:

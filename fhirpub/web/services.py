@@ -17,6 +17,7 @@ from fhirpub.runtime.fair_executor import FairExecutor
 from fhirpub.runtime.loop_lag import LoopLag
 from fhirpub.runtime.memory import MemoryTrimmer
 from fhirpub.runtime.metrics import Metrics
+from fhirpub.runtime.process_pool import ProcessPool
 from fhirpub.runtime.stages import StageScheduler
 from fhirpub.storage.store import Store
 from fhirpub.web.admission.body_timeout import BodyReadTimeout
@@ -57,6 +58,8 @@ class Services:
     """The CapabilityStatement with its ETag."""
     own_resources: Mapping[tuple[str, str], bytes]
     """What the service itself publishes, by type and id."""
+    processes: ProcessPool | None
+    """Where dense and very large bodies are computed; None: in threads of this process."""
     openapi: tuple[str, bytes] = ("", b"")
     """The OpenAPI document with its ETag."""
     stages: StageScheduler = field(default_factory=StageScheduler)

@@ -25,14 +25,24 @@ _DISCONNECTED = getattr(select, "POLLRDHUP", select.POLLHUP)
 _RETRY_SECONDS = 5
 _DIVIDED = 2 / 3
 """The part of the budget that is divided among the owners that hold some of it."""
+_STALLED_SECONDS = 2.0
+"""A body that has not grown for so long counts with what has arrived, not with what will."""
 
 
 @dataclass(slots=True)
 class _Reservation:
-    """Bytes that a request holds."""
+    """Bytes that a request holds; it is expected to need ``expected`` in all."""
 
     size: int
+    expected: int
     owner: str
+    grown: float
+    """When it got its last bytes, by the clock of the event loop."""
+
+    def claim(self, now: float) -> int:
+        """Return how many bytes count against the share of the owner."""
+        is_growing = now - self.grown < _STALLED_SECONDS
+        return max(self.size, self.expected) if is_growing else self.size
 
 
 @dataclass(slots=True)
@@ -40,6 +50,7 @@ class _Growth:
     """A reservation that a request waits for; ``turn`` is resolved when it is granted."""
 
     size: int
+    expected: int
     owner: str
     turn: asyncio.Future[None]
 
@@ -50,6 +61,10 @@ class MemoryBudget:
     A request reserves memory step by step, as its body arrives. Owners get equal shares of two
     thirds of the budget; the rest is left for an owner that holds nothing yet. The only request
     of an owner may exceed the share, and one that is larger than the budget is admitted alone.
+
+    An owner begins a further body only if its share has room for all that it has begun: if they
+    all stopped half-way, each would wait for the others. So what a body will need counts within
+    the share of its owner, as long as the body grows, but never against other owners.
     """
 
     def __init__(self, max_bytes: int, *, patience_seconds: float) -> None:
@@ -62,21 +77,25 @@ class MemoryBudget:
         """Return whether a request holds a reservation."""
         return request in self._held
 
-    def acquire(self, request: Request, size: int, *, owner: str = "") -> Awaitable[None] | None:
+    def acquire(
+        self, request: Request, size: int, *, expected: int = 0, owner: str = ""
+    ) -> Awaitable[None] | None:
         """Reserve ``size`` bytes in all: at once, or by awaiting the returned object.
+
+        ``expected`` is how many the request will need in the end, if it knows that.
 
         The wait ends when the bytes are granted, or when the client has disconnected; its
         connection is closed then. After ``patience_seconds`` it raises Busy.
         """
         turn = asyncio.get_running_loop().create_future()
-        self._queue[request] = _Growth(size, owner, turn)
+        self._queue[request] = _Growth(size, expected, owner, turn)
         self._admit()
         return None if turn.done() else self._wait(request, turn)
 
     def shrink(self, request: Request, size: int) -> None:
         """Shrink a reservation to ``size`` bytes, now that the body is complete."""
         if request in self._held:
-            self._held[request].size = size
+            self._held[request].size = self._held[request].expected = size
             self._admit()
 
     def release(self, request: Request) -> None:
@@ -105,18 +124,19 @@ class MemoryBudget:
         return not others or others + growth.size <= self._max
 
     def _exceeds_share(self, request: Request, growth: _Growth) -> bool:
-        others = sum(
-            held.size
-            for other, held in self._held.items()
-            if other is not request and held.owner == growth.owner
-        )
+        if request in self._held or not growth.owner:
+            return False
+        now = asyncio.get_running_loop().time()
+        others = sum(held.claim(now) for held in self._held.values() if held.owner == growth.owner)
         owners = {held.owner for held in self._held.values()} | {growth.owner}
-        share = self._max * _DIVIDED / len(owners) if growth.owner else self._max
-        return bool(others) and others + growth.size > share
+        needed = max(growth.size, growth.expected)
+        return bool(others) and others + needed > self._max * _DIVIDED / len(owners)
 
     def _grant(self, request: Request, growth: _Growth) -> None:
         del self._queue[request]
-        self._held[request] = _Reservation(growth.size, growth.owner)
+        self._held[request] = _Reservation(
+            growth.size, growth.expected, growth.owner, asyncio.get_running_loop().time()
+        )
         growth.turn.set_result(None)
 
     async def _wait(self, request: Request, turn: asyncio.Future[None]) -> None:
@@ -133,6 +153,7 @@ class MemoryBudget:
                 self._give_up(request)
                 raise Busy(retry_after=_RETRY_SECONDS)
             await asyncio.wait([turn], timeout=min(left, _LOOK_SECONDS))
+            self._admit()  # a body of the same owner may have stalled
 
     def _give_up(self, request: Request) -> None:
         del self._queue[request]

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 from fhirpub.errors import Busy, FhirpubError, QuotaExceeded, TooLarge
-from fhirpub.fhir.strict_json import loads
-from fhirpub.fhir.xml.reader import read_xml
-from fhirpub.runtime.stages import Stages, run_to_completion
+from fhirpub.interactions.context import Context, run_at
+from fhirpub.runtime.stages import Stages
 from fhirpub.web.admission.quotas import Ticket
 from fhirpub.web.handlers.base import BaseHandler
-from fhirpub.web.handlers.lifecycle import LARGE
+from fhirpub.web.handlers.lifecycle import DENSE, LARGE, count_values, joined
 from fhirpub.web.message import content_negotiation as media
 
 T = TypeVar("T")
+BodyWork = Callable[[Context, bytes], Stages[T]]
+"""A pure computation on a body: a function of a module, or a partial of one."""
 
 _STEP_BYTES = 256 * 1024
 """As much more memory is reserved each time that a body has used up its reservation."""
@@ -49,7 +51,9 @@ class BodyHandler(BaseHandler):
     def _reserve_memory(self) -> Awaitable[None] | None:
         """Reserve memory for the next bytes of a large body."""
         self._reserved = min(self._announced or self.max_bytes(), self._received + _STEP_BYTES)
-        turn = self.services.request_memory.acquire(self.request, self._reserved, owner=self.owner)
+        turn = self.services.request_memory.acquire(
+            self.request, self._reserved, expected=self._announced, owner=self.owner
+        )
         return None if turn is None else self._wait_for(turn)
 
     async def _wait_for(self, turn: Awaitable[None]) -> None:
@@ -74,9 +78,10 @@ class BodyHandler(BaseHandler):
             self.headers["Accept-Patch"] = ", ".join(self.also_read)
         super().write_refusal(problem)
 
-    def parse(self, body: bytes) -> Any:
-        """Parse a body by its media type; raises InvalidContent."""
-        return read_xml(body) if media.is_xml(self.body_type) else loads(body)
+    @property
+    def is_xml(self) -> bool:
+        """Whether the body is XML, according to its media type."""
+        return media.is_xml(self.body_type)
 
     def max_bytes(self) -> int:
         """Return how large a body may be."""
@@ -125,8 +130,12 @@ class BodyHandler(BaseHandler):
 
     def take_body(self) -> bytes:
         """Return the whole body, once."""
+        return joined(self.take_chunks())
+
+    def take_chunks(self) -> Sequence[bytes]:
+        """Return the whole body in pieces, once."""
         chunks, self._chunks = self._chunks, []
-        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+        return chunks
 
     async def keep_pace(self) -> None:
         """Wait a moment if the tenant's events wait for time of this process (ADR 22)."""
@@ -135,8 +144,20 @@ class BodyHandler(BaseHandler):
         if seconds:
             await asyncio.sleep(seconds)
 
-    async def run_stages(self, stages: Stages[T], *, size: int) -> T:
-        """Run a pure computation on ``size`` bytes: in a cohort, or in a thread if it is large."""
-        if size <= LARGE:
-            return await self.services.stages.run(stages)
-        return await self.compute(size, lambda: run_to_completion(stages))
+    async def compute_body(self, work: BodyWork[T]) -> T:
+        """Run a pure computation on the body, as :meth:`compute_chunks` does."""
+        return await self.compute_chunks(work, self.take_chunks())
+
+    async def compute_chunks(
+        self, work: BodyWork[T], chunks: Sequence[bytes], *, stored: bytes = b""
+    ) -> T:
+        """Run a pure computation on a body, and on ``stored`` JSON that ``work`` brings (ADR 23).
+
+        A small one runs on the event loop, in a cohort.
+        """
+        context, size = self.services.context, sum(map(len, chunks)) + len(stored)
+        is_dense = count_values([*chunks, stored]) > DENSE
+        if size <= LARGE and not is_dense:
+            return await self.services.stages.run(work(context, joined(chunks)))
+        run = partial(run_at, now=context.clock(), work=work)
+        return await self.compute(run, chunks, size=size, is_dense=is_dense)

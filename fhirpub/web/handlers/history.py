@@ -35,7 +35,7 @@ class HistoryHandler(BaseHandler):
     async def answer_list(self, look: Callable[[], Awaitable[Listing]]) -> None:
         """Write a list of versions."""
         versions = await with_memory_budget(self, look, lambda found: found.size)
-        await self.respond_with_computed(versions.size, lambda: self.serialize_bundle(versions))
+        await self.respond_with_bundle(versions)
 
 
 class TypeHistoryHandler(HistoryHandler):

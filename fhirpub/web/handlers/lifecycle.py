@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import re
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
+from contextlib import aclosing, suppress
 from functools import cached_property
 from http import HTTPStatus
 from typing import TypeVar
@@ -24,9 +24,11 @@ from fhirpub.errors import (
 )
 from fhirpub.fhir.times import http_date
 from fhirpub.http.exchange import Headers
+from fhirpub.interactions.context import Context
 from fhirpub.runtime.clock import now_ms
 from fhirpub.runtime.logging import logger, where
 from fhirpub.runtime.metrics import NO_ROUTE, method_word
+from fhirpub.runtime.process_pool import ProcessUnavailable
 from fhirpub.storage.contract import BlobInfo
 from fhirpub.web.admission.quotas import Ticket
 from fhirpub.web.error_mapping import TooSlow, is_expected
@@ -39,6 +41,12 @@ _REASONS = {status.value: status.phrase for status in HTTPStatus}
 _MAX_INLINE_BYTES = 256 * 1024
 LARGE = 64 * 1024
 """Larger bodies are parsed, validated and serialized in a thread, to keep the loop free."""
+_VERY_LARGE = 2 * 1024 * 1024
+"""Native functions hold the interpreter for milliseconds over so many bytes."""
+DENSE = 2_000
+"""So many values take four milliseconds if they are valid, and more to explain if they are not."""
+_MARKS = (b",", b"{", b"[", b"<")
+"""One of them stands beside each value of JSON, and in each element of XML and of narratives."""
 
 _log = logger()
 T = TypeVar("T")
@@ -261,12 +269,29 @@ class RequestLifecycle(ABC):
     def read_pieces(self, blob: BlobInfo, part: slice) -> AsyncGenerator[bytes, None]:
         """Yield a part of a stored document that the response contains."""
 
-    async def compute(self, size: int, work: Callable[[], T]) -> T:
-        """Run a pure function here, or in a thread if what it works on is large."""
-        if size <= LARGE:
-            return work()
-        self.services.trimmer.note_large_work()
-        return await self.services.threads.run(self.owner, work)
+    async def compute(
+        self,
+        work: Callable[[Context, bytes], T],
+        chunks: Sequence[bytes],
+        *,
+        size: int,
+        is_dense: bool,
+    ) -> T:
+        """Run a pure function on some bytes: here, in a thread or in another process (ADR 23).
+
+        What is dense or very large goes to a process, what is large and takes few steps, such as a
+        document, to a thread. ``work`` is a function of a module, or a partial of one.
+        """
+        services = self.services
+        if size > LARGE:
+            services.trimmer.note_large_work()
+        if services.processes is not None and (is_dense or size > _VERY_LARGE):
+            with suppress(ProcessUnavailable):
+                return await services.processes.run(self.owner, work, chunks)
+        context = services.context
+        if size <= LARGE and not is_dense:
+            return work(context, joined(chunks))
+        return await services.threads.run(self.owner, lambda: work(context, joined(chunks)))
 
     @property
     def owner(self) -> str:
@@ -275,19 +300,25 @@ class RequestLifecycle(ABC):
         return caller.tenant.id if caller else ""
 
     def _log_problem(self, problem: Exception) -> None:
-        """Log faults by place, never by content, refused tokens, and store failures."""
+        """Log faults by place, never by content, refused tokens, and store failures.
+
+        Lines without a client are sampled (D-300).
+        """
+        facts = {"request_id": self.request_id}
+        if hasattr(self, "caller"):
+            facts["client"] = self.caller.client_id
         if isinstance(problem, NotAuthenticated):
             _log.info("not authenticated", reason=problem.reason, request_id=self.request_id)
         elif isinstance(problem, StoreUnavailable):
             self.services.metrics.store_unavailable.inc()
-            _log.warning("store unavailable", reason=problem.reason, request_id=self.request_id)
+            _log.warning("store unavailable", reason=problem.reason, **facts)
         elif isinstance(problem, QuotaExceeded | StorageQuotaExceeded):
             self.services.metrics.quota_refusals.labels(problem.quota).inc()
             _log.info("quota used up", quota=problem.quota, request_id=self.request_id)
         elif isinstance(problem, SecretsUnavailable):
             _log.error("secrets unavailable", reason=problem.reason, request_id=self.request_id)
         elif not is_expected(problem):
-            _log.error("failed", **where(problem), request_id=self.request_id)
+            _log.error("failed", **where(problem), **facts)
 
     def _log_answer(self) -> None:
         status, request = int(self.status), self.request
@@ -306,3 +337,13 @@ class RequestLifecycle(ABC):
             milliseconds=round(request.milliseconds(), 1),
             client=getattr(getattr(self, "caller", None), "client_id", None),
         )
+
+
+def joined(chunks: Sequence[bytes]) -> bytes:
+    """Return the chunks as one, without a copy if there is only one."""
+    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+
+def count_values(pieces: Iterable[bytes]) -> int:
+    """Return about how many values there are; commas in texts count as well."""
+    return sum(piece.count(mark) for piece in pieces for mark in _MARKS)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from fhirpub.errors import NoSuchResource, NotPermitted
 from fhirpub.fhir.times import from_http
 from fhirpub.interactions.read import read, read_part, vread
-from fhirpub.interactions.summary import check_subset, is_subset, subset
-from fhirpub.interactions.versions import without_documents
+from fhirpub.interactions.summary import check_subset, is_subset
 from fhirpub.storage.contract import Version
 from fhirpub.web.handlers.base import BaseHandler
 from fhirpub.web.handlers.large_responses import read_version_within_budget
+from fhirpub.web.message.representation import serialize_subset
 
 
 class ReadHandler(BaseHandler):
@@ -38,15 +40,15 @@ class ReadHandler(BaseHandler):
         if await self._is_known(found):
             self.respond_not_modified()
             return
-        context = self.services.context
         if is_subset(summary, elements):
-
-            def part() -> bytes:
-                resource = without_documents(found, context=context)
-                schema = context.schemas.document(resource["resourceType"])
-                return self.serialize(subset(resource, schema, summary=summary, elements=elements))
-
-            await self.respond_with_computed(len(found.body), part)
+            work = partial(
+                serialize_subset,
+                version=found,
+                summary=summary,
+                elements=elements,
+                form=self.format,
+            )
+            self.respond_serialized(await self.compute_answer(work, [found.body]))
             return
         await self.respond_with_version(found)
 

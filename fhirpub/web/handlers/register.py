@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, partial
 
-from fhirpub.fhir.strict_json import JsonObject, loads_stored
+from fhirpub.fhir.strict_json import JsonObject, dumps, loads_stored
 from fhirpub.interactions.match import the_match
 from fhirpub.interactions.register import (
-    Candidate,
     ReadBody,
     Registration,
-    build_candidate,
+    prepare_registration,
     register,
     reserve_nothing,
-    validate_submission,
 )
-from fhirpub.interactions.rules import refuse
 from fhirpub.interactions.submission import from_contained, from_parameters
-from fhirpub.runtime.stages import Stages, yield_to_loop
+from fhirpub.runtime.stages import yield_to_loop
 from fhirpub.web.handlers.body import BodyHandler
 from fhirpub.web.message.content_negotiation import preference
+from fhirpub.web.message.representation import serialize_stored
 from fhirpub.web.message.request import parameters_of
 
 _OF_THE_ANSWER = ("_format", "_pretty")
@@ -34,8 +32,15 @@ class RegisterHandler(BodyHandler):
 
     async def post(self) -> None:
         """Register."""
-        body = self.take_body()
-        candidate = await self.run_stages(self._prepare(body), size=len(body))
+        candidate = await self.compute_body(
+            partial(
+                prepare_registration,
+                is_xml=self.is_xml,
+                read_body=self.read_body,
+                type_name=self.type_name,
+                tenant=self.caller.tenant,
+            )
+        )
         registration = await register(
             candidate,
             tenant=self.caller.tenant,
@@ -51,21 +56,6 @@ class RegisterHandler(BodyHandler):
         self.set_version_headers(registration.first, registration=True)
         await self.respond_with_registration(registration)
 
-    def _prepare(self, body: bytes) -> Stages[Candidate]:
-        """Go from the bytes of a body to what is to be stored; pure, for any thread.
-
-        Raises InvalidContent, TooLarge or BrokenRule with all issues of the stage that failed.
-        """
-        tenant, context = self.caller.tenant, self.services.context
-        content = self.parse(body)
-        yield
-        submission = self.read_body(content, self.services.types[self.type_name])
-        yield
-        issues = yield from validate_submission(submission, context, tenant.id)
-        submission.remarks = refuse([*submission.remarks, *issues], context)
-        yield
-        return (yield from build_candidate(submission, tenant, context))
-
     async def respond_with_registration(self, registration: Registration) -> None:
         """Write the Parameters, or what the client prefers (D-74)."""
         response = registration.first.response
@@ -74,12 +64,12 @@ class RegisterHandler(BodyHandler):
             self.headers["Cache-Control"] = "private, no-cache"
             self.respond_empty(status=self.status_of(registration))
             return
-        only_issues = wanted == "OperationOutcome"
-        await self.respond_with_computed(
-            len(response),
-            lambda: self.serialize(_issues(response) if only_issues else response),
-            status=self.status_of(registration),
-        )
+        if wanted == "OperationOutcome":
+            response = dumps(_issues(response))
+        if not self.format.is_stored:
+            work = partial(serialize_stored, form=self.format)
+            response = await self.compute_answer(work, [response], body=response)
+        self.respond_serialized(response, self.status_of(registration))
 
     def return_preference(self, *honoured: str) -> str:
         """Return the client's preference, and confirm it in the response if it is honoured."""

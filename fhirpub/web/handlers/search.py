@@ -33,7 +33,7 @@ async def _answer(handler: BaseHandler) -> None:
 
     found = await with_memory_budget(handler, look, lambda listing: listing.size)
     await yield_to_loop()
-    await handler.respond_with_computed(found.size, lambda: handler.serialize_bundle(found))
+    await handler.respond_with_bundle(found)
 
 
 def _includes(parameters: Iterable[tuple[str, str]]) -> bool:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from functools import partial
 
 from fhirpub.errors import NoneMatches
 from fhirpub.interactions.match import the_match
 from fhirpub.interactions.patch_formats import FORMS
 from fhirpub.interactions.read import read_whole
 from fhirpub.interactions.update import Update, prepare, update
-from fhirpub.runtime.stages import Stages
 from fhirpub.storage.contract import Version
 from fhirpub.web.handlers.body import BodyHandler
 from fhirpub.web.handlers.large_responses import read_version_within_budget
@@ -33,26 +33,18 @@ class UpdateHandler(BodyHandler):
 
     async def update(self, newest_of: Callable[[], Awaitable[Version]]) -> None:
         """Update the resource whose newest version ``newest_of`` reads."""
-        body = self.take_body()
         tenant, context = self.caller.tenant, self.services.context
-        resource_type = self.services.types[self.type_name]
-
-        def stages(latest: Version) -> Stages[Update]:
-            content = self.parse(body)
-            yield
-            return (
-                yield from prepare(
-                    FORMS.get(self.body_type, "fhir"),
-                    content,
-                    latest,
-                    resource_type=resource_type,
-                    tenant=tenant,
-                    context=context,
-                )
-            )
+        chunks = self.take_chunks()
 
         async def prepared(latest: Version) -> Update:
-            made = await self.run_stages(stages(latest), size=len(body) + len(latest.body))
+            work = partial(
+                prepare,
+                form=FORMS.get(self.body_type, "fhir"),
+                is_xml=self.is_xml,
+                latest=latest,
+                tenant=tenant,
+            )
+            made = await self.compute_chunks(work, chunks, stored=latest.body)
             if self.ticket is not None:
                 self.ticket.check_stored(made.size)
             return made
@@ -64,7 +56,7 @@ class UpdateHandler(BodyHandler):
         updated = await update(
             newest_of=lambda: read_version_within_budget(self, newest_of),
             check=preconditions.check,
-            resource_type=resource_type,
+            resource_type=self.services.types[self.type_name],
             tenant=tenant,
             context=context,
             prepared=prepared,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from fhirpub.fhir.outcome import outcome_of
 from fhirpub.fhir.strict_json import dumps
-from fhirpub.interactions.validate import TRIED, Trial, add_verdict, try_registration
-from fhirpub.runtime.stages import Stages
+from fhirpub.interactions.validate import TRIED, add_verdict, try_registration
 from fhirpub.web.handlers.body import BodyHandler
 
 
@@ -17,22 +18,16 @@ class ValidateHandler(BodyHandler):
 
     async def post(self) -> None:
         """Validate."""
-        body = self.take_body()
-        found, version = await self.run_stages(self._try(body), size=len(body))
+        found, version = await self.compute_body(
+            partial(
+                try_registration,
+                is_xml=self.is_xml,
+                asked={name: self.request.parameter(name) for name in TRIED},
+                type_name=self.type_name,
+                tenant=self.caller.tenant,
+            )
+        )
         issues = await add_verdict(
             found, version, tenant=self.caller.tenant, context=self.services.context
         )
         self.respond(dumps(outcome_of(issues)))
-
-    def _try(self, body: bytes) -> Stages[Trial]:
-        content = self.parse(body)
-        yield
-        return (
-            yield from try_registration(
-                content,
-                asked={name: self.request.parameter(name) for name in TRIED},
-                resource_type=self.services.types[self.type_name],
-                tenant=self.caller.tenant,
-                context=self.services.context,
-            )
-        )

@@ -66,7 +66,7 @@ class WebhooksHandler(BaseHandler):
 
     def respond_json(self, value: Any, *, status: int = 200) -> None:
         """Write JSON."""
-        self._send(dumps(value), status)
+        self.respond_serialized(dumps(value), status)
 
     def respond_with_endpoint(self, endpoint: Endpoint) -> None:
         """Write an endpoint with its tag."""

@@ -10,6 +10,7 @@ from tornado.httputil import HTTPHeaders, RequestStartLine
 from tornado.iostream import IOStream
 
 from fhirpub.errors import Busy
+from fhirpub.web.admission import memory_budget as module
 from fhirpub.web.admission.memory_budget import MemoryBudget
 from fhirpub.web.message.request import Request
 
@@ -280,3 +281,45 @@ async def test_an_owner_that_holds_nothing_finds_room_while_another_takes_all_it
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def test_an_owner_begins_no_body_that_its_share_has_no_room_for_in_the_end(
+    arrive: Arrive,
+) -> None:
+    memory_budget, (first, _), (second, _), (other, _) = (
+        MemoryBudget(90, patience_seconds=5),
+        arrive(),
+        arrive(),
+        arrive(),
+    )
+    memory_budget.acquire(first, 10, expected=30, owner="lab")
+    waiting = started(memory_budget.acquire(second, 10, expected=31, owner="lab"))
+    of_another = memory_budget.acquire(other, 10, expected=31, owner="clinic")
+    await settled()
+    waited = not waiting.done()
+
+    grown = memory_budget.acquire(first, 30, expected=30, owner="lab")
+    memory_budget.release(first)
+    await asyncio.wait_for(waiting, 1)
+
+    assert waited
+    assert (of_another, grown) == (None, None)
+
+
+async def test_a_body_that_has_stalled_keeps_no_room_for_what_does_not_arrive(
+    arrive: Arrive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_LOOK_SECONDS", 0.02)
+    monkeypatch.setattr(module, "_STALLED_SECONDS", 0.1)
+    memory_budget, (stalled, _), (second, _) = (
+        MemoryBudget(90, patience_seconds=20),
+        arrive(),
+        arrive(),
+    )
+    memory_budget.acquire(stalled, 10, expected=60, owner="lab")
+
+    await asyncio.wait_for(
+        started(memory_budget.acquire(second, 10, expected=30, owner="lab")), 10
+    )
+
+    assert second in memory_budget

@@ -1,0 +1,79 @@
+"""Creates what every interaction works with, from the configuration alone."""
+
+from __future__ import annotations
+
+import zoneinfo
+from collections.abc import Mapping
+from pathlib import Path
+from typing import cast
+
+from fhirpub.config.settings import Config
+from fhirpub.errors import ConfigurationError
+from fhirpub.fhir.schema import Schemas
+from fhirpub.fhir.terminology import Terminology
+from fhirpub.interactions.context import Context, fhir_url
+from fhirpub.interactions.parameters import SearchIndexer
+from fhirpub.plugin_api import ResourceType
+from fhirpub.plugin_host.loader import load_with_owners
+from fhirpub.plugin_host.schemas import compile_schema
+from fhirpub.runtime.clock import Clock
+from fhirpub.storage.contract import Resources
+
+
+def create_context(config: Config, *, clock: Clock) -> Context:
+    """Load the plugins, compile their schemas, and return a context without a store.
+
+    Raises ConfigurationError, PluginError.
+    """
+    plugins = load_with_owners(config.plugins.enabled)
+    types = dict(plugins.types)
+    schemas = compile_schema(types, plugins.owners)
+    _check_state_flows(config, types)
+    terminology = Terminology.load([Path(p) for p in config.terminology.value_set_directories])
+    return Context(
+        added=ignore_new_events,
+        config=config,
+        resources=cast("Resources", None),  # pure functions reach no store
+        types=types,
+        searched=_search_indexers(config, types, schemas, terminology),
+        schemas=schemas,
+        terminology=terminology,
+        clock=clock,
+        default_zone=_zone(config.fhir.default_timezone),
+    )
+
+
+def _check_state_flows(config: Config, types: Mapping[str, ResourceType]) -> None:
+    """Raise ConfigurationError where a state flow is configured that the type does not declare."""
+    for name, resource_type in types.items():
+        if config.of_type(name).state_flow == "clinical" and not resource_type.state_flow:
+            raise ConfigurationError(f"[{name.lower()}] state_flow: the type declares none")
+
+
+def _search_indexers(
+    config: Config, types: Mapping[str, ResourceType], schemas: Schemas, terminology: Terminology
+) -> dict[str, SearchIndexer]:
+    zone = _zone(config.fhir.default_timezone)
+    return {
+        name: SearchIndexer(
+            resource_type,
+            schemas=schemas,
+            terminology=terminology,
+            fhir_url=fhir_url(config),
+            zone=zone,
+        )
+        for name, resource_type in types.items()
+    }
+
+
+def _zone(name: str) -> zoneinfo.ZoneInfo:
+    try:
+        return zoneinfo.ZoneInfo(name)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+        raise ConfigurationError(
+            f"[fhir] default_timezone: there is no zone {name}; an example is America/Lima"
+        ) from None
+
+
+def ignore_new_events() -> None:
+    """Do nothing: the process that sends polls the outbox."""

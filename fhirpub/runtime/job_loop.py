@@ -1,0 +1,97 @@
+"""The other side of a process pool: reads functions from standard input and runs them."""
+
+from __future__ import annotations
+
+import gc
+import os
+import pickle
+import signal
+import struct
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, BinaryIO, Literal
+
+from fhirpub.errors import FhirpubError
+from fhirpub.runtime.logging import logger, where
+from fhirpub.runtime.memory import return_memory, tune_allocator
+
+Outcome = tuple[Literal["result", "refusal", "fault"], Any]
+JOB = struct.Struct("!QQ")
+"""The lengths of a pickled function and of the bytes that it is called with; both follow."""
+ANSWER = struct.Struct("!Q")
+"""The length of a pickled outcome, which follows."""
+_NICE = 5
+"""Added to the niceness (0 to 19): the process that serves requests comes first."""
+_OOM_SCORE = 500
+"""Added to the score by which the kernel chooses what to kill when memory runs out (0 to 1000)."""
+
+_log = logger()
+
+
+def serve_jobs(open_environment: Callable[[Any], Any]) -> None:
+    """Run the functions that arrive until standard input ends.
+
+    Args:
+        open_environment: Makes the first argument of each function of what the pool was given.
+    """
+    # The process ends with the one that started it, which may finish requests after these.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    os.nice(_NICE)
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text(str(_OOM_SCORE), encoding="ascii")
+    tune_allocator()
+    jobs, answers = _pipes()
+    environment = None
+    with jobs, answers, suppress(BrokenPipeError):
+        while head := jobs.read(JOB.size):
+            header, body = (jobs.read(length) for length in JOB.unpack(head))
+            if environment is None:
+                sys.path[:], given = pickle.loads(header)  # noqa: S301 - from our own parent
+                environment = _open(open_environment, given)
+                outcome: Outcome = ("result", None)
+                gc.collect()
+                gc.freeze()
+                gc.disable()  # what a job leaves is collected after it
+            else:
+                outcome = _run(header, environment, body)
+            del header, body
+            _answer(answers, outcome)
+            del outcome
+            return_memory()
+
+
+def _open(open_environment: Callable[[Any], Any], given: Any) -> Any:
+    """Return the environment; without one, end this process."""
+    try:
+        return open_environment(given)
+    except Exception as problem:  # noqa: BLE001 - the text may be anything
+        _log.error("computing process cannot start", **where(problem))
+        raise SystemExit(1) from None
+
+
+def _pipes() -> tuple[BinaryIO, BinaryIO]:
+    """Return standard input and output; what else is written to the latter is an error message."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    return os.fdopen(os.dup(0), "rb"), answers
+
+
+def _run(header: bytes, environment: Any, body: bytes) -> Outcome:
+    try:
+        function = pickle.loads(header)  # noqa: S301 - from our own parent
+        return "result", function(environment, body)
+    except FhirpubError as refusal:
+        return "refusal", refusal
+    except Exception as problem:  # noqa: BLE001 - the next job may succeed
+        _log.error("failed", **where(problem))
+        return "fault", None
+
+
+def _answer(answers: BinaryIO, outcome: Outcome) -> None:
+    answer = pickle.dumps(outcome, protocol=pickle.HIGHEST_PROTOCOL)
+    answers.write(ANSWER.pack(len(answer)))
+    answers.write(answer)
+    answers.flush()

@@ -1,0 +1,209 @@
+"""Runs pure functions in processes of their own, which leave the event loop its interpreter.
+
+A thread that computes takes the interpreter's lock from the event loop for half of the time or
+more, and a native parser for as long as it runs. A process takes another core instead, and has a
+lower priority where there is none (ADR 23). Processes start when they are needed and end when they
+are not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import pickle
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from fhirpub.errors import Busy, FhirpubError
+from fhirpub.runtime.fair_turns import FairTurns
+from fhirpub.runtime.job_loop import ANSWER, JOB, Outcome
+from fhirpub.runtime.logging import logger
+
+T = TypeVar("T")
+
+_IDLE_SECONDS = 30.0
+"""How long a process without work is kept: the next job would wait for a start."""
+_STOP_SECONDS = 5.0
+_START_SECONDS = 60.0
+_PAUSE_SECONDS = 60.0
+"""How long no start is tried after one that failed."""
+_RETRY_SECONDS = 5
+_ATTEMPTS = 2
+_PIPE_BYTES = 1024 * 1024
+_SET_PIPE_SIZE = getattr(fcntl, "F_SETPIPE_SZ", None)  # Linux
+
+_log = logger()
+
+
+class ProcessUnavailable(Exception):
+    """No process can be started; the function may be run in a thread instead."""
+
+
+class ProcessPool:
+    """At most ``max_processes`` processes that run one function at a time.
+
+    Args:
+        module: The module to run in each, which calls `serve_jobs`.
+        environment: Passed to the module; picklable.
+        max_processes: How many run at a time. One owner, a tenant, has at most all but one.
+    """
+
+    def __init__(self, module: str, environment: Any, *, max_processes: int) -> None:
+        self._command = (sys.executable, "-P", "-m", module)
+        self._environment = environment
+        self._turns = FairTurns(max_turns=max_processes, per_owner=max(1, max_processes - 1))
+        self._idle: list[tuple[_Child, asyncio.TimerHandle]] = []
+        self._all: set[_Child] = set()
+        self._stopping: set[asyncio.Task[None]] = set()
+        self._no_start_before = 0.0
+
+    @property
+    def running(self) -> int:
+        """The number of processes, busy or idle."""
+        return len(self._all)
+
+    async def run(
+        self, owner: str, function: Callable[[Any, bytes], T], chunks: Sequence[bytes]
+    ) -> T:
+        """Run ``function(environment, the chunks joined)`` and return its result.
+
+        The function is pickled, so it must be one of a module, or a partial of one. A process
+        that dies is replaced once.
+
+        Raises:
+            ProcessUnavailable: No process can be started.
+            Busy: The process that ran the function was killed, twice.
+            FhirpubError: What the function raises.
+            RuntimeError: The function failed; the process has logged where.
+        """
+        header = pickle.dumps(function)
+        async with self._turns.turn(owner):
+            for _ in range(_ATTEMPTS):
+                child = await self._take()
+                try:
+                    outcome = await child.call(header, chunks)
+                except (EOFError, OSError):
+                    _log.warning("a computing process died", pid=child.pid)
+                    self._discard(child)
+                    continue
+                except BaseException:  # cancelled: its answer would be taken for the next one
+                    self._discard(child)
+                    raise
+                self._keep(child)
+                result: T = _result(outcome)
+                return result
+        raise Busy(retry_after=_RETRY_SECONDS)
+
+    async def close(self) -> None:
+        """Stop all processes; jobs in progress are abandoned."""
+        while self._idle:
+            _child, timer = self._idle.pop()
+            timer.cancel()
+        for child in [*self._all]:
+            self._discard(child)
+        await asyncio.gather(*self._stopping)
+
+    async def _take(self) -> _Child:
+        while self._idle:
+            child, timer = self._idle.pop()
+            timer.cancel()
+            if child.is_alive:
+                return child
+            self._discard(child)
+        loop = asyncio.get_running_loop()
+        if loop.time() < self._no_start_before:
+            raise ProcessUnavailable
+        try:
+            return await self._start()
+        except (EOFError, OSError) as problem:
+            self._no_start_before = loop.time() + _PAUSE_SECONDS
+            _log.error("a computing process cannot start", error=type(problem).__name__)
+            raise ProcessUnavailable from None
+
+    async def _start(self) -> _Child:
+        child = await _Child.start(self._command)
+        self._all.add(child)
+        try:
+            async with asyncio.timeout(_START_SECONDS):
+                await child.call(pickle.dumps((sys.path, self._environment)), ())
+        except BaseException:
+            self._discard(child)
+            raise
+        return child
+
+    def _keep(self, child: _Child) -> None:
+        loop = asyncio.get_running_loop()
+        self._idle.append((child, loop.call_later(_IDLE_SECONDS, self._end_idle, child)))
+
+    def _end_idle(self, child: _Child) -> None:
+        self._idle = [(other, timer) for other, timer in self._idle if other is not child]
+        self._discard(child)
+
+    def _discard(self, child: _Child) -> None:
+        self._all.discard(child)
+        stopping = asyncio.create_task(child.stop())
+        self._stopping.add(stopping)
+        stopping.add_done_callback(self._stopping.discard)
+
+
+def _result(outcome: Outcome) -> Any:
+    kind, value = outcome
+    if kind == "result":
+        return value
+    if kind == "refusal" and isinstance(value, FhirpubError):
+        raise value
+    raise RuntimeError("a computation failed in another process")
+
+
+class _Child:
+    """A process that runs functions, one at a time."""
+
+    def __init__(self, process: Process) -> None:
+        if process.stdin is None or process.stdout is None:
+            raise OSError
+        self._process, self._jobs, self._answers = process, process.stdin, process.stdout
+        if _SET_PIPE_SIZE is not None:
+            with suppress(OSError):  # the user may have no more such pipes
+                jobs = self._jobs.get_extra_info("pipe")
+                fcntl.fcntl(jobs.fileno(), _SET_PIPE_SIZE, _PIPE_BYTES)
+
+    @classmethod
+    async def start(cls, command: Sequence[str]) -> _Child:
+        return cls(
+            await asyncio.create_subprocess_exec(
+                *command, stdin=PIPE, stdout=PIPE, limit=_PIPE_BYTES
+            )
+        )
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process.returncode is None
+
+    async def call(self, header: bytes, chunks: Sequence[bytes]) -> Outcome:
+        """Send a job and return its outcome; raises EOFError or OSError if the process dies."""
+        self._jobs.write(JOB.pack(len(header), sum(map(len, chunks))) + header)
+        for chunk in chunks:
+            self._jobs.write(chunk)
+            await self._jobs.drain()
+        (length,) = ANSWER.unpack(await self._answers.readexactly(ANSWER.size))
+        answer = await self._answers.readexactly(length)
+        outcome: Outcome = pickle.loads(answer)  # noqa: S301 - from a process of our own
+        return outcome
+
+    async def stop(self) -> None:
+        """End the process: at once if it has no job, and by force otherwise."""
+        self._jobs.close()
+        try:
+            async with asyncio.timeout(_STOP_SECONDS):
+                await self._process.wait()
+        except TimeoutError:
+            with suppress(ProcessLookupError):
+                self._process.kill()
+            await self._process.wait()
