@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import sys
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Literal
 
 import click
 
 from fhirpub.app.services import build_services
 from fhirpub.app.stores import key_file, open_store, prepare_cipher
+from fhirpub.cli.check_advice import Finding, advise, advise_on_files
 from fhirpub.cli.error_hints import explain
 from fhirpub.cli.options import with_config_file, with_json
 from fhirpub.cli.printing import print_json
 from fhirpub.config.allowed_networks import parse_allowed_network
-from fhirpub.config.loader import load, misspelt_variables
+from fhirpub.config.loader import load
 from fhirpub.config.settings import DEFAULT_FILE, Config
 from fhirpub.errors import (
     ConfigurationError,
@@ -37,18 +36,7 @@ from fhirpub.webhooks.management.secret_encryption import (
 )
 
 _OF_OTHERS = 0o007
-_EXAMPLE = re.compile(r"//([^/:]*\.)?example(\.(com|net|org))?([:/]|$)")
-_EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - nothing is bound here
 _COLOURS = {"ok": "green", "warning": "yellow", "error": "red"}
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """The result of one check."""
-
-    subject: str
-    level: Literal["ok", "warning", "error"]
-    text: str
 
 
 @click.command(short_help="Check whether the service can start.")
@@ -77,7 +65,7 @@ async def _findings(config_file: Path | None) -> list[Finding]:
         return list(_errors("configuration", problem))
     source = config_file or Path(DEFAULT_FILE)
     text = str(source) if source.exists() else "built-in defaults"
-    found = [Finding("configuration", "ok", text), *_advice(config), *_plugins(config)]
+    found = [Finding("configuration", "ok", text), *advise(config), *_plugins(config)]
     found += [finding async for finding in _store(config)]
     if all(finding.level != "error" for finding in found):
         found += [finding async for finding in _webhooks(config)]
@@ -85,30 +73,6 @@ async def _findings(config_file: Path | None) -> list[Finding]:
     if all(finding.level != "error" for finding in found):
         found += [finding async for finding in _schemas(config)]
     return found
-
-
-def _advice(config: Config) -> Iterator[Finding]:
-    """Yield warnings about settings that work, but are likely mistakes or unsafe in production."""
-    for variable in misspelt_variables():
-        yield Finding("configuration", "warning", variable)
-    if config.server.host in _EVERYWHERE and not config.server.base_url:
-        text = f"[server] base_url is not set: links in responses begin with {config.base_url}"
-        yield Finding("configuration", "warning", text)
-    inside = config.server.host not in _EVERYWHERE
-    if config.metrics.port and config.metrics.host in _EVERYWHERE and inside:
-        text = f"[metrics] host {config.metrics.host}: readable from all networks without a token"
-        yield Finding("configuration", "warning", text)
-    if config.auth.environment != "production":
-        return
-    if not config.server.base_url.startswith("https://"):
-        text = "[server] base_url should be the https:// URL that clients use"
-        yield Finding("configuration", "warning", text)
-    elif _EXAMPLE.search(config.server.base_url):
-        text = f"[server] base_url is still an example: {config.server.base_url}"
-        yield Finding("configuration", "warning", text)
-    if config.fhir.hash_check != "strict":
-        text = "[fhir] hash_check is not strict: a damaged document is accepted"
-        yield Finding("configuration", "warning", text)
 
 
 def _plugins(config: Config) -> Iterator[Finding]:
@@ -138,6 +102,8 @@ async def _store(config: Config) -> AsyncIterator[Finding]:
             yield error
         return
     yield Finding("store", "ok", "can be read and written, and has its tables and indexes")
+    for advice in advise_on_files(config):
+        yield advice
 
 
 async def _webhooks(config: Config) -> AsyncIterator[Finding]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Iterator
 from html.entities import html5
 
 from lxml import etree
@@ -27,6 +28,13 @@ _SAFE_LINK = re.compile(
 )
 _BLANKS = re.compile(r"[\x00-\x20]+")
 _UNSAFE_STYLE = re.compile(r"(?:url|expression)\s*\(|@import|javascript:|\\", re.IGNORECASE)
+_CSS_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
+_COVERING_STYLE = re.compile(
+    r"(?<![\w-])position\s*:\s*(?:(?:fixed|absolute|(?:-webkit-)?sticky)(?![\w-])|[\w-]+\()",
+    re.IGNORECASE,
+)
+"""Also a position that a function returns: ``var(--p)`` may be any of them."""
+_REMOTE_IMAGE = re.compile(r"https?:|[/\\]{2}", re.IGNORECASE)  # browsers read \ as /
 _NAMED_ENTITY = re.compile(r"&(?!(?:amp|lt|gt|quot|apos);)([A-Za-z][A-Za-z0-9]{1,31};)")
 
 
@@ -48,6 +56,21 @@ def narrative_problem(div: str) -> str:
             return problem
     blank = not "".join(map(str, root.itertext())).strip() and root.find(f".//{_XHTML}img") is None
     return "must not be blank" if blank else ""
+
+
+def narrative_warnings(div: str) -> Iterator[str]:
+    """Yield what a narrative may hold, but should not: each once (D-299)."""
+    text = div.lower()
+    if not any(word in text for word in ("position", "src", "&#")):
+        return  # spares most narratives a second reading
+    try:
+        elements = list(parse(div).iter(etree.Element))
+    except ValueError:  # it is refused, with the reason
+        return
+    if any(_covers(str(element.get("style", ""))) for element in elements):
+        yield "has a style with position fixed, sticky or absolute, which can cover other content"
+    if any(_is_remote(str(element.get("src", ""))) for element in elements):
+        yield "loads an image from another server, which learns who reads the resource and when"
 
 
 def in_characters(div: str) -> str:
@@ -84,6 +107,14 @@ def _element_problem(element: etree._Element) -> str:
         if name == "style" and _UNSAFE_STYLE.search(str(value)):
             return "holds a style that loads or runs something"
     return ""
+
+
+def _covers(style: str) -> bool:
+    return _COVERING_STYLE.search(_CSS_COMMENT.sub(" ", style)) is not None
+
+
+def _is_remote(link: str) -> bool:
+    return _REMOTE_IMAGE.match(_BLANKS.sub("", link)) is not None
 
 
 def _character(match: re.Match[str]) -> str:

@@ -17,7 +17,7 @@ from fhirpub.errors import MAX_ISSUES, BrokenRule, InvalidContent, Issue, TooLar
 from fhirpub.fhir.document import Document, attachments_of, hash_verdict
 from fhirpub.fhir.element_check import element_problems
 from fhirpub.fhir.elements import items_of, values_at
-from fhirpub.fhir.narrative import in_characters
+from fhirpub.fhir.narrative import in_characters, narrative_warnings
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.fhir.times import UnstorableTime, is_plain_utc, to_utc
 from fhirpub.interactions import references
@@ -150,6 +150,7 @@ def check_submission(submission: Submission, context: Context, tenant_id: str) -
         entry = submission.parts.get(part.name)
         if entry is not None:
             yield from _modifiers(entry)
+            yield from narratives(entry)
             yield from part.rules(entry, rules)
     of_entry = chain(
         references.references_to_parts(submission),
@@ -168,6 +169,7 @@ def check_resource(
 ) -> Iterator[Issue]:
     """Every rule about the resource alone, at registration as at update."""
     yield from _modifiers(entry)
+    yield from narratives(entry)
     resource, hash_check = entry.resource, context.config.fhir.hash_check
     of_documents = attachments(resource, resource_type, documents, hash_check)
     yield from _each(entry, chain(of_documents, codings(resource, resource_type, rules)))
@@ -276,6 +278,14 @@ def write_narratives_in_characters(submission: Submission) -> None:
         for element in entry.rule_targets:
             if "div" in element:
                 element["div"] = in_characters(element["div"])
+
+
+def narratives(entry: Entry) -> Iterator[Issue]:
+    """Warnings about narratives that cover content or load images (D-299)."""
+    for element in entry.rule_targets:
+        for rule in narrative_warnings(str(element.get("div", ""))):
+            at = f"{entry.at}.{entry.place_of(element)}.div"
+            yield Issue("warning", "business-rule", rule, at)
 
 
 def tenant_in_system(resource: JsonObject, tenant_id: str) -> Iterator[Issue]:

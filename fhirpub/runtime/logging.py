@@ -2,22 +2,41 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import logging
 import os
 import sys
 import traceback
+from collections.abc import MutableMapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO
 
 import structlog
 
+from fhirpub.runtime.clock import Clock, now_ms
+from fhirpub.runtime.log_sampling import WINDOW_MS, LineSampler
+
 _LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
+_SAMPLED = {
+    "not authenticated": "reason",
+    "token refused": "reason",
+    "refused": "status",
+    "store unavailable": "reason",
+    "failed": "place",
+}
+"""Events that a caller without a token can cause, and the field that distinguishes their kinds."""
 
 
-def configure(*, level: str, form: str, stream: TextIO | None = None) -> None:
-    """Send every log line, also those of libraries, to a stream (standard error) in one form."""
+def configure(
+    *, level: str, form: str, stream: TextIO | None = None, clock: Clock = now_ms
+) -> None:
+    """Send log lines, also those of libraries, to a stream (standard error) in one form.
+
+    Of lines that a caller without a token can cause, only some are written (D-300).
+    """
+    sampling = _Sampling(clock)
     lines: Any = _Lines(stream or _standard_error())
     renderer: Any = structlog.processors.JSONRenderer()
     if form == "text":
@@ -29,7 +48,7 @@ def configure(*, level: str, form: str, stream: TextIO | None = None) -> None:
         _one_line,
     ]
     structlog.configure(
-        processors=[*shared, renderer],
+        processors=[sampling, *shared, renderer],
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
         logger_factory=structlog.WriteLoggerFactory(lines),  # a line is one write
         cache_logger_on_first_use=True,
@@ -37,6 +56,7 @@ def configure(*, level: str, form: str, stream: TextIO | None = None) -> None:
     handler = logging.StreamHandler(lines)
     chain = [_library, *shared]
     handler.setFormatter(structlog.stdlib.ProcessorFormatter(renderer, foreign_pre_chain=chain))
+    handler.addFilter(sampling.admits_record)
     logging.basicConfig(handlers=[handler], level=max(_LEVELS[level], logging.WARNING), force=True)
 
 
@@ -55,6 +75,57 @@ def _standard_error() -> TextIO:
         return sys.stderr
     # As Python itself does it with PYTHONUNBUFFERED.
     return io.TextIOWrapper(file, encoding="utf-8", errors="backslashreplace", write_through=True)
+
+
+class _Sampling:
+    """Drops lines without a client beyond some of each kind, and reports how many it dropped."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._sampler = LineSampler(clock)
+        self._clock = clock
+        self._due = 0
+
+    def __call__(
+        self, _logger: object, level: str, event: MutableMapping[str, Any]
+    ) -> MutableMapping[str, Any]:
+        name = event["event"]
+        field = _SAMPLED.get(name)
+        if field is None or event.get("client") is not None:
+            return event
+        if self._admits(level, name, str(event.get(field))):
+            return event
+        raise structlog.DropEvent
+
+    def admits_record(self, record: logging.LogRecord) -> bool:
+        """Return whether a library's line is written, as a filter of a handler."""
+        place = f"{record.filename}:{record.lineno}"
+        return self._admits(record.levelname.lower(), "a library logged", place)
+
+    def _admits(self, level: str, event: str, reason: str) -> bool:
+        if not self._sampler.milliseconds_left():
+            self._report()
+        if self._sampler.admits(level, event, reason):
+            return True
+        self._report_later()
+        return False
+
+    def _report_later(self) -> None:
+        """Report at the end of the window; without an event loop, the next line does it."""
+        now = self._clock()
+        if self._due - WINDOW_MS <= now < self._due:
+            return
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return
+        left = self._sampler.milliseconds_left()
+        self._due = now + left
+        loop.call_later(left / 1000, self._report)
+
+    def _report(self) -> None:
+        for kind, count in self._sampler.renew():
+            write = getattr(logger(), kind.level)
+            write("lines left out", line=kind.event, reason=kind.reason, count=count)
 
 
 class _Lines(io.TextIOBase):

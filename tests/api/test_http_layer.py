@@ -891,6 +891,45 @@ def test_an_unneeded_escape_changes_no_address(lab: Integrator, path: str) -> No
     assert lab.get(path).status == (404 if "%2F" in path else 200)
 
 
+WEBHOOKS = "/webhooks/v1/endpoints"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/%77ebhooks/v1/endpoints",
+        "/webhooks/%76%31/endpoints",
+        "/webhooks/v1/%65ndpoint%73",
+        f"http://127.0.0.1{WEBHOOKS}",
+        "http://other.example/%77ebhooks/v1/endpoints",
+    ],
+)
+def test_a_rule_of_a_proxy_for_the_plain_path_is_evaded_by(lab: Integrator, path: str) -> None:
+    assert raw.request(lab.service, f"GET {path}", token(lab)).status == 200
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/./webhooks/v1/endpoints",
+        "/x/../webhooks/v1/endpoints",
+        "/x/%2e%2e/webhooks/v1/endpoints",
+        "//webhooks/v1/endpoints",
+        "/webhooks//v1/endpoints",
+        "/Webhooks/v1/endpoints",
+        "/WEBHOOKS/V1/ENDPOINTS",
+        "/%57ebhooks/v1/endpoints",
+        "/%2577ebhooks/v1/endpoints",
+        "/webhooks%2Fv1/endpoints",
+        "%2Fwebhooks/v1/endpoints",
+        "/webhooks;x/v1/endpoints",
+        "/webhooks/v1/endpoints/",
+    ],
+)
+def test_a_path_of_webhooks_in_another_form_leads_nowhere(lab: Integrator, path: str) -> None:
+    assert raw.request(lab.service, f"GET {path}", token(lab)).status == 404
+
+
 @pytest.mark.parametrize("origin", ["http://127.0.0.1:8080", "HTTPS://fhir.example.org"])
 def test_an_address_may_be_asked_for_as_a_whole(lab: Integrator, origin: str) -> None:
     exchange = raw.request(lab.service, f"GET {origin}{BASE}?_count=0", token(lab))

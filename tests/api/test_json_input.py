@@ -757,6 +757,57 @@ def test_a_harmful_narrative_is_a_400(lab: Integrator, content: str) -> None:
     assert answer.issue_expressions == {"Parameters.parameter[2].resource.text.div"}
 
 
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ('<p style="position:fixed">a</p>', "position fixed, sticky or absolute"),
+        ('<p>a <img src="//x.example/a" alt="x"/></p>', "an image from another server"),
+    ],
+)
+def test_a_narrative_that_covers_or_loads_something_is_accepted_with_a_warning(
+    lab: Integrator, content: str, words: str
+) -> None:
+    narrative = {"text": {"status": "generated", "div": div(content)}}
+
+    answer = lab.register(register_body("A", **narrative))
+
+    at = "Parameters.parameter[2].resource.text.div"
+    assert answer.status == 201
+    assert [at] == [place for place, text in warnings_of(answer) if words in text]
+
+
+def test_each_narrative_that_loads_something_gets_its_own_warning(lab: Integrator) -> None:
+    narrative = {
+        "status": "generated",
+        "div": div('<p>a <img src="https://x.example/a" alt="x"/></p>'),
+    }
+    body = register_body("A")
+    body["parameter"][0]["resource"]["text"] = narrative
+    inner = {"resourceType": "Basic", "id": "b", "code": {"text": "x"}, "text": narrative}
+    body["parameter"][2]["resource"] |= {
+        "contained": [inner],
+        "extension": [{"url": "https://x.example", "valueReference": {"reference": "#b"}}],
+    }
+
+    answer = lab.register(body)
+
+    places = [place for place, text in warnings_of(answer) if "an image" in text]
+    assert sorted(places) == [
+        "Parameters.parameter[0].resource.text.div",
+        "Parameters.parameter[2].resource.contained[0].text.div",
+    ]
+
+
+def warnings_of(answer: Answer) -> list[tuple[str, str]]:
+    """Return the place and the text of each warning of a business rule."""
+    issues = answer.json["parameter"][1]["resource"]["issue"]
+    return [
+        (issue["expression"][0], issue["diagnostics"])
+        for issue in issues
+        if (issue["severity"], issue["code"]) == ("warning", "business-rule")
+    ]
+
+
 # Regular expressions: no match takes quadratic time.
 
 LENGTH = 40_000

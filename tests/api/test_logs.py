@@ -16,6 +16,7 @@ from urllib.request import urlopen
 import pytest
 
 from fhirpub.fhir.xml.writer import write_xml
+from fhirpub.runtime.log_sampling import LINES_PER_MINUTE
 from fhirpub.testing.process import ServiceProcess
 from fhirpub.testing.service import Answer, Integrator
 from tests import raw
@@ -490,3 +491,32 @@ def test_a_status_is_a_number_in_lines_of_text_too(tmp_path: Path) -> None:
         output = written_by(service)
 
     assert re.findall("answered .* status=(.*)", output) == ["200"]
+
+
+def test_refusals_without_a_valid_token_fill_no_disk(tmp_path: Path) -> None:
+    with ServiceProcess(tmp_path, settings={"logs": {"format": "json"}}) as service:
+        flood = (
+            f"GET {BASE} HTTP/1.1\r\nHost: x\r\n\r\n",
+            f"GET {BASE} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer x.y.z\r\n\r\n",
+            "GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n",
+        )
+        for _ in range(5):
+            raw.talk(service, "".join(flood).encode() * 40, seconds=2)
+        for _ in range(100):
+            raw.talk(service, b"no request\r\n\r\n")
+            service.request("POST", "/oauth/token", b"grant_type=x", FORM)
+        lab = service.integrator("Lab")
+        for _ in range(30):
+            lab.get(f"{BASE}/{UNKNOWN_ID}")
+        output = written_by(service)
+
+    lines = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
+    without = [line for line in lines if line["event"] == "refused" and not line["client"]]
+    assert {line["status"] for line in without} == {400, 401, 404}
+    assert len(without) <= 2 * 3 * LINES_PER_MINUTE  # in at most two minutes
+    assert {line["reason"] for line in lines if line["event"] == "not authenticated"} == {
+        "no Authorization header",
+        "base64url",
+    }
+    assert len(lines) <= 2 * 6 * LINES_PER_MINUTE + 40
+    assert sum(line["event"] == "refused" and bool(line["client"]) for line in lines) == 30

@@ -17,9 +17,12 @@ from jose import jwk, jws
 
 from fhirpub.auth import jwt
 from fhirpub.auth.caller import Caller
+from fhirpub.auth.clients import disable_client
 from fhirpub.errors import NotAuthenticated
 from tests.unit.auth.conftest import AUDIENCE, World, b64url, bearer
 
+P256_ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
+"""The order n of the group of P-256 (SEC 2, 2.4.2)."""
 ALPHABET = string.ascii_letters + string.digits + "-_"
 
 
@@ -464,3 +467,46 @@ def test_what_is_decoded_is_the_one_text_of_its_bytes() -> None:
         assert jwt._decode_segment(b64url(raw)) == raw
     with pytest.raises(NotAuthenticated):
         jwt._decode_segment(base64.urlsafe_b64encode(b"a").decode())
+
+
+def with_other_signature(token: str) -> str:
+    """Return a token with (r, n - s) in place of (r, s); no key is needed for it."""
+    signing_input, _, segment = token.rpartition(".")
+    raw = base64.urlsafe_b64decode(segment + "==")
+    other = P256_ORDER - int.from_bytes(raw[32:])
+    return f"{signing_input}.{b64url(raw[:32] + other.to_bytes(32))}"
+
+
+async def test_the_other_signature_of_a_token_is_accepted_for_the_same_client(
+    world: World,
+) -> None:
+    token = await world.token()
+    other = with_other_signature(token)
+
+    assert other != token
+    assert await accepted(world, other) == await accepted(world, token)
+    assert jwt.decode(other).payload["jti"] == jwt.decode(token).payload["jti"]
+
+
+async def test_about_half_of_our_own_signatures_have_the_high_s(world: World) -> None:
+    tokens = [await world.token() for _ in range(64)]
+    segments = [token.rpartition(".")[2] for token in tokens]
+    high = sum(
+        int.from_bytes(base64.urlsafe_b64decode(segment + "==")[32:]) > P256_ORDER // 2
+        for segment in segments
+    )
+
+    assert 8 <= high <= 56  # with a probability of all but 1e-9
+
+
+async def test_a_disabled_client_is_refused_with_either_signature(world: World) -> None:
+    token = await world.token()
+    both = [token, with_other_signature(token)]
+    for one in both:
+        await accepted(world, one)
+
+    await disable_client(world.access, world.client.id)
+    world.clock.pass_seconds(30)
+
+    for one in both:
+        assert (await refused(world, one)).reason == "client or tenant"

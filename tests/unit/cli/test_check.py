@@ -77,8 +77,11 @@ def test_production_without_tls_is_a_warning(run: Any) -> None:
 
     warnings = [load for load in json.loads(done.stdout) if load["level"] == "warning"]
     assert done.returncode == 0
-    assert len(warnings) == 2
-    assert "base_url" in warnings[0]["text"]
+    assert [warning["text"].partition(" is ")[0].split(" should")[0] for warning in warnings] == [
+        "[server] base_url",
+        "[auth] audience",
+        "[fhir] hash_check",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -222,6 +225,7 @@ def test_an_entry_of_more_tenants_than_one_or_of_none_is_a_warning(
 ) -> None:
     variables = {"FHIRPUB_AUTH__ENVIRONMENT": environment_name}
     variables["FHIRPUB_SERVER__BASE_URL"] = "https://fhir.lab"
+    variables["FHIRPUB_AUTH__AUDIENCE"] = "https://fhir.lab/fhir"
     variables["FHIRPUB_FHIR__HASH_CHECK"] = "strict"
 
     def added(name: str) -> str:

@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 import pytest
 
-from fhirpub.errors import ConfigurationError
+from fhirpub.errors import ConfigurationError, TooLarge
 from fhirpub.fhir.schema import Schemas
 from fhirpub.fhir.terminology import Terminology
-from fhirpub.interactions.parameters import SearchIndexer
+from fhirpub.interactions.parameters import MAX_SEARCH_VALUES, SearchIndexer
 from fhirpub.plugin_api import ResourceType, SearchParameter, organization, patient
 from fhirpub.storage.criteria import EARLIEST, LATEST, decode
 from fhirpub.tenant import Tenant
@@ -204,3 +204,74 @@ def test_the_rules_change_with_what_is_taken_and_with_nothing_else() -> None:
     assert rules == searched("DiagnosticReport", code).rules
     assert rules == searched("DiagnosticReport", renamed).rules
     assert rules != searched("DiagnosticReport", code, date).rules
+
+
+# The limit
+
+
+CODED = searched("Observation", parameter("code", "token", "code"))
+
+
+def with_codings(count: int) -> dict[str, Any]:
+    """Return an observation with so many search values."""
+    codings = [{"code": str(number)} for number in range(count)]
+    return {"resourceType": "Observation", "id": ID, "code": {"coding": codings}}
+
+
+def test_a_resource_with_as_many_search_values_as_the_limit_is_accepted() -> None:
+    values = decode(CODED.values(with_codings(MAX_SEARCH_VALUES), {}))
+
+    assert len(values) == MAX_SEARCH_VALUES
+
+
+def test_a_resource_with_more_search_values_than_the_limit_is_too_large() -> None:
+    with pytest.raises(TooLarge):
+        CODED.values(with_codings(MAX_SEARCH_VALUES + 1), {})
+
+
+def test_identifiers_of_parts_count_as_search_values() -> None:
+    identified = {"id": "p1", "identifier": [{"value": "1"}, {"value": "2"}]}
+    parts = {CODED.type.parts[0].name: identified}
+    CODED.values(with_codings(MAX_SEARCH_VALUES - 2), parts)
+
+    with pytest.raises(TooLarge):
+        CODED.values(with_codings(MAX_SEARCH_VALUES - 1), parts)
+
+
+def test_the_refusal_names_the_limit_and_what_to_do() -> None:
+    with pytest.raises(TooLarge, match=r"more than 2000 search values.*: send fewer of them"):
+        CODED.values(with_codings(MAX_SEARCH_VALUES + 1), {})
+
+
+def test_a_later_version_with_more_search_values_than_the_limit_is_too_large() -> None:
+    before = CODED.values(with_codings(1), {})
+
+    with pytest.raises(TooLarge):
+        CODED.next_values(with_codings(MAX_SEARCH_VALUES + 1), before, TENANT)
+
+
+def test_a_resource_that_was_beyond_the_limit_before_may_stay_so() -> None:
+    before = CODED.values(with_codings(MAX_SEARCH_VALUES + 2), {}, limited=False)
+
+    CODED.next_values(with_codings(MAX_SEARCH_VALUES + 2), before, TENANT)
+
+
+def test_a_resource_that_was_beyond_the_limit_before_may_not_grow() -> None:
+    before = CODED.values(with_codings(MAX_SEARCH_VALUES + 2), {}, limited=False)
+
+    with pytest.raises(TooLarge):
+        CODED.next_values(with_codings(MAX_SEARCH_VALUES + 3), before, TENANT)
+
+
+def test_the_values_of_a_stored_first_version_have_no_limit() -> None:
+    values = CODED.values(with_codings(MAX_SEARCH_VALUES + 1), {}, limited=False)
+
+    assert len(decode(values)) == MAX_SEARCH_VALUES + 1
+
+
+def test_the_values_of_a_stored_later_version_have_no_limit() -> None:
+    resource = with_codings(MAX_SEARCH_VALUES + 1)
+
+    values = CODED.next_values(resource, b"[]", TENANT, limited=False)
+
+    assert len(decode(values)) == MAX_SEARCH_VALUES + 1

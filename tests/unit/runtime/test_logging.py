@@ -1,0 +1,130 @@
+"""Lines that callers without a token can cause are sampled; all others are written."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+import structlog
+
+from fhirpub.runtime.log_sampling import LINES_PER_MINUTE, WINDOW_MS
+from fhirpub.runtime.logging import configure, logger
+
+
+@dataclass
+class Log:
+    """A log in memory, with a clock that stands still."""
+
+    now: int = 1_800_000_000_000
+    stream: io.StringIO = field(default_factory=io.StringIO)
+
+    @property
+    def lines(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.stream.getvalue().splitlines()]
+
+    def count(self, event: str) -> int:
+        return sum(line["event"] == event for line in self.lines)
+
+
+@pytest.fixture
+def log() -> Iterator[Log]:
+    """Send log lines to memory for the time of a test."""
+    before, root = structlog.get_config(), logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    log = Log()
+    configure(level="info", form="json", stream=log.stream, clock=lambda: log.now)
+    yield log
+    structlog.configure(**before)
+    root.handlers[:] = handlers
+    root.setLevel(level)
+
+
+@pytest.mark.parametrize(
+    ("event", "facts"),
+    [
+        ("not authenticated", {"reason": "expired"}),
+        ("token refused", {"reason": "the credentials are wrong"}),
+        ("refused", {"status": 401, "client": None}),
+        ("refused", {"status": 400, "client": None}),
+        ("store unavailable", {"reason": "no primary"}),
+        ("failed", {"place": "a.py:1", "error": "ValueError"}),
+    ],
+)
+def test_of_equal_lines_without_a_client_some_are_written(
+    log: Log, event: str, facts: dict[str, Any]
+) -> None:
+    for number in range(1_000):
+        logger().info(event, **facts, request_id=f"{number}")
+
+    assert log.count(event) == LINES_PER_MINUTE
+
+
+@pytest.mark.parametrize("event", ["refused", "store unavailable", "failed"])
+def test_every_line_with_a_client_is_written(log: Log, event: str) -> None:
+    for _ in range(100):
+        logger().info(event, status=422, reason="x", place="y", client="c-1")
+
+    assert log.count(event) == 100
+
+
+def test_every_line_of_another_event_is_written(log: Log) -> None:
+    for _ in range(100):
+        logger().info("token granted", client=None)
+
+    assert log.count("token granted") == 100
+
+
+def test_a_reason_that_is_frequent_hides_no_other(log: Log) -> None:
+    for _ in range(1_000):
+        logger().info("not authenticated", reason="expired")
+    logger().info("not authenticated", reason="signature")
+
+    assert log.lines[-1]["reason"] == "signature"
+
+
+def test_the_next_line_after_a_minute_reports_how_many_were_left_out(log: Log) -> None:
+    for _ in range(1_000):
+        logger().warning("store unavailable", reason="no primary")
+    log.now += WINDOW_MS
+    logger().warning("store unavailable", reason="no primary")
+
+    report, line = log.lines[-2:]
+    del report["timestamp"]
+    assert report == {
+        "event": "lines left out",
+        "line": "store unavailable",
+        "reason": "no primary",
+        "count": 1_000 - LINES_PER_MINUTE,
+        "level": "warning",
+    }
+    assert line["event"] == "store unavailable"
+
+
+async def test_the_end_of_the_minute_reports_it_without_another_line(log: Log) -> None:
+    log.now += WINDOW_MS - 50
+    for _ in range(1_000):
+        logger().info("not authenticated", reason="expired")
+    assert log.count("lines left out") == 0
+
+    await until(lambda: log.count("lines left out") > 0)
+
+    assert log.lines[-1]["count"] == 1_000 - LINES_PER_MINUTE
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(20):
+        while not condition():
+            await asyncio.sleep(0.01)
+
+
+def test_of_equal_lines_of_a_library_some_are_written(log: Log) -> None:
+    for _ in range(1_000):
+        logging.getLogger("tornado.general").warning("a connection failed")
+
+    assert log.count("a library logged") == LINES_PER_MINUTE
