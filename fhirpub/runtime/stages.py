@@ -68,27 +68,39 @@ class StageScheduler:
 
     def __init__(self, *, turn_seconds: float = _TURN_SECONDS) -> None:
         self._turn_seconds = turn_seconds
-        self._waiting: deque[_Running] = deque()
+        self._waiting: dict[str, deque[_Running]] = {}
         self._cohort: deque[_Running] = deque()
 
-    def run(self, stages: Stages[T]) -> asyncio.Future[T]:
-        """Take a computation; what comes of it, or the exception, is there a turn later."""
+    def run(self, stages: Stages[T], *, owner: str = "") -> asyncio.Future[T]:
+        """Take a computation; what comes of it, or the exception, is there a turn later.
+
+        If more wait than a cohort has room for, owners, the tenants, are taken in turn (ADR 21).
+        """
         loop = asyncio.get_running_loop()
         outcome: asyncio.Future[T] = loop.create_future()
         if not self._waiting and not self._cohort:
             loop.call_soon(self._go, loop)
-        self._waiting.append((stages, outcome))
+        self._waiting.setdefault(owner, deque()).append((stages, outcome))
         return outcome
 
     def _go(self, loop: asyncio.AbstractEventLoop) -> None:
         until = loop.time() + self._turn_seconds
         cohort = self._cohort
         while self._waiting and len(cohort) < _TOGETHER:
-            cohort.append(self._waiting.popleft())
+            cohort.append(self._next())
         while cohort and loop.time() < until:
             _go_on(cohort)  # round and round: that is stage by stage
         if self._waiting or cohort:
             loop.call_soon(self._go, loop)
+
+    def _next(self) -> _Running:
+        """Take the first that waits of the next owner, which comes last then."""
+        owner = next(iter(self._waiting))
+        queue = self._waiting.pop(owner)
+        running = queue.popleft()
+        if queue:
+            self._waiting[owner] = queue
+        return running
 
 
 def _go_on(cohort: deque[_Running]) -> None:

@@ -158,6 +158,7 @@ class BodyHandler(BaseHandler):
         context, size = self.services.context, sum(map(len, chunks)) + len(stored)
         is_dense = count_values([*chunks, stored]) > DENSE
         if size <= LARGE and not is_dense:
-            return await self.services.stages.run(work(context, joined(chunks)))
+            stages = work(context, joined(chunks))
+            return await self.services.stages.run(stages, owner=self.owner)
         run = partial(run_at, now=context.clock(), work=work)
         return await self.compute(run, chunks, size=size, is_dense=is_dense)

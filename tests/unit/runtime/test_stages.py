@@ -61,6 +61,17 @@ async def test_what_arrived_together_goes_through_each_stage_together() -> None:
     assert trace == ["a0", "b0", "c0", "a1", "b1", "c1", "a2", "b2", "c2"]
 
 
+async def test_an_owner_with_few_waits_for_no_queue_of_another() -> None:
+    trace: list[str] = []
+    scheduler = StageScheduler(turn_seconds=60.0)
+    many = [scheduler.run(counting(f"a{n:02}.", trace), owner="lab") for n in range(40)]
+    few = [scheduler.run(counting(f"b{n}.", trace), owner="clinic") for n in range(2)]
+
+    await asyncio.gather(*many, *few)
+
+    assert trace[:5] == ["a00.0", "b0.0", "a01.0", "b1.0", "a02.0"]
+
+
 async def test_each_caller_gets_its_own_result() -> None:
     scheduler = StageScheduler()
     stages = [counting(name, [], number) for number, name in enumerate("abc")]
