@@ -61,9 +61,9 @@ def _pdf(size: int, *, filler: int) -> tuple[bytes, bytes]:
     unused = b"<</Length %010d>>stream\n%b\nendstream" % (filler, stream)
     body = bytearray(b"%PDF-1.4\n")
     places = []
-    for number, each in enumerate((*_OBJECTS, unused), start=1):
+    for number, content in enumerate((*_OBJECTS, unused), start=1):
         places.append(len(body))
-        body += b"%d 0 obj%b endobj\n" % (number, each)
+        body += b"%d 0 obj%b endobj\n" % (number, content)
     table = len(body)
     body += b"xref\n0 %d\n0000000000 65535 f \n" % (len(places) + 1)
     body += b"".join(b"%010d 00000 n \n" % place for place in places)

@@ -62,7 +62,7 @@ async def _inserting(records: Records, document: dict[str, Any], _stock: int) ->
 
 async def _finding(records: Records, document: dict[str, Any], stock: int) -> Operation:
     ids = [ObjectId() for _ in range(stock)]
-    await records.insert_many([{**document, "_id": each} for each in ids])
+    await records.insert_many([{**document, "_id": name} for name in ids])
 
     async def find() -> None:
         await records.find_one({"_id": random.choice(ids)})

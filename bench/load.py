@@ -107,7 +107,7 @@ async def _stock(job: Job, connections: list[Connection]) -> Stock:
     seeding = Work("seed", 201, "POST", registering(SMALL_DOCUMENT), most=len(serials))
     tally = await _drive(connections, session, seeding, SEEDING_SECONDS, keep_heads=True)
     found = [_LOCATION.search(head) for head in tally.heads]
-    ids = [each[1].decode() for each in found if each is not None]
+    ids = [match[1].decode() for match in found if match is not None]
     if len(set(ids)) != len(serials):
         raise SeedingFailed(f"{len(set(ids))} of {len(serials)}: {dict(tally.statuses)}")
     return Stock(serials, ids)

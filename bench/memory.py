@@ -16,7 +16,7 @@ class Memory:
 
 def memory(pid: int) -> Memory:
     """Return the memory of a process and its children."""
-    pages = [_status(each) for each in family(pid)]
+    pages = [_status(member) for member in family(pid)]
     return Memory(
         now=round(sum(page.get("VmRSS", 0) for page in pages) / 1024, 1),
         peak=round(sum(page.get("VmHWM", 0) for page in pages) / 1024, 1),
@@ -26,7 +26,7 @@ def memory(pid: int) -> Memory:
 def family(pid: int) -> list[int]:
     """Return a process and all its descendants."""
     children = Path(f"/proc/{pid}/task/{pid}/children")
-    own = [int(each) for each in children.read_text().split()] if children.exists() else []
+    own = [int(child) for child in children.read_text().split()] if children.exists() else []
     return [pid, *(member for child in own for member in family(child))]
 
 

@@ -139,13 +139,13 @@ class Neighbour:
         small, large = (RegisterRequests(caller, size) for size in (SMALL_DOCUMENT, MEGABYTE))
         rate, serials = float(setup["rate"]), itertools.count(1)
         endless = [
-            (200, rate, _drawn([read_request(caller, each) for each in ids])),
+            (200, rate, _drawn([read_request(caller, report_id) for report_id in ids])),
             (200, rate, _drawn(_searches(caller, "identifier", SYSTEM, len(ids)))),
             (200, rate, _drawn(_searches(caller, "patient.identifier", _PATIENT_SYSTEM))),
             (201, rate, map(small.request, serials)),
             (201, float(setup["large_rate"]), map(large.request, serials)),
         ]
-        self.kinds = {name: Kind(*each) for name, each in zip(KINDS, endless, strict=True)}
+        self.kinds = {name: Kind(*kind) for name, kind in zip(KINDS, endless, strict=True)}
         self._pool = Pool(setup["port"])
         self._lags: list[float] = []
 

@@ -194,8 +194,8 @@ def main() -> None:
             print(f"{abuse.name:36}{abuse.sentence}")
         return
     arguments.command_line = shlex.join(["scripts/bench", "--neighbours", *sys.argv[1:]])
-    for each in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(each, _ended)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _ended)
     try:
         passed = _run(arguments)
     except KeyboardInterrupt:

@@ -64,7 +64,7 @@ class Outcome:
         """Unexpected responses, of the floor too: with any, the numbers mean little."""
         counts: dict[str, int] = {}
         for source, results in (("", self.service), ("floor ", self.floor)):
-            for name, number in (pair for each in results for pair in each.errors.items()):
+            for name, number in (pair for result in results for pair in result.errors.items()):
                 counts[source + name] = counts.get(source + name, 0) + number
         return counts
 
@@ -84,7 +84,7 @@ class Outcome:
     @property
     def saturated(self) -> bool:
         """Whether the generator was at its own limit, so that the server may be faster."""
-        return max(each.busy for each in (*self.service, *self.floor)) >= _SATURATED
+        return max(run.busy for run in (*self.service, *self.floor)) >= _SATURATED
 
     def to_json(self) -> dict[str, Any]:
         fields = dataclasses.asdict(self)
@@ -117,9 +117,9 @@ def today() -> str:
 
 def table(outcomes: Sequence[Outcome]) -> str:
     """Return the outcomes as a Markdown table whose columns also line up as plain text."""
-    rows = [_COLUMNS, *(_row(each) for each in outcomes)]
-    if any(each.driver for each in outcomes):
-        driver_rows = [_DRIVER_COLUMNS, *(_driver_row(each) for each in outcomes)]
+    rows = [_COLUMNS, *(_row(outcome) for outcome in outcomes)]
+    if any(outcome.driver for outcome in outcomes):
+        driver_rows = [_DRIVER_COLUMNS, *(_driver_row(outcome) for outcome in outcomes)]
         rows = [row + more for row, more in zip(rows, driver_rows, strict=True)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [
@@ -141,7 +141,7 @@ def results_file(storage: str) -> Path:
 def document(outcomes: Sequence[Outcome], conditions: Conditions) -> str:
     """Return the text of the file of results."""
     ceiling = ", ".join(f"{rate:,.0f}/s {name}" for name, rate in conditions.ceiling.items())
-    storages = ", ".join(sorted({each.storage for each in outcomes}))
+    storages = ", ".join(sorted({outcome.storage for outcome in outcomes}))
     lines = [
         "# Results",
         "",
@@ -161,7 +161,7 @@ def document(outcomes: Sequence[Outcome], conditions: Conditions) -> str:
 
 
 def _remarks(outcomes: Sequence[Outcome]) -> list[str]:
-    saturated = [WORKS[each.work].title for each in outcomes if each.saturated]
+    saturated = [WORKS[outcome.work].title for outcome in outcomes if outcome.saturated]
     if not saturated:
         return []
     return [
@@ -174,10 +174,10 @@ def _row(outcome: Outcome) -> tuple[str, ...]:
     service, ratios = outcome.service, outcome.ratios
     return (
         WORKS[outcome.work].title,
-        _number(median(each.rate for each in service)),
-        f"{median(each.p50_ms for each in service):.1f}",
-        f"{median(each.p99_ms for each in service):.1f}",
-        _number(median(each.rate for each in outcome.floor)),
+        _number(median(run.rate for run in service)),
+        f"{median(run.p50_ms for run in service):.1f}",
+        f"{median(run.p99_ms for run in service):.1f}",
+        _number(median(run.rate for run in outcome.floor)),
         f"{outcome.ratio:.2f}",
         f"{min(ratios):.2f} - {max(ratios):.2f}",
         f"{outcome.idle.now:.0f}",
@@ -190,14 +190,14 @@ def _row(outcome: Outcome) -> tuple[str, ...]:
 def _driver_row(outcome: Outcome) -> tuple[str, str]:
     if not outcome.driver:
         return "-", "-"
-    rate = median(each.rate for each in outcome.driver)
+    rate = median(run.rate for run in outcome.driver)
     return _number(rate), f"{median(_ratios(outcome.service, outcome.driver)):.2f}"
 
 
 def _ratios(own: Sequence[Result], other: Sequence[Result]) -> list[float]:
     """Return the ratios of the rates, round by round."""
     pairs = zip(own, other, strict=True)
-    return [each.rate / reference.rate if reference.rate else 0.0 for each, reference in pairs]
+    return [run.rate / reference.rate if reference.rate else 0.0 for run, reference in pairs]
 
 
 def _number(rate: float) -> str:

@@ -123,8 +123,8 @@ def measure(bench: Bench, work: str) -> Outcome:
         idle = memory(own.pid)
         on_floor = partial(bench.load, bare, work, on_floor=True)
         on_service = partial(bench.load, own, work, on_floor=False)
-        for each in (on_floor, on_service):
-            each(seconds=_WARM_UP_SECONDS)
+        for target in (on_floor, on_service):
+            target(seconds=_WARM_UP_SECONDS)
         on_driver = partial(bench.drive, work)
         rounds = [_round(n, on_floor, on_service, on_driver) for n in range(bench.rounds)]
         bare_rounds, own_rounds, driver_rounds = zip(*rounds, strict=True)
@@ -134,7 +134,7 @@ def measure(bench: Bench, work: str) -> Outcome:
             connections=bench.connections,
             floor=bare_rounds,
             service=own_rounds,
-            driver=[each for each in driver_rounds if each is not None],
+            driver=[drive for drive in driver_rounds if drive is not None],
             idle=idle,
             after=memory(own.pid),
         )
@@ -273,8 +273,8 @@ def _ended(number: int, _frame: object) -> NoReturn:
 def main() -> None:
     arguments = _parser().parse_args()
     arguments.command_line = _PASSWORD.sub("//", shlex.join(["scripts/bench", *sys.argv[1:]]))
-    for each in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(each, _ended)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _ended)
     try:
         right = _run(arguments)
     except KeyboardInterrupt:

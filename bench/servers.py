@@ -29,7 +29,7 @@ def main() -> None:
         storage_url=DEFAULT_STORAGE_URL,
     )
     with ExitStack() as stack:
-        targets = {each: stack.enter_context(floor(_TOKEN, front=each)) for each in FRONTS}
+        targets = {front: stack.enter_context(floor(_TOKEN, front=front)) for front in FRONTS}
         print(f"{'':40}{'POST/s':>8}{'us':>6}{'GET/s':>8}{'us':>6}")
         found: dict[tuple[str, str], list[tuple[float, float]]] = {}
         for _ in range(_ROUNDS):

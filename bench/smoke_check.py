@@ -51,7 +51,7 @@ def _prove_search(service: Target, serial: int, resource_id: str) -> None:
     path = bytes(head).split(b" ")[1].decode()
     answer = _ask(service, "GET", path)
     _must(answer.status == 200, "search", answer)
-    found = [each["resource"]["id"] for each in answer.json().get("entry", [])]
+    found = [entry["resource"]["id"] for entry in answer.json().get("entry", [])]
     _must(found == [resource_id], "search by identifier", answer)
 
 

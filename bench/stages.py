@@ -43,26 +43,28 @@ class Stages:
         self._tenant = tenant
 
     async def read_the_json(self, bodies: Sequence[bytes]) -> list[object]:
-        return [loads(each) for each in bodies]
+        return [loads(body) for body in bodies]
 
     async def validate_it(self, contents: Sequence[object]) -> list[Submission]:
-        submissions = [from_parameters(each, self._context.types[TYPE]) for each in contents]
-        for each in submissions:
-            issues = run_to_completion(validate_submission(each, self._context, self._tenant.id))
-            each.remarks = rules.refuse([*each.remarks, *issues], self._context)
+        submissions = [from_parameters(content, self._context.types[TYPE]) for content in contents]
+        for submission in submissions:
+            issues = run_to_completion(
+                validate_submission(submission, self._context, self._tenant.id)
+            )
+            submission.remarks = rules.refuse([*submission.remarks, *issues], self._context)
         return submissions
 
     async def make_the_version(self, submissions: Sequence[Submission]) -> list[Candidate]:
         return [
-            run_to_completion(build_candidate(each, self._tenant, self._context))
-            for each in submissions
+            run_to_completion(build_candidate(submission, self._tenant, self._context))
+            for submission in submissions
         ]
 
     async def store_it(self, candidates: Sequence[Candidate]) -> None:
         for start in range(0, len(candidates), TOGETHER):
             adding = (
-                self._context.resources.add(self._tenant.id, each.version, each.blobs)
-                for each in candidates[start : start + TOGETHER]
+                self._context.resources.add(self._tenant.id, candidate.version, candidate.blobs)
+                for candidate in candidates[start : start + TOGETHER]
             )
             await asyncio.gather(*adding)
 
@@ -82,7 +84,7 @@ async def measured(service: Services, rounds: int) -> dict[str, float]:
     for number in range(rounds):
         serials = range(number * REPORTS, (number + 1) * REPORTS)
         made: Any = [
-            bytes(requests.request(each)[0]).partition(b"\r\n\r\n")[2] for each in serials
+            bytes(requests.request(serial)[0]).partition(b"\r\n\r\n")[2] for serial in serials
         ]
         for name, stage in in_order.items():
             since = process_time()

@@ -141,7 +141,9 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 
 def print_latency(name: str, one: Bench, answered: dict[str, int]) -> None:
-    waits = [(answered[each] - at) / 1e6 for each, at in one.committed.items() if each in answered]
+    waits = [
+        (answered[event] - at) / 1e6 for event, at in one.committed.items() if event in answered
+    ]
     missing = len(one.committed) - len(waits)
     percentiles = " ".join(
         f"p{round(100 * p)} {percentile(waits, p):.1f} ms" for p in (0.5, 0.95, 0.99)
@@ -172,10 +174,10 @@ async def sustained(url: str, folder: Path, endpoints: int, events: int) -> None
             await asyncio.gather(*(one.commit() for _ in range(100)))
         begun, cpu = time.monotonic(), time.process_time()
         async with one.sending.running():
-            names = [each.id for each in await one.store.all_endpoints()]
+            names = [endpoint.id for endpoint in await one.store.all_endpoints()]
             while True:
-                counts = [await one.store.count_deliveries(TENANT, each) for each in names]
-                if sum(each.get("delivered", 0) for each in counts) >= events * endpoints:
+                counts = [await one.store.count_deliveries(TENANT, name) for name in names]
+                if sum(count.get("delivered", 0) for count in counts) >= events * endpoints:
                     break
                 await asyncio.sleep(0.5)
         seconds, cpu = time.monotonic() - begun, time.process_time() - cpu
@@ -197,7 +199,7 @@ async def neighbours(url: str, folder: Path, *, bad: Sequence[str]) -> None:
             one.committed.clear()
             await one.commits(100.0, 20.0, tenants)
             await asyncio.sleep(1.0)
-    good = {each: at for each, at in received(file).items() if each in one.committed}
+    good = {event: at for event, at in received(file).items() if event in one.committed}
     print_latency(f"100 endpoints and {len(bad)} bad ones", one, good)
 
 
@@ -221,8 +223,8 @@ if __name__ == "__main__":
     configure(level="error", form="text")
     with tempfile.TemporaryDirectory() as name:
         arguments = sys.argv[1:]
-        urls = [each for each in arguments if ":" in each]
-        words = [each for each in arguments if ":" not in each]
+        urls = [argument for argument in arguments if ":" in argument]
+        words = [argument for argument in arguments if ":" not in argument]
         asyncio.run(
             run("".join(urls), Path(name), words or ("latency", "sustained", "neighbours"))
         )

@@ -73,7 +73,7 @@ def _resubmitting(session: Session, connections: int) -> list[Iterator[Request]]
 
 
 def _reading(session: Session, connections: int) -> list[Iterator[Request]]:
-    requests = [read_request(session.caller, each) for each in session.stock.ids]
+    requests = [read_request(session.caller, report_id) for report_id in session.stock.ids]
     return _drawn(requests, connections)
 
 
@@ -86,8 +86,8 @@ def _updating(*, conditional: bool) -> Streams:
     def streams(session: Session, connections: int) -> list[Iterator[Request]]:
         method = "POST" if session.on_floor else "PATCH"
         return [
-            update_requests(session.caller, each, method=method, conditional=conditional)
-            for each in session.stock.ids[:connections]
+            update_requests(session.caller, report_id, method=method, conditional=conditional)
+            for report_id in session.stock.ids[:connections]
         ]
 
     return streams

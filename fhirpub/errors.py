@@ -17,10 +17,10 @@ The tree (``web/error_mapping.py`` gives each class its status):
     ├── NoneMatches                  a condition means no resource of this tenant
     ├── NotAuthenticated             no token, or one that proves nothing
     ├── NotPermitted                 a good token without the right
-    ├── Throttled                    too many requests; says when to come back
+    ├── Throttled                    too many requests; with a time to retry
     │   └── QuotaExceeded            a quota of the tenant or the client is used up for now
     ├── StorageQuotaExceeded         the tenant stores as much as its quota allows
-    ├── Busy                         too many large bodies at the moment; says when to come back
+    ├── Busy                         too many large bodies; with a time to retry
     ├── TokenRefused                 the token endpoint's own errors (RFC 6749)
     ├── StoreUnavailable             the store cannot answer now
     ├── SecretsUnavailable           the secrets of an endpoint cannot be encrypted or decrypted
@@ -122,7 +122,7 @@ class InvalidSearch(Refused):
 class SearchTooCostly(Refused):
     """A search has more values, or takes more work, than one search may (D-289, D-290).
 
-    It says nothing of the store, which has ended the search and answers others.
+    It is no failure of the store, which has ended the search and answers others.
     """
 
     usual_code = "too-costly"
@@ -252,8 +252,8 @@ class SecretsUnavailable(FhirpubError):
 
 
 class ConfigurationError(FhirpubError):
-    """The settings are wrong; the text says which key and what would be right."""
+    """The settings are wrong; the text names the key and what would be right."""
 
 
 class PluginError(ConfigurationError):
-    """A plugin cannot be used; the text says which and why."""
+    """A plugin cannot be used; the text names it and the reason."""

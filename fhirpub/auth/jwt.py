@@ -44,7 +44,7 @@ class Opened:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claims:
-    """What a token says, in the right types. ``expires`` is in seconds since 1970."""
+    """The claims of a token, in the right types. ``expires`` is in seconds since 1970."""
 
     client_id: str
     tenant: str
@@ -54,7 +54,7 @@ class Claims:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expected:
-    """What a token must say to be one of ours."""
+    """The claims that a token must have to be one of ours."""
 
     issuer: str
     audience: str

@@ -129,7 +129,7 @@ class Tokens:
     def cached_caller(self, authorization: str) -> Caller | None:
         """Return the caller if this header value was verified recently; never waits.
 
-        None says nothing: ask :meth:`caller`.
+        None proves nothing: ask :meth:`caller`.
         """
         if not authorization.startswith(_SCHEME):
             return None

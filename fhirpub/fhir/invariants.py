@@ -1,4 +1,4 @@
-"""FHIR's own rules between the elements of one resource, those that a schema cannot say.
+"""FHIR's own rules between the elements of one resource, those that a schema cannot express.
 
 Each is named by its key in the R4 definitions. A problem is a 400, as all that is wrong by FHIR
 alone (R-A).

@@ -35,7 +35,7 @@ def loads(raw: bytes) -> Any:
     Raises InvalidContent for anything that RFC 8259 forbids or that readers treat differently:
     duplicate names, NaN, numbers beyond 1.7e308, lone surrogates, another encoding than UTF-8,
     control characters in strings other than tab, CR and LF, U+FFFE and U+FFFF (which XML cannot
-    say), nesting deeper than 64, more than 100,000 values.
+    express), nesting deeper than 64, more than 100,000 values.
     """
     raw = raw.removeprefix(_BOM)
     counted = _count_structures(raw)

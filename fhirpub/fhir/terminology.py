@@ -68,7 +68,7 @@ class Terminology:
         return systems[0] if len(systems) == 1 else ""
 
     def coding_issues(self, coding: Mapping[str, Any], expression: str) -> list[Issue]:
-        """Return what there is to say about a Coding; never an error."""
+        """Return the remarks on a Coding; never an error."""
         system, code = coding.get("system"), coding.get("code")
         if not isinstance(system, str) or not isinstance(code, str):
             return []
@@ -82,7 +82,7 @@ class Terminology:
         return [Issue("information", "invalid", said, f"{expression}.system")]
 
     def identifier_type_issues(self, coding: Mapping[str, Any], expression: str) -> list[Issue]:
-        """Return what there is to say about a Coding of Identifier.type."""
+        """Return the remarks on a Coding of Identifier.type."""
         system, code = coding.get("system", ""), coding.get("code", "")
         if self.in_value_set(IDENTIFIER_TYPES, system, code):
             return []

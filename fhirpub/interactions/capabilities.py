@@ -1,4 +1,4 @@
-"""What the service says of itself, made from the enabled types: it cannot drift (D-1 to D-16)."""
+"""The service as it describes itself, from the enabled types: it cannot drift (D-1 to D-16)."""
 
 from __future__ import annotations
 

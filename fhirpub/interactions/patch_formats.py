@@ -63,7 +63,7 @@ class Fields:
 def fields_of(
     form: Form, content: Any, before: JsonObject, resource_type: ResourceType, *, most: int
 ) -> Fields:
-    """Return what the content of a body says of the fields of a resource, at least one.
+    """Return the fields of a resource that a body changes, at least one.
 
     ``most`` bounds what a JSON Patch may copy, in bytes. Raises InvalidContent for the
     envelope, BrokenRule for fields that cannot be updated, and for operations that fail.

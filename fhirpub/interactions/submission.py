@@ -60,7 +60,7 @@ class Submission:
 
 
 def parse(body: bytes, *, is_xml: bool) -> Any:
-    """Parse a body, JSON or XML, into what JSON says; raises InvalidContent."""
+    """Parse a body, JSON or XML, into the values of JSON; raises InvalidContent."""
     return read_xml(body) if is_xml else loads(body)
 
 

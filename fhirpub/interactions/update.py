@@ -142,7 +142,7 @@ async def _with_parts(
 
 @dataclass(frozen=True, slots=True)
 class _NewIssues:
-    """Says what is wrong with a resource, but for old wrongs in fields not named (D-119).
+    """Finds what is wrong with a resource, but for old wrongs in fields not named (D-119).
 
     Rules have come since it was stored, and it must stay open to corrections.
     """

@@ -1,4 +1,4 @@
-"""Validate: what a registration would say, with nothing stored (R4 resource-validate; D-182)."""
+"""Validate: the result of a registration, with nothing stored (R4 resource-validate; D-182)."""
 
 from __future__ import annotations
 

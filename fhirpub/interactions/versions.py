@@ -40,7 +40,7 @@ def with_server_meta(
 
 
 def with_subsetted_tag(meta: Mapping[str, Any]) -> JsonObject:
-    """Return a meta that says that elements are left out."""
+    """Return a meta whose tag marks a resource with elements left out."""
     tags = [tag for tag in meta.get("tag", ()) if tag.get("code") != _SUBSETTED["code"]]
     return {**meta, "tag": [*tags, _SUBSETTED]}
 

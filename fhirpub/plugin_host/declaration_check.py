@@ -132,7 +132,7 @@ def _search_problems(declared: ResourceType) -> list[str]:
 
 
 def _contradictions(declared: ResourceType) -> list[str]:
-    """Return what the declaration says against itself."""
+    """Return the contradictions within the declaration."""
     found = []
     if not declared.create_statuses:
         found.append("create_statuses is empty, so nothing could ever be registered")

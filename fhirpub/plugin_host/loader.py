@@ -1,4 +1,4 @@
-"""Turn the configured names of plugins into resource types, or say in a sentence why not."""
+"""Turn the configured names of plugins into resource types, or raise the reason in a sentence."""
 
 from __future__ import annotations
 

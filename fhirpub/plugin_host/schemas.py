@@ -76,7 +76,7 @@ def _against(schemas: Schemas, declared: ResourceType) -> list[str]:
 
 
 def _describe_elements(declared: ResourceType) -> tuple[str, ...]:
-    """Return the elements that events carry, as far as a declaration says so."""
+    """Return the elements that events carry, as far as a declaration describes them."""
     events = declared.events
     return events.elements if isinstance(events, CompositionEvents) else ()
 

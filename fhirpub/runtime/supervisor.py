@@ -47,7 +47,7 @@ def supervise(count: int, work: Work, *, announce: Callable[[], None]) -> int:
         announce()
     deaths: deque[float] = deque(maxlen=_MAX_WORKER_EXITS)
     while workers.numbers:
-        pid, status = os.wait()
+        pid, status = workers.wait()
         ended = workers.numbers.pop(pid, None)
         if ended is None or workers.stopping or not started:
             continue  # no number: a child of before an `exec`, or an orphan in a container
@@ -94,6 +94,19 @@ class _Workers:
         self.stopping = True
         for pid in self.numbers:
             _terminate(pid)
+
+    def wait(self) -> tuple[int, int]:
+        """Wait until a child ends; return its process id and status.
+
+        A worker that a signal stops is continued: it may hold the write lock of the SQLite file,
+        and its share of the new connections would wait.
+        """
+        while True:
+            pid, status = os.waitpid(-1, os.WUNTRACED)
+            if not os.WIFSTOPPED(status):
+                return pid, status
+            _log.error("worker was stopped by a signal, it is continued", pid=pid)
+            os.kill(pid, signal.SIGCONT)  # until it is waited for, the id is not another's
 
     def all_started(self, count: int) -> bool:
         """Wait until every worker reports that it is ready, or all are stopped.

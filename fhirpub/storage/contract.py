@@ -7,7 +7,7 @@ serves operators, for example when a store is transferred, and no request reache
 
 Every method may raise StoreUnavailable. The caller then does not know whether a write happened,
 and may repeat it: every write is safe to repeat. Where a repeat may return something else than the
-first call, the method says so.
+first call, its docstring notes it.
 
 All times are milliseconds since 1970-01-01 UTC, all sizes are bytes. No version is ever deleted
 (ADR 12). `fhirpub.testing.StoreContract` holds a test for each promise below.

@@ -61,6 +61,6 @@ def _page_of(found: Sequence[Version], query: SearchQuery) -> Page:
 
 
 def capped_total(counted: int, query: SearchQuery) -> int | None:
-    """Return the total if it could be counted, at most one match more than the query says."""
+    """Return the total if it could be counted, at most one match more than the query asks for."""
     most = query.count_up_to
     return counted if most is None or 0 < most >= counted else None

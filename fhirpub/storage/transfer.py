@@ -146,7 +146,7 @@ async def _copy_version(
 
 
 async def _say_search_rules(source: Store, target: Store) -> None:
-    """Say by which rules the target's values are taken; if there are two, that it is by none.
+    """Report the rules by which the target's values are taken; none if there are two.
 
     Before the first is copied, since a copy may end anywhere, and again after the last, since the
     source may have reindexed its own in the meantime.

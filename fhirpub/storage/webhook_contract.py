@@ -5,7 +5,7 @@ Two groups of methods: ``Endpoints`` always takes the tenant first, as ``Resourc
 
 Every method may raise StoreUnavailable. The caller then does not know whether a write happened,
 and may repeat it: every write is safe to repeat. Where a repeat may return something else than the
-first call, the method says so.
+first call, its docstring notes it.
 
 All times are milliseconds since 1970-01-01 UTC, by the clocks of the callers.
 `fhirpub.testing.WebhookContract` holds a test for each promise below.

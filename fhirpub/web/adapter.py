@@ -1,6 +1,6 @@
 """Where requests come in: from the HTTP connection to a handler, with nothing in between.
 
-What HTTP/1.1 says about messages is read and checked before. Tornado's ``RequestHandler`` is left
+The rules of HTTP/1.1 about messages are checked before. Tornado's ``RequestHandler`` is left
 out: what it does beside (cookies, templates, arguments of many forms) is not needed here, and
 costs as much as reading the request.
 """

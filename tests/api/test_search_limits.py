@@ -186,8 +186,8 @@ def test_costly_searches_delay_no_other_tenant(usual: RunningService, attack: st
             ]
         finally:
             ended.set()
-        for each in attacks:
-            each.result()
+        for running in attacks:
+            running.result()
 
     assert answers == [200] * 40
     assert statuses.total() >= threads

@@ -89,7 +89,7 @@ def two(
     receivers: dict[str, Receiver],
     closed: int,
 ) -> Iterator[Two]:
-    ports = [each.port for name, each in receivers.items() if name != "of-no-entry"]
+    ports = [receiver.port for name, receiver in receivers.items() if name != "of-no-entry"]
     words = " ".join(f"port={port}" for port in (*ports, closed))
     with Restarting(tmp_path_factory.mktemp("private"), store_url("private")) as running:
         before = running.start()
@@ -172,7 +172,7 @@ def test_before_the_challenge_every_failure_looks_the_same(
         shown, seconds = zip(*threads.map(tried, trials), strict=True)
 
     assert len(shown) == 16
-    assert all(each == shown[0] for each in shown)
+    assert all(refusal == shown[0] for refusal in shown)
     assert shown[0] == {
         "passed": False,
         "state": "unverified",
@@ -195,8 +195,8 @@ def test_a_test_before_the_challenge_is_the_challenge(two: Two, good: Receiver) 
 
     kinds = [received.json["event_type"] for received in good.received]
     assert kinds == ["endpoint.verification", "endpoint.verification", "endpoint.test"]
-    assert [each["event_type"] for each in (failed, passed, tested)] == kinds
-    assert [each["state"] for each in (failed, passed, tested)] == [
+    assert [delivery["event_type"] for delivery in (failed, passed, tested)] == kinds
+    assert [delivery["state"] for delivery in (failed, passed, tested)] == [
         *("unverified", "active", "active")
     ]
     assert passed["note"].endswith("the challenge was sent instead of a test event")

@@ -109,7 +109,7 @@ def test_a_function_that_describes_arguments_describes_all_of_them(name: str) ->
     described = described_in(FUNCTIONS[name], "Args")
     parameters = [*inspect.signature(FUNCTIONS[name]).parameters]
 
-    assert described in ([], [each for each in parameters if each not in ("self", "cls")])
+    assert described in ([], [name for name in parameters if name not in ("self", "cls")])
 
 
 @pytest.mark.parametrize("name", DATACLASSES)

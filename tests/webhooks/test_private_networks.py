@@ -145,7 +145,7 @@ async def test_deliveries_go_only_where_an_entry_is_for_their_tenant(
 ) -> None:
     async with open_harness(each_store_url, clock=now_ms, sends=False) as before:
         of_both = [
-            [await before.endpoint(each.url, tenant=tenant) for each in (receiver, another)]
+            [await before.endpoint(target.url, tenant=tenant) for target in (receiver, another)]
             for tenant in (TENANT, ANOTHER)
         ]
     entries = [f"127.0.0.1 port={receiver.port} tenant={TENANT}"]
@@ -162,4 +162,4 @@ async def test_deliveries_go_only_where_an_entry_is_for_their_tenant(
             (delivery,) = await harness.deliveries(blocked)
             assert [one.reason for one in delivery.attempts] == ["E_BLOCKED_ADDRESS"]
 
-    assert [len(each.received) for each in (receiver, another)] == [1, 1]
+    assert [len(target.received) for target in (receiver, another)] == [1, 1]

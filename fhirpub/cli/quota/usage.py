@@ -42,7 +42,7 @@ class OwnerState:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What a store says of quotas at one moment."""
+    """The limits and counts in a store at one moment."""
 
     now: int
     overrides: Mapping[tuple[str, str], int]

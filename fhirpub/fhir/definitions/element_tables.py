@@ -78,7 +78,7 @@ class Tables:
     def required_set(self, element: Element) -> str:
         """Return the value set that a code must be of, if we have the codes of that set.
 
-        A concept that is bound so may still have other codings: no schema can say it.
+        A concept that is bound so may still have other codings: no schema can express it.
         """
         strength, url = element.get("binding", ("", ""))
         known = strength == "required" and url in self.codes

@@ -45,7 +45,7 @@ def types_of(known: Mapping[str, JsonObject]) -> dict[str, str]:
 
 
 def forms_of_choices(node: object) -> Iterator[tuple[str, str]]:
-    """Yield each form of every ``x[x]`` with its stem: JSON says valueString, FHIRPath value."""
+    """Yield each form of every ``x[x]`` with its stem: valueString in JSON, value in FHIRPath."""
     children: Iterable[object] = ()
     if isinstance(node, Mapping):
         children = node.values()
@@ -60,7 +60,7 @@ def forms_of_choices(node: object) -> Iterator[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """What a schema says of an element.
+    """An element as a schema describes it.
 
     ``type`` is the name of its data type, the path of a nested element, the name of its list of
     codes, or empty where the schema does not refer to any (a primitive that repeats).

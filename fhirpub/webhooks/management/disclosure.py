@@ -14,7 +14,7 @@ def disclose(
     """Return the outcome for the tenant, and log the cause of a failure that is withheld.
 
     ``verified``: the endpoint has passed its challenge, or the operator has added it.
-    ``milliseconds`` is how long every failure that is withheld is said to have taken.
+    ``milliseconds`` is the duration reported for every failure that is withheld.
     """
     shown = outcome.disclosed(verified=verified, milliseconds=milliseconds)
     if shown is not outcome:

@@ -243,7 +243,7 @@ def test_an_entry_of_more_tenants_than_one_or_of_none_is_a_warning(
     done = run("check", "--json", FHIRPUB_WEBHOOKS__ALLOW_NETWORKS=entry, **variables)
 
     findings = json.loads(done.stdout)
-    warnings = [each["text"] for each in findings if each["level"] == "warning"]
+    warnings = [finding["text"] for finding in findings if finding["level"] == "warning"]
     assert done.returncode == 0
     if words:
         (warning,) = warnings

@@ -54,7 +54,7 @@ def test_fewer_files_than_connections_need_are_a_warning_with_the_number_to_set(
 ) -> None:
     findings = checked_under(limit, tmp_path, environment)
 
-    (warning,) = [each["text"] for each in findings if each["level"] == "warning"]
+    (warning,) = [finding["text"] for finding in findings if finding["level"] == "warning"]
     assert f"the limit of open files ({limit}) allows {limit - 256}:" in warning
     assert "LimitNOFILE=4352" in warning
 
@@ -64,7 +64,7 @@ def test_as_many_files_as_connections_need_are_no_warning(
 ) -> None:
     findings = checked_under(4352, tmp_path, environment)
 
-    assert {each["level"] for each in findings} == {"ok"}
+    assert {finding["level"] for finding in findings} == {"ok"}
 
 
 def checked_under(limit: int, folder: Path, environment: dict[str, str]) -> list[Any]:
@@ -215,4 +215,4 @@ def test_no_warning_shows_anything_of_the_url() -> None:
     found = of_store(production("mongodb://fhirpub:secret@a.lab/fhirpub?tlsInsecure=true"))
 
     assert found
-    assert not {"secret", "a.lab"} & set(" ".join(each.text for each in found).split())
+    assert not {"secret", "a.lab"} & set(" ".join(finding.text for finding in found).split())

@@ -138,9 +138,9 @@ def test_an_entry_applies_where_all_of_its_conditions_hold(
     entry = AllowedNetwork(network, frozenset(ports), frozenset(tenants))
 
     for one in (port, *ports):
-        for each in (tenant, "", *tenants):
-            meant = (not ports or one in ports) and (not tenants or each in tenants)
-            assert entry.applies(tenant=each, port=one) == meant
+        for caller in (tenant, "", *tenants):
+            meant = (not ports or one in ports) and (not tenants or caller in tenants)
+            assert entry.applies(tenant=caller, port=one) == meant
 
 
 def test_entries_in_the_environment_are_separated_by_commas() -> None:
@@ -149,8 +149,8 @@ def test_entries_in_the_environment_are_separated_by_commas() -> None:
     config = load(environment={"FHIRPUB_WEBHOOKS__ALLOW_NETWORKS": variable})
 
     first, second = map(parse_allowed_network, config.webhooks.allow_networks)
-    assert [len(each) for each in (first.ports, first.tenants)] == [0, 0]
-    assert [set(each) for each in (second.ports, second.tenants)] == [{8443}, {LAB, CLINIC}]
+    assert [len(field) for field in (first.ports, first.tenants)] == [0, 0]
+    assert [set(field) for field in (second.ports, second.tenants)] == [{8443}, {LAB, CLINIC}]
 
 
 def test_all_entries_that_cannot_be_read_are_named_at_the_start() -> None:

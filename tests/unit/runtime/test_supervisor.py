@@ -117,3 +117,22 @@ def test_a_stopped_worker_does_not_hold_the_end_up(supervisor: subprocess.Popen[
     supervisor.terminate()
 
     assert supervisor.wait(timeout=10) == 0
+
+
+def test_a_worker_that_a_signal_stops_is_continued_at_once(
+    supervisor: subprocess.Popen[str], tmp_path: Path
+) -> None:
+    stopped = workers_of(supervisor)[0]
+
+    os.kill(stopped, signal.SIGSTOP)
+
+    log = tmp_path / "errors"
+    assert wait_until(lambda: "worker was stopped by a signal" in log.read_text())
+    assert wait_until(lambda: state_of(stopped) != "T")
+    os.kill(stopped, signal.SIGKILL)
+    assert wait_until(lambda: "worker died" in log.read_text())
+
+
+def state_of(process: int) -> str:
+    """Return the letter that Linux gives to what a process is doing; T: stopped."""
+    return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]

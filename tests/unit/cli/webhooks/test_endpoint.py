@@ -210,7 +210,9 @@ def test_a_ping_before_the_challenge_is_the_challenge(
     receiver.answer(Reply(status=200, echo=True))
     passed = run_json(endpoint, "ping", endpoint_id)
 
-    assert {each.json["event_type"] for each in receiver.received} == {"endpoint.verification"}
+    assert {request.json["event_type"] for request in receiver.received} == {
+        "endpoint.verification"
+    }
     assert refused.exit_code == 1
     assert "the challenge was sent instead of a test event" in refused.stdout
     assert "the answer does not repeat the challenge" in refused.stdout
