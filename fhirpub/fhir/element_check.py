@@ -42,6 +42,7 @@ class _Check:
     def __init__(self, is_of_type: IsOfType) -> None:
         self._is_of_type = is_of_type
         self._objects = tables().objects
+        self._composed = {*self._objects, RESOURCE, XHTML}
 
     def resource(self, value: Any, at: str) -> Iterator[Issue]:
         name = value.get("resourceType") if isinstance(value, dict) else None
@@ -76,7 +77,7 @@ class _Check:
                 yield from self._value(element, item, beside, f"{at}[{index}]")
 
     def _value(self, element: Element, value: Any, sibling: Any, at: str) -> Iterator[Issue]:
-        if element.type not in (*self._objects, RESOURCE, XHTML):
+        if element.type not in self._composed:
             yield from self._primitive(element.type, value, sibling, at)
         elif sibling is not None:
             yield _error("is no primitive: it has no sibling", at)

@@ -28,6 +28,8 @@ from fhirpub.fhir.strict_json import JsonObject
 
 _MAX_EXAMINED = 10 * MAX_ISSUES
 """Errors of the engine, of which several may describe one problem."""
+_MAX_REPEATED = 10
+"""Errors in a row that are the same issue, such as those at places too long to be shown."""
 _WORK_PER_VALUE = 16
 _MIN_WORK = 50_000
 """Values that the fast engine may visit to explain one resource, at least. The deeper a problem
@@ -73,6 +75,7 @@ class Explainer:
         work = _Work(resource)
         errors = self._engines[type_name].iter_errors(resource)
         seen: set[Issue] = set()
+        repeated = 0
         for _examined in range(_MAX_EXAMINED):
             self._state.work = work  # another resource may have been explained in between
             error = _next(errors)
@@ -81,6 +84,9 @@ class Explainer:
                 return
             place = self.expression(error.relative_path)
             issue = Issue("error", "exception", _sentence(error), place)
+            repeated = repeated + 1 if issue in seen else 0
+            if repeated == _MAX_REPEATED:  # each takes as long as a new one, without a pause
+                return
             if issue not in seen:
                 seen.add(issue)
                 yield issue
@@ -127,7 +133,9 @@ class Explainer:
 
     def _check_items(self, engine: Any, items: Any, instance: Any, schema: JsonObject) -> Errors:
         """Go into the items of an array, halved until the fast engine accepts a part of it."""
-        reference = items.get("$ref", "") if isinstance(items, dict) else ""
+        has_gaps = isinstance(items, dict) and "else" in items
+        target = items["else"] if has_gaps else items
+        reference = target.get("$ref", "") if isinstance(target, dict) else ""
         if not isinstance(instance, list) or len(instance) <= _SLICE or ":" not in reference:
             yield from _STOCK.VALIDATORS["items"](engine, items, instance, schema)
             return
@@ -139,7 +147,8 @@ class Explainer:
                 for index, item in enumerate(part, start=start):
                     yield from engine.descend(item, items, path=index)
                 continue
-            verdict = self._accepts(reference, part, in_array=True)
+            checked = [item for item in part if item is not None] if has_gaps else part
+            verdict = not checked or self._accepts(reference, checked, in_array=True)
             if verdict is None:
                 yield _Said("is not valid FHIR R4 (the resource is too large to explain it)")
                 return
@@ -218,6 +227,16 @@ def _say_any_of(engine: Any, forms: Any, instance: Any, schema: JsonObject) -> E
         yield _Said(schema.get(SAID, "is required"), path=_title_of(schema))
 
 
+def _say_contains(engine: Any, wanted: Any, instance: Any, schema: JsonObject) -> Errors:
+    if wanted != _NOT_NULL:
+        yield from _STOCK.VALIDATORS["contains"](engine, wanted, instance, schema)
+    elif isinstance(instance, list) and all(item is None for item in instance):
+        yield ValidationError("only null")
+
+
+_NOT_NULL = {"not": {"type": "null"}}
+
+
 def _say_one_of(engine: Any, forms: Any, instance: Any, schema: JsonObject) -> Errors:
     valid = sum(engine.evolve(schema=form).is_valid(instance) for form in forms)
     if valid == 0:
@@ -273,6 +292,7 @@ _TYPES_OF_JSON = _STOCK.TYPE_CHECKER.redefine_many({"integer": _is_integer, "num
 _VALIDATORS: Mapping[str, Callable[..., Errors]] = {
     "additionalProperties": _say_additional,
     "anyOf": _say_any_of,
+    "contains": _say_contains,
     "fhirBase64": _say_base64,
     "fhirDistinct": _say_distinct,
     "fhirPaired": _say_paired,

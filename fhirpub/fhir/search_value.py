@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-_PIECE = re.compile(r"(?:[^\\,]|\\.)+", re.DOTALL)
-_BAR = re.compile(r"((?:[^\\|]|\\.)*)\|(.*)", re.DOTALL)
-_TYPED = re.compile(r"((?:[^\\|]|\\.)*)\|((?:[^\\|]|\\.)*)\|((?:[^\\|]|\\.)*)", re.DOTALL)
+_PIECE = re.compile(r"(?:[^\\,]|\\.)++", re.DOTALL)
+_BAR = re.compile(r"((?:[^\\|]|\\.)*+)\|(.*)", re.DOTALL)
+_TYPED = re.compile(r"((?:[^\\|]|\\.)*+)\|((?:[^\\|]|\\.)*+)\|((?:[^\\|]|\\.)*+)", re.DOTALL)
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
-_LONE_BACKSLASH = re.compile(r"(?:[^\\]|\\[,|$\\])*\\(?![,|$\\])", re.DOTALL)
+_LONE_BACKSLASH = re.compile(r"(?:[^\\]|\\[,|$\\])*+\\(?![,|$\\])", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import tzinfo
 from typing import Any
 
-from fhirpub.errors import ConfigurationError
+from fhirpub.errors import ConfigurationError, TooLarge
 from fhirpub.fhir.date_value import TimeRange, parse_range
 from fhirpub.fhir.schema import Schemas
 from fhirpub.fhir.strict_json import JsonObject, dumps
@@ -27,6 +27,9 @@ from fhirpub.tenant import Tenant, is_resource_id
 
 _FORM = 2
 """Changes when values are taken otherwise than before."""
+MAX_SEARCH_VALUES = 2_000
+"""The maximum number of search values of a resource. Each is a row of an index: so many take the
+writer of SQLite up to 20 ms, in which no other tenant can write. A real report has below 300."""
 _PATIENT = "Patient"
 _HISTORY = "/_history/"
 _VALUE_SETS = "http://hl7.org/fhir/ValueSet"
@@ -135,20 +138,38 @@ class SearchIndexer:
             if type_name in (None, part.type) and is_resource_id(part_id):
                 yield TokenMatch(part.type, "", tenant.part_id(part_id, part.name))
 
-    def values(self, resource: JsonObject, parts: Mapping[str, Any]) -> bytes:
-        """Return what the first version of a resource is found by, which these parts came with."""
+    def values(
+        self, resource: JsonObject, parts: Mapping[str, Any], *, limited: bool = True
+    ) -> bytes:
+        """Return what the first version of a resource is found by, which these parts came with.
+
+        Raises TooLarge for more than `MAX_SEARCH_VALUES`, unless it is not ``limited``, because it
+        is stored already.
+        """
         ids = {name: part["id"] for name, part in parts.items()}
         values = self._values_of(resource, ids)
         for name, part in self._chained.items():
             for one in parts.get(part.name, _NOTHING).get("identifier", ()):
                 _tokens(values, name, one, self)
+        if limited:
+            _refuse_excess(values, most=MAX_SEARCH_VALUES)
         return encode(values)
 
-    def next_values(self, resource: JsonObject, before: bytes, tenant: Tenant) -> bytes:
-        """Return what a later version is found by: its parts are those of the first."""
-        inherited = [item for item in decode(before) if item[0] in self._chained]
+    def next_values(
+        self, resource: JsonObject, before: bytes, tenant: Tenant, *, limited: bool = True
+    ) -> bytes:
+        """Return what a later version is found by: its parts are those of the first.
+
+        Raises TooLarge as `values` does, but for a resource that had as many before: there was no
+        limit when it was stored, and it must stay open to corrections.
+        """
+        known = decode(before)
+        inherited = [item for item in known if item[0] in self._chained]
         ids = {part.name: tenant.part_id(resource["id"], part.name) for part in self._only}
-        return encode([*self._values_of(resource, ids), *inherited])
+        values = [*self._values_of(resource, ids), *inherited]
+        if limited:
+            _refuse_excess(values, most=max(MAX_SEARCH_VALUES, len(known)))
+        return encode(values)
 
     def _values_of(self, resource: JsonObject, ids: Mapping[str, str]) -> list[SearchValue]:
         values: list[SearchValue] = []
@@ -160,6 +181,15 @@ class SearchIndexer:
             (name, "", second) if (second, first) in own else (name, first, second)
             for name, first, second in values
         ]
+
+
+def _refuse_excess(values: Sequence[SearchValue], *, most: int) -> None:
+    if len(values) > most:
+        raise TooLarge.because(
+            f"has more than {MAX_SEARCH_VALUES} search values, which are the codings, "
+            "identifiers, references and times that searches compare: send fewer of them, or "
+            "divide the content among several resources"
+        )
 
 
 def _check(

@@ -21,7 +21,7 @@ from jsonpatch import (
 from fhirpub.errors import BrokenRule, InvalidContent, Issue, TooLarge
 from fhirpub.fhir.document import attachments_of, is_marker
 from fhirpub.fhir.elements import element_of
-from fhirpub.fhir.strict_json import JsonObject, in_decimals, refuse_excess
+from fhirpub.fhir.strict_json import MAX_DEPTH, JsonObject, in_decimals, refuse_excess
 from fhirpub.plugin_api import ResourceType
 
 Form = Literal["fhir", "merge-patch", "json-patch"]
@@ -36,6 +36,8 @@ FORMS: Mapping[str, Form] = {
 _MAX_OPERATIONS = 1_000
 _UNKNOWN = "(unknown)"
 _BYTES_OF_A_VALUE = 64
+_MAX_COPIED = 131_072
+"""Bytes that the operations of a JSON Patch may copy: copies of copies grow with each."""
 OPERATIONS = ("add", "remove", "replace", "move", "copy", "test")
 _MEMBERS = {
     **dict.fromkeys(("add", "replace", "test"), ("value",)),
@@ -145,7 +147,7 @@ def _json_patch(
     for number, operation in enumerate(in_decimals(operations), start=1):
         if operation["op"] == "copy":
             copied += _weight(JsonPointer(operation["from"]).resolve(after, None))
-            if copied > most:
+            if copied > min(most, _MAX_COPIED):
                 raise TooLarge.because("the operations make the resource too large")
         after = _apply(operation, after, at=name, number=number)
     refuse_excess(after)
@@ -178,7 +180,7 @@ def _what_is_wrong(operation: Any) -> str:
 
 def _is_pointer(text: Any) -> bool:
     try:
-        return isinstance(text, str) and bool(JsonPointer(text))
+        return isinstance(text, str) and text.count("/") <= MAX_DEPTH and bool(JsonPointer(text))
     except JsonPointerException:
         return False
 

@@ -37,6 +37,7 @@ _TOTALS = frozenset({"none", "estimate", "accurate"})
 _LAST_COUNTS = frozenset({"_count", "_elements", "_summary", "_total"})
 """Parameters of which the last one is used, if they repeat."""
 _MAX_CONDITIONS = 50
+_MAX_ELEMENTS = 200
 
 _TOO_MANY_CONDITIONS = (
     f"a search has at most {_MAX_CONDITIONS} conditions, and each date and each system of a list "
@@ -296,6 +297,8 @@ class Reading:
         return self._refuse_modifier(asked)
 
     def _elements(self, asked: _Asked) -> bool:
+        if asked.value.count(",") >= _MAX_ELEMENTS:  # they are read for each entry of a page
+            self._wrong("_elements", f"must not have more than {_MAX_ELEMENTS} names")
         self.elements = asked.value
         return self._refuse_modifier(asked)
 
@@ -337,13 +340,5 @@ class Reading:
 
 def _count_systems(alternatives: Iterable[TokenMatch | TimeMatch]) -> int:
     """Count the systems that a list names, a token without one being of another; at least 1."""
-    return max(
-        1,
-        len(
-            {
-                alternative.system
-                for alternative in alternatives
-                if isinstance(alternative, TokenMatch)
-            }
-        ),
-    )
+    tokens = [one for one in alternatives if isinstance(one, TokenMatch)]
+    return max(1, len({token.system for token in tokens}))

@@ -76,5 +76,5 @@ def _values(version: Version, searched: SearchIndexer, before: bytes, tenant: Te
     """Return a version's values; ``before`` are those of the version before it, if it has one."""
     resource = loads_stored(version.body)
     if version.version == 1:
-        return searched.values(resource, loads_stored(version.parts or b"{}"))
-    return searched.next_values(resource, before, tenant)
+        return searched.values(resource, loads_stored(version.parts or b"{}"), limited=False)
+    return searched.next_values(resource, before, tenant, limited=False)

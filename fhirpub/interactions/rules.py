@@ -10,11 +10,17 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, repeat
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from fhirpub.config.settings import ABSOLUTE_URI
 from fhirpub.errors import MAX_ISSUES, BrokenRule, InvalidContent, Issue, TooLarge
-from fhirpub.fhir.document import Document, attachments_of, hash_verdict
+from fhirpub.fhir.document import (
+    MAX_URL_LENGTH,
+    Document,
+    attachments_of,
+    hash_verdict,
+    is_web_address,
+)
 from fhirpub.fhir.element_check import element_problems
 from fhirpub.fhir.elements import items_of, values_at
 from fhirpub.fhir.narrative import in_characters, narrative_warnings
@@ -28,9 +34,9 @@ from fhirpub.plugin_api import Entry, ResourceType, RuleContext
 _MIME = re.compile(r"[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+(?:[ \t]*;[\x20-\x7e]+)?")
 _MAX_MIME_LENGTH = 1000
 """What is longer is too long for a header, so that the document could not be read."""
-_MAX_URL_LENGTH = 2048
 _MAX_IDENTIFIER_LENGTH = 2048
 """What is longer fits into no URL, so that it could not be searched for."""
+_MAX_TYPES = 20
 _PDF = "application/pdf"
 
 
@@ -93,8 +99,17 @@ def identifier(resource: Mapping[str, Any]) -> Iterator[Issue]:
     if len(f"{system}{one.get('value')}") > _MAX_IDENTIFIER_LENGTH:
         rule = f"system and value must not have more than {_MAX_IDENTIFIER_LENGTH} characters"
         yield Issue("error", "invalid", rule, "identifier[0]")
+    if len(_type_codings(one)) > _MAX_TYPES:  # the value is a search value with each of them
+        rule = f"must not have more than {_MAX_TYPES} codings"
+        yield Issue("error", "too-costly", rule, "identifier[0].type")
     if isinstance(system, str) and system.strip() and not ABSOLUTE_URI.fullmatch(system):
         yield Issue("error", "invalid", "must be an absolute URI", "identifier[0].system")
+
+
+def _type_codings(one: Mapping[str, Any]) -> Sequence[Any]:
+    concept = one.get("type")
+    codings = concept.get("coding") if isinstance(concept, dict) else ()
+    return codings if isinstance(codings, list) else ()
 
 
 def structure(submission: Submission, context: Context) -> Iterator[Iterator[Issue]]:
@@ -226,8 +241,8 @@ def _attachment(attachment: JsonObject) -> Iterator[Issue]:
         yield Issue("error", "exception", rule, "contentType")
     elif kind is not None and not _is_pdf(kind):
         yield Issue("information", "informational", f"{_PDF} is preferred", "contentType")
-    if "url" in has and not _is_web_address(attachment["url"]):
-        rule = f"must be an absolute http or https URL of at most {_MAX_URL_LENGTH} characters"
+    if "url" in has and not is_web_address(attachment["url"]):
+        rule = f"must be an absolute http or https URL of at most {MAX_URL_LENGTH} characters"
         yield Issue("error", "exception", rule, "url")
 
 
@@ -248,16 +263,6 @@ def _content(attachment: JsonObject, document: Document, check: str) -> Iterator
 
 def _is_pdf(content_type: str) -> bool:
     return content_type.partition(";")[0].strip().lower() == _PDF
-
-
-def _is_web_address(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        host = parts.hostname
-    except ValueError:
-        return False
-    plain = parts.scheme in ("http", "https") and bool(host) and "@" not in parts.netloc
-    return plain and len(url) <= _MAX_URL_LENGTH and url.isprintable() and " " not in url
 
 
 def codings(

@@ -24,6 +24,7 @@ _COUNTRIES = frozenset(
     " zw".split()
 )
 _FULL_DATE = 10
+_AUTHORITY = re.compile(r"https?://[^/?#]{0,255}(?:[/?#]|\Z)", re.IGNORECASE)
 
 # Examples for the OpenAPI description.
 _PATIENT = {
@@ -199,6 +200,9 @@ def _identifier_type(
 
 def _as_compared(uri: str) -> str:
     """Return a URI as D-48 compares it: http is https, the host in lower case, no last slash."""
+    # Splitting it sorts combining marks of the host, in quadratic time.
+    if not _AUTHORITY.match(uri):
+        return uri
     try:
         parts = urlsplit(uri)
     except ValueError:

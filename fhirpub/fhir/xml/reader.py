@@ -50,6 +50,10 @@ _BOOLEANS = {"true": True, "false": False}
 _MAX_MARKUP_TOKENS = 2 * MAX_NODES
 """Most signs of an element's beginning or end, and of an attribute: each costs memory to parse."""
 _ATTRIBUTE = re.compile(rb"=[ \t\r\n]*[\"']")
+_LONG_NAMESPACE = re.compile(
+    rb"(?<=[ \t\r\n])xmlns(?::[^ \t\r\n=<>\"']*)?[ \t\r\n]*=[ \t\r\n]*(?:\"[^\"]{257}|'[^']{257})"
+)
+"""Each element's name comes with its namespace: many elements of a long one fill the memory."""
 _BLANK = " \t\r\n"
 _MAX_ATTRIBUTES = 64
 _TOO_MANY_ATTRIBUTES = f"must not have more than {_MAX_ATTRIBUTES} attributes"
@@ -111,6 +115,8 @@ def _parse(raw: bytes) -> etree._Element:
     attributes = _ATTRIBUTE.finditer(raw) if raw.count(b"=") > _MAX_MARKUP_TOKENS else ()
     if raw.count(b"<") > _MAX_MARKUP_TOKENS or any(islice(attributes, _MAX_MARKUP_TOKENS, None)):
         raise InvalidContent.because("the body holds too many values")
+    if _LONG_NAMESPACE.search(raw):
+        raise InvalidContent.because("the body declares a namespace of more than 256 characters")
     parser = etree.XMLParser(
         encoding="utf-8",
         resolve_entities=False,
