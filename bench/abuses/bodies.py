@@ -9,6 +9,7 @@ from typing import Any
 
 from fhirpub.fhir.strict_json import MAX_NODES, dumps
 from fhirpub.fhir.xml.writer import write_xml
+from fhirpub.interactions.parameters import MAX_SEARCH_VALUES
 from tests.bodies import document, organization, parameters, patient, register_body
 
 JsonValue = Any
@@ -20,6 +21,8 @@ LONG = 28_000_000
 _VALUE = "@value@-@value@"
 _NODES = MAX_NODES - 1_000
 """What the other elements of a report leave of the limit of values."""
+_PER_VALUE = _NODES // (MAX_SEARCH_VALUES - 100)
+"""So many items have as many search values as a resource may have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +126,7 @@ def extensions(size: int) -> dict[str, Any]:
 
 def codings(size: int) -> dict[str, Any]:
     """Return a code with many codings, each of which is a search value."""
-    items = filled(lambda number, text: {"code": f"{number}{text}"}, size=size, nodes=1)
+    items = filled(lambda number, text: {"code": f"{number}{text}"}, size=size, nodes=_PER_VALUE)
     return {"code": {"text": "Blood count", "coding": items}}
 
 
@@ -132,7 +135,7 @@ def performers(size: int) -> dict[str, Any]:
     items = filled(
         lambda number, text: {"reference": f"Practitioner/{number}", "display": f"x{text}"},
         size=size,
-        nodes=2,
+        nodes=_PER_VALUE,
     )
     return {"performer": [{"reference": "Organization/o1"}, *items]}
 

@@ -34,7 +34,9 @@ class Bounds:
 
 
 @dataclass(slots=True)
-class _Waiting(Generic[T, R]):
+class Waiting(Generic[T, R]):
+    """An item, its size, and the future of its result."""
+
     item: T
     size: int
     outcome: asyncio.Future[R]
@@ -59,7 +61,7 @@ class GroupCommit(Generic[T, R]):
         self._commit = commit
         self._bounds = bounds or Bounds()
         self._deadline = Deadline(deadline_seconds)
-        self._waiting: deque[_Waiting[T, R]] = deque()
+        self._waiting: deque[Waiting[T, R]] = deque()
         self._workers: set[asyncio.Task[None]] = set()
         self._starting = False
 
@@ -73,7 +75,7 @@ class GroupCommit(Generic[T, R]):
             raise StoreUnavailable("too many calls are waiting")
         outcome: asyncio.Future[R] = asyncio.get_running_loop().create_future()
         self._deadline.watch(outcome)
-        self._waiting.append(_Waiting(item, size, outcome))
+        self._waiting.append(Waiting(item, size, outcome))
         if not self._starting and len(self._workers) < self._bounds.in_flight:
             self._starting = True
             self._workers.add(asyncio.create_task(self._work()))
@@ -95,7 +97,7 @@ class GroupCommit(Generic[T, R]):
             # that arrives in between needs a worker of its own.
             self._workers -= itself
 
-    def _take(self) -> list[_Waiting[T, R]]:
+    def _take(self) -> list[Waiting[T, R]]:
         batch = [self._waiting.popleft()]
         room = self._bounds.size - batch[0].size
         while self._waiting and len(batch) < self._bounds.items:
@@ -105,7 +107,7 @@ class GroupCommit(Generic[T, R]):
             batch.append(self._waiting.popleft())
         return batch
 
-    async def _settle(self, batch: list[_Waiting[T, R]]) -> None:
+    async def _settle(self, batch: list[Waiting[T, R]]) -> None:
         try:
             results = await self._commit([waiting.item for waiting in batch])
             for waiting, result in zip(batch, results, strict=True):

@@ -17,7 +17,7 @@ from pymongo.read_concern import ReadConcern
 from fhirpub.app.stores import OpenStore, open_store
 from fhirpub.config.settings import Config, StorageConfig
 from fhirpub.errors import StoreUnavailable
-from fhirpub.storage.mongodb.primary import Primary
+from fhirpub.storage.mongodb.primary import FormerPrimaries, Primary
 from fhirpub.storage.mongodb.store import from_url
 from fhirpub.storage.store import Store
 from fhirpub.testing.process import ServiceProcess
@@ -42,7 +42,10 @@ from tests.mongod.server import Mongod
 pytestmark = pytest.mark.slow
 
 _LONGER_THAN_ANY_ELECTION_SECONDS = 20.0
-"""A silent primary uses up half of it; the rest is for the next one on a busy machine."""
+"""On a busy machine an election takes long, and so does the first write after it."""
+
+_FAR_AWAY_SECONDS = 120.0
+"""Without an interruption, half of this deadline is spent on a primary that is silent."""
 
 LosePrimary = Callable[[ReplicaSet], Mongod]
 
@@ -68,6 +71,16 @@ async def store(failover_url: str) -> AsyncIterator[Store]:
     store = from_url(
         failover_url, deadline_seconds=SHORTER_THAN_AN_ELECTION_SECONDS, production=True
     )
+    await store.start()
+    yield store
+    await store.stop()
+
+
+@pytest.fixture
+async def patient_store(failover_url: str) -> AsyncIterator[Store]:
+    """A store that could wait for a silent primary for a minute, as could its driver."""
+    url = f"{failover_url}&connectTimeoutMS=60000"
+    store = from_url(url, deadline_seconds=_FAR_AWAY_SECONDS, production=True)
     await store.start()
     yield store
     await store.stop()
@@ -114,6 +127,52 @@ async def test_within_the_deadline_a_failover_is_only_a_delay(
             await losing
 
     assert outcomes == [Registered(f"content {number}") for number in range(len(outcomes))]
+
+
+async def test_what_waits_for_a_primary_that_froze_is_answered_by_its_successor(
+    patient_store: Store, set_of_three: ReplicaSet
+) -> None:
+    store = patient_store
+    known, new = a_version(), replace(a_version(), id="new", value="new")
+    await store.add(LAB, known)
+
+    await asyncio.to_thread(set_of_three.pause_primary)
+    adding = asyncio.create_task(store.add(LAB, new))
+    reading = asyncio.create_task(store.latest(LAB, known.id))
+    await asyncio.to_thread(set_of_three.primary)
+    async with asyncio.timeout(_FAR_AWAY_SECONDS / 5):
+        added, found = await asyncio.gather(adding, reading)
+    await asyncio.to_thread(set_of_three.restore)
+
+    assert added
+    assert found == known
+    assert await store.latest(LAB, new.id) == new
+    assert not await store.add(LAB, new)
+
+
+async def test_a_read_of_several_batches_that_an_election_interrupts_starts_again(
+    set_of_three: ReplicaSet, failover_url: str
+) -> None:
+    former = FormerPrimaries()
+    client: AsyncIOMotorClient[dict[str, Any]] = AsyncIOMotorClient(
+        failover_url, event_listeners=[former]
+    )
+    former.observe(client.delegate)
+    database = client.get_default_database()
+    await database["numbers"].insert_many({"_id": number} for number in range(10))
+    primary = Primary(database, certain=ReadConcern("linearizable"), seconds=_FAR_AWAY_SECONDS)
+    looks: list[list[int]] = []
+
+    async def look() -> list[int]:
+        cursor = database["numbers"].find({}, sort=[("_id", 1)], batch_size=2)
+        looks.append([document["_id"] for document in await cursor.to_list(2)])
+        if len(looks) == 1:
+            await asyncio.to_thread(set_of_three.pause_primary)
+        return looks[-1] + [document["_id"] for document in await cursor.to_list(None)]
+
+    assert await primary.answer(look) == list(range(10))
+    assert len(looks) > 1
+    client.close()
 
 
 @contextmanager

@@ -100,7 +100,7 @@ APPENDING_THE_SAME_EVENTS = """
         left = sorted(missing, key=events.index)
         last = (await store.last_sequences(["e"])).get("e", 0)
         places = enumerate(left[:5], start=last + 1)
-        await store.append([a_delivery("e", n, event_id=each) for n, each in places])
+        await store.append([a_delivery("e", n, event_id=event) for n, event in places])
     print("done")
 """
 

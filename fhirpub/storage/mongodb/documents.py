@@ -44,7 +44,8 @@ class Addition:
 
     ``nonce`` is fresh for each call and the ``_id`` of what it inserts: who wrote a key can be
     identified by it when the reply to the insert was lost. ``size`` is in bytes, and so is
-    ``stored``, of the version as its tenant's quota counts it.
+    ``stored``, of the version as its tenant's quota counts it. ``values`` is how many search
+    values it has.
     """
 
     tenant: str
@@ -55,6 +56,7 @@ class Addition:
     pieces: tuple[dict[str, Any], ...]
     size: int
     stored: int
+    values: int
 
 
 def encode_addition(
@@ -66,7 +68,8 @@ def encode_addition(
     """
     nonce = ObjectId()
     try:
-        document = bson.encode(_version_document(nonce, tenant, version))
+        fields = _version_document(nonce, tenant, version)
+        document = bson.encode(fields)
         keeping = tuple(_blob_document(tenant, blob, now=now) for blob in blobs)
         pieces = tuple(piece for blob in blobs for piece in _pieces_of(tenant, blob, now=now))
     except (BSONError, OverflowError, UnicodeEncodeError):
@@ -75,7 +78,8 @@ def encode_addition(
         raise TooLarge.because("the resource is larger than the store can keep")
     size = len(document) + sum(len(blob.data) for blob in blobs)
     key, raw = (version.id, version.version), RawBSONDocument(document)
-    return Addition(tenant, key, nonce, raw, keeping, pieces, size, version.size)
+    values = len(fields["search"])
+    return Addition(tenant, key, nonce, raw, keeping, pieces, size, version.size, values)
 
 
 def _version_document(nonce: ObjectId, tenant: str, version: Version) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fhirpub.errors import StoreUnavailable, Throttled
+from fhirpub.runtime.fair_turns import FairTurns
 from fhirpub.storage.batching import GroupCommit
 from fhirpub.storage.mongodb import schema
 from fhirpub.storage.mongodb.documents import Addition
@@ -11,6 +13,11 @@ from fhirpub.storage.mongodb.schema import Database, Records
 from fhirpub.storage.mongodb.server_checks import Concerns
 from fhirpub.storage.mongodb.stored_bytes import StoredBytes
 from fhirpub.storage.mongodb.writes import Additions
+
+_FEW_VALUES = 300
+"""More search values than a report has; the server takes a millisecond for so many."""
+_MAX_DENSE, _DENSE_PER_TENANT = 2, 1
+"""Fewer than there are batches on their way at a time: one is left for all other versions."""
 
 
 class Opened:
@@ -36,6 +43,8 @@ class Opened:
         self.additions: GroupCommit[Addition, bool] = GroupCommit(
             additions.commit, deadline_seconds=seconds, bounds=SEVERAL
         )
+        self._seconds = seconds
+        self._dense = FairTurns(max_turns=_MAX_DENSE, per_owner=_DENSE_PER_TENANT)
         self.reads = Reads(
             versions,
             blobs,
@@ -44,6 +53,23 @@ class Opened:
             one_moment=concerns.one_moment,
             seconds=seconds,
         )
+
+    async def add(self, addition: Addition) -> bool:
+        """Return whether a version took its key, once this is durable; raises StoreUnavailable.
+
+        Versions with many search values wait for a turn of their tenant: the batch that one of
+        them is in takes long.
+        """
+        if addition.values <= _FEW_VALUES:
+            return await self.additions.add(addition, size=addition.size)
+        try:
+            await self._dense.take(addition.tenant, seconds=self._seconds)
+        except (Throttled, TimeoutError):
+            raise StoreUnavailable("too many calls are waiting") from None
+        try:
+            return await self.additions.add(addition, size=addition.size)
+        finally:
+            self._dense.release(addition.tenant)
 
     async def drain(self) -> None:
         """Finish the writes that were handed in."""

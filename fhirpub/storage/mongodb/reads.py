@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
 from motor.motor_asyncio import AsyncIOMotorCommandCursor, AsyncIOMotorCursor
@@ -47,8 +48,10 @@ _MAX_CONCURRENT_PAGES = 6
 """So many pages are on their way at the same time: each may be large, see `MAX_PAGE_BYTES`."""
 
 _DRIVER_THREADS = 5 * (os.cpu_count() or 1)
-"""What Motor waits for the server in: each search takes one of them while it is in progress."""
-_MAX_SEARCHES, SEARCHES_PER_TENANT = _DRIVER_THREADS * 8 // 10, _DRIVER_THREADS * 3 // 10
+"""What Motor waits for the server in: each read takes one of them while it is in progress."""
+_MAX_READS, READS_PER_TENANT = _DRIVER_THREADS * 8 // 10, _DRIVER_THREADS * 3 // 10
+"""So many reads are in progress that are made for one tenant alone: searches, histories, large
+versions and documents. What many ask for together needs few threads."""
 
 _IS_SMALL = {"$lte": [{"$bsonSize": "$$ROOT"}, SMALL_BYTES]}
 _ITS_KEY = {"id": "$id", "version": "$version", "tenant": "$tenant"}
@@ -91,7 +94,7 @@ class Reads:
         self._seconds = seconds
         self._most = seconds * MAX_SEARCH_SHARE
         self._pages = asyncio.Semaphore(_MAX_CONCURRENT_PAGES)
-        self._searches = FairTurns(max_turns=_MAX_SEARCHES, per_owner=SEARCHES_PER_TENANT)
+        self._turns = FairTurns(max_turns=_MAX_READS, per_owner=READS_PER_TENANT)
         self._latest: GroupedReads[str, Document] = GroupedReads(
             self._fetch_latest, deadline_seconds=seconds, bounds=SEVERAL
         )
@@ -131,7 +134,7 @@ class Reads:
         """Return a version that was looked up together with others, all of it."""
         if "body" in found:
             return version_of(found)
-        async with within(self._seconds), self._pages:
+        async with self._turn(found["tenant"]), self._pages:
             return await self._one((found["id"], found["version"]))
 
     async def history(
@@ -145,11 +148,12 @@ class Reads:
             "tenant": tenant,
             "version": {"$lt": LARGEST_INTEGER if below is None else min(below, LARGEST_INTEGER)},
         }
-        found = await self._answer(
-            lambda: self._versions.find(
-                wanted, sort=[("version", -1)], hint=VERSION_KEY, **_one_batch(limit)
+        async with self._turn(tenant):
+            found = await self._answer(
+                lambda: self._versions.find(
+                    wanted, sort=[("version", -1)], hint=VERSION_KEY, **_one_batch(limit)
+                )
             )
-        )
         return [version_of(document) for document in found]
 
     async def search(self, tenant: str, query: SearchQuery) -> Page:
@@ -161,7 +165,7 @@ class Reads:
         without = await lookup_by_ids(query, latest)
         if without is not None:
             return without
-        async with within(self._seconds), self._searches.turn(tenant, seconds=self._most):
+        async with self._turn(tenant):
             found = await self._find(tenant, query)
             counted = found.pop()["total"] if found and "total" in found[-1] else 0
             keys = [(document["id"], document["version"]) for document in found[: query.limit]]
@@ -212,7 +216,8 @@ class Reads:
         if len(ids) <= FEW:
             found = await self._few_blobs.get(ids) or ()
         else:
-            found = list((await self._blobs_by_id(ids)).values())
+            async with self._turn(tenant):
+                found = list((await self._blobs_by_id(ids)).values())
         return {document["sha256"]: blob_of(document) for document in found}
 
     async def _fetch_few_blobs(
@@ -233,7 +238,8 @@ class Reads:
         start = part.start
         while start < part.stop:
             number, offset = divmod(start, PIECE_BYTES)
-            data = await self._data(self._pieces, piece_id(tenant, blob.sha256, number))
+            async with self._turn(tenant):
+                data = await self._data(self._pieces, piece_id(tenant, blob.sha256, number))
             if data is None:
                 async for piece in self._read_undivided(tenant, blob, slice(start, part.stop)):
                     yield piece
@@ -245,7 +251,8 @@ class Reads:
         self, tenant: str, blob: BlobInfo, part: slice
     ) -> AsyncGenerator[bytes, None]:
         """Yield a part of a blob that is small, or was kept when none was divided."""
-        data = await self._data(self._blobs, blob_id(tenant, blob.sha256))
+        async with self._turn(tenant):
+            data = await self._data(self._blobs, blob_id(tenant, blob.sha256))
         if data is None:
             raise StoreUnavailable("a document is missing")
         for start in range(part.start, part.stop, PIECE_BYTES):
@@ -303,6 +310,15 @@ class Reads:
         batch = _one_batch(at_once)
         found = await self._answer(lambda: self._versions.find(wanted, hint=VERSION_KEY, **batch))
         return {(document["id"], document["version"]): document for document in found}
+
+    @asynccontextmanager
+    async def _turn(self, tenant: str) -> AsyncGenerator[None]:
+        """Hold a turn of a tenant, within the deadline.
+
+        Raises Throttled if those that it has are in the way for too long.
+        """
+        async with within(self._seconds), self._turns.turn(tenant, seconds=self._most):
+            yield
 
     async def _answer(self, ask: Callable[[], Cursor]) -> list[dict[str, Any]]:
         return await self._primary.answer(lambda: ask().to_list(None))

@@ -35,7 +35,7 @@ from fhirpub.storage.mongodb import documents, schema
 from fhirpub.storage.mongodb.blob_sweep import BlobSweep
 from fhirpub.storage.mongodb.errors import raise_configuration_errors, within
 from fhirpub.storage.mongodb.opened import Opened
-from fhirpub.storage.mongodb.primary import Primary
+from fhirpub.storage.mongodb.primary import FormerPrimaries, Primary
 from fhirpub.storage.mongodb.schema import Records
 from fhirpub.storage.mongodb.server_checks import examine
 from fhirpub.storage.mongodb.stored_bytes import StoredBytes, count_base
@@ -73,10 +73,12 @@ def from_url(
     overruled = _overruled_options(url)
     if overruled:
         _log.warning("[storage] url is overruled: writes are durable", options=overruled)
+    former = FormerPrimaries()
+    socket_ms = int(deadline_seconds * _SOCKET_SHARE * 1000)
     try:
         with warnings.catch_warnings(action="error", category=UserWarning):
             client: AsyncIOMotorClient[dict[str, Any]] = AsyncIOMotorClient(
-                url, **_FORCED, socketTimeoutMS=int(deadline_seconds * _SOCKET_SHARE * 1000)
+                url, **_FORCED, socketTimeoutMS=socket_ms, event_listeners=[former]
             )
         client.get_default_database()
     except OSError:  # SSLError is one: of a file that is no certificate
@@ -89,6 +91,7 @@ def from_url(
             "[storage] url: must be mongodb://host:port/database?replicaSet=name, with the "
             f"options that MongoDB's drivers know; the driver says {type(refusal).__name__}"
         ) from None
+    former.observe(client.delegate)
     return MongoStore(
         client, url=url, deadline_seconds=deadline_seconds, production=production, clock=clock
     )
@@ -176,7 +179,7 @@ class MongoStore(BlobSweep, MongoWebhooks, Store):
     async def add(self, tenant: str, version: Version, blobs: Collection[Blob] = ()) -> bool:
         opened = self._open
         addition = documents.encode_addition(tenant, version, blobs, now=self._clock())
-        return await opened.additions.add(addition, size=addition.size)
+        return await opened.add(addition)
 
     async def latest(self, tenant: str, resource_id: str) -> Version | None:
         return await self._open.reads.latest(tenant, resource_id)

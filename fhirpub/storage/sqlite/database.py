@@ -1,9 +1,10 @@
 """An SQLite file that is open: its connections, its threads, and its errors in our words.
 
-One thread writes, and commits together what has gathered while it wrote. Reads that take less
-time than a thread takes to wake up are made on the event loop's thread, all others in threads.
-In WAL mode readers and writers do not wait for one another. See ADR 7. Reads of the tenants have
-threads of their own, of which each tenant uses at most half, and no other read waits for them.
+One thread writes, and commits together what has gathered while it wrote: of all tenants in turn,
+and at most what takes it about ten milliseconds. Reads that take less time than a thread takes to
+wake up are made on the event loop's thread, all others in threads. In WAL mode readers and
+writers do not wait for one another. See ADR 7 and ADR 21. Reads of the tenants have threads of
+their own, of which each tenant uses at most half, and no other read waits for them.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from fhirpub.errors import ConfigurationError, StoreUnavailable
-from fhirpub.storage.batching import GroupCommit
+from fhirpub.storage.batching import Bounds
 from fhirpub.storage.sqlite import schema as sql
+from fhirpub.storage.sqlite.fair_commit import FairCommit
 from fhirpub.storage.sqlite.parameters import json_pairs
 from fhirpub.storage.sqlite.readers import Readers, Work
-from fhirpub.storage.sqlite.rows import Addition, Row
+from fhirpub.storage.sqlite.rows import Addition, Row, cost_of
 
 R = TypeVar("R")
 Parameters = Row | Mapping[str, object]
@@ -36,6 +38,11 @@ _TABLES_SECONDS = 600.0
 _ROW_BATCH_SIZE = 512
 """A submission may bring thousands of documents, a statement takes 32,766 parameters."""
 _ROWS_STEP = 8
+_WRITER_CACHE_KIB = 8 * 1024
+"""A resource with many search values changes as many pages. In SQLite's usual 2 MB they have no
+room: each is written and read again within its transaction, which costs a quarter more."""
+_BATCH_BOUNDS = Bounds(size=10_000)
+"""In microseconds of the writer; see `cost_of`."""
 _GONE = "the file was moved, deleted or replaced: restart the service"
 
 
@@ -56,15 +63,14 @@ class Database:
             until = time.monotonic() + max(deadline_seconds, _TABLES_SECONDS)
             _retry(until, lambda: sql.make_tables(self._writer))
             _retry(until, lambda: sql.make_addition(self._writer))
+            self._writer.execute(f"PRAGMA cache_size = -{_WRITER_CACHE_KIB}")
             self._at_once = self._connect_inline()
             self._readers = Readers(lambda: self._reader(path), deadline_seconds=deadline_seconds)
         except BaseException:
             self._close_connections()
             raise
         self._writing = ThreadPoolExecutor(1, "sqlite-writer")
-        self._group: GroupCommit[Addition | Work[Any], Any] = GroupCommit(
-            self._commit, deadline_seconds=deadline_seconds
-        )
+        self._group = self._new_group()
 
     def at_once(self, statement: str, parameters: Parameters) -> list[Row] | None:
         """Return rows without leaving the thread, or None if that would mean to wait."""
@@ -89,8 +95,9 @@ class Database:
             return await self._readers.read_for(tenant, work, max_seconds=max_seconds)
 
     def write(self, item: Addition | Work[Any], *, size: int = 0) -> Awaitable[Any]:
-        """Return what comes of ``item``, once it is committed."""
-        return self._group.add(item, size=size)
+        """Return what comes of ``item``, once it is committed. ``size`` is in bytes."""
+        cost = item.cost if isinstance(item, Addition) else cost_of(size)
+        return self._group.add(item, size=cost)
 
     async def close(self) -> None:
         """Finish what was handed in and close."""
@@ -118,6 +125,15 @@ class Database:
         self._connections.append(connection)
         connection.execute("PRAGMA query_only = ON")
         return connection
+
+    def _new_group(self) -> FairCommit[Addition | Work[Any], Any]:
+        """Return what collects the writes of one event loop."""
+        return FairCommit(
+            self._commit,
+            owner_of=_owner_of,
+            deadline_seconds=self._deadline,
+            bounds=_BATCH_BOUNDS,
+        )
 
     async def _commit(self, batch: Sequence[Addition | Work[Any]]) -> Sequence[Any]:
         loop = asyncio.get_running_loop()
@@ -195,6 +211,11 @@ class DatabaseMixin:
 
         changed: int = await self._open.write(work)
         return changed
+
+
+def _owner_of(item: Addition | Work[Any]) -> str:
+    """Return the tenant of a write; all that are not a tenant's resources are the service's."""
+    return item.tenant if isinstance(item, Addition) else ""
 
 
 def _add(connection: sqlite3.Connection, additions: Sequence[Addition]) -> set[Addition]:

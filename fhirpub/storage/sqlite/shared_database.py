@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fhirpub.storage.batching import GroupCommit
 from fhirpub.storage.sqlite.database import Database, R, as_unavailable
 from fhirpub.storage.sqlite.readers import Work
 
@@ -17,7 +16,7 @@ class SharedDatabase(Database):
     def __init__(self, owner: Database) -> None:
         self.__dict__.update(vars(owner))
         self._at_once = self._connect_inline()
-        self._group = GroupCommit(self._commit, deadline_seconds=self._deadline)
+        self._group = self._new_group()
 
     async def read_for(
         self,

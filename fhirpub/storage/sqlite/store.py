@@ -121,7 +121,7 @@ class SqliteStore(SqliteQuotas, SqliteWebhooks, Store):
 
     async def add(self, tenant: str, version: Version, blobs: Collection[Blob] = ()) -> bool:
         addition = Addition(tenant, version, blobs, now=self._clock())
-        added: bool = await self._open.write(addition, size=addition.size)
+        added: bool = await self._open.write(addition)
         return added
 
     async def latest(self, tenant: str, resource_id: str) -> Version | None:

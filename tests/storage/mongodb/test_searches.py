@@ -1,4 +1,4 @@
-"""The server ends a search after its time, and each tenant has a share of all searches."""
+"""The server ends a search after its time, and each tenant has a share of reads of its own."""
 
 from __future__ import annotations
 
@@ -9,9 +9,20 @@ from typing import Any
 import pytest
 
 from fhirpub.errors import SearchTooCostly, StoreUnavailable, Throttled
-from fhirpub.storage.mongodb.reads import SEARCHES_PER_TENANT
+from fhirpub.storage.contract import SMALL_BYTES
+from fhirpub.storage.mongodb.reads import READS_PER_TENANT
 from fhirpub.storage.mongodb.store import MongoStore
-from fhirpub.testing.store_contract import LAB, OTHER, a_version, new_id, query
+from fhirpub.storage.store import Store
+from fhirpub.testing.store_contract import (
+    LAB,
+    OTHER,
+    a_blob,
+    a_version,
+    add_all,
+    new_id,
+    query,
+    whole_blobs,
+)
 from tests.mongodb_proxy import Fault, Proxy
 from tests.storage.mongodb.helpers import COMMANDS, Admin, failing, store_of
 
@@ -89,9 +100,9 @@ async def test_a_search_is_tried_again_on_a_server_that_was_silent(
 
 async def test_a_tenant_has_a_share_of_the_searches(tried: MongoStore, admin: Admin) -> None:
     slow = {"blockConnection": True, "blockTimeMS": 1_500}
-    with failing(admin, "aggregate", times=SEARCHES_PER_TENANT, **slow):
+    with failing(admin, "aggregate", times=READS_PER_TENANT, **slow):
         searches = [
-            asyncio.create_task(tried.search(LAB, query())) for _ in range(SEARCHES_PER_TENANT)
+            asyncio.create_task(tried.search(LAB, query())) for _ in range(READS_PER_TENANT)
         ]
         await asyncio.sleep(0)
 
@@ -100,3 +111,39 @@ async def test_a_tenant_has_a_share_of_the_searches(tried: MongoStore, admin: Ad
         assert (await tried.search(OTHER, query())).total == 0
         assert not any(search.done() for search in searches)
         assert [page.total for page in await asyncio.gather(*searches)] == [0] * len(searches)
+
+
+async def test_a_tenant_has_a_share_of_the_histories(tried: MongoStore, admin: Admin) -> None:
+    slow = {"blockConnection": True, "blockTimeMS": 1_500}
+    with failing(admin, "find", times=READS_PER_TENANT, **slow):
+        histories = [
+            asyncio.create_task(tried.history(LAB, new_id())) for _ in range(READS_PER_TENANT)
+        ]
+        await asyncio.sleep(0)
+
+        with pytest.raises(Throttled):  # its own are in the way for longer than it may wait
+            await tried.history(LAB, new_id())
+        assert await tried.history(OTHER, new_id()) == []
+        assert not any(history.done() for history in histories)
+        assert await asyncio.gather(*histories) == [[]] * len(histories)
+
+
+async def test_a_tenant_has_a_share_of_the_reads_of_large_versions(store: Store) -> None:
+    versions = [a_version(body=b"x" * SMALL_BYTES) for _ in range(16)]
+    await add_all(store, versions)
+
+    with COMMANDS.recorded():
+        await asyncio.gather(*(store.latest(LAB, version.id) for version in versions))
+
+    assert COMMANDS.most_unanswered <= READS_PER_TENANT
+
+
+async def test_a_tenant_has_a_share_of_the_reads_of_large_documents(store: Store) -> None:
+    blobs = [a_blob(bytes(100_000) + b"%d" % number) for number in range(16)]
+    names = [blob.sha256 for blob in blobs]
+    await store.add(LAB, a_version(documents=tuple(names)), blobs)
+
+    with COMMANDS.recorded():
+        await asyncio.gather(*(whole_blobs(store, LAB, [name]) for name in names))
+
+    assert COMMANDS.most_unanswered <= READS_PER_TENANT

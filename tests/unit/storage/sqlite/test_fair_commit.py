@@ -1,0 +1,183 @@
+"""Fair group commit: what goes together when several owners wait, and who is next."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Sequence
+
+from fhirpub.storage.batching import Bounds
+from fhirpub.storage.sqlite.fair_commit import FairCommit
+
+
+class Commits:
+    """An engine that records its batches and finishes one on request.
+
+    The first letter of an item is its owner, the number after it is what it costs.
+    """
+
+    def __init__(self, *, cost: int = 10, items: int = 128) -> None:
+        self.batches: list[list[str]] = []
+        self._gate = asyncio.Semaphore(0)
+        self._group: FairCommit[str, str] = FairCommit(
+            self._commit,
+            owner_of=lambda item: item[0],
+            deadline_seconds=60,
+            bounds=Bounds(size=cost, items=items),
+        )
+
+    async def _commit(self, batch: Sequence[str]) -> Sequence[str]:
+        self.batches.append(list(batch))
+        await self._gate.acquire()
+        return batch
+
+    def hand_in(self, items: str) -> None:
+        """Hand in items, which blanks divide."""
+        for item in items.split():
+            self._group.add(item, size=int(item[1:]))
+
+    async def begin(self, items: str) -> None:
+        """Hand in items and return when the first batch of them is in progress."""
+        self.hand_in(items)
+        await _turns()
+
+    async def finish(self, count: int = 1) -> None:
+        """Finish batches, one after another; return when the next one is in progress."""
+        for _ in range(count):
+            self._gate.release()
+            await _turns()
+
+    async def finish_all(self) -> None:
+        """Finish everything that was handed in."""
+        for _ in range(1_000):
+            self._gate.release()
+        await self._group.drain()
+
+
+async def _turns() -> None:
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+async def test_owners_take_turns() -> None:
+    commits = Commits()
+    await commits.begin("x1")
+    commits.hand_in("a2 a2 a2 a2 a2 b2 b2 b2 b2 b2")
+
+    await commits.finish()
+
+    assert commits.batches[1] == ["a2", "b2", "a2", "b2", "a2"]
+
+
+async def test_an_owner_with_small_items_gets_several_for_a_large_one_of_another() -> None:
+    commits = Commits()
+    await commits.begin("x1")
+    commits.hand_in("a4 a4 a4 b1 b1 b1 b1 b1 b1")
+
+    await commits.finish()
+
+    assert commits.batches[1] == ["a4", "b1", "b1", "b1", "b1", "b1", "b1"]
+
+
+async def test_a_batch_is_bounded_by_its_cost() -> None:
+    commits = Commits()
+    await commits.begin("x1")
+    commits.hand_in("a4 a4 a4 a4 a4")
+
+    await commits.finish(3)
+
+    assert commits.batches[1:] == [["a4", "a4"], ["a4", "a4"], ["a4"]]
+
+
+async def test_a_batch_is_bounded_by_its_number_of_items() -> None:
+    commits = Commits(items=2)
+    await commits.begin("x1")
+    commits.hand_in("a1 a1 b1 b1")
+
+    await commits.finish(2)
+
+    assert commits.batches[1:] == [["a1", "b1"], ["a1", "b1"]]
+
+
+async def test_an_item_beyond_the_bound_goes_alone() -> None:
+    commits = Commits()
+    await commits.begin("a11 b1 b1")
+
+    await commits.finish()
+
+    assert commits.batches == [["a11"], ["b1", "b1"]]
+
+
+async def test_an_owner_that_was_idle_waits_for_the_batch_in_progress_only() -> None:
+    commits = Commits()
+    await commits.begin("a30 a30 a30")
+    commits.hand_in("b1")
+
+    await commits.finish()
+
+    assert commits.batches == [["a30"], ["b1"]]
+
+
+async def test_an_owner_that_was_idle_is_before_all_others_that_wait() -> None:
+    commits = Commits()
+    await commits.begin("a8 b8 c8 a8 b8 c8")
+    await commits.finish(2)
+    commits.hand_in("d1")
+
+    await commits.finish()
+
+    assert commits.batches[-1][0] == "d1"
+
+
+async def test_items_of_one_owner_stay_in_their_order() -> None:
+    commits = Commits()
+    await commits.begin("a6 a5 a1")
+
+    await commits.finish()
+
+    assert commits.batches == [["a6"], ["a5", "a1"]]
+
+
+async def test_an_item_beyond_the_bound_is_not_overtaken_for_ever() -> None:
+    commits = Commits()
+    await commits.begin("b3")
+    commits.hand_in("a30 b3 b3 b3 b3")
+    for _ in range(4):
+        commits.hand_in("b3 b3")
+        await commits.finish()
+
+    assert ["a30"] in commits.batches
+
+
+async def test_an_owner_that_worked_alone_has_no_debt() -> None:
+    commits = Commits()
+    await commits.begin("a10 a10 a10 a10 a2 a2")
+    await commits.finish(3)
+    commits.hand_in("b2 b2 b2 b2 b2 b2 b2 b2 b2 b2")
+
+    await commits.finish(3)
+
+    assert "a2" in commits.batches[-1] + commits.batches[-2]
+
+
+async def test_an_owner_that_was_idle_for_long_has_no_credit() -> None:
+    commits = Commits()
+    await commits.begin("b1")
+    commits.hand_in("a2 a2 a2 a2 a2 a2 a2 a2 a2 a2 a2 a2")
+    await commits.finish(2)
+    commits.hand_in("b2 b2 b2 b2 b2 b2")
+
+    await commits.finish()
+
+    assert commits.batches[-1] == ["b2", "a2", "b2", "a2", "b2"]
+
+
+async def test_every_item_is_committed_once() -> None:
+    commits = Commits()
+    numbers = random.Random(1)
+    items = [f"{numbers.choice('abcd')}{numbers.randint(1, 15)}" for _ in range(300)]
+
+    commits.hand_in(" ".join(items))
+    await commits.finish_all()
+
+    assert sorted(item for batch in commits.batches for item in batch) == sorted(items)
