@@ -126,7 +126,11 @@ def extensions(size: int) -> dict[str, Any]:
 
 def codings(size: int) -> dict[str, Any]:
     """Return a code with many codings, each of which is a search value."""
-    items = filled(lambda number, text: {"code": f"{number}{text}"}, size=size, nodes=_PER_VALUE)
+    items = filled(
+        lambda number, text: {"code": f"{number}", "display": f"x{text}"},
+        size=size,
+        nodes=_PER_VALUE,
+    )
     return {"code": {"text": "Blood count", "coding": items}}
 
 

@@ -1,20 +1,22 @@
 """The connections of a server: how many it holds, and which it closes to admit another.
 
-A client that opens connections and sends nothing must not keep others out: the connections that
-have waited longest for a request make room, those of the address that has most of them first.
+A client that opens connections and sends nothing must not keep others out. Connections that wait
+for a request make room: those of the address that has most, first those that never had a request,
+then those that have waited longest.
 """
 
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from operator import itemgetter
 from socket import SHUT_WR, socket
 from typing import Protocol
 
 _MIN_WAIT_SECONDS = 1.0
+"""A younger connection may just be sending its next request."""
+_MIN_FIRST_WAIT_SECONDS = 0.1
 """A younger connection may just be sending its first request."""
 _DISCARDED_BYTES = 65_536
 _SHARE_CLOSED = 8
@@ -38,6 +40,9 @@ class Closable(Protocol):
 
     def waiting_since(self) -> float | None:
         """Return when it began to wait for a request, by the loop's clock; None if it does not."""
+
+    def has_served(self) -> bool:
+        """Return whether it has had a request."""
 
     def close(self) -> None:
         """Close the connection."""
@@ -87,21 +92,26 @@ class ConnectionTable:
         return any(parsed in network for network in self._proxies)
 
     def _close_waiting(self, address: str) -> bool:
-        """Close those of an address that have waited longest; return whether there were any."""
-        before = self._clock() - _MIN_WAIT_SECONDS
+        """Close waiting connections of an address; return whether there were any."""
         own = self._by_address[address]
-        since = {connection: connection.waiting_since() for connection in own}
-        waiting = [
-            (moment, connection)
-            for connection, moment in since.items()
-            if moment is not None and moment <= before
-        ]
-        waiting.sort(key=itemgetter(0))
-        closed = waiting[: 1 + len(own) // _SHARE_CLOSED]
-        for _moment, connection in closed:
+        waiting = {
+            connection: moment
+            for connection in own
+            if (moment := connection.waiting_since()) is not None
+        }
+        unused = {one: moment for one, moment in waiting.items() if not one.has_served()}
+        longest = _longest(unused, before=self._clock() - _MIN_FIRST_WAIT_SECONDS)
+        longest = longest or _longest(waiting, before=self._clock() - _MIN_WAIT_SECONDS)
+        for connection in longest[: 1 + len(own) // _SHARE_CLOSED]:
             self.remove(address, connection)
             connection.close()
-        return bool(closed)
+        return bool(longest)
+
+
+def _longest(waiting: Mapping[Closable, float], *, before: float) -> list[Closable]:
+    """Return those that have waited since before a moment, the longest first."""
+    ordered = sorted(waiting, key=waiting.__getitem__)
+    return [connection for connection in ordered if waiting[connection] <= before]
 
 
 def turn_away(accepted: socket, response: bytes) -> None:

@@ -200,6 +200,10 @@ class Connection:
         """Return when it began to wait for a head, by the loop's clock; None if it does not."""
         return self._waits_since() if self._is_waiting else None
 
+    def has_served(self) -> bool:
+        """Return whether it has had a request."""
+        return self._exchange is not None
+
     async def serve(self, delegate: Delegate) -> None:
         """Take requests until either side has enough."""
         try:

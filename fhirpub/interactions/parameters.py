@@ -30,6 +30,8 @@ _FORM = 2
 MAX_SEARCH_VALUES = 2_000
 """The maximum number of search values of a resource. Each is a row of an index: so many take the
 writer of SQLite up to 20 ms, in which no other tenant can write. A real report has below 300."""
+MAX_SEARCH_BYTES = 262_144
+"""The maximum number of bytes that they take as JSON: long ones take the writer time as well."""
 _PATIENT = "Patient"
 _HISTORY = "/_history/"
 _VALUE_SETS = "http://hl7.org/fhir/ValueSet"
@@ -143,17 +145,18 @@ class SearchIndexer:
     ) -> bytes:
         """Return what the first version of a resource is found by, which these parts came with.
 
-        Raises TooLarge for more than `MAX_SEARCH_VALUES`, unless it is not ``limited``, because it
-        is stored already.
+        Raises TooLarge for more than `MAX_SEARCH_VALUES` or `MAX_SEARCH_BYTES`, unless it is not
+        ``limited``, because it is stored already.
         """
         ids = {name: part["id"] for name, part in parts.items()}
         values = self._values_of(resource, ids)
         for name, part in self._chained.items():
             for one in parts.get(part.name, _NOTHING).get("identifier", ()):
                 _tokens(values, name, one, self)
+        encoded = encode(values)
         if limited:
-            _refuse_excess(values, most=MAX_SEARCH_VALUES)
-        return encode(values)
+            _refuse_excess(len(values), len(encoded))
+        return encoded
 
     def next_values(
         self, resource: JsonObject, before: bytes, tenant: Tenant, *, limited: bool = True
@@ -167,9 +170,10 @@ class SearchIndexer:
         inherited = [item for item in known if item[0] in self._chained]
         ids = {part.name: tenant.part_id(resource["id"], part.name) for part in self._only}
         values = [*self._values_of(resource, ids), *inherited]
-        if limited:
-            _refuse_excess(values, most=max(MAX_SEARCH_VALUES, len(known)))
-        return encode(values)
+        encoded = encode(values)
+        if limited and (len(values) > len(known) or len(encoded) > len(before)):
+            _refuse_excess(len(values), len(encoded))
+        return encoded
 
     def _values_of(self, resource: JsonObject, ids: Mapping[str, str]) -> list[SearchValue]:
         values: list[SearchValue] = []
@@ -183,10 +187,11 @@ class SearchIndexer:
         ]
 
 
-def _refuse_excess(values: Sequence[SearchValue], *, most: int) -> None:
-    if len(values) > most:
+def _refuse_excess(number: int, size: int) -> None:
+    if number > MAX_SEARCH_VALUES or size > MAX_SEARCH_BYTES:
+        what = f"{MAX_SEARCH_VALUES}" if number > MAX_SEARCH_VALUES else "256 KiB of"
         raise TooLarge.because(
-            f"has more than {MAX_SEARCH_VALUES} search values, which are the codings, "
+            f"has more than {what} search values, which are the codings, "
             "identifiers, references and times that searches compare: send fewer of them, or "
             "divide the content among several resources"
         )

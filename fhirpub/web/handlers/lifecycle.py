@@ -41,7 +41,7 @@ _REASONS = {status.value: status.phrase for status in HTTPStatus}
 _MAX_INLINE_BYTES = 256 * 1024
 LARGE = 64 * 1024
 """Larger bodies are parsed, validated and serialized in a thread, to keep the loop free."""
-_VERY_LARGE = 2 * 1024 * 1024
+VERY_LARGE = 2 * 1024 * 1024
 """Native functions hold the interpreter for milliseconds over so many bytes."""
 DENSE = 2_000
 """So many values take four milliseconds if they are valid, and more to explain if they are not."""
@@ -285,7 +285,7 @@ class RequestLifecycle(ABC):
         services = self.services
         if size > LARGE:
             services.trimmer.note_large_work()
-        if services.processes is not None and (is_dense or size > _VERY_LARGE):
+        if services.processes is not None and is_dense:
             with suppress(ProcessUnavailable):
                 return await services.processes.run(self.owner, work, chunks)
         context = services.context

@@ -15,7 +15,7 @@ from fhirpub.interactions.context import Context
 from fhirpub.interactions.versions import Listing, documents_of
 from fhirpub.storage.contract import BlobInfo, Version
 from fhirpub.web.error_mapping import headers_for, response_for
-from fhirpub.web.handlers.lifecycle import DENSE, RequestLifecycle, count_values
+from fhirpub.web.handlers.lifecycle import DENSE, VERY_LARGE, RequestLifecycle, count_values
 from fhirpub.web.message import content_negotiation as media
 from fhirpub.web.message.preconditions import includes_tag
 from fhirpub.web.message.representation import (
@@ -80,7 +80,8 @@ class ResponseWriter(RequestLifecycle):
         It is called with ``body``, or has brought the resources as arguments.
         """
         most = DENSE if self.format.is_xml else _DENSE_JSON
-        size, is_dense = sum(map(len, stored)), count_values(stored) > most
+        size = sum(map(len, stored))
+        is_dense = size > VERY_LARGE or count_values(stored) > most
         return await self.compute(work, [body], size=size, is_dense=is_dense)
 
     async def respond_with_bundle(self, listing: Listing) -> None:

@@ -20,12 +20,16 @@ LOCAL = "127.0.0.1"
 class FakeConnection:
     """A connection that has waited for a request since a moment, or does not wait."""
 
-    def __init__(self, since: float | None) -> None:
+    def __init__(self, since: float | None, *, served: bool = True) -> None:
         self.since = since
+        self.served = served
         self.is_closed = False
 
     def waiting_since(self) -> float | None:
         return self.since
+
+    def has_served(self) -> bool:
+        return self.served
 
     def close(self) -> None:
         self.is_closed = True
@@ -66,6 +70,23 @@ def test_the_connection_that_has_waited_longest_makes_room_for_the_next_of_its_a
 def test_a_connection_that_has_waited_less_than_a_second_is_not_closed() -> None:
     full = table(per_address=1)
     fill(full, LOCAL, 99.5)
+
+    assert not full.admits(LOCAL)
+
+
+def test_a_connection_without_any_request_makes_room_before_one_that_has_had_some() -> None:
+    full = table(per_address=2)
+    (used,) = fill(full, LOCAL, 10.0)
+    unused = FakeConnection(99.8, served=False)
+    full.add(LOCAL, unused)
+
+    assert full.admits(LOCAL)
+    assert [used.is_closed, unused.is_closed] == [False, True]
+
+
+def test_a_connection_may_take_a_tenth_of_a_second_to_send_its_first_request() -> None:
+    full = table(per_address=1)
+    full.add(LOCAL, FakeConnection(99.95, served=False))
 
     assert not full.admits(LOCAL)
 

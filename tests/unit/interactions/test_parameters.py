@@ -229,6 +229,13 @@ def test_a_resource_with_more_search_values_than_the_limit_is_too_large() -> Non
         CODED.values(with_codings(MAX_SEARCH_VALUES + 1), {})
 
 
+def test_search_values_of_more_bytes_than_the_limit_are_too_large() -> None:
+    concept = {"coding": [{"code": f"{number}{'x' * 1_000}"} for number in range(270)]}
+
+    with pytest.raises(TooLarge, match="more than 256 KiB of search values"):
+        CODED.values({**with_codings(0), "code": concept}, {})
+
+
 def test_identifiers_of_parts_count_as_search_values() -> None:
     identified = {"id": "p1", "identifier": [{"value": "1"}, {"value": "2"}]}
     parts = {CODED.type.parts[0].name: identified}
