@@ -32,6 +32,10 @@ from fhirpub.runtime.stages import Stages, collect
 from fhirpub.storage.contract import Blob, Version
 from fhirpub.tenant import Tenant
 
+_ALWAYS = ("resourceType", "id", "meta", "identifier", "status")
+_MAX_SUMMARY_BYTES = 65_536
+"""A longer summary is left out of the response, which is stored for repetitions."""
+
 ReadBody = Callable[[Any, ResourceType], Submission]
 Reserve = Callable[[int], Callable[[], None]]
 """Raises what refuses so many new bytes, or returns what to call if they are not stored."""
@@ -201,8 +205,9 @@ def build_candidate(submission: Submission, tenant: Tenant, context: Context) ->
 
 def _response(submission: Submission, stored: JsonObject) -> JsonObject:
     """Return the answer to a registration: the resource in short, and the issues (D-87)."""
-    kept = ("resourceType", "id", "meta", "identifier", "status", *submission.type.summary)
-    short = reduce_to(stored, kept, siblings=True)
+    short = reduce_to(stored, (*_ALWAYS, *submission.type.summary), siblings=True)
+    if len(dumps(short)) > _MAX_SUMMARY_BYTES:
+        short = reduce_to(stored, _ALWAYS, siblings=True)
     if len(short) < len(stored):
         short["meta"] = with_subsetted_tag(stored["meta"])
     short = with_contained(short, stored)

@@ -512,6 +512,16 @@ def test_the_answer_is_short_and_says_so(lab: Integrator) -> None:
     assert answer.headers["content-type"] == "application/fhir+json"
 
 
+def test_a_summary_of_more_than_64_kib_is_left_out_of_the_answer(lab: Integrator) -> None:
+    items = [{"coding": [{"code": f"c{n}", "display": "x" * 1_000}]} for n in range(70)]
+
+    answer = lab.register(register_body("long", category=items))
+
+    resource = answer.json["parameter"][0]["resource"]
+    assert resource.keys() == {"resourceType", "id", "meta", "identifier", "status"}
+    assert resource["meta"]["tag"][0]["code"] == "SUBSETTED"
+
+
 def test_the_first_issue_says_that_the_report_was_created(lab: Integrator) -> None:
     issues = lab.register(body()).json["parameter"][1]["resource"]["issue"]
 

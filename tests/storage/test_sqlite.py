@@ -301,6 +301,21 @@ async def test_commits_wait_for_the_disk(store: SqliteStore) -> None:
     assert writer.execute("PRAGMA synchronous").fetchone() == (2,)
 
 
+def size_of(path: Path) -> int:
+    return path.stat().st_size
+
+
+async def test_the_journal_is_moved_into_the_file_before_the_writer_has_to(
+    path: Path, store: Store
+) -> None:
+    for _ in range(9):  # 18 MB, less than what the writer moves
+        assert await store.add(LAB, a_version(body=b'"%s"' % (b"x" * 2_000_000)))
+
+    async with asyncio.timeout(20):
+        while size_of(path) < 10_000_000:
+            await asyncio.sleep(0.01)
+
+
 async def test_a_file_of_a_newer_release_is_refused(path: Path, store: Store) -> None:
     await store.stop()
     newer = sql.SCHEMA_VERSION + 6

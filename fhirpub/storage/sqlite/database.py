@@ -23,16 +23,15 @@ from typing import Any, TypeVar
 from fhirpub.errors import ConfigurationError, StoreUnavailable
 from fhirpub.storage.batching import Bounds
 from fhirpub.storage.sqlite import schema as sql
+from fhirpub.storage.sqlite.checkpoints import PAGES_FOR_WRITER, Checkpoints
 from fhirpub.storage.sqlite.fair_commit import FairCommit
 from fhirpub.storage.sqlite.parameters import json_pairs
 from fhirpub.storage.sqlite.readers import Readers, Work
-from fhirpub.storage.sqlite.rows import Addition, Row, cost_of
+from fhirpub.storage.sqlite.rows import Addition, Row, cost_of, pages_of
 
 R = TypeVar("R")
 Parameters = Row | Mapping[str, object]
 
-_PAGES_BEFORE_CHECKPOINT = 4_000
-"""16 MB; the writer's next commit then takes some ten milliseconds longer, while it moves them."""
 _TABLES_SECONDS = 600.0
 """So long a start waits for another that brings a large file up to date."""
 _ROW_BATCH_SIZE = 512
@@ -66,6 +65,7 @@ class Database:
             self._writer.execute(f"PRAGMA cache_size = -{_WRITER_CACHE_KIB}")
             self._at_once = self._connect_inline()
             self._readers = Readers(lambda: self._reader(path), deadline_seconds=deadline_seconds)
+            self._checkpoints = Checkpoints(lambda: _connect(path, wait_seconds=deadline_seconds))
         except BaseException:
             self._close_connections()
             raise
@@ -96,8 +96,7 @@ class Database:
 
     def write(self, item: Addition | Work[Any], *, size: int = 0) -> Awaitable[Any]:
         """Return what comes of ``item``, once it is committed. ``size`` is in bytes."""
-        cost = item.cost if isinstance(item, Addition) else cost_of(size)
-        return self._group.add(item, size=cost)
+        return self._group.add(item, size=_cost_of(item, size))
 
     async def close(self) -> None:
         """Finish what was handed in and close."""
@@ -108,6 +107,7 @@ class Database:
     def _close(self) -> None:
         self._readers.close()
         self._writing.shutdown()
+        self._checkpoints.close()
         self._close_connections()
 
     def _close_connections(self) -> None:
@@ -145,14 +145,16 @@ class Database:
         if _identity(self._path) != self._identity:
             raise StoreUnavailable(_GONE)
         try:
-            return self._write_batch(batch)
+            results = self._write_batch(batch)
         except sqlite3.OperationalError:
             raise
         except Exception:
             if len(batch) == 1:
                 raise
-        # One of them cannot be written by its nature: the others must not suffer.
-        return [self._alone(item) for item in batch]
+            # One of them cannot be written by its nature: the others must not suffer.
+            results = [self._alone(item) for item in batch]
+        self._checkpoints.count(pages_of(sum(map(_cost_of, batch))))
+        return results
 
     def _alone(self, item: Addition | Work[Any]) -> Any:
         try:
@@ -211,6 +213,10 @@ class DatabaseMixin:
 
         changed: int = await self._open.write(work)
         return changed
+
+
+def _cost_of(item: Addition | Work[Any], size: int = 0) -> int:
+    return item.cost if isinstance(item, Addition) else cost_of(size)
 
 
 def _owner_of(item: Addition | Work[Any]) -> str:
@@ -280,7 +286,7 @@ def _connect(path: Path, *, wait_seconds: float) -> sqlite3.Connection:
     try:
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA fullfsync = ON")  # elsewhere than on macOS without effect
-        connection.execute(f"PRAGMA wal_autocheckpoint = {_PAGES_BEFORE_CHECKPOINT}")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {PAGES_FOR_WRITER}")
         connection.execute("PRAGMA temp_store = MEMORY")  # what is sorted must not land in /tmp
     except sqlite3.DatabaseError as error:
         connection.close()

@@ -49,6 +49,11 @@ def cost_of(size: int, index_rows: int = 0) -> int:
     return 20 + 10 * index_rows + size // 400
 
 
+def pages_of(cost: int) -> int:
+    """Return about how many pages of the file such a write changes."""
+    return cost // 10
+
+
 def _blob_row(tenant: str, blob: Blob, *, now: int) -> Row:
     """Return a blob in the columns of an addition: see ``sqlite_schema``."""
     identity = (None, None, tenant, blob.content_type, blob.title, blob.sha256)
