@@ -27,6 +27,8 @@ _TRAILER = re.compile(_TOKEN + b":" + _TEXT + rb"\r\n")
 _CHUNK_LINE_BYTES = 256
 _TRAILERS_BYTES = 16_384
 _PIECE = 65_536
+_BODY_PIECE = 262_144
+"""A body is read in larger pieces: after each piece all other connections have their turn."""
 _CHUNK_BATCH_SIZE = 256
 """After this many chunks, of possibly one byte each, other connections get the loop."""
 
@@ -65,7 +67,10 @@ class RequestReader:
         The time begins with the first byte of the head.
         """
         if not self._data:
-            self._data = await self._more()
+            reading = self._begin_reading(_PIECE)
+            if reading.done():
+                await asyncio.sleep(0)  # a client that is always ahead has one turn, as all others
+            self._data = await reading
         data = self._complete(_END_OF_HEAD, most)
         if data is None:
             try:
@@ -150,12 +155,15 @@ class RequestReader:
         """Return what is here, or else what comes next, ``most`` bytes of it at most."""
         if self._data:
             return self._take(most)
-        return await self._more(min(most, _PIECE))
+        return await self._more(min(most, _BODY_PIECE))
 
     async def _more(self, most: int = _PIECE) -> bytes:
+        return await self._begin_reading(most)
+
+    def _begin_reading(self, most: int) -> asyncio.Future[bytes]:
         reading = self._stream.read_bytes(most, partial=True)
         self._reading = cast("asyncio.Future[bytes]", reading)
-        return await reading
+        return self._reading
 
     def _take(self, size: int) -> bytes:
         taken = self._data[self._at : self._at + size]

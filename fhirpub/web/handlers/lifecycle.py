@@ -45,8 +45,8 @@ VERY_LARGE = 2 * 1024 * 1024
 """Native functions hold the interpreter for milliseconds over so many bytes."""
 DENSE = 2_000
 """So many values take four milliseconds if they are valid, and more to explain if they are not."""
-_MARKS = (b",", b"{", b"[", b"<")
-"""One of them stands beside each value of JSON, and in each element of XML and of narratives."""
+_MARKS = (b",", b"{", b"[", b"<", b'="')
+"""One of them is beside each value of JSON, in each element and in each attribute of XML."""
 
 _log = logger()
 T = TypeVar("T")

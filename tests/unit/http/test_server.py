@@ -809,3 +809,24 @@ async def until(true: Callable[[], bool]) -> None:
     async with asyncio.timeout(PATIENCE_SECONDS):
         while not true():
             await asyncio.sleep(0.01)
+
+
+async def test_a_client_that_is_always_ahead_has_one_request_in_each_turn_of_the_loop() -> None:
+    turn, turns = 0, []
+    client = socket.socket()
+
+    def answer(seen: Seen) -> None:
+        turns.append(turn)
+        client.sendall(GET % len(turns))  # is there before the next request is read
+        seen.answer()
+
+    async with serving(Delegate(answer)) as (_server, port):
+        client.connect(("127.0.0.1", port))
+        with client:
+            client.sendall(GET % 0)
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                while len(turns) < 50:
+                    turn += 1
+                    await asyncio.sleep(0)
+
+    assert len(set(turns)) >= 49
