@@ -29,7 +29,7 @@ _TRAILERS_BYTES = 16_384
 _PIECE = 65_536
 _BODY_PIECE = 262_144
 """A body is read in larger pieces: after each piece all other connections have their turn."""
-_CHUNK_BATCH_SIZE = 256
+_CHUNK_BATCH_SIZE = 64
 """After this many chunks, of possibly one byte each, other connections get the loop."""
 
 Taker = Callable[[bytes], Awaitable[None] | None]

@@ -37,7 +37,7 @@ stay together, so that their store calls are batched.
 """
 _LEAST_BYTES = 512
 """As many as a head counts at least: its answer takes time, too."""
-_ACCEPT_BATCH_SIZE = 128
+_ACCEPT_BATCH_SIZE = 16
 _REST_SECONDS = 1.0
 """How long no connection is accepted after the process ran out of file descriptors."""
 _LINGER_SECONDS = 2.0

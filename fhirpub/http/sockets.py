@@ -11,7 +11,7 @@ from tornado.netutil import bind_sockets
 from fhirpub.config.settings import Config
 from fhirpub.errors import ConfigurationError
 
-_BACKLOG = 1_024
+_BACKLOG = 4_096
 """The backlog of connections while the loop is busy; further clients retry a second later."""
 REFUSALS = (OSError, UnicodeError)
 """Errors of an address that cannot be listened on, or of a name that cannot be resolved."""

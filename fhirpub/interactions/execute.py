@@ -14,7 +14,7 @@ from fhirpub.fhir.outcome import outcome_of
 from fhirpub.fhir.strict_json import JsonObject, dumps, loads_stored
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.cursors import CURSOR, Parameters, link_to, seal, unseal
-from fhirpub.interactions.query_parser import Reading
+from fhirpub.interactions.query_parser import MAX_CONDITIONS, TOO_MANY_CONDITIONS, Reading
 from fhirpub.interactions.summary import is_subset, subset
 from fhirpub.interactions.versions import Listing, without_documents
 from fhirpub.plugin_api import ResourceType
@@ -90,7 +90,12 @@ def understood(
 
     If ``strict``, a parameter that is not known is wrong too. Raises SearchTooCostly for too many.
     """
-    reading = Reading(context.searched[resource_type.name], tenant, context)
+    searched = context.searched[resource_type.name]
+    asked = (name.partition(":")[0] for name, value in parameters if value)
+    conditions = [name for name in asked if name in searched.parameters]
+    if len(conditions) > MAX_CONDITIONS:  # before each of them is read
+        raise SearchTooCostly.because(TOO_MANY_CONDITIONS, expression=conditions[MAX_CONDITIONS])
+    reading = Reading(searched, tenant, context)
     for name, value in parameters:
         reading.take(name, value)
     reading.finish()

@@ -36,11 +36,11 @@ _SUMMARIES = frozenset({"true", "text", "data", "count", "false"})
 _TOTALS = frozenset({"none", "estimate", "accurate"})
 _LAST_COUNTS = frozenset({"_count", "_elements", "_summary", "_total"})
 """Parameters of which the last one is used, if they repeat."""
-_MAX_CONDITIONS = 50
+MAX_CONDITIONS = 50
 _MAX_ELEMENTS = 200
 
-_TOO_MANY_CONDITIONS = (
-    f"a search has at most {_MAX_CONDITIONS} conditions, and each date and each system of a list "
+TOO_MANY_CONDITIONS = (
+    f"a search has at most {MAX_CONDITIONS} conditions, and each date and each system of a list "
     "is one: send fewer"
 )
 
@@ -129,8 +129,8 @@ class Reading:
         asked = _Asked(name, match["name"], match["modifier"] or "", match["further"] or "", value)
         read = self._readers.get(asked.name, self._parameter)
         if read(asked):
-            if self._conditions > _MAX_CONDITIONS:
-                raise SearchTooCostly.because(_TOO_MANY_CONDITIONS, expression=asked.name)
+            if self._conditions > MAX_CONDITIONS:
+                raise SearchTooCostly.because(TOO_MANY_CONDITIONS, expression=asked.name)
             if name in _LAST_COUNTS:  # the link "self" lists what was used
                 self.understood = [item for item in self.understood if item[0] != name]
             self.understood.append((name, value))

@@ -38,7 +38,7 @@ from fhirpub.web.services import Services
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _REASONS = {status.value: status.phrase for status in HTTPStatus}
-_MAX_INLINE_BYTES = 256 * 1024
+_PIECE_BYTES = 64 * 1024  # as much of each response is sent in one turn of the event loop
 LARGE = 64 * 1024
 """Larger bodies are parsed, validated and serialized in a thread, to keep the loop free."""
 VERY_LARGE = 2 * 1024 * 1024
@@ -242,8 +242,8 @@ class RequestLifecycle(ABC):
             self._leave()
 
     async def _send_piece(self, piece: memoryview) -> None:
-        for start in range(0, len(piece), _MAX_INLINE_BYTES):
-            left = self.request.connection.write(piece[start : start + _MAX_INLINE_BYTES])
+        for start in range(0, len(piece), _PIECE_BYTES):
+            left = self.request.connection.write(piece[start : start + _PIECE_BYTES])
             async with asyncio.timeout(self.services.config.limits.body_seconds):
                 await asyncio.shield(left)  # the connection waits for it, too
 
