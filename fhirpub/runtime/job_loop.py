@@ -68,7 +68,7 @@ def _open(open_environment: Callable[[Any], Any], given: Any) -> Any:
     try:
         return open_environment(given)
     except Exception as problem:  # noqa: BLE001 - the text may be anything
-        _log.error("computing process cannot start", **where(problem))
+        _log.error("compute process cannot start", **where(problem))
         raise SystemExit(1) from None
 
 

@@ -86,7 +86,7 @@ class ProcessPool:
                 try:
                     outcome = await child.call(header, chunks)
                 except (EOFError, OSError):
-                    _log.warning("a computing process died", pid=child.pid)
+                    _log.warning("compute process died", pid=child.pid)
                     self._discard(child)
                     continue
                 except BaseException:  # cancelled: its answer would be taken for the next one
@@ -120,7 +120,7 @@ class ProcessPool:
             return await self._start()
         except (EOFError, OSError) as problem:
             self._no_start_before = loop.time() + _PAUSE_SECONDS
-            _log.error("a computing process cannot start", error=type(problem).__name__)
+            _log.error("compute process cannot start", error=type(problem).__name__)
             raise ProcessUnavailable from None
 
     async def _start(self) -> _Child:
