@@ -12,7 +12,7 @@ from fhirpub.interactions.context import Context, run_at
 from fhirpub.runtime.stages import Stages
 from fhirpub.web.admission.quotas import Ticket
 from fhirpub.web.handlers.base import BaseHandler
-from fhirpub.web.handlers.lifecycle import DENSE, LARGE, VERY_LARGE, count_values, joined
+from fhirpub.web.handlers.placement import DENSE, LARGE, compute, holds_many_values, joined
 from fhirpub.web.message import content_negotiation as media
 
 T = TypeVar("T")
@@ -156,9 +156,9 @@ class BodyHandler(BaseHandler):
         A small one runs on the event loop, in a cohort.
         """
         context, size = self.services.context, sum(map(len, chunks)) + len(stored)
-        is_dense = size > VERY_LARGE or count_values([*chunks, stored]) > DENSE
+        is_dense = holds_many_values([*chunks, stored], size=size, most=DENSE)
         if size <= LARGE and not is_dense:
             stages = work(context, joined(chunks))
             return await self.services.stages.run(stages, owner=self.owner)
         run = partial(run_at, now=context.clock(), work=work)
-        return await self.compute(run, chunks, size=size, is_dense=is_dense)
+        return await compute(self.services, self.owner, run, chunks, size=size, is_dense=is_dense)

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from fhirpub.storage.contract import Version
 from fhirpub.web.handlers.base import BaseHandler
-from fhirpub.web.handlers.lifecycle import LARGE
+from fhirpub.web.handlers.placement import LARGE
 
 T = TypeVar("T")
 

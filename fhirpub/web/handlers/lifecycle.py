@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import re
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
-from contextlib import aclosing, suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
 from functools import cached_property
 from http import HTTPStatus
 from typing import TypeVar
@@ -24,14 +24,13 @@ from fhirpub.errors import (
 )
 from fhirpub.fhir.times import http_date
 from fhirpub.http.exchange import Headers
-from fhirpub.interactions.context import Context
 from fhirpub.runtime.clock import now_ms
 from fhirpub.runtime.logging import logger, where
 from fhirpub.runtime.metrics import NO_ROUTE, method_word
-from fhirpub.runtime.process_pool import ProcessUnavailable
 from fhirpub.storage.contract import BlobInfo
 from fhirpub.web.admission.quotas import Ticket
 from fhirpub.web.error_mapping import TooSlow, is_expected
+from fhirpub.web.handlers.placement import LARGE
 from fhirpub.web.message.request import Request
 from fhirpub.web.message.response_body import ResponseBody
 from fhirpub.web.services import Services
@@ -39,14 +38,6 @@ from fhirpub.web.services import Services
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _REASONS = {status.value: status.phrase for status in HTTPStatus}
 _PIECE_BYTES = 64 * 1024  # as much of each response is sent in one turn of the event loop
-LARGE = 64 * 1024
-"""Larger bodies are parsed, validated and serialized in a thread, to keep the loop free."""
-VERY_LARGE = 2 * 1024 * 1024
-"""Native functions hold the interpreter for milliseconds over so many bytes."""
-DENSE = 2_000
-"""So many values take four milliseconds if they are valid, and more to explain if they are not."""
-_MARKS = (b",", b"{", b"[", b"<", b'="')
-"""One of them is beside each value of JSON, in each element and in each attribute of XML."""
 
 _log = logger()
 T = TypeVar("T")
@@ -269,30 +260,6 @@ class RequestLifecycle(ABC):
     def read_pieces(self, blob: BlobInfo, part: slice) -> AsyncGenerator[bytes, None]:
         """Yield a part of a stored document that the response contains."""
 
-    async def compute(
-        self,
-        work: Callable[[Context, bytes], T],
-        chunks: Sequence[bytes],
-        *,
-        size: int,
-        is_dense: bool,
-    ) -> T:
-        """Run a pure function on some bytes: here, in a thread or in another process (ADR 23).
-
-        What is dense or very large goes to a process, what is large and takes few steps, such as a
-        document, to a thread. ``work`` is a function of a module, or a partial of one.
-        """
-        services = self.services
-        if size > LARGE:
-            services.trimmer.note_large_work()
-        if services.processes is not None and is_dense:
-            with suppress(ProcessUnavailable):
-                return await services.processes.run(self.owner, work, chunks)
-        context = services.context
-        if size <= LARGE and not is_dense:
-            return work(context, joined(chunks))
-        return await services.threads.run(self.owner, lambda: work(context, joined(chunks)))
-
     @property
     def owner(self) -> str:
         """The tenant whose shares of memory and threads the request takes, if there is one."""
@@ -337,13 +304,3 @@ class RequestLifecycle(ABC):
             milliseconds=round(request.milliseconds(), 1),
             client=getattr(getattr(self, "caller", None), "client_id", None),
         )
-
-
-def joined(chunks: Sequence[bytes]) -> bytes:
-    """Return the chunks as one, without a copy if there is only one."""
-    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
-
-
-def count_values(pieces: Iterable[bytes]) -> int:
-    """Return about how many values there are; commas in texts count as well."""
-    return sum(piece.count(mark) for piece in pieces for mark in _MARKS)

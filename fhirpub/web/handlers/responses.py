@@ -15,7 +15,8 @@ from fhirpub.interactions.context import Context
 from fhirpub.interactions.versions import Listing, documents_of
 from fhirpub.storage.contract import BlobInfo, Version
 from fhirpub.web.error_mapping import headers_for, response_for
-from fhirpub.web.handlers.lifecycle import DENSE, VERY_LARGE, RequestLifecycle, count_values
+from fhirpub.web.handlers.lifecycle import RequestLifecycle
+from fhirpub.web.handlers.placement import DENSE, compute, holds_many_values
 from fhirpub.web.message import content_negotiation as media
 from fhirpub.web.message.preconditions import includes_tag
 from fhirpub.web.message.representation import (
@@ -81,8 +82,8 @@ class ResponseWriter(RequestLifecycle):
         """
         most = DENSE if self.format.is_xml else _DENSE_JSON
         size = sum(map(len, stored))
-        is_dense = size > VERY_LARGE or count_values(stored) > most
-        return await self.compute(work, [body], size=size, is_dense=is_dense)
+        is_dense = holds_many_values(stored, size=size, most=most)
+        return await compute(self.services, self.owner, work, [body], size=size, is_dense=is_dense)
 
     async def respond_with_bundle(self, listing: Listing) -> None:
         """Write a Bundle whose links ask for the format that this request asks for."""

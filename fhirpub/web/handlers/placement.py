@@ -1,0 +1,63 @@
+"""Where a pure computation runs: on the event loop, in a thread or in another process (ADR 23)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from typing import TypeVar
+
+from fhirpub.interactions.context import Context
+from fhirpub.runtime.process_pool import ProcessUnavailable
+from fhirpub.web.services import Services
+
+T = TypeVar("T")
+
+LARGE = 64 * 1024
+"""More bytes are parsed, validated and serialized in a thread, to keep the event loop free."""
+_VERY_LARGE = 2 * 1024 * 1024
+"""Native functions hold the interpreter for milliseconds over so many bytes."""
+DENSE = 2_000
+"""So many values take four milliseconds if they are valid, and more to explain if they are not."""
+_MARKS = (b",", b"{", b"[", b"<", b'="')
+"""One of them is beside each value of JSON, in each element and in each attribute of XML."""
+
+
+async def compute(
+    services: Services,
+    owner: str,
+    work: Callable[[Context, bytes], T],
+    chunks: Sequence[bytes],
+    *,
+    size: int,
+    is_dense: bool,
+) -> T:
+    """Run a pure function on some bytes, for a tenant.
+
+    What is dense or very large goes to a process, what is large and takes few steps, such as a
+    document, to a thread. ``work`` is a function of a module, or a partial of one.
+    """
+    if size > LARGE:
+        services.trimmer.note_large_work()
+    if services.processes is not None and is_dense:
+        with suppress(ProcessUnavailable):
+            return await services.processes.run(owner, work, chunks)
+    context = services.context
+    if size <= LARGE and not is_dense:
+        return work(context, joined(chunks))
+    return await services.threads.run(owner, lambda: work(context, joined(chunks)))
+
+
+def joined(chunks: Sequence[bytes]) -> bytes:
+    """Return the chunks as one, without a copy if there is only one."""
+    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+
+def holds_many_values(pieces: Iterable[bytes], *, size: int, most: int) -> bool:
+    """Return whether there are about more than ``most`` values, or very many bytes of any.
+
+    ``size`` is the number of bytes. Commas in texts count as well.
+    """
+    if size <= most:
+        return False
+    many = (piece.count(mark) for piece in pieces for mark in _MARKS)
+    return size > _VERY_LARGE or sum(many) > most
