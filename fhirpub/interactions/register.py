@@ -194,7 +194,7 @@ def build_candidate(submission: Submission, tenant: Tenant, context: Context) ->
         updated=now,
         body=dumps(stored),
         documents=tuple(dict.fromkeys(document.sha256 for document in submission.documents)),
-        response=dumps(_response(submission, stored)),
+        response=dumps(_response(submission, stored, context)),
         parts=dumps(parts),
         events=events_of(change, resource_type),
         search=context.searched[resource_type.name].values(stored, parts),
@@ -203,11 +203,12 @@ def build_candidate(submission: Submission, tenant: Tenant, context: Context) ->
     return Candidate(version, blobs_of(submission.documents))
 
 
-def _response(submission: Submission, stored: JsonObject) -> JsonObject:
+def _response(submission: Submission, stored: JsonObject, context: Context) -> JsonObject:
     """Return the answer to a registration: the resource in short, and the issues (D-87)."""
     short = reduce_to(stored, (*_ALWAYS, *submission.type.summary), siblings=True)
     if len(dumps(short)) > _MAX_SUMMARY_BYTES:
-        short = reduce_to(stored, _ALWAYS, siblings=True)
+        mandatory = context.schemas.document(submission.type.name).get("x-mandatory", ())
+        short = reduce_to(stored, (*_ALWAYS, *mandatory), siblings=True)
     if len(short) < len(stored):
         short["meta"] = with_subsetted_tag(stored["meta"])
     short = with_contained(short, stored)
