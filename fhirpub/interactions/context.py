@@ -68,10 +68,12 @@ def fhir_url(config: Config) -> str:
 
 
 def run_at(
-    context: Context, body: bytes, *, now: int, work: Callable[[Context, bytes], Stages[T]]
+    context: Context, body: bytes, *, now: int | None, work: Callable[[Context, bytes], Stages[T]]
 ) -> T:
-    """Run a pure computation on a body to its end, at a time given in milliseconds."""
-    return run_to_completion(work(replace(context, clock=lambda: now), body))
+    """Run a pure computation on a body to its end, at a time in milliseconds, or now."""
+    if now is not None:
+        context = replace(context, clock=lambda: now)
+    return run_to_completion(work(context, body))
 
 
 @lru_cache(maxsize=2)

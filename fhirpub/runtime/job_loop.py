@@ -46,8 +46,8 @@ def serve_jobs(open_environment: Callable[[Any], Any]) -> None:
     jobs, answers = _pipes()
     environment = None
     with jobs, answers, suppress(BrokenPipeError):
-        while head := jobs.read(JOB.size):
-            header, body = (jobs.read(length) for length in JOB.unpack(head))
+        while job := _read(jobs):
+            header, body = job
             if environment is None:
                 sys.path[:], given = pickle.loads(header)  # noqa: S301 - from our own parent
                 environment = _open(open_environment, given)
@@ -57,7 +57,7 @@ def serve_jobs(open_environment: Callable[[Any], Any]) -> None:
                 gc.disable()  # what a job leaves is collected after it
             else:
                 outcome = _run(header, environment, body)
-            del header, body
+            del job, header, body
             _answer(answers, outcome)
             del outcome
             return_memory()
@@ -70,6 +70,16 @@ def _open(open_environment: Callable[[Any], Any], given: Any) -> Any:
     except Exception as problem:  # noqa: BLE001 - the text may be anything
         _log.error("compute process cannot start", **where(problem))
         raise SystemExit(1) from None
+
+
+def _read(jobs: BinaryIO) -> tuple[bytes, bytes] | None:
+    """Return a pickled function and its bytes; None if the sender has ended, also amid a job."""
+    head = jobs.read(JOB.size)
+    if len(head) < JOB.size:
+        return None
+    lengths = JOB.unpack(head)
+    header, body = (jobs.read(length) for length in lengths)
+    return (header, body) if (len(header), len(body)) == lengths else None
 
 
 def _pipes() -> tuple[BinaryIO, BinaryIO]:

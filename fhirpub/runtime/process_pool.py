@@ -31,7 +31,10 @@ _START_SECONDS = 60.0
 _PAUSE_SECONDS = 60.0
 """How long no start is tried after one that failed."""
 _RETRY_SECONDS = 5
-_ATTEMPTS = 2
+_WAIT_SECONDS = 60.0
+_JOB_SECONDS = 60.0
+"""The largest and densest bodies take a few seconds of computation."""
+_LOOK_SECONDS = 0.01
 _PIPE_BYTES = 1024 * 1024
 _SET_PIPE_SIZE = getattr(fcntl, "F_SETPIPE_SZ", None)  # Linux
 
@@ -59,6 +62,7 @@ class ProcessPool:
         self._all: set[_Child] = set()
         self._stopping: set[asyncio.Task[None]] = set()
         self._no_start_before = 0.0
+        self._is_closed = False
 
     @property
     def running(self) -> int:
@@ -75,50 +79,74 @@ class ProcessPool:
 
         Raises:
             ProcessUnavailable: No process can be started.
-            Busy: The process that ran the function was killed, twice.
+            Busy: The function took too long, or its process was killed twice.
+            Throttled: Functions of the owner took all its processes for too long.
             FhirpubError: What the function raises.
             RuntimeError: The function failed; the process has logged where.
         """
-        header = pickle.dumps(function)
-        async with self._turns.turn(owner):
-            for _ in range(_ATTEMPTS):
-                child = await self._take()
-                try:
-                    outcome = await child.call(header, chunks)
-                except (EOFError, OSError):
-                    _log.warning("compute process died", pid=child.pid)
-                    self._discard(child)
-                    continue
-                except BaseException:  # cancelled: its answer would be taken for the next one
-                    self._discard(child)
-                    raise
-                self._keep(child)
-                result: T = _result(outcome)
-                return result
-        raise Busy(retry_after=_RETRY_SECONDS)
+        try:
+            async with self._turns.turn(owner, seconds=_WAIT_SECONDS):
+                header = pickle.dumps(function)
+                outcome = await self._call(header, chunks)
+                outcome = outcome or await self._call(header, chunks, is_new=True)
+        except TimeoutError:
+            raise Busy(retry_after=_RETRY_SECONDS) from None
+        if outcome is None:
+            raise Busy(retry_after=_RETRY_SECONDS)
+        result: T = _result(outcome)
+        return result
+
+    async def _call(
+        self, header: bytes, chunks: Sequence[bytes], *, is_new: bool = False
+    ) -> Outcome | None:
+        """Return what comes of a function; None if its process dies."""
+        child = await self._take(is_new=is_new)
+        try:
+            async with asyncio.timeout(_JOB_SECONDS):
+                outcome = await child.call(header, chunks)
+        except TimeoutError:
+            _log.error("compute process took too long", pid=child.pid)
+            self._discard(child)
+            raise
+        except (EOFError, OSError):
+            _log.warning("compute process died", pid=child.pid)
+            self._discard(child)
+            return None
+        except BaseException:  # cancelled: its answer would be taken for the next one
+            self._discard(child)
+            raise
+        self._keep(child)
+        return outcome
 
     async def close(self) -> None:
         """Stop all processes; jobs in progress are abandoned."""
+        self._is_closed = True
         while self._idle:
-            _child, timer = self._idle.pop()
+            child, timer = self._idle.pop()
             timer.cancel()
-        for child in [*self._all]:
-            self._discard(child)
-        await asyncio.gather(*self._stopping)
+            self._discard(child, is_idle=True)
+        for child in self._all:  # their callers discard them
+            child.kill()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(2 * _STOP_SECONDS):
+                while self._all or self._stopping:
+                    await asyncio.sleep(_LOOK_SECONDS)
 
-    async def _take(self) -> _Child:
-        while self._idle:
+    async def _take(self, *, is_new: bool) -> _Child:
+        while self._idle and not is_new:
             child, timer = self._idle.pop()
             timer.cancel()
             if child.is_alive:
                 return child
             self._discard(child)
+        if self._is_closed:
+            raise Busy(retry_after=_RETRY_SECONDS)
         loop = asyncio.get_running_loop()
         if loop.time() < self._no_start_before:
             raise ProcessUnavailable
         try:
             return await self._start()
-        except (EOFError, OSError) as problem:
+        except (EOFError, OSError, RuntimeError) as problem:  # RuntimeError: no more threads
             self._no_start_before = loop.time() + _PAUSE_SECONDS
             _log.error("compute process cannot start", error=type(problem).__name__)
             raise ProcessUnavailable from None
@@ -126,6 +154,8 @@ class ProcessPool:
     async def _start(self) -> _Child:
         child = await _Child.start(self._command)
         self._all.add(child)
+        if self._is_closed:  # in the meantime
+            child.kill()
         try:
             async with asyncio.timeout(_START_SECONDS):
                 await child.call(pickle.dumps((sys.path, self._environment)), ())
@@ -135,15 +165,20 @@ class ProcessPool:
         return child
 
     def _keep(self, child: _Child) -> None:
+        if self._is_closed:
+            self._discard(child)
+            return
         loop = asyncio.get_running_loop()
         self._idle.append((child, loop.call_later(_IDLE_SECONDS, self._end_idle, child)))
 
     def _end_idle(self, child: _Child) -> None:
         self._idle = [(other, timer) for other, timer in self._idle if other is not child]
-        self._discard(child)
+        self._discard(child, is_idle=True)
 
-    def _discard(self, child: _Child) -> None:
+    def _discard(self, child: _Child, *, is_idle: bool = False) -> None:
         self._all.discard(child)
+        if not is_idle:
+            child.kill()
         stopping = asyncio.create_task(child.stop())
         self._stopping.add(stopping)
         stopping.add_done_callback(self._stopping.discard)
@@ -197,13 +232,23 @@ class _Child:
         outcome: Outcome = pickle.loads(answer)  # noqa: S301 - from a process of our own
         return outcome
 
+    def kill(self) -> None:
+        """End the process by force."""
+        with suppress(ProcessLookupError):
+            self._process.kill()
+
     async def stop(self) -> None:
-        """End the process: at once if it has no job, and by force otherwise."""
+        """Let a process without a job end, and wait for it."""
         self._jobs.close()
         try:
             async with asyncio.timeout(_STOP_SECONDS):
-                await self._process.wait()
+                await self._end()
         except TimeoutError:
-            with suppress(ProcessLookupError):
-                self._process.kill()
-            await self._process.wait()
+            self.kill()
+            await self._end()
+
+    async def _end(self) -> None:
+        with suppress(OSError):
+            while await self._answers.read(_PIPE_BYTES):
+                pass  # the end of the process is not reported before that of its output
+        await self._process.wait()

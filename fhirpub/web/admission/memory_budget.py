@@ -124,12 +124,14 @@ class MemoryBudget:
         return not others or others + growth.size <= self._max
 
     def _exceeds_share(self, request: Request, growth: _Growth) -> bool:
-        if request in self._held or not growth.owner:
+        own = [other for other, held in self._held.items() if held.owner == growth.owner]
+        if not growth.owner or (own and own[0] is request):  # its oldest body goes on to its end
             return False
         now = asyncio.get_running_loop().time()
-        others = sum(held.claim(now) for held in self._held.values() if held.owner == growth.owner)
+        others = sum(self._held[other].claim(now) for other in own if other is not request)
         owners = {held.owner for held in self._held.values()} | {growth.owner}
-        needed = max(growth.size, growth.expected)
+        is_begun = request in self._held
+        needed = growth.size if is_begun else max(growth.size, growth.expected)
         return bool(others) and others + needed > self._max * _DIVIDED / len(owners)
 
     def _grant(self, request: Request, growth: _Growth) -> None:

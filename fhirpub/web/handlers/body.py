@@ -9,10 +9,19 @@ from typing import Any, ClassVar, TypeVar
 
 from fhirpub.errors import Busy, FhirpubError, QuotaExceeded, TooLarge
 from fhirpub.interactions.context import Context, run_at
+from fhirpub.runtime.clock import now_ms
 from fhirpub.runtime.stages import Stages
 from fhirpub.web.admission.quotas import Ticket
 from fhirpub.web.handlers.base import BaseHandler
-from fhirpub.web.handlers.placement import DENSE, LARGE, compute, holds_many_values, joined
+from fhirpub.web.handlers.placement import (
+    DENSE,
+    LARGE,
+    LARGE_STORED,
+    VERY_LARGE,
+    compute,
+    count_values,
+    joined,
+)
 from fhirpub.web.message import content_negotiation as media
 
 T = TypeVar("T")
@@ -33,6 +42,7 @@ class BodyHandler(BaseHandler):
         super().__init__(*arguments)
         self._chunks: list[bytes] = []
         self._received = 0
+        self._values = 0
         self._announced = 0
         self._reserved = LARGE
         self.body_type = media.FHIR_JSON
@@ -100,6 +110,7 @@ class BodyHandler(BaseHandler):
         if self._refusal is not None:
             return None
         self._chunks.append(chunk)
+        self._values += count_values(chunk)
         if self._received <= self._reserved:
             return None
         turn = self._reserve_memory()
@@ -156,9 +167,12 @@ class BodyHandler(BaseHandler):
         A small one runs on the event loop, in a cohort.
         """
         context, size = self.services.context, sum(map(len, chunks)) + len(stored)
-        is_dense = holds_many_values([*chunks, stored], size=size, most=DENSE)
+        values = self._values + (count_values(stored) if len(stored) <= LARGE_STORED else DENSE)
+        is_dense = values > DENSE or size > VERY_LARGE
         if size <= LARGE and not is_dense:
             stages = work(context, joined(chunks))
             return await self.services.stages.run(stages, owner=self.owner)
-        run = partial(run_at, now=context.clock(), work=work)
+        # A job waits for its process: the time of a real clock is that of its beginning.
+        now = None if context.clock is now_ms else context.clock()
+        run = partial(run_at, now=now, work=work)
         return await compute(self.services, self.owner, run, chunks, size=size, is_dense=is_dense)

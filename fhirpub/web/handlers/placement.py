@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TypeVar
 
@@ -14,8 +14,10 @@ T = TypeVar("T")
 
 LARGE = 64 * 1024
 """More bytes are parsed, validated and serialized in a thread, to keep the event loop free."""
-_VERY_LARGE = 2 * 1024 * 1024
+VERY_LARGE = 2 * 1024 * 1024
 """Native functions hold the interpreter for milliseconds over so many bytes."""
+LARGE_STORED = 256 * 1024
+"""What is stored has no documents in it, so that so many bytes hold many values."""
 DENSE = 2_000
 """So many values take four milliseconds if they are valid, and more to explain if they are not."""
 _MARKS = (b",", b"{", b"[", b"<", b'="')
@@ -52,12 +54,9 @@ def joined(chunks: Sequence[bytes]) -> bytes:
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
-def holds_many_values(pieces: Iterable[bytes], *, size: int, most: int) -> bool:
-    """Return whether there are about more than ``most`` values, or very many bytes of any.
+def count_values(piece: bytes) -> int:
+    """Return about how many values there are; commas in texts count as well.
 
-    ``size`` is the number of bytes. Commas in texts count as well.
+    It takes five milliseconds for each megabyte: large bodies are counted as they arrive.
     """
-    if size <= most:
-        return False
-    many = (piece.count(mark) for piece in pieces for mark in _MARKS)
-    return size > _VERY_LARGE or sum(many) > most
+    return sum(map(piece.count, _MARKS))

@@ -16,7 +16,7 @@ from fhirpub.interactions.versions import Listing, documents_of
 from fhirpub.storage.contract import BlobInfo, Version
 from fhirpub.web.error_mapping import headers_for, response_for
 from fhirpub.web.handlers.lifecycle import RequestLifecycle
-from fhirpub.web.handlers.placement import DENSE, compute, holds_many_values
+from fhirpub.web.handlers.placement import DENSE, LARGE_STORED, compute, count_values
 from fhirpub.web.message import content_negotiation as media
 from fhirpub.web.message.preconditions import includes_tag
 from fhirpub.web.message.representation import (
@@ -82,7 +82,7 @@ class ResponseWriter(RequestLifecycle):
         """
         most = DENSE if self.format.is_xml else _DENSE_JSON
         size = sum(map(len, stored))
-        is_dense = holds_many_values(stored, size=size, most=most)
+        is_dense = size > LARGE_STORED or (size > most and sum(map(count_values, stored)) > most)
         return await compute(self.services, self.owner, work, [body], size=size, is_dense=is_dense)
 
     async def respond_with_bundle(self, listing: Listing) -> None:

@@ -23,6 +23,7 @@ from fhirpub.errors import (
     InvalidContent,
     Issue,
     NotExpressible,
+    Throttled,
     TooLarge,
 )
 from fhirpub.interactions.context import Context
@@ -71,6 +72,10 @@ def wait_for_file(_context: Context, body: bytes) -> int:
     while not Path(body.decode()).exists() and time.monotonic() < until:
         time.sleep(0.01)
     return os.getpid()
+
+
+def much(_context: Context, _body: bytes) -> bytes:
+    return b"x" * 20_000_000
 
 
 def write_to_standard_output(_context: Context, _body: bytes) -> str:
@@ -257,3 +262,58 @@ async def test_a_process_whose_settings_are_wrong_cannot_start(
     await pool.close()
 
     assert "Traceback" not in capfd.readouterr().err
+
+
+async def test_a_function_that_takes_too_long_is_ended_and_refused_for_now(
+    pool: ProcessPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pid = await pid_of(pool)
+    monkeypatch.setattr(process_pool, "_JOB_SECONDS", 0.2)
+
+    with pytest.raises(Busy):
+        await pool.run("lab", wait_for_file, [f"{tmp_path}/never".encode()])
+
+    await until(lambda: not is_running(pid))
+
+
+async def test_an_owner_that_waits_too_long_for_itself_is_throttled(
+    pool: ProcessPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process_pool, "_WAIT_SECONDS", 0.2)
+    file = tmp_path / "go"
+    running = asyncio.create_task(pool.run("lab", wait_for_file, [str(file).encode()]))
+    await until(lambda: has_begun(file))
+
+    with pytest.raises(Throttled):
+        await pid_of(pool)
+
+    file.touch()
+    await running
+
+
+async def test_a_process_whose_large_answer_is_not_read_ends_all_the_same(
+    pool: ProcessPool,
+) -> None:
+    running = asyncio.create_task(pool.run("lab", much, []))
+    await until(lambda: pool.running == 1)
+    await asyncio.sleep(1)  # the answer fills what the pipe and the reader hold
+    running.cancel()
+
+    async with asyncio.timeout(20):
+        await pool.close()
+
+    assert pool.running == 0
+
+
+async def test_a_job_in_progress_when_the_pool_closes_is_refused_and_starts_nothing(
+    pool: ProcessPool, tmp_path: Path
+) -> None:
+    file = tmp_path / "never"
+    running = asyncio.create_task(pool.run("lab", wait_for_file, [str(file).encode()]))
+    await until(lambda: has_begun(file))
+
+    await pool.close()
+
+    with pytest.raises(Busy):
+        await running
+    assert pool.running == 0

@@ -323,3 +323,27 @@ async def test_a_body_that_has_stalled_keeps_no_room_for_what_does_not_arrive(
     )
 
     assert second in memory_budget
+
+
+async def test_bodies_that_do_not_announce_their_size_stay_within_the_share_of_their_owner(
+    arrive: Arrive,
+) -> None:
+    memory_budget, (oldest, _), (second, _), (other, _) = (
+        MemoryBudget(90, patience_seconds=5),
+        arrive(),
+        arrive(),
+        arrive(),
+    )
+    for request in (oldest, second):
+        memory_budget.acquire(request, 10, owner="lab")
+
+    grown = memory_budget.acquire(oldest, 50, owner="lab")
+    waiting = started(memory_budget.acquire(second, 40, owner="lab"))
+    of_another = memory_budget.acquire(other, 20, owner="clinic")
+    await settled()
+    waited = not waiting.done()
+    memory_budget.release(oldest)
+    await asyncio.wait_for(waiting, 1)
+
+    assert (grown, of_another) == (None, None)
+    assert waited
