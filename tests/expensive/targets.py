@@ -30,16 +30,15 @@ from fhirpub.runtime.stages import run_to_completion
 from fhirpub.storage.contract import Version
 from fhirpub.tenant import Tenant
 from fhirpub.web.adapter import HEAD_BYTES
+from fhirpub.web.handlers.placement import DENSE, LARGE, count_values
 from fhirpub.web.message import content_negotiation as media
 from fhirpub.web.message.preconditions import check_if_match, includes_tag
 from fhirpub.web.message.request import Request
 from tests.bodies import register_body
 from tests.expensive.measure import Work
 
-LARGEST = 64 * 1024
+LARGEST = LARGE
 """Larger bodies are not computed on the event loop."""
-DENSE = 2_000
-"""Nor are those that have more of the signs beside which a value of JSON or an element stands."""
 _TYPE = "DiagnosticReport"
 _TENANT = Tenant(id="5e0b4f7a-8a38-4d07-9a6c-0d1e4c0f7a11", name="lab", salt=b"s" * 32, created=0)
 _PAGE = 100
@@ -53,7 +52,7 @@ def _context() -> Context:
 
 def is_dense(body: bytes) -> bool:
     """Return whether a body is computed in another process, however short it is."""
-    return sum(map(body.count, (b",", b"{", b"[", b"<"))) > DENSE
+    return count_values(body) > DENSE
 
 
 def registration(body: bytes, *, is_xml: bool = False) -> Work:

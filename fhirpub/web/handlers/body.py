@@ -110,7 +110,7 @@ class BodyHandler(BaseHandler):
         if self._refusal is not None:
             return None
         self._chunks.append(chunk)
-        self._values += count_values(chunk)
+        self._values += count_values(chunk, is_xml=self.is_xml)
         if self._received <= self._reserved:
             return None
         turn = self._reserve_memory()
@@ -167,8 +167,11 @@ class BodyHandler(BaseHandler):
         A small one runs on the event loop, in a cohort.
         """
         context, size = self.services.context, sum(map(len, chunks)) + len(stored)
-        values = self._values + (count_values(stored) if len(stored) <= LARGE_STORED else DENSE)
-        is_dense = values > DENSE or size > VERY_LARGE
+        is_dense = (
+            size > VERY_LARGE
+            or len(stored) > LARGE_STORED
+            or self._values + count_values(stored) > DENSE
+        )
         if size <= LARGE and not is_dense:
             stages = work(context, joined(chunks))
             return await self.services.stages.run(stages, owner=self.owner)

@@ -20,8 +20,10 @@ LARGE_STORED = 256 * 1024
 """What is stored has no documents in it, so that so many bytes hold many values."""
 DENSE = 2_000
 """So many values take four milliseconds if they are valid, and more to explain if they are not."""
-_MARKS = (b",", b"{", b"[", b"<", b'="')
-"""One of them is beside each value of JSON, in each element and in each attribute of XML."""
+_MARKS = (b",", b"{", b"[", b"<")
+"""One of them is beside each value of JSON, and in each element of XML and of narratives."""
+_MARKS_OF_XML = (*_MARKS, b'="')
+"""One of them is in each attribute, too."""
 
 
 async def compute(
@@ -54,9 +56,11 @@ def joined(chunks: Sequence[bytes]) -> bytes:
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
-def count_values(piece: bytes) -> int:
+def count_values(piece: bytes, *, is_xml: bool = False) -> int:
     """Return about how many values there are; commas in texts count as well.
 
-    It takes five milliseconds for each megabyte: large bodies are counted as they arrive.
+    It takes more than a millisecond for each megabyte: large bodies are counted as they arrive.
     """
-    return sum(map(piece.count, _MARKS))
+    marks = _MARKS_OF_XML if is_xml else _MARKS
+    # To search for a mark in vain, as in a document, takes a tenth of the time of counting it.
+    return sum(piece.count(mark) for mark in marks if mark in piece)
