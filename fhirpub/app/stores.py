@@ -36,7 +36,7 @@ async def open_store(config: Config, *, create: bool = True) -> AsyncGenerator[S
     """
     url, seconds = config.storage.url, config.storage.deadline_seconds
     store: Store
-    if url.startswith(mongodb.SCHEMES):
+    if uses_mongodb(config):
         production = config.auth.environment == "production"
         store = mongodb.from_url(url, deadline_seconds=seconds, production=production)
     else:
@@ -50,11 +50,21 @@ async def open_store(config: Config, *, create: bool = True) -> AsyncGenerator[S
 
 def key_file(config: Config) -> Path | None:
     """Return the key file next to an SQLite file; None for MongoDB and for a store in memory."""
-    url = config.storage.url
-    if url.startswith(mongodb.SCHEMES):
+    file = sqlite_file(config)
+    return file and file.with_suffix(".webhook-keys")
+
+
+def uses_mongodb(config: Config) -> bool:
+    """Return whether the store is a MongoDB database."""
+    return config.storage.url.startswith(mongodb.SCHEMES)
+
+
+def sqlite_file(config: Config) -> Path | None:
+    """Return the SQLite file; None for MongoDB and for a store in memory."""
+    if uses_mongodb(config):
         return None
-    file = Path(url.removeprefix(sqlite.SCHEME))
-    return file.with_suffix(".webhook-keys") if file.name else None
+    file = Path(config.storage.url.removeprefix(sqlite.SCHEME))
+    return file if file.name else None
 
 
 async def prepare_cipher(config: Config, store: Store) -> SecretCipher:

@@ -6,10 +6,10 @@ import ipaddress
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 from urllib.parse import parse_qsl, unquote
 
+from fhirpub.app.stores import sqlite_file, uses_mongodb
 from fhirpub.config.loader import misspelt_variables
 from fhirpub.config.settings import AuthConfig, Config
 from fhirpub.runtime.descriptors import (
@@ -20,8 +20,6 @@ from fhirpub.runtime.descriptors import (
 
 _EXAMPLE = re.compile(r"//([^/:]*\.)?example(\.(com|net|org))?([:/]|$)")
 _EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - nothing is bound here
-_MONGODB = ("mongodb://", "mongodb+srv://")
-_SQLITE = "sqlite:///"
 _BESIDE = ("", "-wal", "-shm")
 _ACCESS_OF_OTHERS = 0o066
 """Permission of the group and of others to read or to write."""
@@ -86,7 +84,7 @@ def _production(config: Config) -> Iterator[Finding]:
     if config.fhir.hash_check != "strict":
         text = "[fhir] hash_check is not strict: a damaged document is accepted"
         yield _warning("configuration", text)
-    if config.storage.url.startswith(_MONGODB):
+    if uses_mongodb(config):
         yield from _mongodb(config.storage.url)
 
 
@@ -136,9 +134,9 @@ def _is_loopback(host: str) -> bool:
 
 def advise_on_files(config: Config) -> Iterator[Finding]:
     """Yield warnings about an SQLite store that other users of the machine can read or change."""
-    if not config.storage.url.startswith(_SQLITE):
+    file = sqlite_file(config)
+    if file is None:
         return
-    file = Path(config.storage.url.removeprefix(_SQLITE))
     for path in (file.parent, *(file.with_name(file.name + end) for end in _BESIDE)):
         mode = path.stat().st_mode if path.exists() else 0
         if mode & _ACCESS_OF_OTHERS:

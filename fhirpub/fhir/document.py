@@ -13,7 +13,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
 import pybase64
 
@@ -25,8 +24,6 @@ _MARKER = _MARKER_BEGINS + "{sha256}.{size}"
 _MARKER_IN_JSON = re.compile(rb'"\\u0000([0-9a-f]{64})\.[0-9]+"')
 _MARKER_IN_XML = re.compile(rb'"\x00([0-9a-f]{64})\.[0-9]+"')
 _WHITE_SPACE = str.maketrans("", "", " \t\r\n")
-MAX_URL_LENGTH = 2048
-_AUTHORITY = re.compile(r"https?://[^/?#]{1,255}(?:[/?#]|\Z)", re.IGNORECASE)
 _HEX = re.compile("[0-9a-fA-F]+")
 _DIGESTS = {64: "sha256", 40: "sha1"}
 _DIGEST_SIZES = {32: "sha256", 20: "sha1"}
@@ -159,17 +156,3 @@ def hash_verdict(hash_text: str, document: Document) -> bool | None:
     if algorithm == "sha1":
         return stated == hashlib.sha1(document.data, usedforsecurity=False).digest()
     return None
-
-
-def is_web_address(url: str) -> bool:
-    """Return whether a document may be there: http or https, a host, no password (D-57)."""
-    # Before it is split, which sorts combining marks of the host in quadratic time.
-    if len(url) > MAX_URL_LENGTH or not _AUTHORITY.match(url):
-        return False
-    try:
-        parts = urlsplit(url)
-        host = parts.hostname
-    except ValueError:
-        return False
-    plain = parts.scheme in ("http", "https") and bool(host) and "@" not in parts.netloc
-    return plain and url.isprintable() and " " not in url

@@ -14,18 +14,13 @@ from urllib.parse import unquote
 
 from fhirpub.config.settings import ABSOLUTE_URI
 from fhirpub.errors import MAX_ISSUES, BrokenRule, InvalidContent, Issue, TooLarge
-from fhirpub.fhir.document import (
-    MAX_URL_LENGTH,
-    Document,
-    attachments_of,
-    hash_verdict,
-    is_web_address,
-)
+from fhirpub.fhir.document import Document, attachments_of, hash_verdict
 from fhirpub.fhir.element_check import element_problems
 from fhirpub.fhir.elements import items_of, values_at
 from fhirpub.fhir.narrative import in_characters, narrative_warnings
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.fhir.times import UnstorableTime, is_plain_utc, to_utc
+from fhirpub.fhir.web_address import MAX_URL_LENGTH, is_web_address
 from fhirpub.interactions import references
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.submission import Submission

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
-from urllib.parse import urlsplit
 
 from fhirpub.errors import Issue
 from fhirpub.fhir.elements import items_of
+from fhirpub.fhir.web_address import split_web_address
 from fhirpub.plugin_api.resource_type import Entry, Part, RuleContext
 
 _PASSPORT = re.compile(r"http://hl7\.org/fhir/sid/([a-z]{2}|[A-Z]{2})")
@@ -24,7 +24,6 @@ _COUNTRIES = frozenset(
     " zw".split()
 )
 _FULL_DATE = 10
-_AUTHORITY = re.compile(r"https?://[^/?#]{0,255}(?:[/?#]|\Z)", re.IGNORECASE)
 
 # Examples for the OpenAPI description.
 _PATIENT = {
@@ -200,14 +199,8 @@ def _identifier_type(
 
 def _as_compared(uri: str) -> str:
     """Return a URI as D-48 compares it: http is https, the host in lower case, no last slash."""
-    # Splitting it sorts combining marks of the host, in quadratic time.
-    if not _AUTHORITY.match(uri):
-        return uri
-    try:
-        parts = urlsplit(uri)
-    except ValueError:
-        return uri
-    if parts.scheme not in ("http", "https"):
+    parts = split_web_address(uri)
+    if parts is None:
         return uri
     return f"{parts.netloc.lower()}{parts.path}?{parts.query}#{parts.fragment}".replace("/?", "?")
 
