@@ -163,7 +163,16 @@ def test_a_port_that_is_taken_ends_the_start_with_the_name_of_the_setting(
     in_use = f": [metrics] port: cannot listen on {place}: Address already in use\n"
     assert service.status == 1
     assert in_use in service.errors.read_text()
-    assert (tmp_path / "fhirpub.db").exists() == (workers > 1)
+
+
+def test_a_start_whose_metrics_port_is_taken_creates_no_store(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        service = ServiceProcess(tmp_path, settings={"metrics": {"port": port}})
+        with pytest.raises(RuntimeError):
+            service.start()
+
+    assert not (tmp_path / "fhirpub.db").exists()
 
 
 def test_a_port_of_the_command_line_that_is_that_of_the_metrics_is_refused(tmp_path: Path) -> None:
