@@ -1,13 +1,19 @@
-"""The other side of a process pool: reads functions from standard input and runs them."""
+"""The other side of a process pool: runs the functions that standard input announces.
+
+A job and its outcome are in two files in memory; only their lengths come through the pipes, which
+end with the process on either side.
+"""
 
 from __future__ import annotations
 
 import gc
 import os
 import pickle
+import select
 import signal
 import struct
 import sys
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -16,12 +22,18 @@ from typing import Any, BinaryIO, Literal
 from fhirpub.errors import FhirpubError
 from fhirpub.runtime.logging import logger, where
 from fhirpub.runtime.memory import return_memory, tune_allocator
+from fhirpub.runtime.memory_file import MemoryFile
 
 Outcome = tuple[Literal["result", "refusal", "fault"], Any]
 JOB = struct.Struct("!QQ")
-"""The lengths of a pickled function and of the bytes that it is called with; both follow."""
+"""The lengths of a pickled function and of the bytes that it is called with."""
 ANSWER = struct.Struct("!Q")
-"""The length of a pickled outcome, which follows."""
+"""The length of a pickled outcome."""
+_TRIM_SECONDS = 1.0
+"""How long the memory of a short job is kept for the next one: each page that is returned to the
+system is cleared when it is used again."""
+_LONG_SECONDS = 0.1
+"""A job that takes longer was dense, and has used much memory."""
 _NICE = 5
 """Added to the niceness (0 to 19): the process that serves requests comes first."""
 _OOM_SCORE = 500
@@ -32,6 +44,9 @@ _log = logger()
 
 def serve_jobs(open_environment: Callable[[Any], Any]) -> None:
     """Run the functions that arrive until standard input ends.
+
+    The last two arguments of the command line are the descriptors of the files of jobs and of
+    outcomes.
 
     Args:
         open_environment: Makes the first argument of each function of what the pool was given.
@@ -44,23 +59,39 @@ def serve_jobs(open_environment: Callable[[Any], Any]) -> None:
         Path("/proc/self/oom_score_adj").write_text(str(_OOM_SCORE), encoding="ascii")
     tune_allocator()
     jobs, answers = _pipes()
-    environment = None
     with jobs, answers, suppress(BrokenPipeError):
-        while job := _read(jobs):
-            header, body = job
-            if environment is None:
-                sys.path[:], given = pickle.loads(header)  # noqa: S301 - from our own parent
-                environment = _open(open_environment, given)
-                outcome: Outcome = ("result", None)
-                gc.collect()
-                gc.freeze()
-                gc.disable()  # what a job leaves is collected after it
-            else:
-                outcome = _run(header, environment, body)
-            del job, header, body
-            _answer(answers, outcome)
-            del outcome
+        _run_jobs(jobs, answers, open_environment)
+
+
+def _run_jobs(jobs: BinaryIO, answers: BinaryIO, open_environment: Callable[[Any], Any]) -> None:
+    job_file, outcome_file = (MemoryFile(int(text)) for text in sys.argv[-2:])
+    environment = None
+    while job := _read(jobs, job_file):
+        header, body = job
+        began = time.monotonic()
+        if environment is None:
+            sys.path[:], given = pickle.loads(header)  # noqa: S301 - from our own parent
+            environment = _open(open_environment, given)
+            outcome: Outcome = ("result", None)
+            gc.collect()
+            gc.freeze()
+            gc.disable()  # what a job leaves is collected after it
+        else:
+            outcome = _run(header, environment, body)
+        del job, header, body
+        outcome_file.append(pickle.dumps(outcome, protocol=pickle.HIGHEST_PROTOCOL))
+        answers.write(ANSWER.pack(outcome_file.end()))
+        answers.flush()
+        del outcome
+        gc.collect()
+        if time.monotonic() - began > _LONG_SECONDS or not _has_next(jobs):
             return_memory()
+
+
+def _has_next(jobs: BinaryIO) -> bool:
+    """Return whether a job arrives soon, or standard input ends."""
+    readable, _, _ = select.select([jobs], [], [], _TRIM_SECONDS)
+    return bool(readable)
 
 
 def _open(open_environment: Callable[[Any], Any], given: Any) -> Any:
@@ -72,14 +103,12 @@ def _open(open_environment: Callable[[Any], Any], given: Any) -> Any:
         raise SystemExit(1) from None
 
 
-def _read(jobs: BinaryIO) -> tuple[bytes, bytes] | None:
-    """Return a pickled function and its bytes; None if the sender has ended, also amid a job."""
+def _read(jobs: BinaryIO, job_file: MemoryFile) -> list[bytes] | None:
+    """Return a pickled function and its bytes; None if the sender has ended."""
     head = jobs.read(JOB.size)
     if len(head) < JOB.size:
         return None
-    lengths = JOB.unpack(head)
-    header, body = (jobs.read(length) for length in lengths)
-    return (header, body) if (len(header), len(body)) == lengths else None
+    return job_file.take(*JOB.unpack(head))
 
 
 def _pipes() -> tuple[BinaryIO, BinaryIO]:
@@ -98,10 +127,3 @@ def _run(header: bytes, environment: Any, body: bytes) -> Outcome:
     except Exception as problem:  # noqa: BLE001 - the next job may succeed
         _log.error("failed", **where(problem))
         return "fault", None
-
-
-def _answer(answers: BinaryIO, outcome: Outcome) -> None:
-    answer = pickle.dumps(outcome, protocol=pickle.HIGHEST_PROTOCOL)
-    answers.write(ANSWER.pack(len(answer)))
-    answers.write(answer)
-    answers.flush()

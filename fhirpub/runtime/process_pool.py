@@ -9,18 +9,18 @@ are not.
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import pickle
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, closing, suppress
 from typing import Any, TypeVar
 
 from fhirpub.errors import Busy, FhirpubError
 from fhirpub.runtime.fair_turns import FairTurns
 from fhirpub.runtime.job_loop import ANSWER, JOB, Outcome
 from fhirpub.runtime.logging import logger
+from fhirpub.runtime.memory_file import MemoryFile
 
 T = TypeVar("T")
 
@@ -35,8 +35,8 @@ _WAIT_SECONDS = 60.0
 _JOB_SECONDS = 60.0
 """The largest and densest bodies take a few seconds of computation."""
 _LOOK_SECONDS = 0.01
-_PIPE_BYTES = 1024 * 1024
-_SET_PIPE_SIZE = getattr(fcntl, "F_SETPIPE_SZ", None)  # Linux
+_LARGE_BYTES = 256 * 1024
+"""A larger outcome is read in a thread: it may have the bytes of documents."""
 
 _log = logger()
 
@@ -196,22 +196,24 @@ def _result(outcome: Outcome) -> Any:
 class _Child:
     """A process that runs functions, one at a time."""
 
-    def __init__(self, process: Process) -> None:
+    def __init__(self, process: Process, jobs: MemoryFile, outcomes: MemoryFile) -> None:
         if process.stdin is None or process.stdout is None:
             raise OSError
-        self._process, self._jobs, self._answers = process, process.stdin, process.stdout
-        if _SET_PIPE_SIZE is not None:
-            with suppress(OSError):  # the user may have no more such pipes
-                jobs = self._jobs.get_extra_info("pipe")
-                fcntl.fcntl(jobs.fileno(), _SET_PIPE_SIZE, _PIPE_BYTES)
+        self._process, self._announced, self._answers = process, process.stdin, process.stdout
+        self._jobs, self._outcomes = jobs, outcomes
+        self._reading: asyncio.Future[Outcome] | None = None
 
     @classmethod
     async def start(cls, command: Sequence[str]) -> _Child:
-        return cls(
-            await asyncio.create_subprocess_exec(
-                *command, stdin=PIPE, stdout=PIPE, limit=_PIPE_BYTES
+        with ExitStack() as undo:
+            jobs, outcomes = (undo.enter_context(closing(MemoryFile())) for _ in range(2))
+            numbers = [file.descriptor for file in (jobs, outcomes)]
+            process = await asyncio.create_subprocess_exec(
+                *command, *map(str, numbers), stdin=PIPE, stdout=PIPE, pass_fds=numbers
             )
-        )
+            child = cls(process, jobs, outcomes)
+            undo.pop_all()
+        return child
 
     @property
     def pid(self) -> int:
@@ -223,12 +225,20 @@ class _Child:
 
     async def call(self, header: bytes, chunks: Sequence[bytes]) -> Outcome:
         """Send a job and return its outcome; raises EOFError or OSError if the process dies."""
-        self._jobs.write(JOB.pack(len(header), sum(map(len, chunks))) + header)
+        self._jobs.append(header)
         for chunk in chunks:
-            self._jobs.write(chunk)
-            await self._jobs.drain()
+            self._jobs.append(chunk)
+            await asyncio.sleep(0)
+        length = self._jobs.end()
+        self._announced.write(JOB.pack(len(header), length - len(header)))
         (length,) = ANSWER.unpack(await self._answers.readexactly(ANSWER.size))
-        answer = await self._answers.readexactly(length)
+        if length <= _LARGE_BYTES:
+            return self._outcome(length)
+        self._reading = asyncio.ensure_future(asyncio.to_thread(self._outcome, length))
+        return await asyncio.shield(self._reading)
+
+    def _outcome(self, length: int) -> Outcome:
+        (answer,) = self._outcomes.take(length)
         outcome: Outcome = pickle.loads(answer)  # noqa: S301 - from a process of our own
         return outcome
 
@@ -239,16 +249,20 @@ class _Child:
 
     async def stop(self) -> None:
         """Let a process without a job end, and wait for it."""
-        self._jobs.close()
+        self._announced.close()
         try:
             async with asyncio.timeout(_STOP_SECONDS):
                 await self._end()
         except TimeoutError:
             self.kill()
             await self._end()
+        if self._reading is not None:  # its thread would read another file with that descriptor
+            await asyncio.wait([self._reading])
+        for file in (self._jobs, self._outcomes):
+            file.close()
 
     async def _end(self) -> None:
         with suppress(OSError):
-            while await self._answers.read(_PIPE_BYTES):
+            while await self._answers.read(_LARGE_BYTES):
                 pass  # the end of the process is not reported before that of its output
         await self._process.wait()

@@ -72,6 +72,8 @@ class MemoryBudget:
         self._patience = patience_seconds
         self._held: dict[Request, _Reservation] = {}
         self._queue: dict[Request, _Growth] = {}
+        self._is_full = False
+        """Whether one waits for room, which those behind it must not take."""
 
     def __contains__(self, request: Request) -> bool:
         """Return whether a request holds a reservation."""
@@ -88,8 +90,11 @@ class MemoryBudget:
         connection is closed then. After ``patience_seconds`` it raises Busy.
         """
         turn = asyncio.get_running_loop().create_future()
-        self._queue[request] = _Growth(size, expected, owner, turn)
-        self._admit()
+        growth = self._queue[request] = _Growth(size, expected, owner, turn)
+        # Nothing was released: those that wait already wait on.
+        if not self._is_full and not self._must_wait(request, growth):
+            self._grant(request, growth)
+        self._prevent_deadlock()
         return None if turn.done() else self._wait(request, turn)
 
     def shrink(self, request: Request, size: int) -> None:
@@ -106,18 +111,27 @@ class MemoryBudget:
     def _admit(self) -> None:
         """Grant what waiting requests ask for, in FIFO order, which prevents starvation.
 
-        Only requests whose owner has used up its share are skipped. If all that hold memory wait
-        for more, the first of them is granted it: otherwise none would ever release any.
+        Only requests whose owner has used up its share are skipped.
         """
+        self._is_full = False
         for request, growth in [*self._queue.items()]:
-            if not self._has_room(request, growth):
-                break
-            if not self._exceeds_share(request, growth):
+            if not self._must_wait(request, growth):
                 self._grant(request, growth)
+            if self._is_full:
+                break
+        self._prevent_deadlock()
+
+    def _must_wait(self, request: Request, growth: _Growth) -> bool:
+        self._is_full = not self._has_room(request, growth)
+        return self._is_full or self._exceeds_share(request, growth)
+
+    def _prevent_deadlock(self) -> None:
+        """If all that hold memory wait for more, grant it to one: else none would release any."""
         if self._queue and self._held.keys() <= self._queue.keys():
             first = next((held for held in self._queue if held in self._held), None)
             first = first or next(iter(self._queue))
             self._grant(first, self._queue[first])
+            self._admit()  # those that were behind it
 
     def _has_room(self, request: Request, growth: _Growth) -> bool:
         others = sum(held.size for other, held in self._held.items() if other is not request)

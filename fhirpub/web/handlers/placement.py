@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TypeVar
 
+from fhirpub.fhir.strict_json import count
 from fhirpub.interactions.context import Context
 from fhirpub.runtime.process_pool import ProcessUnavailable
 from fhirpub.web.services import Services
@@ -57,10 +58,5 @@ def joined(chunks: Sequence[bytes]) -> bytes:
 
 
 def count_values(piece: bytes, *, is_xml: bool = False) -> int:
-    """Return about how many values there are; commas in texts count as well.
-
-    It takes more than a millisecond for each megabyte: large bodies are counted as they arrive.
-    """
-    marks = _MARKS_OF_XML if is_xml else _MARKS
-    # To search for a mark in vain, as in a document, takes a tenth of the time of counting it.
-    return sum(piece.count(mark) for mark in marks if mark in piece)
+    """Return about how many values there are; commas in texts count as well."""
+    return sum(count(piece, mark) for mark in (_MARKS_OF_XML if is_xml else _MARKS))

@@ -296,7 +296,7 @@ async def test_a_process_whose_large_answer_is_not_read_ends_all_the_same(
 ) -> None:
     running = asyncio.create_task(pool.run("lab", much, []))
     await until(lambda: pool.running == 1)
-    await asyncio.sleep(1)  # the answer fills what the pipe and the reader hold
+    await asyncio.sleep(1)  # the answer is there, or on its way
     running.cancel()
 
     async with asyncio.timeout(20):

@@ -1,0 +1,49 @@
+"""Files in memory, by which two processes exchange bytes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+
+from fhirpub.runtime.memory_file import MemoryFile
+
+
+@pytest.fixture
+def file() -> Iterator[MemoryFile]:
+    with closing(MemoryFile()) as made:
+        yield made
+
+
+def test_bytes_are_taken_in_the_parts_that_were_announced(file: MemoryFile) -> None:
+    file.append(b"head")
+    file.append(b"body" * 200_000)
+
+    length = file.end()
+
+    assert file.take(4, length - 4) == [b"head", b"body" * 200_000]
+
+
+def test_the_next_bytes_replace_those_that_were_taken(file: MemoryFile) -> None:
+    file.append(b"first")
+    file.take(file.end())
+
+    file.append(b"next")
+
+    assert file.take(file.end()) == [b"next"]
+
+
+def test_taking_bytes_frees_their_memory(file: MemoryFile) -> None:
+    file.append(bytes(1_000_000))
+    file.take(file.end())
+
+    assert os.fstat(file.descriptor).st_size == 0
+
+
+def test_fewer_bytes_than_were_announced_are_an_error(file: MemoryFile) -> None:
+    file.append(b"half")
+
+    with pytest.raises(EOFError):
+        file.take(8)
