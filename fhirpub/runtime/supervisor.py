@@ -62,7 +62,14 @@ def supervise(count: int, work: Work, *, announce: Callable[[], None]) -> int:
             started = False
             continue
         workers.start(ended)
+    _ignore_stops()
     return 0 if started else 1
+
+
+def _ignore_stops() -> None:
+    """Ignore another stop: the interpreter removes handlers before the process has ended."""
+    for stop in _STOPS:
+        signal.signal(stop, signal.SIG_IGN)
 
 
 class _Workers:
