@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 import socket
 from contextlib import ExitStack
 
 _HOST = "127.0.0.1"
-_HIGHEST = 60_000
+_TRIES = 1_000
+_STEP = 4
+_PLACES = range(10_000, 32_000, _STEP)
+_FIRSTS = itertools.islice(itertools.cycle(_PLACES), os.getpid() * 97 % len(_PLACES), None)
 
 
 def free_port() -> int:
@@ -15,12 +20,17 @@ def free_port() -> int:
 
 
 def free_ports(count: int) -> int:
-    """Return the first of ``count`` consecutive free ports."""
-    while True:
+    """Return the first of ``count`` consecutive free ports, none of which was returned before.
+
+    They are below those that the system gives to connections, which would be taken before they are
+    used, and in a place that no other process of the tests is likely to begin at.
+    """
+    for _ in range(_TRIES):
+        first = next(_FIRSTS)
         with ExitStack() as stack:
-            first = _bound(stack, 0)
-            if first < _HIGHEST and all(_bound(stack, first + n) for n in range(1, count)):
+            if all(_bound(stack, first + n) for n in range(count)):
                 return first
+    raise RuntimeError("no free ports")
 
 
 def _bound(stack: ExitStack, port: int) -> int:
