@@ -87,7 +87,7 @@ def _statement(context: Context) -> JsonObject:
         },
         "fhirVersion": FHIR_VERSION,
         "format": ["json", "xml"],
-        "patchFormat": list(FORMS),
+        "patchFormat": _media_types_of("merge-patch", "json-patch"),
         "rest": [
             {
                 "mode": "server",
@@ -124,7 +124,6 @@ def _resource(resource_type: ResourceType, context: Context) -> JsonObject:
     interactions = (
         "read",
         "vread",
-        "patch",
         "history-instance",
         "history-type",
         "create",
@@ -133,7 +132,10 @@ def _resource(resource_type: ResourceType, context: Context) -> JsonObject:
     return {
         "type": resource_type.name,
         "profile": resource_type.canonical,
-        "interaction": [{"code": code} for code in interactions],
+        "interaction": [
+            *({"code": code} for code in interactions),
+            {"code": "patch", "documentation": _patch_documentation(resource_type)},
+        ],
         "versioning": "versioned",
         "readHistory": True,
         "updateCreate": False,
@@ -151,6 +153,23 @@ def _resource(resource_type: ResourceType, context: Context) -> JsonObject:
             for code in ("register", "validate")
         ],
     }
+
+
+def _patch_documentation(resource_type: ResourceType) -> str:
+    """Return the form of a patch that patchFormat cannot name.
+
+    There, ``application/fhir+json`` and ``application/fhir+xml`` would mean FHIRPath Patch.
+    """
+    name, media = resource_type.name, " or ".join(_media_types_of("fhir"))
+    return (
+        f"Besides the types of patchFormat, the body may be a {name} as {media} that holds only "
+        "the elements to update: each replaces the whole element. FHIRPath Patch (Parameters) is "
+        f"refused. Elements that can be updated: {', '.join(sorted(resource_type.updatable))}."
+    )
+
+
+def _media_types_of(*forms: str) -> list[str]:
+    return [media for media, form in FORMS.items() if form in forms]
 
 
 def _parameter(known: ResolvedParameter) -> JsonObject:

@@ -35,6 +35,24 @@ def test_the_statement_is_what_it_should_be(lab: Integrator) -> None:
     assert statement["implementation"]["url"] == f"{lab.service.base_url}/fhir/r4"
 
 
+def test_the_patch_formats_are_those_that_r4_means_by_their_types(lab: Integrator) -> None:
+    formats = lab.get("/metadata").json["patchFormat"]
+
+    assert formats == ["application/merge-patch+json", "application/json-patch+json"]
+
+
+def test_the_patch_of_fhirs_media_type_is_documented(lab: Integrator) -> None:
+    (report,) = (
+        declared
+        for declared in lab.get("/metadata").json["rest"][0]["resource"]
+        if declared["type"] == "DiagnosticReport"
+    )
+
+    (patch,) = (declared for declared in report["interaction"] if declared["code"] == "patch")
+    assert "a DiagnosticReport as application/fhir+json" in patch["documentation"]
+    assert "conclusion, presentedForm, status" in patch["documentation"]
+
+
 def test_every_declared_interaction_is_there(lab: Integrator) -> None:
     statement = lab.get("/metadata").json
 
