@@ -20,5 +20,7 @@ def files() -> Iterator[Path]:
             or (name.startswith(".") and name != ".ci")
             for name in folders
         )
+        if path.name == ".git":  # a file in a second worktree, which names the first
+            continue
         if path.is_file() and not foreign and path.suffix in TEXTS:
             yield path
