@@ -31,13 +31,15 @@ The tree (``web/error_mapping.py`` gives each class its status):
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from typing import Literal, Self
 
 Severity = Literal["fatal", "error", "warning", "information"]
 MAX_ISSUES = 100
 """The maximum number of issues in one refusal."""
+MAX_PLACES = 100
+"""The maximum number of places of one issue."""
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
@@ -52,25 +54,51 @@ class Issue:
 
     ``code`` is of the R4 value set issue-type. ``expression`` is the FHIRPath of the element,
     such as ``Parameters.parameter[2].resource.code.text``, or empty where there is no place to
-    point at. ``diagnostics`` is a stable English sentence and never holds a value out of the
-    resource, but for the URL of a code system (D-143).
+    point at; ``also_at`` are further places of the same problem. ``diagnostics`` is a stable
+    English sentence and never holds a value out of the resource, but for the URL of a code
+    system (D-143).
     """
 
     severity: Severity
     code: str
     diagnostics: str
     expression: str = ""
+    also_at: tuple[str, ...] = ()
 
     def below(self, prefix: str) -> Issue:
-        """Return this issue with its place seen from ``prefix``."""
-        if not self.expression:
-            return self.at(prefix)
-        separator = "" if self.expression.startswith("[") else "."
-        return self.at(f"{prefix}{separator}{self.expression}")
+        """Return this issue with its places seen from ``prefix``."""
+        return self.moved(lambda place: _joined(prefix, place))
 
-    def at(self, expression: str) -> Issue:
-        """Return this issue with another place."""
-        return Issue(self.severity, self.code, self.diagnostics, expression)
+    def at(self, expression: str, *more: str) -> Issue:
+        """Return this issue with other places."""
+        return Issue(self.severity, self.code, self.diagnostics, expression, more)
+
+    def moved(self, move: Callable[[str], str]) -> Issue:
+        """Return this issue with each of its places as ``move`` returns it."""
+        return self.at(move(self.expression), *map(move, self.also_at))
+
+
+def _joined(prefix: str, place: str) -> str:
+    separator = "" if not place or place.startswith("[") else "."
+    return f"{prefix}{separator}{place}"
+
+
+def merge_places(issues: Iterable[Issue]) -> list[Issue]:
+    """Return one issue for those that differ only in their places; it has a hundred at most."""
+    every = list(issues)
+    if len(every) < 2:
+        return every
+    places: dict[Issue, list[str]] = {}
+    for issue in every:
+        places.setdefault(issue.at(""), []).append(issue.expression)
+    return [_at_places(issue, found) for issue, found in places.items()]
+
+
+def _at_places(issue: Issue, places: list[str]) -> Issue:
+    left_out = len(places) - MAX_PLACES
+    if left_out > 0:
+        issue = replace(issue, diagnostics=f"{issue.diagnostics} (and in {left_out} more places)")
+    return issue.at(*places[:MAX_PLACES])
 
 
 class FhirpubError(Exception):

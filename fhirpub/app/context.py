@@ -29,7 +29,10 @@ def create_context(config: Config, *, clock: Clock) -> Context:
     types = dict(plugins.types)
     schemas = compile_schema(types, plugins.owners)
     _check_state_flows(config, types)
-    terminology = Terminology.load([Path(p) for p in config.terminology.value_set_directories])
+    terminology = Terminology.load(
+        [Path(p) for p in config.terminology.value_set_directories],
+        assume=config.terminology.assume,
+    )
     return Context(
         added=ignore_new_events,
         config=config,

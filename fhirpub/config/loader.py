@@ -33,6 +33,7 @@ from fhirpub.config.settings import (
     MetricsConfig,
     PluginsConfig,
     ServerConfig,
+    TerminologyConfig,
     TypeConfig,
 )
 from fhirpub.config.webhooks import WebhooksConfig, webhook_contradictions
@@ -158,6 +159,11 @@ def _contradictions(values: Mapping[str, Mapping[str, Any]]) -> list[str]:
         f"[fhir] organization_namespaces: {namespace!r} is not an absolute URI"
         for namespace in fhir.organization_namespaces
         if not ABSOLUTE_URI.fullmatch(namespace)
+    ]
+    found += [
+        f"[terminology] assume: {system!r} is not an absolute URI"
+        for system in TerminologyConfig(**values["terminology"]).assume
+        if not ABSOLUTE_URI.fullmatch(system)
     ]
     if not 1 <= fhir.page_size <= fhir.page_size_max:
         found.append("[fhir] page_size must be between 1 and page_size_max")

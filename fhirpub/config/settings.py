@@ -252,6 +252,12 @@ class TerminologyConfig:
         "Folders of FHIR ValueSet and CodeSystem files (*.json). Codes that they do not contain "
         "cause warnings, never a refusal.",
     )
+    assume: list[str] = _setting(
+        [],
+        "Code systems whose codes are taken for correct, such as http://loinc.org: no remark says "
+        "that a code of theirs is unchecked or unknown. By default every unchecked code is "
+        "reported, because a sender would otherwise take it for checked.",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

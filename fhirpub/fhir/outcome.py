@@ -20,5 +20,5 @@ def _issue(issue: Issue) -> JsonObject:
         "diagnostics": issue.diagnostics,
     }
     if issue.expression:
-        rendered["expression"] = [issue.expression]
+        rendered["expression"] = [issue.expression, *issue.also_at]
     return rendered

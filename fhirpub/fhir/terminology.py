@@ -27,12 +27,15 @@ class Terminology:
 
     systems: Mapping[str, Codes]
     value_sets: Mapping[str, Mapping[str, Codes]]
+    assumed: frozenset[str] = frozenset()
+    """Code systems of which every code is taken for correct."""
 
     @classmethod
-    def load(cls, directories: Iterable[Path] = ()) -> Terminology:
+    def load(cls, directories: Iterable[Path] = (), *, assume: Iterable[str] = ()) -> Terminology:
         """Read what comes with the service, then every ``*.json`` in the directories.
 
-        A file of a directory may replace one that comes with the service.
+        A file of a directory may replace one that comes with the service. There are no remarks
+        on codes of the systems in ``assume``.
         Raises ConfigurationError naming the file that cannot be used, and why.
         """
         files = [
@@ -48,7 +51,7 @@ class Terminology:
         for name, resource in read:
             if resource["resourceType"] == "ValueSet":
                 value_sets[_url(name, resource)] = _Reader(name, systems).value_set(resource)
-        return cls(systems, value_sets)
+        return cls(systems, value_sets, frozenset(assume))
 
     def holds_system(self, system: str) -> bool:
         """Return whether all codes of the code system are known."""
@@ -72,7 +75,7 @@ class Terminology:
         system, code = coding.get("system"), coding.get("code")
         if not isinstance(system, str) or not isinstance(code, str):
             return []
-        if self.has_code(system, code):
+        if self.has_code(system, code) or system in self.assumed:
             return []
         named = system if len(system) <= _MAX_SYSTEM_LENGTH else "named here"
         if self.holds_system(system):
@@ -84,7 +87,7 @@ class Terminology:
     def identifier_type_issues(self, coding: Mapping[str, Any], expression: str) -> list[Issue]:
         """Return the remarks on a Coding of Identifier.type."""
         system, code = coding.get("system", ""), coding.get("code", "")
-        if self.in_value_set(IDENTIFIER_TYPES, system, code):
+        if self.in_value_set(IDENTIFIER_TYPES, system, code) or system in self.assumed:
             return []
         # One code of v2-0203 stands for many: NNxxx, with the country's three letters.
         known = "NNxxx" if _NATIONAL.fullmatch(code) else code

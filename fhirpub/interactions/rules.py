@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from fhirpub.config.settings import ABSOLUTE_URI
-from fhirpub.errors import MAX_ISSUES, BrokenRule, InvalidContent, Issue, TooLarge
+from fhirpub.errors import MAX_ISSUES, BrokenRule, InvalidContent, Issue, TooLarge, merge_places
 from fhirpub.fhir.document import Document, attachments_of, hash_verdict
 from fhirpub.fhir.element_check import element_problems
 from fhirpub.fhir.elements import items_of, values_at
@@ -58,7 +58,7 @@ def sorted_for_response(issues: Iterable[Issue], context: Context) -> list[Issue
     """
     found = sorted(issues, key=lambda each: (each.severity != "error", _is_broken_rule(each)))
     found = found[:MAX_ISSUES]
-    return [issue.at(context.schemas.fhirpath(issue.expression)) for issue in found]
+    return [issue.moved(context.schemas.fhirpath) for issue in found]
 
 
 def resource_within_limits(size: int, context: Context) -> None:
@@ -182,7 +182,8 @@ def check_resource(
     yield from narratives(entry)
     resource, hash_check = entry.resource, context.config.fhir.hash_check
     of_documents = attachments(resource, resource_type, documents, hash_check)
-    yield from _each(entry, chain(of_documents, codings(resource, resource_type, rules)))
+    of_codes = merge_places(codings(resource, resource_type, rules))
+    yield from _each(entry, chain(of_documents, of_codes))
     yield from resource_type.rules(entry, rules)
 
 

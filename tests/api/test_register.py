@@ -648,6 +648,31 @@ def test_terminology_never_fails_a_registration(lab: Integrator) -> None:
     ]
 
 
+def test_a_code_system_that_is_not_held_is_reported_once_with_all_its_places(
+    lab: Integrator,
+) -> None:
+    coding = {"system": "http://snomed.info/sct", "code": "1"}
+
+    answer = lab.register(body(category=[{"coding": [coding, coding]}, {"coding": [coding]}]))
+
+    [remark] = answer.json["parameter"][1]["resource"]["issue"][1:]
+    assert remark["expression"] == [
+        f"{REPORT}.category[0].coding[0].system",
+        f"{REPORT}.category[0].coding[1].system",
+        f"{REPORT}.category[1].coding[0].system",
+    ]
+
+
+def test_the_places_of_one_remark_are_limited_to_a_hundred(lab: Integrator) -> None:
+    coding = {"system": "http://snomed.info/sct", "code": "1"}
+
+    answer = lab.register(body(category=[{"coding": [coding] * 103}]))
+
+    [remark] = answer.json["parameter"][1]["resource"]["issue"][1:]
+    assert len(remark["expression"]) == 100
+    assert remark["diagnostics"].endswith("(and in 3 more places)")
+
+
 def test_references_to_the_parts_lead_to_them_wherever_they_stand(lab: Integrator) -> None:
     sent = body(of_patient={"managingOrganization": {"reference": "Organization/o1"}})
 

@@ -151,7 +151,7 @@ class ResponseWriter(RequestLifecycle):
         self.status = answer.status
         self.headers.update(headers_for(problem))
         fhirpath = self.services.context.schemas.fhirpath
-        outcome = outcome_of([issue.at(fhirpath(issue.expression)) for issue in answer.issues])
+        outcome = outcome_of([issue.moved(fhirpath) for issue in answer.issues])
         try:
             self.response_type = self._requested_type()
             body = self.serialize(outcome)

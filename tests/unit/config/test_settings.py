@@ -158,6 +158,10 @@ def test_an_enabled_plugin_has_a_group_of_its_own(tmp_path: Path) -> None:
         ("[fhir]\npage_size = 0", "[fhir] page_size must be between 1 and page_size_max"),
         ("[fhir]\npage_size = 101", "[fhir] page_size must be between 1 and page_size_max"),
         (
+            "[terminology]\nassume = ['http://loinc.org', 'LOINC']",
+            "[terminology] assume: 'LOINC' is not an absolute URI",
+        ),
+        (
             "[fhir]\norganization_namespaces = ['a.example/orgs']",
             "'a.example/orgs' is not an absolute",
         ),

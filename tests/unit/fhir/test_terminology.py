@@ -84,6 +84,21 @@ def test_a_very_long_system_is_not_repeated() -> None:
     assert "xx" not in issue.diagnostics
 
 
+@pytest.mark.parametrize("system", ["http://loinc.org", SECTIONS])
+def test_codes_of_an_assumed_system_get_no_remark(system: str) -> None:
+    terminology = Terminology.load(assume=[system])
+    coding = {"system": system, "code": "no-such-code"}
+
+    assert terminology.coding_issues(coding, "c") == []
+    assert terminology.identifier_type_issues(coding, "c") == []
+
+
+def test_an_assumed_system_does_not_silence_another() -> None:
+    terminology = Terminology.load(assume=["http://loinc.org"])
+
+    assert terminology.coding_issues({"system": "http://snomed.info/sct", "code": "1"}, "c")
+
+
 @pytest.mark.parametrize(
     ("coding", "severity"),
     [
