@@ -12,7 +12,7 @@ from fhirpub.fhir.human_name import given_names, name_to_use
 from fhirpub.fhir.invariants import RELATIVE_REFERENCE
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.interactions.context import Context
-from fhirpub.interactions.submission import Submission
+from fhirpub.interactions.submission import Submission, resources_in
 from fhirpub.tenant import is_resource_id
 
 
@@ -28,6 +28,26 @@ def references_to_parts(submission: Submission) -> Iterator[Issue]:
         elif all(submission.local.get(literal or "") != part.name for _at, literal in places):
             rule = f"must refer to the {part.type} of the entry {part.name}"
             yield Issue("error", "business-rule", rule, f"{places[0][0]}.reference")
+
+
+def references_to_untaken(submission: Submission) -> Iterator[Issue]:
+    """No reference may lead to an entry that is not taken: its target would be lost (D-35)."""
+    places = {
+        f"{one.resource.get('resourceType')}/{one.resource['id']}": one.at
+        for entry in submission.untaken
+        for one in resources_in(entry)
+        if "id" in one.resource
+    }
+    for entry in (submission.entry, *submission.parts.values()) if places else ():
+        for element in entry.rule_targets:
+            literal = element.get("reference")
+            if not isinstance(literal, str) or literal in submission.local:
+                continue
+            target = places.get(literal.partition("/_history/")[0])
+            if target is not None:
+                rule = f"refers to {target}, which is not taken: contain it and refer to its #id"
+                at = f"{entry.place_of(element)}.reference"
+                yield Issue("error", "business-rule", rule, at).below(entry.at)
 
 
 def other_references(submission: Submission, context: Context) -> Iterator[Issue]:

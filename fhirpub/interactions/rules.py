@@ -162,6 +162,7 @@ def check_submission(submission: Submission, context: Context, tenant_id: str) -
             yield from _modifiers(entry)
             yield from narratives(entry)
             yield from part.rules(entry, rules)
+    yield from references.references_to_untaken(submission)
     of_entry = chain(
         references.references_to_parts(submission),
         references.other_references(submission, context),

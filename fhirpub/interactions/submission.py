@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,6 +35,8 @@ class Submission:
     """What represents the parts among the contained resources during validation."""
     contained_of_parts: Mapping[str, Contained] = field(default_factory=dict)
     """For each part, the contained resources that it refers to, by their local references."""
+    untaken: Sequence[Entry] = ()
+    """The entries of the Parameters that are not taken."""
 
     def remove_placeholders(self) -> None:
         """Keep in the resource the contained resources that are no part and that no part needs."""
@@ -70,11 +72,11 @@ def from_parameters(body: Any, resource_type: ResourceType) -> Submission:
     Raises InvalidContent with everything that is wrong with the envelope.
     """
     issues: list[Issue] = []
-    remarks: list[Issue] = []
     entries = _entries(body)
     own = resource_type.entry_name
     wanted = {own: resource_type.name, **{part.name: part.type for part in resource_type.parts}}
     found: dict[str, Entry] = {}
+    untaken: list[Entry] = []
     for index, entry in enumerate(entries):
         if len(issues) >= MAX_ISSUES:
             break
@@ -83,8 +85,7 @@ def from_parameters(body: Any, resource_type: ResourceType) -> Submission:
         if not isinstance(name, str):
             issues.append(_error("must be an object with a name", at))
         elif name not in wanted:
-            if len(remarks) < MAX_ISSUES:
-                remarks.append(Issue("information", "informational", "is ignored: not known", at))
+            untaken.append(Entry(entry, at))
         elif name in found:
             issues.append(_error(f"the entry {name} stands here more than once", at))
         else:
@@ -103,9 +104,32 @@ def from_parameters(body: Any, resource_type: ResourceType) -> Submission:
         entry=entry,
         parts=found,
         local=local,
-        remarks=remarks,
+        remarks=[_ignored(entry) for entry in untaken[:MAX_ISSUES]],
         envelope=_envelope(body, wanted),
+        untaken=untaken,
     )
+
+
+def _ignored(entry: Entry) -> Issue:
+    if resources_in(entry):
+        rule = "is ignored with its resource: not known"
+        return Issue("warning", "not-supported", rule, entry.at)
+    return Issue("information", "informational", "is ignored: not known", entry.at)
+
+
+def resources_in(entry: Entry) -> list[Entry]:
+    """Return the resources in an entry of Parameters and in its parts."""
+    found, waiting = [], [entry]
+    for one in waiting:  # grows while it is read
+        resource, parts = one.resource.get("resource"), one.resource.get("part")
+        if isinstance(resource, dict):
+            found.append(Entry(resource, f"{one.at}.resource"))
+        waiting += [
+            Entry(part, f"{one.at}.part[{index}]")
+            for index, part in enumerate(parts if isinstance(parts, list) else ())
+            if isinstance(part, dict)
+        ]
+    return found
 
 
 def _literals_of(parts: Mapping[str, Entry], issues: list[Issue]) -> dict[str, str]:

@@ -424,6 +424,65 @@ def test_an_unknown_entry_is_ignored_and_reported(lab: Integrator) -> None:
     assert ["Parameters.parameter[3]"] in [issue.get("expression") for issue in issues]
 
 
+def with_entry(sent: dict[str, Any], **entry: Any) -> dict[str, Any]:
+    """Return a body with one more entry, whose name no type declares."""
+    return {**sent, "parameter": [*sent["parameter"], {"name": "extra", **entry}]}
+
+
+OBSERVATION = {
+    "resourceType": "Observation",
+    "id": "v1",
+    "status": "final",
+    "code": {"text": "Na"},
+}
+
+
+@pytest.mark.parametrize(
+    "entry", [{"resource": OBSERVATION}, {"part": [{"name": "inner", "resource": OBSERVATION}]}]
+)
+def test_an_unknown_entry_with_a_resource_is_ignored_with_a_warning(
+    lab: Integrator, entry: dict[str, Any]
+) -> None:
+    answer = lab.register(with_entry(body(), **entry))
+
+    issues = answer.json["parameter"][1]["resource"]["issue"]
+    found = [issue for issue in issues if issue.get("expression") == ["Parameters.parameter[3]"]]
+    assert answer.status == 201
+    assert [issue["severity"] for issue in found] == ["warning"]
+
+
+OF_REPORT = "Parameters.parameter[2].resource"
+
+
+@pytest.mark.parametrize("literal", ["Observation/v1", "Observation/v1/_history/1"])
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_reference_to_an_entry_that_is_not_taken_is_refused(
+    lab: Integrator, literal: str, *, nested: bool
+) -> None:
+    inner = {"resource": OBSERVATION}
+    entry = {"part": [{"name": "inner", **inner}]} if nested else inner
+
+    answer = lab.register(with_entry(body(result=[{"reference": literal}]), **entry))
+
+    place = ".part[0]" if nested else ""
+    rule = f"refers to Parameters.parameter[3]{place}.resource, which is not taken"
+    assert answer.status == 422
+    assert answer.issue_expressions == {"Parameters.parameter[2].resource.result[0].reference"}
+    assert rule in answer.issues[0]["diagnostics"]
+
+
+def test_a_reference_of_a_part_to_an_entry_that_is_not_taken_is_refused(lab: Integrator) -> None:
+    entry = {"resource": {"resourceType": "Practitioner", "id": "d1"}}
+    sent = body(of_patient={"generalPractitioner": [{"reference": "Practitioner/d1"}]})
+
+    answer = lab.register(with_entry(sent, **entry))
+
+    assert answer.status == 422
+    assert answer.issue_expressions == {
+        "Parameters.parameter[0].resource.generalPractitioner[0].reference"
+    }
+
+
 def test_the_order_of_the_entries_does_not_matter(lab: Integrator) -> None:
     sent = body()
     sent["parameter"].reverse()
