@@ -8,21 +8,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from datetime import UTC
 from typing import Any
 
 from fhirpub.errors import Issue
-from fhirpub.fhir.date_value import parse_range
 from fhirpub.fhir.elements import objects_in
 from fhirpub.fhir.narrative import narrative_problem
 from fhirpub.fhir.strict_json import JsonObject
+from fhirpub.fhir.times import is_after
 
 RELATIVE_REFERENCE = re.compile(
     r"(?P<type>[A-Z][A-Za-z]+)/[A-Za-z0-9.-]{1,64}(?:/_history/[A-Za-z0-9.-]{1,64})?"
 )
 _DEFINITIONS = "http://hl7.org/fhir/StructureDefinition/"
-_ZONES_MS = 14 * 3_600_000
-"""How far the zones of the earth are from UTC at most."""
 _WITH_DATA = frozenset({"contentType", "origin", "who"})
 """Names of which one stands beside ``data``: in Attachment, in SampledData, in Signature."""
 
@@ -151,11 +148,4 @@ def local_in(resource: JsonObject) -> Iterator[str]:
 
 
 def _is_reversed(start: Any, end: Any) -> bool:
-    """Return whether a period must end before it begins, whatever zone a mere date is of."""
-    if not (isinstance(start, str) and isinstance(end, str)):
-        return False
-    begins, ends = (parse_range(name, default_zone=UTC) for name in (start, end))
-    if begins is None or ends is None:
-        return False
-    unknown = _ZONES_MS if ("T" in start) != ("T" in end) else 0
-    return begins[0] >= ends[1] + unknown
+    return isinstance(start, str) and isinstance(end, str) and is_after(start, end)

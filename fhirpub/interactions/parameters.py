@@ -13,6 +13,7 @@ from fhirpub.fhir.date_value import TimeRange, parse_range
 from fhirpub.fhir.schema import Schemas
 from fhirpub.fhir.strict_json import JsonObject, dumps
 from fhirpub.fhir.terminology import Terminology
+from fhirpub.fhir.times import zone_of
 from fhirpub.plugin_api import ResourceType, SearchParameter, r4_parameter
 from fhirpub.storage.criteria import (
     EARLIEST,
@@ -25,7 +26,7 @@ from fhirpub.storage.criteria import (
 )
 from fhirpub.tenant import Tenant, is_resource_id
 
-_FORM = 2
+_FORM = 3
 """Changes when values are taken otherwise than before."""
 MAX_SEARCH_VALUES = 2_000
 """The maximum number of search values of a resource. Each is a row of an index: so many take the
@@ -258,8 +259,8 @@ def encode_typed_code(code: str, value: str) -> str:
 
 
 def _times(values: list[SearchValue], name: str, item: Any, searched: SearchIndexer) -> None:
-    def stretch(text: str) -> TimeRange | None:
-        return parse_range(text, default_zone=searched.zone)
+    def stretch(text: str, beside: str = "") -> TimeRange | None:
+        return parse_range(text, default_zone=zone_of(beside) or searched.zone)
 
     if isinstance(item, str):
         one = stretch(item)
@@ -267,7 +268,8 @@ def _times(values: list[SearchValue], name: str, item: Any, searched: SearchInde
     else:
         known = [element for element in map(stretch, item.get("event", ())) if element is not None]
         bounds = item.get("repeat", _NOTHING).get("boundsPeriod", item)
-        first, last = stretch(bounds.get("start", "")), stretch(bounds.get("end", ""))
+        start, end = bounds.get("start", ""), bounds.get("end", "")
+        first, last = stretch(start, end), stretch(end, start)  # a date is of the time's zone
         if first or last:
             known.append((first[0] if first else EARLIEST, last[1] if last else LATEST))
     if known:  # of a Timing the outer limits count

@@ -19,7 +19,7 @@ from fhirpub.fhir.element_check import element_problems
 from fhirpub.fhir.elements import items_of, values_at
 from fhirpub.fhir.narrative import in_characters, narrative_warnings
 from fhirpub.fhir.strict_json import JsonObject
-from fhirpub.fhir.times import UnstorableTime, is_plain_utc, to_utc
+from fhirpub.fhir.times import UnstorableTime, is_date_beside_time, is_plain_utc, to_utc
 from fhirpub.fhir.web_address import MAX_URL_LENGTH, is_web_address
 from fhirpub.interactions import references
 from fhirpub.interactions.context import Context
@@ -303,7 +303,10 @@ def tenant_in_system(resource: JsonObject, tenant_id: str) -> Iterator[Issue]:
 def times_as_utc(
     resource: JsonObject, resource_type: ResourceType, context: Context
 ) -> Iterator[Issue]:
-    """Convert times to UTC; warn when a zone was assumed (D-65). Changes the resource."""
+    """Convert times to UTC; warn when a zone was assumed (D-65). Changes the resource.
+
+    A time beside a date, in one Period, keeps its offset: the date has none to go with it.
+    """
     for path in resource_type.times:
         for holder, name, at in values_at(resource, path):
             text = holder[name]
@@ -316,7 +319,7 @@ def times_as_utc(
                 continue
             if time is None:
                 continue
-            holder[name] = time.text
+            holder[name] = time.local if is_date_beside_time(holder) else time.text
             if time.zone_assumed:
                 zone = context.config.fhir.default_timezone
                 yield Issue("warning", "invalid", f"has no offset: read as {zone}", at)

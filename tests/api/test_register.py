@@ -368,11 +368,7 @@ def test_of_thousands_of_problems_a_hundred_are_reported(
         },
         {
             "effectiveDateTime": None,
-            "effectivePeriod": {"start": "2026-01-02T00:00:00+14:00", "end": "2026-01-01"},
-        },
-        {
-            "effectiveDateTime": None,
-            "effectivePeriod": {"start": "2026-01-02", "end": "2026-01-01T12:00:00Z"},
+            "effectivePeriod": {"start": "2026-01-01T23:30:00-05:00", "end": "2026-01-01"},
         },
         {
             "contained": [{"resourceType": "Device", "id": "d1"}],

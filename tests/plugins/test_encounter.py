@@ -75,3 +75,20 @@ class TestEncounter(CompositionContract):
         shown = [item["individual"]["reference"] for item in created["participant"]]
         assert shown[0].startswith("Practitioner/")
         assert shown[1] == "#n1"
+
+    def test_an_update_keeps_the_offset_of_a_time_beside_a_date(self, lab: Integrator) -> None:
+        period = {"start": "2023-06-21T23:00:00-05:00", "end": "2023-06-21"}
+        path = self.path_of(self.register(lab, self.body(self.fresh_value())))
+
+        answer = lab.patch(path, {"resourceType": "Encounter", "period": period})
+
+        assert answer.status == 204, answer.body
+        assert lab.get(path).json["period"] == period
+
+    def test_an_update_refuses_a_period_that_begins_after_it_ends(self, lab: Integrator) -> None:
+        period = {"start": "2023-06-22T01:00:00-05:00", "end": "2023-06-21"}
+        path = self.path_of(self.register(lab, self.body(self.fresh_value())))
+
+        answer = lab.patch(path, {"resourceType": "Encounter", "period": period})
+
+        assert (answer.status, answer.issue_expressions) == (400, {"Encounter.period"})

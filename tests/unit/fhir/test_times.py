@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta, timezone
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fhirpub.fhir.times import from_http, http_date, instant
+from fhirpub.fhir.times import from_http, http_date, instant, is_after, to_utc, zone_of
 
 NOVEMBER = 784_111_777_000  # 1994-11-06T08:49:37Z
 
@@ -53,3 +55,60 @@ def test_an_instant_that_we_write_is_read_to_the_millisecond(moment: int) -> Non
 @given(st.integers(0, 4_102_444_800))
 def test_a_date_that_we_write_is_read_to_the_second(seconds: int) -> None:
     assert from_http(http_date(seconds * 1000)) == seconds * 1000
+
+
+OFFSETS = st.integers(-14 * 60, 14 * 60).map(lambda minutes: timezone(timedelta(minutes=minutes)))
+TIMES = st.datetimes(datetime(2, 1, 1), datetime(9998, 1, 1), timezones=OFFSETS)  # noqa: DTZ001
+
+
+@given(TIMES, TIMES)
+def test_of_two_times_the_later_moment_is_after_the_other(one: datetime, other: datetime) -> None:
+    assert is_after(one.isoformat(), other.isoformat()) == (one > other)
+
+
+@given(TIMES, TIMES, st.sampled_from([4, 7, 10]))
+def test_of_a_time_and_a_date_the_days_as_they_are_written_count(
+    one: datetime, other: datetime, length: int
+) -> None:
+    date = other.isoformat()[:length]
+
+    assert is_after(one.isoformat(), date) == (one.isoformat()[:length] > date)
+    assert is_after(date, one.isoformat()) == (date > one.isoformat()[:length])
+
+
+@given(TIMES)
+def test_a_time_has_the_zone_of_its_offset(time: datetime) -> None:
+    assert zone_of(time.isoformat()) == time.tzinfo
+    assert zone_of(time.isoformat()[:10]) is None
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "expected"),
+    [
+        ("2026-01-02T10:00:00.5Z", "2026-01-02T10:00:00.50Z", False),
+        ("2026-01-02T10:00:00.500000000001Z", "2026-01-02T10:00:00.5Z", True),
+        ("2026-01-02T10:00:00.00Z", "2026-01-02T10:00:00Z", False),
+        ("2026-01-02T10:00:60Z", "2026-01-02T10:01:00Z", False),
+        ("2026-01-02T10:00:61Z", "2026-01-02T10:00:00Z", False),
+        ("0001-01-01T00:00:00+14:00", "0001-01-01T00:00:00Z", False),
+        ("2026-02-30T00:00:00Z", "2026-01-01T00:00:00Z", False),
+    ],
+)
+def test_the_digits_of_a_second_have_an_order(start: str, end: str, *, expected: bool) -> None:
+    assert is_after(start, end) is expected
+
+
+@pytest.mark.parametrize(
+    ("sent", "zone", "local"),
+    [
+        ("2026-01-02T10:00:00", "America/Lima", "2026-01-02T10:00:00-05:00"),
+        ("2026-01-02T10:00:00.120", "UTC", "2026-01-02T10:00:00.120Z"),
+        ("2026-01-02T10:00:00+02:00", "America/Lima", "2026-01-02T10:00:00+02:00"),
+        ("1850-01-02T10:00:00", "America/Lima", "1850-01-02T10:00:00-05:08"),
+    ],
+)
+def test_an_offset_that_is_assumed_is_written_down(sent: str, zone: str, local: str) -> None:
+    time = to_utc(sent, default_zone=UTC if zone == "UTC" else ZoneInfo(zone))
+
+    assert time is not None
+    assert time.local == local

@@ -18,6 +18,7 @@ from fhirpub.tenant import Tenant
 SCHEMAS, TERMINOLOGY = Schemas(), Terminology.load()
 TENANT = Tenant.new("Lab", created=1)
 ID = "34926f96-0f76-4bf8-8d32-a6b9ec2f8936"
+HOUR = 3_600_000
 DAY = 86_400_000
 
 Kind = Literal["token", "date", "reference"]
@@ -95,6 +96,14 @@ def test_a_boolean_is_a_token_of_its_word(*, value: bool, code: str) -> None:
         ({"effectivePeriod": {"start": "1970-01-02", "end": "1970-01-03"}}, (DAY, 3 * DAY)),
         ({"effectivePeriod": {"start": "1970-01-02"}}, (DAY, LATEST)),
         ({"effectivePeriod": {"end": "1970-01-02"}}, (EARLIEST, 2 * DAY)),
+        (
+            {"effectivePeriod": {"start": "1970-01-02T23:00:00-01:00", "end": "1970-01-02"}},
+            (2 * DAY, 2 * DAY + HOUR),
+        ),
+        (
+            {"effectivePeriod": {"start": "1970-01-02", "end": "1970-01-02T00:00:00+01:00"}},
+            (DAY - HOUR, DAY - HOUR + 1_000),
+        ),
         ({"effectiveTiming": {"event": ["1970-01-03", "1970-01-02"]}}, (DAY, 3 * DAY)),
         (
             {
