@@ -26,7 +26,7 @@ from fhirpub.fhir.strict_json import JsonObject, dumps
 from fhirpub.interactions import references, rules
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.submission import Submission, parse
-from fhirpub.interactions.versions import blobs_of, events_of, with_server_meta, with_subsetted_tag
+from fhirpub.interactions.versions import blobs_of, events_of, meta_of_subset, with_server_meta
 from fhirpub.plugin_api import Change, ResourceType
 from fhirpub.runtime.stages import Stages, collect
 from fhirpub.storage.contract import Blob, Version
@@ -210,7 +210,7 @@ def _response(submission: Submission, stored: JsonObject, context: Context) -> J
         mandatory = context.schemas.document(submission.type.name).get("x-mandatory", ())
         short = reduce_to(stored, (*_ALWAYS, *mandatory), siblings=True)
     if len(short) < len(stored):
-        short["meta"] = with_subsetted_tag(stored["meta"])
+        short["meta"] = meta_of_subset(stored)
     short = with_contained(short, stored)
     created = Issue("information", "informational", f"{submission.type.name} was created")
     return {

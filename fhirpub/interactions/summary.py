@@ -9,7 +9,7 @@ from fhirpub.errors import InvalidSearch
 from fhirpub.fhir.contained import with_contained
 from fhirpub.fhir.definitions.schema_documents import forms_of_choices
 from fhirpub.fhir.strict_json import JsonObject
-from fhirpub.interactions.versions import with_subsetted_tag
+from fhirpub.interactions.versions import meta_of_subset
 
 _ALWAYS = frozenset({"resourceType", "id", "meta"})
 _WHOLE = ("", "false")
@@ -67,7 +67,7 @@ def _properties_named(elements: str, schema: Mapping[str, Any]) -> set[str]:
 
 def _only(resource: JsonObject, names: frozenset[str] | set[str]) -> JsonObject:
     kept = {name: value for name, value in resource.items() if name.lstrip("_") in names}
-    return kept | {"meta": with_subsetted_tag(resource["meta"])}
+    return kept | {"meta": meta_of_subset(resource)}
 
 
 def _summarize(value: Any, name: str, schema: Mapping[str, Any]) -> Any:

@@ -14,6 +14,7 @@ from fhirpub.interactions.context import Context
 from fhirpub.plugin_api import Change, ResourceType
 from fhirpub.storage.contract import Blob, BlobInfo, Version
 
+_DEFINITIONS = "http://hl7.org/fhir/StructureDefinition/"
 _SUBSETTED = {
     "system": "http://terminology.hl7.org/CodeSystem/v3-ObservationValue",
     "code": "SUBSETTED",
@@ -39,10 +40,19 @@ def with_server_meta(
     return stored
 
 
-def with_subsetted_tag(meta: Mapping[str, Any]) -> JsonObject:
-    """Return a meta whose tag marks a resource with elements left out."""
+def meta_of_subset(resource: Mapping[str, Any]) -> JsonObject:
+    """Return the meta of a resource with elements left out: tagged, and with R4's own profile.
+
+    Other profiles may require what was left out, as vital signs require a value (vs-2).
+    """
+    meta = resource["meta"]
+    base = f"{_DEFINITIONS}{resource['resourceType']}"
+    kept = {name: value for name, value in meta.items() if name not in ("profile", "_profile")}
+    profiles = [name for name in meta.get("profile", ()) if name and name.split("|")[0] == base]
+    if profiles:
+        kept["profile"] = profiles
     tags = [tag for tag in meta.get("tag", ()) if tag.get("code") != _SUBSETTED["code"]]
-    return {**meta, "tag": [*tags, _SUBSETTED]}
+    return {**kept, "tag": [*tags, _SUBSETTED]}
 
 
 def blobs_of(documents: Iterable[Document]) -> tuple[Blob, ...]:
@@ -104,5 +114,5 @@ def without_documents(version: Version, *, context: Context) -> JsonObject:
     resource_type = context.types.get(version.type)
     attachments = resource_type.attachments if resource_type else ()
     if list_form(resource, attachments, binary_url=f"{context.fhir_url}/Binary"):
-        resource["meta"] = with_subsetted_tag(resource["meta"])
+        resource["meta"] = meta_of_subset(resource)
     return resource

@@ -204,6 +204,52 @@ def test_less_than_the_whole_is_given_and_tagged(
     assert read["meta"]["tag"][0]["code"] == "SUBSETTED"
 
 
+BASE_PROFILE = "http://hl7.org/fhir/StructureDefinition/DiagnosticReport"
+PROFILES = [f"{BASE_PROFILE}|4.0.1", "https://lab.example/full-report", f"{BASE_PROFILE}s"]
+
+
+@pytest.fixture
+def claiming(lab: Integrator) -> Answer:
+    extended = {"extension": [{"url": "https://x.example", "valueCode": "x"}]}
+    meta = {"profile": PROFILES, "_profile": [None, extended, None], "source": "urn:x"}
+    return lab.register(register_body("profiles", meta=meta))
+
+
+def test_a_whole_report_claims_the_profiles_that_were_sent(
+    lab: Integrator, claiming: Answer
+) -> None:
+    assert lab.get(claiming.headers["location"]).json["meta"]["profile"] == PROFILES
+
+
+@pytest.mark.parametrize("query", ["_summary=true", "_summary=data", "_elements=conclusion"])
+def test_a_part_of_a_report_claims_no_profile_but_that_of_fhir(
+    lab: Integrator, claiming: Answer, query: str
+) -> None:
+    read = lab.get(f"{claiming.headers['location']}?{query}").json
+
+    assert read["meta"]["profile"] == PROFILES[:1]
+    assert "_profile" not in read["meta"]
+    assert read["meta"]["source"] == "urn:x"
+
+
+def test_a_report_without_its_documents_claims_no_profile_but_that_of_fhir(
+    lab: Integrator, claiming: Answer
+) -> None:
+    path = claiming.headers["location"].removesuffix("/1")
+    found = lab.get("/fhir/r4/DiagnosticReport?identifier=profiles").json["entry"]
+
+    for entry in (*found, *lab.get(path).json["entry"]):
+        assert entry["resource"]["meta"]["profile"] == PROFILES[:1]
+
+
+def test_the_answer_to_a_registration_claims_no_profile_but_that_of_fhir(
+    claiming: Answer,
+) -> None:
+    resource = claiming.json["parameter"][0]["resource"]
+
+    assert resource["meta"]["profile"] == PROFILES[:1]
+
+
 def test_an_element_that_has_extensions_alone_is_data_too(lab: Integrator) -> None:
     absent = {"url": "http://hl7.org/fhir/StructureDefinition/data-absent-reason"}
     silent = {"extension": [{**absent, "valueCode": "masked"}]}

@@ -36,6 +36,17 @@ class TestObservation(CompositionContract):
 
         assert "81.5" not in str(event)
 
+    def test_without_its_value_it_is_no_vital_sign(self, lab: Integrator) -> None:
+        vital_signs = "http://hl7.org/fhir/StructureDefinition/vitalsigns"
+        sent = observation(self.fresh_value(), meta={"profile": [vital_signs]})
+        answer = self.register(lab, register_body(sent))
+
+        path = self.path_of(answer)
+
+        assert "profile" not in self.resource_of(answer)["meta"]
+        assert "profile" not in lab.get(f"{path}?_summary=text").json["meta"]
+        assert lab.get(path).json["meta"]["profile"] == [vital_signs]
+
     def test_a_value_may_take_the_place_of_the_reason_for_its_absence(
         self, lab: Integrator
     ) -> None:
