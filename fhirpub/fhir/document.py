@@ -10,8 +10,9 @@ from __future__ import annotations
 import binascii
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import pybase64
@@ -38,6 +39,15 @@ class Document:
     title: str
     data: bytes
     at: str
+
+
+@dataclass(frozen=True, slots=True)
+class AttachmentInfo:
+    """What an attachment states about its document, which is kept under its SHA-256."""
+
+    sha256: str
+    content_type: str
+    title: str
 
 
 def extract_attachments(
@@ -92,19 +102,35 @@ def documents_in(body: bytes) -> tuple[str, ...]:
     return tuple(dict.fromkeys(item.decode() for item in _MARKER_IN_JSON.findall(body)))
 
 
-def list_form(resource: JsonObject, elements: Sequence[str], *, binary_url: str) -> bool:
-    """Replace each marker by ``url`` and ``size``; return whether there was one."""
+def list_form(
+    resource: JsonObject, elements: Sequence[str], *, url_of: Callable[[int], str]
+) -> bool:
+    """Replace each marker by ``url`` and ``size``; return whether there was one.
+
+    ``url_of`` is called with the number of the attachment in the resource, from 1.
+    """
     found = False
-    for _at, attachment in attachments_of(resource, elements):
+    for number, (_at, attachment) in enumerate(attachments_of(resource, elements), start=1):
         marker = attachment.get("data", "")
         if is_marker(marker):
             found = True
             del attachment["data"]
             attachment.pop("_data", None)
-            sha256, _, size = marker[1:].partition(".")
-            attachment.setdefault("url", f"{binary_url}/{sha256}")
-            attachment.setdefault("size", int(size))
+            attachment.setdefault("url", url_of(number))
+            attachment.setdefault("size", int(marker.rpartition(".")[2]))
     return found
+
+
+def attachment_info(
+    resource: JsonObject, elements: Sequence[str], *, number: int
+) -> AttachmentInfo | None:
+    """Return what the attachment with this number states; None: it has no document of ours."""
+    for _at, attachment in islice(attachments_of(resource, elements), number - 1, number):
+        marker = attachment.get("data", "")
+        if is_marker(marker):
+            kind, title = (_text(attachment.get(name)) for name in ("contentType", "title"))
+            return AttachmentInfo(marker[1:].partition(".")[0], kind, title)
+    return None
 
 
 def attachments_of(

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from fhirpub.errors import StoreUnavailable
-from fhirpub.fhir.document import Document, list_form
+from fhirpub.fhir.document import AttachmentInfo, Document, attachment_info, list_form
 from fhirpub.fhir.strict_json import JsonObject, dumps, loads_stored
 from fhirpub.fhir.times import instant
 from fhirpub.interactions.context import Context
 from fhirpub.plugin_api import Change, ResourceType
 from fhirpub.storage.contract import Blob, BlobInfo, Version
+from fhirpub.tenant import is_resource_id
 
 _DEFINITIONS = "http://hl7.org/fhir/StructureDefinition/"
 _SUBSETTED = {
@@ -23,6 +25,7 @@ MAX_COUNTED = 1_000
 """So many matches are counted for the total of a list, unless the client wants all (D-266)."""
 
 _MAX_TITLE_LENGTH = 255
+_DOCUMENT_ID = re.compile(r"([0-9a-f-]{36})\.([1-9][0-9]{0,9})\.([1-9][0-9]{0,8})")
 _OURS = ("versionId", "lastUpdated")
 
 
@@ -111,8 +114,31 @@ async def documents_of(
 def without_documents(version: Version, *, context: Context) -> JsonObject:
     """Return a version as lists show it: documents by their address, tagged so."""
     resource: JsonObject = loads_stored(version.body)
-    resource_type = context.types.get(version.type)
-    attachments = resource_type.attachments if resource_type else ()
-    if list_form(resource, attachments, binary_url=f"{context.fhir_url}/Binary"):
+    url = f"{context.fhir_url}/Binary/{version.id}.{version.version}"
+    attachments = _attachments_of(version.type, context)
+    if list_form(resource, attachments, url_of=lambda number: f"{url}.{number}"):
         resource["meta"] = meta_of_subset(resource)
     return resource
+
+
+def parse_document_id(document_id: str) -> tuple[str, int, int] | None:
+    """Return what the id of a document consists of, if it is one of those that lists show.
+
+    That is the id of the resource that it is in, the version, and the number of the attachment.
+    """
+    match = _DOCUMENT_ID.fullmatch(document_id)
+    if match is None or not is_resource_id(match[1]):
+        return None
+    return match[1], int(match[2]), int(match[3])
+
+
+def document_in(
+    context: Context, body: bytes, *, type_name: str, number: int
+) -> AttachmentInfo | None:
+    """Return what a stored resource states about one of its documents; pure, for any thread."""
+    return attachment_info(loads_stored(body), _attachments_of(type_name, context), number=number)
+
+
+def _attachments_of(type_name: str, context: Context) -> tuple[str, ...]:
+    resource_type = context.types.get(type_name)
+    return resource_type.attachments if resource_type else ()

@@ -145,11 +145,11 @@ def test_parts_and_documents_of_a_report_are_for_clients_that_may_read_reports(
     publisher = of_two_types.integrator(scopes=("system/*.cruds",))
     location = publisher.register(register_body("S-3")).headers["location"]
     report = publisher.get(location).json
-    document = hashlib.sha256(PDF).hexdigest()
+    documents = (hashlib.sha256(PDF).hexdigest(), f"{report['id']}.1.1")
 
     reader = of_two_types.another_client(publisher.tenant, scopes=(scope,))
 
-    for path in (report["subject"]["reference"], f"Binary/{document}"):
+    for path in (report["subject"]["reference"], *(f"Binary/{name}" for name in documents)):
         assert reader.get(f"/fhir/r4/{path}").status == status
 
 

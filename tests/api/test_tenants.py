@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import inspect
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +19,7 @@ BASE = "/fhir/r4/DiagnosticReport"
 REGISTER = f"{BASE}/$register"
 CHANGE = {"resourceType": "DiagnosticReport", "status": "amended"}
 UNKNOWN_ID = "5a5b5c5d-0000-4000-8000-aabbccddeeff"
-UNKNOWN_DOCUMENT = "5" * 64
+UNKNOWN_DOCUMENT = f"{UNKNOWN_ID}.1.1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,10 +233,11 @@ def test_the_parts_of_one_identifier_in_two_tenants_are_apart(
 def test_one_document_in_two_tenants_is_read_by_each_that_sent_it(
     service: RunningService, lab: Integrator, theirs: Holdings
 ) -> None:
-    path = f"/fhir/r4/Binary/{theirs.ids['Binary']}"
+    data = b"%PDF-1.4 theirs"
+    path = f"/fhir/r4/Binary/{hashlib.sha256(data).hexdigest()}"
     assert lab.get(path).status == 404
 
-    lab.register(register_body("A", presentedForm=[document(b"%PDF-1.4 theirs")]))
+    lab.register(register_body("A", presentedForm=[document(data)]))
 
     assert lab.get(path).body == theirs.owner.get(path).body == b"%PDF-1.4 theirs"
     assert service.integrator().get(path).status == 404

@@ -3,23 +3,41 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 
-from fhirpub.errors import NoSuchResource, VersionConflict
+from fhirpub.errors import NoSuchResource, NotPermitted, StoreUnavailable, VersionConflict
 from fhirpub.fhir.document import marker
 from fhirpub.fhir.strict_json import JsonObject
+from fhirpub.interactions.versions import document_in, parse_document_id
 from fhirpub.storage.contract import BlobInfo
 from fhirpub.web.handlers.base import BaseHandler
+from fhirpub.web.handlers.large_responses import with_memory_budget
 from fhirpub.web.message import content_negotiation as media
 from fhirpub.web.message.byte_range import part_of
 from fhirpub.web.message.content_disposition import disposition
 from fhirpub.web.message.response_body import BlobSlice, ResponseBody
 
 _SHA256 = re.compile("[0-9a-f]{64}")
+_UNKNOWN_TYPE = "application/octet-stream"
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A document under the type and the title that a resource states."""
+
+    blob: BlobInfo
+    content_type: str
+    title: str = ""
 
 
 class BinaryHandler(BaseHandler):
-    """Read a document. Its id is the SHA-256 of its bytes, so that it never changes."""
+    """Read a document, as an attachment in a version of a resource describes it.
+
+    Its id is that of the version with the number of the attachment, so that both are there or
+    neither. The SHA-256 of its bytes, its id until 0.2.0, leads to them alone.
+    """
 
     requires_token = True
     scope = "r"
@@ -41,7 +59,8 @@ class BinaryHandler(BaseHandler):
 
     async def get(self, document_id: str) -> None:
         """Read a document."""
-        blob = await self._blob(document_id)
+        found = await self._find(document_id)
+        blob = found.blob
         # A strong tag is for the document's own bytes; JSON and XML are other representations.
         self.headers["ETag"] = f'{"W/" if self._as_fhir else ""}"{blob.sha256}"'
         self._check_precondition()
@@ -49,12 +68,16 @@ class BinaryHandler(BaseHandler):
             self.respond_not_modified()
             return
         if self._as_fhir:
-            self.respond_with_documents(self.serialize(_resource(blob)), {blob.sha256: blob})
+            body = self.serialize(_resource(document_id, found))
+            self.respond_with_documents(body, {blob.sha256: blob})
             return
-        self.headers["Content-Type"] = blob.content_type
-        self.headers["Content-Disposition"] = disposition(blob.title, blob.content_type)
+        self.headers["Content-Type"] = found.content_type
+        self.headers["Content-Disposition"] = disposition(found.title, found.content_type)
         self.headers["Content-Security-Policy"] = "sandbox; default-src 'none'"
         self.set_private_caching()
+        self._respond_with_part(blob)
+
+    def _respond_with_part(self, blob: BlobInfo) -> None:
         self.headers["Accept-Ranges"] = "bytes"
         part = part_of(blob.size, self._requested_range())
         if part is None:
@@ -80,18 +103,47 @@ class BinaryHandler(BaseHandler):
         same = self.request.method == "GET" and meant_for == self.headers["ETag"]
         return headers.get("Range", "") if same else ""
 
-    async def _blob(self, document_id: str) -> BlobInfo:
-        names = [document_id] if _SHA256.fullmatch(document_id) else []
-        blobs = await self.services.context.resources.blobs(self.caller.tenant.id, names)
-        if document_id not in blobs:
+    async def _find(self, document_id: str) -> _Found:
+        if _SHA256.fullmatch(document_id):
+            blob = await self._blob(document_id)
+            found = _Found(blob, blob.content_type) if blob else None
+        else:
+            found = await self._find_in_version(document_id)
+        if found is None:
             raise NoSuchResource("Binary", document_id)
-        return blobs[document_id]
+        return found
+
+    async def _find_in_version(self, document_id: str) -> _Found | None:
+        key = parse_document_id(document_id)
+        if key is None:
+            return None
+        resource_id, number, place = key
+        look = partial(
+            self.services.context.resources.version, self.caller.tenant.id, resource_id, number
+        )
+        version = await with_memory_budget(self, look, lambda one: len(one.body) if one else 0)
+        if version is None:
+            return None
+        if not self.may_with("r", (self.type_name, version.type)):
+            raise NotPermitted
+        work = partial(document_in, type_name=version.type, number=place)
+        info = await self.compute_answer(work, [version.body], body=version.body)
+        if info is None:
+            return None
+        blob = await self._blob(info.sha256)
+        if blob is None:
+            raise StoreUnavailable("a document is missing")
+        return _Found(blob, info.content_type or _UNKNOWN_TYPE, info.title)
+
+    async def _blob(self, sha256: str) -> BlobInfo | None:
+        blobs = await self.services.context.resources.blobs(self.caller.tenant.id, [sha256])
+        return blobs.get(sha256)
 
 
-def _resource(blob: BlobInfo) -> JsonObject:
+def _resource(document_id: str, found: _Found) -> JsonObject:
     return {
         "resourceType": "Binary",
-        "id": blob.sha256,
-        "contentType": blob.content_type,
-        "data": marker(blob.sha256, blob.size),
+        "id": document_id,
+        "contentType": found.content_type,
+        "data": marker(found.blob.sha256, found.blob.size),
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from functools import partial
 from http import HTTPStatus
+from typing import TypeVar
 from urllib.parse import urlencode
 
 from fhirpub.errors import FhirpubError
@@ -26,6 +27,8 @@ from fhirpub.web.message.representation import (
     serialize_stored,
 )
 from fhirpub.web.message.response_body import ResponseBody
+
+T = TypeVar("T")
 
 _DENSE_JSON = 10 * DENSE
 """To write JSON takes a tenth of the time of writing XML."""
@@ -71,11 +74,11 @@ class ResponseWriter(RequestLifecycle):
 
     async def compute_answer(
         self,
-        work: Callable[[Context, bytes], bytes],
+        work: Callable[[Context, bytes], T],
         stored: Sequence[bytes],
         *,
         body: bytes = b"",
-    ) -> bytes:
+    ) -> T:
         """Return what a pure function makes of stored resources, wherever it runs (ADR 23).
 
         It is called with ``body``, or has brought the resources as arguments.

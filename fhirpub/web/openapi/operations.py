@@ -258,7 +258,8 @@ OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
     (BinaryHandler, "GET"): Operation(
         name="read",
         summary="Read a document",
-        text="FHIR's Binary if `Accept` or `_format` names a form of FHIR.",
+        text="Searches and histories show its address as `url`. FHIR's Binary if `Accept` or "
+        "`_format` names a form of FHIR.",
         successes={
             200: Success(
                 text="The document.", form="document", schemas=("{type}",), headers=("ETag",)
