@@ -36,7 +36,6 @@ class Document:
 
     sha256: str
     content_type: str
-    title: str
     data: bytes
     at: str
 
@@ -70,8 +69,8 @@ def extract_attachments(
             data = b""
         sha256 = hashlib.sha256(data).hexdigest()
         attachment["data"] = marker(sha256, len(data))
-        kind, title = (_text(attachment.get(name)) for name in ("contentType", "title"))
-        documents.append(Document(sha256, kind, title, data, at))
+        kind = _text(attachment.get("contentType"))
+        documents.append(Document(sha256, kind, data, at))
     return tuple(documents), tuple(issues)
 
 

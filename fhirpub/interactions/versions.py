@@ -24,7 +24,6 @@ _SUBSETTED = {
 MAX_COUNTED = 1_000
 """So many matches are counted for the total of a list, unless the client wants all (D-266)."""
 
-_MAX_TITLE_LENGTH = 255
 _DOCUMENT_ID = re.compile(r"([0-9a-f-]{36})\.([1-9][0-9]{0,9})\.([1-9][0-9]{0,8})")
 _OURS = ("versionId", "lastUpdated")
 
@@ -64,13 +63,7 @@ def blobs_of(documents: Iterable[Document]) -> tuple[Blob, ...]:
     for document in documents:
         unique.setdefault(document.sha256, document)
     return tuple(
-        Blob(
-            document.sha256,
-            document.content_type,
-            document.data,
-            document.title[:_MAX_TITLE_LENGTH],
-        )
-        for document in unique.values()
+        Blob(document.sha256, document.content_type, document.data) for document in unique.values()
     )
 
 

@@ -77,8 +77,8 @@ class Resources(ABC):
             version: The version to insert.
             blobs: The documents that it refers to and that may not be stored yet. They are durable
                 before the version can be read. Storing the same bytes again changes nothing,
-                except that they count as fresh for `sweep_blobs`: content type and title stay
-                those that came first. The blobs of a refused version may or may not be stored.
+                except that they count as fresh for `sweep_blobs`: the content type stays the
+                one that came first. The blobs of a refused version may or may not be stored.
 
         Returns:
             Whether this call inserted the version. False means that the key (id, version) is
@@ -208,7 +208,7 @@ class Resources(ABC):
         if data is None:
             pieces = self.blob_pieces(tenant, blob, slice(0, blob.size))
             data = b"".join([piece async for piece in pieces])
-        return Blob(blob.sha256, blob.content_type, data, blob.title)
+        return Blob(blob.sha256, blob.content_type, data)
 
     @abstractmethod
     async def sweep_blobs(self, tenant: str, *, before: int) -> int:

@@ -72,13 +72,11 @@ class Blob:
         sha256: The SHA-256 of ``data`` in lower-case hex, which is also the name of the blob.
         content_type: The media type of the document.
         data: All of its bytes.
-        title: The title given by the sender, or empty.
     """
 
     sha256: str
     content_type: str
     data: bytes
-    title: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +85,7 @@ class BlobInfo:
 
     Attributes:
         sha256: The SHA-256 of its bytes in lower-case hex.
-        content_type: The media type of the document.
-        title: The title given by the sender, or empty.
+        content_type: The media type with which it was first added.
         size: The size in bytes.
         data: All of its bytes, or None if there are more than ``SMALL_BYTES``; they are then read
             in pieces.
@@ -96,7 +93,6 @@ class BlobInfo:
 
     sha256: str
     content_type: str
-    title: str
     size: int
     data: bytes | None
 

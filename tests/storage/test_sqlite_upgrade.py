@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import sqlite3
 from collections.abc import AsyncGenerator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -114,7 +113,7 @@ TABLES_OF_1 = (
 )
 
 
-BLOB = replace(a_blob(), title="")  # titles were added later
+BLOB = a_blob()
 FIRST = a_version(events=EVENTS, body=b"{}", documents=(BLOB.sha256,), response=b"r", parts=b"p")
 AGAIN = successor(FIRST, body=b"[]")
 SILENT = a_version()

@@ -164,7 +164,6 @@ def _blob_document(tenant: str, blob: Blob, *, now: int) -> dict[str, Any]:
         "tenant": tenant,
         "sha256": blob.sha256,
         "content_type": blob.content_type,
-        "title": blob.title,
         "size": len(blob.data),
         "loose": True,
         "added": now,
@@ -203,7 +202,7 @@ def refresh_update(blob: Document) -> UpdateOne:
 def blob_of(document: Document) -> BlobInfo:
     """Return what is known of a blob."""
     d = document
-    return BlobInfo(d["sha256"], d["content_type"], d.get("title", ""), d["size"], d.get("data"))
+    return BlobInfo(d["sha256"], d["content_type"], d["size"], d.get("data"))
 
 
 def tenant_document(tenant: Tenant) -> dict[str, Any]:

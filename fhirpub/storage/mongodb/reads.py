@@ -61,7 +61,6 @@ _HAS_FEW = {"$lte": [{"$binarySize": {"$ifNull": ["$data", b""]}}, SMALL_BYTES]}
 _SHOWN_OF_A_BLOB = {
     "sha256": 1,
     "content_type": 1,
-    "title": 1,
     # Version 2 of the schema had no size, and had the bytes of large blobs here as well.
     "size": {"$ifNull": ["$size", {"$binarySize": {"$ifNull": ["$data", b""]}}]},
     "data": {"$cond": [_HAS_FEW, "$data", "$$REMOVE"]},

@@ -56,7 +56,7 @@ def pages_of(cost: int) -> int:
 
 def _blob_row(tenant: str, blob: Blob, *, now: int) -> Row:
     """Return a blob in the columns of an addition: see ``sqlite_schema``."""
-    identity = (None, None, tenant, blob.content_type, blob.title, blob.sha256)
+    identity = (None, None, tenant, blob.content_type, None, blob.sha256)
     state = (None, now, None, None, len(blob.data), None)
     data = None if _is_large(blob) else blob.data
     return (*identity, *state, None, data, None, None, None)

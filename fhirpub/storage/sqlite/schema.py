@@ -72,6 +72,7 @@ _TABLES = (
     ) STRICT, WITHOUT ROWID
     """,
     # The bytes are apart, so that a blob can be marked as fresh or as named without moving them.
+    # `title` was read until 0.2.0; now it stays empty.
     """
     CREATE TABLE blob (
         number INTEGER PRIMARY KEY,
@@ -168,7 +169,7 @@ _NOT_SHOWN = {"search": "'[]'", "events": "x'5B5D'", "response": "x''", "parts":
 # Versions and their documents are added by one statement, which is its own transaction: after
 # each the writer would have to wait until the event loop's thread releases the interpreter. A
 # row with an id is a version, with `found_by` as JSON: fields and values. One without is a blob,
-# its bytes in `body`, its hash in `value`, its title in `system`. What is named comes first. The
+# its bytes in `body`, its hash in `value`. What is named comes first. The
 # bytes of a large one follow by ADD_BYTES: SQLite copies the rows before it hands them on.
 _ADDITION = (
     f"""
@@ -192,7 +193,7 @@ _ADDITION = (
     WHEN NEW.id IS NULL AND NEW.tenant IS NOT NULL
     BEGIN
         INSERT INTO blob (tenant, sha256, content_type, title, size, added, named)
-            SELECT NEW.tenant, NEW.value, NEW.type, NEW.system, NEW.size, NEW.created,
+            SELECT NEW.tenant, NEW.value, NEW.type, '', NEW.size, NEW.created,
                 EXISTS (SELECT 1 FROM document WHERE tenant = NEW.tenant AND sha256 = NEW.value)
             WHERE true
             ON CONFLICT (tenant, sha256) DO UPDATE SET added = max(added, excluded.added);
@@ -227,7 +228,7 @@ WALK = (
 )
 NUMBERED = f"SELECT {VERSION_COLUMNS} FROM version WHERE rowid = ?"
 BLOBS = f"""
-    SELECT sha256, content_type, title, size, iif(size <= {SMALL_BYTES}, data, NULL)
+    SELECT sha256, content_type, size, iif(size <= {SMALL_BYTES}, data, NULL)
     FROM blob JOIN blob_bytes USING (number)
     WHERE tenant = ? AND sha256 IN (SELECT value FROM json_each(?))
 """

@@ -63,10 +63,10 @@ def a_blob(data: bytes | None = None, content_type: str = "application/pdf") -> 
         content_type: Its media type.
 
     Returns:
-        The document, with a title.
+        The document.
     """
     data = os.urandom(100) if data is None else data
-    return Blob(hashlib.sha256(data).hexdigest(), content_type, data, "Blood count")
+    return Blob(hashlib.sha256(data).hexdigest(), content_type, data)
 
 
 def a_client(**changes: Any) -> Client:

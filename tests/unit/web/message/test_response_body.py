@@ -27,7 +27,7 @@ class Kept(dict[str, bytes]):
         name = hashlib.sha256(data).hexdigest()
         self[name] = data
         at_hand = data if len(data) <= SMALL_BYTES else None
-        return BlobInfo(name, "application/pdf", "", len(data), at_hand)
+        return BlobInfo(name, "application/pdf", len(data), at_hand)
 
     async def read(self, blob: BlobInfo, part: slice) -> AsyncGenerator[bytes, None]:
         """Yield a part in pieces of 30 kB."""
