@@ -35,6 +35,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Literal, Self
 
+from fhirpub.problems import ContentProblem, OperationProblem, Problem, RequestProblem
+
 Severity = Literal["fatal", "error", "warning", "information"]
 MAX_ISSUES = 100
 """The maximum number of issues in one refusal."""
@@ -56,13 +58,15 @@ class Issue:
     such as ``Parameters.parameter[2].resource.code.text``, or empty where there is no place to
     point at; ``also_at`` are further places of the same problem. ``diagnostics`` is a stable
     English sentence and never holds a value out of the resource, but for the URL of a code
-    system (D-143).
+    system (D-143). ``details`` is our own code for the kind of problem: one of
+    :mod:`fhirpub.problems`, or one that the resource type declares.
     """
 
     severity: Severity
     code: str
     diagnostics: str
     expression: str = ""
+    details: str = ContentProblem.RULE_BROKEN
     also_at: tuple[str, ...] = ()
 
     def below(self, prefix: str) -> Issue:
@@ -71,7 +75,7 @@ class Issue:
 
     def at(self, expression: str, *more: str) -> Issue:
         """Return this issue with other places."""
-        return Issue(self.severity, self.code, self.diagnostics, expression, more)
+        return Issue(self.severity, self.code, self.diagnostics, expression, self.details, more)
 
     def moved(self, move: Callable[[str], str]) -> Issue:
         """Return this issue with each of its places as ``move`` returns it."""
@@ -102,13 +106,16 @@ def _at_places(issue: Issue, places: list[str]) -> Issue:
 
 
 class FhirpubError(Exception):
-    """The root of every refusal."""
+    """The root of every refusal. ``details`` is the kind of problem of those without issues."""
+
+    details: Problem = RequestProblem.INTERNAL_ERROR
 
 
 class Refused(FhirpubError):
     """A refusal with its issues: what is wrong in one stage, a hundred at most."""
 
     usual_code = "exception"
+    details: Problem = ContentProblem.RULE_BROKEN
 
     def __init__(self, issues: Iterable[Issue]) -> None:
         self.issues = tuple(dict.fromkeys(issues))[:MAX_ISSUES]
@@ -120,9 +127,17 @@ class Refused(FhirpubError):
         return type(self), (self.issues,)
 
     @classmethod
-    def because(cls, diagnostics: str, *, expression: str = "", code: str = "") -> Self:
-        """Refuse for one reason."""
-        return cls([Issue("error", code or cls.usual_code, diagnostics, expression)])
+    def because(
+        cls,
+        diagnostics: str,
+        *,
+        expression: str = "",
+        code: str = "",
+        details: Problem | None = None,
+    ) -> Self:
+        """Refuse for one reason, of the class's usual code and kind unless others are given."""
+        kind = cls.details if details is None else details
+        return cls([Issue("error", code or cls.usual_code, diagnostics, expression, kind)])
 
 
 class InvalidContent(Refused):
@@ -139,12 +154,14 @@ class TooLarge(Refused):
     """The body, or one document in it, is larger than the limits allow."""
 
     usual_code = "too-costly"
+    details = ContentProblem.BODY_TOO_LARGE
 
 
 class InvalidSearch(Refused):
     """A search parameter has a value or a modifier that cannot be honoured (D-133)."""
 
     usual_code = "invalid"
+    details = OperationProblem.PARAMETER_INVALID
 
 
 class SearchTooCostly(Refused):
@@ -154,6 +171,7 @@ class SearchTooCostly(Refused):
     """
 
     usual_code = "too-costly"
+    details = OperationProblem.SEARCH_TOO_COSTLY
 
     @classmethod
     def beyond_budget(cls) -> Self:
@@ -164,6 +182,8 @@ class SearchTooCostly(Refused):
 class NotExpressible(FhirpubError):
     """XML has no form for a resource; ``place`` is the FHIRPath within it where it fails."""
 
+    details = RequestProblem.FORMAT_UNSUPPORTED
+
     def __init__(self, place: str) -> None:
         super().__init__("this resource cannot be written as XML: ask for application/fhir+json")
         self.place = place
@@ -172,12 +192,16 @@ class NotExpressible(FhirpubError):
 class NoSuchResource(FhirpubError):
     """Nothing with this id is visible to this tenant (D-24)."""
 
+    details = RequestProblem.RESOURCE_UNKNOWN
+
     def __init__(self, type_name: str, resource_id: str) -> None:
         super().__init__(f"{type_name}/{resource_id} was not found")
 
 
 class NoSuchRecord(FhirpubError):
     """A tenant, client, key, endpoint or delivery that the caller cannot see was named."""
+
+    details = RequestProblem.RECORD_UNKNOWN
 
     def __init__(self, kind: str, record_id: str) -> None:
         super().__init__(f"there is no {kind} {record_id}")
@@ -187,6 +211,8 @@ class NoSuchRecord(FhirpubError):
 class VersionConflict(FhirpubError):
     """The caller means another version than there is (D-116, D-117)."""
 
+    details = RequestProblem.VERSION_CONFLICT
+
     def __init__(self, *, target: str, current: int | str) -> None:
         super().__init__(f"target version {target}, current version {current}")
 
@@ -194,9 +220,13 @@ class VersionConflict(FhirpubError):
 class SeveralMatch(FhirpubError):
     """A condition that must mean one resource means several (R4 http)."""
 
+    details = RequestProblem.SEVERAL_MATCHES
+
 
 class NoneMatches(FhirpubError):
     """A condition means no resource of this tenant."""
+
+    details = RequestProblem.NO_MATCH
 
 
 class NotAuthenticated(FhirpubError):
@@ -206,10 +236,13 @@ class NotAuthenticated(FhirpubError):
         super().__init__("a valid access token is required")
         self.reason = reason
         self.token_sent = token_sent
+        self.details = RequestProblem.TOKEN_INVALID if token_sent else RequestProblem.TOKEN_MISSING
 
 
 class NotPermitted(FhirpubError):
     """The token is good but lacks the right (D-23)."""
+
+    details = RequestProblem.SCOPE_MISSING
 
     def __init__(self) -> None:
         super().__init__("the access token has no scope for this")
@@ -218,6 +251,8 @@ class NotPermitted(FhirpubError):
 class Throttled(FhirpubError):
     """Too many requests; the caller may come back after ``retry_after`` seconds."""
 
+    details = RequestProblem.RATE_LIMITED
+
     def __init__(self, *, retry_after: int) -> None:
         super().__init__(f"too many requests, try again in {retry_after} s")
         self.retry_after = retry_after
@@ -225,6 +260,8 @@ class Throttled(FhirpubError):
 
 class QuotaExceeded(Throttled):
     """The request is beyond a quota of the tenant or the client (D-292)."""
+
+    details = RequestProblem.QUOTA_USED_UP
 
     def __init__(self, quota: str, *, retry_after: int) -> None:
         super().__init__(retry_after=retry_after)
@@ -235,6 +272,8 @@ class QuotaExceeded(Throttled):
 class StorageQuotaExceeded(FhirpubError):
     """The tenant would store more than its quota allows, now and later (D-296)."""
 
+    details = RequestProblem.STORAGE_QUOTA_USED_UP
+
     def __init__(self, quota: str) -> None:
         super().__init__(f"the quota {quota} is used up: ask the operator of the service")
         self.quota = quota
@@ -242,6 +281,8 @@ class StorageQuotaExceeded(FhirpubError):
 
 class Busy(FhirpubError):
     """Too many large requests are in flight; the client may retry after some seconds."""
+
+    details = RequestProblem.SERVICE_BUSY
 
     def __init__(self, *, retry_after: int) -> None:
         super().__init__("too many large requests at the moment, send the same request again")
@@ -263,6 +304,8 @@ class TokenRefused(FhirpubError):
 class StoreUnavailable(FhirpubError):
     """The store cannot answer now; the same request may be sent again after ``retry_after`` s."""
 
+    details = RequestProblem.STORE_UNAVAILABLE
+
     def __init__(self, reason: str, *, retry_after: int = 1) -> None:
         super().__init__("the store is not available at the moment, send the same request again")
         self.reason = reason
@@ -271,6 +314,8 @@ class StoreUnavailable(FhirpubError):
 
 class SecretsUnavailable(FhirpubError):
     """The secrets of webhooks' endpoints cannot be used. ``reason`` is for the operator only."""
+
+    details = RequestProblem.WEBHOOKS_UNAVAILABLE
 
     def __init__(self, reason: str) -> None:
         super().__init__(

@@ -5,15 +5,18 @@ from __future__ import annotations
 import hashlib
 
 import fhirpub
+from fhirpub.fhir.outcome import CODE_SYSTEM, system_of_problems
 from fhirpub.fhir.strict_json import JsonObject, dumps
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.parameters import ResolvedParameter
 from fhirpub.interactions.patch_formats import FORMS
 from fhirpub.plugin_api import ResourceType
 from fhirpub.plugin_api.search import DEFINITIONS
+from fhirpub.problems import ALL
 
 ID = "fhirpub"
 FHIR_VERSION = "4.0.1"
+_OWN_TYPES = ("CapabilityStatement", "CodeSystem", "OperationDefinition")
 _BASE_PROFILE = "http://hl7.org/fhir/StructureDefinition"
 _OF_EVERY_TYPE = (
     {
@@ -58,6 +61,7 @@ def own_resources(context: Context, statement_body: bytes) -> dict[tuple[str, st
             _validate_definition(resource_type, context),
         ):
             own["OperationDefinition", definition["id"]] = dumps(definition)
+    own["CodeSystem", CODE_SYSTEM] = dumps(_problems(context))
     return own
 
 
@@ -109,10 +113,7 @@ def _statement(context: Context) -> JsonObject:
                 "resource": [
                     *(_resource(resource_type, context) for resource_type in types),
                     *(_readable(name, "read", "vread") for name in context.part_types),
-                    *(
-                        _readable(name, "read")
-                        for name in ("Binary", "CapabilityStatement", "OperationDefinition")
-                    ),
+                    *(_readable(name, "read") for name in ("Binary", *_OWN_TYPES)),
                 ],
             }
         ],
@@ -232,6 +233,39 @@ def _validate_definition(resource_type: ResourceType, context: Context) -> JsonO
             {"name": "return", "use": "out", "min": 1, "max": "1", "type": "OperationOutcome"},
         ],
     )
+
+
+def _problems(context: Context) -> JsonObject:
+    """Return the codes of ``issue.details``: ours, and those that the types declare."""
+    concepts = [
+        {
+            "code": item.value,
+            "display": item.display,
+            "definition": f"{item.meaning} {item.remedy}",
+        }
+        for item in ALL
+    ]
+    for resource_type in context.types.values():
+        concepts += [
+            {"code": code, "definition": meaning}
+            for code, meaning in resource_type.problems.items()
+        ]
+    return {
+        "resourceType": "CodeSystem",
+        "id": CODE_SYSTEM,
+        "url": system_of_problems(context.fhir_url),
+        "version": fhirpub.__version__,
+        "name": "FhirpubProblem",
+        "title": "Problems that an OperationOutcome reports",
+        "status": "active",
+        "date": fhirpub.RELEASED,
+        "publisher": "fhirpub",
+        "description": "The codes of OperationOutcome.issue.details. A code is never renamed.",
+        "caseSensitive": True,
+        "content": "complete",
+        "count": len(concepts),
+        "concept": concepts,
+    }
 
 
 def _operation(

@@ -202,7 +202,7 @@ def _bundle(
         for part in _include(parts, wanted.included)
     ]
     if unused := [*_refuse_unknown(wanted.unknown), *_empty(wanted.empty)]:
-        entries.append(_outcome(unused))
+        entries.append(_outcome(unused, context))
     bundle: JsonObject = {"resourceType": "Bundle", "type": "searchset"}
     if page.total is not None:
         bundle["total"] = page.total
@@ -210,9 +210,9 @@ def _bundle(
     return bundle | {"entry": entries} if entries else bundle
 
 
-def _outcome(issues: Sequence[Issue]) -> JsonObject:
+def _outcome(issues: Sequence[Issue], context: Context) -> JsonObject:
     """Return an entry with an OperationOutcome, and the fullUrl that R4 requires."""
-    outcome = outcome_of(issues)
+    outcome = outcome_of(issues, fhir_url=context.fhir_url)
     identity = uuid.uuid5(uuid.NAMESPACE_OID, dumps(outcome).decode())
     return {"fullUrl": identity.urn, "resource": outcome, "search": {"mode": "outcome"}}
 

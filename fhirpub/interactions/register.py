@@ -28,6 +28,7 @@ from fhirpub.interactions.context import Context
 from fhirpub.interactions.submission import Submission, parse
 from fhirpub.interactions.versions import blobs_of, events_of, meta_of_subset, with_server_meta
 from fhirpub.plugin_api import Change, ResourceType
+from fhirpub.problems import ContentProblem
 from fhirpub.runtime.stages import Stages, collect
 from fhirpub.storage.contract import Blob, Version
 from fhirpub.tenant import Tenant
@@ -212,11 +213,13 @@ def _response(submission: Submission, stored: JsonObject, context: Context) -> J
     if len(short) < len(stored):
         short["meta"] = meta_of_subset(stored)
     short = with_contained(short, stored)
-    created = Issue("information", "informational", f"{submission.type.name} was created")
+    said = f"{submission.type.name} was created"
+    created = Issue("information", "informational", said, details=ContentProblem.ACCEPTED)
+    issues = outcome_of([created, *submission.remarks], fhir_url=context.fhir_url)
     return {
         "resourceType": "Parameters",
         "parameter": [
             {"name": submission.type.entry_name, "resource": short},
-            {"name": "issues", "resource": outcome_of([created, *submission.remarks])},
+            {"name": "issues", "resource": issues},
         ],
     }

@@ -148,6 +148,8 @@ class ResourceType:
         events: The function that creates the events of a change.
         event_types: The names of its events, by which endpoints can subscribe to them; empty for
             ``<type in snake_case>.created`` and ``<type in snake_case>.updated``.
+        problems: Codes of its rules for ``Issue.details``, each with a sentence that says what it
+            means. They are published with those of the service (``fhirpub.problems``).
         schemas: JSON Schemas by type name, for types that the service has none for.
         example: A resource for the OpenAPI description. Together with the examples of its parts,
             to which it refers, it can be registered.
@@ -169,6 +171,7 @@ class ResourceType:
     rules: Rules = no_rules
     events: Events = no_events
     event_types: tuple[str, ...] = ()
+    problems: Mapping[str, str] = field(default_factory=dict)
     schemas: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     example: Mapping[str, Any] = field(default_factory=dict)
 

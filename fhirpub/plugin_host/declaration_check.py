@@ -10,6 +10,7 @@ from typing import Any
 from fhirpub.plugin_api import Part, ResourceType, SearchParameter
 from fhirpub.plugin_api.event import EVENT_TYPE
 from fhirpub.plugin_api.search import SEARCH_TYPES
+from fhirpub.problems import ALL
 
 _TYPE = re.compile(r"[A-Z][A-Za-z]*")
 _ELEMENT = re.compile(r"[a-z][A-Za-z0-9]*")
@@ -17,6 +18,7 @@ _PATH = re.compile(r"[a-z][A-Za-z0-9]*(\.[a-z][A-Za-z0-9]*)*")
 _PARAMETER = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _ELEMENT_OR_CHOICE = re.compile(r"[a-z][A-Za-z0-9]*(\[x\])?")
 _CODE = re.compile(r"[^\s]+( [^\s]+)*")
+_PROBLEM = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _NEVER_UPDATED = frozenset({"resourceType", "id", "meta", "identifier"})
 _SEARCHED_ANYWAY = frozenset({"identifier", "status", "patient"})
 _RESERVED_NAMES = frozenset({"issues"})
@@ -67,8 +69,20 @@ def _malformed_others(declared: Any) -> Iterator[str]:
         yield f"schemas must be a dict by type name, not {type(schemas).__name__}"
     elif not all(_matches(_TYPE, schema) for schema in schemas):
         yield "schemas must have the names of FHIR types as keys"
+    yield from _malformed_problems(declared.problems)
     if not isinstance(declared.profile, str):
         yield "profile must be a string"
+
+
+def _malformed_problems(problems: Any) -> Iterator[str]:
+    if not isinstance(problems, Mapping):
+        yield f"problems must be a dict by code, not {type(problems).__name__}"
+        return
+    for code, meaning in problems.items():
+        if not _matches(_PROBLEM, code) or not isinstance(meaning, str) or not meaning.strip():
+            yield f"problems holds {code!r}: it needs a code in lower case and a sentence"
+        elif code in ALL:
+            yield f"problems holds {code!r}, which is a code of the service"
 
 
 def _malformed_parts(parts: Any) -> Iterator[str]:

@@ -53,6 +53,11 @@ class Answer:
         return issues
 
     @property
+    def problems(self) -> list[str]:
+        """The code of each issue of the OperationOutcome in the body: its kind of problem."""
+        return [issue["details"]["coding"][0]["code"] for issue in self.issues]
+
+    @property
     def issue_expressions(self) -> set[str]:
         """The FHIRPath expressions of all issues of the OperationOutcome in the body."""
         return {place for issue in self.issues for place in issue.get("expression", ())}

@@ -23,19 +23,18 @@ from fhirpub.fhir.strict_json import dumps
 from fhirpub.http.exchange import Exchange
 from fhirpub.http.head import MAX_FIELDS, HeadTooLong, HeadTooSlow
 from fhirpub.http.server import Delegate, Message
+from fhirpub.problems import RequestProblem
 from fhirpub.web.error_mapping import AddressTooLong, HeadTooLarge, MalformedRequest, TooSlow
 from fhirpub.web.handlers.base import BaseHandler
 from fhirpub.web.message.request import Request
 from fhirpub.web.routes import Router
 from fhirpub.web.services import Services
 
-_BUSY_BODY = dumps(
-    outcome_of([Issue("error", "throttled", "too many connections; retry in some seconds")])
-)
-_BUSY = (
-    b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/fhir+json\r\n"
-    b"Retry-After: 5\r\nCache-Control: no-store\r\nConnection: close\r\n"
-    b"Content-Length: %d\r\n\r\n%b" % (len(_BUSY_BODY), _BUSY_BODY)
+_BUSY = Issue(
+    "error",
+    "throttled",
+    "too many connections; retry in some seconds",
+    details=RequestProblem.SERVICE_BUSY,
 )
 HEAD_BYTES = 16_384
 """How long the line and the headers of a request may be."""
@@ -47,6 +46,7 @@ class RequestRouterAdapter(Delegate):
     def __init__(self, services: Services) -> None:
         """Read the table of URLs; raises ConfigurationError."""
         self._router = Router(services)
+        self._busy = _busy_response(services.context.fhir_url)
 
     def start_request(self, server_conn: object, request_conn: Any) -> Message:  # noqa: ARG002
         """Expect a request on a connection."""
@@ -69,7 +69,16 @@ class RequestRouterAdapter(Delegate):
 
     def busy_response(self) -> bytes:
         """Return the response to a connection that is one too many, as an OperationOutcome."""
-        return _BUSY
+        return self._busy
+
+
+def _busy_response(fhir_url: str) -> bytes:
+    body = dumps(outcome_of([_BUSY], fhir_url=fhir_url))
+    return (
+        b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/fhir+json\r\n"
+        b"Retry-After: 5\r\nCache-Control: no-store\r\nConnection: close\r\n"
+        b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
+    )
 
 
 def _too_long(problem: HeadTooLong) -> FhirpubError:

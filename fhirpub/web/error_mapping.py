@@ -7,6 +7,7 @@ from http import HTTPStatus
 
 from fhirpub import errors
 from fhirpub.errors import FhirpubError, Issue
+from fhirpub.problems import Problem, RequestProblem
 from fhirpub.web.message.byte_range import RangeNotSatisfiable
 from fhirpub.web.message.content_negotiation import (
     CompressedBody,
@@ -18,25 +19,37 @@ from fhirpub.web.message.content_negotiation import (
 class MalformedRequest(FhirpubError):
     """The head of the request breaks HTTP, so that the end of its body is unknown."""
 
+    details = RequestProblem.REQUEST_MALFORMED
+
 
 class AddressTooLong(FhirpubError):
     """The first line of the request is longer than is read (RFC 9112, 3)."""
+
+    details = RequestProblem.ADDRESS_TOO_LONG
 
 
 class HeadTooLarge(FhirpubError):
     """The line and the headers of the request are longer than they may be."""
 
+    details = RequestProblem.HEAD_TOO_LARGE
+
 
 class TooSlow(FhirpubError):
     """The body of the request took longer than is waited for."""
+
+    details = RequestProblem.REQUEST_TIMEOUT
 
 
 class NoSuchAddress(FhirpubError):
     """Nothing is served under the path."""
 
+    details = RequestProblem.ADDRESS_UNKNOWN
+
 
 class MethodNotAllowed(FhirpubError):
     """The path does not have the method."""
+
+    details = RequestProblem.METHOD_UNSUPPORTED
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +60,7 @@ class Answer:
     issues: tuple[Issue, ...]
 
 
-_REFUSALS: dict[type[BaseException], tuple[HTTPStatus, str]] = {
+_REFUSALS: dict[type[FhirpubError], tuple[HTTPStatus, str]] = {
     errors.InvalidContent: (HTTPStatus.BAD_REQUEST, "exception"),
     errors.InvalidSearch: (HTTPStatus.BAD_REQUEST, "invalid"),
     errors.NotAuthenticated: (HTTPStatus.UNAUTHORIZED, "security"),
@@ -90,9 +103,14 @@ def response_for(problem: BaseException) -> Answer:
         if isinstance(problem, kind):
             if isinstance(problem, errors.Refused):
                 return Answer(mapped.value, problem.issues)
-            return Answer(mapped.value, (Issue("error", code, str(problem)),))
+            return Answer(mapped.value, (_issue(code, str(problem), problem.details),))
     text = "the service could not answer; the request may be sent again"
-    return Answer(HTTPStatus.INTERNAL_SERVER_ERROR, (Issue("error", "exception", text),))
+    issue = _issue("exception", text, RequestProblem.INTERNAL_ERROR)
+    return Answer(HTTPStatus.INTERNAL_SERVER_ERROR, (issue,))
+
+
+def _issue(code: str, text: str, details: Problem) -> Issue:
+    return Issue("error", code, text, details=details)
 
 
 def headers_for(problem: BaseException) -> dict[str, str]:

@@ -25,6 +25,7 @@ from fhirpub.web.handlers.read import (
     OwnHandler,
     PartHandler,
     PartVersionHandler,
+    ProblemsHandler,
     ReadHandler,
     VersionHandler,
 )
@@ -69,6 +70,7 @@ def routes(services: Services) -> list[Route]:
         Route("GET", "/fhir/r4/Binary/{}", BinaryHandler, "Binary"),
         Route("GET", "/fhir/r4/CapabilityStatement/{}", OwnHandler, "CapabilityStatement"),
         Route("GET", "/fhir/r4/OperationDefinition/{}", OwnHandler, "OperationDefinition"),
+        Route("GET", "/fhir/r4/CodeSystem/{}", ProblemsHandler, "CodeSystem"),
         Route("GET", "/fhir/r4/metadata", about),
         Route("GET", "/metadata", about),
         Route("GET", "/openapi.json", OpenApiHandler),

@@ -60,6 +60,7 @@ def test_every_declared_interaction_is_there(lab: Integrator) -> None:
     assert declared == {
         "Binary",
         "CapabilityStatement",
+        "CodeSystem",
         "DiagnosticReport",
         "OperationDefinition",
         "Organization",

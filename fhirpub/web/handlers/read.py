@@ -118,3 +118,9 @@ class OwnHandler(BaseHandler):
         if body is None:
             raise NoSuchResource(self.type_name, resource_id)
         self.respond(body)
+
+
+class ProblemsHandler(OwnHandler):
+    """Read the codes of problems, publicly: who has no token yet gets them as well."""
+
+    requires_token = False

@@ -153,8 +153,13 @@ class ResponseWriter(RequestLifecycle):
         answer = response_for(problem)
         self.status = answer.status
         self.headers.update(headers_for(problem))
-        fhirpath = self.services.context.schemas.fhirpath
-        outcome = outcome_of([issue.moved(fhirpath) for issue in answer.issues])
+        context = self.services.context
+        fhirpath = context.schemas.fhirpath
+        outcome = outcome_of(
+            [issue.moved(fhirpath) for issue in answer.issues],
+            fhir_url=context.fhir_url,
+            request_id=self.request_id,
+        )
         try:
             self.response_type = self._requested_type()
             body = self.serialize(outcome)

@@ -27,7 +27,7 @@ class ValidateHandler(BodyHandler):
                 tenant=self.caller.tenant,
             )
         )
-        issues = await add_verdict(
-            found, version, tenant=self.caller.tenant, context=self.services.context
-        )
-        self.respond(dumps(outcome_of(issues)))
+        context = self.services.context
+        issues = await add_verdict(found, version, tenant=self.caller.tenant, context=context)
+        outcome = outcome_of(issues, fhir_url=context.fhir_url, request_id=self.request_id)
+        self.respond(dumps(outcome))

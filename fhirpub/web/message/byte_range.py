@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 
 from fhirpub.errors import FhirpubError
+from fhirpub.problems import RequestProblem
 
 _ONE_RANGE = re.compile(r"bytes=[ \t]*([0-9]{0,15})-([0-9]{0,15})[ \t]*")
 
 
 class RangeNotSatisfiable(FhirpubError):
     """The requested range does not exist. ``size`` is that of the whole, in bytes."""
+
+    details = RequestProblem.RANGE_UNSATISFIABLE
 
     def __init__(self, size: int) -> None:
         super().__init__(f"the document has {size} bytes, and none in this range")

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from fhirpub.errors import FhirpubError
+from fhirpub.problems import RequestProblem
 
 FHIR_JSON = "application/fhir+json"
 FHIR_XML = "application/fhir+xml"
@@ -22,9 +23,13 @@ _PREFERENCE = re.compile(r'\s*([A-Za-z-]+)\s*=\s*"?([A-Za-z-]+)"?\s*(?:;.*)?')
 class NotAcceptable(FhirpubError):
     """The client accepts no format that is spoken here."""
 
+    details = RequestProblem.FORMAT_UNSUPPORTED
+
 
 class UnsupportedMediaType(FhirpubError):
     """The body is of a type that is not read here."""
+
+    details = RequestProblem.BODY_TYPE_UNSUPPORTED
 
 
 class CompressedBody(UnsupportedMediaType):

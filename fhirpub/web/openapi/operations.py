@@ -20,6 +20,7 @@ from fhirpub.web.handlers.read import (
     OwnHandler,
     PartHandler,
     PartVersionHandler,
+    ProblemsHandler,
     ReadHandler,
     VersionHandler,
 )
@@ -286,6 +287,13 @@ OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
         name="read",
         summary="Read a {type} of the service itself",
         successes={200: Success(text="The resource.", schemas=("{type}",))},
+        refusals=(404, 406),
+        parameters=_FORMAT,
+    ),
+    (ProblemsHandler, "GET"): Operation(
+        name="read",
+        summary="Read the codes of problems, which are those of `issue.details`",
+        successes={200: Success(text="The CodeSystem `problem`.", schemas=("Object",))},
         refusals=(404, 406),
         parameters=_FORMAT,
     ),

@@ -1,0 +1,17 @@
+"""Every kind of problem that an OperationOutcome reports, with what to do about it.
+
+``scripts/errors_page.py`` writes ``docs/errors.md`` from these tables, and the service publishes
+them as a CodeSystem.
+"""
+
+from __future__ import annotations
+
+from fhirpub.problems.content import ContentProblem
+from fhirpub.problems.kind import Problem
+from fhirpub.problems.operation import OperationProblem
+from fhirpub.problems.request import RequestProblem
+
+ALL: tuple[Problem, ...] = (*RequestProblem, *ContentProblem, *OperationProblem)
+"""Every problem, in the order of the page that documents them."""
+
+__all__ = ["ALL", "ContentProblem", "OperationProblem", "Problem", "RequestProblem"]
