@@ -230,13 +230,13 @@ class NoneMatches(FhirpubError):
 
 
 class NotAuthenticated(FhirpubError):
-    """The request authenticates no client. ``reason`` is for the log only."""
+    """The request authenticates no client. ``reason`` is for the log, ``said`` for the caller."""
 
-    def __init__(self, reason: str, *, token_sent: bool) -> None:
-        super().__init__("a valid access token is required")
+    def __init__(self, reason: str, said: str, details: Problem, *, token_sent: bool) -> None:
+        super().__init__(said)
         self.reason = reason
+        self.details = details
         self.token_sent = token_sent
-        self.details = RequestProblem.TOKEN_INVALID if token_sent else RequestProblem.TOKEN_MISSING
 
 
 class NotPermitted(FhirpubError):

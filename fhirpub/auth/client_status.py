@@ -28,6 +28,10 @@ class ClientStatus:
         """Those of the client, which its older tokens may go beyond."""
         return () if self.client is None else self.client.scopes
 
+    def is_elsewhere(self, environment: str) -> bool:
+        """Return whether the client belongs to another environment than this."""
+        return self.client is not None and self.client.environment != environment
+
     def tenant_for(self, tenant_id: str, *, environment: str) -> Tenant | None:
         """Return the tenant if the client may act for it in this environment."""
         client, tenant = self.client, self.tenant

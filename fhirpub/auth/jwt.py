@@ -16,8 +16,9 @@ import orjson
 from jose import jws
 from jose.exceptions import JOSEError
 
+from fhirpub.auth import refusals
 from fhirpub.auth.keys import ReadyKey
-from fhirpub.errors import NotAuthenticated, Refused
+from fhirpub.errors import Refused
 from fhirpub.fhir.strict_json import loads
 
 MAX_CHARACTERS = 4096
@@ -54,7 +55,7 @@ class Claims:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expected:
-    """The claims that a token must have to be one of ours."""
+    """The claims that a token of ours must have to be good here and now."""
 
     issuer: str
     audience: str
@@ -62,20 +63,23 @@ class Expected:
     leeway_seconds: int
 
     def claims_of(self, payload: Mapping[str, Any], *, now: int) -> Claims:
-        """Return the claims at a moment in milliseconds; raises NotAuthenticated."""
+        """Return the claims at a moment in milliseconds; raises NotAuthenticated.
+
+        The signature must have been verified: the refusals say what is wrong.
+        """
         if payload.get("iss") != self.issuer:
-            raise refuse("iss")
+            raise refusals.misdirected("iss", "issuer")
         if payload.get("aud") != self.audience:  # a list is nothing that we issue
-            raise refuse("aud")
+            raise refusals.misdirected("aud", "audience")
         for name in ("sub", "jti"):
             _text(payload, name)
         expires = self._expires(payload, now)
         tenant = _text(payload, self.tenant_claim)
         if _UUID.fullmatch(tenant) is None:
-            raise refuse(self.tenant_claim)
+            raise refusals.lacks(self.tenant_claim)
         scope = payload.get("scope", "")
         if type(scope) is not str:
-            raise refuse("scope")
+            raise refusals.lacks("scope")
         return Claims(
             client_id=_text(payload, "client_id"),
             tenant=tenant,
@@ -87,11 +91,11 @@ class Expected:
         leeway = self.leeway_seconds
         expires, issued = _seconds(payload, "exp"), _seconds(payload, "iat")
         if now >= (expires + leeway) * 1000:
-            raise refuse("expired")
+            raise refusals.expired()
         if now < (issued - max(leeway, _AHEAD_SECONDS)) * 1000:
-            raise refuse("iat lies ahead")
+            raise refusals.not_yet_valid("iat")
         if "nbf" in payload and now < (_seconds(payload, "nbf") - leeway) * 1000:
-            raise refuse("nbf lies ahead")
+            raise refusals.not_yet_valid("nbf")
         return expires
 
 
@@ -108,44 +112,39 @@ def encode(claims: Mapping[str, Any], key: ReadyKey) -> str:
 def decode(token: str) -> Opened:
     """Take a token apart; raises NotAuthenticated unless it is written as we write them."""
     if len(token) > MAX_CHARACTERS:
-        raise refuse("too long")
+        raise refusals.unproved("too long")
     segments = token.split(".", _SEGMENTS)
     if len(segments) != _SEGMENTS:
-        raise refuse("segments")
+        raise refusals.unproved("segments")
     header, payload, _ = [_decode_segment(segment) for segment in segments]
     members = _object(header)
     if members.keys() != _HEADER or members["typ"] != TYPE:
-        raise refuse("header")
+        raise refusals.unproved("header")
     algorithm, kid = members["alg"], members["kid"]
     if type(algorithm) is not str or type(kid) is not str:
-        raise refuse("header")
+        raise refusals.unproved("header")
     return Opened(algorithm, kid, _object(payload))
 
 
 def check_signature(token: str, claimed: Opened, key: ReadyKey | None) -> None:
     """Raise NotAuthenticated unless this key, with its own algorithm, signed the token."""
     if key is None:
-        raise refuse("kid")
+        raise refusals.unproved("kid")
     if claimed.algorithm != key.algorithm:
-        raise refuse("alg")
+        raise refusals.unproved("alg")
     try:
         jws.verify(token, key.verifier, algorithms=[key.algorithm])
     except (JOSEError, ValueError, ArithmeticError, RecursionError):
-        raise refuse("signature") from None
-
-
-def refuse(reason: str) -> NotAuthenticated:
-    """Return the one refusal of every bad token; the reason is for the log."""
-    return NotAuthenticated(reason, token_sent=True)
+        raise refusals.unproved("signature") from None
 
 
 def _decode_segment(segment: str) -> bytes:
     """Decode a segment that is the one text of its bytes: no padding, blanks or spare bits."""
     if _SEGMENT.fullmatch(segment) is None or len(segment) % 4 == 1:
-        raise refuse("base64url")
+        raise refusals.unproved("base64url")
     raw = base64.urlsafe_b64decode(segment + "=" * (-len(segment) % 4))
     if base64.urlsafe_b64encode(raw).rstrip(b"=").decode() != segment:
-        raise refuse("base64url")
+        raise refusals.unproved("base64url")
     return raw
 
 
@@ -153,21 +152,21 @@ def _object(raw: bytes) -> dict[str, Any]:
     try:
         value = loads(raw)
     except Refused:
-        raise refuse("JSON") from None
+        raise refusals.unproved("JSON") from None
     if type(value) is not dict:
-        raise refuse("JSON")
+        raise refusals.unproved("JSON")
     return value
 
 
 def _text(payload: Mapping[str, Any], name: str) -> str:
     value = payload.get(name)
     if type(value) is not str or not 0 < len(value) <= _MAX_TEXT_LENGTH:
-        raise refuse(name)
+        raise refusals.lacks(name)
     return value
 
 
 def _seconds(payload: Mapping[str, Any], name: str) -> int:
     value = payload.get(name)
     if type(value) is not int or not 0 <= value <= _LATEST:
-        raise refuse(name)
+        raise refusals.lacks(name)
     return value

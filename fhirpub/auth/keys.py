@@ -7,6 +7,7 @@ import base64
 import hashlib
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from jose import jwk
 from jose.backends.base import Key
 
-from fhirpub.config.settings import AuthConfig
+from fhirpub.config.settings import ENVIRONMENTS, AuthConfig
 from fhirpub.errors import StoreUnavailable
 from fhirpub.runtime.clock import Clock
 from fhirpub.runtime.logging import logger, where
@@ -114,6 +115,21 @@ class KeyRing:
             await self._read(for_a_kid=True)
             key = self.cached_key(kid)
         return key
+
+    async def find_foreign(self, kid: str) -> ReadyKey | None:
+        """Return the key of this name of another environment, if the store holds it.
+
+        It makes no token valid here; it shows whose a refused token is. Looked for no more often
+        than unknown keys of this environment are.
+        """
+        if not _KID.fullmatch(kid) or not self._may_look(asyncio.get_running_loop().time()):
+            return None
+        for environment in {*ENVIRONMENTS} - {self._config.environment}:
+            for record in await self._access.signing_keys(environment):
+                if record.kid == kid:
+                    with suppress(Exception):  # one that cannot be read verifies nothing
+                        return await asyncio.to_thread(_ready, record)
+        return None
 
     def cached_key(self, kid: str) -> ReadyKey | None:
         """Return the key of this name if it is at hand and may still verify."""

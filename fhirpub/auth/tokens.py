@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from fhirpub.auth import discovery, jwt, token_request
+from fhirpub.auth import discovery, jwt, refusals, token_request
 from fhirpub.auth.caller import Caller
 from fhirpub.auth.client_status import ClientStatusCache
 from fhirpub.auth.clients import MAX_SCOPE_CHARACTERS, authenticate
@@ -33,7 +33,8 @@ from fhirpub.storage.contract import Client, CredentialStore
 _MAX_CACHED = 8_192
 _SCHEME = "Bearer "
 _BEARER = re.compile(r"bearer ([A-Za-z0-9\-._~+/=]+)", re.IGNORECASE)
-_NO_TOKEN = re.compile(r"\s*(?:bearer\s*|basic\b.*)?", re.IGNORECASE | re.DOTALL)
+_EMPTY = re.compile(r"\s*(?:bearer\s*)?", re.IGNORECASE)
+_BASIC = re.compile(r"\s*basic\b.*", re.IGNORECASE | re.DOTALL)
 
 _log = logger()
 
@@ -213,18 +214,21 @@ class Tokens:
 
     async def _verify(self, token: str) -> Caller:
         opened = jwt.decode(token)
-        claims = self._expected.claims_of(opened.payload, now=self._clock())
         key = await self._ring.find(opened.kid)
+        if key is None:
+            jwt.check_signature(token, opened, await self._ring.find_foreign(opened.kid))
+            raise refusals.misdirected("key of another environment", "environment")
         jwt.check_signature(token, opened, key)
+        claims = self._expected.claims_of(opened.payload, now=self._clock())
         return await self._authorize(token, opened.kid, claims)
 
     async def _look_again(self, token: str, known: CachedToken) -> Caller:
         """Check what may have changed since the signature was found to be right."""
         try:
             if self._clock() >= self._end(known.claims):
-                raise jwt.refuse("expired")
+                raise refusals.expired()
             if await self._ring.find(known.kid) is None:
-                raise jwt.refuse("kid")
+                raise refusals.unproved("kid")
             return await self._authorize(token, known.kid, known.claims)
         except NotAuthenticated:
             self._verified.forget(token)
@@ -232,9 +236,11 @@ class Tokens:
 
     async def _authorize(self, token: str, kid: str, claims: jwt.Claims) -> Caller:
         standing = await self._standings.of(claims.client_id)
+        if standing.is_elsewhere(self._config.environment):
+            raise refusals.misdirected("client of another environment", "environment")
         tenant = standing.tenant_for(claims.tenant, environment=self._config.environment)
         if tenant is None:
-            raise jwt.refuse("client or tenant")
+            raise refusals.disabled()
         caller = Caller(tenant, claims.client_id, intersect(standing.scopes, claims.scopes))
         until = min(standing.until, self._end(claims))
         self._verified.keep(token, CachedToken(kid, claims, caller, standing.read, until))
@@ -254,11 +260,13 @@ class Tokens:
 
 def _token_of(authorization: Sequence[str]) -> str:
     if not authorization:
-        raise NotAuthenticated("no Authorization header", token_sent=False)
+        raise refusals.no_token()
     if len(authorization) > 1:
-        raise jwt.refuse("several Authorization headers")
+        raise refusals.several_headers()
     match = _BEARER.fullmatch(authorization[0])
     if match is None:
-        sent = _NO_TOKEN.fullmatch(authorization[0]) is None
-        raise NotAuthenticated("not one Bearer token", token_sent=sent)
+        if _BASIC.fullmatch(authorization[0]):
+            raise refusals.basic()
+        sent = _EMPTY.fullmatch(authorization[0]) is None
+        raise refusals.malformed("not one Bearer token", token_sent=sent)
     return match[1]

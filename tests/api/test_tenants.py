@@ -444,7 +444,7 @@ def test_invalid_token_is_answered_only_to_a_request_with_a_token(
     bad = service.request("GET", "/metadata", headers={"Authorization": f"Bearer {lab.token}A"})
 
     assert none.headers["www-authenticate"] == 'Bearer realm="fhirpub"'
-    assert bad.headers["www-authenticate"] == 'Bearer realm="fhirpub", error="invalid_token"'
+    assert 'Bearer realm="fhirpub", error="invalid_token"' in bad.headers["www-authenticate"]
     assert [none.problems, bad.problems] == [["token-missing"], ["token-invalid"]]
 
 

@@ -15,14 +15,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jose import jwk, jws
 
-from fhirpub.auth import jwt
+from fhirpub.auth import jwt, refusals
 from fhirpub.auth.caller import Caller
 from fhirpub.auth.clients import disable_client
 from fhirpub.errors import NotAuthenticated
+from fhirpub.problems import RequestProblem
 from tests.unit.auth.conftest import AUDIENCE, World, b64url, bearer
 
 P256_ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
 """The order n of the group of P-256 (SEC 2, 2.4.2)."""
+UNPROVED = str(refusals.unproved(""))
+"""What is sent to the caller about every token whose signature proves nothing."""
 ALPHABET = string.ascii_letters + string.digits + "-_"
 
 
@@ -260,6 +263,63 @@ async def test_a_beginning_may_lie_ahead_by_the_leeway(
 )
 async def test_a_claim_with_another_value_is_refused(world: World, change: dict[str, Any]) -> None:
     await refused(world, await world.signed(world.claims(**change)))
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"iss": "https://other.example"}, RequestProblem.TOKEN_MISDIRECTED),
+        ({"aud": "other"}, RequestProblem.TOKEN_MISDIRECTED),
+        ({"exp": 1}, RequestProblem.TOKEN_EXPIRED),
+        ({"client_id": "nobody"}, RequestProblem.CLIENT_DISABLED),
+        ({"iat": 253_402_300_799}, RequestProblem.TOKEN_INVALID),
+        ({"org_id": 5}, RequestProblem.TOKEN_INVALID),
+    ],
+)
+async def test_what_is_wrong_with_a_token_of_ours_is_stated(
+    world: World, change: dict[str, Any], problem: RequestProblem
+) -> None:
+    refusal = await refused(world, await world.signed(world.claims(**change)))
+
+    assert refusal.details == problem
+    assert str(refusal) != UNPROVED
+
+
+@pytest.mark.parametrize(
+    "change", [{}, {"iss": "https://other.example"}, {"aud": "other"}, {"exp": 1}, {"org_id": 5}]
+)
+async def test_nothing_is_stated_about_a_token_whose_signature_proves_nothing(
+    world: World, change: dict[str, Any]
+) -> None:
+    token = await world.signed(world.claims(**change))
+    stranger = await world.signed(
+        world.claims(**change), header=await header_of(world, kid="x" * 43)
+    )
+
+    for forged in (f"{token[:-8]}AAAAAAAA", stranger):
+        refusal = await refused(world, forged)
+
+        assert (str(refusal), refusal.details) == (UNPROVED, RequestProblem.TOKEN_INVALID)
+
+
+async def test_a_token_of_the_other_environment_is_recognized_by_its_signature(
+    world: World,
+) -> None:
+    await world.another_process(environment="production")
+    key = (await world.access.signing_keys("production"))[0]
+
+    signed, forged = (
+        jws.sign(
+            world.claims(),
+            jwk.construct(pem, key.algorithm),
+            headers={"typ": "at+jwt", "kid": key.kid},
+            algorithm=key.algorithm,
+        )
+        for pem in (key.private_pem, (await world.key()).private_pem)
+    )
+
+    assert (await refused(world, signed)).details == RequestProblem.TOKEN_MISDIRECTED
+    assert str(await refused(world, forged)) == UNPROVED
 
 
 @pytest.mark.parametrize(
