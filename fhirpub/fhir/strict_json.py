@@ -14,6 +14,8 @@ from typing import Any
 import orjson
 
 from fhirpub.errors import InvalidContent
+from fhirpub.fhir.unreadable import RepeatedName, place_in, refusal_of_json
+from fhirpub.problems import ContentProblem
 
 JsonObject = dict[str, Any]
 
@@ -42,7 +44,7 @@ def loads(raw: bytes) -> Any:
     raw = raw.removeprefix(_BOM)
     counted = _count_structures(raw)
     if max(counted) > MAX_NODES and max(_count_structures(_outside_strings(raw))) > MAX_NODES:
-        raise InvalidContent.because(_TOO_MANY)  # before they are made: they take memory
+        raise _too_complex(_TOO_MANY)  # before they are made: they take memory
     value = loads_stored(raw)
     if not _are_few(counted):
         refuse_excess(value)
@@ -64,7 +66,9 @@ def loads_stored(raw: bytes) -> Any:
             # Written otherwise than we would: look again, for what the fast reader overlooks.
             value = _DECODER.decode(raw.decode())
     except (ValueError, RecursionError, InvalidOperation) as problem:
-        raise InvalidContent.because(_what_is_wrong(problem)) from None
+        if isinstance(problem, RecursionError) or str(problem) == TOO_DEEP:
+            raise _too_complex(TOO_DEEP) from None
+        raise refusal_of_json(raw, problem) from None
     return value
 
 
@@ -114,7 +118,7 @@ def _outside_strings(raw: bytes) -> bytes:
     """
     unescaped = raw.replace(b"\\\\", b"").replace(b'\\"', b"")
     if unescaped.count(b'"') > _MAX_QUOTES:
-        raise InvalidContent.because(_TOO_MANY)
+        raise _too_complex(_TOO_MANY)
     return b"".join(unescaped.split(b'"')[::2])
 
 
@@ -134,7 +138,7 @@ def _decimal(value: Any) -> orjson.Fragment:
 def _object(pairs: list[tuple[str, Any]]) -> JsonObject:
     value = dict(pairs)
     if len(value) != len(pairs):
-        raise ValueError(_DUPLICATE)
+        raise RepeatedName
     return value
 
 
@@ -142,21 +146,13 @@ def _whole(text: str) -> int | Decimal:
     return int(text) if len(text) <= _MAX_INT_DIGITS else Decimal(text)
 
 
-_DUPLICATE = "the body is not valid JSON: an object has the same name twice"
 _TOO_MANY = "the body holds too many values"
 TOO_DEEP = f"the body is nested deeper than {MAX_DEPTH} levels"
 _DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_float=Decimal, parse_int=_whole)
 
 
-def _what_is_wrong(problem: Exception) -> str:
-    """Name the problem and its position, never the text around it."""
-    if isinstance(problem, RecursionError) or str(problem) == TOO_DEEP:
-        return TOO_DEEP
-    if str(problem) == _DUPLICATE:
-        return _DUPLICATE
-    if isinstance(problem, json.JSONDecodeError):
-        return f"the body is not valid JSON (line {problem.lineno}, column {problem.colno})"
-    return "the body is not valid JSON"
+def _too_complex(said: str) -> InvalidContent:
+    return InvalidContent.because(said, details=ContentProblem.BODY_TOO_COMPLEX)
 
 
 def refuse_excess(value: Any, *, written: bytes | None = None) -> None:
@@ -171,7 +167,7 @@ def refuse_excess(value: Any, *, written: bytes | None = None) -> None:
     while level:
         depth += 1
         if depth > MAX_DEPTH:
-            raise InvalidContent.because(TOO_DEEP)
+            raise _too_complex(TOO_DEEP)
         below = []
         for item in level:
             members = item.values() if type(item) is dict else item
@@ -179,7 +175,7 @@ def refuse_excess(value: Any, *, written: bytes | None = None) -> None:
                 nodes += len(members)
                 below += [one for one in members if type(one) is dict or type(one) is list]
         if nodes > MAX_NODES:
-            raise InvalidContent.because(_TOO_MANY)
+            raise _too_complex(_TOO_MANY)
         level = below
 
 
@@ -187,10 +183,22 @@ def _refuse_unspeakable(value: Any) -> None:
     """Refuse what XML has no way to write: control characters, U+FFFE, U+FFFF."""
     rest = [value]
     for item in rest:  # grows while it is read
-        if isinstance(item, str) and _UNSPEAKABLE.search(item):
-            raise InvalidContent.because("a string holds a control character, U+FFFE or U+FFFF")
+        if _is_unspeakable(item):
+            raise InvalidContent.because(
+                "a string holds a control character, U+FFFE or U+FFFF",
+                expression=place_in(value, _holds_unspeakable) or "",
+                details=ContentProblem.CHARACTER_FORBIDDEN,
+            )
         if isinstance(item, dict):
             rest += item
             rest += item.values()
         elif isinstance(item, list):
             rest += item
+
+
+def _is_unspeakable(item: Any) -> bool:
+    return isinstance(item, str) and _UNSPEAKABLE.search(item) is not None
+
+
+def _holds_unspeakable(item: Any) -> bool:
+    return _is_unspeakable(item) or (isinstance(item, dict) and any(map(_is_unspeakable, item)))

@@ -420,7 +420,7 @@ def test_ten_megabytes_of_malice_are_validated_quickly(text: bytes) -> None:
     refusal = refusal_of(text)
 
     assert time.process_time() - started < 2
-    assert len(refusal) < 100
+    assert len(refusal) < 150
 
 
 def test_a_refusal_names_the_place_and_nothing_of_the_text() -> None:

@@ -24,6 +24,7 @@ from fhirpub.fhir.strict_json import (
     loads,
     refuse_excess,
 )
+from fhirpub.fhir.unreadable import refuse_bytes
 from fhirpub.fhir.xml.tables import (
     BOOLEAN,
     DECIMAL,
@@ -34,6 +35,7 @@ from fhirpub.fhir.xml.tables import (
     Element,
     tables,
 )
+from fhirpub.problems import ContentProblem
 
 _FHIR = "{http://hl7.org/fhir}"
 _XHTML = "{http://www.w3.org/1999/xhtml}"
@@ -91,7 +93,7 @@ def read_xml(raw: bytes) -> JsonObject:
     root = _parse(raw)
     name = _local_name(root, _FHIR)
     if name not in tables().resources:
-        raise InvalidContent.because(
+        raise _malformed(
             "the body must be a resource of FHIR R4 in the namespace http://hl7.org/fhir"
         )
     reading = _Reading()
@@ -106,17 +108,20 @@ def _parse(raw: bytes) -> etree._Element:
     """Return the root of what is XML in UTF-8, of bearable size, and nothing else (D-248)."""
     declared = _HEAD.match(raw[:_HEAD_BYTES])
     if declared and declared[1].lower() not in (b"utf-8", b"utf8"):
-        raise InvalidContent.because("the body must be UTF-8, and say so if it says anything")
+        raise InvalidContent.because(
+            "the body must be UTF-8, and say so if it says anything",
+            details=ContentProblem.BODY_NOT_UTF8,
+        )
     # Without a document type there are no entities either: nothing grows, nothing loads. Behind
     # the beginning of the root there is none, but in comments and in text.
     if b"<!DOCTYPE" in raw and not _root_is_first(raw):
-        raise InvalidContent.because("the body must not have a document type (DTD)")
+        raise _malformed("the body must not have a document type (DTD)")
     # Most = in a text are none of an attribute: they are looked at only if they are many.
     attributes = _ATTRIBUTE.finditer(raw) if raw.count(b"=") > _MAX_MARKUP_TOKENS else ()
     if raw.count(b"<") > _MAX_MARKUP_TOKENS or any(islice(attributes, _MAX_MARKUP_TOKENS, None)):
-        raise InvalidContent.because("the body holds too many values")
+        raise _too_complex("the body holds too many values")
     if _LONG_NAMESPACE.search(raw):
-        raise InvalidContent.because("the body declares a namespace of more than 256 characters")
+        raise _malformed("the body declares a namespace of more than 256 characters")
     parser = etree.XMLParser(
         encoding="utf-8",
         resolve_entities=False,
@@ -128,11 +133,22 @@ def _parse(raw: bytes) -> etree._Element:
     try:
         return etree.fromstring(raw, parser)
     except etree.XMLSyntaxError as problem:
+        refuse_bytes(raw)
         line, column = problem.position
         code = problem.code  # type: ignore[attr-defined]  # the stubs do not have it
         entity = code == etree.ErrorTypes.ERR_UNDECLARED_ENTITY
         what = "uses an entity that XML does not have" if entity else "is not well-formed XML"
-        raise InvalidContent.because(f"the body {what} (line {line}, column {column})") from None
+        if raw[:_HEAD_BYTES].lstrip()[:1] in (b"{", b"["):
+            what = "is JSON, whose Content-Type is application/fhir+json, not well-formed XML"
+        raise _malformed(f"the body {what} (line {line}, column {column})") from None
+
+
+def _malformed(said: str) -> InvalidContent:
+    return InvalidContent.because(said, details=ContentProblem.XML_MALFORMED)
+
+
+def _too_complex(said: str) -> InvalidContent:
+    return InvalidContent.because(said, details=ContentProblem.BODY_TOO_COMPLEX)
 
 
 def _root_is_first(raw: bytes) -> bool:
@@ -165,7 +181,7 @@ class _Reading:
     def _members(self, element: etree._Element, path: str, at: str, depth: int) -> JsonObject:
         """Return the child elements of an object by name."""
         if depth > MAX_DEPTH:
-            raise InvalidContent.because(TOO_DEEP)
+            raise _too_complex(TOO_DEEP)
         known, latest = self._objects[path], None
         found: dict[str, list[Pair]] = {}
         unknown: list[str] = []

@@ -366,15 +366,15 @@ def test_no_more_than_a_hundred_problems_are_reported() -> None:
 
 NOT_WELL_FORMED = "the body is not well-formed XML"
 WHOLE = {
-    "nothing": (b"", NOT_WELL_FORMED),
-    "JSON": (b'{"resourceType":"Patient"}', NOT_WELL_FORMED),
+    "nothing": (b"", "the body is empty"),
+    "JSON": (b'{"resourceType":"Patient"}', "the body is JSON, whose Content-Type is"),
     "an end that is missing": (b'<Patient xmlns="http://hl7.org/fhir">', NOT_WELL_FORMED),
     "two roots": (xml("") * 2, NOT_WELL_FORMED),
     "an attribute twice": (xml('<active value="true" value="true"/>'), NOT_WELL_FORMED),
     "a prefix of nobody": (xml("<x:active/>"), NOT_WELL_FORMED),
     "a control character": (xml('<language value="&#1;"/>'), NOT_WELL_FORMED),
-    "bytes that are no UTF-8": (xml("").replace(b"><", b">\xff<"), NOT_WELL_FORMED),
-    "UTF-16": (xml("").decode().encode("utf-16"), NOT_WELL_FORMED),
+    "bytes that are no UTF-8": (xml("").replace(b"><", b">\xff<"), "the body is not UTF-8: byte"),
+    "UTF-16": (xml("").decode().encode("utf-16"), "the body is UTF-16"),
     "another encoding": (
         xml("", head='<?xml version="1.0" encoding="ISO-8859-1"?>'),
         "the body must be UTF-8",
