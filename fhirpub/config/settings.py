@@ -47,6 +47,12 @@ class ServerConfig:
         "Addresses or networks of reverse proxies whose X-Forwarded-For header is trusted. From "
         "other addresses the header is ignored.",
     )
+    gzip_requests: bool = _setting(
+        True,
+        "Accept request bodies with Content-Encoding: gzip, but for token requests. All limits "
+        "apply to the decoded bytes, while they are decoded, so that a small body cannot grow "
+        "beyond them. If false, such a body gets 415.",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -118,7 +118,7 @@ def headers_for(problem: BaseException) -> dict[str, str]:
     if isinstance(problem, (errors.NotAuthenticated, errors.NotPermitted)):
         return {"WWW-Authenticate": f'Bearer realm="fhirpub"{_token_error(problem)}'}
     if isinstance(problem, CompressedBody):  # RFC 9110, 12.5.3
-        return {"Accept-Encoding": "identity"}
+        return {"Accept-Encoding": problem.accepted}
     if isinstance(problem, RangeNotSatisfiable):
         return {"Content-Range": f"bytes */{problem.size}"}
     if isinstance(problem, (errors.Throttled, errors.Busy, errors.StoreUnavailable)):

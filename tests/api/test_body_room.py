@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import os
 import socket
 import threading
@@ -79,6 +80,22 @@ def test_a_large_body_waits_until_the_one_before_is_answered(
         sending.sendall(first[-1:])
 
         assert second.result().status == 201
+    assert waited
+
+
+def test_a_gzip_body_waits_for_room_for_its_decoded_bytes(
+    lab: Integrator, threads: ThreadPoolExecutor
+) -> None:
+    body = dumps(register_body("zip", presentedForm=[document(b"%PDF-" + bytes(150_000))]))
+    coded = gzip.compress(body)
+    assert len(coded) < 20_000
+    with closing(began(lab, body_of("large-0"))):
+        second = threads.submit(
+            lab.request, "POST", START.split()[1], coded, {"Content-Encoding": "gzip"}
+        )
+        waited = is_waiting(second)
+
+    assert second.result().status == 201
     assert waited
 
 

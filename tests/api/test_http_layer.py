@@ -395,30 +395,7 @@ def test_an_address_that_is_not_there_is_a_404_however_large_the_body(
     assert small.request("PUT", BASE, body).status == 405
 
 
-# Request bodies (D-69, D-71).
-
-
-@pytest.mark.parametrize("encoding", ["gzip", "x-gzip", "deflate", "br", "zstd", "identity, gzip"])
-@pytest.mark.parametrize("path", [REGISTER, BASE])
-def test_a_compressed_body_is_a_415(lab: Integrator, path: str, encoding: str) -> None:
-    answer = lab.request("POST", path, b"{}", {"Content-Encoding": encoding})
-
-    assert (answer.status, code(answer)) == (415, "not-supported")
-
-
-@pytest.mark.parametrize("method", ["POST", "PATCH"])
-def test_a_415_for_a_compressed_body_says_how_to_send_it(lab: Integrator, method: str) -> None:
-    path = REGISTER if method == "POST" else f"{BASE}/any"
-
-    answer = lab.request(method, path, b"{}", {"Content-Encoding": "gzip"})
-
-    assert (answer.status, answer.headers["accept-encoding"]) == (415, "identity")
-
-
-def test_a_compressed_form_is_a_415(lab: Integrator) -> None:
-    headers = {"Content-Type": "application/x-www-form-urlencoded", "Content-Encoding": "gzip"}
-
-    assert lab.request("POST", f"{BASE}/_search", b"identifier=A", headers).status == 415
+# Request bodies (D-69).
 
 
 @pytest.mark.parametrize(

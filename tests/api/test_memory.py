@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import itertools
 import os
@@ -101,6 +102,19 @@ def test_a_request_that_is_too_large_is_not_kept(process: ServiceProcess, lab: I
     idle = memory_of(process, "VmRSS")
 
     answer = lab.register(b" " * (100 * MIB))
+
+    assert answer.status == 413
+    assert memory_of(process, "VmHWM") - idle < 64 * MIB
+
+
+def test_a_small_body_that_decodes_to_a_gigabyte_is_not_decoded(
+    process: ServiceProcess, lab: Integrator
+) -> None:
+    bomb = gzip.compress(bytes(1024 * MIB), 9)
+    idle = memory_of(process, "VmRSS")
+
+    path = "/fhir/r4/DiagnosticReport/$register"
+    answer = lab.request("POST", path, bomb, {"Content-Encoding": "gzip"})
 
     assert answer.status == 413
     assert memory_of(process, "VmHWM") - idle < 64 * MIB

@@ -160,7 +160,7 @@ def _negotiate(request: Request) -> None:
         media.preference(headers.get("Prefer", ""), preferred)
     with suppress(FhirpubError):
         media.answer_type(headers.get("Accept", ""), "")
-    media.body_type(headers.get("Content-Type", ""), headers.get("Content-Encoding", ""))
+    media.body_type(headers.get("Content-Type", ""))
 
 
 def _authenticate(request: Request) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any, ClassVar, TypeVar
 
-from fhirpub.errors import Busy, FhirpubError, QuotaExceeded, TooLarge
+from fhirpub.errors import Busy, FhirpubError, InvalidContent, QuotaExceeded, TooLarge
 from fhirpub.interactions.context import Context, run_at
 from fhirpub.runtime.clock import now_ms
 from fhirpub.runtime.stages import Stages
@@ -23,6 +23,7 @@ from fhirpub.web.handlers.placement import (
     joined,
 )
 from fhirpub.web.message import content_negotiation as media
+from fhirpub.web.message.content_coding import GZIP, GzipDecoder, names_gzip
 
 T = TypeVar("T")
 BodyWork = Callable[[Context, bytes], Stages[T]]
@@ -30,6 +31,8 @@ BodyWork = Callable[[Context, bytes], Stages[T]]
 
 _STEP_BYTES = 256 * 1024
 """As much more memory is reserved each time that a body has used up its reservation."""
+_SMALL_GZIP = 16 * 1024
+"""A longer piece of gzip is decoded in threads, as is what decodes to more than 64 KiB."""
 
 
 class BodyHandler(BaseHandler):
@@ -45,17 +48,21 @@ class BodyHandler(BaseHandler):
         self._values = 0
         self._announced = 0
         self._reserved = LARGE
+        self._gzip: GzipDecoder | None = None
         self.body_type = media.FHIR_JSON
 
     def ready(self) -> Awaitable[None] | None:
         """Go on with the type of the body, and with its size as far as it is announced."""
         super().ready()
         self.check_content_type()
+        self._gzip = self._decoder()
         self._announced = int(self.request.headers.get("Content-Length", "0"))
         if self._announced > self.max_bytes():
             raise self._too_large()
         if self.ticket is not None and self.request.has_content():
             self.ticket.check_bytes(self._announced or 1)
+        if self._gzip is not None:  # how much it decodes to is not known
+            self._announced = 0
         return self._reserve_memory() if self._announced > LARGE else None
 
     def _reserve_memory(self) -> Awaitable[None] | None:
@@ -76,11 +83,18 @@ class BodyHandler(BaseHandler):
     def check_content_type(self) -> None:
         """Refuse a body of another type than FHIR's (415)."""
         headers = self.request.headers
-        self.body_type = media.body_type(
-            headers.get("Content-Type", ""),
-            headers.get("Content-Encoding", ""),
-            also=self.also_read,
-        )
+        self.body_type = media.body_type(headers.get("Content-Type", ""), also=self.also_read)
+
+    def _decoder(self) -> GzipDecoder | None:
+        """Return what decodes the body, if it is gzip; raises CompressedBody for other codings."""
+        coding = self.request.headers.get("Content-Encoding", "")
+        if not coding or coding.lower() == "identity":
+            return None
+        if not self.services.config.server.gzip_requests:
+            raise media.CompressedBody("identity")
+        if not names_gzip(coding):
+            raise media.CompressedBody(f"{GZIP}, identity")
+        return GzipDecoder()
 
     def write_refusal(self, problem: Exception) -> None:
         """List the supported patch formats in a 415 (RFC 5789, 2.2)."""
@@ -101,7 +115,41 @@ class BodyHandler(BaseHandler):
         return TooLarge.because(f"the body has more than {self.max_bytes()} bytes")
 
     def data_received(self, chunk: bytes) -> Awaitable[None] | None:
-        """Keep a piece of the body, unless it will be refused anyway."""
+        """Keep a piece of the body, decoded, unless it will be refused anyway."""
+        if self._gzip is None or self._refusal is not None:
+            return self._keep(chunk)
+        self._gzip.feed(chunk)
+        if self._gzip.received > self.max_bytes():
+            self.refuse(self._too_large())
+            return None
+        later = self._keep_decoded(self._gzip) if len(chunk) <= _SMALL_GZIP else None
+        return self._decode_in_threads(self._gzip, later) if self._gzip.has_more else later
+
+    def _keep_decoded(self, gzip: GzipDecoder) -> Awaitable[None] | None:
+        try:
+            return self._keep(gzip.decode(LARGE))
+        except InvalidContent as problem:
+            self.refuse(problem)
+            return None
+
+    async def _decode_in_threads(
+        self, gzip: GzipDecoder, later: Awaitable[None] | None = None
+    ) -> None:
+        """Decode a piece in slices, of which each gets its memory before the next is decoded."""
+        if later is not None:
+            await later
+        decode = partial(gzip.decode, _STEP_BYTES)
+        while gzip.has_more and self._refusal is None:
+            try:
+                later = self._keep(await self.services.threads.run(self.owner, decode))
+            except InvalidContent as problem:
+                self.refuse(problem)
+                return
+            if later is not None:
+                await later
+
+    def _keep(self, chunk: bytes) -> Awaitable[None] | None:
+        """Keep a piece of the body as it is to be read."""
         self._received += len(chunk)
         if self._received > self.max_bytes() and self._refusal is None:
             self.refuse(self._too_large())
@@ -136,6 +184,11 @@ class BodyHandler(BaseHandler):
 
     def run(self) -> None:
         """Answer, now that the size of the body is known."""
+        if self._gzip is not None and self._refusal is None:
+            try:
+                self._gzip.check_end()
+            except InvalidContent as problem:
+                self.refuse(problem)
         self.services.request_memory.shrink(self.request, self._received)
         super().run()
 

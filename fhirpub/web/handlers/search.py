@@ -64,7 +64,7 @@ class SearchFormHandler(BodyHandler):
         """Refuse a body that is not a form; with all parameters in the URL it may be absent."""
         headers = self.request.headers
         if self.request.has_content() or "Content-Type" in headers:
-            check_form(headers.get("Content-Type", ""), headers.get("Content-Encoding", ""))
+            check_form(headers.get("Content-Type", ""))
 
     def max_bytes(self) -> int:
         """Return how large a form may be."""

@@ -93,7 +93,7 @@ class WebhooksBodyHandler(WebhooksHandler, BodyHandler):
         """Refuse a body that is not JSON (415)."""
         headers = self.request.headers
         if self.request.has_body() and headers.get("Content-Length") != "0":
-            check_json(headers.get("Content-Type", ""), headers.get("Content-Encoding", ""))
+            check_json(headers.get("Content-Type", ""))
 
     def max_bytes(self) -> int:
         """Return how large a body may be."""

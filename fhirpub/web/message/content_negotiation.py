@@ -1,4 +1,4 @@
-"""Which formats are spoken: Accept, Content-Type, _format and Prefer (D-69, D-71, D-74, D-253)."""
+"""Which formats are spoken: Accept, Content-Type, _format and Prefer (D-69, D-74, D-253)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,11 @@ class UnsupportedMediaType(FhirpubError):
 
 
 class CompressedBody(UnsupportedMediaType):
-    """The body is compressed."""
+    """The body has a content coding that is not read here (D-71)."""
+
+    def __init__(self, accepted: str) -> None:
+        super().__init__(f"the Content-Encoding of the body must be {accepted}")
+        self.accepted = accepted
 
 
 def is_xml(media_type: str) -> bool:
@@ -61,14 +65,14 @@ def answer_type(accept: str, form: str) -> str:
     return names[0] if weights[names[0]] or wanted == names[-1] else wanted
 
 
-def check_json(content_type: str, encoding: str) -> None:
-    """Raise UnsupportedMediaType unless a body is JSON, not compressed."""
-    _check_body(content_type, encoding, among=_JSON, usual="application/json")
+def check_json(content_type: str) -> None:
+    """Raise UnsupportedMediaType unless a body is JSON."""
+    _check_body(content_type, among=_JSON, usual="application/json")
 
 
 @lru_cache(maxsize=256)
-def body_type(content_type: str, encoding: str, *, also: tuple[str, ...] = ()) -> str:
-    """Return the media type of a body that is FHIR R4 in UTF-8, not compressed.
+def body_type(content_type: str, *, also: tuple[str, ...] = ()) -> str:
+    """Return the media type of a body that is FHIR R4 in UTF-8.
 
     ``also`` are further types that are accepted. Raises UnsupportedMediaType for others.
     """
@@ -82,7 +86,6 @@ def body_type(content_type: str, encoding: str, *, also: tuple[str, ...] = ()) -
             raise UnsupportedMediaType("the body must be UTF-8")
         if key == "fhirversion" and value not in _OF_R4:
             raise UnsupportedMediaType("the body must be FHIR R4: fhirVersion=4.0")
-    check_encoding(encoding)
     return name
 
 
@@ -100,21 +103,14 @@ def names_fhir(form: str) -> bool:
     return "/" not in form or _format_name(form) in (*_JSON, *_XML)
 
 
-def check_encoding(encoding: str) -> None:
-    """Raise CompressedBody for a compressed body (D-71)."""
-    if encoding and encoding.lower() != "identity":
-        raise CompressedBody("the body must not be compressed")
-
-
-def check_form(content_type: str, encoding: str) -> None:
+def check_form(content_type: str) -> None:
     """Raise UnsupportedMediaType unless a body is a form."""
-    _check_body(content_type, encoding, among=(FORM,), usual=FORM)
+    _check_body(content_type, among=(FORM,), usual=FORM)
 
 
-def _check_body(content_type: str, encoding: str, *, among: Sequence[str], usual: str) -> None:
+def _check_body(content_type: str, *, among: Sequence[str], usual: str) -> None:
     if _parse(content_type)[0] not in among:
         raise UnsupportedMediaType(f"the body must be {usual}")
-    check_encoding(encoding)
 
 
 def preference(prefer: str, name: str) -> str:

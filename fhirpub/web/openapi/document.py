@@ -215,7 +215,7 @@ _MEANINGS = {
     408: "The body took too long; it may be sent again.",
     412: "The resource has not the version that the conditions name.",
     413: "The body, or a document in it, is too large.",
-    415: "The body is of a type that is not read here.",
+    415: "The body is of a type, or in a content coding, that is not read here.",
     416: "The document has no such part.",
     422: "The body is valid FHIR, and breaks a rule; or a search is too costly.",
     429: "There were too many requests, or a quota of the day is used up; come back after "
