@@ -53,6 +53,12 @@ class ServerConfig:
         "apply to the decoded bytes, while they are decoded, so that a small body cannot grow "
         "beyond them. If false, such a body gets 415.",
     )
+    compress_from_bytes: int = _setting(
+        16_384,
+        "Least size in bytes of a response that is sent in gzip to clients that accept it. A "
+        "smaller one needs one round trip in either form, and compressing costs as much time as "
+        "reading. Documents, tokens and secrets are never compressed. 0: nothing is.",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Iterator
 from functools import wraps
@@ -30,8 +31,10 @@ def answers_are_valid_r4() -> Iterator[None]:
     def request(self: Service, *arguments: Any, **named: Any) -> Answer:
         answer = send(self, *arguments, **named)
         fhir = answer.headers.get("content-type", "").startswith("application/fhir+json")
-        if fhir and 0 < len(answer.body) <= _LARGEST:
-            gathered.setdefault(answer.body, variable("PYTEST_CURRENT_TEST"))
+        is_gzip = answer.headers.get("content-encoding") == "gzip" and answer.body
+        body = gzip.decompress(answer.body) if is_gzip else answer.body
+        if fhir and 0 < len(body) <= _LARGEST:
+            gathered.setdefault(body, variable("PYTEST_CURRENT_TEST"))
         return answer
 
     with pytest.MonkeyPatch.context() as patch:

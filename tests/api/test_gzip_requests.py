@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from fhirpub.config.settings import Config, LimitsConfig, QuotasConfig, ServerConfig
+from fhirpub.config.quotas import QuotasConfig
+from fhirpub.config.settings import Config, LimitsConfig, ServerConfig
 from fhirpub.fhir.strict_json import dumps
 from fhirpub.testing.service import Answer, Integrator, RunningService
 from tests import raw

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from fhirpub.web.handlers.base import BaseHandler
+from fhirpub.web.message.content_coding import encode_gzip_once
 
 
 class MetadataHandler(BaseHandler):
@@ -36,11 +37,15 @@ class OpenApiHandler(BaseHandler):
         tag, body = self.services.openapi
         self.headers["ETag"] = tag
         self.headers["Cache-Control"] = "no-cache"
-        if self.client_has(tag.strip('"')):
+        self.headers["Vary"] = "Accept-Encoding"
+        if self.client_has(tag.removeprefix("W/").strip('"')):
             self.respond_empty(status=304)
             return
         self.headers["Content-Type"] = "application/json"
-        self.finish(body)
+        if self.wants_gzip(body):
+            self.finish_encoded(encode_gzip_once(body))
+        else:
+            self.finish(body)
 
 
 class PublicMetadataHandler(MetadataHandler):

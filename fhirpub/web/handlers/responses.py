@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from functools import partial
 from http import HTTPStatus
@@ -17,8 +18,9 @@ from fhirpub.interactions.versions import Listing, documents_of
 from fhirpub.storage.contract import BlobInfo, Version
 from fhirpub.web.error_mapping import headers_for, response_for
 from fhirpub.web.handlers.lifecycle import RequestLifecycle
-from fhirpub.web.handlers.placement import DENSE, LARGE_STORED, compute, count_values
+from fhirpub.web.handlers.placement import DENSE, LARGE, LARGE_STORED, compute, count_values
 from fhirpub.web.message import content_negotiation as media
+from fhirpub.web.message.content_coding import GZIP, encode_gzip
 from fhirpub.web.message.preconditions import includes_tag
 from fhirpub.web.message.representation import (
     Format,
@@ -64,7 +66,13 @@ class ResponseWriter(RequestLifecycle):
     def respond_with_documents(
         self, text: bytes, documents: Mapping[str, BlobInfo], *, status: int = 200
     ) -> None:
-        """Write a resource, encoded already, with the data of its documents put in."""
+        """Write a resource, encoded already, with the data of its documents put in.
+
+        With documents it is not compressed: it is sent as they are read, and they hardly shrink.
+        """
+        if not documents:  # to look for their places would take milliseconds for each megabyte
+            self.respond_serialized(text, status)
+            return
         self._describe_body(status)
         self.finish_with(ResponseBody.with_documents(text, documents, self.read_pieces))
 
@@ -109,7 +117,35 @@ class ResponseWriter(RequestLifecycle):
     def respond_serialized(self, body: bytes, status: int = HTTPStatus.OK) -> None:
         """Write a resource that is serialized already."""
         self._describe_body(status)
-        self.finish(body)
+        if self.wants_gzip(body):
+            self._finish_in_gzip(body)
+        else:
+            self.finish(body)
+
+    def wants_gzip(self, body: bytes) -> bool:
+        """Return whether a body is to be compressed: it is large, and the client accepts it."""
+        least = self.services.config.server.compress_from_bytes
+        if not least or len(body) < least:
+            return False
+        return media.accepts_gzip(",".join(self.request.headers.get_list("Accept-Encoding")))
+
+    def _finish_in_gzip(self, body: bytes) -> None:
+        """Compress an answer without a secret, in a thread if it is large, and send it."""
+        if len(body) <= LARGE:
+            self.finish_encoded(encode_gzip(body))
+        else:
+            work = self._encode_in_thread(body)
+            self._encoding = asyncio.create_task(self._await_or_fail(work, self.fail))
+
+    async def _encode_in_thread(self, body: bytes) -> None:
+        self.finish_encoded(
+            await self.services.threads.run(self.owner, partial(encode_gzip, body))
+        )
+
+    def finish_encoded(self, coded: bytes) -> None:
+        """Send an answer that is in gzip."""
+        self.headers["Content-Encoding"] = GZIP
+        self.finish(coded)
 
     def _describe_body(self, status: int) -> None:
         self.status = status
@@ -119,7 +155,8 @@ class ResponseWriter(RequestLifecycle):
     def set_private_caching(self) -> None:
         """Let the client alone keep the answer, for what it accepts, and ask before each use."""
         self.headers["Cache-Control"] = "private, no-cache"
-        self.headers["Vary"] = "Accept"
+        compresses = self.services.config.server.compress_from_bytes
+        self.headers["Vary"] = "Accept, Accept-Encoding" if compresses else "Accept"
 
     def respond_empty(self, *, status: int = 204) -> None:
         """Write an answer that has no body, such as 204 or 304."""

@@ -65,6 +65,16 @@ def answer_type(accept: str, form: str) -> str:
     return names[0] if weights[names[0]] or wanted == names[-1] else wanted
 
 
+@lru_cache(maxsize=256)
+def accepts_gzip(accept_encoding: str) -> bool:
+    """Return whether a client welcomes gzip, at least as much as no coding (RFC 9110, 12.5.3)."""
+    codings = map(_parse, accept_encoding.split(","))
+    weights = {name: _weight_in(parameters) for name, parameters in codings}
+    of_others = weights.get("*", 0.0)
+    weight = weights.get("gzip", weights.get("x-gzip", of_others))
+    return weight > 0 and weight >= weights.get("identity", of_others)
+
+
 def check_json(content_type: str) -> None:
     """Raise UnsupportedMediaType unless a body is JSON."""
     _check_body(content_type, among=_JSON, usual="application/json")

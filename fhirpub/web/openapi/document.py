@@ -52,9 +52,9 @@ schemas leave them out. A parameter without a value counts as left out.
 
 
 def openapi(services: Services) -> tuple[str, bytes]:
-    """Return the document and its entity tag."""
+    """Return the document and its entity tag, which is weak: it is that of gzip as well."""
     body = dumps(document(services))
-    return f'"{hashlib.sha256(body).hexdigest()[:16]}"', body
+    return f'W/"{hashlib.sha256(body).hexdigest()[:16]}"', body
 
 
 def document(services: Services) -> JsonObject:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fhirpub.errors import InvalidContent
-from fhirpub.web.message.content_coding import GzipDecoder, names_gzip
+from fhirpub.web.message.content_coding import GzipDecoder, encode_gzip, names_gzip
 
 
 def decode(pieces: Iterable[bytes], most: int = 1000) -> bytes:
@@ -52,7 +52,9 @@ def test_a_stream_that_is_cut_anywhere_is_refused(data: bytes, cut: int, piece: 
 
 
 @pytest.mark.parametrize("piece", [1, 7, 10_000])
-@pytest.mark.parametrize("behind", [b"\0", b"garbage", gzip.compress(b"a second member")])
+@pytest.mark.parametrize(
+    "behind", [b"\0", b"garbage", gzip.compress(b"more")], ids=["NUL", "garbage", "a member"]
+)
 def test_what_follows_the_member_is_refused(behind: bytes, piece: int) -> None:
     with pytest.raises(InvalidContent, match="goes on after the end"):
         decode(pieces_of(gzip.compress(b"{}" * 500) + behind, piece))
@@ -85,6 +87,11 @@ def test_any_bytes_are_decoded_or_refused(data: bytes) -> None:
 
 def test_an_empty_body_is_no_stream_that_was_cut() -> None:
     assert decode([]) == b""
+
+
+def test_the_same_body_is_encoded_into_the_same_bytes() -> None:
+    assert encode_gzip(b"{}" * 100) == encode_gzip(b"{}" * 100)
+    assert gzip.decompress(encode_gzip(b"{}" * 100)) == b"{}" * 100
 
 
 @pytest.mark.parametrize(
