@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from fhirpub.config.monitoring import MetricsConfig
 from fhirpub.config.reader import (
     LAST_PORT,
     check,
@@ -30,7 +31,6 @@ from fhirpub.config.settings import (
     Config,
     FhirConfig,
     LimitsConfig,
-    MetricsConfig,
     PluginsConfig,
     ServerConfig,
     TerminologyConfig,

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from fhirpub.config.monitoring import LogsConfig, MetricsConfig
 from fhirpub.config.quotas import QuotasConfig
 from fhirpub.config.reader import setting as _setting
 from fhirpub.config.webhooks import WebhooksConfig
@@ -146,6 +147,20 @@ class FhirConfig:
         "What a document whose hash does not match causes. warn: a warning in the response. "
         "strict: a refusal with 422. off: nothing.",
     )
+    empty_values: Literal["refuse", "drop"] = _setting(
+        "refuse",
+        "What null, an empty text, an empty list or an empty object in a registration causes. "
+        "refuse: 400, because the sender may have lost what belongs there. drop: it is left out, "
+        "and a warning names each place. An update is always refused: there it could mean that "
+        "a value is to be removed.",
+    )
+    time_forms: Literal["fhir", "lenient"] = _setting(
+        "fhir",
+        "Forms of times that a registration may have. fhir: those of FHIR; others get 400, "
+        "because other receivers of the same data refuse them as well. lenient: a time without "
+        "seconds and an offset such as -0300 or -03, too; they are stored in FHIR's form, with a "
+        "warning.",
+    )
     last_modified_style: Literal["by-route", "http", "specification"] = _setting(
         "by-route",
         "Form of the Last-Modified header. http: an HTTP date. specification: "
@@ -269,32 +284,6 @@ class TerminologyConfig:
         "Code systems whose codes are taken for correct, such as http://loinc.org: no remark says "
         "that a code of theirs is unchecked or unknown. By default every unchecked code is "
         "reported, because a sender would otherwise take it for checked.",
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogsConfig:
-    """The log. It never contains a patient's data or a secret."""
-
-    level: Literal["debug", "info", "warning", "error"] = _setting(
-        "info", "Lowest level that is logged. debug includes every request."
-    )
-    format: Literal["json", "text"] = _setting(
-        "text", "Format of the log. json: one object per line. text: plain text."
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MetricsConfig:
-    """Metrics, at GET /metrics in the text format of Prometheus."""
-
-    host: str = _setting(
-        "127.0.0.1", "Address that serves metrics. They require no token: keep it internal."
-    )
-    port: int = _setting(
-        0,
-        "Port that serves metrics, different from that of [server]. 0: metrics are not served. Of "
-        "several workers the first listens on this port, the second on the next, and so on.",
     )
 
 

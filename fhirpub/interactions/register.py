@@ -25,6 +25,7 @@ from fhirpub.fhir.outcome import outcome_of
 from fhirpub.fhir.strict_json import JsonObject, dumps
 from fhirpub.interactions import references, rules
 from fhirpub.interactions.context import Context
+from fhirpub.interactions.leniency.second_reading import read_again
 from fhirpub.interactions.submission import Submission, parse
 from fhirpub.interactions.versions import blobs_of, events_of, meta_of_subset, with_server_meta
 from fhirpub.plugin_api import Change, ResourceType
@@ -80,7 +81,9 @@ def prepare_registration(
     yield
     submission = read_body(content, context.types[type_name])
     yield
-    issues = yield from validate_submission(submission, context, tenant.id)
+    submission, issues = yield from validate_leniently(
+        submission, body, is_xml=is_xml, read_body=read_body, context=context, tenant_id=tenant.id
+    )
     submission.remarks = rules.refuse([*submission.remarks, *issues], context)
     yield
     return (yield from build_candidate(submission, tenant, context))
@@ -116,6 +119,37 @@ async def register(
     if winner is None:
         raise StoreUnavailable("a taken key reads as free")
     return Registration(winner, created=False)
+
+
+def validate_leniently(
+    submission: Submission,
+    body: bytes,
+    *,
+    is_xml: bool,
+    read_body: ReadBody,
+    context: Context,
+    tenant_id: str,
+) -> Stages[tuple[Submission, list[Issue]]]:
+    """Return a submission with its issues, as :func:`validate_submission` does.
+
+    If it is wrong, what the settings allow is corrected: then it is the corrected one, with
+    warnings among its remarks.
+    """
+    try:
+        return submission, (yield from validate_submission(submission, context, tenant_id))
+    except InvalidContent:
+        corrected, warnings = yield from read_again(
+            body, is_xml=is_xml, settings=context.config.fhir
+        )
+        if not warnings:
+            raise
+    try:
+        second = read_body(corrected, submission.type)
+        issues = yield from validate_submission(second, context, tenant_id)
+    except InvalidContent as problem:
+        raise InvalidContent([*problem.issues, *warnings]) from None
+    second.remarks += warnings
+    return second, issues
 
 
 def validate_submission(

@@ -10,7 +10,7 @@ from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.interactions import rules
 from fhirpub.interactions.capabilities import FHIR_VERSION
 from fhirpub.interactions.context import Context
-from fhirpub.interactions.register import ReadBody, build_candidate, validate_submission
+from fhirpub.interactions.register import ReadBody, build_candidate, validate_leniently
 from fhirpub.interactions.submission import from_contained, from_parameters, from_wrapped, parse
 from fhirpub.plugin_api import ResourceType
 from fhirpub.runtime.stages import Stages
@@ -47,11 +47,16 @@ def try_registration(
     named = _entries(content)
     _refuse_other_tries(asked, named, resource_type)
     try:
-        submission = _choose_reader(content, named)(content, resource_type)
-        found = [
-            *submission.remarks,
-            *(yield from validate_submission(submission, context, tenant.id)),
-        ]
+        read_body = _choose_reader(content, named)
+        submission, issues = yield from validate_leniently(
+            read_body(content, resource_type),
+            body,
+            is_xml=is_xml,
+            read_body=read_body,
+            context=context,
+            tenant_id=tenant.id,
+        )
+        found = [*submission.remarks, *issues]
         if not any(issue.severity == "error" for issue in found):
             candidate = yield from build_candidate(submission, tenant, context)
             return rules.sorted_for_response(found, context), candidate.version

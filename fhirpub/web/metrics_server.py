@@ -16,7 +16,7 @@ from tornado.httputil import (
 )
 from tornado.netutil import bind_sockets
 
-from fhirpub.config.settings import MetricsConfig
+from fhirpub.config.monitoring import MetricsConfig
 from fhirpub.errors import ConfigurationError
 from fhirpub.http.server import Bounds, Delegate, Message, Server
 from fhirpub.http.sockets import REFUSALS, why_not

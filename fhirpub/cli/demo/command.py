@@ -24,7 +24,8 @@ from fhirpub.cli.demo.receiver import DemoReceiver
 from fhirpub.cli.demo.steps import Tour, write_files
 from fhirpub.cli.http_client import http_client
 from fhirpub.cli.options import with_config
-from fhirpub.config.settings import Config, LogsConfig, PluginsConfig, ServerConfig, StorageConfig
+from fhirpub.config.monitoring import LogsConfig
+from fhirpub.config.settings import Config, PluginsConfig, ServerConfig, StorageConfig
 from fhirpub.config.webhooks import WebhooksConfig
 from fhirpub.errors import ConfigurationError
 from fhirpub.http.sockets import bind
