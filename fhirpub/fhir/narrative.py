@@ -78,6 +78,14 @@ def in_characters(div: str) -> str:
     return _NAMED_ENTITY.sub(_character, div)
 
 
+def canonical_narrative(div: str) -> str:
+    """Return a narrative's ``div`` in Canonical XML; what is not well-formed as it is."""
+    try:
+        return etree.tostring(parse(div), method="c14n").decode()
+    except ValueError:
+        return div
+
+
 def parse(div: str) -> etree._Element:
     """Return a narrative's ``div`` as XML, entities of HTML replaced; raises ValueError."""
     if _MANY_ATTRIBUTES.search(div):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from fhirpub.errors import InvalidContent, Issue, StoreUnavailable
+from fhirpub.errors import InvalidContent, Issue, Refused, StoreUnavailable
 from fhirpub.fhir.contained import with_contained
 from fhirpub.fhir.document import extract_attachments
 from fhirpub.fhir.elements import reduce_to
@@ -26,6 +26,7 @@ from fhirpub.fhir.strict_json import JsonObject, dumps
 from fhirpub.interactions import references, rules
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.leniency.second_reading import read_again
+from fhirpub.interactions.repetition.digest import digest_of, is_same
 from fhirpub.interactions.submission import Submission, parse
 from fhirpub.interactions.versions import blobs_of, events_of, meta_of_subset, with_server_meta
 from fhirpub.plugin_api import Change, ResourceType
@@ -38,6 +39,7 @@ _ALWAYS = ("resourceType", "id", "meta", "identifier", "status")
 _MAX_SUMMARY_BYTES = 65_536
 """A longer summary is left out of the response, which is stored for repetitions."""
 
+Key = tuple[str, str, str]
 ReadBody = Callable[[Any, ResourceType], Submission]
 Reserve = Callable[[int], Callable[[], None]]
 """Raises what refuses so many new bytes, or returns what to call if they are not stored."""
@@ -45,10 +47,14 @@ Reserve = Callable[[int], Callable[[], None]]
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """A resource as it was first registered, and whether this call did it."""
+    """A resource as it was first registered, and whether this call did it.
+
+    ``same`` is whether a repetition has the content of the first call; None if nothing shows it.
+    """
 
     first: Version
     created: bool
+    same: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +65,31 @@ class Candidate:
     blobs: tuple[Blob, ...]
 
     @property
+    def id(self) -> str:
+        """The id that follows from the identifier."""
+        return self.version.id
+
+    @property
+    def digest(self) -> bytes:
+        """The digest of what was sent."""
+        return self.version.digest
+
+    @property
     def size(self) -> int:
         """How many bytes are stored if its documents are new."""
         return self.version.size + sum(len(blob.data) for blob in self.blobs)
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """What must not be stored, unless the same was registered before it was refused."""
+
+    id: str
+    digest: bytes
+    refusal: Refused
+
+
+Prepared = Candidate | Rejected
 
 
 def prepare_registration(
@@ -72,21 +100,47 @@ def prepare_registration(
     read_body: ReadBody,
     type_name: str,
     tenant: Tenant,
-) -> Stages[Candidate]:
+) -> Stages[Prepared]:
     """Go from the bytes of a body to what is to be stored; pure, for any thread or process.
 
-    Raises InvalidContent, TooLarge or BrokenRule with all issues of the stage that failed.
+    Raises InvalidContent, TooLarge or BrokenRule with all issues of the stage that failed, if
+    the body has no identifier; else it returns them, since the same may be registered already.
     """
     content = parse(body, is_xml=is_xml)
     yield
     submission = read_body(content, context.types[type_name])
     yield
-    submission, issues = yield from validate_leniently(
-        submission, body, is_xml=is_xml, read_body=read_body, context=context, tenant_id=tenant.id
-    )
-    submission.remarks = rules.refuse([*submission.remarks, *issues], context)
-    yield
-    return (yield from build_candidate(submission, tenant, context))
+    key = key_of(submission)
+    try:
+        submission, issues = yield from validate_leniently(
+            submission,
+            body,
+            is_xml=is_xml,
+            read_body=read_body,
+            context=context,
+            tenant_id=tenant.id,
+        )
+        submission.remarks = rules.refuse([*submission.remarks, *issues], context)
+        yield
+        return (yield from build_candidate(submission, tenant, context))
+    except Refused as refusal:
+        if key is None:
+            raise
+        # Without its traceback, which holds all that was sent.
+        rejected = refusal.with_traceback(None)
+        return Rejected(tenant.resource_id(*key), submission.digest, rejected)
+
+
+def key_of(submission: Submission) -> Key | None:
+    """Return the type, system and value from which the id follows, if there are any.
+
+    It is called before validation, which may change the resource, and asks of the identifier
+    only what every release has: rules that refuse it today did not exist when it was registered.
+    """
+    match submission.entry.resource.get("identifier"):
+        case [{"system": str(system), "value": str(value)}]:
+            return submission.type.name, system, value
+    return None
 
 
 def reserve_nothing(_size: int) -> Callable[[], None]:
@@ -95,16 +149,29 @@ def reserve_nothing(_size: int) -> Callable[[], None]:
 
 
 async def register(
-    candidate: Candidate, *, tenant: Tenant, context: Context, reserve: Reserve = reserve_nothing
+    prepared: Prepared, *, tenant: Tenant, context: Context, reserve: Reserve = reserve_nothing
 ) -> Registration:
     """Store a candidate unless its identifier is taken; return what is registered then.
 
     ``reserve`` is called only for what is not registered yet: a repetition is always answered.
+    Raises what refused the request, unless it repeats what is registered.
     """
-    resources, version = context.resources, candidate.version
-    known = await resources.version(tenant.id, version.id, 1)
+    resources = context.resources
+    known = await resources.version(tenant.id, prepared.id, 1)
+    if known is not None and is_same(known.digest, prepared.digest):
+        return Registration(known, created=False, same=True)
+    if isinstance(prepared, Rejected):
+        raise prepared.refusal
     if known is not None:
-        return Registration(known, created=False)
+        return _repetition(known, prepared)
+    return await _add(prepared, tenant=tenant, context=context, reserve=reserve)
+
+
+async def _add(
+    candidate: Candidate, *, tenant: Tenant, context: Context, reserve: Reserve
+) -> Registration:
+    """Add a candidate, or return what another call has added in the meantime."""
+    resources, version = context.resources, candidate.version
     cancel = reserve(candidate.size)
     created = False
     try:
@@ -118,7 +185,11 @@ async def register(
     winner = await resources.version(tenant.id, version.id, 1)
     if winner is None:
         raise StoreUnavailable("a taken key reads as free")
-    return Registration(winner, created=False)
+    return _repetition(winner, candidate)
+
+
+def _repetition(first: Version, candidate: Candidate) -> Registration:
+    return Registration(first, created=False, same=is_same(first.digest, candidate.digest))
 
 
 def validate_leniently(
@@ -133,7 +204,7 @@ def validate_leniently(
     """Return a submission with its issues, as :func:`validate_submission` does.
 
     If it is wrong, what the settings allow is corrected: then it is the corrected one, with
-    warnings among its remarks.
+    warnings among its remarks, and with the digest of what was sent.
     """
     try:
         return submission, (yield from validate_submission(submission, context, tenant_id))
@@ -149,6 +220,7 @@ def validate_leniently(
     except InvalidContent as problem:
         raise InvalidContent([*problem.issues, *warnings]) from None
     second.remarks += warnings
+    second.digest = submission.digest
     return second, issues
 
 
@@ -157,15 +229,18 @@ def validate_submission(
 ) -> Stages[list[Issue]]:
     """Return all issues of a submission, errors and remarks, and normalize it on the way.
 
-    Times become UTC, and documents are replaced by placeholders. Pure, for any thread. Raises
-    TooLarge or InvalidContent, with all issues of their stage, for what must be corrected before
-    the later rules can be checked.
+    Documents are replaced by placeholders, and times become UTC once the digest is taken. Pure,
+    for any thread. Raises TooLarge or InvalidContent, with all issues of their stage, for what
+    must be corrected before the later rules can be checked.
     """
     entry, resource_type = submission.entry, submission.type
-    zones = list(rules.times_as_utc(entry.resource, resource_type, context))
     submission.documents, undecodable = extract_attachments(
         entry.resource, resource_type.attachments
     )
+    submission.digest = digest_of(submission)
+    if submission.missing:
+        raise InvalidContent(submission.missing)
+    zones = list(rules.times_as_utc(entry.resource, resource_type, context))
     rules.check_limits(
         submission.documents, most=context.config.limits.attachment_bytes, at=entry.at
     )
@@ -232,6 +307,7 @@ def build_candidate(submission: Submission, tenant: Tenant, context: Context) ->
         response=dumps(_response(submission, stored, context)),
         parts=dumps(parts),
         events=events_of(change, resource_type),
+        digest=submission.digest,
         search=context.searched[resource_type.name].values(stored, parts),
     )
     rules.resource_within_limits(len(version.body) + len(version.parts), context)

@@ -20,7 +20,7 @@ class Submission:
     """A submission as received, before validation.
 
     ``local`` names each part by the literal that references in the body use for it, such as
-    ``Patient/p1`` or ``#p1``. ``documents`` and ``remarks`` fill up on the way.
+    ``Patient/p1`` or ``#p1``. ``documents``, ``digest`` and ``remarks`` fill up on the way.
     """
 
     type: ResourceType
@@ -28,6 +28,7 @@ class Submission:
     parts: dict[str, Entry]
     local: dict[str, str]
     documents: tuple[Document, ...] = ()
+    digest: bytes = b""
     remarks: list[Issue]
     envelope: Entry | None = None
     """The Parameters without the resources, if they have more than names and resources."""
@@ -35,6 +36,12 @@ class Submission:
     """What represents the parts among the contained resources during validation."""
     contained_of_parts: Mapping[str, Contained] = field(default_factory=dict)
     """For each part, the contained resources that it refers to, by their local references."""
+    kept: Sequence[JsonObject] = ()
+    """The contained resources that are no part and that no part needs."""
+    content: Sequence[JsonObject]
+    """Everything that was sent, taken or not, as the entries of Parameters."""
+    missing: Sequence[Issue] = ()
+    """The errors about parts that are required and were not sent."""
     untaken: Sequence[Entry] = ()
     """The entries of the Parameters that are not taken."""
 
@@ -42,23 +49,13 @@ class Submission:
         """Keep in the resource the contained resources that are no part and that no part needs."""
         if not self.placeholders:
             return
-        resource, taken = self.entry.resource, {id(element) for element in self.placeholders}
-        brought: Contained = {}
         for name, found in self.contained_of_parts.items():
             part = self.parts[name]
             self.parts[name] = Entry({**part.resource, "contained": [*found.values()]}, part.at)
-            brought |= found
-        taken |= {id(element) for element in brought.values()}
-        rest = [
-            contained_resource
-            for contained_resource in resource["contained"]
-            if id(contained_resource) not in taken
-        ]
-        rest += reachable({**resource, "contained": rest}, brought).values()
-        if rest:
-            resource["contained"] = rest
+        if self.kept:
+            self.entry.resource["contained"] = [*self.kept]
         else:
-            del resource["contained"]
+            del self.entry.resource["contained"]
 
 
 def parse(body: bytes, *, is_xml: bool) -> Any:
@@ -69,7 +66,8 @@ def parse(body: bytes, *, is_xml: bool) -> Any:
 def from_parameters(body: Any, resource_type: ResourceType) -> Submission:
     """Read the body of ``$register``: Parameters with one entry for each resource (D-30).
 
-    Raises InvalidContent with everything that is wrong with the envelope.
+    Raises InvalidContent with everything that is wrong with the envelope, except for parts that
+    are missing: a type may have required fewer when it was registered.
     """
     issues: list[Issue] = []
     entries = _entries(body)
@@ -97,7 +95,7 @@ def from_parameters(body: Any, resource_type: ResourceType) -> Submission:
     ]
     entry = found.pop(own, None)
     local = _literals_of(found, issues)
-    if entry is None or missing or issues:
+    if entry is None or issues:
         raise InvalidContent([*missing, *issues])
     return Submission(
         type=resource_type,
@@ -106,6 +104,8 @@ def from_parameters(body: Any, resource_type: ResourceType) -> Submission:
         local=local,
         remarks=[_ignored(entry) for entry in untaken[:MAX_ISSUES]],
         envelope=_envelope(body, wanted),
+        content=entries,
+        missing=missing,
         untaken=untaken,
     )
 
@@ -166,13 +166,11 @@ def from_contained(body: Any, resource_type: ResourceType) -> Submission:
                 parts[part.name] = Entry(contained[place], f"{name}.contained[{place}]")
                 local[literal] = part.name
                 break
-    issues = [
+    missing = [
         _error(f"a contained {part.type} that {part.referred_by} refers to is required", name)
         for part in resource_type.parts
         if part.required and part.name not in parts
     ]
-    if issues:
-        raise InvalidContent(issues)
     others = {item: contained[place] for item, place in places.items() if item not in local}
     contained_of_parts = {
         name: found
@@ -183,6 +181,7 @@ def from_contained(body: Any, resource_type: ResourceType) -> Submission:
         id(entry.resource): _placeholder(entry.resource["id"], contained_of_parts.get(name, ()))
         for name, entry in parts.items()
     }
+    kept = _kept(body, parts, contained_of_parts) if parts else contained
     if placeholders:
         body["contained"] = [placeholders.get(id(item), item) for item in contained]
     return Submission(
@@ -193,7 +192,36 @@ def from_contained(body: Any, resource_type: ResourceType) -> Submission:
         remarks=[],
         placeholders=tuple(placeholders.values()),
         contained_of_parts=contained_of_parts,
+        kept=kept,
+        content=[
+            _as_entry(resource_type.entry_name, body, kept),
+            *(
+                _as_entry(name, part.resource, contained_of_parts.get(name, {}).values())
+                for name, part in parts.items()
+            ),
+        ],
+        missing=missing,
     )
+
+
+def _as_entry(name: str, resource: JsonObject, contained: Collection[JsonObject]) -> JsonObject:
+    """Return a resource of create as the entry of Parameters that would register the same."""
+    others = {key: value for key, value in resource.items() if key != "contained"}
+    if contained:
+        others["contained"] = [*contained]
+    return {"name": name, "resource": others}
+
+
+def _kept(
+    body: JsonObject, parts: Mapping[str, Entry], contained_of_parts: Mapping[str, Contained]
+) -> list[JsonObject]:
+    """Return the contained resources that are no part, and that not only parts need."""
+    brought: Contained = {}
+    for found in contained_of_parts.values():
+        brought |= found
+    taken = {id(part.resource) for part in parts.values()} | set(map(id, brought.values()))
+    rest = [one for one in body["contained"] if id(one) not in taken]
+    return [*rest, *reachable({**body, "contained": rest}, brought).values()]
 
 
 def from_wrapped(body: Any, resource_type: ResourceType) -> Submission:

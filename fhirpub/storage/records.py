@@ -33,6 +33,8 @@ class Version:
             organization, as JSON (ADR 15); empty in later versions.
         events: The events to publish for this version, as JSON (ADR 11).
         search: The values that it is found by, as ``criteria.encode`` writes them.
+        digest: The digest of the registration as it was sent, to know a repetition by; empty in
+            later versions, and where it was stored before there were digests.
     """
 
     id: str
@@ -49,6 +51,7 @@ class Version:
     parts: bytes = b""
     events: bytes = b"[]"
     search: bytes = b"[]"
+    digest: bytes = b""
 
     @property
     def size(self) -> int:
@@ -59,9 +62,10 @@ class Version:
         """Return the version as readers see it.
 
         Returns:
-            A copy in which ``response``, ``parts``, ``events`` and ``search`` have their defaults.
+            A copy in which ``response``, ``parts``, ``events``, ``search`` and ``digest`` have
+            their defaults.
         """
-        return replace(self, response=b"", parts=b"", events=b"[]", search=b"[]")
+        return replace(self, response=b"", parts=b"", events=b"[]", search=b"[]", digest=b"")
 
 
 @dataclass(frozen=True, slots=True)

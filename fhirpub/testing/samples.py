@@ -54,7 +54,7 @@ def successor(version: Version, **changes: Any) -> Version:
         **changes: The fields that differ from it.
 
     Returns:
-        The version, one millisecond later, and without ``response`` and ``parts``.
+        The version, one millisecond later, and without ``response``, ``parts`` and ``digest``.
     """
     later = replace(version, version=version.version + 1, updated=version.updated + 1)
-    return replace(later, response=b"", parts=b"", **changes)
+    return replace(later, response=b"", parts=b"", digest=b"", **changes)

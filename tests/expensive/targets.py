@@ -22,7 +22,7 @@ from fhirpub.http import head as http_head
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.execute import understood
 from fhirpub.interactions.patch_formats import Form
-from fhirpub.interactions.register import prepare_registration
+from fhirpub.interactions.register import Candidate, prepare_registration
 from fhirpub.interactions.submission import from_parameters
 from fhirpub.interactions.summary import is_subset, subset
 from fhirpub.interactions.update import prepare
@@ -75,7 +75,7 @@ def registration(body: bytes, *, is_xml: bool = False) -> Work:
 @cache
 def stored() -> Version:
     """Return a stored report, which updates change and searches find."""
-    return run_to_completion(
+    prepared = run_to_completion(
         prepare_registration(
             _context(),
             dumps(register_body("A-1")),
@@ -84,7 +84,9 @@ def stored() -> Version:
             type_name=_TYPE,
             tenant=_TENANT,
         )
-    ).version
+    )
+    assert isinstance(prepared, Candidate)
+    return prepared.version
 
 
 def update(body: bytes, form: Form) -> Work:

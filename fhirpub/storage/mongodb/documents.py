@@ -34,7 +34,7 @@ MAX_BYTES = 16 * 1024 * 1024 - 16 * 1024
 PIECE_BYTES = 255 * 1024
 """As they are stored: with another number, pieces that are there would not fit together."""
 LARGEST_INTEGER = 2**63 - 1
-NOT_SHOWN = ("response", "parts", "events", "search")
+NOT_SHOWN = ("response", "parts", "events", "search", "digest")
 """What a version may lack that is read as :meth:`Version.without_internal_fields`."""
 
 
@@ -101,6 +101,8 @@ def _version_document(nonce: ObjectId, tenant: str, version: Version) -> dict[st
         "parts": v.parts,
         "search": found_by(tenant, v.type, v.search),
     }
+    if v.digest:
+        document["digest"] = v.digest
     if v.documents:  # absent otherwise: the index over it has entries for those that name some
         document["documents"] = v.documents
     if v.events != NO_EVENTS:  # so too; False once they are relayed
@@ -126,6 +128,7 @@ def version_of(document: Document) -> Version:
         parts=d.get("parts", b""),
         events=d.get("events", NO_EVENTS),
         search=encode(map(_search_value, d.get("search", ()))),
+        digest=d.get("digest", b""),
     )
 
 

@@ -30,7 +30,7 @@ class Addition:
         state = (v.status, v.created, v.updated, " ".join(v.documents), size)
         search = v.search.decode()
         entries = index_entries(tenant, version)
-        content = (v.events, v.body, v.response, v.parts)
+        content = (v.digest, v.events, v.body, v.response, v.parts)
         self.rows: list[Row] = [
             *(_blob_row(tenant, blob, now=now) for blob in blobs),
             (*identity, *state, search, *content, json_pairs(entries)),
@@ -59,7 +59,7 @@ def _blob_row(tenant: str, blob: Blob, *, now: int) -> Row:
     identity = (None, None, tenant, blob.content_type, None, blob.sha256)
     state = (None, now, None, None, len(blob.data), None)
     data = None if _is_large(blob) else blob.data
-    return (*identity, *state, None, data, None, None, None)
+    return (*identity, *state, None, None, data, None, None, None)
 
 
 def _is_large(blob: Blob) -> bool:
@@ -79,10 +79,11 @@ def version_of(row: Row) -> Version:
         updated=row[8],
         documents=tuple(row[9].split()),
         search=row[11].encode(),
-        events=row[12],
-        body=row[13],
-        response=row[14],
-        parts=row[15],
+        digest=row[12],
+        events=row[13],
+        body=row[14],
+        response=row[15],
+        parts=row[16],
     )
 
 
@@ -94,7 +95,7 @@ def size_of(row: Row) -> int:
 
 def has_bytes(row: Row) -> bool:
     """Return whether a row came with its bytes, and not without since they are many."""
-    return row[13] is not None
+    return row[14] is not None
 
 
 def tenant_row(tenant: Tenant) -> Row:

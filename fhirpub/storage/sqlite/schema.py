@@ -13,7 +13,7 @@ from fhirpub.storage.contract import SMALL_BYTES
 from fhirpub.storage.sqlite import quota_schema as quotas
 from fhirpub.storage.sqlite import webhook_schema as webhooks
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 APPLICATION_ID = 0x66687062
 """Marks the file as ours ("fhpb"), so that no other program's database is written to."""
 
@@ -51,6 +51,7 @@ _TABLES = (
         documents TEXT NOT NULL,
         size INTEGER NOT NULL,
         search TEXT NOT NULL,
+        digest BLOB NOT NULL,
         events BLOB NOT NULL,
         body BLOB NOT NULL,
         response BLOB NOT NULL,
@@ -137,6 +138,7 @@ _TABLES = (
     *quotas.TABLES,
 )
 _ADD_SEARCH = "ALTER TABLE version ADD COLUMN search TEXT NOT NULL DEFAULT '[]'"
+_ADD_DIGEST = "ALTER TABLE version ADD COLUMN digest BLOB NOT NULL DEFAULT x''"
 
 _STEPS = {
     0: (*_TABLES, f"PRAGMA application_id = {APPLICATION_ID}"),
@@ -145,8 +147,10 @@ _STEPS = {
         *(_ADD_SEARCH, *_SEARCH),
         *(*webhooks.TABLES, webhooks.FILL),
         *(*quotas.TABLES, *quotas.FILL),
+        _ADD_DIGEST,
     ),
-    2: (*quotas.TABLES, *quotas.FILL),
+    2: (*quotas.TABLES, *quotas.FILL, _ADD_DIGEST),
+    3: (_ADD_DIGEST,),
     SCHEMA_VERSION: (),
 }
 """What makes a file of this release of one without tables, and of each older one."""
@@ -154,7 +158,7 @@ _STEPS = {
 _FACTS = (
     "id, version, tenant, type, system, value, status, created, updated, documents, size, search"
 )
-_BYTES = ("events", "body", "response", "parts")
+_BYTES = ("digest", "events", "body", "response", "parts")
 VERSION_COLUMNS = f"{_FACTS}, {', '.join(_BYTES)}"
 
 
@@ -164,7 +168,13 @@ def _columns_with(instead: Mapping[str, str]) -> str:
 
 # What is read on the event loop's thread; more would block all other requests.
 _SMALL = {name: f"iif(size <= {SMALL_BYTES}, {name}, NULL)" for name in _BYTES}
-_NOT_SHOWN = {"search": "'[]'", "events": "x'5B5D'", "response": "x''", "parts": "x''"}
+_NOT_SHOWN = {
+    "search": "'[]'",
+    "digest": "x''",
+    "events": "x'5B5D'",
+    "response": "x''",
+    "parts": "x''",
+}
 
 # Versions and their documents are added by one statement, which is its own transaction: after
 # each the writer would have to wait until the event loop's thread releases the interpreter. A

@@ -116,7 +116,7 @@ async def fill(store: Store, count: int = 3) -> None:
     await store.put_signing_key(a_key("k2", environment="production"))
     for number in range(count):
         blob = a_blob(os.urandom(100 if number else 600_000))
-        version = a_version(documents=(blob.sha256,), response=b"{}", parts=b"{}")
+        version = a_version(documents=(blob.sha256,), response=b"{}", parts=b"{}", digest=b"d")
         tenant = LAB if number % 2 else OTHER
         await store.add(tenant, version, [blob])
         await store.add(tenant, successor(version))

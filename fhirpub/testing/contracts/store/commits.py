@@ -108,6 +108,7 @@ class CommitContract:
             {"parts": bytes(range(256))},
             {"parts": os.urandom(200_000)},
             {"events": b'[{"id":"1"},{"id":"2"}]'},
+            {"digest": bytes(range(256))},
             {"documents": ("ff" * 32, "00" * 32, "0f" * 32)},
             {"value": "Größe 測試 🩺 e\u0301"},
             {"system": "urn:oid:1.2.3 \t'\"|%_\\"},

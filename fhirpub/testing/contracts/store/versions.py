@@ -66,8 +66,9 @@ class VersionContract:
     async def test_what_is_shown_is_the_latest_version_without_what_readers_do_not_see(
         self, store: Store, other_store: Store
     ) -> None:
-        current = a_version()
+        current = a_version(digest=b"d")
         await store.add(LAB, current)
+        assert await store.latest_public(LAB, current.id) == replace(current, digest=b"")
 
         for number in range(10):
             current = successor(current, body=b"x" * (number * 15_000))

@@ -1,0 +1,87 @@
+"""One spelling for each JSON value: what is the same content has the same bytes.
+
+The order of names, white space, the spelling of numbers, the offset of times and the markup of
+narratives do not count. The digest and the names of differing elements both follow from these
+bytes, so that they agree.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC
+from decimal import Decimal
+from typing import Any
+
+import orjson
+
+from fhirpub.fhir.narrative import canonical_narrative
+from fhirpub.fhir.times import UnstorableTime, to_utc
+
+_MAX_DIGITS = 16
+"""Longer integers are written with an exponent by the encoder, if they come as a float."""
+_WITH_OFFSET = re.compile(rb'T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?[+-][0-9]{2}:[0-9]{2}"')
+"""Begins with a letter that is rare, so that a text without any is passed over quickly."""
+_TIME = re.compile(rb'"([0-9]{4}-[0-9]{2}-[0-9]{2}' + _WITH_OFFSET.pattern[:-1] + rb')"')
+
+_DIV = re.compile(rb'"div":("[^"\\]*+(?:\\.[^"\\]*+)*+")')
+
+
+def canonical(value: Any) -> bytes:
+    """Return a JSON value as bytes that are equal for equal content.
+
+    A time with an offset is the same moment in any offset; one without is as it was sent, since
+    its zone is a setting.
+    """
+    text = _encode(value)
+    if b".0" in text:  # maybe a number such as 1.0, which the encoder does not write as 1
+        text = _encode(_with_integers(value))
+    if b'"div":"' in text:
+        text = _DIV.sub(_in_canonical_xml, text)
+    return _TIME.sub(_in_utc, text) if _WITH_OFFSET.search(text) else text
+
+
+def _encode(value: Any) -> bytes:
+    return orjson.dumps(value, default=_decimal, option=orjson.OPT_SORT_KEYS)
+
+
+def _with_integers(value: Any) -> Any:
+    """Return a copy in which a float that is an integer is one; nested no deeper than a body."""
+    kind = type(value)
+    if kind is dict:
+        return {name: _with_integers(member) for name, member in value.items()}
+    if kind is list:
+        return [_with_integers(member) for member in value]
+    if kind is float and value.is_integer() and abs(value) < 10**_MAX_DIGITS:
+        return int(value)
+    return value
+
+
+def _decimal(value: Any) -> orjson.Fragment:
+    """Write a number as the encoder writes an equal integer or float, if there is one."""
+    if not isinstance(value, Decimal):
+        raise TypeError(type(value).__name__)
+    sign, digits, exponent = value.as_tuple()
+    if not value:
+        return orjson.Fragment(b"0")
+    if exponent == 0:  # more digits than the reader makes an integer of
+        return orjson.Fragment(str(value))
+    if abs(value) < 10**_MAX_DIGITS and value == int(value):
+        return orjson.Fragment(str(int(value)))
+    if Decimal(repr(nearest := float(value))) == value:
+        return orjson.Fragment(orjson.dumps(nearest))
+    written = "".join(map(str, digits))
+    plain = written.rstrip("0")
+    power = int(exponent) + len(written) - len(plain)
+    return orjson.Fragment(f"{'-' * sign}{plain}e{power}")
+
+
+def _in_utc(found: re.Match[bytes]) -> bytes:
+    try:
+        time = to_utc(found[1].decode(), default_zone=UTC)
+    except UnstorableTime:
+        return found[0]
+    return found[0] if time is None else b'"%b"' % time.text.encode()
+
+
+def _in_canonical_xml(found: re.Match[bytes]) -> bytes:
+    return b'"div":' + orjson.dumps(canonical_narrative(orjson.loads(found[1])))

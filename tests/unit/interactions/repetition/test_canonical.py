@@ -1,0 +1,155 @@
+"""One spelling for each value: what is the same content has the same bytes, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import random
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fhirpub.fhir.strict_json import loads
+from fhirpub.interactions.repetition.canonical import canonical
+
+XHTML = 'xmlns="http://www.w3.org/1999/xhtml"'
+texts = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\ufffe\uffff"))
+numbers = st.integers(-(10**15), 10**15) | st.decimals(
+    allow_nan=False, allow_infinity=False, places=5, min_value=-(10**9), max_value=10**9
+)
+values = st.recursive(
+    st.none() | st.booleans() | texts | numbers,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4),
+    max_leaves=15,
+)
+
+
+def spelled(value: Any, dice: random.Random) -> str:
+    """Return a JSON value in one of its spellings."""
+    blank = dice.choice(["", " ", "\n\t"])
+    if isinstance(value, dict):
+        members = [
+            f"{json.dumps(name)}{blank}:{blank}{spelled(member, dice)}"
+            for name, member in value.items()
+        ]
+        dice.shuffle(members)
+        return f"{{{blank}{f'{blank},'.join(members)}}}"
+    if isinstance(value, list):
+        return f"[{blank}{f',{blank}'.join(spelled(one, dice) for one in value)}]"
+    if isinstance(value, int | Decimal) and not isinstance(value, bool):
+        exact = Decimal(value)
+        return dice.choice(
+            [f"{exact:f}", f"{exact:e}", f"{exact:f}{'0' if '.' in f'{exact:f}' else '.0'}"]
+        )
+    return json.dumps(value, ensure_ascii=dice.random() < 0.5)
+
+
+@given(values, st.randoms(use_true_random=False))
+def test_spelling_does_not_count(value: Any, dice: random.Random) -> None:
+    first, second = (loads(spelled(value, dice).encode()) for _ in range(2))
+
+    assert canonical(first) == canonical(second)
+
+
+@given(values, values)
+def test_different_values_have_different_bytes(one: Any, other: Any) -> None:
+    plain = [json.dumps(each, default=_exact, sort_keys=True) for each in (one, other)]
+    sent = [loads(spelled(each, random.Random(0)).encode()) for each in (one, other)]
+
+    assert (canonical(sent[0]) == canonical(sent[1])) is (plain[0] == plain[1])
+
+
+def _exact(number: Decimal) -> Any:
+    return int(number) if number == int(number) else [str(number.normalize())]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("1", "1.0"),
+        ("1", "1.0e0"),
+        ("0", "-0.0"),
+        ("13.2", "13.20"),
+        ("13.2", "132e-1"),
+        ("0.0000001", "1E-7"),
+        ("1e16", " 1e16"),
+        ("10000000000000000.0", "1e16"),
+        ("12345678901234567890", "[12345678901234567890 ]"),
+        ("0.1234567890123456789012345678901", "0.12345678901234567890123456789010"),
+        ("1e-400", "10e-401"),
+    ],
+)
+def test_equal_numbers_are_equal(one: str, other: str) -> None:
+    listed = [loads(f"[{text.strip('[]')}]".encode()) for text in (one, other)]
+
+    assert canonical(listed[0]) == canonical(listed[1])
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("0.1234567890123456789012345678901", "0.1234567890123456789012345678902"),
+        ("1e-400", "0"),
+        ("1", '"1"'),
+        ("12345678901234567890", "12345678901234567891"),
+        ('"1.0"', '"1"'),
+        ("true", "1"),
+    ],
+)
+def test_different_numbers_are_different(one: str, other: str) -> None:
+    assert canonical(loads(one.encode())) != canonical(loads(other.encode()))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("2026-03-02T08:15:00Z", "2026-03-02T09:15:00+01:00"),
+        ("2026-03-02T08:15:00Z", "2026-03-02T08:15:00+00:00"),
+        ("2026-03-01T23:15:00.120-03:00", "2026-03-02T02:15:00.120Z"),
+    ],
+)
+def test_a_time_is_the_same_in_any_offset(one: str, other: str) -> None:
+    assert canonical({"issued": one}) == canonical({"issued": other})
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("2026-03-02T08:15:00Z", "2026-03-02T08:15:00"),
+        ("2026-03-02T08:15:00Z", "2026-03-02T08:15:00.000Z"),
+        ("2026-03-02T08:15:00+01:00", "2026-03-02T08:15:00+02:00"),
+        ("at 2026-03-02T08:15:00+00:00", "at 2026-03-02T08:15:00Z"),
+        ("2026-02-30T08:15:00+00:00", "2026-02-30T08:15:00Z"),
+        ("0001-01-01T00:00:00+14:00", "0001-01-01T00:00:00Z"),
+    ],
+)
+def test_what_is_not_the_same_time_is_different(one: str, other: str) -> None:
+    assert canonical({"issued": one}) != canonical({"issued": other})
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (f"<div {XHTML}>a<br/></div>", f"<div {XHTML}>a<br></br></div>"),
+        (f'<div {XHTML} id="1" class="c">a</div>', f"<div class='c' id='1' {XHTML} >a</div>"),
+        (f"<div {XHTML}>1&nbsp;mg &#181;</div>", f"<div {XHTML}>1\u00a0mg \u00b5</div>"),
+    ],
+)
+def test_the_markup_of_a_narrative_does_not_count(one: str, other: str) -> None:
+    sent = [{"text": {"status": "generated", "div": div}} for div in (one, other)]
+
+    assert canonical(sent[0]) == canonical(sent[1])
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (f"<div {XHTML}>benign</div>", f"<div {XHTML}>malignant</div>"),
+        ('<div>"benign', '<div>"malignant'),
+        ('"', '\\"'),
+    ],
+)
+def test_another_narrative_is_different(one: str, other: str) -> None:
+    assert canonical({"div": one}) != canonical({"div": other})
