@@ -13,6 +13,7 @@ The tree (``web/error_mapping.py`` gives each class its status):
     ├── NoSuchResource               unknown, or another tenant's: indistinguishable
     ├── NoSuchRecord                 a tenant, a client, a key, an endpoint: none that is visible
     ├── VersionConflict              the caller's version is not the latest
+    ├── OtherContent                 the identifier is registered with other content
     ├── SeveralMatch                 a condition that must mean one resource means several
     ├── NoneMatches                  a condition means no resource of this tenant
     ├── NotAuthenticated             no token, or one that proves nothing
@@ -215,6 +216,15 @@ class VersionConflict(FhirpubError):
 
     def __init__(self, *, target: str, current: int | str) -> None:
         super().__init__(f"target version {target}, current version {current}")
+
+
+class OtherContent(FhirpubError):
+    """The identifier is registered with other content, and the operator has this refused."""
+
+    def __init__(self, resource: str, elements: Iterable[str]) -> None:
+        names = ", ".join(elements)
+        differing = f"; what differs: {names}" if names else ""
+        super().__init__(f"{resource} has this identifier with other content{differing}")
 
 
 class SeveralMatch(FhirpubError):

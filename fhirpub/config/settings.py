@@ -161,6 +161,12 @@ class FhirConfig:
         "seconds and an offset such as -0300 or -03, too; they are stored in FHIR's form, with a "
         "warning.",
     )
+    other_content: Literal["replay", "conflict"] = _setting(
+        "replay",
+        "What a registration gets whose identifier is registered with other content. replay: the "
+        "first response, with the header Idempotent-Content: different. conflict: a refusal with "
+        "409. Both are logged and counted.",
+    )
     last_modified_style: Literal["by-route", "http", "specification"] = _setting(
         "by-route",
         "Form of the Last-Modified header. http: an HTTP date. specification: "

@@ -50,11 +50,13 @@ class Registration:
     """A resource as it was first registered, and whether this call did it.
 
     ``same`` is whether a repetition has the content of the first call; None if nothing shows it.
+    ``repeated`` is what a repetition with other content would have stored.
     """
 
     first: Version
     created: bool
     same: bool | None = None
+    repeated: Version | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +191,9 @@ async def _add(
 
 
 def _repetition(first: Version, candidate: Candidate) -> Registration:
-    return Registration(first, created=False, same=is_same(first.digest, candidate.digest))
+    same = is_same(first.digest, candidate.digest)
+    repeated = candidate.version if same is False else None
+    return Registration(first, created=False, same=same, repeated=repeated)
 
 
 def validate_leniently(

@@ -85,6 +85,8 @@ class Metrics(Collector):
         self.loop_lag_max = gauge("fhirpub_loop_lag_max_seconds", text)
         text = "Registrations that were taken: created, or a repetition of what was there."
         self._registrations = counter("fhirpub_registrations", text, ["type", "outcome"])
+        text = "Registrations whose identifier was registered before with other content."
+        self.other_content = counter("fhirpub_other_content", text)
         text = "Requests that were refused since a quota is used up, by the name of the quota."
         self.quota_refusals = counter("fhirpub_quota_refusals", text, ["quota"])
         text = "Requests, checks of health too, that failed because the store did not answer."

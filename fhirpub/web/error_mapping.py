@@ -77,6 +77,7 @@ _REFUSALS: dict[type[FhirpubError], tuple[HTTPStatus, str]] = {
     errors.NotExpressible: (HTTPStatus.NOT_ACCEPTABLE, "not-supported"),
     NotAcceptable: (HTTPStatus.NOT_ACCEPTABLE, "not-supported"),
     errors.NoneMatches: (HTTPStatus.NOT_FOUND, "not-found"),
+    errors.OtherContent: (HTTPStatus.CONFLICT, "duplicate"),
     errors.SeveralMatch: (HTTPStatus.PRECONDITION_FAILED, "multiple-matches"),
     errors.VersionConflict: (HTTPStatus.PRECONDITION_FAILED, "conflict"),
     errors.TooLarge: (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too-costly"),

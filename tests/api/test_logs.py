@@ -144,6 +144,9 @@ def _metrics_of(service: ServiceProcess) -> str:
 def _conversation(service: ServiceProcess, lab: Integrator) -> Iterator[tuple[str, Answer]]:
     yield "201 registered", lab.register(canary_body(), If_None_Exist=f"identifier={canary('x')}")
     yield "201 again", lab.register(canary_body(), Prefer=f"return=minimal; {canary('prefer')}")
+    other = canary_body()
+    other["parameter"][0]["resource"]["birthDate"] = "1931-07-20"
+    yield "201 other content", lab.register(other)
     path = _only_path(lab)
     yield from _refused_registrations(service, lab)
     yield from _updates(lab, path)
@@ -321,7 +324,10 @@ def test_no_refusal_holds_a_value_of_the_request(written: Written) -> None:
 
 
 def test_no_fault_happened(written: Written) -> None:
-    assert {line["level"] for line in written.lines} <= {"debug", "info"}
+    warnings = {line["event"] for line in written.lines if line["level"] == "warning"}
+
+    assert warnings == {"other content under a registered identifier"}
+    assert {line["level"] for line in written.lines} <= {"debug", "info", "warning"}
 
 
 # One event, one line (CWE-117).

@@ -16,6 +16,7 @@ from fhirpub.interactions.register import (
 from fhirpub.interactions.submission import from_contained, from_parameters
 from fhirpub.runtime.stages import yield_to_loop
 from fhirpub.web.handlers.body import BodyHandler
+from fhirpub.web.handlers.comparison import replay_headers, report_other_content
 from fhirpub.web.message.content_negotiation import preference
 from fhirpub.web.message.representation import serialize_stored
 from fhirpub.web.message.request import parameters_of
@@ -32,7 +33,7 @@ class RegisterHandler(BodyHandler):
 
     async def post(self) -> None:
         """Register."""
-        candidate = await self.compute_body(
+        prepared = await self.compute_body(
             partial(
                 prepare_registration,
                 is_xml=self.is_xml,
@@ -42,7 +43,7 @@ class RegisterHandler(BodyHandler):
             )
         )
         registration = await register(
-            candidate,
+            prepared,
             tenant=self.caller.tenant,
             context=self.services.context,
             reserve=self.ticket.reserve_registration if self.ticket else reserve_nothing,
@@ -51,7 +52,10 @@ class RegisterHandler(BodyHandler):
             await yield_to_loop()
         if registration.created:
             await self.keep_pace()
+        if registration.repeated is not None:
+            await report_other_content(self, registration.first, registration.repeated)
         self.services.metrics.count_registration(self.type_name, created=registration.created)
+        self.headers.update(replay_headers(registration))
         self.set_location(registration.first)
         self.set_version_headers(registration.first, registration=True)
         await self.respond_with_registration(registration)

@@ -75,6 +75,7 @@ class Operation:
 
 _VERSIONED = ("ETag", "Last-Modified")
 _WRITTEN = (*_VERSIONED, "Location")
+_REGISTERED = (*_WRITTEN, "Idempotent-Replayed", "Idempotent-Content")
 _FORMAT = ("_format", "_pretty")
 _ONE_VERSION = ("If-Match", "If-Unmodified-Since")
 _CONDITIONS = ("If-None-Match", "If-Modified-Since", *_ONE_VERSION)
@@ -182,11 +183,11 @@ OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
                 text="Registered, now or by an earlier call; empty for `Prefer: return=minimal`, "
                 "an OperationOutcome for `return=OperationOutcome`.",
                 schemas=("Registered", "OperationOutcome"),
-                headers=_WRITTEN,
+                headers=_REGISTERED,
                 id_at="/parameter/0/resource/id",
             )
         },
-        refusals=(406, 422),
+        refusals=(406, 409, 422),
         parameters=(*_FORMAT, "Prefer"),
         body="register",
     ),
@@ -198,17 +199,17 @@ OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
             200: Success(
                 text="The one that `If-None-Exist` finds.",
                 schemas=("{type}", "OperationOutcome"),
-                headers=_WRITTEN,
+                headers=_REGISTERED,
             ),
             201: Success(
                 text="Registered, now or by an earlier call: the resource as it was registered; "
                 "see `$register` for what `Prefer` changes.",
                 schemas=("{type}", "OperationOutcome"),
-                headers=_WRITTEN,
+                headers=_REGISTERED,
                 id_at="/id",
             ),
         },
-        refusals=(406, 412, 422),
+        refusals=(406, 409, 412, 422),
         parameters=(*_FORMAT, "Prefer", "If-None-Exist"),
         body="create",
     ),

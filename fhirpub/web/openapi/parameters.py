@@ -108,6 +108,14 @@ HEADERS: dict[str, JsonObject] = {
     "Location": _response_header(
         "The address of the version.", {"type": "string", "format": "uri"}
     ),
+    "Idempotent-Replayed": {
+        "description": "`true` if the identifier was registered by an earlier call.",
+        "schema": {"type": "string", "enum": ["true"]},
+    },
+    "Idempotent-Content": {
+        "description": "`different` if that call had other content, which is not stored now.",
+        "schema": {"type": "string", "enum": ["different"]},
+    },
     "Content-Range": _response_header("Which bytes these are, of how many."),
     "WWW-Authenticate": {
         "description": "How to authenticate (RFC 6750); not in a 403 about a quota.",

@@ -1,0 +1,65 @@
+"""Reports a registration whose identifier is registered with other content."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from fhirpub.errors import OtherContent
+from fhirpub.interactions.context import Context
+from fhirpub.interactions.register import Registration
+from fhirpub.interactions.repetition.difference import differing_elements
+from fhirpub.runtime.logging import logger
+from fhirpub.storage.contract import Version
+from fhirpub.web.handlers.body import BodyHandler
+from fhirpub.web.handlers.placement import DENSE, LARGE_STORED, compute, count_values
+
+REPLAYED, CONTENT = "Idempotent-Replayed", "Idempotent-Content"
+
+_log = logger()
+
+
+def replay_headers(registration: Registration) -> dict[str, str]:
+    """Return the headers that name a repetition as one, and other content as such."""
+    if registration.created:
+        return {}
+    return {REPLAYED: "true"} | ({CONTENT: "different"} if registration.same is False else {})
+
+
+async def report_other_content(handler: BodyHandler, first: Version, repeated: Version) -> None:
+    """Log and count a registration of other content; raise OtherContent if that is refused."""
+    elements = await compare(handler, first, repeated)
+    handler.services.metrics.other_content.inc()
+    _log.warning(
+        "other content under a registered identifier",
+        type=first.type,
+        id=first.id,
+        elements=" ".join(elements),
+        request_id=handler.request_id,
+        client=handler.caller.client_id,
+    )
+    if handler.services.config.fhir.other_content == "conflict":
+        raise OtherContent(f"{first.type}/{first.id}", elements)
+
+
+async def compare(handler: BodyHandler, first: Version, repeated: Version) -> tuple[str, ...]:
+    """Return the names of the elements that differ, computed where resources of their size are."""
+    stored = [first.body, first.parts, repeated.body, repeated.parts]
+    size = sum(map(len, stored))
+    is_dense = size > LARGE_STORED or sum(map(count_values, stored)) > DENSE
+    first, repeated = (_compared(version) for version in (first, repeated))
+    work = partial(_differing_elements, first=first, repeated=repeated)
+    return await compute(
+        handler.services, handler.owner, work, [b""], size=size, is_dense=is_dense
+    )
+
+
+def _compared(version: Version) -> Version:
+    """Return a version without what is not compared, which another process need not get."""
+    return replace(version, response=b"", events=b"[]", search=b"[]")
+
+
+def _differing_elements(
+    _context: Context, _body: bytes, *, first: Version, repeated: Version
+) -> tuple[str, ...]:
+    return differing_elements(first, repeated)
