@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from fhirpub.errors import InvalidContent, Issue, Refused
+from fhirpub.errors import InvalidContent, Issue, OtherContent, Refused
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.interactions import rules
 from fhirpub.interactions.capabilities import FHIR_VERSION
 from fhirpub.interactions.context import Context
-from fhirpub.interactions.register import ReadBody, build_candidate, validate_leniently
+from fhirpub.interactions.register import (
+    ReadBody,
+    build_candidate,
+    key_of,
+    validate_leniently,
+)
+from fhirpub.interactions.repetition.digest import is_same
 from fhirpub.interactions.submission import from_contained, from_parameters, from_wrapped, parse
 from fhirpub.plugin_api import ResourceType
 from fhirpub.runtime.stages import Stages
@@ -21,8 +28,22 @@ TRIED = ("mode", "profile")
 """Parameters of the operation that may stand in the URL as well."""
 _ENTRIES = "Parameters.parameter"
 
-Trial = tuple[list[Issue], Version | None]
-"""All issues that a registration would have, and what it would store if none is an error."""
+Compare = Callable[[Version, Version], Awaitable[Sequence[str]]]
+"""Returns the names of the elements in which two registrations of one identifier differ."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """All issues that a registration would have, and what it would store if none is an error.
+
+    ``digest`` is that of the content, ``id`` follows from the identifier; both are empty if there
+    is none.
+    """
+
+    found: list[Issue]
+    id: str = ""
+    digest: bytes = b""
+    version: Version | None = None
 
 
 def try_registration(
@@ -48,8 +69,13 @@ def try_registration(
     _refuse_other_tries(asked, named, resource_type)
     try:
         read_body = _choose_reader(content, named)
+        submission = read_body(content, resource_type)
+    except Refused as refusal:
+        return Trial(rules.sorted_for_response(refusal.issues, context))
+    version, key = None, key_of(submission)
+    try:
         submission, issues = yield from validate_leniently(
-            read_body(content, resource_type),
+            submission,
             body,
             is_xml=is_xml,
             read_body=read_body,
@@ -58,25 +84,40 @@ def try_registration(
         )
         found = [*submission.remarks, *issues]
         if not any(issue.severity == "error" for issue in found):
-            candidate = yield from build_candidate(submission, tenant, context)
-            return rules.sorted_for_response(found, context), candidate.version
+            version = (yield from build_candidate(submission, tenant, context)).version
     except Refused as refusal:
         found = list(refusal.issues)
-    return rules.sorted_for_response(found, context), None
+    sorted_issues = rules.sorted_for_response(found, context)
+    resource_id = tenant.resource_id(*key) if key else ""
+    return Trial(sorted_issues, resource_id, submission.digest, version)
 
 
 async def add_verdict(
-    found: list[Issue], version: Version | None, *, tenant: Tenant, context: Context
+    trial: Trial, *, tenant: Tenant, type_name: str, context: Context, compare: Compare
 ) -> list[Issue]:
     """Return the issues of an answer: what was found, and what a registration would lead to."""
-    if version is None:
-        return found
-    known = await context.resources.version(tenant.id, version.id, 1)
+    known = await context.resources.version(tenant.id, trial.id, 1) if trial.id else None
     if known is None:
-        verdict = f"the {version.type} would be registered; nothing was stored"
-    else:
-        verdict = f"{version.type}/{version.id} has this identifier: its first answer would return"
-    return [Issue("information", "informational", verdict), *found]
+        would = f"the {type_name} would be registered; nothing was stored"
+        return [_information(would), *trial.found] if trial.version else trial.found
+    address, first = f"{type_name}/{known.id}", "its first answer would return"
+    same = is_same(known.digest, trial.digest)
+    if same:  # what refuses it today refuses a new one only
+        remarks = [issue for issue in trial.found if issue.severity != "error"]
+        verdict = f"{address} has this identifier with the same content: {first}"
+        return [_information(verdict), *remarks]
+    if trial.version is None:
+        return trial.found
+    if same is None:
+        return [_information(f"{address} has this identifier: {first}"), *trial.found]
+    other = str(OtherContent(address, await compare(known, trial.version)))
+    if context.config.fhir.other_content == "conflict":
+        return [Issue("error", "duplicate", other), *trial.found]
+    return [Issue("warning", "duplicate", f"{other}. {first.capitalize()}"), *trial.found]
+
+
+def _information(verdict: str) -> Issue:
+    return Issue("information", "informational", verdict)
 
 
 def _entries(content: Any) -> Mapping[str, JsonObject]:

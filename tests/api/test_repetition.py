@@ -282,3 +282,69 @@ def test_nothing_is_logged_or_counted_for_the_same_content(lab: Integrator) -> N
 
     assert not [line for line in logged if line["log_level"] == "warning"]
     assert counted(lab) == b"0.0"
+
+
+VALIDATE = f"{BASE}/$validate"
+
+
+def tried(lab: Integrator, body: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """Return the issues of a trial, each text behind the address that it begins with."""
+    answer = lab.request("POST", VALIDATE, body)
+    assert answer.status == 200
+    return [
+        (issue["severity"], issue["code"], issue["diagnostics"].partition(" has ")[2])
+        for issue in answer.issues
+    ]
+
+
+def wrapped(resource: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "resourceType": "Parameters",
+        "parameter": [{"name": "resource", "resource": resource}],
+    }
+
+
+@pytest.mark.parametrize(
+    "body", [register_body("R-1"), self_contained("R-1"), wrapped(self_contained("R-1"))]
+)
+def test_a_trial_of_the_same_content_says_so(lab: Integrator, body: dict[str, Any]) -> None:
+    lab.register(register_body("R-1"))
+
+    verdict = "this identifier with the same content: its first answer would return"
+    assert tried(lab, body) == [("information", "informational", verdict)]
+
+
+def test_a_trial_of_the_same_content_lists_no_error_of_today(serve: Serve) -> None:
+    serve().register(register_body("R-1", **WRONG_HASH))
+
+    issues = tried(serve(hash_check="strict"), register_body("R-1", **WRONG_HASH))
+
+    assert [severity for severity, _code, _text in issues] == ["information"]
+
+
+@pytest.mark.parametrize(
+    ("setting", "severity", "then"),
+    [
+        ("replay", "warning", ". Its first answer would return"),
+        ("conflict", "error", ""),
+    ],
+)
+def test_a_trial_of_other_content_names_what_differs(
+    serve: Serve, setting: str, severity: str, then: str
+) -> None:
+    lab = serve(other_content=setting)
+    lab.register(register_body("R-1"))
+
+    issues = tried(lab, register_body("R-1", conclusion="MALIGNANT"))
+
+    verdict = f"this identifier with other content; what differs: conclusion{then}"
+    assert issues == [(severity, "duplicate", verdict)]
+    assert counted(lab) == b"0.0"
+
+
+def test_a_trial_of_other_content_lists_its_errors(lab: Integrator) -> None:
+    lab.register(register_body("R-1"))
+
+    issues = tried(lab, register_body("R-1", status="nonsense"))
+
+    assert [severity for severity, _code, _text in issues] == ["error"]

@@ -8,6 +8,7 @@ from fhirpub.fhir.outcome import outcome_of
 from fhirpub.fhir.strict_json import dumps
 from fhirpub.interactions.validate import TRIED, add_verdict, try_registration
 from fhirpub.web.handlers.body import BodyHandler
+from fhirpub.web.handlers.comparison import compare
 
 
 class ValidateHandler(BodyHandler):
@@ -18,7 +19,7 @@ class ValidateHandler(BodyHandler):
 
     async def post(self) -> None:
         """Validate."""
-        found, version = await self.compute_body(
+        trial = await self.compute_body(
             partial(
                 try_registration,
                 is_xml=self.is_xml,
@@ -28,6 +29,12 @@ class ValidateHandler(BodyHandler):
             )
         )
         context = self.services.context
-        issues = await add_verdict(found, version, tenant=self.caller.tenant, context=context)
+        issues = await add_verdict(
+            trial,
+            tenant=self.caller.tenant,
+            type_name=self.type_name,
+            context=context,
+            compare=partial(compare, self),
+        )
         outcome = outcome_of(issues, fhir_url=context.fhir_url, request_id=self.request_id)
         self.respond(dumps(outcome))
