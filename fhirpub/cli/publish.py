@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Sequence
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -18,7 +19,6 @@ from fhirpub.cli.printing import is_terminal, print_json
 from fhirpub.cli.submission import Submission, UnusableSubmission
 from fhirpub.config.loader import variable
 from fhirpub.config.settings import Config
-from fhirpub.runtime.clock import now_ms
 
 _ID, _SECRET = "FHIRPUB_CLIENT_ID", "FHIRPUB_CLIENT_SECRET"
 _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
@@ -35,6 +35,13 @@ Examples:
   fhirpub publish report.json
   fhirpub publish report.json --document blood-count.pdf --url https://fhir.example.org
   generate-report | fhirpub publish - --json
+
+\b
+Exit status:
+  0  published, now or by an earlier run with the same content
+  1  refused, or the service could not be reached
+  2  wrong usage
+  3  the identifier is published with OTHER content: what you sent was not stored
 """,
 )
 @click.argument("file", type=click.File("rb"), metavar="FILE.json")
@@ -44,7 +51,7 @@ Examples:
     multiple=True,
     type=_A_FILE,
     metavar="FILE.pdf",
-    help="Document to attach in presentedForm, with its hash; may be repeated.",
+    help="Document to attach in presentedForm, with its hash and date; may be repeated.",
 )
 @click.option(
     "--url", metavar="BASE", help="URL of the service; default: base_url of the settings."
@@ -65,12 +72,12 @@ def publish(
 ) -> None:
     """Publish a report: FILE.json is a Parameters resource, the body of $register; - is stdin.
 
-    The command is safe to repeat: a report is published once for each identifier, and the
-    response is the same every time.
+    The command is safe to repeat: a report is published once for each identifier. Other content
+    under an identifier that is in use is not stored, and reported.
     """
     try:
         submission = Submission.from_json(file.read())
-        submission.attach(documents, now=now_ms())
+        submission.attach(documents)
     except UnusableSubmission as problem:
         raise click.ClickException(f"{file.name}: {problem}") from problem
     base = (url or config.base_url).rstrip("/")
@@ -111,18 +118,47 @@ async def _publish(base: str, grant: dict[str, str], submission: Submission) -> 
         return await send_until_answered(client, call, note=_note)
 
 
+class _OtherContent(click.ClickException):
+    """The identifier is published with other content."""
+
+    exit_code = 3
+
+    def __init__(self, resource: str, issues: Sequence[dict[str, Any]] = ()) -> None:
+        lines = [
+            f"{resource} has this identifier with OTHER content: what you sent was not stored.",
+            *(f"  {_line(issue)}" for issue in issues),
+            "Use another identifier for another report; send a correction as an update (PATCH).",
+        ]
+        super().__init__("\n".join(lines))
+
+
 def _report(answer: HTTPResponse, type_name: str, *, as_json: bool) -> None:
+    if answer.code == HTTPStatus.CONFLICT:
+        raise _OtherContent(f"a {type_name}", _issues_of(json_of(answer)))
     if answer.code != HTTPStatus.CREATED:
         raise click.ClickException(_refusal(answer))
     location = answer.headers.get("Location", "")
     address, _, version = location.partition("/_history/")
     resource_id = address.rpartition("/")[2]
+    replayed = answer.headers.get("Idempotent-Replayed") == "true"
+    different = answer.headers.get("Idempotent-Content") == "different"
     issues = _issues_beside(json_of(answer))
     if as_json:
         known = {"type": type_name, "id": resource_id, "version": version, "location": location}
-        print_json({**known, "issues": issues})
-        return
-    click.echo(f"Published {type_name} {resource_id} version {version}")
+        state = {"replayed": replayed, "different_content": different}
+        print_json({**known, **state, "issues": issues})
+    if different:
+        raise _OtherContent(f"{type_name} {resource_id}")
+    if not as_json:
+        _print(f"{type_name} {resource_id} version {version}", issues, replayed=replayed)
+
+
+def _print(resource: str, issues: Sequence[dict[str, Any]], *, replayed: bool) -> None:
+    if replayed:  # the first issue of the first response is that the resource was created
+        click.echo(f"Already published: {resource}, nothing new was stored")
+        issues = issues[1:]
+    else:
+        click.echo(f"Published {resource}")
     for issue in issues:
         click.echo(f"  {_line(issue)}")
 

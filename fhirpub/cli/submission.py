@@ -51,9 +51,9 @@ class Submission:
         """The FHIR type of the resource to register."""
         return str(self.entry["resource"]["resourceType"])
 
-    def attach(self, files: Iterable[Path], *, now: int) -> None:
+    def attach(self, files: Iterable[Path]) -> None:
         """Add documents as attachments with their data and its SHA-256."""
-        added = [attachment(file, now=now) for file in files]
+        added = [attachment(file) for file in files]
         if not added:
             return
         home = self.entry if _DOCUMENTS in self.entry else self.entry["resource"]
@@ -67,15 +67,18 @@ class Submission:
         return dumps(self.body)
 
 
-def attachment(file: Path, *, now: int) -> JsonObject:
-    """Return a file as a FHIR Attachment."""
+def attachment(file: Path) -> JsonObject:
+    """Return a file as a FHIR Attachment.
+
+    Its date is that of the file: a command that is run again must send the same.
+    """
     data = file.read_bytes()
     return {
         "contentType": mimetypes.guess_type(file.name)[0] or "application/octet-stream",
         "title": os.fsencode(file.name).decode(errors="replace"),  # a name may be Latin-1
         "data": base64.b64encode(data).decode(),
         "hash": hashlib.sha256(data).hexdigest(),
-        "creation": instant(now),
+        "creation": instant(file.stat().st_mtime_ns // 1_000_000),
     }
 
 

@@ -77,7 +77,7 @@ async def _demo_config(config: Config, folder: Path, port: int | None, *, leave:
         http_client() as client,
     ):
         credentials = await _credentials(services)
-        write_files(folder, now=now_ms())
+        write_files(folder)
         _write_credentials(folder, base, credentials)
         _introduce(base, folder)
         transcript = Transcript()

@@ -112,13 +112,13 @@ class Tour:
         return answer
 
 
-def write_files(folder: Path, *, now: int) -> None:
+def write_files(folder: Path) -> None:
     """Write the document, and the bodies that the commands send."""
     sample = files("fhirpub.cli.demo") / "sample"
     with as_file(sample / "report.pdf") as document:
         (folder / "report.pdf").write_bytes(document.read_bytes())
     submission = Submission.from_json((sample / "register.json").read_bytes())
-    submission.attach([folder / "report.pdf"], now=now)
+    submission.attach([folder / "report.pdf"])
     _write(folder / "register.json", submission.body)
     _write(folder / "wrong.json", _with_mistakes(submission.body))
     for name, body in compositions.bodies(submission.body).items():

@@ -79,8 +79,72 @@ def test_json_is_one_object_and_nothing_else(run: Any, stub: Any, report: str) -
         "id": "7e10",
         "version": "1",
         "location": LOCATION,
+        "replayed": False,
+        "different_content": False,
         "issues": OUTCOME["issue"],
     }
+
+
+REPLAYED = {"Location": LOCATION, "Idempotent-Replayed": "true"}
+DIFFERENT = {**REPLAYED, "Idempotent-Content": "different"}
+
+
+def test_a_replay_of_the_same_content_is_no_failure(run: Any, stub: Any, report: str) -> None:
+    stub.answers = [(201, REPLAYED, PUBLISHED[2])]
+
+    done = run("publish", report, "--url", stub.address, **CREDENTIALS)
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "Already published: DiagnosticReport 7e10 version 1, nothing new was stored",
+        "  warning      invalid        a.b: bad",
+    ]
+
+
+def test_other_content_has_its_own_exit_status(run: Any, stub: Any, report: str) -> None:
+    stub.answers = [(201, DIFFERENT, PUBLISHED[2])]
+
+    done = run("publish", report, "--url", stub.address, **CREDENTIALS)
+
+    assert done.returncode == 3
+    assert done.stdout == ""
+    other = "Error: DiagnosticReport 7e10 has this identifier with OTHER content"
+    assert done.stderr.splitlines() == [
+        f"{other}: what you sent was not stored.",
+        "Use another identifier for another report; send a correction as an update (PATCH).",
+    ]
+
+
+def test_json_reports_other_content(run: Any, stub: Any, report: str) -> None:
+    stub.answers = [(201, DIFFERENT, PUBLISHED[2])]
+
+    done = run("publish", report, "--url", stub.address, "--json", **CREDENTIALS)
+
+    known = json.loads(done.stdout)
+    assert done.returncode == 3
+    assert (known["id"], known["replayed"], known["different_content"]) == ("7e10", True, True)
+
+
+def test_a_conflict_has_the_exit_status_of_other_content(run: Any, stub: Any, report: str) -> None:
+    stub.answers = [(409, {}, OUTCOME)]
+
+    done = run("publish", report, "--url", stub.address, **CREDENTIALS)
+
+    assert done.returncode == 3
+    assert done.stderr.splitlines()[1:3] == [
+        "  warning      invalid        a.b: odd",
+        "  warning      invalid        a.b: bad",
+    ]
+
+
+def test_a_command_that_is_run_again_sends_the_same(run: Any, stub: Any, report: str) -> None:
+    stub.answers = [PUBLISHED, PUBLISHED]
+
+    for _ in range(2):
+        run("publish", report, "--url", stub.address, "--document", "a.pdf", **CREDENTIALS)
+
+    first, second = sent(stub)
+    assert first == second
 
 
 def test_a_refusal_lists_its_issues_one_a_line(run: Any, stub: Any, report: str) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from fhirpub.cli.submission import Submission, UnusableSubmission, attachment
 
-NOW = 1_700_000_000_123
+WRITTEN_NS = 1_700_000_000_123_000_000
 
 
 def parameters(*entries: Any) -> bytes:
@@ -62,8 +62,9 @@ def test_a_file_without_a_report_is_refused(raw: bytes, words: str) -> None:
 
 def test_an_attachment_carries_its_data_and_their_hash(pdf: Path) -> None:
     data = pdf.read_bytes()
+    os.utime(pdf, ns=(WRITTEN_NS, WRITTEN_NS))
 
-    assert attachment(pdf, now=NOW) == {
+    assert attachment(pdf) == {
         "contentType": "application/pdf",
         "title": "blood count.pdf",
         "data": base64.b64encode(data).decode(),
@@ -76,7 +77,7 @@ def test_a_document_of_unknown_kind_is_bytes(tmp_path: Path) -> None:
     file = tmp_path / "document.of-no-known-kind"
     file.write_bytes(b"")
 
-    assert attachment(file, now=NOW)["contentType"] == "application/octet-stream"
+    assert attachment(file)["contentType"] == "application/octet-stream"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="others have only names in UTF-8")
@@ -85,7 +86,7 @@ def test_a_name_that_is_not_utf_8_is_a_title_all_the_same(tmp_path: Path) -> Non
     file.write_bytes(b"")
     submission = Submission.from_json(parameters(entry("DiagnosticReport")))
 
-    submission.attach([file], now=NOW)
+    submission.attach([file])
 
     (sent,) = json.loads(submission.to_json())["parameter"]
     assert sent["resource"]["presentedForm"][0]["title"] == "m\N{REPLACEMENT CHARACTER}dico.pdf"
@@ -97,16 +98,16 @@ def test_documents_follow_those_that_are_there(pdf: Path) -> None:
     report["resource"]["presentedForm"] = [there]
     submission = Submission.from_json(parameters(report))
 
-    submission.attach([pdf, pdf], now=NOW)
+    submission.attach([pdf, pdf])
 
     sent = json.loads(submission.to_json())["parameter"][0]["resource"]["presentedForm"]
-    assert sent == [there, attachment(pdf, now=NOW), attachment(pdf, now=NOW)]
+    assert sent == [there, attachment(pdf), attachment(pdf)]
 
 
 def test_documents_join_a_list_that_stands_next_to_the_resource(pdf: Path) -> None:
     submission = Submission.from_json(parameters(entry("DiagnosticReport", presentedForm=[])))
 
-    submission.attach([pdf], now=NOW)
+    submission.attach([pdf])
 
     (sent,) = json.loads(submission.to_json())["parameter"]
     assert len(sent["presentedForm"]) == 1
@@ -116,7 +117,7 @@ def test_documents_join_a_list_that_stands_next_to_the_resource(pdf: Path) -> No
 def test_without_documents_nothing_is_added() -> None:
     submission = Submission.from_json(parameters(entry("DiagnosticReport")))
 
-    submission.attach([], now=NOW)
+    submission.attach([])
 
     assert json.loads(submission.to_json()) == json.loads(parameters(entry("DiagnosticReport")))
 
@@ -125,7 +126,7 @@ def test_a_list_of_documents_that_is_none_is_refused(pdf: Path) -> None:
     submission = Submission.from_json(parameters(entry("DiagnosticReport", presentedForm={})))
 
     with pytest.raises(UnusableSubmission, match="must be an array"):
-        submission.attach([pdf], now=NOW)
+        submission.attach([pdf])
 
 
 def test_numbers_keep_their_digits() -> None:

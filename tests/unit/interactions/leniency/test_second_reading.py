@@ -16,7 +16,7 @@ from fhirpub.config.settings import Config, FhirConfig
 from fhirpub.errors import InvalidContent, Refused
 from fhirpub.fhir.strict_json import dumps, loads
 from fhirpub.interactions.leniency.second_reading import read_again
-from fhirpub.interactions.register import Candidate, prepare_registration
+from fhirpub.interactions.register import Candidate, Rejected, prepare_registration
 from fhirpub.interactions.submission import from_parameters
 from fhirpub.runtime.stages import run_to_completion
 from fhirpub.tenant import Tenant
@@ -50,7 +50,8 @@ def prepare(body: Any, context: Any = CONTEXT) -> Candidate:
         tenant=TENANT,
     )
     prepared = run_to_completion(work)
-    assert isinstance(prepared, Candidate)
+    if isinstance(prepared, Rejected):
+        raise prepared.refusal
     return prepared
 
 
