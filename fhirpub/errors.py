@@ -221,6 +221,8 @@ class VersionConflict(FhirpubError):
 class OtherContent(FhirpubError):
     """The identifier is registered with other content, and the operator has this refused."""
 
+    details = ContentProblem.IDENTIFIER_IN_USE
+
     def __init__(self, resource: str, elements: Iterable[str]) -> None:
         names = ", ".join(elements)
         differing = f"; what differs: {names}" if names else ""

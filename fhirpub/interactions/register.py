@@ -111,8 +111,8 @@ def prepare_registration(
     content = parse(body, is_xml=is_xml)
     yield
     submission = read_body(content, context.types[type_name])
-    yield
     key = key_of(submission)
+    yield
     try:
         submission, issues = yield from validate_leniently(
             submission,

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fhirpub.errors import InvalidContent, Issue, OtherContent, Refused
+from fhirpub.errors import InvalidContent, Issue, OtherContent, Refused, Severity
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.interactions import rules
 from fhirpub.interactions.capabilities import FHIR_VERSION
@@ -20,6 +20,7 @@ from fhirpub.interactions.register import (
 from fhirpub.interactions.repetition.digest import is_same
 from fhirpub.interactions.submission import from_contained, from_parameters, from_wrapped, parse
 from fhirpub.plugin_api import ResourceType
+from fhirpub.problems import ContentProblem
 from fhirpub.runtime.stages import Stages
 from fhirpub.storage.contract import Version
 from fhirpub.tenant import Tenant
@@ -111,13 +112,15 @@ async def add_verdict(
     if same is None:
         return [_information(f"{address} has this identifier: {first}"), *trial.found]
     other = str(OtherContent(address, await compare(known, trial.version)))
-    if context.config.fhir.other_content == "conflict":
-        return [Issue("error", "duplicate", other), *trial.found]
-    return [Issue("warning", "duplicate", f"{other}. {first.capitalize()}"), *trial.found]
+    severity: Severity = "error"
+    if context.config.fhir.other_content == "replay":
+        severity, other = "warning", f"{other}. {first.capitalize()}"
+    used = Issue(severity, "duplicate", other, details=OtherContent.details)
+    return [used, *trial.found]
 
 
 def _information(verdict: str) -> Issue:
-    return Issue("information", "informational", verdict)
+    return Issue("information", "informational", verdict, details=ContentProblem.ACCEPTED)
 
 
 def _entries(content: Any) -> Mapping[str, JsonObject]:

@@ -224,6 +224,12 @@ class ContentProblem(Problem):
         "The document is not what its content type or size say, or is no PDF.",
         "Check the document. It is stored as it is.",
     )
+    IDENTIFIER_IN_USE = (
+        "identifier-in-use",
+        "duplicate",
+        "The identifier is registered with other content than what was sent.",
+        "Use another identifier for another report; send a correction as an update.",
+    )
     ACCEPTED = (
         "accepted",
         "informational",
