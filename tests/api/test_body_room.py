@@ -57,10 +57,14 @@ def token(lab: Integrator) -> str:
 
 
 def began(lab: Integrator, body: bytes) -> socket.socket:
-    """Send a request without the last byte of its body."""
+    """Send a request without the last byte of its body, and wait until it is being read."""
+    assert isinstance(lab.service, RunningService)
+    in_flight = lab.service.services.in_flight
+    others = in_flight.copy()
     connection = socket.create_connection(("127.0.0.1", lab.service.port), timeout=20)
     lines = [f"{START} HTTP/1.1", "Host: x", token(lab), JSON, f"Content-Length: {len(body)}"]
     connection.sendall("\r\n".join([*lines, "", ""]).encode() + body[:-1])
+    assert wait_until(lambda: in_flight - others)
     time.sleep(0.3)
     return connection
 

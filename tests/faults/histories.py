@@ -50,6 +50,7 @@ _ETAG = re.compile(r'W/"(\d+)"')
 _TOGETHER = 4
 """The number of reports in use at a time."""
 _PAUSE_SECONDS = 0.02
+_PATIENCE_SECONDS = 60.0
 
 Nemesis = Callable[[], Coroutine[Any, Any, None]]
 """Does its harm, and returns when every address responds again."""
@@ -180,7 +181,9 @@ async def everything_wrong(histories: Histories, config: Config) -> dict[str, li
     """
     wrong: dict[str, list[str]] = {}
     registered = 0
-    async with open_store(config) as store:
+    # The service may give up early; the check waits for a set of servers that is still recovering.
+    patient = replace(config.storage, deadline_seconds=_PATIENCE_SECONDS)
+    async with open_store(replace(config, storage=patient)) as store:
         for value, history in histories.of.items():
             kept = await _kept(store, histories.tenant.id, histories.id_of(value))
             registered += bool(kept)
