@@ -91,9 +91,8 @@ class MemoryBudget:
         """
         turn = asyncio.get_running_loop().create_future()
         growth = self._queue[request] = _Growth(size, expected, owner, turn)
-        # Nothing was released: those that wait already wait on.
-        if not self._is_full and not self._must_wait(request, growth):
-            self._grant(request, growth)
+        if not self._is_full:  # nothing was released: requests that wait already go on waiting
+            self._grant_if_possible(request, growth)
         self._prevent_deadlock()
         return None if turn.done() else self._wait(request, turn)
 
@@ -115,15 +114,19 @@ class MemoryBudget:
         """
         self._is_full = False
         for request, growth in [*self._queue.items()]:
-            if not self._must_wait(request, growth):
-                self._grant(request, growth)
+            self._grant_if_possible(request, growth)
             if self._is_full:
                 break
         self._prevent_deadlock()
 
-    def _must_wait(self, request: Request, growth: _Growth) -> bool:
+    def _grant_if_possible(self, request: Request, growth: _Growth) -> None:
+        """Grant what a request asks for, or note that the budget is full.
+
+        A request that has to wait for its own share does not make the budget full.
+        """
         self._is_full = not self._has_room(request, growth)
-        return self._is_full or self._exceeds_share(request, growth)
+        if not self._is_full and not self._exceeds_share(request, growth):
+            self._grant(request, growth)
 
     def _prevent_deadlock(self) -> None:
         """If all that hold memory wait for more, grant it to one: else none would release any."""
