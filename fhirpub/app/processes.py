@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import signal
 import socket
 import sys
 from collections.abc import Callable
@@ -24,6 +23,7 @@ from fhirpub.runtime.descriptors import raise_descriptor_limit
 from fhirpub.runtime.logging import configure, logger
 from fhirpub.runtime.memory import tune_allocator
 from fhirpub.runtime.metrics import Metrics
+from fhirpub.runtime.stop_signals import run_until_stopped
 from fhirpub.runtime.supervisor import supervise
 from fhirpub.web.metrics_server import bind_page, serve_metrics
 from fhirpub.webhooks.dispatch.worker import WebhookWorker
@@ -50,7 +50,7 @@ def serve(config: Config, *, announce: Callable[[str], None]) -> int:
         config = replace(config, server=replace(config.server, port=port))
         with reserved:
             return _supervise(config, announce)
-    asyncio.run(_serve_one(config, announce))
+    run_until_stopped(partial(_serve_one, config, announce))
     return 0
 
 
@@ -61,7 +61,9 @@ def _supervise(config: Config, announce: Callable[[str], None]) -> int:
         # A replacement must not create an empty store: the file was there, and may come back.
         open_store = partial(stores.open_store, create=not all_started)
         settings = _worker_config(config, number)
-        asyncio.run(_serve_one(settings, ready, shares_port=True, open_store=open_store))
+        run_until_stopped(
+            partial(_serve_one, settings, ready, shares_port=True, open_store=open_store)
+        )
 
     def announce_all() -> None:
         nonlocal all_started
@@ -80,6 +82,7 @@ def _worker_config(config: Config, number: int) -> Config:
 async def _serve_one(
     config: Config,
     announce: Callable[[str], None],
+    stop: asyncio.Event,
     *,
     shares_port: bool = False,
     open_store: OpenStore = stores.open_store,
@@ -91,7 +94,6 @@ async def _serve_one(
     sockets: list[socket.socket] = []
     if not shares_port:
         config, sockets = bind(config)
-    stop = shutdown_signal()
     async with (
         build_services(config, open_store=open_store) as services,
         serve_metrics(services.metrics, page),
@@ -115,12 +117,11 @@ def dispatch(config: Config, *, announce: Callable[[], None]) -> int:
     if not config.webhooks.enabled:
         raise ConfigurationError("[webhooks] enabled: must be true for anything to be sent")
     configure(level=config.logs.level, form=config.logs.format)
-    asyncio.run(_dispatch(config, announce))
+    run_until_stopped(partial(_dispatch, config, announce))
     return 0
 
 
-async def _dispatch(config: Config, announce: Callable[[], None]) -> None:
-    stop = shutdown_signal()
+async def _dispatch(config: Config, announce: Callable[[], None], stop: asyncio.Event) -> None:
     page, metrics = bind_page(config.metrics), Metrics(serves=False, sends=True)
     async with (
         stores.open_store(config) as store,
@@ -138,11 +139,3 @@ async def _dispatch(config: Config, announce: Callable[[], None]) -> None:
         announce()
         await stop.wait()
         _log.info("stopping", drain_seconds=config.server.drain_seconds)
-
-
-def shutdown_signal() -> asyncio.Event:
-    """Return an event that SIGTERM or SIGINT sets."""
-    stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    return stop

@@ -10,10 +10,10 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from types import FrameType
 
 from fhirpub.errors import FhirpubError, SecretsUnavailable, StoreUnavailable
 from fhirpub.runtime.logging import logger, where
+from fhirpub.runtime.stop_signals import STOP_SIGNALS, handle_stop_signals
 
 _MAX_WORKER_EXITS = 20
 _SECONDS = 60
@@ -22,8 +22,6 @@ _STORE_AWAY = os.EX_TEMPFAIL
 """The status of a worker that could not use the store at its start: another may, later."""
 _PAUSE_SECONDS = 2.0
 """How long the next start waits then, uncounted; the other workers keep serving."""
-
-_STOPS = (signal.SIGTERM, signal.SIGINT)
 
 _log = logger()
 
@@ -38,8 +36,12 @@ def supervise(count: int, work: Work, *, announce: Callable[[], None]) -> int:
     Workers stop when the supervisor is gone, even if it was killed.
     """
     workers = _Workers(work)
-    for stop in _STOPS:
-        signal.signal(stop, workers.stop)
+    with handle_stop_signals(workers.stop):
+        return 0 if _run(workers, count, announce) else 1
+
+
+def _run(workers: _Workers, count: int, announce: Callable[[], None]) -> bool:
+    """Return whether all workers started, and none had to be replaced too often."""
     for number in range(count):
         workers.start(number)
     started = workers.replacing = workers.all_started(count)
@@ -62,14 +64,7 @@ def supervise(count: int, work: Work, *, announce: Callable[[], None]) -> int:
             started = False
             continue
         workers.start(ended)
-    _ignore_stops()
-    return 0 if started else 1
-
-
-def _ignore_stops() -> None:
-    """Ignore another stop: the interpreter removes handlers before the process has ended."""
-    for stop in _STOPS:
-        signal.signal(stop, signal.SIG_IGN)
+    return started
 
 
 class _Workers:
@@ -88,16 +83,16 @@ class _Workers:
     def start(self, number: int, *, after: float = 0.0) -> None:
         """Start worker ``number``, unless stopping; it is ready after some seconds."""
         # Python forgets a signal that meets a child before its fork is done: let it wait.
-        signal.pthread_sigmask(signal.SIG_BLOCK, _STOPS)
+        signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
         if not self.stopping:
             pid = os.fork()
             if not pid:
                 self._run(number, after)
             self.numbers[pid] = number
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPS)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
 
-    def stop(self, _number: int = 0, _frame: FrameType | None = None) -> None:
-        """Stop them all; also the handler of signals."""
+    def stop(self) -> None:
+        """Stop them all; also called at a stop signal."""
         self.stopping = True
         for pid in self.numbers:
             _terminate(pid)
@@ -139,7 +134,7 @@ class _Workers:
         """Work in a forked child, and end it."""
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPS)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
         os.close(self._lifeline[1])
         threading.Thread(target=self._end_with_supervisor, daemon=True).start()
         status = 1

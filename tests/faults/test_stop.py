@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from itertools import chain
 from pathlib import Path
 
@@ -252,6 +252,23 @@ def test_two_stops_at_once_are_one(process: ServiceProcess) -> None:
         thread.join()
 
     assert process.wait() == 0
+
+
+def test_stops_until_the_end_are_one(process: ServiceProcess) -> None:
+    ended = threading.Event()
+
+    def stop_again() -> None:
+        with suppress(RuntimeError):  # it has ended
+            while not ended.wait(0.0005):
+                process.terminate()
+
+    thread = threading.Thread(target=stop_again)
+    thread.start()
+    try:
+        assert process.wait() == 0
+    finally:
+        ended.set()
+        thread.join()
 
 
 def test_a_child_that_is_no_worker_may_end(tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import click
 
-from fhirpub.app.processes import shutdown_signal
 from fhirpub.app.server import run_server
 from fhirpub.app.services import build_services
 from fhirpub.auth import clients, tenants
@@ -30,6 +29,7 @@ from fhirpub.config.webhooks import WebhooksConfig
 from fhirpub.errors import ConfigurationError
 from fhirpub.http.sockets import bind
 from fhirpub.runtime.clock import now_ms
+from fhirpub.runtime.stop_signals import stop_event
 from fhirpub.web.services import Services
 
 _HOST = "127.0.0.1"
@@ -91,9 +91,9 @@ async def _demo_config(config: Config, folder: Path, port: int | None, *, leave:
         ).walk()
         click.echo()
         if not leave:
-            stopped = shutdown_signal()
-            _invite(base, folder, credentials)
-            await stopped.wait()
+            with stop_event() as stop:
+                _invite(base, folder, credentials)
+                await stop.wait()
             click.echo()
     click.echo(f"Done; {folder} is deleted.")
 

@@ -1,0 +1,51 @@
+"""Stop signals in programs of their own, whose exit status is the fact."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+_WORK = """
+from fhirpub.runtime.stop_signals import run_until_stopped
+
+async def work(stop):
+    print("ready", flush=True)
+    await stop.wait()
+    print("stopping", flush=True)
+
+run_until_stopped(work)
+"""
+
+
+@pytest.fixture
+def program() -> subprocess.Popen[str]:
+    program = subprocess.Popen([sys.executable, "-c", _WORK], stdout=subprocess.PIPE, text=True)
+    assert program.stdout is not None
+    program.stdout.readline()
+    return program
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_stop_signal_ends_the_work(
+    program: subprocess.Popen[str], number: signal.Signals
+) -> None:
+    program.send_signal(number)
+
+    printed, _errors = program.communicate(timeout=30)
+    assert (printed, program.returncode) == ("stopping\n", 0)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_stop_signals_until_the_end_do_not_change_the_status(
+    program: subprocess.Popen[str], number: signal.Signals
+) -> None:
+    while program.poll() is None:
+        program.send_signal(number)
+        time.sleep(0.0005)
+
+    assert program.communicate()[0] == "stopping\n"
+    assert program.returncode == 0
