@@ -98,9 +98,8 @@ class SearchIndexer:
                     identifiers[name] = path
         self.typed = {name: f"{name}:of-type" for name in identifiers}
         """Under which names identifiers are stored together with their types."""
-        self._taken += [
-            (self.typed[name], _extract_typed, *path.partition(".")[::2])
-            for name, path in identifiers.items()
+        self._taken_typed = [
+            (self.typed[name], *path.partition(".")[::2]) for name, path in identifiers.items()
         ]
         self._chained = {
             f"{part.referred_by}:{part.type}.identifier": part
@@ -114,7 +113,7 @@ class SearchIndexer:
     def rules(self) -> str:
         """What the values that are taken depend on, as a short text to compare."""
         taken = [(name, take.__name__, head, rest) for name, take, head, rest in self._taken]
-        told = [_FORM, taken, list(self._chained), self.systems, str(self.zone)]
+        told = [_FORM, taken, self._taken_typed, list(self._chained), self.systems, str(self.zone)]
         return hashlib.sha256(dumps(told)).hexdigest()[:16]
 
     def chains_of(self, known: ResolvedParameter, target: str) -> list[str]:
@@ -179,8 +178,17 @@ class SearchIndexer:
     def _values_of(self, resource: JsonObject, ids: Mapping[str, str]) -> list[SearchValue]:
         values: list[SearchValue] = []
         for name, take, head, rest in self._taken:
-            for item in _at(resource, head, rest) if head in resource else ():
+            if head not in resource:
+                continue
+            before = len(values)
+            found = _at(resource, head, rest)
+            for item in found:
                 take(values, name, item, self)
+            if found and len(values) == before:
+                values.append((name, None, None))
+        for name, head, rest in self._taken_typed:
+            for item in _at(resource, head, rest) if head in resource else ():
+                _extract_typed(values, name, item)
         own = {(part.type, ids.get(part.name)) for part in self._only}
         return [
             (name, "", second) if (second, first) in own else (name, first, second)
@@ -243,9 +251,7 @@ def _tokens(values: list[SearchValue], name: str, item: Any, searched: SearchInd
                 values.append((name, code, coding.get("system", "")))
 
 
-def _extract_typed(
-    values: list[SearchValue], name: str, item: Any, _searched: SearchIndexer
-) -> None:
+def _extract_typed(values: list[SearchValue], name: str, item: Any) -> None:
     for coding in item.get("type", _NOTHING).get("coding", ()):
         if "code" in coding and "value" in item:
             code = encode_typed_code(coding["code"], item["value"])

@@ -22,13 +22,14 @@ EARLIEST, LATEST = -(2**60), 2**60
 """The start and the end of a period that has none, in milliseconds."""
 
 
-SearchValue = tuple[str, str | int, str | int]
+SearchValue = tuple[str, str | int | None, str | int | None]
 """A value by which a version is found: the name of its search parameter, then two parts.
 
 A token (FHIR R4, search, token) is its code and its system, which is empty if there is none. A
 time is its first millisecond and the first one after it. A token with an empty code need not be
 indexed: it means that the resource refers to a part of its own, whose id follows from the id of
-the resource (ADR 15).
+the resource (ADR 15). Two times None, which need not be indexed either, is an element that has
+nothing to search by, such as a code in words: only `ANYTHING` matches it, and sorting skips it.
 """
 
 
@@ -68,7 +69,7 @@ class TimeMatch:
 
 
 ANYTHING = TokenMatch(None, None)
-"""Matches every value, of any type."""
+"""Matches every value, of any type, and an element that has none to search by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +223,8 @@ def comes_after(key: SortKey, other: SortKey, order: Sequence[Order]) -> bool:
 
 
 def _extreme(order: Order, of: Findable) -> str | int | None:
-    values = [first for _name, first, _second in values_under(order.name, of)]
+    found = (first for _name, first, _second in values_under(order.name, of))
+    values = [first for first in found if first is not None]
     choose = max if order.descending else min
     return choose(values, default=None)
 

@@ -110,8 +110,8 @@ def test_tokens_dates_and_references_find_what_they_say(
         "code=urn:x|": {"bea-stay"},
         f"code={LOINC}|": {"ana-blood", "ana-month", "bea-stay"},
         "code=|58410-2": set(),
-        "code:missing=true": {"bea-undated"},
-        "code:missing=false": {"ana-blood", "ana-month", "bea-stay"},
+        "code:missing=true": set(),
+        "code:missing=false": ALL,
         "code:not=58410-2": {"ana-month", "bea-undated"},
         "code=58410-2&code=X": {"bea-stay"},
         "category=HM": ALL,
@@ -155,6 +155,42 @@ def test_tokens_dates_and_references_find_what_they_say(
         answer = lab.get(f"{BASE}?{quote(query, safe='=&%+')}")
 
         assert names_in(answer, ids) == names, query
+
+
+def test_missing_is_about_the_element_and_not_about_its_values(service: RunningService) -> None:
+    other = service.integrator()
+    without_time = {"effectiveDateTime": None, "issued": None}
+    said = {"extension": [{"url": "https://x.example/said", "valueString": "last week"}]}
+    logical = [{"reference": "Organization/o1"}, {"display": "Dr. Tillery"}]
+    forms: dict[str, dict[str, Any]] = {
+        "words": {"code": {"text": "in words"}, **without_time, "effectivePeriod": said},
+        "nothing": {**without_time, "performer": logical},
+        "extended": {**without_time, "_issued": said, "_effectiveDateTime": said},
+    }
+    ids = {}
+    for name, changes in forms.items():
+        body = parameters(
+            patient=patient(),
+            organization=organization(),
+            diagnosticReport=report(name, **changes),
+        )
+        ids[name] = other.register(body).headers["location"].split("/")[-3]
+
+    for query, names in {
+        "code:missing=false": {*forms},
+        "code:missing=true": set(),
+        "date:missing=false": {"words"},
+        "date:missing=true": {"nothing", "extended"},
+        "issued:missing=true": {*forms},
+        "performer:missing=false": {*forms},
+        "date=lt2100": set(),
+        "date=ge1900": set(),
+        "date=ne2026": set(),
+        "code:not=1": {*forms},
+    }.items():
+        assert names_in(other.get(f"{BASE}?{query}"), ids) == names, query
+    in_order = other.get(f"{BASE}?_sort=-date").json["entry"]
+    assert len(in_order) == len(forms)
 
 
 def test_references_are_compared_in_all_their_forms(lab: Integrator, ids: dict[str, str]) -> None:

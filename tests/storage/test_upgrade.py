@@ -25,6 +25,7 @@ QUERIES = (
     "issued=ge2026-11-20",
     "patient.identifier=AAB123456",
     "patient:missing=false",
+    "code:missing=false",
     "status=amended&patient.identifier=AAB123456",
     "identifier=old-1",
 )
@@ -78,7 +79,7 @@ def test_reports_of_an_older_file_are_found_by_what_they_say(tmp_path: Path) -> 
         assert again.get(updated.partition(lab.service.base_url)[2]).json == report.json
         again.register(register_body("new"))
         assert again.get(f"{BASE}?status=final").json["total"] == 3
-    assert [total for _ids, total in before.values()] == [2, 1, 3, 3, 3, 3, 3, 1, 1]
+    assert [total for _ids, total in before.values()] == [2, 1, 3, 3, 3, 3, 3, 3, 1, 1]
 
 
 async def test_processes_that_start_at_once_upgrade_a_file_once(tmp_path: Path) -> None:
@@ -105,7 +106,9 @@ def test_a_change_of_what_is_searched_is_made_good_at_the_next_start(
     url = "" if store == "sqlite" else request.getfixturevalue("mongodb_url")
     with RunningService(tmp_path, store_url=url) as service:
         lab = service.integrator()
-        location = lab.register(register_body("x")).headers["location"]
+        body = register_body("x")
+        body["parameter"][2]["resource"]["code"] = {"text": "in words"}
+        location = lab.register(body).headers["location"]
         resource_id = location.split("/")[-3]
         # The state that a release with other search values leaves.
         service.call(service.services.store.replace_search(lab.tenant.id, resource_id, 1, b"[]"))
@@ -116,4 +119,5 @@ def test_a_change_of_what_is_searched_is_made_good_at_the_next_start(
         again = service.another_client(lab.tenant)
 
         assert _ids(again.get(f"{BASE}?status=final")) == [resource_id]
+        assert _ids(again.get(f"{BASE}?code:missing=false")) == [resource_id]
         assert _ids(again.get(f"{BASE}?patient.identifier=AAB123456")) == [resource_id]

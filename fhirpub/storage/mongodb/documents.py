@@ -132,7 +132,7 @@ def version_of(document: Document) -> Version:
     )
 
 
-def found_by(tenant: str, type_name: str, search: bytes) -> list[dict[str, str | int]]:
+def found_by(tenant: str, type_name: str, search: bytes) -> list[dict[str, str | int | None]]:
     """Return values as they are stored; what has a ``key``, a code or a time's end, is indexed."""
     return [
         _stored_value(field_number(tenant, type_name, name), name, first, second)
@@ -141,8 +141,8 @@ def found_by(tenant: str, type_name: str, search: bytes) -> list[dict[str, str |
 
 
 def _stored_value(
-    field: int, name: str, first: str | int, second: str | int
-) -> dict[str, str | int]:
+    field: int, name: str, first: str | int | None, second: str | int | None
+) -> dict[str, str | int | None]:
     if isinstance(first, int):
         return {"name": name, "field": field, "key": second, "rest": first}
     if first:
@@ -152,6 +152,8 @@ def _stored_value(
 
 def _search_value(stored: Mapping[str, Any]) -> SearchValue:
     key, rest = stored.get("key", ""), stored["rest"]
+    if rest is None:
+        return stored["name"], None, None
     return (stored["name"], key, rest) if isinstance(key, str) else (stored["name"], rest, key)
 
 

@@ -37,6 +37,8 @@ _COLUMNS = {ID: "id", IDENTIFIER: "value", LAST_UPDATED: "updated"}
 """Fields that every version has, and by which it is sorted."""
 _NO_KEY = {"$exists": False}
 """What has no code has no key either, and is in no index."""
+_SOME = {"$ne": None}
+"""What an element without anything to search by does not have."""
 _KEY: dict[str, Any] = {"id": 1, "version": 1, "next": {"$add": ["$version", 1]}}
 
 _LATER = {
@@ -168,7 +170,9 @@ def _place(order: Order) -> dict[str, Any]:
     named = {
         "$filter": {
             "input": {"$ifNull": ["$search", []]},
-            "cond": {"$eq": ["$$this.name", order.name]},
+            "cond": {
+                "$and": [{"$eq": ["$$this.name", order.name]}, {"$ne": ["$$this.rest", None]}]
+            },
         }
     }
     is_time, start = {"$isNumber": "$$this.key"}, "$$this.rest"
@@ -266,7 +270,7 @@ def _at_time(name: str, wanted: TimeMatch) -> Filter:
             "$and": [{"updated": _known_bounds(bound)} for bound in bounds if _known_bounds(bound)]
             or [{}]
         }
-    fields = {"rest": _known_bounds(start), "key": _known_bounds(end)}
+    fields = {"rest": _known_bounds(start) or _SOME, "key": _known_bounds(end)}
     return _match_stored(name, {field: document for field, document in fields.items() if document})
 
 
@@ -276,7 +280,7 @@ def _known_bounds(bounds: Mapping[str, int | None]) -> dict[str, int]:
 
 def _match_stored(name: str, wanted: Filter) -> Filter:
     """Return the condition that one of the values under a name is as wanted."""
-    known = {**wanted, "key": _NO_KEY} if wanted.get("key") == "" else wanted
+    known = {"rest": _SOME, **wanted, "key": _NO_KEY} if wanted.get("key") == "" else wanted
     return {"search": {"$elemMatch": {"name": name, **known}}}
 
 

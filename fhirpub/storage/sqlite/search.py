@@ -52,7 +52,7 @@ def index_entries(tenant: str, version: Version) -> list[tuple[int, str | int]]:
             second if isinstance(first, int) else first,
         )
         for name, first, second in decode(version.search)
-        if first != ""
+        if first != "" and first is not None and second is not None
     ]
 
 

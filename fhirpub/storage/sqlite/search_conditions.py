@@ -121,12 +121,12 @@ def _match_bounds(
             (end, ">", time_match.after),
             (end, "<=", time_match.until),
         )
-        all_of = ["1"]
+        all_of = []
         for which, (value, compared, bound) in enumerate(bounds):
             if bound is not None:
                 parameters[f"{name}t{number}_{which}"] = bound
                 all_of.append(f"{value} {compared} :{name}t{number}_{which}")
-        either.append(f"({' AND '.join(all_of)})")
+        either.append(f"({' AND '.join(all_of) or f'{start} IS NOT NULL'})")
     return f"({' OR '.join(either) or '0'})"
 
 

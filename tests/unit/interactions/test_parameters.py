@@ -12,7 +12,7 @@ from fhirpub.fhir.schema import Schemas
 from fhirpub.fhir.terminology import Terminology
 from fhirpub.interactions.parameters import MAX_SEARCH_VALUES, SearchIndexer
 from fhirpub.plugin_api import ResourceType, SearchParameter, organization, patient
-from fhirpub.storage.criteria import EARLIEST, LATEST, decode
+from fhirpub.storage.criteria import EARLIEST, LATEST, SearchValue, decode
 from fhirpub.tenant import Tenant
 
 SCHEMAS, TERMINOLOGY = Schemas(), Terminology.load()
@@ -47,7 +47,7 @@ def searched(type_name: str, *search: SearchParameter) -> SearchIndexer:
 
 def values_of(
     searched: SearchIndexer, *, parts: dict[str, Any] | None = None, **elements: Any
-) -> set[tuple[str, str | int, str | int]]:
+) -> set[SearchValue]:
     resource = {"resourceType": searched.type.name, "id": ID, **elements}
     return set(decode(searched.values(resource, parts or {})))
 
@@ -114,14 +114,14 @@ def test_a_boolean_is_a_token_of_its_word(*, value: bool, code: str) -> None:
             },
             (DAY, 4 * DAY),
         ),
-        ({"effectiveTiming": {"repeat": {"frequency": 1}}}, None),
+        ({"effectiveTiming": {"repeat": {"frequency": 1}}}, (None, None)),
         ({"effectiveInstant": "1970-01-01T00:00:00.005Z"}, (5, 6)),
-        ({"effectivePeriod": {"extension": [{"url": "urn:x"}]}}, None),
+        ({"effectivePeriod": {"extension": [{"url": "urn:x"}]}}, (None, None)),
         ({"_effectiveDateTime": {"extension": [{"url": "urn:x"}]}}, None),
     ],
 )
 def test_times_are_taken_from_their_beginning_to_their_end(
-    elements: dict[str, Any], expected: tuple[int, int] | None
+    elements: dict[str, Any], expected: tuple[int | None, int | None] | None
 ) -> None:
     paths = [f"effective{name}" for name in ("DateTime", "Period", "Timing", "Instant")]
 
@@ -139,17 +139,39 @@ def test_times_are_taken_from_their_beginning_to_their_end(
         ("http://here.example/fhir/r4/Encounter/7", ("7", "Encounter")),
         ("https://there.example/Encounter/7", ("https://there.example/Encounter/7", "")),
         ("urn:uuid:1", ("urn:uuid:1", "")),
-        ("#contained", None),
+        ("#contained", (None, None)),
     ],
 )
 def test_references_are_taken_by_type_and_id(
-    literal: str, expected: tuple[str, str] | None
+    literal: str, expected: tuple[str | None, str | None]
 ) -> None:
     it = searched("Observation", parameter("encounter", "reference", "encounter"))
 
     values = values_of(it, encounter={"reference": literal, "display": "x"})
 
-    assert values == ({("encounter", *expected)} if expected else set())
+    assert values == {("encounter", *expected)}
+
+
+@pytest.mark.parametrize(
+    "kinds",
+    [[{"text": "blood"}], [{"coding": [{"display": "blood"}]}, {"extension": [{"url": "urn:x"}]}]],
+)
+def test_an_element_without_anything_to_search_by_is_marked_once(
+    kinds: list[dict[str, Any]],
+) -> None:
+    it = searched("Observation", parameter("category", "token", "category"))
+
+    assert values_of(it, category=kinds) == {("category", None, None)}
+    coded = [*kinds, {"coding": [{"code": "1"}]}]
+    assert values_of(it, category=coded) == {("category", "1", "")}
+
+
+def test_an_element_below_an_element_is_marked_only_if_it_is_there() -> None:
+    it = searched("Encounter", parameter("special", "token", "hospitalization.specialCourtesy"))
+
+    assert values_of(it, hospitalization={"preAdmissionIdentifier": {"value": "1"}}) == set()
+    marked = values_of(it, hospitalization={"specialCourtesy": [{"text": "quiet"}]})
+    assert marked == {("hospitalization.specialCourtesy", None, None)}
 
 
 def test_a_reference_to_a_part_of_ones_own_is_marked_by_its_type_alone() -> None:

@@ -143,6 +143,35 @@ class CriteriaContract:
             assert "".join(sorted(by_search)) == expected, criterion
             assert by_look_up == by_search, criterion
 
+    async def test_an_element_without_values_is_found_by_its_presence_alone(
+        self, store: Store
+    ) -> None:
+        empty = found_by(("code", None, None), ("date", None, None))
+        full = found_by(("code", "a", "s"), ("date", 100, 200), ("code", None, None))
+        none = found_by(("status", "a", "s"))
+        await add_all(store, [empty, full, none])
+
+        assert await store.latest(LAB, empty.id) == empty
+        for name in ("code", "date"):
+            assert await find_ids(store, wanting(has(name, ANYTHING))) == {empty.id, full.id}
+            lacking = has(name, ANYTHING, negated=True)
+            assert await find_ids(store, wanting(lacking)) == {none.id}
+        for criterion in (
+            has("code", token("a")),
+            has("code", token("a", "s")),
+            has("code", token(None, "s")),
+            has("date", TimeMatch()),
+            has("date", TimeMatch(from_=0)),
+            has("date", TimeMatch(before=900)),
+            has("date", TimeMatch(after=0)),
+            has("date", TimeMatch(until=900)),
+        ):
+            assert await find_ids(store, wanting(criterion)) == {full.id}, criterion
+            others = replace(criterion, negated=True)
+            assert await find_ids(store, wanting(others)) == {empty.id, none.id}, criterion
+        for never in (token(""), token("", ""), token("null"), token(None, "")):
+            assert await find_ids(store, wanting(has("code", never))) == set(), never
+
     async def test_all_criteria_must_hold(self, store: Store) -> None:
         both = found_by(("code", "a", ""), ("status", "final", ""))
         one = found_by(("code", "a", ""), ("status", "partial", ""))

@@ -86,6 +86,8 @@ def _random_values(random: Random) -> list[SearchValue]:
     for _ in range(random.choice([0, 1, 1, 2])):
         start = random.randrange(50)
         values.append(("date", start, start + random.choice([1, 5, 30, LATEST])))
+    names = [name for name in ("code", "status", "date") if random.random() < 0.2]
+    values += [(name, None, None) for name in names]
     return values
 
 
