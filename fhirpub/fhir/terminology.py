@@ -16,6 +16,8 @@ from fhirpub.errors import ConfigurationError, Issue
 Codes = frozenset[str]
 IDENTIFIER_TYPES = "http://hl7.org/fhir/ValueSet/identifier-type"
 V2_0203 = "http://terminology.hl7.org/CodeSystem/v2-0203"
+FORMER_V2_0203 = "http://hl7.org/fhir/v2/0203"
+"""The address of the same code system before FHIR R4, which many senders still use."""
 
 _NATIONAL = re.compile("NN[A-Z]{3}")
 _MAX_SYSTEM_LENGTH = 255
@@ -85,16 +87,17 @@ class Terminology:
         return [Issue("information", "invalid", said, f"{expression}.system")]
 
     def identifier_type_issues(self, coding: Mapping[str, Any], expression: str) -> list[Issue]:
-        """Return the remarks on a Coding of Identifier.type."""
+        """Return the remarks on a Coding of Identifier.type: none on any code of v2-0203."""
         system, code = coding.get("system", ""), coding.get("code", "")
+        if system == FORMER_V2_0203:
+            system = V2_0203
         if self.in_value_set(IDENTIFIER_TYPES, system, code) or system in self.assumed:
             return []
         # One code of v2-0203 stands for many: NNxxx, with the country's three letters.
         known = "NNxxx" if _NATIONAL.fullmatch(code) else code
-        if self.has_code(V2_0203, known) and system == V2_0203:
-            said = f"the code is in {V2_0203}, but not in the value set {IDENTIFIER_TYPES}"
-            return [Issue("information", "invalid", said, expression)]
-        said = f"the code is not in the value set {IDENTIFIER_TYPES}"
+        if system == V2_0203 and self.has_code(V2_0203, known):
+            return []
+        said = f"the code is neither in {V2_0203} nor in the value set {IDENTIFIER_TYPES}"
         return [Issue("warning", "invalid", said, expression)]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from fhirpub.fhir.elements import reduce_to
 from fhirpub.fhir.human_name import given_names, name_to_use
-from fhirpub.fhir.terminology import V2_0203
+from fhirpub.fhir.terminology import FORMER_V2_0203, V2_0203
 from fhirpub.plugin_api.event import Change, Event
 
 _PERSONAL = re.compile("NI|NN[A-Z]{0,3}|PPN|CZ|PRC|DL|SB|SS")
@@ -112,5 +112,5 @@ def _codes(identifier: Mapping[str, Any]) -> list[str]:
     return [
         coding["code"]
         for coding in codings
-        if coding.get("system") == V2_0203 and "code" in coding
+        if coding.get("system") in (V2_0203, FORMER_V2_0203) and "code" in coding
     ]

@@ -103,16 +103,19 @@ def test_an_assumed_system_does_not_silence_another() -> None:
     ("coding", "severity"),
     [
         ({"system": V2_0203, "code": "PPN"}, None),
-        ({"system": V2_0203, "code": "NI"}, "information"),
-        ({"system": V2_0203, "code": "NNESP"}, "information"),
-        ({"system": V2_0203, "code": "NNxxx"}, "information"),
+        ({"system": V2_0203, "code": "NI"}, None),
+        ({"system": V2_0203, "code": "NNESP"}, None),
+        ({"system": V2_0203, "code": "NNxxx"}, None),
+        ({"system": "http://hl7.org/fhir/v2/0203", "code": "NI"}, None),
+        ({"system": "http://hl7.org/fhir/v2/0203", "code": "PPN"}, None),
+        ({"system": "http://hl7.org/fhir/v2/0203", "code": "none"}, "warning"),
         ({"system": V2_0203, "code": "ppn"}, "warning"),
         ({"system": "http://loinc.org", "code": "NI"}, "warning"),
         ({"code": "PPN"}, "warning"),
         ({}, "warning"),
     ],
 )
-def test_an_identifier_type_is_best_of_the_value_set_then_of_its_system(
+def test_an_identifier_type_is_of_the_value_set_or_of_v2_0203(
     coding: dict[str, str], severity: str | None
 ) -> None:
     issues = SHIPPED.identifier_type_issues(coding, "identifier[0].type.coding[0]")
