@@ -51,7 +51,8 @@ def read(
     """Return the request, or refuse its shape.
 
     ``authorization`` holds the value of every Authorization header. Raises TooLarge,
-    TokenRefused: ``invalid_request``, or ``invalid_client`` if HTTP Basic was tried in vain.
+    TokenRefused: ``invalid_request``, ``unsupported_grant_type``, or ``invalid_client`` if HTTP
+    Basic was tried in vain.
     """
     _refuse_query(query)
     if len(body) > MAX_BYTES:
@@ -168,7 +169,7 @@ def _plain(fields: dict[str, str]) -> dict[str, str]:
 
 def _check_grant(fields: Mapping[str, str]) -> None:
     if fields["grant_type"] != "client_credentials":
-        raise refuse_malformed("grant_type must be client_credentials")
+        raise TokenRefused("unsupported_grant_type", "grant_type must be client_credentials")
     if "client_assertion" in fields or "client_assertion_type" in fields:
         raise refuse_malformed("client_assertion is not offered, use client_secret")
 

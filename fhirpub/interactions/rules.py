@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, repeat
 from typing import Any
-from urllib.parse import unquote
 
 from fhirpub.config.settings import ABSOLUTE_URI
 from fhirpub.errors import MAX_ISSUES, BrokenRule, InvalidContent, Issue, TooLarge, merge_places
@@ -22,6 +21,7 @@ from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.fhir.times import UnstorableTime, is_date_beside_time, is_plain_utc, to_utc
 from fhirpub.fhir.web_address import MAX_URL_LENGTH, is_web_address
 from fhirpub.interactions import references
+from fhirpub.interactions.checks.organization_ids import organization_in_system
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.submission import Submission
 from fhirpub.plugin_api import Entry, ResourceType, RuleContext
@@ -166,7 +166,7 @@ def check_submission(submission: Submission, context: Context, tenant_id: str) -
     of_entry = chain(
         references.references_to_parts(submission),
         references.other_references(submission, context),
-        tenant_in_system(resource, tenant_id),
+        organization_in_system(submission, tenant_id),
     )
     yield from _each(submission.entry, of_entry)
 
@@ -288,16 +288,6 @@ def narratives(entry: Entry) -> Iterator[Issue]:
         for rule in narrative_warnings(str(element.get("div", ""))):
             at = f"{entry.at}.{entry.place_of(element)}.div"
             yield Issue("warning", "business-rule", rule, at)
-
-
-def tenant_in_system(resource: JsonObject, tenant_id: str) -> Iterator[Issue]:
-    """The identifier's system must not embed the organization's id."""
-    system = resource["identifier"][0]["system"].lower()
-    if "%" in system:
-        system = unquote(system).lower()
-    if tenant_id in system or tenant_id.replace("-", "") in system:
-        rule = "must not contain the organization's id: it comes from the access token"
-        yield Issue("error", "business-rule", rule, "identifier[0].system")
 
 
 def times_as_utc(

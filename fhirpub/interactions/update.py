@@ -33,10 +33,11 @@ Prepare = Callable[[Version], Awaitable["Update"]]
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """The next version, and the documents that it brings."""
+    """The next version, the documents that it brings, and the remarks on its content."""
 
     version: Version
     blobs: tuple[Blob, ...]
+    remarks: tuple[Issue, ...] = ()
 
     @property
     def size(self) -> int:
@@ -94,11 +95,10 @@ def _prepare(
         entry, resource_type, documents, context, context.rules_for(tenant.id)
     )
     found += _narrative(before, resource_type)
-    rules.refuse(found, context)
+    remarks = rules.refuse(found, context)
     yield
-    return Update(
-        _next_version(latest, before, after, resource_type, context, tenant), blobs_of(documents)
-    )
+    version = _next_version(latest, before, after, resource_type, context, tenant)
+    return Update(version, blobs_of(documents), tuple(remarks))
 
 
 async def update(
@@ -109,8 +109,8 @@ async def update(
     tenant: Tenant,
     context: Context,
     prepared: Prepare,
-) -> Version:
-    """Insert the next version and return it.
+) -> Update:
+    """Insert the next version and return it, with the remarks on it.
 
     ``newest_of`` reads the version to update, again after each lost race, and ``check`` raises
     VersionConflict unless it is one that the client wants to replace: the condition must hold for
@@ -126,7 +126,7 @@ async def update(
         candidate = await prepared(await _with_parts(newest, resource_type, tenant, context))
         if await context.resources.add(tenant.id, candidate.version, candidate.blobs):
             context.added()
-            return candidate.version
+            return candidate
     raise StoreUnavailable(f"lost {_RACES} races for the next version")
 
 

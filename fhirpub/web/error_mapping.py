@@ -93,6 +93,7 @@ _REFUSALS: dict[type[FhirpubError], tuple[HTTPStatus, str]] = {
 
 _TOKEN_REFUSALS = {
     "invalid_request": HTTPStatus.BAD_REQUEST,
+    "unsupported_grant_type": HTTPStatus.BAD_REQUEST,
     "invalid_client": HTTPStatus.UNAUTHORIZED,
     "insufficient_scope": HTTPStatus.FORBIDDEN,
 }

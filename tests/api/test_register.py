@@ -558,6 +558,26 @@ def test_the_system_must_not_hold_the_tenants_id(lab: Integrator, form: str) -> 
     assert lab.tenant.id not in answer.body.decode()
 
 
+@pytest.mark.parametrize("form", ["{}", "{:upper}", "{:bare}"])
+def test_the_system_must_not_hold_the_uuid_of_the_organization(lab: Integrator, form: str) -> None:
+    own = "5f0c3a52-8d1e-4b7a-9c55-0a7d3e1b2c4f"
+    written = {"{}": own, "{:upper}": own.upper(), "{:bare}": own.replace("-", "")}[form]
+    identifiers = [{"value": "77"}, {"system": "https://registry.example/own", "value": own}]
+    body = parameters(
+        patient=patient(),
+        organization=organization(identifier=identifiers),
+        diagnosticReport=report("x", system=f"https://lab.example/{written}/r"),
+    )
+
+    answer = lab.register(body)
+
+    assert (answer.status, answer.issue_expressions) == (422, {f"{REPORT}.identifier[0].system"})
+
+
+def test_the_system_may_hold_a_number_that_identifies_the_organization(lab: Integrator) -> None:
+    assert lab.register(register_body("x", system="https://lab.example/77")).status == 201
+
+
 def test_the_answer_is_short_and_says_so(lab: Integrator) -> None:
     answer = lab.register(body())
 

@@ -189,6 +189,32 @@ def test_the_updated_report_is_returned_on_request(lab: Integrator, path: str) -
     assert answer.headers["preference-applied"] == "return=representation"
 
 
+def test_remarks_on_an_update_are_returned_on_request(lab: Integrator, path: str) -> None:
+    wrong = document(hash="00" * 32, contentType="text/plain")
+
+    answer = update(lab, path, {"Prefer": "return=OperationOutcome"}, presentedForm=[wrong])
+
+    assert (answer.status, answer.headers["etag"]) == (200, 'W/"2"')
+    assert answer.headers["preference-applied"] == "return=OperationOutcome"
+    assert answer.json["resourceType"] == "OperationOutcome"
+    remarks = [(issue["severity"], issue.get("expression")) for issue in answer.issues]
+    assert remarks == [
+        ("information", None),
+        ("information", ["DiagnosticReport.presentedForm[0].contentType"]),
+        ("warning", ["DiagnosticReport.presentedForm[0].hash"]),
+    ]
+
+
+def test_remarks_on_an_update_may_be_in_xml(lab: Integrator, path: str) -> None:
+    wanted = {"Prefer": "return=OperationOutcome", "Accept": "application/fhir+xml"}
+
+    answer = update(lab, path, wanted, status="amended")
+
+    assert answer.status == 200
+    assert b'<OperationOutcome xmlns="http://hl7.org/fhir">' in answer.body
+    assert b"DiagnosticReport was updated" in answer.body
+
+
 def narrated(status: str) -> dict[str, Any]:
     div = '<div xmlns="http://www.w3.org/1999/xhtml">All is well</div>'
     return register_body(f"N-{status}", text={"status": status, "div": div})

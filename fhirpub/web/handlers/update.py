@@ -6,11 +6,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 
-from fhirpub.errors import NoneMatches
+from fhirpub.errors import Issue, NoneMatches
+from fhirpub.fhir.outcome import outcome_of
 from fhirpub.interactions.match import the_match
 from fhirpub.interactions.patch_formats import FORMS
 from fhirpub.interactions.read import read_whole
 from fhirpub.interactions.update import Update, prepare, update
+from fhirpub.problems import ContentProblem
 from fhirpub.storage.contract import Version
 from fhirpub.web.handlers.body import BodyHandler
 from fhirpub.web.handlers.large_responses import read_version_within_budget
@@ -62,16 +64,28 @@ class UpdateHandler(BodyHandler):
             prepared=prepared,
         )
         if self.ticket is not None:
-            self.ticket.add_stored(updated.size)
+            self.ticket.add_stored(updated.version.size)
         await self.keep_pace()
-        self.set_location(updated)
-        self.set_version_headers(updated)
+        self.set_location(updated.version)
+        self.set_version_headers(updated.version)
+        await self._respond_with_update(updated)
+
+    async def _respond_with_update(self, updated: Update) -> None:
+        """Write nothing, or what the client prefers (D-121)."""
         wanted = media.preference(self.request.headers.get("Prefer", ""), "return")
         if wanted == "representation" and self.may("r"):
             self.headers["Preference-Applied"] = "return=representation"
-            await self.respond_with_version(updated)
-            return
-        self.respond_empty()
+            await self.respond_with_version(updated.version)
+        elif wanted == "OperationOutcome":
+            self.headers["Preference-Applied"] = "return=OperationOutcome"
+            made = f"{updated.version.type} was updated"
+            accepted = Issue("information", "informational", made, details=ContentProblem.ACCEPTED)
+            outcome = outcome_of(
+                [accepted, *updated.remarks], fhir_url=self.services.context.fhir_url
+            )
+            self.respond_serialized(self.serialize(outcome))
+        else:
+            self.respond_empty()
 
 
 class ConditionalUpdateHandler(UpdateHandler):

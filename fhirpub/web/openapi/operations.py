@@ -120,8 +120,9 @@ def _update(name: str, summary: str, *parameters: str, text: str) -> Operation:
         text=text,
         successes={
             200: Success(
-                text="The new version, for `Prefer: return=representation`.",
-                schemas=("{type}",),
+                text="For `Prefer: return=representation` the new version, for "
+                "`return=OperationOutcome` the remarks on it.",
+                schemas=("{type}", "OperationOutcome"),
                 headers=_WRITTEN,
             ),
             204: Success(text="There is a new version.", form="empty", headers=_WRITTEN),

@@ -40,4 +40,4 @@ async def test_a_grant_that_is_not_listed_is_refused(world: World, grant: str) -
     with pytest.raises(TokenRefused) as raised:
         await world.ask(grant_type=grant)
 
-    assert raised.value.error == "invalid_request"
+    assert raised.value.error == "unsupported_grant_type"

@@ -89,13 +89,18 @@ def test_http_basic_with_the_same_client_id_in_the_form_is_one_method() -> None:
     assert request.basic
 
 
+@pytest.mark.parametrize("grant", [b"password", b"CLIENT_CREDENTIALS"])
+def test_another_grant_is_an_unsupported_one(grant: bytes) -> None:
+    refusal = refused(without("grant_type") + b"&grant_type=" + grant)
+
+    assert (refusal.error, refusal.challenge) == ("unsupported_grant_type", False)
+
+
 @pytest.mark.parametrize(
     "body",
     [
         *(without(name) for name in GOOD),
         *(without(name) + f"&{name}=".encode() for name in GOOD),
-        without("grant_type") + b"&grant_type=password",
-        without("grant_type") + b"&grant_type=CLIENT_CREDENTIALS",
         BODY + b"&audience=aud",
         BODY + b"&x=1&x=2",
         BODY + b"&x=&x=",

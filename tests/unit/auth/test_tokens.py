@@ -136,7 +136,8 @@ async def test_shape_comes_before_credentials_and_credentials_before_audience(
     world: World,
 ) -> None:
     assert (await refusal(world, audience=None, client_secret="x"))[0] == "invalid_request"
-    assert (await refusal(world, grant_type="password", client_secret="x"))[0] == "invalid_request"
+    other_grant = await refusal(world, grant_type="password", client_secret="x")
+    assert other_grant[0] == "unsupported_grant_type"
     assert (await refusal(world, audience="other", client_secret="x"))[0] == "invalid_client"
     assert (await refusal(world, audience="other"))[0] == "insufficient_scope"
 

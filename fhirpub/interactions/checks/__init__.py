@@ -1,0 +1,1 @@
+"""Checks of a request, each a module with a function that yields issues."""

@@ -1,0 +1,36 @@
+"""The identifier of a resource must not embed the id of the organization that sends it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from urllib.parse import unquote
+
+from fhirpub.errors import Issue
+from fhirpub.interactions.submission import Submission
+from fhirpub.problems import ContentProblem
+
+_UUID = re.compile("[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}", re.IGNORECASE)
+
+
+def organization_in_system(submission: Submission, tenant_id: str) -> Iterator[Issue]:
+    """The identifier's system must not embed the organization's id."""
+    system = submission.entry.resource["identifier"][0]["system"].lower()
+    if "%" in system:
+        system = unquote(system).lower()
+    plain = system.replace("-", "")
+    if any(one.replace("-", "") in plain for one in _organization_ids(submission, tenant_id)):
+        rule = "must not contain the organization's id: it comes from the access token"
+        at = "identifier[0].system"
+        yield Issue("error", "business-rule", rule, at, ContentProblem.TENANT_IN_IDENTIFIER)
+
+
+def _organization_ids(submission: Submission, tenant_id: str) -> Iterator[str]:
+    """Yield the tenant's id, and the UUIDs that the organization in the body has as its own."""
+    yield tenant_id
+    for part in submission.parts.values():
+        if part.resource["resourceType"] != "Organization":
+            continue
+        for one in part.resource.get("identifier", ()):
+            if _UUID.fullmatch(value := one.get("value", "")):
+                yield value.lower()
