@@ -23,6 +23,8 @@ def references_to_parts(submission: Submission) -> Iterator[Issue]:
         places = [(at, item.get("reference")) for at, item in items_of(resource, part.referred_by)]
         if part.name not in submission.parts or not part.referred_by:
             continue
+        if "id" not in submission.parts[part.name].resource:
+            continue  # that alone is wrong
         if not places:
             yield Issue("error", "exception", "is required", part.referred_by)
         elif all(submission.local.get(literal or "") != part.name for _at, literal in places):

@@ -24,6 +24,7 @@ from fhirpub.fhir.invariants import (
 from fhirpub.fhir.outcome import outcome_of
 from fhirpub.fhir.strict_json import JsonObject, dumps
 from fhirpub.interactions import references, rules
+from fhirpub.interactions.checks.all_problems import all_problems
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.leniency.second_reading import read_again
 from fhirpub.interactions.repetition.digest import digest_of, is_same
@@ -234,8 +235,8 @@ def validate_submission(
     """Return all issues of a submission, errors and remarks, and normalize it on the way.
 
     Documents are replaced by placeholders, and times become UTC once the digest is taken. Pure,
-    for any thread. Raises TooLarge or InvalidContent, with all issues of their stage, for what
-    must be corrected before the later rules can be checked.
+    for any thread. Raises TooLarge for documents; InvalidContent, with all errors that can be
+    found, for a wrong structure.
     """
     entry, resource_type = submission.entry, submission.type
     submission.documents, undecodable = extract_attachments(
@@ -251,13 +252,24 @@ def validate_submission(
     yield
     structural = yield from collect(rules.structure(submission, context))
     structural += [issue.below(entry.at) for issue in undecodable]
-    if structural:
-        raise InvalidContent(structural)
-    yield
     found = [zone.below(entry.at) for zone in zones]
+    checks = rules.check_submission(submission, context, tenant_id)
+    if structural:
+        raise InvalidContent(
+            (
+                yield from all_problems(
+                    structural,
+                    [entry, *submission.parts.values()],
+                    between_elements=_broken_by_fhir(submission),
+                    rules=chain([found], checks),
+                    fhirpath=context.schemas.fhirpath,
+                )
+            )
+        )
+    yield
     found += _broken_by_fhir(submission)
     yield
-    return [*found, *rules.check_submission(submission, context, tenant_id)]
+    return [*found, *chain.from_iterable(checks)]
 
 
 def _broken_by_fhir(submission: Submission) -> Iterator[Issue]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, repeat
+from itertools import repeat
 from typing import Any
 
 from fhirpub.config.settings import ABSOLUTE_URI
@@ -24,7 +24,7 @@ from fhirpub.interactions import references
 from fhirpub.interactions.checks.organization_ids import organization_in_system
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.submission import Submission
-from fhirpub.plugin_api import Entry, ResourceType, RuleContext
+from fhirpub.plugin_api import Entry, ResourceType, RuleContext, Rules
 
 _MIME = re.compile(r"[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+(?:[ \t]*;[\x20-\x7e]+)?")
 _MAX_MIME_LENGTH = 1000
@@ -36,12 +36,12 @@ _PDF = "application/pdf"
 
 
 def refuse(issues: Iterable[Issue], context: Context) -> list[Issue]:
-    """Raise for errors, those of 400 before those of 422; return the rest; a hundred at most."""
+    """Raise for errors, with those of 400 before those of 422; return the rest; 100 at most."""
     collected = sorted_for_response(issues, context)
     errors = [issue for issue in collected if issue.severity == "error"]
     broken = [error for error in errors if _is_broken_rule(error)]
     if len(errors) > len(broken):
-        raise InvalidContent(error for error in errors if not _is_broken_rule(error))
+        raise InvalidContent(errors)
     if broken:
         raise BrokenRule(broken)
     return collected
@@ -146,29 +146,28 @@ def contained(resource: JsonObject, context: Context) -> Iterator[Iterator[Issue
             yield (issue.below(place) for place, issue in zip(repeat(at), problems, strict=False))
 
 
-def check_submission(submission: Submission, context: Context, tenant_id: str) -> Iterator[Issue]:
-    """Every rule about a structurally valid submission."""
+def check_submission(
+    submission: Submission, context: Context, tenant_id: str
+) -> Iterator[Iterable[Issue]]:
+    """Every rule about a structurally valid submission, an iterable for each group of them."""
     rules = context.rules_for(tenant_id)
     resource = submission.entry.resource
-    yield from _each(submission.entry, status(resource, submission.type.create_statuses))
+    yield _each(submission.entry, status(resource, submission.type.create_statuses))
     if submission.envelope is not None:
-        yield from _modifiers(submission.envelope)
+        yield _modifiers(submission.envelope)
     yield from check_resource(
         submission.entry, submission.type, submission.documents, context, rules
     )
     for part in submission.type.parts:
         entry = submission.parts.get(part.name)
         if entry is not None:
-            yield from _modifiers(entry)
-            yield from narratives(entry)
-            yield from part.rules(entry, rules)
-    yield from references.references_to_untaken(submission)
-    of_entry = chain(
-        references.references_to_parts(submission),
-        references.other_references(submission, context),
-        organization_in_system(submission, tenant_id),
-    )
-    yield from _each(submission.entry, of_entry)
+            yield _modifiers(entry)
+            yield narratives(entry)
+            yield _of_plugin(part.rules, entry, rules)
+    yield references.references_to_untaken(submission)
+    yield _each(submission.entry, references.references_to_parts(submission))
+    yield _each(submission.entry, references.other_references(submission, context))
+    yield _each(submission.entry, organization_in_system(submission, tenant_id))
 
 
 def check_resource(
@@ -177,15 +176,25 @@ def check_resource(
     documents: Sequence[Document],
     context: Context,
     rules: RuleContext,
-) -> Iterator[Issue]:
-    """Every rule about the resource alone, at registration as at update."""
-    yield from _modifiers(entry)
-    yield from narratives(entry)
+) -> Iterator[Iterable[Issue]]:
+    """Every rule about the resource alone, at registration as at update, in groups."""
+    yield _modifiers(entry)
+    yield narratives(entry)
     resource, hash_check = entry.resource, context.config.fhir.hash_check
-    of_documents = attachments(resource, resource_type, documents, hash_check)
-    of_codes = merge_places(codings(resource, resource_type, rules))
-    yield from _each(entry, chain(of_documents, of_codes))
-    yield from resource_type.rules(entry, rules)
+    yield _each(entry, attachments(resource, resource_type, documents, hash_check))
+    yield _each(entry, _codings_at_once(resource, resource_type, rules))
+    yield _of_plugin(resource_type.rules, entry, rules)
+
+
+def _codings_at_once(
+    resource: JsonObject, resource_type: ResourceType, rules: RuleContext
+) -> Iterator[Issue]:
+    yield from merge_places(codings(resource, resource_type, rules))
+
+
+def _of_plugin(declared: Rules, entry: Entry, context: RuleContext) -> Iterator[Issue]:
+    """Call rules only when their issues are asked for."""
+    yield from declared(entry, context)
 
 
 def status(resource: Mapping[str, Any], allowed: frozenset[str]) -> Iterator[Issue]:

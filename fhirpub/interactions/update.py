@@ -13,6 +13,7 @@ from fhirpub.fhir.document import documents_in, extract_attachments
 from fhirpub.fhir.invariants import broken_invariants, mistyped_references, types_of_contained
 from fhirpub.fhir.strict_json import JsonObject, dumps, loads_stored, refuse_excess
 from fhirpub.interactions import rules
+from fhirpub.interactions.checks.all_problems import all_problems
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.patch_formats import Fields, Form, fields_of
 from fhirpub.interactions.submission import parse
@@ -79,22 +80,25 @@ def _prepare(
     entry = Entry(after, resource_type.name)
     yield
     news = _NewIssues(before, fields, context)
-    structural = news.structural(after, resource_type)
-    if structural or undecodable:
-        raise InvalidContent(issue.below(entry.at) for issue in (*structural, *undecodable))
-    found = [zone.below(entry.at) for zone in (*zones, *news.wrong_by_fhir(entry))]
-    if "status" in fields.names:
-        found += [
-            issue.below(entry.at) for issue in rules.status(after, resource_type.update_statuses)
-        ]
-    is_valid = not any(issue.severity == "error" for issue in found)
-    if is_valid and context.config.of_type(resource_type.name).state_flow == "clinical":
-        flow = rules.state_flow(before, after, resource_type)
-        found += [issue.below(entry.at) for issue in flow]
-    found += rules.check_resource(
-        entry, resource_type, documents, context, context.rules_for(tenant.id)
+    structural = [*news.structural(after, resource_type), *undecodable]
+    checks = chain(
+        [[zone.below(entry.at) for zone in zones]],
+        _status_checks(before, entry, fields, resource_type, context),
+        rules.check_resource(
+            entry, resource_type, documents, context, context.rules_for(tenant.id)
+        ),
+        [_narrative(before, resource_type)],
     )
-    found += _narrative(before, resource_type)
+    if structural:
+        problems = yield from all_problems(
+            [issue.below(entry.at) for issue in structural],
+            [entry],
+            between_elements=news.wrong_by_fhir(entry),
+            rules=checks,
+            fhirpath=context.schemas.fhirpath,
+        )
+        raise InvalidContent(problems)
+    found = [*news.wrong_by_fhir(entry), *chain.from_iterable(checks)]
     remarks = rules.refuse(found, context)
     yield
     version = _next_version(latest, before, after, resource_type, context, tenant)
@@ -162,14 +166,15 @@ class _NewIssues:
 
         return self._new(list(problems_of(after)), lambda: problems_of(self.before))
 
-    def wrong_by_fhir(self, entry: Entry) -> list[Issue]:
-        """Return what breaks FHIR's own rules between elements."""
+    def wrong_by_fhir(self, entry: Entry) -> Iterator[Issue]:
+        """Yield what breaks FHIR's own rules between elements."""
         found, leading = list(_broken_rules(entry)), types_of_contained(entry.resource)
         changed = Entry(self.fields.values, entry.at)
-        return [
+        for issue in (
             *self._new(found, lambda: _broken_rules(Entry(self.before, entry.at))),
             *mistyped_references(changed.rule_targets, changed.place_of, leading),
-        ]
+        ):
+            yield issue.below(entry.at)
 
     def _new(self, found: list[Issue], older: Callable[[], Iterable[Issue]]) -> list[Issue]:
         if not found:
@@ -186,6 +191,25 @@ class _NewIssues:
 def _broken_rules(entry: Entry) -> Iterator[Issue]:
     leading = types_of_contained(entry.resource)
     return broken_invariants(entry.resource, entry.rule_targets, entry.place_of, leading)
+
+
+def _status_checks(
+    before: JsonObject,
+    entry: Entry,
+    fields: Fields,
+    resource_type: ResourceType,
+    context: Context,
+) -> Iterator[Iterable[Issue]]:
+    """The status is one of an update and, where that is checked, follows the one before."""
+    after, statuses = entry.resource, resource_type.update_statuses
+    is_named = "status" in fields.names
+    if is_named:
+        yield (issue.below(entry.at) for issue in rules.status(after, statuses))
+    if context.config.of_type(resource_type.name).state_flow != "clinical":
+        return
+    if not is_named or after.get("status") in statuses:
+        flow = rules.state_flow(before, after, resource_type)
+        yield (issue.below(entry.at) for issue in flow)
 
 
 def _narrative(before: JsonObject, resource_type: ResourceType) -> list[Issue]:

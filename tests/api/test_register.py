@@ -947,11 +947,12 @@ def test_create_points_at_what_a_patient_refers_to_where_it_stood(lab: Integrato
     )
 
     at = "DiagnosticReport.contained"
-    assert structural.issue_expressions == {f"{at}[2].birthDate"}
-    assert unknown.issue_expressions == {
+    of_references = {
         f"{at}[0].generalPractitioner[0].type",
         f"{at}[0].generalPractitioner[1].reference",
     }
+    assert unknown.issue_expressions == of_references
+    assert structural.issue_expressions == {f"{at}[2].birthDate", *of_references}
 
 
 def test_create_points_at_what_is_contained_where_it_stood(lab: Integrator) -> None:
@@ -966,7 +967,8 @@ def test_create_points_at_what_is_contained_where_it_stood(lab: Integrator) -> N
     unreferred = create(lab, "C-5", patient(), organization(), observation(), *wrong[3:])
 
     at = "DiagnosticReport.contained"
-    assert structural.issue_expressions == {f"{at}[0].gender", f"{at}[1].name", f"{at}[2].status"}
+    wrong_elements = {f"{at}[0].gender", f"{at}[1].name", f"{at}[2].status"}
+    assert structural.issue_expressions == {*wrong_elements, f"{at}[3]"}
     assert unreferred.issue_expressions == {f"{at}[3]"}
 
 
@@ -1107,13 +1109,70 @@ def test_an_identifier_has_at_most_2048_characters(
     assert answer.status == status
 
 
+def test_all_problems_are_reported_at_once(lab: Integrator) -> None:
+    wrong = report(
+        "x",
+        identifier=[{"system": "https://lab.example/r", "value": " "}],
+        status="amended",
+        category=[{"text": "Hematology"}],
+        code={"txt": "Blood count", "coding": [{"display": "Blood count"}]},
+        subject={"reference": "Patient/other"},
+        conclusion=7,
+        effectivePeriod={"start": "2026-03-02", "end": "2026-03-01"},
+        presentedForm=[document(hash=None), {"title": "empty"}, {"url": "ftp://x", "size": "1"}],
+        modifierExtension=[{"url": "https://x.example", "valueString": "x"}],
+        effectiveDateTime=None,
+    )
+    body = parameters(
+        patient=patient(gender="none", telecom=[{"system": "fax", "value": "1"}]),
+        organization=organization(),
+        diagnosticReport=wrong,
+    )
+
+    answer = lab.register(body)
+
+    assert answer.status == 400
+    assert answer.issue_expressions == {
+        f"{REPORT}.identifier[0].value",
+        f"{REPORT}.status",
+        f"{REPORT}.category[0]",
+        f"{REPORT}.code",
+        f"{REPORT}.code.text",
+        f"{REPORT}.code.coding[0].code",
+        f"{REPORT}.subject.reference",
+        f"{REPORT}.conclusion",
+        f"{REPORT}.effective",
+        f"{REPORT}.presentedForm[0]",
+        f"{REPORT}.presentedForm[1]",
+        f"{REPORT}.presentedForm[2].size",
+        f"{REPORT}.presentedForm[2].url",
+        f"{REPORT}.modifierExtension",
+        "Parameters.parameter[0].resource.gender",
+        "Parameters.parameter[0].resource.telecom[0].system",
+    }
+    codes = [issue["code"] for issue in answer.issues]
+    assert "business-rule" in codes
+    assert codes.index("business-rule") == len(codes) - codes.count("business-rule")
+
+
+def test_a_problem_that_follows_from_another_is_left_out(lab: Integrator) -> None:
+    elements = {"category": 7, "code": [1], "subject": "Patient/p1", "presentedForm": ["x"]}
+
+    answer = lab.register(register_body("x", **elements))
+
+    at = {"category", "code", "subject", "presentedForm[0]"}
+    assert answer.issue_expressions == {f"{REPORT}.{place}" for place in at}
+
+
 def test_a_broken_field_is_reported_before_a_hundred_broken_rules(lab: Integrator) -> None:
     modifier = {"url": "https://x.example", "valueString": "x"}
     media = [{"link": {"display": "x"}, "modifierExtension": [modifier]}] * 100
 
     answer = lab.register(body(media=media, category=[{"text": "Hematology"}]))
 
-    assert (answer.status, answer.issue_expressions) == (400, {f"{REPORT}.category[0]"})
+    assert answer.status == 400
+    assert answer.issues[0]["expression"] == [f"{REPORT}.category[0]"]
+    assert {issue["code"] for issue in answer.issues[1:]} == {"business-rule"}
 
 
 @pytest.mark.parametrize(

@@ -147,6 +147,16 @@ def test_a_wrong_value_is_a_400_that_points_at_it(lab: Integrator, path: str, ca
     assert (answer.status, answer.issue_expressions) == (400, places)
 
 
+def test_all_problems_of_an_update_are_reported_at_once(lab: Integrator, path: str) -> None:
+    empty = {"title": "empty"}
+
+    answer = update(lab, path, status="registered", conclusion=7, presentedForm=[empty])
+
+    assert answer.status == 400
+    places = {"status", "conclusion", "presentedForm[0]"}
+    assert answer.issue_expressions == {f"DiagnosticReport.{place}" for place in places}
+
+
 @pytest.mark.parametrize("kind", ["Parameters", "Patient", None])
 def test_another_resource_is_a_400(lab: Integrator, path: str, kind: str | None) -> None:
     body = {"status": "amended"} | ({"resourceType": kind} if kind else {})
