@@ -18,34 +18,28 @@ def objects_in(resource: JsonObject) -> list[JsonObject]:
             if kind is dict:
                 found.append(member)
             elif kind is list:
-                found += [one for one in member if type(one) is dict]
-    return found
-
-
-def objects_with_rules(resource: JsonObject) -> list[JsonObject]:
-    """Return those of a resource's objects that rules look at, all in one pass.
-
-    They have a name that refers, contains, extends, modifies, narrates or bounds.
-    """
-    found, targets = [resource], []
-    for element in found:
-        if not _WITH_RULES.isdisjoint(element):
-            targets.append(element)
-        for member in element.values():
-            kind = type(member)
-            if kind is dict:
-                found.append(member)
-            elif kind is list:
                 for one in member:
                     if type(one) is dict:
                         found.append(one)  # noqa: PERF401 - faster for lists as short as these
-    return targets
+    return found
+
+
+def objects_with_rules(resource: JsonObject) -> tuple[list[JsonObject], list[JsonObject]]:
+    """Return those of a resource's objects that rules look at.
+
+    The first have a name that refers, contains, extends, modifies, narrates or bounds; the
+    second one that identifies: a system, a profile, an id.
+    """
+    found = objects_in(resource)
+    targets = [element for element in found if not _WITH_RULES.isdisjoint(element)]
+    return targets, [element for element in found if not _WITH_IDENTITY.isdisjoint(element)]
 
 
 _WITH_RULES = frozenset(
     {"contained", "data", "div", "end", "extension", "reference"}
     | {"modifierExtension", "implicitRules", "_implicitRules"}
 )
+_WITH_IDENTITY = frozenset({"id", "profile", "system"})
 
 
 def places_in(resource: JsonObject) -> dict[int, str]:

@@ -15,6 +15,7 @@ from fhirpub.errors import InvalidContent, Issue, Refused, StoreUnavailable
 from fhirpub.fhir.contained import with_contained
 from fhirpub.fhir.document import extract_attachments
 from fhirpub.fhir.elements import reduce_to
+from fhirpub.fhir.identity import identity_problems, repeated_element_ids
 from fhirpub.fhir.invariants import (
     broken_invariants,
     mistyped_references,
@@ -285,6 +286,8 @@ def _broken_by_fhir(submission: Submission) -> Iterator[Issue]:
         for issue in chain(
             broken_invariants(entry.resource, entry.rule_targets, entry.place_of, leading),
             repeated_ids(entry.resource),
+            identity_problems(entry.identified, entry.rule_targets, entry.place_of),
+            repeated_element_ids(entry.resource, entry.identified, entry.place_of),
             mistyped_references(entry.rule_targets, entry.place_of, leading),
         ):
             yield issue.below(entry.at)

@@ -263,7 +263,7 @@ _ANY_RESOURCE = {"resourceType": "Basic", "id": "validated-separately", "code": 
 
 def _placeholder(resource_id: str, leading: Collection[str]) -> JsonObject:
     """Return what stands for a contained part, and leads to where that does."""
-    extensions = [{"url": "leads-to", "valueUri": name} for name in leading]
+    extensions = [{"url": "urn:fhirpub:leads-to", "valueUri": name} for name in leading]
     more = {"extension": extensions} if extensions else {}
     return {**_ANY_RESOURCE, "id": resource_id, **more}
 

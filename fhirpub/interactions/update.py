@@ -10,6 +10,7 @@ from typing import Any
 
 from fhirpub.errors import MAX_ISSUES, InvalidContent, Issue, StoreUnavailable
 from fhirpub.fhir.document import documents_in, extract_attachments
+from fhirpub.fhir.identity import identity_problems, repeated_element_ids
 from fhirpub.fhir.invariants import broken_invariants, mistyped_references, types_of_contained
 from fhirpub.fhir.strict_json import JsonObject, dumps, loads_stored, refuse_excess
 from fhirpub.interactions import rules
@@ -173,6 +174,7 @@ class _NewIssues:
         for issue in (
             *self._new(found, lambda: _broken_rules(Entry(self.before, entry.at))),
             *mistyped_references(changed.rule_targets, changed.place_of, leading),
+            *identity_problems(changed.identified, changed.rule_targets, changed.place_of),
         ):
             yield issue.below(entry.at)
 
@@ -190,7 +192,8 @@ class _NewIssues:
 
 def _broken_rules(entry: Entry) -> Iterator[Issue]:
     leading = types_of_contained(entry.resource)
-    return broken_invariants(entry.resource, entry.rule_targets, entry.place_of, leading)
+    yield from broken_invariants(entry.resource, entry.rule_targets, entry.place_of, leading)
+    yield from repeated_element_ids(entry.resource, entry.identified, entry.place_of)
 
 
 def _status_checks(

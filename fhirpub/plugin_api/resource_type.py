@@ -22,20 +22,27 @@ class Entry:
         at: The FHIRPath of the resource in the body.
     """
 
-    __slots__ = ("_places", "_rule_targets", "at", "resource")
+    __slots__ = ("_places", "_targets", "at", "resource")
 
     def __init__(self, resource: JsonObject, at: str) -> None:
         self.resource = resource
         self.at = at
-        self._rule_targets: list[JsonObject] | None = None
+        self._targets: tuple[list[JsonObject], list[JsonObject]] | None = None
         self._places: dict[int, str] | None = None
 
     @property
     def rule_targets(self) -> list[JsonObject]:
         """The objects in it that the rules for every type check, found once."""
-        if self._rule_targets is None:
-            self._rule_targets = objects_with_rules(self.resource)
-        return self._rule_targets
+        if self._targets is None:
+            self._targets = objects_with_rules(self.resource)
+        return self._targets[0]
+
+    @property
+    def identified(self) -> list[JsonObject]:
+        """The objects in it that have an id, a system or a profile, found together with them."""
+        if self._targets is None:
+            self._targets = objects_with_rules(self.resource)
+        return self._targets[1]
 
     def place_of(self, each: JsonObject) -> str:
         """Return the place of an object inside the resource.

@@ -1109,6 +1109,32 @@ def test_an_identifier_has_at_most_2048_characters(
     assert answer.status == status
 
 
+def test_what_identifies_is_clear_in_every_entry(lab: Integrator) -> None:
+    oid = {"coding": [{"system": "urn:oid:2", "code": "1"}]}
+    body = parameters(
+        patient=patient(identifier=[{"system": "DNI", "value": "1"}]),
+        organization=organization(meta={"profile": ["Laboratory"]}),
+        diagnosticReport=report(
+            "x",
+            code={"text": "Blood count", "coding": [{"system": "LAB", "code": "1"}]},
+            conclusionCode=[{"id": "c", **oid}, {"id": "c", "text": "x"}],
+            _conclusion={"extension": [{"url": "note", "valueString": "x"}]},
+        ),
+    )
+
+    answer = lab.register(body)
+
+    assert answer.status == 400
+    assert answer.issue_expressions == {
+        "Parameters.parameter[0].resource.identifier[0].system",
+        "Parameters.parameter[1].resource.meta.profile[0]",
+        f"{REPORT}.code.coding[0].system",
+        f"{REPORT}.conclusionCode[0].coding[0].system",
+        f"{REPORT}.conclusionCode[1].id",
+        f"{REPORT}.conclusion.extension[0].url",
+    }
+
+
 def test_all_problems_are_reported_at_once(lab: Integrator) -> None:
     wrong = report(
         "x",

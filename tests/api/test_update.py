@@ -147,6 +147,16 @@ def test_a_wrong_value_is_a_400_that_points_at_it(lab: Integrator, path: str, ca
     assert (answer.status, answer.issue_expressions) == (400, places)
 
 
+def test_an_update_is_checked_for_what_identifies(lab: Integrator, path: str) -> None:
+    notes = [{"url": "LOCAL", "valueString": "x"}]
+
+    answer = update(lab, path, presentedForm=[document(extension=notes, id="d"), document(id="d")])
+
+    at = "DiagnosticReport.presentedForm"
+    assert answer.status == 400
+    assert answer.issue_expressions == {f"{at}[0].extension[0].url", f"{at}[1].id"}
+
+
 def test_all_problems_of_an_update_are_reported_at_once(lab: Integrator, path: str) -> None:
     empty = {"title": "empty"}
 
@@ -348,8 +358,10 @@ BACKWARDS = {"start": "2026-11-20T12:00:00Z", "end": "2026-11-20T10:00:00Z"}
             "specimen": [{"reference": "#s"}],
         },
         {"extension": [{"url": "https://lab.example/x", "valueQuantity": {"code": "mg"}}]},
+        {"extension": [{"url": "x", "valueString": "x"}], "meta": {"profile": ["LAB"]}},
+        {"conclusionCode": [{"id": "c", "text": "x"}, {"id": "c", "text": "y"}]},
     ],
-    ids=["per-1", "per-1 contained", "qty-3"],
+    ids=["per-1", "per-1 contained", "qty-3", "uri", "id"],
 )
 def test_what_breaks_a_rule_since_before_stays_open_to_updates(
     service: RunningService, lab: Integrator, path: str, before: dict[str, Any]
