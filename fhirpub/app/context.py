@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zoneinfo
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -14,6 +15,7 @@ from fhirpub.fhir.terminology import Terminology
 from fhirpub.interactions.context import Context, fhir_url
 from fhirpub.interactions.parameters import SearchIndexer
 from fhirpub.plugin_api import ResourceType
+from fhirpub.plugin_host.declaration_check import problems_of
 from fhirpub.plugin_host.loader import load_with_owners
 from fhirpub.plugin_host.schemas import compile_schema
 from fhirpub.runtime.clock import Clock
@@ -26,7 +28,7 @@ def create_context(config: Config, *, clock: Clock) -> Context:
     Raises ConfigurationError, PluginError.
     """
     plugins = load_with_owners(config.plugins.enabled)
-    types = dict(plugins.types)
+    types = {name: _with_updatable(config, each) for name, each in plugins.types.items()}
     schemas = compile_schema(types, plugins.owners)
     _check_state_flows(config, types)
     terminology = Terminology.load(
@@ -44,6 +46,17 @@ def create_context(config: Config, *, clock: Clock) -> Context:
         clock=clock,
         default_zone=_zone(config.fhir.default_timezone),
     )
+
+
+def _with_updatable(config: Config, declared: ResourceType) -> ResourceType:
+    """Return a type with the elements that the configuration makes updatable as well."""
+    further = config.of_type(declared.name).updatable
+    if not further:
+        return declared
+    extended = replace(declared, updatable=declared.updatable.union(further))
+    for problem in problems_of(extended):
+        raise ConfigurationError(f"[{declared.name.lower()}] updatable: {problem}")
+    return extended
 
 
 def _check_state_flows(config: Config, types: Mapping[str, ResourceType]) -> None:

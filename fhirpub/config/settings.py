@@ -132,6 +132,12 @@ class TypeConfig:
         "follow every other. clinical: only changes that make clinical sense, such as corrected "
         "after final; others get 422.",
     )
+    updatable: list[str] = _setting(
+        [],
+        "Further elements that an update may name, such as issued, conclusionCode or media of a "
+        "DiagnosticReport. The specification allows status, conclusion and presentedForm; any "
+        "other element gets 422.",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,7 @@ from fhirpub.fhir.invariants import broken_invariants, mistyped_references, type
 from fhirpub.fhir.strict_json import JsonObject, dumps, loads_stored, refuse_excess
 from fhirpub.interactions import rules
 from fhirpub.interactions.checks.all_problems import all_problems
+from fhirpub.interactions.checks.narrative_truth import is_contradicted, refuse_untrue
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.patch_formats import Fields, Form, fields_of
 from fhirpub.interactions.submission import parse
@@ -88,7 +89,7 @@ def _prepare(
         rules.check_resource(
             entry, resource_type, documents, context, context.rules_for(tenant.id)
         ),
-        [_narrative(before, resource_type)],
+        [refuse_untrue(before, after, resource_type.name)],
     )
     if structural:
         problems = yield from all_problems(
@@ -102,6 +103,8 @@ def _prepare(
     found = [*news.wrong_by_fhir(entry), *chain.from_iterable(checks)]
     remarks = rules.refuse(found, context)
     yield
+    if is_contradicted(before, after, fields.names, resource_type.attachments):
+        after = {name: value for name, value in after.items() if name != "text"}
     version = _next_version(latest, before, after, resource_type, context, tenant)
     return Update(version, blobs_of(documents), tuple(remarks))
 
@@ -215,14 +218,6 @@ def _status_checks(
         yield (issue.below(entry.at) for issue in flow)
 
 
-def _narrative(before: JsonObject, resource_type: ResourceType) -> list[Issue]:
-    """A text that people wrote might no longer be true after an update (D-123)."""
-    if before.get("text", {}).get("status") != "additional":
-        return []
-    rule = "holds more than the data, so that an update could make it untrue"
-    return [Issue("error", "business-rule", rule, f"{resource_type.name}.text")]
-
-
 def _next_version(
     latest: Version,
     before: JsonObject,
@@ -232,8 +227,6 @@ def _next_version(
     tenant: Tenant,
 ) -> Version:
     number, now = latest.version + 1, max(context.clock(), latest.updated + 1)
-    if after.get("text", {}).get("status") in ("generated", "extensions"):
-        after = {name: value for name, value in after.items() if name != "text"}
     stored = with_server_meta(after, latest.id, version=number, updated=now)
     parts = loads_stored(latest.parts) if latest.parts else {}
     change = Change(id=latest.id, version=number, after=stored, before=before, parts=parts)

@@ -249,6 +249,29 @@ def test_a_narrative_made_from_the_data_is_dropped(lab: Integrator, status: str)
     assert "text" not in lab.get(path).json
 
 
+@pytest.mark.parametrize(
+    "fields", [{"status": "amended"}, {"conclusion": "Within the reference ranges"}]
+)
+def test_a_narrative_that_an_update_does_not_contradict_stays(
+    lab: Integrator, fields: dict[str, str]
+) -> None:
+    path = lab.register(narrated("generated")).headers["location"].removesuffix("/_history/1")
+    before = lab.get(path).json["text"]
+
+    assert lab.patch(path, {"resourceType": "DiagnosticReport", **fields}).status == 204
+
+    assert lab.get(path).json["text"] == before
+
+
+def test_a_report_with_a_narrative_that_people_wrote_can_be_withdrawn(lab: Integrator) -> None:
+    path = lab.register(narrated("additional")).headers["location"].removesuffix("/_history/1")
+
+    answer = update(lab, path, status="entered-in-error")
+
+    assert answer.status == 204
+    assert lab.get(path).json["text"]["status"] == "additional"
+
+
 def test_a_narrative_that_says_more_than_the_data_stops_an_update(lab: Integrator) -> None:
     path = lab.register(narrated("additional")).headers["location"].removesuffix("/_history/1")
 
