@@ -40,9 +40,10 @@ _ABOUT = """\
 FHIR R4 (4.0.1) over HTTP: diagnostic reports and what else is enabled, registered in one call that
 is safe to repeat. Resources are sent and answered as `application/fhir+json` and
 `application/fhir+xml`; the names from before (`application/json`, `text/json`,
-`application/json+fhir`, and those of XML) are understood too. Wherever there is GET there is HEAD,
-and OPTIONS tells the methods of a path. Another method gets 405 with `Allow`, too long an address
-414, and too long headers 431.
+`application/json+fhir`, and those of XML) are understood too. Bodies may be sent in gzip
+(`Content-Encoding`), and large responses are in gzip for clients that accept it. Wherever there
+is GET there is HEAD, and OPTIONS tells the methods of a path. Another method gets 405 with
+`Allow`, too long an address 414, and too long headers 431.
 
 The schemas are necessary, not sufficient: FHIR's own rules, and ours, are told by the
 CapabilityStatement and by the OperationOutcome of a refusal, which names each place. Extensions,

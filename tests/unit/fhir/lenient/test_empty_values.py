@@ -6,7 +6,7 @@ import copy
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fhirpub.fhir.lenient.empty_values import remove_empty_values
@@ -113,6 +113,7 @@ def empties(value: Any, holder: Any = None, name: str = "") -> int:
     return 0
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.sampled_from(["name", "given", "_given"]), VALUES, max_size=4))
 def test_nothing_empty_is_left_and_nothing_is_removed_without_a_place(
     elements: dict[str, Any],

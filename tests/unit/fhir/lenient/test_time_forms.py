@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fhirpub.errors import Issue
@@ -117,6 +117,7 @@ def test_a_hundred_places_are_listed_and_the_others_counted() -> None:
     assert issue.diagnostics.endswith("(and in 30 more places)")
 
 
+@settings(deadline=None)
 @given(st.from_regex(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.Z+-]{4,20}", fullmatch=True))
 def test_what_is_corrected_has_the_form_of_fhir(time: str) -> None:
     changed, issues = corrected(time)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fhirpub.app.context import create_context
@@ -64,6 +64,7 @@ def objects(value: Any) -> Iterator[dict[str, Any]]:
         yield from objects(member)
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 500), st.sampled_from(ELEMENTS), EMPTY), min_size=1))
 def test_a_body_with_empty_values_becomes_what_it_becomes_without(
     inserted: list[tuple[int, str, Any]],
@@ -80,6 +81,7 @@ def test_a_body_with_empty_values_becomes_what_it_becomes_without(
     assert (candidate.version.response == expected.version.response) == (body == plain)
 
 
+@settings(deadline=None)
 @given(
     st.recursive(
         st.one_of(EMPTY, st.sampled_from(["2026-11-20T10:05-0300", "Ana", 1, True])),

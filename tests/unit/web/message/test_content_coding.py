@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterable
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fhirpub.errors import InvalidContent
@@ -30,6 +30,7 @@ def pieces_of(data: bytes, size: int) -> list[bytes]:
     return [data[at : at + size] for at in range(0, len(data), size)]
 
 
+@settings(deadline=None)
 @given(
     data=st.one_of(st.binary(max_size=3000), st.integers(0, 5000).map(bytes)),
     level=st.integers(0, 9),
@@ -42,6 +43,7 @@ def test_what_was_compressed_is_decoded_in_slices(
     assert decode(pieces_of(gzip.compress(data, level), piece), most) == data
 
 
+@settings(deadline=None)
 @given(data=st.binary(max_size=500), cut=st.integers(1, 10_000), piece=st.integers(1, 50))
 def test_a_stream_that_is_cut_anywhere_is_refused(data: bytes, cut: int, piece: int) -> None:
     coded = gzip.compress(data)
@@ -76,6 +78,7 @@ def test_what_is_no_gzip_is_refused(wrong: bytes) -> None:
         decode([wrong])
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=200))
 def test_any_bytes_are_decoded_or_refused(data: bytes) -> None:
     try:
