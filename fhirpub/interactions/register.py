@@ -6,7 +6,7 @@ the store. A call that loses the race, or is repeated years later, gets the firs
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -15,17 +15,11 @@ from fhirpub.errors import InvalidContent, Issue, Refused, StoreUnavailable
 from fhirpub.fhir.contained import with_contained
 from fhirpub.fhir.document import extract_attachments
 from fhirpub.fhir.elements import reduce_to
-from fhirpub.fhir.identity import identity_problems, repeated_element_ids
-from fhirpub.fhir.invariants import (
-    broken_invariants,
-    mistyped_references,
-    repeated_ids,
-    types_of_contained,
-)
 from fhirpub.fhir.outcome import outcome_of
 from fhirpub.fhir.strict_json import JsonObject, dumps
 from fhirpub.interactions import references, rules
 from fhirpub.interactions.checks.all_problems import all_problems
+from fhirpub.interactions.checks.fhir_rules import broken_fhir_rules
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.leniency.second_reading import read_again
 from fhirpub.interactions.repetition.digest import digest_of, is_same
@@ -261,36 +255,16 @@ def validate_submission(
                 yield from all_problems(
                     structural,
                     [entry, *submission.parts.values()],
-                    between_elements=_broken_by_fhir(submission),
+                    between_elements=broken_fhir_rules(submission),
                     rules=chain([found], checks),
                     fhirpath=context.schemas.fhirpath,
                 )
             )
         )
     yield
-    found += _broken_by_fhir(submission)
+    found += broken_fhir_rules(submission)
     yield
     return [*found, *chain.from_iterable(checks)]
-
-
-def _broken_by_fhir(submission: Submission) -> Iterator[Issue]:
-    """Yield what breaks FHIR's own rules between elements, in the resource and in its parts."""
-    types = {
-        literal: submission.parts[name].resource["resourceType"]
-        for literal, name in submission.local.items()
-    }
-    for contained in submission.contained_of_parts.values():
-        types |= {literal: resource["resourceType"] for literal, resource in contained.items()}
-    for entry in (submission.entry, *submission.parts.values()):
-        leading = types_of_contained(entry.resource) | types
-        for issue in chain(
-            broken_invariants(entry.resource, entry.rule_targets, entry.place_of, leading),
-            repeated_ids(entry.resource),
-            identity_problems(entry.identified, entry.rule_targets, entry.place_of),
-            repeated_element_ids(entry.resource, entry.identified, entry.place_of),
-            mistyped_references(entry.rule_targets, entry.place_of, leading),
-        ):
-            yield issue.below(entry.at)
 
 
 def build_candidate(submission: Submission, tenant: Tenant, context: Context) -> Stages[Candidate]:
