@@ -64,7 +64,7 @@ def began(lab: Integrator, body: bytes) -> socket.socket:
     connection = socket.create_connection(("127.0.0.1", lab.service.port), timeout=20)
     lines = [f"{START} HTTP/1.1", "Host: x", token(lab), JSON, f"Content-Length: {len(body)}"]
     connection.sendall("\r\n".join([*lines, "", ""]).encode() + body[:-1])
-    assert wait_until(lambda: in_flight - others)
+    assert wait_until(lambda: bool(in_flight - others))
     time.sleep(0.3)
     return connection
 
