@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from decimal import Decimal
 from itertools import zip_longest
 from typing import Any
 
 from fhirpub.errors import Issue
 from fhirpub.fhir.narrative import parse
 from fhirpub.fhir.schema_explanation import describe_unknown_names
-from fhirpub.fhir.strict_json import JsonObject
+from fhirpub.fhir.strict_json import NUMBERS, JsonObject
 from fhirpub.fhir.xml.tables import (
     BOOLEAN,
     DECIMAL,
@@ -138,7 +137,7 @@ def _is_json_of(type_name: str, value: object) -> bool:
     if type_name in INTEGERS:
         return type(value) is int
     if type_name == DECIMAL:
-        return type(value) in (int, float, Decimal)
+        return type(value) in NUMBERS
     return isinstance(value, str)
 
 

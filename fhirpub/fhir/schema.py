@@ -26,7 +26,7 @@ from fhirpub.fhir.definitions.schema_documents import (
 )
 from fhirpub.fhir.schema_explanation import Explainer
 from fhirpub.fhir.schema_fast import fast_validator
-from fhirpub.fhir.strict_json import JsonObject
+from fhirpub.fhir.strict_json import JsonObject, in_plain_decimals
 
 _MAX_NAMES = 10
 _NAME = re.compile("[A-Za-z]+")
@@ -108,21 +108,33 @@ class Schemas:
         """Return the verdict of the fast engine."""
         if resource.get("resourceType") != type_name or not self.knows(type_name):
             return False
-        try:
-            return self._accepting.is_valid(resource)
-        except ValueError:  # a lone surrogate, which the reader of requests refuses earlier
-            return False
+        return _is_valid(self._accepting, resource)
 
     def accepts_primitive(self, type_name: str, value: object) -> bool:
         """Return the verdict of the fast engine on a value of a primitive type."""
-        return self._of_primitive(type_name).is_valid(value)
+        return _is_valid(self._of_primitive(type_name), value)
 
     def explain(self, type_name: str, resource: JsonObject) -> Iterator[Issue]:
         """Yield the first problems that the slow engine finds, at most ``MAX_ISSUES``."""
-        return self._explainer.explain(type_name, resource)
+        return self._explainer.explain(type_name, in_plain_decimals(resource))
 
     def _fhirpath(self, place: str) -> str:
         return _NAME.sub(lambda name: self._stems.get(name[0], name[0]), place)
+
+
+def _is_valid(engine: jsonschema_rs.Validator, instance: object) -> bool:
+    """Return the verdict of the fast engine, to which a SentDecimal is no number."""
+    if _accepts(engine, instance):
+        return True
+    plain = in_plain_decimals(instance)
+    return plain is not instance and _accepts(engine, plain)
+
+
+def _accepts(engine: jsonschema_rs.Validator, instance: object) -> bool:
+    try:
+        return engine.is_valid(instance)
+    except ValueError:  # a lone surrogate, which the reader of requests refuses earlier
+        return False
 
 
 def schema_problems(type_name: str, document: object) -> list[str]:

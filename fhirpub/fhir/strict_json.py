@@ -1,7 +1,7 @@
 """JSON in, so strictly that no two parsers can disagree about it, and JSON out (D-70, ADR 4).
 
-What is accepted keeps every digit: a number whose text Python's float would change is read as
-:class:`decimal.Decimal` and written back as it came.
+What is accepted keeps every character of a number: one whose text Python's float would change is
+read as :class:`decimal.Decimal`, or :class:`SentDecimal`, and written back as it came.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import re
 from decimal import Decimal, InvalidOperation
-from typing import Any
+from operator import is_
+from typing import Any, Self
 
 import orjson
 
@@ -31,6 +32,27 @@ _MAX_QUOTES = 4 * MAX_NODES
 """Around the name and the text of each value."""
 _COUNTED_BYTES = 4_096
 """So many bytes are searched byte by byte, from each one that is found."""
+
+
+class SentDecimal(Decimal):
+    """A number that Decimal would write otherwise than it was sent: ``1e+2``, ``0.0000001``."""
+
+    __slots__ = ("text",)
+    text: str
+
+    def __new__(cls, text: str) -> Self:
+        """Read a number of JSON."""
+        number = super().__new__(cls, text)
+        number.text = text
+        return number
+
+    def __reduce__(self) -> tuple[type[Self], tuple[str]]:
+        """Return what to make it of again, in another process."""
+        return type(self), (self.text,)
+
+
+NUMBERS = frozenset({int, float, Decimal, SentDecimal})
+"""The classes of numbers that are read; bool is none."""
 
 
 def loads(raw: bytes) -> Any:
@@ -73,13 +95,25 @@ def loads_stored(raw: bytes) -> Any:
 
 
 def dumps(value: Any) -> bytes:
-    """Write compact UTF-8 JSON, names in the order given, decimals digit by digit."""
+    """Write compact UTF-8 JSON, names in the order given, numbers as they were read."""
     return orjson.dumps(value, default=_decimal)
 
 
 def in_decimals(value: Any) -> Any:
     """Return a copy in which equal numbers compare so: 13.2 may have been read as a float."""
     return _DECODER.decode(dumps(value).decode())
+
+
+def in_plain_decimals(value: Any) -> Any:
+    """Return a copy without :class:`SentDecimal`, or the value itself if it has none."""
+    kind = type(value)
+    if kind is dict:
+        copy = {name: in_plain_decimals(member) for name, member in value.items()}
+        return value if all(map(is_, value.values(), copy.values())) else copy
+    if kind is list:
+        items = [in_plain_decimals(member) for member in value]
+        return value if all(map(is_, value, items)) else items
+    return Decimal(value) if kind is SentDecimal else value
 
 
 def pretty(value: Any) -> bytes:
@@ -131,7 +165,7 @@ def _encode(value: Any) -> bytes:
 
 def _decimal(value: Any) -> orjson.Fragment:
     if isinstance(value, Decimal):
-        return orjson.Fragment(str(value))
+        return orjson.Fragment(value.text if type(value) is SentDecimal else str(value))
     raise TypeError(type(value).__name__)
 
 
@@ -143,12 +177,17 @@ def _object(pairs: list[tuple[str, Any]]) -> JsonObject:
 
 
 def _whole(text: str) -> int | Decimal:
-    return int(text) if len(text) <= _MAX_INT_DIGITS else Decimal(text)
+    return int(text) if len(text) <= _MAX_INT_DIGITS and text != "-0" else Decimal(text)
+
+
+def _number(text: str) -> Decimal:
+    value = Decimal(text)
+    return value if str(value) == text else SentDecimal(text)
 
 
 _TOO_MANY = "the body holds too many values"
 TOO_DEEP = f"the body is nested deeper than {MAX_DEPTH} levels"
-_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_float=Decimal, parse_int=_whole)
+_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_float=_number, parse_int=_whole)
 
 
 def _too_complex(said: str) -> InvalidContent:

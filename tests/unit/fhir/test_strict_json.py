@@ -1,11 +1,25 @@
-"""Counting a byte that is rare, such as those of JSON in a body with a document."""
+"""Numbers as they were sent, and counting a byte that is rare in a body with a document."""
 
 from __future__ import annotations
+
+import copy
+import json
+import pickle
+from decimal import Decimal
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fhirpub.fhir.strict_json import count
+from fhirpub.fhir.strict_json import (
+    SentDecimal,
+    count,
+    dumps,
+    in_decimals,
+    in_plain_decimals,
+    loads,
+    pretty,
+)
 
 _PIECES = st.lists(st.sampled_from([b",", b"x", b"{" * 3, b"y" * 4_095, b"z" * 9_000]))
 
@@ -21,3 +35,48 @@ def test_a_byte_is_counted_as_often_as_it_occurs(pieces: list[bytes]) -> None:
     raw = b"".join(pieces)
 
     assert count(raw, b",") == raw.count(b",")
+
+
+NUMBERS = st.from_regex(
+    r"-?(0|[1-9][0-9]{0,30})(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,2})?", fullmatch=True
+)
+
+
+def read(number: str) -> Any:
+    """Return a number from a text with white space, which is read number by number."""
+    return loads(b'{"a": [%b]}' % number.encode())
+
+
+@given(NUMBERS)
+def test_a_number_is_written_as_it_was_read(number: str) -> None:
+    value, text = read(number), b'{"a":[%b]}' % number.encode()
+
+    assert dumps(value) == text
+    assert pretty(value).split() == [b"{", b'"a":', b"[", number.encode(), b"]", b"}"]
+    for again in (copy.deepcopy(value), pickle.loads(pickle.dumps(value)), in_decimals(value)):
+        assert dumps(again) == text
+
+
+@given(NUMBERS)
+def test_a_number_means_what_it_says(number: str) -> None:
+    (value,) = read(number)["a"]
+
+    assert value == Decimal(number)
+    assert not isinstance(value, float)
+
+
+@given(NUMBERS)
+def test_plain_decimals_are_equal_to_what_was_sent(number: str) -> None:
+    value = read(number)
+
+    plain = in_plain_decimals(value)
+
+    assert plain == value
+    assert type(plain["a"][0]) is not SentDecimal
+    assert (plain is value) == (type(value["a"][0]) is not SentDecimal)
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_a_number_of_compact_json_is_written_as_it_was_read(number: float) -> None:
+    for raw in (dumps([number]), json.dumps([number], separators=(",", ":")).encode()):
+        assert dumps(loads(raw)) == raw
