@@ -59,11 +59,16 @@ def lab(serve: Serve) -> Integrator:
 def test_a_refusal_is_that_of_a_thread(serve: Serve, changes: dict[str, Any]) -> None:
     body = dumps(register_body("A", **changes))
 
-    answers = [serve(processes).register(body) for processes in (0, 2)]
+    labs = [serve(processes) for processes in (0, 2)]
+    answers = [lab.register(body) for lab in labs]
 
     assert answers[0].status == answers[1].status
     assert answers[0].status in (400, 422)
-    assert answers[0].json == answers[1].json
+    issues = [
+        dumps(answer.issues).replace(lab.service.base_url.encode(), b"")
+        for answer, lab in zip(answers, labs, strict=True)
+    ]
+    assert issues[0] == issues[1]
 
 
 def test_a_dense_registration_is_stored_once(lab: Integrator) -> None:

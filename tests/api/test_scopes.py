@@ -78,7 +78,10 @@ def test_a_token_without_the_scope_is_challenged_as_such(client_with: ClientWith
     answer = client_with("r").request("POST", f"{BASE}/$register", b"{}")
 
     challenge = answer.headers["www-authenticate"]
-    assert challenge == 'Bearer realm="fhirpub", error="insufficient_scope"'
+    assert challenge == (
+        'Bearer realm="fhirpub", error="insufficient_scope", '
+        'error_description="the access token has no scope for this"'
+    )
 
 
 @pytest.mark.parametrize(("letters", "status"), [("cr", 403), ("crs", 200)])
