@@ -69,5 +69,5 @@ class Services:
     in_flight: set[Any] = field(default_factory=set)
     """The handlers that have not answered yet."""
     request_ids: Iterator[str] = field(
-        default_factory=lambda: map(f"{secrets.token_hex(6)}-{{:x}}".format, itertools.count(1))
+        default_factory=lambda: map(f"{secrets.token_hex(6)}-{{:08x}}".format, itertools.count(1))
     )
