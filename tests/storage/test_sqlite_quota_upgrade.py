@@ -60,6 +60,7 @@ def to_version_2(path: Path) -> None:
             _create, kind, name, *_rest = statement.split()
             if kind == "TABLE":
                 old.execute(f"DROP TABLE {name}")
+        old.execute("DROP TABLE blob_piece")
         old.execute("PRAGMA user_version = 2")
         old.commit()
 

@@ -6,18 +6,31 @@ import json
 from collections.abc import Collection
 from typing import Any
 
-from fhirpub.storage.contract import SMALL_BYTES, Blob, Client, ClientSecret, SigningKey, Version
+from fhirpub.storage.contract import (
+    MAX_CHUNK_BYTES,
+    SMALL_BYTES,
+    Blob,
+    Client,
+    ClientSecret,
+    SigningKey,
+    Version,
+)
 from fhirpub.storage.sqlite.parameters import json_pairs
 from fhirpub.storage.sqlite.search import index_entries
 from fhirpub.tenant import Tenant
 
 Row = tuple[Any, ...]
 
+CHUNK_BYTES = MAX_CHUNK_BYTES // 3 * 3
+PIECE_BYTES = 3 * CHUNK_BYTES
+"""A larger document is stored in pieces of this size: a commit of one takes about 5 ms. It must
+not change, since stored pieces would not fit together."""
+
 
 class Addition:
     """A version on its way in with its documents, already as rows."""
 
-    __slots__ = ("cost", "key", "large", "rows", "tenant")
+    __slots__ = ("cost", "in_pieces", "key", "large", "rows", "tenant")
 
     def __init__(
         self, tenant: str, version: Version, blobs: Collection[Blob], *, now: int
@@ -32,11 +45,13 @@ class Addition:
         entries = index_entries(tenant, version)
         content = (v.events, v.body, v.response, v.parts)
         self.rows: list[Row] = [
-            *(_blob_row(tenant, blob, now=now) for blob in blobs),
+            *(blob_row(tenant, blob, now=now) for blob in blobs),
             (*identity, *state, search, *content, json_pairs(entries)),
         ]
-        self.large = [(blob.data, tenant, blob.sha256) for blob in blobs if _is_large(blob)]
-        size += sum(len(blob.data) for blob in blobs)
+        self.large = [blob for blob in blobs if _is_large(blob)]
+        self.in_pieces = [blob for blob in self.large if len(blob.data) > PIECE_BYTES]
+        # Pieces are written before, and cost what they cost then.
+        size += sum(len(blob.data) for blob in blobs if len(blob.data) <= PIECE_BYTES)
         self.cost = cost_of(size, len(entries) + len(v.documents) + 2 * len(blobs))
 
 
@@ -54,8 +69,8 @@ def pages_of(cost: int) -> int:
     return cost // 10
 
 
-def _blob_row(tenant: str, blob: Blob, *, now: int) -> Row:
-    """Return a blob in the columns of an addition: see ``sqlite_schema``."""
+def blob_row(tenant: str, blob: Blob, *, now: int) -> Row:
+    """Return a blob, without bytes if it is large, in the columns of an addition: see `schema`."""
     identity = (None, None, tenant, blob.content_type, None, blob.sha256)
     state = (None, now, None, None, len(blob.data), None)
     data = None if _is_large(blob) else blob.data
