@@ -19,9 +19,10 @@ from fhirpub.fhir.times import UnstorableTime, to_utc
 
 _MAX_DIGITS = 16
 """Longer integers are written with an exponent by the encoder, if they come as a float."""
-_WITH_OFFSET = re.compile(rb'T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?[+-][0-9]{2}:[0-9]{2}"')
+_CLOCK = rb"T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?[+-][0-9]{2}:[0-9]{2}"
+_WITH_OFFSET = re.compile(_CLOCK + rb'"')
 """Begins with a letter that is rare, so that a text without any is passed over quickly."""
-_TIME = re.compile(rb'"([0-9]{4}-[0-9]{2}-[0-9]{2}' + _WITH_OFFSET.pattern[:-1] + rb')"')
+_TIME = re.compile(rb'"([0-9]{4}-[0-9]{2}-[0-9]{2}' + _CLOCK + rb')"')
 
 _DIV = re.compile(rb'"div":("[^"\\]*+(?:\\.[^"\\]*+)*+")')
 
