@@ -113,8 +113,15 @@ class SearchIndexer:
     def rules(self) -> str:
         """What the values that are taken depend on, as a short text to compare."""
         taken = [(name, take.__name__, head, rest) for name, take, head, rest in self._taken]
-        told = [_FORM, taken, self._taken_typed, list(self._chained), self.systems, str(self.zone)]
-        return hashlib.sha256(dumps(told)).hexdigest()[:16]
+        described = [
+            _FORM,
+            taken,
+            self._taken_typed,
+            list(self._chained),
+            self.systems,
+            str(self.zone),
+        ]
+        return hashlib.sha256(dumps(described)).hexdigest()[:16]
 
     def chains_of(self, known: ResolvedParameter, target: str) -> list[str]:
         """Return under which names the identifiers of what is referred to are stored."""

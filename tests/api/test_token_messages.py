@@ -35,7 +35,7 @@ def signed(lab: Integrator, service: RunningService, **changes: object) -> str:
         ({"exp": now_ms() // 1000 - 5}, "token-expired", "has expired: request a new one"),
         ({"aud": "https://other.example"}, "token-misdirected", "for another audience"),
         ({"iss": "https://other.example"}, "token-misdirected", "for another issuer"),
-        ({"client_id": "nobody"}, "client-disabled", "is disabled: ask the operator"),
+        ({"client_id": "unknown"}, "client-disabled", "is disabled: ask the operator"),
     ],
 )
 def test_what_is_wrong_with_a_token_of_ours_is_answered(

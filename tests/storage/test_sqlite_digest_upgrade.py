@@ -14,7 +14,7 @@ from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.testing.service import RunningService
 from fhirpub.testing.store_contract import LAB, Reopen, a_version, reopening, successor
 from tests.bodies import register_body
-from tests.storage.test_sqlite_upgrade import schema_of
+from tests.storage.test_sqlite_upgrade import schema_of, schema_of_new_file
 
 FIRST = a_version(body=b"b" * 300, response=b"r" * 20, digest=b"\x01" + bytes(32))
 LARGE = a_version(body=b"b" * 300_000, response=b"r" * 20, digest=b"\x01" + bytes(32))
@@ -52,11 +52,8 @@ async def test_a_file_of_version_3_gets_what_a_new_one_has(
     path: Path, tmp_path: Path, reopen: Reopen
 ) -> None:
     await reopen()
-    new = SqliteStore(tmp_path / "new.db", deadline_seconds=10)
-    await new.start()
-    await new.stop()
 
-    assert schema_of(path) == schema_of(tmp_path / "new.db")
+    assert schema_of(path) == await schema_of_new_file(tmp_path)
 
 
 async def test_a_version_from_before_has_no_digest(reopen: Reopen) -> None:

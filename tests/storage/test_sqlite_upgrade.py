@@ -164,6 +164,13 @@ def schema_of(path: Path) -> set[tuple[str, ...]]:
         }
 
 
+async def schema_of_new_file(folder: Path) -> set[tuple[str, ...]]:
+    new = SqliteStore(folder / "new.db", deadline_seconds=10)
+    await new.start()
+    await new.stop()
+    return schema_of(folder / "new.db")
+
+
 @pytest.fixture
 async def reopen(path: Path) -> AsyncGenerator[Reopen]:
     async with reopening(lambda: SqliteStore(path, deadline_seconds=10)) as reopen:
@@ -174,11 +181,8 @@ async def test_an_older_file_gets_what_a_new_one_has(
     path: Path, tmp_path: Path, reopen: Reopen
 ) -> None:
     await reopen()
-    new = SqliteStore(tmp_path / "new.db", deadline_seconds=10)
-    await new.start()
-    await new.stop()
 
-    assert schema_of(path) == schema_of(tmp_path / "new.db")
+    assert schema_of(path) == await schema_of_new_file(tmp_path)
 
 
 async def test_an_older_file_keeps_everything(reopen: Reopen) -> None:

@@ -42,10 +42,10 @@ is safe to repeat. Resources are sent and answered as `application/fhir+json` an
 `application/fhir+xml`; the names from before (`application/json`, `text/json`,
 `application/json+fhir`, and those of XML) are understood too. Bodies may be sent in gzip
 (`Content-Encoding`), and large responses are in gzip for clients that accept it. Wherever there
-is GET there is HEAD, and OPTIONS tells the methods of a path. Another method gets 405 with
+is GET there is HEAD, and OPTIONS returns the methods of a path. Another method gets 405 with
 `Allow`, too long an address 414, and too long headers 431.
 
-The schemas are necessary, not sufficient: FHIR's own rules, and ours, are told by the
+The schemas are necessary, not sufficient: FHIR's own rules, and ours, are stated in the
 CapabilityStatement and by the OperationOutcome of a refusal, which names each place. Extensions,
 contained resources and the siblings of primitives (`_status`) may stand wherever R4 has them; the
 schemas leave them out. A parameter without a value counts as left out.

@@ -271,7 +271,7 @@ async def test_a_claim_with_another_value_is_refused(world: World, change: dict[
         ({"iss": "https://other.example"}, RequestProblem.TOKEN_MISDIRECTED),
         ({"aud": "other"}, RequestProblem.TOKEN_MISDIRECTED),
         ({"exp": 1}, RequestProblem.TOKEN_EXPIRED),
-        ({"client_id": "nobody"}, RequestProblem.CLIENT_DISABLED),
+        ({"client_id": "unknown"}, RequestProblem.CLIENT_DISABLED),
         ({"iat": 253_402_300_799}, RequestProblem.TOKEN_INVALID),
         ({"org_id": 5}, RequestProblem.TOKEN_INVALID),
     ],
