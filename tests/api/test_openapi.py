@@ -22,6 +22,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from fhirpub.config.loader import variable
 from fhirpub.config.settings import Config, FhirConfig, PluginsConfig
 from fhirpub.config.webhooks import WebhooksConfig
+from fhirpub.fhir.xml.writer import write_xml
 from fhirpub.interactions.cursors import CURSOR
 from fhirpub.interactions.match import ABOUT_THE_ANSWER
 from fhirpub.interactions.validate import TRIED
@@ -232,8 +233,8 @@ def test_the_examples_of_every_type_work_in_both_forms(
 
     for type_name in of_every_type.services.types:
         path = f"/fhir/r4/{type_name}{operation}"
-        example = paths[path]["post"]["requestBody"]["content"][form]["example"]
-        body = example.encode() if isinstance(example, str) else example
+        example = paths[path]["post"]["requestBody"]["content"]["application/fhir+json"]["example"]
+        body = write_xml(example) if form.endswith("xml") else example
 
         answer = lab.request("POST", path, body, {"Content-Type": form})
 

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Sequence
 from http import HTTPStatus
 
 import fhirpub
-from fhirpub.fhir.definitions.schema_components import components, ref
+from fhirpub.fhir.definitions.schema_components import components, one_of, ref
 from fhirpub.fhir.strict_json import JsonObject, dumps
 from fhirpub.web.handlers.body import BodyHandler
-from fhirpub.web.message.content_negotiation import FHIR_JSON, FHIR_XML
+from fhirpub.web.message.content_negotiation import FHIR_JSON
 from fhirpub.web.openapi.operations import OPERATIONS, Operation, Success
 from fhirpub.web.openapi.parameters import (
     HEADERS,
@@ -36,6 +36,11 @@ _BLANKS = {
 _OAUTH, _BEARER = "oauth2", "bearer"
 _SERVED = ("Binary", "Bundle", "CapabilityStatement", "OperationDefinition", "OperationOutcome")
 _JSON = "application/json"
+# Named first, octets are what generators make of a document; FHIR's form would hide it.
+_DOCUMENT: JsonObject = {
+    "application/octet-stream": {"schema": {"type": "string", "format": "binary"}},
+    "*/*": {},
+}
 _ABOUT = """\
 FHIR R4 (4.0.1) over HTTP: diagnostic reports and what else is enabled, registered in one call that
 is safe to repeat. Resources are sent and answered as `application/fhir+json` and
@@ -46,9 +51,9 @@ is GET there is HEAD, and OPTIONS returns the methods of a path. Another method 
 `Allow`, too long an address 414, and too long headers 431.
 
 The schemas are necessary, not sufficient: FHIR's own rules, and ours, are stated in the
-CapabilityStatement and by the OperationOutcome of a refusal, which names each place. Extensions,
-contained resources and the siblings of primitives (`_status`) may stand wherever R4 has them; the
-schemas leave them out. A parameter without a value counts as left out.
+CapabilityStatement and by the OperationOutcome of a refusal, which names each place. Extensions
+and the siblings of primitives (`_status`) may stand wherever R4 has them; the schemas do not name
+them. A parameter without a value counts as left out.
 """
 
 
@@ -62,11 +67,14 @@ def document(services: Services) -> JsonObject:
     """Return the document."""
     table = routes(services)
     types = services.types.values()
-    served = [
-        *(resource_type.name for resource_type in types),
-        *(p.type for resource_type in types for p in resource_type.parts),
-    ]
-    r4 = components(services.context.schemas.by_id, [*served, *_SERVED])
+    served = dict.fromkeys(
+        [
+            *(resource_type.name for resource_type in types),
+            *(p.type for resource_type in types for p in resource_type.parts),
+            "OperationOutcome",
+        ]
+    )
+    r4 = components(services.context.schemas.by_id, [*served, *_SERVED], entries=served)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -272,8 +280,8 @@ def _success(success: Success, route: Route, table: Iterable[Route]) -> JsonObje
     names = [schema.replace("{type}", route.type_name) for schema in success.schemas]
     contents: dict[str, Callable[[], JsonObject]] = {
         "fhir": lambda: _fhir(names),
-        "json": lambda: {_JSON: {"schema": _one_of(names)}},
-        "document": lambda: {**_fhir(names), "*/*": {}},
+        "json": lambda: {_JSON: {"schema": ref(*names)}},
+        "document": lambda: _DOCUMENT,
         "empty": dict,
     }
     said = {
@@ -302,12 +310,16 @@ def _links(success: Success, route: Route, table: Iterable[Route]) -> JsonObject
 
 
 def _fhir(names: list[str]) -> JsonObject:
+    # Without XML: of an answer in two forms a client in TypeScript knows no type.
     schema = {"schema": _one_of(names)}
-    return {FHIR_JSON: schema, _JSON: schema, FHIR_XML: {}, "application/xml": {}}
+    return {FHIR_JSON: schema, _JSON: schema}
 
 
 def _one_of(names: list[str]) -> JsonObject:
-    return ref(names[0]) if len(names) == 1 else {"anyOf": [ref(name) for name in names]}
+    if len(names) == 1:
+        return ref(names[0])
+    types = {"Parameters" if name.startswith("Registered") else name: name for name in names}
+    return one_of(types, by="resourceType")
 
 
 def _headers(names: Iterable[str]) -> JsonObject:

@@ -183,7 +183,7 @@ OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
             201: Success(
                 text="Registered, now or by an earlier call; empty for `Prefer: return=minimal`, "
                 "an OperationOutcome for `return=OperationOutcome`.",
-                schemas=("Registered", "OperationOutcome"),
+                schemas=("Registered{type}", "OperationOutcome"),
                 headers=_REGISTERED,
                 id_at="/parameter/0/resource/id",
             )
@@ -261,8 +261,11 @@ OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
     (BinaryHandler, "GET"): Operation(
         name="read",
         summary="Read a document",
-        text="Searches and histories show its address as `url`. FHIR's Binary if `Accept` or "
-        "`_format` names a form of FHIR.",
+        text=(
+            "Searches and histories show its address as `url`. FHIR's Binary if `Accept` or "
+            "`_format` names a form of FHIR. `Range` and `If-Range` request a part of the "
+            "document (RFC 9110)."
+        ),
         successes={
             200: Success(
                 text="The document.", form="document", schemas=("{type}",), headers=("ETag",)
@@ -281,8 +284,6 @@ OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
             "_pretty",
             "If-Match",
             "If-None-Match",
-            "Range",
-            "If-Range",
         ),
     ),
     (OwnHandler, "GET"): Operation(

@@ -19,7 +19,12 @@ _PAGE: JsonObject = {
     "maximum": MAX_PAGE_BYTES,
     "default": USUAL_PAGE,
 }
-_SEQUENCE: JsonObject = {"type": "integer", "minimum": 0, "maximum": HIGHEST_SEQUENCE}
+_SEQUENCE: JsonObject = {
+    "type": "integer",
+    "format": "int64",
+    "minimum": 0,
+    "maximum": HIGHEST_SEQUENCE,
+}
 _COUNT: JsonObject = {"type": "integer", "minimum": 0, "maximum": 999_999_999}
 
 
@@ -42,7 +47,7 @@ PARAMETERS: dict[str, JsonObject] = {
         "_format",
         "FHIR's form of the document, or any other media type for the document as it is, "
         "whatever `Accept` says.",
-        {"anyOf": [_FORMS, {"type": "string", "pattern": "^$|/"}]},
+        {"type": "string", "pattern": "^(json|xml)?$|/"},
     )
 } | {
     record["name"]: record
@@ -60,7 +65,9 @@ PARAMETERS: dict[str, JsonObject] = {
         _query("_at", "What was the latest version at this moment, or in this time.", _TEXT),
         _query(BELOW, "Where a page begins; taken from the link to it.", _COUNT),
         _query(CURSOR, "Where a page begins; taken from the link to it.", _TEXT),
-        _query("status", "What became of a delivery.", {"enum": [*SHOWN_STATES]}),
+        _query(
+            "status", "What became of a delivery.", {"type": "string", "enum": [*SHOWN_STATES]}
+        ),
         _query("event_type", "The name of an event.", _TEXT),
         _query("since", "From this moment on.", _MOMENT),
         _query("until", "Before this moment.", _MOMENT),
@@ -88,8 +95,6 @@ PARAMETERS: dict[str, JsonObject] = {
             "When the client got what it means; 412 if there is a newer version.",
             "Sat, 21 Nov 2026 10:00:00 GMT",
         ),
-        _header("Range", "The bytes that are wanted.", "bytes=0-1023"),
-        _header("If-Range", "The entity tag that `Range` is meant for.", '"0123abcd"'),
         _header(
             "Prefer",
             "`return=minimal`, `representation` or `OperationOutcome` for writes; "

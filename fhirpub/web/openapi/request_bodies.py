@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from fhirpub.fhir.definitions.schema_components import ANY_RESOURCE, ref
+from fhirpub.fhir.definitions.schema_components import (
+    ANY_RESOURCE,
+    OPEN,
+    constant,
+    one_of,
+    ref,
+)
 from fhirpub.fhir.elements import element_of
 from fhirpub.fhir.strict_json import JsonObject, dumps
-from fhirpub.fhir.xml.writer import write_xml
 from fhirpub.interactions.patch_formats import OPERATIONS
 from fhirpub.plugin_api import ResourceType
 from fhirpub.web.message.content_negotiation import FHIR_JSON, FHIR_XML, FORM
@@ -35,7 +40,8 @@ def own_schemas(
     """Return the schemas by name that are not R4's; ``r4`` are those that are."""
     own = {**_OWN, **WEBHOOK_SCHEMAS}
     for resource_type in types:
-        own[f"Register{resource_type.name}"] = _registration(resource_type)
+        own |= _registration(resource_type)
+        own |= _registered(resource_type)
         own[f"Update{resource_type.name}"] = _update(resource_type, r4[resource_type.name])
     return own
 
@@ -77,8 +83,15 @@ def _with_references(node: Any, local: Mapping[str, str]) -> Any:
 
 
 def _object(required: Iterable[str] = (), **properties: JsonObject) -> JsonObject:
-    named = {"type": "object", "properties": properties}
+    named = {"type": "object", "properties": properties, "additionalProperties": OPEN}
     return {**named, "required": [*required]} if required else named
+
+
+def _form(required: Iterable[str] = (), **properties: JsonObject) -> JsonObject:
+    """Return the schema of a form; generators cannot write one with further fields."""
+    said = _object(required, **properties)
+    del said["additionalProperties"]
+    return said
 
 
 # Bodies.
@@ -118,22 +131,19 @@ def _search_body(services: Services, type_name: str) -> JsonObject:
         record["name"]: {"description": record["description"], **record["schema"]}
         for record in declared
     }
-    return {"required": True, "content": {FORM: {"schema": _object(**fields)}}}
+    return {"required": True, "content": {FORM: {"schema": _form(**fields)}}}
 
 
 def _token_request(_services: Services, _type_name: str) -> JsonObject:
-    schema = {"schema": ref("TokenRequest")}
-    return {"required": True, "content": {FORM: schema, _JSON: schema}}
+    # The same fields as JSON are taken too; a client would be made of only one of the two.
+    return {"required": True, "content": {FORM: {"schema": ref("TokenRequest")}}}
 
 
 def _fhir(schema: JsonObject, example: JsonObject) -> JsonObject:
-    if not example:
-        return {"required": True, "content": {FHIR_JSON: {"schema": schema}, FHIR_XML: {}}}
-    content = {
-        FHIR_JSON: {"schema": schema, "example": example},
-        FHIR_XML: {"example": write_xml(example).decode()},
-    }
-    return {"required": True, "content": content}
+    """Return a body of FHIR. XML is named in words: generators cannot write it, and say so."""
+    said = {"schema": schema, **({"example": example} if example else {})}
+    text = f"In JSON, or the same in XML as `{FHIR_XML}`."
+    return {"required": True, "description": text, "content": {FHIR_JSON: said}}
 
 
 _BODIES: dict[str, Callable[[Services, str], JsonObject]] = {
@@ -149,27 +159,54 @@ _BODIES: dict[str, Callable[[Services, str], JsonObject]] = {
 # Schemas.
 
 
-def _registration(resource_type: ResourceType) -> JsonObject:
-    """Return the schema of a body of ``$register``."""
+def _registration(resource_type: ResourceType) -> dict[str, JsonObject]:
+    """Return the schema of a body of ``$register``, and those of its entries."""
+    name = f"Register{resource_type.name}"
     wanted = [
         (resource_type.entry_name, resource_type.name, True),
         *((part.name, part.type, part.required) for part in resource_type.parts),
     ]
-    required = [name for name, _type, needed in wanted if needed]
-    entries = [
-        _object(("name", "resource"), name={"const": name}, resource=ref(kind))
-        for name, kind, _needed in wanted
-    ]
+    required = [entry for entry, _type, needed in wanted if needed]
     parameter = {
         "description": f"One entry each; required: {', '.join(required)}.",
-        "type": "array",
         "minItems": len(required),
-        "items": {"anyOf": entries},
     }
-    said = _object(
-        ("resourceType", "parameter"), resourceType={"const": "Parameters"}, parameter=parameter
+    return _parameters(
+        name,
+        {entry: kind for entry, kind, _needed in wanted},
+        description=f"A {resource_type.name} with what belongs to it.",
+        parameter=parameter,
     )
-    return {"description": f"A {resource_type.name} with what belongs to it.", **said}
+
+
+def _registered(resource_type: ResourceType) -> dict[str, JsonObject]:
+    """Return the schema of an answer of ``$register``, and those of its entries."""
+    return _parameters(
+        f"Registered{resource_type.name}",
+        {resource_type.entry_name: resource_type.name, "issues": "OperationOutcome"},
+        description="The resource in short, then what there is to say of it.",
+        parameter={"minItems": 1},
+    )
+
+
+def _parameters(
+    name: str, entries: Mapping[str, str], *, description: str, parameter: JsonObject
+) -> dict[str, JsonObject]:
+    """Return the schema of Parameters with these entries and types, and those of the entries."""
+    named = {
+        entry: _object(("name", "resource"), name=constant(entry), resource=ref(kind))
+        for entry, kind in entries.items()
+    }
+    items = one_of({entry: f"{name}.{entry}" for entry in entries}, by="name")
+    whole = _object(
+        ("resourceType", "parameter"),
+        resourceType=constant("Parameters"),
+        parameter={"type": "array", **parameter, "items": items},
+    )
+    return {
+        name: {"description": description, **whole},
+        **{f"{name}.{entry}": schema for entry, schema in named.items()},
+    }
 
 
 def _update(resource_type: ResourceType, schema: JsonObject) -> JsonObject:
@@ -179,58 +216,46 @@ def _update(resource_type: ResourceType, schema: JsonObject) -> JsonObject:
         for name, property_ in schema["properties"].items()
         if element_of(name, resource_type.updatable) in resource_type.updatable
     }
-    said = _object(("resourceType",), resourceType={"const": resource_type.name}, **fields)
+    said = _object(("resourceType",), resourceType=constant(resource_type.name), **fields)
     return {"description": "The fields to replace, at least one.", "minProperties": 2, **said}
 
 
 _PARAMETER = _object(("name",), name=_TEXT, resource=ref(ANY_RESOURCE))
 _OWN: dict[str, JsonObject] = {
-    "Health": _object(("status",), status={"enum": ["alive", "ready"]}),
+    "Health": _object(("status",), status={"type": "string", "enum": ["alive", "ready"]}),
     "JsonPatch": {
         "description": "RFC 6902.",
         "type": "array",
         "minItems": 1,
-        "items": _object(
-            ("op", "path"),
-            **{"op": {"enum": [*OPERATIONS]}, "path": _TEXT, "from": _TEXT, "value": {}},
-        ),
+        "items": ref("JsonPatch.operation"),
     },
+    "JsonPatch.operation": _object(
+        ("op", "path"),
+        **{
+            "op": {"type": "string", "enum": [*OPERATIONS]},
+            "path": _TEXT,
+            "from": _TEXT,
+            "value": {},
+        },
+    ),
     "MergePatch": {"description": "RFC 7396.", "type": "object", "minProperties": 1},
     "OAuthError": _object(("error", "error_description"), error=_TEXT, error_description=_TEXT),
     "Object": {"type": "object"},
     "Parameters": _object(
         ("resourceType", "parameter"),
-        resourceType={"const": "Parameters"},
+        resourceType=constant("Parameters"),
         parameter={"type": "array", "minItems": 1, "items": _PARAMETER},
     ),
-    "Registered": {
-        "description": "The resource in short, and what there is to say of it.",
-        **_object(
-            ("resourceType", "parameter"),
-            resourceType={"const": "Parameters"},
-            parameter={
-                "type": "array",
-                "prefixItems": [
-                    _object(("name", "resource"), name=_TEXT, resource=ref(ANY_RESOURCE)),
-                    _object(
-                        ("name", "resource"),
-                        name={"const": "issues"},
-                        resource=ref("OperationOutcome"),
-                    ),
-                ],
-            },
-        ),
-    },
     "Token": _object(
         ("access_token", "token_type", "expires_in"),
         access_token=_TEXT,
-        token_type={"const": "Bearer"},
+        token_type=constant("Bearer"),
         expires_in={"description": "Seconds.", "type": "integer"},
         scope=_TEXT,
     ),
-    "TokenRequest": _object(
+    "TokenRequest": _form(
         ("grant_type", "audience"),
-        grant_type={"const": "client_credentials"},
+        grant_type=constant("client_credentials"),
         audience=_TEXT,
         client_id=_TEXT,
         client_secret=_TEXT,

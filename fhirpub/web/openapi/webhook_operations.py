@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from fhirpub.auth.scopes import WEBHOOKS
-from fhirpub.fhir.definitions.schema_components import ref
+from fhirpub.fhir.definitions.schema_components import OPEN, ref
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.storage.webhook_contract import EndpointState, Ordering, Payload
 from fhirpub.web.handlers import webhook_deliveries
@@ -177,7 +177,8 @@ WEBHOOK_OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
 
 
 def _object(required: Iterable[str] = (), /, **properties: JsonObject) -> JsonObject:
-    return {"type": "object", "required": [*required], "properties": properties}
+    named = {"type": "object", "required": [*required], "properties": properties}
+    return {**named, "additionalProperties": OPEN}
 
 
 def _all(**properties: JsonObject) -> JsonObject:
@@ -186,6 +187,10 @@ def _all(**properties: JsonObject) -> JsonObject:
 
 def _list(items: JsonObject) -> JsonObject:
     return {"type": "array", "items": items}
+
+
+def _choice(*values: str) -> JsonObject:
+    return {"type": "string", "enum": [*values]}
 
 
 def _or_null(kind: str) -> JsonObject:
@@ -199,15 +204,15 @@ def _fields(*required: str, **properties: JsonObject) -> JsonObject:
 
 
 _TEXT: JsonObject = {"type": "string"}
-_NUMBER: JsonObject = {"type": "integer"}
+_NUMBER: JsonObject = {"type": "integer", "format": "int64"}
 _MOMENT: JsonObject = {"type": "string", "format": "date-time"}
 _SEQUENCE: JsonObject = {
-    "type": "integer",
+    **_NUMBER,
     "minimum": 1,
     "maximum": webhook_deliveries.HIGHEST_SEQUENCE,
 }
-_STATUS: JsonObject = {"enum": [*SHOWN_STATES]}
-_STATE: JsonObject = {"enum": [*typing.get_args(EndpointState)]}
+_STATUS: JsonObject = _choice(*SHOWN_STATES)
+_STATE: JsonObject = _choice(*typing.get_args(EndpointState))
 _EVENT = {"event_id": _TEXT, "event_type": _TEXT, "sequence": _NUMBER, "status": _STATUS}
 _SETTINGS: dict[str, JsonObject] = {
     "url": {
@@ -222,8 +227,8 @@ _SETTINGS: dict[str, JsonObject] = {
         "maxItems": MAX_PATTERNS,
         "items": _TEXT,
     },
-    "payload": {"enum": [*typing.get_args(Payload)]},
-    "ordering": {"enum": [*typing.get_args(Ordering)]},
+    "payload": _choice(*typing.get_args(Payload)),
+    "ordering": _choice(*typing.get_args(Ordering)),
     "description": {"type": "string", "maxLength": MAX_DESCRIPTION_LENGTH},
 }
 _SECRET: JsonObject = {"description": "`whsec_` and base64.", "type": "string"}
@@ -306,7 +311,7 @@ WEBHOOK_SCHEMAS: dict[str, JsonObject] = {
         passed={"type": "boolean"},
         state=_STATE,
         event_id=_TEXT,
-        event_type={"enum": [TEST, VERIFICATION]},
+        event_type=_choice(TEST, VERIFICATION),
         note={"description": "Says so if a challenge replaced the test.", "type": "string"},
         **_OUTCOME,
     ),
@@ -336,7 +341,7 @@ WEBHOOK_BODIES: dict[str, JsonObject] = {
             to_seq=_SEQUENCE,
             since=_MOMENT,
             until=_MOMENT,
-            status={"enum": ["dead", "delivered"]},
+            status=_choice("dead", "delivered"),
         ),
         "minProperties": 1,
     },
