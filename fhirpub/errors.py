@@ -31,7 +31,6 @@ The tree (``web/error_mapping.py`` gives each class its status):
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Literal, Self
@@ -43,12 +42,6 @@ MAX_ISSUES = 100
 """The maximum number of issues in one refusal."""
 MAX_PLACES = 100
 """The maximum number of places of one issue."""
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return the question whether the nearest of the known words was meant, or nothing."""
-    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
-    return f"did you mean {near[0]}?" if near else ""
 
 
 @dataclass(frozen=True, slots=True)

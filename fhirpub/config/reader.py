@@ -17,7 +17,8 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any, Literal
 
-from fhirpub.errors import ConfigurationError, did_you_mean
+from fhirpub.errors import ConfigurationError
+from fhirpub.suggestion import did_you_mean
 
 LAST_PORT = 65_535
 LARGEST = 2**53

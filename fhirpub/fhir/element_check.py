@@ -8,8 +8,8 @@ from itertools import zip_longest
 from typing import Any
 
 from fhirpub.errors import Issue
+from fhirpub.fhir.explanation.unknown_names import describe_unknown_names
 from fhirpub.fhir.narrative import parse
-from fhirpub.fhir.schema_explanation import describe_unknown_names
 from fhirpub.fhir.strict_json import NUMBERS, JsonObject
 from fhirpub.fhir.xml.tables import (
     BOOLEAN,
@@ -21,6 +21,7 @@ from fhirpub.fhir.xml.tables import (
     Element,
     tables,
 )
+from fhirpub.problems import ContentProblem
 
 IsOfType = Callable[[str, Any], bool]
 """Returns whether a value is valid for a primitive type, given by its name."""
@@ -57,7 +58,8 @@ class _Check:
         names = dict.fromkeys(name.removeprefix("_") for name in value if name not in checked)
         unknown = [name for name in names if name not in known]
         if unknown:
-            yield _error(describe_unknown_names("properties", unknown), at)
+            said = describe_unknown_names("properties", unknown)
+            yield _error(said, at, ContentProblem.ELEMENT_UNKNOWN)
         present = [known[name] for name in names if name in known]
         yield from _count_problems(present, known, at)
         for element in present:
@@ -92,7 +94,7 @@ class _Check:
         if has_value and not (
             _is_json_of(type_name, value) and self._is_of_type(type_name, value)
         ):
-            yield _error(f"must be a valid {type_name}", at)
+            yield _error(f"must be a valid {type_name}", at, ContentProblem.VALUE_INVALID)
         if sibling is not None or not has_value:
             yield from self._object(sibling, OF_PRIMITIVE, at, has_value=has_value)
 
@@ -123,7 +125,8 @@ def _count_problems(
     counts = Counter(element.place for element in present)
     required = {element.place for element in known.values() if element.required}
     for place in sorted(required - counts.keys()):
-        yield _error("is required", f"{at}.{place}" if at else place)
+        here = f"{at}.{place}" if at else place
+        yield _error("is required", here, ContentProblem.ELEMENT_REQUIRED)
     for place, count in counts.items():
         if count > 1:
             rule = "must be given in one of its forms only"
@@ -148,5 +151,7 @@ def _narrative_problems(div: Any, at: str) -> Iterator[Issue]:
         yield _error(str(malformed), at)
 
 
-def _error(rule: str, at: str) -> Issue:
-    return Issue("error", "exception", rule, at)
+def _error(
+    rule: str, at: str, details: ContentProblem = ContentProblem.ELEMENT_MALFORMED
+) -> Issue:
+    return Issue("error", "exception", rule, at, details)

@@ -7,11 +7,9 @@ the fast engine accepts are skipped.
 from __future__ import annotations
 
 import math
-import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from heapq import nsmallest
 from typing import Any
 
 import jsonschema
@@ -22,6 +20,13 @@ from referencing.jsonschema import DRAFT202012
 
 from fhirpub.errors import MAX_ISSUES, Issue
 from fhirpub.fhir.definitions.schema_documents import SAID, types_of
+from fhirpub.fhir.explanation.kinds import kind_of_problem
+from fhirpub.fhir.explanation.unknown_names import (
+    MAX_SUGGESTIONS,
+    PLAIN_NAME,
+    describe_unknown_names,
+    suggest_name,
+)
 from fhirpub.fhir.schema_fast import fast_validator
 from fhirpub.fhir.schema_predicates import is_base64, is_distinct, is_paired
 from fhirpub.fhir.strict_json import JsonObject
@@ -38,8 +43,6 @@ _SLICE = 8
 """Items that are looked at one by one; longer arrays are halved until they are this short."""
 _MAX_PATH_LENGTH = 300
 _LARGEST_STRING = 1_048_576
-_MAX_NAMES = 10
-_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _STOCK = jsonschema.Draft202012Validator
 
 Errors = Iterator[ValidationError]
@@ -75,7 +78,7 @@ class Explainer:
         work = _Work(resource)
         errors = self._engines[type_name].iter_errors(resource)
         seen: set[Issue] = set()
-        repeated = 0
+        repeated = suggested = 0
         for _examined in range(_MAX_EXAMINED):
             self._state.work = work  # another resource may have been explained in between
             error = _next(errors)
@@ -83,7 +86,12 @@ class Explainer:
             if error is None or len(seen) == MAX_ISSUES:
                 return
             place = self.expression(error.relative_path)
-            issue = Issue("error", "exception", _sentence(error), place)
+            said = _sentence(error)
+            details = kind_of_problem(said)
+            if isinstance(error, _Unknown) and suggested < MAX_SUGGESTIONS:
+                suggested += 1
+                said += suggest_name(error.names, error.known)
+            issue = Issue("error", "exception", said, place, details)
             repeated = repeated + 1 if issue in seen else 0
             if repeated == _MAX_REPEATED:  # each takes as long as a new one, without a pause
                 return
@@ -97,7 +105,7 @@ class Explainer:
         for part in path:
             if isinstance(part, int):
                 step = f"[{part}]"
-            elif _PLAIN_NAME.fullmatch(part) is None:
+            elif PLAIN_NAME.fullmatch(part) is None:
                 break
             else:
                 name = part.removeprefix("_")
@@ -199,6 +207,14 @@ class _Said(ValidationError):
     """An error whose message is ours, and so holds nothing out of the resource."""
 
 
+class _Unknown(_Said):
+    """An object with properties that are not among the known ones."""
+
+    def __init__(self, names: Sequence[str], known: Iterable[str]) -> None:
+        super().__init__(describe_unknown_names("properties", names))
+        self.names, self.known = names, known
+
+
 def _say_paired(_engine: object, name: str, instance: Any, _schema: object) -> Errors:
     if isinstance(instance, dict) and not is_paired(instance, name):
         said = "needs a value or an extension at each position, and as many values as siblings"
@@ -256,17 +272,7 @@ def _say_additional(engine: Any, allowed: Any, instance: Any, schema: JsonObject
     elif isinstance(instance, dict):
         unknown = [name for name in instance if name not in schema.get("properties", {})]
         if unknown:
-            yield _Said(describe_unknown_names("properties", unknown))
-
-
-def describe_unknown_names(kind: str, names: Sequence[str]) -> str:
-    """Return the sentence about unknown names of a kind; only plain ones are repeated."""
-    plain = nsmallest(_MAX_NAMES, filter(_PLAIN_NAME.fullmatch, names))
-    more = len(names) - len(plain)
-    if not plain:
-        return f"has unknown {kind}"
-    others = f" and {more} more" if more else ""
-    return f"has {kind} that FHIR R4 does not have here: {', '.join(plain)}{others}"
+            yield _Unknown(unknown, schema.get("properties", {}))
 
 
 def _unless_too_long(keyword: str) -> Any:

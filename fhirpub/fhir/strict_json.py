@@ -15,7 +15,7 @@ from typing import Any, Self
 import orjson
 
 from fhirpub.errors import InvalidContent
-from fhirpub.fhir.unreadable import RepeatedName, place_in, refusal_of_json
+from fhirpub.fhir.explanation.unreadable import RepeatedName, place_in, refusal_of_json
 from fhirpub.problems import ContentProblem
 
 JsonObject = dict[str, Any]

@@ -10,9 +10,17 @@ from fhirpub.errors import MAX_ISSUES, InvalidContent, Issue
 from fhirpub.fhir.contained import Contained, reachable
 from fhirpub.fhir.document import Document
 from fhirpub.fhir.elements import items_of, objects_in
+from fhirpub.fhir.explanation.envelope import entries_of, missing_entry, refuse_kind
 from fhirpub.fhir.strict_json import JsonObject, loads
 from fhirpub.fhir.xml.reader import read_xml
+from fhirpub.fhir.xml.tables import tables
 from fhirpub.plugin_api import Entry, Part, ResourceType
+from fhirpub.problems import ContentProblem
+
+ENTRY_IGNORED = ContentProblem.ENTRY_IGNORED
+ENTRY_INVALID = ContentProblem.ENTRY_INVALID
+ENTRY_MISSING = ContentProblem.ENTRY_MISSING
+REPEATED = ContentProblem.ENTRY_REPEATED
 
 
 @dataclass(slots=True, kw_only=True)
@@ -70,7 +78,7 @@ def from_parameters(body: Any, resource_type: ResourceType) -> Submission:
     are missing: a type may have required fewer when it was registered.
     """
     issues: list[Issue] = []
-    entries = _entries(body)
+    entries = _entries(body, resource_type)
     own = resource_type.entry_name
     wanted = {own: resource_type.name, **{part.name: part.type for part in resource_type.parts}}
     found: dict[str, Entry] = {}
@@ -81,15 +89,15 @@ def from_parameters(body: Any, resource_type: ResourceType) -> Submission:
         at = f"Parameters.parameter[{index}]"
         name = entry.get("name") if isinstance(entry, dict) else None
         if not isinstance(name, str):
-            issues.append(_error("must be an object with a name", at))
+            issues.append(_error("must be an object with a name", at, ENTRY_INVALID))
         elif name not in wanted:
             untaken.append(Entry(entry, at))
         elif name in found:
-            issues.append(_error(f"the entry {name} stands here more than once", at))
+            issues.append(_error(f"the entry {name} stands here more than once", at, REPEATED))
         else:
             found[name] = _entry(entry, wanted[name], at, resource_type, issues)
     missing = [
-        _error(f"an entry named {name} is required", "Parameters.parameter")
+        missing_entry(name, wanted[name], ((one.resource, one.at) for one in untaken))
         for name in (own, *(part.name for part in resource_type.parts if part.required))
         if name not in found
     ]
@@ -113,8 +121,9 @@ def from_parameters(body: Any, resource_type: ResourceType) -> Submission:
 def _ignored(entry: Entry) -> Issue:
     if resources_in(entry):
         rule = "is ignored with its resource: not known"
-        return Issue("warning", "not-supported", rule, entry.at)
-    return Issue("information", "informational", "is ignored: not known", entry.at)
+        return Issue("warning", "not-supported", rule, entry.at, ENTRY_IGNORED)
+    said = "is ignored: not known"
+    return Issue("information", "informational", said, entry.at, ENTRY_IGNORED)
 
 
 def resources_in(entry: Entry) -> list[Entry]:
@@ -139,7 +148,8 @@ def _literals_of(parts: Mapping[str, Entry], issues: list[Issue]) -> dict[str, s
         if isinstance(resource_id := part.resource.get("id"), str):
             other = local.setdefault(f"{part.resource['resourceType']}/{resource_id}", name)
             if other != name:
-                issues.append(_error(f"is the id of the entry {other}, too", f"{part.at}.id"))
+                rule = f"is the id of the entry {other}, too"
+                issues.append(_error(rule, f"{part.at}.id", REPEATED))
     return local
 
 
@@ -147,10 +157,15 @@ def from_contained(body: Any, resource_type: ResourceType) -> Submission:
     """Read the body of ``create``: the resource, its parts contained in it (D-5)."""
     name = resource_type.name
     if not isinstance(body, dict) or body.get("resourceType") != name:
-        raise InvalidContent.because(f"the body must be a {name}", expression=name)
+        advice = {"Parameters": f"send it to {name}/$register"}
+        raise refuse_kind(body, tables().resources, f"a {name}", advice=advice, expression=name)
     contained = body.get("contained", [])
     if not isinstance(contained, list):
-        raise InvalidContent.because("must be a list", expression=f"{name}.contained")
+        raise InvalidContent.because(
+            "must be a list",
+            expression=f"{name}.contained",
+            details=ContentProblem.ELEMENT_MALFORMED,
+        )
     parts: dict[str, Entry] = {}
     local: dict[str, str] = {}
     places = {
@@ -167,7 +182,11 @@ def from_contained(body: Any, resource_type: ResourceType) -> Submission:
                 local[literal] = part.name
                 break
     missing = [
-        _error(f"a contained {part.type} that {part.referred_by} refers to is required", name)
+        _error(
+            f"a contained {part.type} that {part.referred_by} refers to is required",
+            name,
+            ENTRY_MISSING,
+        )
         for part in resource_type.parts
         if part.required and part.name not in parts
     ]
@@ -268,15 +287,10 @@ def _placeholder(resource_id: str, leading: Collection[str]) -> JsonObject:
     return {**_ANY_RESOURCE, "id": resource_id, **more}
 
 
-def _entries(body: Any) -> list[Any]:
-    if not isinstance(body, dict) or body.get("resourceType") != "Parameters":
-        raise InvalidContent.because("the body must be a Parameters resource")
-    entries = body.get("parameter")
-    if not isinstance(entries, list) or not entries:
-        raise InvalidContent.because(
-            "must be a list with the entries", expression="Parameters.parameter"
-        )
-    return entries
+def _entries(body: Any, resource_type: ResourceType) -> list[Any]:
+    name, own = resource_type.name, resource_type.entry_name
+    here = f"send it to {name} itself (create), or here as the resource of the entry {own}"
+    return entries_of(body, tables().resources, advice={name: here})
 
 
 def _entry(
@@ -288,7 +302,7 @@ def _entry(
 ) -> Entry:
     resource = entry.get("resource")
     if not isinstance(resource, dict) or resource.get("resourceType") != type_name:
-        issues.append(_error(f"must hold a {type_name} in resource", at))
+        issues.append(_error(f"must hold a {type_name} in resource", at, ENTRY_INVALID))
         return Entry({"resourceType": type_name}, f"{at}.resource")
     _refuse_more(entry, at, issues)
     for element in resource_type.attachments if type_name == resource_type.name else ():
@@ -299,7 +313,8 @@ def _entry(
 
 def _refuse_more(entry: JsonObject, at: str, issues: list[Issue]) -> None:
     if len(entry) > 2 and any(name.lstrip("_").startswith(("value", "part")) for name in entry):
-        issues.append(_error("must have a resource, and neither value nor part (inv-1)", at))
+        rule = "must have a resource, and neither value nor part (inv-1)"
+        issues.append(_error(rule, at, ENTRY_INVALID))
 
 
 def _merge_attachments(
@@ -307,12 +322,12 @@ def _merge_attachments(
 ) -> None:
     """Move attachments that are siblings of ``resource`` in the entry into it (D-55)."""
     if not isinstance(siblings, list):
-        issues.append(_error("must be a list", f"{at}.{element}"))
+        issues.append(_error("must be a list", f"{at}.{element}", ENTRY_INVALID))
     elif element not in resource:
         resource[element] = siblings
     elif resource[element] != siblings:
         rule = f"differs from resource.{element}: send it once"
-        issues.append(_error(rule, f"{at}.{element}"))
+        issues.append(_error(rule, f"{at}.{element}", ENTRY_INVALID))
 
 
 def _literals(body: JsonObject, part: Part) -> Iterator[str]:
@@ -324,5 +339,5 @@ def _literals(body: JsonObject, part: Part) -> Iterator[str]:
             yield literal
 
 
-def _error(rule: str, at: str) -> Issue:
-    return Issue("error", "exception", rule, at)
+def _error(rule: str, at: str, details: ContentProblem) -> Issue:
+    return Issue("error", "exception", rule, at, details)

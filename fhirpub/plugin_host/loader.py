@@ -16,10 +16,11 @@ from typing import Any, cast
 
 import pluggy
 
-from fhirpub.errors import PluginError, did_you_mean
+from fhirpub.errors import PluginError
 from fhirpub.plugin_api import ResourceType, hookspecs
 from fhirpub.plugin_api.hookspecs import API_VERSION
 from fhirpub.plugin_host.declaration_check import problems_of
+from fhirpub.suggestion import did_you_mean
 
 _GROUP = re.compile(r"fhirpub\.plugins(\.v(?P<version>[1-9][0-9]*))?")
 _HOOKS = [name for name in vars(hookspecs) if name.startswith("fhirpub_")]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 
-from fhirpub.errors import ConfigurationError, PluginError, did_you_mean
+from fhirpub.errors import ConfigurationError, PluginError
 from fhirpub.fhir.schema import Schemas, schema_problems
 from fhirpub.plugin_api import CompositionEvents, ResourceType
+from fhirpub.suggestion import did_you_mean
 
 _ANY: frozenset[str] = frozenset()
 _REFERENCE = frozenset({"Reference"})

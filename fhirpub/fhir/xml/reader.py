@@ -8,14 +8,19 @@ D-247).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
 from lxml import etree
 
 from fhirpub.errors import MAX_ISSUES, InvalidContent, Issue
-from fhirpub.fhir.schema_explanation import describe_unknown_names
+from fhirpub.fhir.explanation.unknown_names import (
+    MAX_SUGGESTIONS,
+    describe_unknown_names,
+    suggest_name,
+)
+from fhirpub.fhir.explanation.unreadable import refuse_bytes
 from fhirpub.fhir.strict_json import (
     MAX_DEPTH,
     MAX_NODES,
@@ -24,7 +29,6 @@ from fhirpub.fhir.strict_json import (
     loads,
     refuse_excess,
 )
-from fhirpub.fhir.unreadable import refuse_bytes
 from fhirpub.fhir.xml.tables import (
     BOOLEAN,
     DECIMAL,
@@ -203,7 +207,7 @@ class _Reading:
                 latest = one
             pairs.append(self._value(child, one, here, depth + 1))
         if unknown:
-            self._refuse(describe_unknown_names("elements", unknown), at)
+            self._refuse_names("elements", unknown, known, at)
         return _join(found, known)
 
     def _value(self, element: etree._Element, of: Element, at: str, depth: int) -> Pair:
@@ -263,7 +267,7 @@ class _Reading:
             del found[name]
         others = [name for name in unknown if name not in _WHERE_SCHEMAS_ARE]
         if others:
-            self._refuse(describe_unknown_names("attributes", others), at)
+            self._refuse_names("attributes", others, (), at)
         return found
 
     def _children(self, element: etree._Element, at: str) -> Iterator[etree._Element]:
@@ -276,8 +280,18 @@ class _Reading:
         if any(text and text.strip(_BLANK) for text in texts):
             self._refuse(_SOME_TEXT, at)
 
-    def _refuse(self, rule: str, at: str) -> None:
-        self.issues.append(Issue("error", "exception", rule, at))
+    def _refuse_names(
+        self, kind: str, names: Sequence[str], known: Iterable[str], at: str
+    ) -> None:
+        said = describe_unknown_names(kind, names)
+        if len(self.issues) < MAX_SUGGESTIONS:
+            said += suggest_name(names, known)
+        self._refuse(said, at, ContentProblem.ELEMENT_UNKNOWN)
+
+    def _refuse(
+        self, rule: str, at: str, details: ContentProblem = ContentProblem.ELEMENT_MALFORMED
+    ) -> None:
+        self.issues.append(Issue("error", "exception", rule, at, details))
         if len(self.issues) == MAX_ISSUES:
             raise InvalidContent(self.issues)
 

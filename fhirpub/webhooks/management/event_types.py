@@ -10,9 +10,9 @@ from functools import cached_property
 from importlib import resources
 from typing import Any
 
-from fhirpub.errors import did_you_mean
 from fhirpub.plugin_api import ResourceType
 from fhirpub.plugin_api.resource_type import no_events
+from fhirpub.suggestion import did_you_mean
 
 EVERYTHING = "*"
 TEST = "endpoint.test"

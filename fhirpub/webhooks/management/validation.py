@@ -8,8 +8,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from fhirpub.errors import MAX_ISSUES, InvalidContent, Issue, did_you_mean
+from fhirpub.errors import MAX_ISSUES, InvalidContent, Issue
 from fhirpub.storage.webhook_contract import Ordering, Payload
+from fhirpub.suggestion import did_you_mean
 from fhirpub.webhooks.management.event_types import EventTypes
 from fhirpub.webhooks.transport.http_client import Sender
 from fhirpub.webhooks.transport.signing import BadSecret, key_of

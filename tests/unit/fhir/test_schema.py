@@ -13,6 +13,7 @@ import pytest
 from fhirpub.errors import MAX_ISSUES, ConfigurationError, Issue
 from fhirpub.fhir.definitions.schema_documents import documents, forms_of_choices
 from fhirpub.fhir.schema import Schemas
+from fhirpub.problems import ContentProblem
 
 SCHEMAS = Schemas()
 ORDINARY = Path(__file__).parents[3] / "schemas" / "source" / "fhir_r4_elements.json"
@@ -376,11 +377,11 @@ def test_a_period_of_a_timing_may_be_anything_from_zero(period: Any) -> None:
 
 def test_unknown_properties_are_named_when_their_names_are_plain() -> None:
     [(place, sentence)] = problems_of(
-        patient(beta=1, alpha=2, **{"Señor Gonzalez": 3, "x" * 65: 4})
+        patient(beeta=1, lambda_=2, **{"Señor Gonzalez": 3, "x" * 65: 4})
     )
 
     assert place == ""
-    assert sentence == "has properties that FHIR R4 does not have here: alpha, beta and 2 more"
+    assert sentence == "has properties that FHIR R4 does not have here: beeta, lambda_ and 2 more"
 
 
 def test_a_property_whose_name_is_not_plain_is_not_named() -> None:
@@ -395,7 +396,13 @@ def test_problems_are_errors_of_the_code_exception() -> None:
 
 def test_a_resource_of_another_type_is_refused() -> None:
     assert [*SCHEMAS.problems("Organization", patient(identifier=[{"value": "1"}]))] == [
-        Issue("error", "exception", "must be a valid resourceType: Organization", "resourceType")
+        Issue(
+            "error",
+            "exception",
+            "must be a valid resourceType: Organization",
+            "resourceType",
+            ContentProblem.VALUE_INVALID,
+        )
     ]
 
 

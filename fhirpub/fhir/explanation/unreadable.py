@@ -8,10 +8,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from fhirpub.errors import InvalidContent
+from fhirpub.fhir.explanation.unknown_names import PLAIN_NAME
 from fhirpub.problems import ContentProblem
-
-PLAIN_NAME = re.compile("[A-Za-z_][A-Za-z0-9_-]{0,63}")
-"""The name of a property that may be repeated to the sender."""
 
 JsonObject = dict[str, Any]
 _BLANK = b" \t\r\n"

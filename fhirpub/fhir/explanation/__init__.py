@@ -1,0 +1,1 @@
+"""Why a body is refused that cannot be read, is of another kind, or has unknown names."""

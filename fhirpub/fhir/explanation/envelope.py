@@ -1,0 +1,80 @@
+"""Why an envelope is refused: what a body is in its place, and which entry was meant."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from itertools import islice
+from typing import Any
+
+from fhirpub.errors import InvalidContent, Issue
+from fhirpub.fhir.explanation.unknown_names import MAX_SUGGESTIONS, PLAIN_NAME, suggest_name
+from fhirpub.problems import ContentProblem
+from fhirpub.suggestion import nearest
+
+
+def kind_of(body: Any, types: Collection[str]) -> str:
+    """Return what a JSON value is: ``an array``, ``a Bundle``. It repeats none but R4's types."""
+    if isinstance(body, dict):
+        name = body.get("resourceType")
+        if isinstance(name, str) and name in types:
+            return f"{'an' if name[0] in 'AEIO' else 'a'} {name}"
+        return "an object " + ("of an unknown resourceType" if name else "without resourceType")
+    if isinstance(body, list):
+        return "an array"
+    return "a string" if isinstance(body, str) else "no object"
+
+
+def refuse_kind(
+    body: Any,
+    types: Collection[str],
+    wanted: str,
+    *,
+    advice: Mapping[str, str],
+    expression: str = "",
+) -> InvalidContent:
+    """Return the refusal of a body that is not ``wanted``.
+
+    ``types`` are the types of R4, and ``advice`` has what to do about kinds of it,
+    by their last word: ``Bundle``, ``array``.
+    """
+    kind = kind_of(body, types)
+    hints = {"string": "it was written as JSON twice", **advice}
+    hint = hints.get(kind.rpartition(" ")[2], "")
+    said = f"the body must be {wanted}, and is {kind}{hint and ': '}{hint}"
+    return InvalidContent.because(
+        said, expression=expression, details=ContentProblem.BODY_UNEXPECTED
+    )
+
+
+def entries_of(body: Any, types: Collection[str], *, advice: Mapping[str, str]) -> list[Any]:
+    """Return the entries of Parameters; raises InvalidContent for another body."""
+    if not isinstance(body, dict) or body.get("resourceType") != "Parameters":
+        raise refuse_kind(body, types, "a Parameters resource", advice=advice)
+    entries = body.get("parameter")
+    if not isinstance(entries, list) or not entries:
+        others = [item for item in body if item != "resourceType"] if entries is None else []
+        raise InvalidContent.because(
+            f"must be a list with the entries{suggest_name(others, ['parameter'])}",
+            expression="Parameters.parameter",
+            details=ContentProblem.ENTRY_INVALID,
+        )
+    return entries
+
+
+def missing_entry(
+    name: str, type_name: str, others: Iterable[tuple[Mapping[str, Any], str]]
+) -> Issue:
+    """Return the issue of a missing entry; it points to the one that was probably meant.
+
+    ``others`` are the entries of other names with their places. Meant was one of nearly the same
+    name, or with a resource of the type; the first ten are looked at.
+    """
+    said, at = f"an entry named {name} is required", "Parameters.parameter"
+    for entry, place in islice(others, MAX_SUGGESTIONS):
+        other, resource = entry["name"], entry.get("resource")
+        holds_it = isinstance(resource, dict) and resource.get("resourceType") == type_name
+        if holds_it or nearest(other, [name]):
+            shown = f" {other}" if PLAIN_NAME.fullmatch(other) else ""
+            said, at = f"{said}: should this entry{shown} be named so?", f"{place}.name"
+            break
+    return Issue("error", "exception", said, at, ContentProblem.ENTRY_MISSING)
