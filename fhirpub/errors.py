@@ -53,7 +53,9 @@ class Issue:
     point at; ``also_at`` are further places of the same problem. ``diagnostics`` is a stable
     English sentence and never holds a value out of the resource, but for the URL of a code
     system (D-143). ``details`` is our own code for the kind of problem: one of
-    :mod:`fhirpub.problems`, or one that the resource type declares.
+    :mod:`fhirpub.problems`, or one that the resource type declares. The rules of plugins may leave
+    it out; the service itself makes issues by :meth:`error`, :meth:`warning` and
+    :meth:`information`, which require it.
     """
 
     severity: Severity
@@ -62,6 +64,21 @@ class Issue:
     expression: str = ""
     details: str = ContentProblem.RULE_BROKEN
     also_at: tuple[str, ...] = ()
+
+    @classmethod
+    def error(cls, problem: Problem, diagnostics: str, at: str = "", *, code: str = "") -> Issue:
+        """Return an error; ``code`` is the first one of the problem, unless it is given."""
+        return cls("error", code or problem.types[0], diagnostics, at, problem)
+
+    @classmethod
+    def warning(cls, problem: Problem, diagnostics: str, at: str = "", *, code: str = "") -> Issue:
+        """Return a warning, in the same way."""
+        return cls("warning", code or problem.types[0], diagnostics, at, problem)
+
+    @classmethod
+    def information(cls, problem: Problem, diagnostics: str, at: str = "") -> Issue:
+        """Return a remark that asks for nothing."""
+        return cls("information", problem.types[0], diagnostics, at, problem)
 
     def below(self, prefix: str) -> Issue:
         """Return this issue with its places seen from ``prefix``."""
@@ -109,7 +126,6 @@ class Refused(FhirpubError):
     """A refusal with its issues: what is wrong in one stage, a hundred at most."""
 
     usual_code = "exception"
-    details: Problem = ContentProblem.RULE_BROKEN
 
     def __init__(self, issues: Iterable[Issue]) -> None:
         self.issues = tuple(dict.fromkeys(issues))[:MAX_ISSUES]
@@ -125,13 +141,12 @@ class Refused(FhirpubError):
         cls,
         diagnostics: str,
         *,
+        details: Problem,
         expression: str = "",
         code: str = "",
-        details: Problem | None = None,
     ) -> Self:
-        """Refuse for one reason, of the class's usual code and kind unless others are given."""
-        kind = cls.details if details is None else details
-        return cls([Issue("error", code or cls.usual_code, diagnostics, expression, kind)])
+        """Refuse for one reason, of the class's usual code unless another is given."""
+        return cls([Issue.error(details, diagnostics, expression, code=code or cls.usual_code)])
 
 
 class InvalidContent(Refused):
@@ -148,14 +163,12 @@ class TooLarge(Refused):
     """The body, or one document in it, is larger than the limits allow."""
 
     usual_code = "too-costly"
-    details = ContentProblem.BODY_TOO_LARGE
 
 
 class InvalidSearch(Refused):
     """A search parameter has a value or a modifier that cannot be honoured (D-133)."""
 
     usual_code = "invalid"
-    details = OperationProblem.PARAMETER_INVALID
 
 
 class SearchTooCostly(Refused):
@@ -165,12 +178,12 @@ class SearchTooCostly(Refused):
     """
 
     usual_code = "too-costly"
-    details = OperationProblem.SEARCH_TOO_COSTLY
 
     @classmethod
     def beyond_budget(cls) -> Self:
         """Refuse a search that the store has ended."""
-        return cls.because("the search takes more work than one search may: narrow it")
+        rule = "the search takes more work than one search may: narrow it"
+        return cls.because(rule, details=OperationProblem.SEARCH_TOO_COSTLY)
 
 
 class NotExpressible(FhirpubError):

@@ -12,6 +12,7 @@ from urllib.parse import unquote_to_bytes
 from fhirpub.auth.scopes import is_scope
 from fhirpub.errors import Refused, TokenRefused, TooLarge
 from fhirpub.fhir.strict_json import loads
+from fhirpub.problems import ContentProblem
 
 MAX_BYTES = 8192
 MAX_FIELDS = 20
@@ -56,7 +57,8 @@ def read(
     """
     _refuse_query(query)
     if len(body) > MAX_BYTES:
-        raise TooLarge.because(f"a token request has at most {MAX_BYTES} bytes")
+        rule = f"a token request has at most {MAX_BYTES} bytes"
+        raise TooLarge.because(rule, details=ContentProblem.BODY_TOO_LARGE)
     # RFC 6749 section 3.1: a parameter without a value counts as left out.
     fields = {name: value for name, value in _fields(content_type, body).items() if value}
     if "client_secret" in fields:  # a token that comes along authenticates no client

@@ -19,6 +19,7 @@ import pybase64
 
 from fhirpub.errors import Issue
 from fhirpub.fhir.strict_json import JsonObject
+from fhirpub.problems import ContentProblem
 
 _MARKER_BEGINS = "\x00"
 _MARKER = _MARKER_BEGINS + "{sha256}.{size}"
@@ -65,7 +66,7 @@ def extract_attachments(
         data = decode(text)
         if data is None:
             rule = "must be base64 (RFC 4648 section 4) with correct padding"
-            issues.append(Issue("error", "exception", rule, f"{at}.data"))
+            issues.append(Issue.error(ContentProblem.BASE64_INVALID, rule, f"{at}.data"))
             data = b""
         sha256 = hashlib.sha256(data).hexdigest()
         attachment["data"] = marker(sha256, len(data))

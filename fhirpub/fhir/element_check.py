@@ -106,11 +106,11 @@ class _Check:
             once = isinstance(value, list)
             yield _error("must not be an array" if once else "must be an object", at)
         elif not value and not has_value:
-            yield _error("must not be an empty object", at)
+            yield _error("must not be an empty object", at, ContentProblem.VALUE_EMPTY)
         elif value.keys() == {"id"} and not has_value:
-            yield _error("needs more than an id", at)
+            yield _error("needs more than an id", at, ContentProblem.VALUE_EMPTY)
         elif path == "Extension" and not self._is_of_type("uri", value.get("url")):
-            yield _error("needs a url, which must be a valid uri", at)
+            yield _error("needs a url, which must be a valid uri", at, ContentProblem.URI_INVALID)
         else:
             # In XML these are attributes, which the tables leave out.
             attributes = ("id", "url") if path == "Extension" else ("id",)
@@ -148,10 +148,10 @@ def _narrative_problems(div: Any, at: str) -> Iterator[Issue]:
     try:
         parse(str(div))
     except ValueError as malformed:
-        yield _error(str(malformed), at)
+        yield _error(str(malformed), at, ContentProblem.NARRATIVE_INVALID)
 
 
 def _error(
     rule: str, at: str, details: ContentProblem = ContentProblem.ELEMENT_MALFORMED
 ) -> Issue:
-    return Issue("error", "exception", rule, at, details)
+    return Issue.error(details, rule, at)

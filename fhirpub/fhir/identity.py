@@ -65,7 +65,7 @@ def repeated_element_ids(
             element_id = element.get("id")
             if isinstance(element_id, str) and element_id in known:
                 rule, at = "must not be the id of another element", f"{place_of(element)}.id"
-                yield Issue("error", "exception", rule, at, ContentProblem.INVARIANT_BROKEN)
+                yield Issue.error(ContentProblem.ID_REPEATED, rule, at)
             known.add(str(element_id))
 
 
@@ -120,4 +120,4 @@ def _urn_problem(uri: str) -> str:
 
 def _error(rule: str, *places: str) -> Issue:
     at = ".".join(filter(None, places))
-    return Issue("error", "exception", rule, at, ContentProblem.VALUE_INVALID)
+    return Issue.error(ContentProblem.URI_INVALID, rule, at)

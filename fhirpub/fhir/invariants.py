@@ -15,11 +15,14 @@ from fhirpub.fhir.elements import objects_in
 from fhirpub.fhir.narrative import narrative_problem
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.fhir.times import is_after
+from fhirpub.problems import ContentProblem
 
 RELATIVE_REFERENCE = re.compile(
     r"(?P<type>[A-Z][A-Za-z]+)/[A-Za-z0-9.-]{1,64}(?:/_history/[A-Za-z0-9.-]{1,64})?"
 )
 _DEFINITIONS = "http://hl7.org/fhir/StructureDefinition/"
+_KINDS = {"div": ContentProblem.NARRATIVE_INVALID, "reference": ContentProblem.REFERENCE_WRONG}
+"""Kinds of problem by the element that breaks a rule."""
 _WITH_DATA = frozenset({"contentType", "origin", "who"})
 """Names of which one stands beside ``data``: in Attachment, in SampledData, in Signature."""
 
@@ -39,7 +42,8 @@ def broken_invariants(
     for element in targets:
         for name, problem in _problems(element, resource, leading):
             at = ".".join(filter(None, (place_of(element), name)))
-            yield Issue("error", "exception", problem, at)
+            kind = _KINDS.get(name, ContentProblem.INVARIANT_BROKEN)
+            yield Issue.error(kind, problem, at, code="exception")
 
 
 def repeated_ids(resource: JsonObject) -> Iterator[Issue]:
@@ -51,7 +55,7 @@ def repeated_ids(resource: JsonObject) -> Iterator[Issue]:
     for index, one in _objects(resource.get("contained")):
         if one.get("id") in known:
             rule = "must not be the id of another contained resource"
-            yield Issue("error", "exception", rule, f"contained[{index}].id")
+            yield Issue.error(ContentProblem.ID_REPEATED, rule, f"contained[{index}].id")
         known.add(str(one.get("id")))
 
 
@@ -74,7 +78,8 @@ def mistyped_references(
         known = relative["type"] if relative else types.get(literal, "")
         if known and said.removeprefix(_DEFINITIONS) != known:
             rule = f"must be {known}, which the reference leads to, or be left out"
-            yield Issue("error", "exception", rule, f"{place_of(element)}.type")
+            at = f"{place_of(element)}.type"
+            yield Issue.error(ContentProblem.REFERENCE_WRONG, rule, at, code="exception")
 
 
 def types_of_contained(resource: JsonObject) -> dict[str, str]:

@@ -27,6 +27,7 @@ from fhirpub.fhir.definitions.schema_documents import (
 from fhirpub.fhir.schema_explanation import Explainer
 from fhirpub.fhir.schema_fast import fast_validator
 from fhirpub.fhir.strict_json import JsonObject, in_plain_decimals
+from fhirpub.problems import ContentProblem
 
 _MAX_NAMES = 10
 _NAME = re.compile("[A-Za-z]+")
@@ -102,7 +103,9 @@ class Schemas:
         for issue in self.explain(type_name, resource):
             yield issue
         if issue is None:
-            yield Issue("error", "exception", "the resource is not valid FHIR R4")
+            yield Issue.error(
+                ContentProblem.ELEMENT_MALFORMED, "the resource is not valid FHIR R4"
+            )
 
     def accepts(self, type_name: str, resource: JsonObject) -> bool:
         """Return the verdict of the fast engine."""

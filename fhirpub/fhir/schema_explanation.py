@@ -91,7 +91,7 @@ class Explainer:
             if isinstance(error, _Unknown) and suggested < MAX_SUGGESTIONS:
                 suggested += 1
                 said += suggest_name(error.names, error.known)
-            issue = Issue("error", "exception", said, place, details)
+            issue = Issue.error(details, said, place)
             repeated = repeated + 1 if issue in seen else 0
             if repeated == _MAX_REPEATED:  # each takes as long as a new one, without a pause
                 return

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from fhirpub.errors import ConfigurationError, Issue
+from fhirpub.problems import ContentProblem
 
 Codes = frozenset[str]
 IDENTIFIER_TYPES = "http://hl7.org/fhir/ValueSet/identifier-type"
@@ -82,9 +83,11 @@ class Terminology:
         named = system if len(system) <= _MAX_SYSTEM_LENGTH else "named here"
         if self.holds_system(system):
             said = f"the code is not in the code system {named}"
-            return [Issue("warning", "invalid", said, f"{expression}.code")]
+            return [Issue.warning(ContentProblem.CODE_UNKNOWN, said, f"{expression}.code")]
         said = f"value set not found: the code system {named} is not held, the code is unchecked"
-        return [Issue("information", "invalid", said, f"{expression}.system")]
+        return [
+            Issue.information(ContentProblem.CODE_SYSTEM_UNKNOWN, said, f"{expression}.system")
+        ]
 
     def identifier_type_issues(self, coding: Mapping[str, Any], expression: str) -> list[Issue]:
         """Return the remarks on a Coding of Identifier.type: none on any code of v2-0203."""
@@ -98,7 +101,7 @@ class Terminology:
         if system == V2_0203 and self.has_code(V2_0203, known):
             return []
         said = f"the code is neither in {V2_0203} nor in the value set {IDENTIFIER_TYPES}"
-        return [Issue("warning", "invalid", said, expression)]
+        return [Issue.warning(ContentProblem.CODE_UNKNOWN, said, expression)]
 
 
 def _load_shipped() -> Iterator[tuple[str, Traversable]]:

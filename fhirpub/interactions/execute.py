@@ -18,6 +18,7 @@ from fhirpub.interactions.query_parser import MAX_CONDITIONS, TOO_MANY_CONDITION
 from fhirpub.interactions.summary import is_subset, subset
 from fhirpub.interactions.versions import Listing, without_documents
 from fhirpub.plugin_api import ResourceType
+from fhirpub.problems import OperationProblem
 from fhirpub.storage.contract import MAX_PAGE_BYTES, Page, SearchQuery, Version
 from fhirpub.storage.criteria import NEWEST_FIRST, sort_key
 from fhirpub.tenant import Tenant
@@ -94,7 +95,11 @@ def understood(
     asked = (name.partition(":")[0] for name, value in parameters if value)
     conditions = [name for name in asked if name in searched.parameters]
     if len(conditions) > MAX_CONDITIONS:  # before each of them is read
-        raise SearchTooCostly.because(TOO_MANY_CONDITIONS, expression=conditions[MAX_CONDITIONS])
+        raise SearchTooCostly.because(
+            TOO_MANY_CONDITIONS,
+            expression=conditions[MAX_CONDITIONS],
+            details=OperationProblem.SEARCH_TOO_COSTLY,
+        )
     reading = Reading(searched, tenant, context)
     for name, value in parameters:
         reading.take(name, value)
@@ -105,7 +110,11 @@ def understood(
     cursor = reading.cursor
     after = unseal(cursor, tenant, resource_type.name, reading.understood) if cursor else None
     if cursor and after is None:
-        raise InvalidSearch.because("is not a link of this search", expression=CURSOR)
+        raise InvalidSearch.because(
+            "is not a link of this search",
+            expression=CURSOR,
+            details=OperationProblem.PAGE_LINK_INVALID,
+        )
     limit = 0 if reading.summary == "count" else reading.count
     query = SearchQuery(
         type=resource_type.name,
@@ -135,7 +144,7 @@ def _list_costs(wanted: Search) -> Iterator[Issue]:
     """Yield what can be narrowed of a search that takes too much work, by its parameters."""
 
     def issue(rule: str, name: str = "") -> Issue:
-        return Issue("error", SearchTooCostly.usual_code, rule, name)
+        return Issue.error(OperationProblem.SEARCH_TOO_COSTLY, rule, name)
 
     yield issue(_NARROW)
     query = wanted.query
@@ -233,7 +242,8 @@ def _entry_of(version: Version, wanted: Search, context: Context) -> JsonObject:
 def _empty(names: Iterable[str]) -> list[Issue]:
     """A filter that is left empty by mistake must not go unnoticed."""
     rule = "the search parameter {} has no value and was not used"
-    return [Issue("warning", "invalid", rule.format(name)) for name in _quote_names(names)]
+    problem = OperationProblem.PARAMETER_EMPTY
+    return [Issue.warning(problem, rule.format(name)) for name in _quote_names(names)]
 
 
 def _quote_names(names: Iterable[str]) -> Iterable[str]:
@@ -244,15 +254,16 @@ def _quote_names(names: Iterable[str]) -> Iterable[str]:
 def _refuse_unknown(names: Iterable[str]) -> list[Issue]:
     rule = "the search parameter {} is not supported and was not used"
     naming = "what the search parameter {} names is not supported and was not used"
+    problem = OperationProblem.PARAMETER_UNKNOWN
     return [
-        Issue("warning", "not-supported", (naming if name in _NAMING else rule).format(name))
+        Issue.warning(problem, (naming if name in _NAMING else rule).format(name))
         for name in _quote_names(names)
     ]
 
 
 def _not_known(name: str) -> Issue:
     rule = "names what is not supported" if name in _NAMING else "cannot be searched by"
-    return Issue("error", "not-supported", rule, expression_of(name))
+    return Issue.error(OperationProblem.PARAMETER_UNKNOWN, rule, expression_of(name))
 
 
 def expression_of(name: str) -> str:

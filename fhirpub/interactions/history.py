@@ -16,6 +16,7 @@ from fhirpub.interactions.cursors import CURSOR, link_to, seal, unseal
 from fhirpub.interactions.read import read
 from fhirpub.interactions.versions import MAX_COUNTED, Listing, without_documents
 from fhirpub.plugin_api import ResourceType
+from fhirpub.problems import OperationProblem
 from fhirpub.storage.contract import MAX_PAGE_BYTES, SearchQuery, Version
 from fhirpub.storage.criteria import LAST_UPDATED, Criterion, TimeMatch, sort_key
 from fhirpub.tenant import Tenant
@@ -78,12 +79,20 @@ async def history_of_type(
     """Return a history Bundle of all resources of a type, to be made; raises InvalidSearch."""
     asked = _read(parameters, (*_BOTH, CURSOR), context)
     if asked.at is not None:
-        raise InvalidSearch.because("goes with the history of one resource", expression="_at")
+        raise InvalidSearch.because(
+            "goes with the history of one resource",
+            expression="_at",
+            details=OperationProblem.PARAMETER_INVALID,
+        )
     kind = _TYPES + resource_type.name
     kept = [item for item in asked.given if item[0] != CURSOR]
     after = unseal(asked.cursor, tenant, kind, kept) if asked.cursor else None
     if asked.cursor and after is None:
-        raise InvalidSearch.because("is not a link of this history", expression=CURSOR)
+        raise InvalidSearch.because(
+            "is not a link of this history",
+            expression=CURSOR,
+            details=OperationProblem.PAGE_LINK_INVALID,
+        )
     since = () if asked.since is None else (TimeMatch(from_=asked.since),)
     query = SearchQuery(
         type=resource_type.name,
@@ -215,7 +224,8 @@ def _whole(parameters: Mapping[str, str], name: str, issues: list[Issue]) -> int
         return None
     if text.isascii() and text.isdecimal() and len(text) < 10:
         return int(text)
-    issues.append(Issue("error", "invalid", "must be a whole number of at least 0", name))
+    rule = "must be a whole number of at least 0"
+    issues.append(Issue.error(OperationProblem.PARAMETER_INVALID, rule, name))
     return None
 
 
@@ -224,5 +234,5 @@ def _stretch(text: str, name: str, issues: list[Issue], zone: tzinfo) -> TimeRan
     found = parse_range(text.replace(" ", "+"), default_zone=zone) if text else None
     if text and found is None:
         rule = "must be a date or time of FHIR, without a prefix"
-        issues.append(Issue("error", "invalid", rule, name))
+        issues.append(Issue.error(OperationProblem.PARAMETER_INVALID, rule, name))
     return found

@@ -10,6 +10,7 @@ from fhirpub.interactions.context import Context
 from fhirpub.interactions.execute import expression_of, understood
 from fhirpub.interactions.query_parser import IGNORED
 from fhirpub.plugin_api import ResourceType
+from fhirpub.problems import OperationProblem
 from fhirpub.storage.contract import Version
 from fhirpub.tenant import Tenant
 
@@ -33,7 +34,7 @@ async def the_match(
     """
     rule = "has no value, and a condition must be understood as a whole"
     empty = [  # a search would leave them out
-        Issue("error", "invalid", rule, expression_of(name))
+        Issue.error(OperationProblem.PARAMETER_EMPTY, rule, expression_of(name))
         for name, value in criteria
         if not value and name not in IGNORED
     ]
@@ -46,7 +47,9 @@ async def the_match(
     if empty:
         raise InvalidSearch(empty)
     if all(name.partition(":")[0] in ABOUT_THE_ANSWER for name, _value in wanted.understood):
-        raise InvalidSearch.because("a condition needs a search parameter")
+        raise InvalidSearch.because(
+            "a condition needs a search parameter", details=OperationProblem.CONDITION_EMPTY
+        )
     page = await context.resources.search(tenant.id, replace(wanted.query, limit=2, after=None))
     if len(page.versions) > 1 or page.more:
         raise SeveralMatch(f"more than one {resource_type.name} matches the condition")

@@ -15,6 +15,7 @@ from fhirpub.fhir.strict_json import JsonObject, dumps
 from fhirpub.fhir.terminology import Terminology
 from fhirpub.fhir.times import zone_of
 from fhirpub.plugin_api import ResourceType, SearchParameter, r4_parameter
+from fhirpub.problems import ContentProblem
 from fhirpub.storage.criteria import (
     EARLIEST,
     IDENTIFIER,
@@ -209,7 +210,8 @@ def _refuse_excess(number: int, size: int) -> None:
         raise TooLarge.because(
             f"has more than {what} search values, which are the codings, "
             "identifiers, references and times that searches compare: send fewer of them, or "
-            "divide the content among several resources"
+            "divide the content among several resources",
+            details=ContentProblem.SEARCH_VALUES_TOO_MANY,
         )
 
 

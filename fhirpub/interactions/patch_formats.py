@@ -23,6 +23,7 @@ from fhirpub.fhir.document import attachments_of, is_marker
 from fhirpub.fhir.elements import element_of
 from fhirpub.fhir.strict_json import MAX_DEPTH, JsonObject, in_decimals, refuse_excess
 from fhirpub.plugin_api import ResourceType
+from fhirpub.problems import ContentProblem, OperationProblem
 
 Form = Literal["fhir", "merge-patch", "json-patch"]
 FORMS: Mapping[str, Form] = {
@@ -77,7 +78,11 @@ def fields_of(
     else:
         fields = _partial_resource(content, before, resource_type)
     if not fields.names:
-        raise InvalidContent.because("names no field to update", expression=resource_type.name)
+        raise InvalidContent.because(
+            "names no field to update",
+            expression=resource_type.name,
+            details=OperationProblem.UPDATE_EMPTY,
+        )
     return fields
 
 
@@ -86,14 +91,17 @@ def _partial_resource(patch: Any, before: JsonObject, resource_type: ResourceTyp
     name = resource_type.name
     if not isinstance(patch, dict) or patch.get("resourceType") != name:
         raise InvalidContent.because(
-            f"the body must be a {name} with the fields to update", expression=name
+            f"the body must be a {name} with the fields to update",
+            expression=name,
+            details=ContentProblem.BODY_UNEXPECTED,
         )
     values = {item: value for item, value in patch.items() if item != "resourceType"}
     _refuse_others(values, resource_type)
     alone = [item[1:] for item in values if item.startswith("_") and item[1:] not in values]
     if alone:
         rule = "needs a value beside its extensions: a field is replaced whole"
-        raise InvalidContent(Issue("error", "exception", rule, f"{name}.{item}") for item in alone)
+        problem = ContentProblem.ELEMENT_REQUIRED
+        raise InvalidContent(Issue.error(problem, rule, f"{name}.{item}") for item in alone)
     fields = resource_type.updatable
     replaced = {element_of(item, fields) for item in values}
     gone = {item for item in before if element_of(item, fields) in replaced}
@@ -105,7 +113,9 @@ def _merge_patch(patch: Any, before: JsonObject, resource_type: ResourceType) ->
     name = resource_type.name
     if not isinstance(patch, dict) or patch.get("resourceType", name) != name:
         raise InvalidContent.because(
-            f"the body must be an object with the fields of a {name} to update", expression=name
+            f"the body must be an object with the fields of a {name} to update",
+            expression=name,
+            details=ContentProblem.BODY_UNEXPECTED,
         )
     named = {item: value for item, value in patch.items() if item != "resourceType"}
     _refuse_others(named, resource_type)
@@ -136,7 +146,9 @@ def _json_patch(
     name = resource_type.name
     if not isinstance(operations, list) or len(operations) > _MAX_OPERATIONS:
         raise InvalidContent.because(
-            f"the body must be a list of at most {_MAX_OPERATIONS} operations", expression=name
+            f"the body must be a list of at most {_MAX_OPERATIONS} operations",
+            expression=name,
+            details=OperationProblem.PATCH_MALFORMED,
         )
     malformed = list(_check_operations(operations, name))
     if malformed:
@@ -148,7 +160,10 @@ def _json_patch(
         if operation["op"] == "copy":
             copied += _weight(JsonPointer(operation["from"]).resolve(after, None))
             if copied > min(most, _MAX_COPIED):
-                raise TooLarge.because("the operations make the resource too large")
+                raise TooLarge.because(
+                    "the operations make the resource too large",
+                    details=ContentProblem.BODY_TOO_LARGE,
+                )
         after = _apply(operation, after, at=name, number=number)
     refuse_excess(after)
     kept_apart = list(_documents_kept_apart(before, after, resource_type))
@@ -162,7 +177,8 @@ def _check_operations(operations: Iterable[Any], name: str) -> Iterator[Issue]:
     for number, operation in enumerate(operations, start=1):
         wrong = _what_is_wrong(operation)
         if wrong:
-            yield Issue("error", "exception", f"operation {number} {wrong}", name)
+            rule = f"operation {number} {wrong}"
+            yield Issue.error(OperationProblem.PATCH_MALFORMED, rule, name)
 
 
 def _what_is_wrong(operation: Any) -> str:
@@ -209,7 +225,8 @@ def _apply(
         failed = "there is nothing at its path, or not what it takes"
     else:
         return after
-    raise BrokenRule([Issue("error", "business-rule", f"operation {number}: {failed}", at)])
+    rule = f"operation {number}: {failed}"
+    raise BrokenRule([Issue.error(OperationProblem.PATCH_FAILED, rule, at)])
 
 
 def _weight(value: Any) -> int:
@@ -244,10 +261,10 @@ def _documents_kept_apart(
         if (element["data"], repr(element.get("hash"))) not in known:
             rule = "belongs to data that stay as they are: replace the whole attachment"
             place = f"{resource_type.name}.{at}.hash"
-            yield Issue("error", "business-rule", rule, place)
+            yield Issue.error(OperationProblem.ATTACHMENT_DIVIDED, rule, place)
     if proper != _markers_in(after):
         rule = "the data of a document cannot be moved or copied by themselves"
-        yield Issue("error", "business-rule", rule, resource_type.name)
+        yield Issue.error(OperationProblem.ATTACHMENT_DIVIDED, rule, resource_type.name)
 
 
 def _markers_in(value: Any) -> int:
@@ -270,9 +287,8 @@ def _refuse_others(names: Iterable[str], resource_type: ResourceType) -> None:
     name, fields = resource_type.name, ", ".join(sorted(updatable))
     if others:
         raise BrokenRule(
-            Issue(
-                "error",
-                "business-rule",
+            Issue.error(
+                OperationProblem.ELEMENT_NOT_UPDATABLE,
                 f"{item} cannot be updated; fields that can: {fields}",
                 name if item == _UNKNOWN else f"{name}.{item.removeprefix('_')}",
             )

@@ -15,6 +15,7 @@ from fhirpub.interactions.parameters import (
 )
 from fhirpub.interactions.value_parser import ValueParser
 from fhirpub.interactions.versions import MAX_COUNTED
+from fhirpub.problems import OperationProblem
 from fhirpub.storage.criteria import (
     ANYTHING,
     ID,
@@ -130,7 +131,11 @@ class Reading:
         read = self._readers.get(asked.name, self._parameter)
         if read(asked):
             if self._conditions > MAX_CONDITIONS:
-                raise SearchTooCostly.because(TOO_MANY_CONDITIONS, expression=asked.name)
+                raise SearchTooCostly.because(
+                    TOO_MANY_CONDITIONS,
+                    expression=asked.name,
+                    details=OperationProblem.SEARCH_TOO_COSTLY,
+                )
             if name in _LAST_COUNTS:  # the link "self" lists what was used
                 self.understood = [item for item in self.understood if item[0] != name]
             self.understood.append((name, value))
@@ -335,7 +340,7 @@ class Reading:
         self._wrong(asked.name, "does not support this modifier")
 
     def _wrong(self, name: str, rule: str) -> None:
-        self.issues.append(Issue("error", "invalid", rule, name))
+        self.issues.append(Issue.error(OperationProblem.PARAMETER_INVALID, rule, name))
 
 
 def _count_systems(alternatives: Iterable[TokenMatch | TimeMatch]) -> int:

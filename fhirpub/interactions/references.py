@@ -13,6 +13,7 @@ from fhirpub.fhir.invariants import RELATIVE_REFERENCE
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.submission import Submission, resources_in
+from fhirpub.problems import ContentProblem
 from fhirpub.tenant import is_resource_id
 
 
@@ -26,10 +27,10 @@ def references_to_parts(submission: Submission) -> Iterator[Issue]:
         if "id" not in submission.parts[part.name].resource:
             continue  # that alone is wrong
         if not places:
-            yield Issue("error", "exception", "is required", part.referred_by)
+            yield Issue.error(ContentProblem.ELEMENT_REQUIRED, "is required", part.referred_by)
         elif all(submission.local.get(literal or "") != part.name for _at, literal in places):
             rule = f"must refer to the {part.type} of the entry {part.name}"
-            yield Issue("error", "business-rule", rule, f"{places[0][0]}.reference")
+            yield Issue.error(ContentProblem.REFERENCE_WRONG, rule, f"{places[0][0]}.reference")
 
 
 def references_to_untaken(submission: Submission) -> Iterator[Issue]:
@@ -49,7 +50,7 @@ def references_to_untaken(submission: Submission) -> Iterator[Issue]:
             if target is not None:
                 rule = f"refers to {target}, which is not taken: contain it and refer to its #id"
                 at = f"{entry.place_of(element)}.reference"
-                yield Issue("error", "business-rule", rule, at).below(entry.at)
+                yield Issue.error(ContentProblem.REFERENCE_TO_IGNORED, rule, at).below(entry.at)
 
 
 def other_references(submission: Submission, context: Context) -> Iterator[Issue]:
@@ -62,9 +63,10 @@ def other_references(submission: Submission, context: Context) -> Iterator[Issue
             at = f"{submission.entry.place_of(element)}.reference"
             if _may_be_held(literal, context):
                 rule = "is kept as it is: whether it is held here is not looked up"
-                yield Issue("information", "informational", rule, at)
+                yield Issue.information(ContentProblem.REFERENCE_NOT_CHECKED, rule, at)
             else:
-                yield Issue("warning", "invalid", "refers to nothing that is held here", at)
+                rule = "refers to nothing that is held here"
+                yield Issue.warning(ContentProblem.REFERENCE_UNRESOLVED, rule, at)
 
 
 def _may_be_held(literal: str, context: Context) -> bool:

@@ -317,7 +317,7 @@ def _response(submission: Submission, stored: JsonObject, context: Context) -> J
         short["meta"] = meta_of_subset(stored)
     short = with_contained(short, stored)
     said = f"{submission.type.name} was created"
-    created = Issue("information", "informational", said, details=ContentProblem.ACCEPTED)
+    created = Issue.information(ContentProblem.ACCEPTED, said)
     issues = outcome_of([created, *submission.remarks], fhir_url=context.fhir_url)
     return {
         "resourceType": "Parameters",

@@ -6,33 +6,29 @@ other errors a 400 (R-A); warnings and information travel with the answer.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
 from typing import Any
 
 from fhirpub.config.settings import ABSOLUTE_URI
 from fhirpub.errors import MAX_ISSUES, BrokenRule, InvalidContent, Issue, TooLarge, merge_places
-from fhirpub.fhir.document import Document, attachments_of, hash_verdict
+from fhirpub.fhir.document import Document
 from fhirpub.fhir.element_check import element_problems
 from fhirpub.fhir.elements import items_of, values_at
 from fhirpub.fhir.narrative import in_characters, narrative_warnings
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.fhir.times import UnstorableTime, is_date_beside_time, is_plain_utc, to_utc
-from fhirpub.fhir.web_address import MAX_URL_LENGTH, is_web_address
 from fhirpub.interactions import references
+from fhirpub.interactions.checks.attachments import check_attachments
 from fhirpub.interactions.checks.organization_ids import organization_in_system
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.submission import Submission
 from fhirpub.plugin_api import Entry, ResourceType, RuleContext, Rules
+from fhirpub.problems import ContentProblem
 
-_MIME = re.compile(r"[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+(?:[ \t]*;[\x20-\x7e]+)?")
-_MAX_MIME_LENGTH = 1000
-"""What is longer is too long for a header, so that the document could not be read."""
 _MAX_IDENTIFIER_LENGTH = 2048
 """What is longer fits into no URL, so that it could not be searched for."""
 _MAX_TYPES = 20
-_PDF = "application/pdf"
 
 
 def refuse(issues: Iterable[Issue], context: Context) -> list[Issue]:
@@ -65,13 +61,17 @@ def resource_within_limits(size: int, context: Context) -> None:
     """Raise TooLarge for a resource that is too large even without its documents."""
     most = context.config.limits.resource_bytes
     if size > most:
-        raise TooLarge.because(f"has more than {most} bytes beside its documents")
+        raise TooLarge.because(
+            f"has more than {most} bytes beside its documents",
+            details=ContentProblem.BODY_TOO_LARGE,
+        )
 
 
 def check_limits(documents: Iterable[Document], *, most: int, at: str) -> None:
     """Raise TooLarge naming each document above the limit."""
+    rule = f"has more than {most} bytes"
     issues = [
-        Issue("error", "too-costly", f"has more than {most} bytes", f"{at}.{document.at}.data")
+        Issue.error(ContentProblem.DOCUMENT_TOO_LARGE, rule, f"{at}.{document.at}.data")
         for document in documents
         if len(document.data) > most
     ]
@@ -81,24 +81,24 @@ def check_limits(documents: Iterable[Document], *, most: int, at: str) -> None:
 
 def identifier(resource: Mapping[str, Any]) -> Iterator[Issue]:
     """Exactly one identifier with system and value (D-44)."""
-    identifiers = resource.get("identifier")
+    problem, identifiers = ContentProblem.IDENTIFIER_INVALID, resource.get("identifier")
     if not isinstance(identifiers, list) or len(identifiers) != 1:
-        yield Issue("error", "invalid", "must be a list of exactly one identifier", "identifier")
+        yield Issue.error(problem, "must be a list of exactly one identifier", "identifier")
         return
     one = identifiers[0] if isinstance(identifiers[0], dict) else {}
     for name in ("system", "value"):
         text = one.get(name)
         if not isinstance(text, str) or not text.strip():
-            yield Issue("error", "invalid", "is required", f"identifier[0].{name}")
+            yield Issue.error(problem, "is required", f"identifier[0].{name}")
     system = one.get("system")
     if len(f"{system}{one.get('value')}") > _MAX_IDENTIFIER_LENGTH:
         rule = f"system and value must not have more than {_MAX_IDENTIFIER_LENGTH} characters"
-        yield Issue("error", "invalid", rule, "identifier[0]")
+        yield Issue.error(problem, rule, "identifier[0]")
     if len(_type_codings(one)) > _MAX_TYPES:  # the value is a search value with each of them
         rule = f"must not have more than {_MAX_TYPES} codings"
-        yield Issue("error", "too-costly", rule, "identifier[0].type")
+        yield Issue.error(problem, rule, "identifier[0].type", code="too-costly")
     if isinstance(system, str) and system.strip() and not ABSOLUTE_URI.fullmatch(system):
-        yield Issue("error", "invalid", "must be an absolute URI", "identifier[0].system")
+        yield Issue.error(problem, "must be an absolute URI", "identifier[0].system")
 
 
 def _type_codings(one: Mapping[str, Any]) -> Sequence[Any]:
@@ -117,7 +117,7 @@ def structure(submission: Submission, context: Context) -> Iterator[Iterator[Iss
     for part in submission.parts.values():
         if "id" not in part.resource:
             rule = "is required: references need it"
-            yield iter([Issue("error", "exception", rule, f"{part.at}.id")])
+            yield iter([Issue.error(ContentProblem.ELEMENT_REQUIRED, rule, f"{part.at}.id")])
         yield _each(part, context.schemas.problems(part.resource["resourceType"], part.resource))
         for issues in contained(part.resource, context):
             yield _each(part, issues)
@@ -181,7 +181,7 @@ def check_resource(
     yield _modifiers(entry)
     yield narratives(entry)
     resource, hash_check = entry.resource, context.config.fhir.hash_check
-    yield _each(entry, attachments(resource, resource_type, documents, hash_check))
+    yield _each(entry, check_attachments(resource, resource_type, documents, hash_check))
     yield _each(entry, _codings_at_once(resource, resource_type, rules))
     yield _of_plugin(resource_type.rules, entry, rules)
 
@@ -201,7 +201,7 @@ def status(resource: Mapping[str, Any], allowed: frozenset[str]) -> Iterator[Iss
     """One of the statuses of this operation."""
     if resource.get("status") not in allowed:
         rule = f"must be one of {', '.join(sorted(allowed))}"
-        yield Issue("error", "exception", rule, "status")
+        yield Issue.error(ContentProblem.STATUS_NOT_ALLOWED, rule, "status")
 
 
 def state_flow(
@@ -217,58 +217,7 @@ def state_flow(
         rule = f"a {resource_type.name} that is {old} is updated with another status: {allowed}"
     else:
         rule = f"{new} cannot follow {old}; what can: {allowed}"
-    yield Issue("error", "business-rule", rule, "status")
-
-
-def attachments(
-    resource: JsonObject, resource_type: ResourceType, documents: Sequence[Document], check: str
-) -> Iterator[Issue]:
-    """Data and hash, or a url; and remarks about what the data turn out to be (D-56 to D-64)."""
-    by_place = {item.at: item for item in documents}
-    for element in resource_type.attachments:
-        if resource_type.attachments_required and element not in resource:
-            yield Issue("error", "exception", "is required", element)
-    for at, attachment in attachments_of(resource, resource_type.attachments):
-        yield from (issue.below(at) for issue in _attachment(attachment))
-        document = by_place.get(at)
-        if document is not None:
-            yield from (issue.below(at) for issue in _content(attachment, document, check))
-
-
-def _attachment(attachment: JsonObject) -> Iterator[Issue]:
-    has = attachment.keys() & {"data", "hash", "url"}
-    if not ({"data", "hash"} <= has or "url" in has):
-        yield Issue("error", "exception", "must have data and hash, or a url")
-    elif "data" in has and "hash" not in has:
-        yield Issue("error", "exception", "data needs a hash")
-    kind = attachment.get("contentType")
-    if kind is not None and (len(kind) > _MAX_MIME_LENGTH or not _MIME.fullmatch(kind)):
-        rule = f"must be a MIME type of at most {_MAX_MIME_LENGTH} characters"
-        yield Issue("error", "exception", rule, "contentType")
-    elif kind is not None and not _is_pdf(kind):
-        yield Issue("information", "informational", f"{_PDF} is preferred", "contentType")
-    if "url" in has and not is_web_address(attachment["url"]):
-        rule = f"must be an absolute http or https URL of at most {MAX_URL_LENGTH} characters"
-        yield Issue("error", "exception", rule, "url")
-
-
-def _content(attachment: JsonObject, document: Document, check: str) -> Iterator[Issue]:
-    verdict = hash_verdict(attachment.get("hash", ""), document) if check != "off" else True
-    if verdict is None and "hash" in attachment:
-        rule = "is neither SHA-256 nor SHA-1, in hex or base64: not checked"
-        yield Issue("information", "informational", rule, "hash")
-    elif verdict is False and check == "strict":
-        yield Issue("error", "business-rule", "is not the hash of data", "hash")
-    elif verdict is False:
-        yield Issue("warning", "invalid", "is not the hash of data", "hash")
-    if attachment.get("size", len(document.data)) != len(document.data):
-        yield Issue("warning", "invalid", "is not the size of data", "size")
-    if _is_pdf(document.content_type) and not document.data.startswith(b"%PDF-"):
-        yield Issue("warning", "invalid", "does not begin as a PDF does", "data")
-
-
-def _is_pdf(content_type: str) -> bool:
-    return content_type.partition(";")[0].strip().lower() == _PDF
+    yield Issue.error(ContentProblem.STATUS_OUT_OF_ORDER, rule, "status")
 
 
 def codings(
@@ -296,7 +245,7 @@ def narratives(entry: Entry) -> Iterator[Issue]:
     for element in entry.rule_targets:
         for rule in narrative_warnings(str(element.get("div", ""))):
             at = f"{entry.at}.{entry.place_of(element)}.div"
-            yield Issue("warning", "business-rule", rule, at)
+            yield Issue.warning(ContentProblem.NARRATIVE_QUESTIONABLE, rule, at)
 
 
 def times_as_utc(
@@ -314,14 +263,15 @@ def times_as_utc(
             try:
                 time = to_utc(text, default_zone=context.default_zone)
             except UnstorableTime as problem:
-                yield Issue("error", "exception", str(problem), at)
+                yield Issue.error(ContentProblem.TIME_INVALID, str(problem), at)
                 continue
             if time is None:
                 continue
             holder[name] = time.local if is_date_beside_time(holder) else time.text
             if time.zone_assumed:
                 zone = context.config.fhir.default_timezone
-                yield Issue("warning", "invalid", f"has no offset: read as {zone}", at)
+                rule = f"has no offset: read as {zone}"
+                yield Issue.warning(ContentProblem.TIME_ZONE_ASSUMED, rule, at)
 
 
 def _modifiers(entry: Entry) -> Iterator[Issue]:
@@ -332,7 +282,8 @@ def _modifiers(entry: Entry) -> Iterator[Issue]:
         for name in _MODIFIERS & element.keys():
             names = (entry.at, entry.place_of(element), name.removeprefix("_"))
             at = ".".join(filter(None, names))
-            yield Issue("error", "business-rule", "is not supported: it changes meanings", at)
+            rule = "is not supported: it changes meanings"
+            yield Issue.error(ContentProblem.MODIFIER_UNSUPPORTED, rule, at)
 
 
 _MODIFIERS = frozenset({"modifierExtension", "implicitRules", "_implicitRules"})

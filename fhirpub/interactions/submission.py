@@ -121,9 +121,9 @@ def from_parameters(body: Any, resource_type: ResourceType) -> Submission:
 def _ignored(entry: Entry) -> Issue:
     if resources_in(entry):
         rule = "is ignored with its resource: not known"
-        return Issue("warning", "not-supported", rule, entry.at, ENTRY_IGNORED)
+        return Issue.warning(ENTRY_IGNORED, rule, entry.at, code="not-supported")
     said = "is ignored: not known"
-    return Issue("information", "informational", said, entry.at, ENTRY_IGNORED)
+    return Issue.information(ENTRY_IGNORED, said, entry.at)
 
 
 def resources_in(entry: Entry) -> list[Entry]:
@@ -340,4 +340,4 @@ def _literals(body: JsonObject, part: Part) -> Iterator[str]:
 
 
 def _error(rule: str, at: str, details: ContentProblem) -> Issue:
-    return Issue("error", "exception", rule, at, details)
+    return Issue.error(details, rule, at)

@@ -10,6 +10,7 @@ from fhirpub.fhir.contained import with_contained
 from fhirpub.fhir.definitions.schema_documents import forms_of_choices
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.interactions.versions import meta_of_subset
+from fhirpub.problems import OperationProblem
 
 _ALWAYS = frozenset({"resourceType", "id", "meta"})
 _WHOLE = ("", "false")
@@ -24,9 +25,14 @@ def is_subset(summary: str, elements: str) -> bool:
 def check_subset(summary: str, elements: str) -> None:
     """Raise InvalidSearch for a summary that there is not, and for both parameters at once."""
     if summary not in (*_WHOLE, *_PARTS):
-        raise InvalidSearch.because("must be true, text, data or false", expression="_summary")
+        raise _wrong("must be true, text, data or false")
     if elements and summary not in _WHOLE:
-        raise InvalidSearch.because("cannot go with _elements", expression="_summary")
+        raise _wrong("cannot go with _elements")
+
+
+def _wrong(rule: str) -> InvalidSearch:
+    problem = OperationProblem.PARAMETER_INVALID
+    return InvalidSearch.because(rule, expression="_summary", details=problem)
 
 
 def subset(

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fhirpub.errors import InvalidContent, Issue, OtherContent, Refused, Severity
+from fhirpub.errors import InvalidContent, Issue, OtherContent, Refused
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.interactions import rules
 from fhirpub.interactions.capabilities import FHIR_VERSION
@@ -20,7 +20,7 @@ from fhirpub.interactions.register import (
 from fhirpub.interactions.repetition.digest import is_same
 from fhirpub.interactions.submission import from_contained, from_parameters, from_wrapped, parse
 from fhirpub.plugin_api import ResourceType
-from fhirpub.problems import ContentProblem
+from fhirpub.problems import ContentProblem, OperationProblem
 from fhirpub.runtime.stages import Stages
 from fhirpub.storage.contract import Version
 from fhirpub.tenant import Tenant
@@ -112,15 +112,15 @@ async def add_verdict(
     if same is None:
         return [_information(f"{address} has this identifier: {first}"), *trial.found]
     other = str(OtherContent(address, await compare(known, trial.version)))
-    severity: Severity = "error"
+    used = Issue.error(ContentProblem.IDENTIFIER_IN_USE, other)
     if context.config.fhir.other_content == "replay":
-        severity, other = "warning", f"{other}. {first.capitalize()}"
-    used = Issue(severity, "duplicate", other, details=OtherContent.details)
+        other = f"{other}. {first.capitalize()}"
+        used = Issue.warning(ContentProblem.IDENTIFIER_IN_USE, other)
     return [used, *trial.found]
 
 
 def _information(verdict: str) -> Issue:
-    return Issue("information", "informational", verdict, details=ContentProblem.ACCEPTED)
+    return Issue.information(ContentProblem.ACCEPTED, verdict)
 
 
 def _entries(content: Any) -> Mapping[str, JsonObject]:
@@ -133,9 +133,10 @@ def _entries(content: Any) -> Mapping[str, JsonObject]:
             if name in named and name in ("resource", *TRIED):
                 twice.add(name)
             named[name] = entry
+    problem = ContentProblem.ENTRY_REPEATED
     if twice:
         raise InvalidContent(
-            Issue("error", "exception", f"the entry {name} stands here more than once", _ENTRIES)
+            Issue.error(problem, f"the entry {name} stands here more than once", _ENTRIES)
             for name in sorted(twice)
         )
     return named
@@ -158,7 +159,7 @@ def _refuse_other_tries(
     if not resource_type.profile:  # FHIR's own, which may be named with its version
         profiles.append(f"{resource_type.canonical}|{FHIR_VERSION}")
     issues = [
-        Issue("error", "not-supported", rule, place)
+        Issue.error(OperationProblem.PARAMETER_INVALID, rule, place, code="not-supported")
         for name, fits, rule in (
             ("mode", ["create"], "only create can be tried"),
             ("profile", profiles, "the type is held to another"),

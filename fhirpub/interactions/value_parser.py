@@ -9,6 +9,7 @@ from fhirpub.errors import SearchTooCostly
 from fhirpub.fhir.date_value import split_prefix
 from fhirpub.fhir.search_value import plain, token_of, typed_of, values_of
 from fhirpub.interactions.parameters import SearchIndexer, encode_typed_code, split_reference
+from fhirpub.problems import OperationProblem
 from fhirpub.runtime.clock import Clock
 from fhirpub.storage.criteria import TimeMatch, TokenMatch
 from fhirpub.tenant import Tenant
@@ -117,7 +118,11 @@ class ValueParser:
     def _check(self, name: str, more: int) -> None:
         if self._counts.total() + more > self._max_values:
             rule = f"a search has at most {self._max_values} values over all of its parameters"
-            raise SearchTooCostly.because(f"{rule}: send fewer", expression=name)
+            raise SearchTooCostly.because(
+                f"{rule}: send fewer",
+                expression=name,
+                details=OperationProblem.SEARCH_TOO_COSTLY,
+            )
 
 
 def times_meant_by(prefix: str, stretch: tuple[int, int], *, now: int) -> list[TimeMatch]:

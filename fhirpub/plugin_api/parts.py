@@ -10,6 +10,7 @@ from fhirpub.errors import Issue
 from fhirpub.fhir.elements import items_of
 from fhirpub.fhir.web_address import split_web_address
 from fhirpub.plugin_api.resource_type import Entry, Part, RuleContext
+from fhirpub.problems import ContentProblem
 
 _PASSPORT = re.compile(r"http://hl7\.org/fhir/sid/([a-z]{2}|[A-Z]{2})")
 _COUNTRIES = frozenset(
@@ -122,12 +123,15 @@ def patient_rules(entry: Entry, context: RuleContext) -> Iterator[Issue]:
     it, at = entry.resource, entry.at
     yield from _missing(entry, "identifier", "name", "birthDate")
     if it.get("gender") == "unknown" and not context.allow_gender_unknown:
-        yield _error("must be male, female or other", f"{at}.gender")
+        rule = "must be male, female or other"
+        yield Issue.error(ContentProblem.CODE_NOT_ALLOWED, rule, f"{at}.gender")
     birth_date = it.get("birthDate")
     if birth_date is not None and len(birth_date) != _FULL_DATE:
-        yield _error("must be a whole date, YYYY-MM-DD", f"{at}.birthDate")
+        rule = "must be a whole date, YYYY-MM-DD"
+        yield Issue.error(ContentProblem.TIME_INVALID, rule, f"{at}.birthDate")
     elif birth_date is not None and birth_date > context.today:
-        yield Issue("warning", "invalid", "lies in the future", f"{at}.birthDate")
+        rule = "lies in the future"
+        yield Issue.warning(ContentProblem.DATE_IN_FUTURE, rule, f"{at}.birthDate")
     for place, telecom in items_of(it, "telecom"):
         yield from _telecom(telecom, f"{at}.{place}")
     for place, identifier in items_of(it, "identifier"):
@@ -152,7 +156,7 @@ def organization_rules(entry: Entry, context: RuleContext) -> Iterator[Issue]:
         ours = _as_compared(identifier.get("system", "")) in own
         if ours and identifier.get("value", context.tenant_id).lower() != context.tenant_id:
             rule = "is not the organization that this access token stands for"
-            yield Issue("error", "business-rule", rule, f"{at}.{place}.value")
+            yield Issue.error(ContentProblem.ORGANIZATION_MISMATCH, rule, f"{at}.{place}.value")
 
 
 def practitioner_rules(entry: Entry, context: RuleContext) -> Iterator[Issue]:
@@ -173,14 +177,17 @@ def practitioner_rules(entry: Entry, context: RuleContext) -> Iterator[Issue]:
 def _missing(entry: Entry, *names: str) -> Iterator[Issue]:
     for name in names:
         if name not in entry.resource:
-            yield Issue("warning", "invalid", f"{name} is missing", entry.at)
+            rule = f"{name} is missing"
+            yield Issue.warning(ContentProblem.ELEMENT_RECOMMENDED, rule, entry.at)
 
 
 def _telecom(telecom: Mapping[str, Any], at: str) -> Iterator[Issue]:
     if telecom.get("system", "email" if "value" not in telecom else "") not in ("email", "phone"):
-        yield _error("must be email or phone", f"{at}.system")
+        rule = "must be email or phone"
+        yield Issue.error(ContentProblem.CODE_NOT_ALLOWED, rule, f"{at}.system")
     if telecom.get("use", "home") not in ("home", "work", "mobile"):
-        yield _error("must be home, work or mobile", f"{at}.use")
+        rule = "must be home, work or mobile"
+        yield Issue.error(ContentProblem.CODE_NOT_ALLOWED, rule, f"{at}.use")
 
 
 def _identifier_type(
@@ -194,7 +201,7 @@ def _identifier_type(
             match = _PASSPORT.fullmatch(identifier.get("system", ""))
             if match is None or match[1].lower() not in _COUNTRIES:
                 rule = "a passport's system is http://hl7.org/fhir/sid/ with a country's alpha-2"
-                yield Issue("warning", "invalid", rule, f"{at}.system")
+                yield Issue.warning(ContentProblem.IDENTIFIER_QUESTIONABLE, rule, f"{at}.system")
 
 
 def _as_compared(uri: str) -> str:
@@ -203,7 +210,3 @@ def _as_compared(uri: str) -> str:
     if parts is None:
         return uri
     return f"{parts.netloc.lower()}{parts.path}?{parts.query}#{parts.fragment}".replace("/?", "?")
-
-
-def _error(rule: str, at: str) -> Issue:
-    return Issue("error", "exception", rule, at)

@@ -20,6 +20,12 @@ class ContentProblem(Problem):
         "The body has a byte that is not UTF-8.",
         "Save the file as UTF-8. The diagnostics name the first such byte.",
     )
+    GZIP_INVALID = (
+        "gzip-invalid",
+        "exception",
+        "The body is not one whole gzip stream, as its Content-Encoding states.",
+        "Compress it with a library, or send it without Content-Encoding.",
+    )
     JSON_MALFORMED = (
         "json-malformed",
         "exception",
@@ -53,8 +59,14 @@ class ContentProblem(Problem):
     BODY_TOO_LARGE = (
         "body-too-large",
         "too-costly",
-        "The body, the resource or a document in it has more bytes than the limit.",
+        "The body, or the resource without its documents, has more bytes than the limit.",
         "Send less: the diagnostics name the limit.",
+    )
+    DOCUMENT_TOO_LARGE = (
+        "document-too-large",
+        "too-costly",
+        "A document has more bytes, decoded, than the limit.",
+        "Make the PDF smaller, or send a `url` in its place.",
     )
     SEARCH_VALUES_TOO_MANY = (
         "search-values-too-many",
@@ -88,7 +100,7 @@ class ContentProblem(Problem):
     )
     ENTRY_IGNORED = (
         "entry-ignored",
-        "informational invalid",
+        "informational not-supported",
         "An entry of the Parameters is not known here and was not stored.",
         "Correct its name, or leave it out.",
     )
@@ -97,6 +109,12 @@ class ContentProblem(Problem):
         "exception",
         "An element that must be present is missing or blank.",
         "Add the element at the place in `expression`.",
+    )
+    ELEMENT_RECOMMENDED = (
+        "element-recommended",
+        "invalid",
+        "An element is missing that readers expect. The resource is stored without it.",
+        "Send it, if it is known.",
     )
     ELEMENT_UNKNOWN = (
         "element-unknown",
@@ -110,11 +128,47 @@ class ContentProblem(Problem):
         "An element has the wrong form, such as an object in place of an array.",
         "Write it as the definition of the type has it.",
     )
+    VALUE_EMPTY = (
+        "value-empty",
+        "exception invalid",
+        "A value is `null`, or an empty string, array or object, which FHIR has nowhere.",
+        "Leave the element out.",
+    )
     VALUE_INVALID = (
         "value-invalid",
-        "exception invalid",
-        "A value is not of its FHIR type, or not among the codes that are allowed.",
+        "exception",
+        "A value is not of its FHIR type, such as a string in place of a number.",
         "Send one of the form that the diagnostics describe.",
+    )
+    CODE_NOT_ALLOWED = (
+        "code-not-allowed",
+        "exception",
+        "The code is not among those that are allowed for the element.",
+        "Send one of the codes in the diagnostics, in the same case.",
+    )
+    BASE64_INVALID = (
+        "base64-invalid",
+        "exception",
+        "The data are not base64 (RFC 4648, section 4).",
+        "Encode the bytes with a library, with `+`, `/` and padding, and send nothing else.",
+    )
+    URI_INVALID = (
+        "uri-invalid",
+        "exception",
+        "A URI that identifies something is relative or malformed.",
+        "Send an absolute URI, such as `https://lab.example/codes` or `urn:oid:2.999.1`.",
+    )
+    ID_REPEATED = (
+        "id-repeated",
+        "exception",
+        "Two elements or contained resources have the same id.",
+        "Give each an id of its own, or leave out those to which nothing refers.",
+    )
+    NARRATIVE_INVALID = (
+        "narrative-invalid",
+        "exception",
+        "A narrative is not the XHTML that FHIR allows.",
+        "Write a `div` of namespace `http://www.w3.org/1999/xhtml`, or leave out `text`.",
     )
     INVARIANT_BROKEN = (
         "invariant-broken",
@@ -134,6 +188,18 @@ class ContentProblem(Problem):
         "The system of the identifier contains the id of your organization in this service.",
         "Use a URI of your own. The organization is known from the token.",
     )
+    ORGANIZATION_MISMATCH = (
+        "organization-mismatch",
+        "business-rule",
+        "The organization names another tenant than the one of the access token.",
+        "Use the token of that organization, or correct its identifier.",
+    )
+    IDENTIFIER_QUESTIONABLE = (
+        "identifier-questionable",
+        "invalid",
+        "The system of an identifier is not the one for identifiers of its type.",
+        "Check the system and the type. The resource is stored as it is.",
+    )
     STATUS_NOT_ALLOWED = (
         "status-not-allowed",
         "exception",
@@ -152,11 +218,23 @@ class ContentProblem(Problem):
         "An element does not refer to the resource that was sent with it.",
         "Refer to it by `Type/<local id>`, or by `#<id>` if it is contained.",
     )
+    REFERENCE_TO_IGNORED = (
+        "reference-to-ignored",
+        "business-rule",
+        "A reference leads to an entry that is not taken, so that its target would be lost.",
+        "Send the target as a contained resource, and refer to it by `#<id>`.",
+    )
     REFERENCE_UNRESOLVED = (
         "reference-unresolved",
-        "informational invalid",
+        "invalid",
         "A reference leads to nothing that this service holds. It is stored as it is.",
         "Send the resource with it, or refer to it by a full URL.",
+    )
+    REFERENCE_NOT_CHECKED = (
+        "reference-not-checked",
+        "informational",
+        "A reference may lead to a resource that is held here. It was not looked up.",
+        "Nothing, if the id is right.",
     )
     MODIFIER_UNSUPPORTED = (
         "modifier-unsupported",
@@ -173,20 +251,26 @@ class ContentProblem(Problem):
     CODE_SYSTEM_UNKNOWN = (
         "code-system-unknown",
         "invalid",
-        "The service does not hold this code system or value set, so the code was not checked.",
+        "The code was not checked: the service does not hold its code system.",
         "Nothing, if the URL of the system is right.",
     )
     TIME_INVALID = (
         "time-invalid",
         "exception",
-        "A time cannot be converted to UTC.",
-        "Send a time with an offset between the years 1 and 9999.",
+        "A date or time does not have the form of FHIR, or cannot be converted to UTC.",
+        "Send `2026-03-02`, or `2026-03-02T08:15:00-03:00` with an offset.",
     )
     TIME_ZONE_ASSUMED = (
         "time-zone-assumed",
         "invalid",
         "A time has no offset. It was read in the time zone of the service.",
         "Send times with an offset, such as `2026-03-02T08:15:00-03:00`.",
+    )
+    TIME_CORRECTED = (
+        "time-corrected",
+        "invalid",
+        "A time was not in the form of FHIR, and was read in the way that is stated.",
+        "Send times such as `2026-03-02T08:15:00-03:00`.",
     )
     DATE_IN_FUTURE = (
         "date-in-future",
@@ -239,6 +323,6 @@ class ContentProblem(Problem):
     RULE_BROKEN = (
         "rule-broken",
         "business-rule exception invalid value informational",
-        "A rule of the resource type is not kept. The diagnostics state it.",
+        "A rule of a plugin is not kept that has no code of its own. The diagnostics state it.",
         "Correct the element that is named.",
     )

@@ -16,7 +16,7 @@ class OperationProblem(Problem):
     )
     ELEMENT_NOT_UPDATABLE = (
         "element-not-updatable",
-        "business-rule exception",
+        "business-rule",
         "The update names an element that cannot be changed.",
         "Change only the elements in the diagnostics.",
     )
@@ -32,6 +32,12 @@ class OperationProblem(Problem):
         "An operation of the JSON Patch cannot be applied, or its test failed.",
         "Read the resource, and write the patch for its latest version.",
     )
+    ATTACHMENT_DIVIDED = (
+        "attachment-divided",
+        "business-rule",
+        "A patch would separate a document from its hash or its attachment.",
+        "Replace the whole attachment, with its data and hash.",
+    )
     NARRATIVE_OUTDATED = (
         "narrative-outdated",
         "business-rule",
@@ -41,7 +47,7 @@ class OperationProblem(Problem):
     PARAMETER_UNKNOWN = (
         "parameter-unknown",
         "not-supported",
-        "The search parameter does not exist here, and was not used.",
+        "The search parameter does not exist here.",
         "Correct its name. `/fhir/r4/metadata` lists the parameters of each type.",
     )
     PARAMETER_INVALID = (
@@ -53,7 +59,7 @@ class OperationProblem(Problem):
     PARAMETER_EMPTY = (
         "parameter-empty",
         "invalid",
-        "A search parameter has no value, and was not used.",
+        "A search parameter has no value.",
         "Give it a value, or leave it out.",
     )
     CONDITION_EMPTY = (
@@ -70,7 +76,7 @@ class OperationProblem(Problem):
     )
     SEARCH_TOO_COSTLY = (
         "search-too-costly",
-        "too-costly",
+        "too-costly invalid",
         "The search has more conditions or values, or takes more work, than one search may.",
         "Narrow it: add a patient or dates, send fewer values, sort by fewer parameters.",
     )
@@ -97,4 +103,28 @@ class OperationProblem(Problem):
         "business-rule",
         "The webhook endpoint is in a state in which this cannot be done.",
         "See its `state` and `why`; verify, enable or pause it first.",
+    )
+    ENDPOINT_URL_REFUSED = (
+        "endpoint-url-refused",
+        "value",
+        "The `url` is not one to which webhooks are sent.",
+        "Use an https address that is reached from the internet. See the diagnostics.",
+    )
+    ENDPOINTS_TOO_MANY = (
+        "endpoints-too-many",
+        "business-rule",
+        "The tenant has as many webhook endpoints as it may.",
+        "Remove one first, or subscribe one to more event types.",
+    )
+    SECRETS_TOO_MANY = (
+        "secrets-too-many",
+        "business-rule",
+        "Too many earlier signing secrets of the endpoint are still valid.",
+        "Wait for one to end, or rotate with `grace_seconds` 0.",
+    )
+    ENDPOINT_TEST_FAILED = (
+        "endpoint-test-failed",
+        "business-rule",
+        "The receiver did not accept the test event.",
+        "Correct the receiver, and enable the endpoint again.",
     )

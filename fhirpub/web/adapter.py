@@ -23,18 +23,15 @@ from fhirpub.fhir.strict_json import dumps
 from fhirpub.http.exchange import Exchange
 from fhirpub.http.head import MAX_FIELDS, HeadTooLong, HeadTooSlow
 from fhirpub.http.server import Delegate, Message
-from fhirpub.problems import RequestProblem
+from fhirpub.problems import ContentProblem, RequestProblem
 from fhirpub.web.error_mapping import AddressTooLong, HeadTooLarge, MalformedRequest, TooSlow
 from fhirpub.web.handlers.base import BaseHandler
 from fhirpub.web.message.request import Request
 from fhirpub.web.routes import Router
 from fhirpub.web.services import Services
 
-_BUSY = Issue(
-    "error",
-    "throttled",
-    "too many connections; retry in some seconds",
-    details=RequestProblem.SERVICE_BUSY,
+_BUSY = Issue.error(
+    RequestProblem.SERVICE_BUSY, "too many connections; retry in some seconds", code="throttled"
 )
 HEAD_BYTES = 16_384
 """How long the line and the headers of a request may be."""
@@ -115,7 +112,8 @@ class _RequestDelegate(Message):
 
     def too_long(self) -> None:
         most = self._handler.services.config.limits.drain_bytes
-        self._handler.refuse_now(TooLarge.because(f"the body has more than {most} bytes"))
+        rule = f"the body has more than {most} bytes"
+        self._handler.refuse_now(TooLarge.because(rule, details=ContentProblem.BODY_TOO_LARGE))
 
     def on_connection_close(self) -> None:
         if hasattr(self, "_handler"):

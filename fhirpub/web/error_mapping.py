@@ -7,7 +7,7 @@ from http import HTTPStatus
 
 from fhirpub import errors
 from fhirpub.errors import FhirpubError, Issue
-from fhirpub.problems import Problem, RequestProblem
+from fhirpub.problems import RequestProblem
 from fhirpub.web.message.byte_range import RangeNotSatisfiable
 from fhirpub.web.message.content_negotiation import (
     CompressedBody,
@@ -105,14 +105,11 @@ def response_for(problem: BaseException) -> Answer:
         if isinstance(problem, kind):
             if isinstance(problem, errors.Refused):
                 return Answer(mapped.value, problem.issues)
-            return Answer(mapped.value, (_issue(code, str(problem), problem.details),))
+            issue = Issue.error(problem.details, str(problem), code=code)
+            return Answer(mapped.value, (issue,))
     text = "the service could not answer; the request may be sent again"
-    issue = _issue("exception", text, RequestProblem.INTERNAL_ERROR)
+    issue = Issue.error(RequestProblem.INTERNAL_ERROR, text)
     return Answer(HTTPStatus.INTERNAL_SERVER_ERROR, (issue,))
-
-
-def _issue(code: str, text: str, details: Problem) -> Issue:
-    return Issue("error", code, text, details=details)
 
 
 def headers_for(problem: BaseException) -> dict[str, str]:

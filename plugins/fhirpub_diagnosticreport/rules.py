@@ -42,7 +42,7 @@ def _category(category: Mapping[str, Any], at: str) -> Iterator[Issue]:
 
 
 def _error(rule: str, at: str) -> Issue:
-    return Issue("error", "exception", rule, at)
+    return Issue("error", "exception", rule, at, "element-required")
 
 
 _UPDATE_STATUSES = frozenset(

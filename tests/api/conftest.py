@@ -1,4 +1,4 @@
-"""Every response that the API tests get is checked by independent R4 validators."""
+"""Every response that the API tests get is checked by R4 validators, and its issues' codes."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pytest
 from fhirpub.config.loader import variable
 from fhirpub.testing.service import Answer, Service
 from tests.corpus.validator import Validator
+from tests.issue_codes import uncoded_issues
 
 _VALIDATORS = ("fhir.resources", "fhirclient")
 _LARGEST = 64 * 1024
@@ -22,7 +23,8 @@ _LARGEST = 64 * 1024
 def answers_are_valid_r4() -> Iterator[None]:
     """Collect the service's FHIR JSON responses and validate them at the end.
 
-    A response fails only if all validators reject it, because each has its own quirks.
+    A response fails only if all validators reject it, because each has its own quirks. Each of
+    its issues must have a code of the service that says what kind of problem it is.
     """
     gathered: dict[bytes, str] = {}
     send = Service.request
@@ -53,6 +55,8 @@ def answers_are_valid_r4() -> Iterator[None]:
 def _verdict(body: bytes, test: str, validators: list[Validator]) -> str:
     """Return what is wrong with a response, or nothing."""
     resource = json.loads(body)
+    if uncoded := [*uncoded_issues(resource)]:
+        return f"{test}: issues without a code of their own: {'; '.join(uncoded)}"
     faults = []
     for validator in validators:
         fault = validator.fault(resource)

@@ -73,13 +73,15 @@ def test_any_other_tag_is_a_412(lab: Integrator, path: str, tag: str) -> None:
     answer = update(lab, path, {"If-Match": tag}, status="amended")
 
     assert (answer.status, answer.issues[0]["code"]) == (412, "conflict")
-    assert answer.issues[0]["diagnostics"].endswith("current version 1")
+    assert "current version 1" in answer.issues[0]["diagnostics"]
 
 
-def test_a_number_without_quotes_is_shown_to_be_no_tag(lab: Integrator, path: str) -> None:
+def test_a_number_without_quotes_is_answered_with_the_tag(lab: Integrator, path: str) -> None:
     answer = update(lab, path, {"If-Match": "1"}, status="amended")
 
-    assert answer.issues[0]["diagnostics"] == "target version '1', current version 1"
+    said = "target version '1', current version 1; the tag of it is W/\"1\""
+    assert answer.issues[0]["diagnostics"] == said
+    assert answer.problems == ["precondition-malformed"]
 
 
 def test_the_version_is_checked_before_the_body(lab: Integrator, path: str) -> None:

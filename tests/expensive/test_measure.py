@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from fhirpub.errors import InvalidContent
 from fhirpub.fhir.strict_json import dumps
+from fhirpub.problems import ContentProblem
 from tests.bodies import register_body
 from tests.expensive import targets
 from tests.expensive.bounds import HEAD, of_body
@@ -64,7 +65,7 @@ def test_the_most_memory_at_a_time_is_found() -> None:
 def test_a_refusal_is_the_end_of_a_computation() -> None:
     def work() -> Iterator[None]:
         yield
-        raise InvalidContent.because("wrong")
+        raise InvalidContent.because("wrong", details=ContentProblem.VALUE_INVALID)
 
     assert count_calls(work)[0] < 50
 

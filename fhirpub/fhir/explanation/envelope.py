@@ -77,4 +77,4 @@ def missing_entry(
             shown = f" {other}" if PLAIN_NAME.fullmatch(other) else ""
             said, at = f"{said}: should this entry{shown} be named so?", f"{place}.name"
             break
-    return Issue("error", "exception", said, at, ContentProblem.ENTRY_MISSING)
+    return Issue.error(ContentProblem.ENTRY_MISSING, said, at)

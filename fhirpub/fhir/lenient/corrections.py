@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from fhirpub.errors import MAX_PLACES, Issue
+from fhirpub.problems import ContentProblem
 
 
 @dataclass(slots=True)
 class Corrections:
     """Places with one kind of correction: the first hundred, and how many there are."""
 
+    problem: ContentProblem
     rule: str
     places: list[str] = field(default_factory=list)
     count: int = 0
@@ -34,4 +36,4 @@ class Corrections:
             return
         more = self.count - len(self.places)
         rule = f"{self.rule} (and in {more} more places)" if more else self.rule
-        yield Issue("warning", "invalid", rule).at(*self.places)
+        yield Issue.warning(self.problem, rule, code="invalid").at(*self.places)

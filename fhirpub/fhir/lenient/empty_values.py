@@ -9,6 +9,7 @@ from typing import Any
 from fhirpub.errors import Issue
 from fhirpub.fhir.lenient.corrections import Corrections
 from fhirpub.fhir.strict_json import JsonObject
+from fhirpub.problems import ContentProblem
 
 _RULE = "is empty: left out; in a list, the places of what follows are counted without it"
 _PLAIN_NAME = re.compile("[A-Za-z_][A-Za-z0-9_]{0,63}")
@@ -20,7 +21,7 @@ def remove_empty_values(content: Any) -> Iterator[Issue]:
     In a list whose items belong to those of another list by their positions, such as ``given``
     and ``_given``, ``null`` has a meaning: its items stay. Yields a warning with the places.
     """
-    removed = Corrections(_RULE)
+    removed = Corrections(ContentProblem.VALUE_EMPTY, _RULE)
     if isinstance(content, dict):
         kind = content.get("resourceType")
         at = kind if isinstance(kind, str) and _PLAIN_NAME.fullmatch(kind) else ""

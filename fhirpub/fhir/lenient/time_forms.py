@@ -10,6 +10,7 @@ from fhirpub.errors import Issue
 from fhirpub.fhir.lenient.corrections import Corrections
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.fhir.xml.tables import OF_PRIMITIVE, RESOURCE, tables
+from fhirpub.problems import ContentProblem
 
 _MOMENT = re.compile(
     r"(?P<minute>[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2})"
@@ -39,8 +40,10 @@ class _Walk:
     """One walk through a body along the tables of R4; what is not in them is left alone."""
 
     def __init__(self) -> None:
-        self.seconds = Corrections("has no seconds: read with :00")
-        self.offsets = Corrections("has an offset in another form than -03:00: written so")
+        self.seconds = Corrections(ContentProblem.TIME_CORRECTED, "has no seconds: read with :00")
+        self.offsets = Corrections(
+            ContentProblem.TIME_CORRECTED, "has an offset in another form than -03:00: written so"
+        )
         self._objects = tables().objects
 
     def resource(self, value: JsonObject, at: str) -> None:

@@ -239,12 +239,13 @@ class _Reading:
         if len(element) or element.text:
             beside |= self._members(element, OF_PRIMITIVE, at, depth)
         if text is None and "extension" not in beside:
-            self._refuse("needs a value or an extension", at)
+            self._refuse("needs a value or an extension", at, ContentProblem.VALUE_EMPTY)
         return None if text is None else _convert(text, kind), beside or None
 
     def _narrative(self, element: etree._Element, at: str) -> str:
         if str(element.tag) != f"{_XHTML}div":
-            self._refuse("must be a div in the namespace http://www.w3.org/1999/xhtml", at)
+            rule = "must be a div in the namespace http://www.w3.org/1999/xhtml"
+            self._refuse(rule, at, ContentProblem.NARRATIVE_INVALID)
         depth = 0
         for event, item in etree.iterwalk(element, events=("start", "end")):
             depth += 1 if event == "start" else -1
@@ -291,7 +292,7 @@ class _Reading:
     def _refuse(
         self, rule: str, at: str, details: ContentProblem = ContentProblem.ELEMENT_MALFORMED
     ) -> None:
-        self.issues.append(Issue("error", "exception", rule, at, details))
+        self.issues.append(Issue.error(details, rule, at))
         if len(self.issues) == MAX_ISSUES:
             raise InvalidContent(self.issues)
 

@@ -36,7 +36,7 @@ def refuse_untrue(before: JsonObject, after: JsonObject, type_name: str) -> Iter
     if status == "additional" and after.get("status") != WITHDRAWN:
         rule = "holds more than the data, so that an update could make it untrue"
         at = f"{type_name}.text"
-        yield Issue("error", "business-rule", rule, at, OperationProblem.NARRATIVE_OUTDATED)
+        yield Issue.error(OperationProblem.NARRATIVE_OUTDATED, rule, at)
 
 
 def is_contradicted(

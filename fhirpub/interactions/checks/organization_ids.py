@@ -22,7 +22,7 @@ def organization_in_system(submission: Submission, tenant_id: str) -> Iterator[I
     if any(one.replace("-", "") in plain for one in _organization_ids(submission, tenant_id)):
         rule = "must not contain the organization's id: it comes from the access token"
         at = "identifier[0].system"
-        yield Issue("error", "business-rule", rule, at, ContentProblem.TENANT_IN_IDENTIFIER)
+        yield Issue.error(ContentProblem.TENANT_IN_IDENTIFIER, rule, at)
 
 
 def _organization_ids(submission: Submission, tenant_id: str) -> Iterator[str]:

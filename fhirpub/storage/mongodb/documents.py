@@ -13,6 +13,7 @@ from bson.raw_bson import RawBSONDocument
 from pymongo import UpdateOne
 
 from fhirpub.errors import InvalidContent, TooLarge
+from fhirpub.problems import ContentProblem
 from fhirpub.storage.contract import (
     SMALL_BYTES,
     Blob,
@@ -73,9 +74,13 @@ def encode_addition(
         keeping = tuple(_blob_document(tenant, blob, now=now) for blob in blobs)
         pieces = tuple(piece for blob in blobs for piece in _pieces_of(tenant, blob, now=now))
     except (BSONError, OverflowError, UnicodeEncodeError):
-        raise InvalidContent.because("the resource cannot be stored as it is") from None
+        raise InvalidContent.because(
+            "the resource cannot be stored as it is", details=ContentProblem.CHARACTER_FORBIDDEN
+        ) from None
     if len(document) > MAX_BYTES:
-        raise TooLarge.because("the resource is larger than the store can keep")
+        raise TooLarge.because(
+            "the resource is larger than the store can keep", details=ContentProblem.BODY_TOO_LARGE
+        )
     size = len(document) + sum(len(blob.data) for blob in blobs)
     key, raw = (version.id, version.version), RawBSONDocument(document)
     values = len(fields["search"])

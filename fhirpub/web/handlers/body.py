@@ -9,6 +9,7 @@ from typing import Any, ClassVar, TypeVar
 
 from fhirpub.errors import Busy, FhirpubError, InvalidContent, QuotaExceeded, TooLarge
 from fhirpub.interactions.context import Context, run_at
+from fhirpub.problems import ContentProblem
 from fhirpub.runtime.clock import now_ms
 from fhirpub.runtime.stages import Stages
 from fhirpub.web.admission.quotas import Ticket
@@ -112,7 +113,8 @@ class BodyHandler(BaseHandler):
         return self.services.config.limits.request_bytes
 
     def _too_large(self) -> FhirpubError:
-        return TooLarge.because(f"the body has more than {self.max_bytes()} bytes")
+        rule = f"the body has more than {self.max_bytes()} bytes"
+        return TooLarge.because(rule, details=ContentProblem.BODY_TOO_LARGE)
 
     def data_received(self, chunk: bytes) -> Awaitable[None] | None:
         """Keep a piece of the body, decoded, unless it will be refused anyway."""

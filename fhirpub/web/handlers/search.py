@@ -8,6 +8,7 @@ from urllib.parse import parse_qsl
 from fhirpub.errors import InvalidSearch, NotPermitted
 from fhirpub.interactions.execute import search
 from fhirpub.interactions.versions import Listing
+from fhirpub.problems import OperationProblem
 from fhirpub.runtime.stages import yield_to_loop
 from fhirpub.web.handlers.base import BaseHandler
 from fhirpub.web.handlers.body import BodyHandler
@@ -80,10 +81,12 @@ class SearchFormHandler(BodyHandler):
                 max_num_fields=_MAX_PARAMETERS,
             )
         except UnicodeDecodeError:
-            raise InvalidSearch.because("the form must be UTF-8") from None
+            raise InvalidSearch.because(
+                "the form must be UTF-8", details=OperationProblem.PARAMETER_INVALID
+            ) from None
         except ValueError:
             rule = f"the form must have at most {_MAX_PARAMETERS} parameters"
-            raise InvalidSearch.because(rule) from None
+            raise InvalidSearch.because(rule, details=OperationProblem.SEARCH_TOO_COSTLY) from None
         self.request.add_form(form)
         super().check_format()
         await _answer(self)

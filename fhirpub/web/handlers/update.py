@@ -79,7 +79,7 @@ class UpdateHandler(BodyHandler):
         elif wanted == "OperationOutcome":
             self.headers["Preference-Applied"] = "return=OperationOutcome"
             made = f"{updated.version.type} was updated"
-            accepted = Issue("information", "informational", made, details=ContentProblem.ACCEPTED)
+            accepted = Issue.information(ContentProblem.ACCEPTED, made)
             outcome = outcome_of(
                 [accepted, *updated.remarks], fhir_url=self.services.context.fhir_url
             )

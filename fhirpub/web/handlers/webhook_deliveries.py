@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 from fhirpub.errors import InvalidContent, InvalidSearch, Issue, NoSuchRecord
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.fhir.times import parse_instant
+from fhirpub.problems import OperationProblem
 from fhirpub.web.handlers.large_responses import with_memory_budget
 from fhirpub.web.handlers.webhook_endpoints import WebhooksBodyHandler, WebhooksHandler
 from fhirpub.web.message.request import Request
@@ -24,6 +25,7 @@ HIGHEST_SEQUENCE = 10**15
 _WHOLE = re.compile("[0-9]{1,16}")
 _FIELDS_OF_REPLAY = ("event_ids", "from_seq", "to_seq", "since", "until", "status")
 _REPLAYED = ("dead", "delivered")
+_NOT_KNOWN = "is not a parameter here; known are"
 _TIME_RULE = "must be a moment with its offset, such as 2026-11-21T10:00:00Z"
 
 
@@ -34,7 +36,7 @@ class Parameters:
         """Take a query that may have these parameters; ``_format`` and the like may be there."""
         self._request = request
         self._issues = [
-            wrong(f"is not a parameter here; known are {', '.join(known)}", name)
+            Issue.error(OperationProblem.FIELD_UNKNOWN, f"{_NOT_KNOWN} {', '.join(known)}", name)
             for name, _value in request.parameters
             if name not in known and not name.startswith("_")
         ]
@@ -207,7 +209,8 @@ def _read_selection(fields: JsonObject) -> Wanted:
         if name in _FIELDS_OF_REPLAY and (rule := _replay_problem(name, value))
     ]
     if not fields:
-        issues = [Issue("error", "required", f"name one of {', '.join(_FIELDS_OF_REPLAY)}")]
+        rule = f"name one of {', '.join(_FIELDS_OF_REPLAY)}"
+        issues = [Issue.error(OperationProblem.FIELD_REQUIRED, rule)]
     if issues:
         raise InvalidContent(issues)
     status = fields.get("status")

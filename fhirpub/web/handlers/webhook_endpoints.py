@@ -8,6 +8,7 @@ from typing import Any
 from fhirpub.auth.scopes import WEBHOOKS
 from fhirpub.errors import InvalidContent
 from fhirpub.fhir.strict_json import JsonObject, dumps, loads
+from fhirpub.problems import ContentProblem
 from fhirpub.storage.webhook_contract import Endpoint
 from fhirpub.web.handlers.base import BaseHandler
 from fhirpub.web.handlers.body import BodyHandler
@@ -104,7 +105,9 @@ class WebhooksBodyHandler(WebhooksHandler, BodyHandler):
         body = self.take_body()
         fields = loads(body) if body else {}
         if not isinstance(fields, dict):
-            raise InvalidContent.because("the body must be a JSON object")
+            raise InvalidContent.because(
+                "the body must be a JSON object", details=ContentProblem.BODY_UNEXPECTED
+            )
         return fields
 
 

@@ -7,6 +7,7 @@ import zlib
 from functools import lru_cache
 
 from fhirpub.errors import InvalidContent
+from fhirpub.problems import ContentProblem
 
 GZIP = "gzip"
 _NAMES = (GZIP, "x-gzip")
@@ -54,11 +55,11 @@ class GzipDecoder:
     def decode(self, most: int) -> bytes:
         """Return the next bytes, ``most`` at most; raises InvalidContent for what is no gzip."""
         if self._stream.eof:
-            raise InvalidContent.because("the body goes on after the end of its gzip stream")
+            raise _refusal("the body goes on after the end of its gzip stream")
         try:
             decoded = self._stream.decompress(self._left, most)
         except zlib.error:
-            raise InvalidContent.because("the body is not valid gzip") from None
+            raise _refusal("the body is not valid gzip") from None
         self._left = self._stream.unconsumed_tail or self._stream.unused_data
         # A full slice may leave bytes behind that take no more input.
         self.has_more = bool(self._left) or (len(decoded) == most and not self._stream.eof)
@@ -67,4 +68,8 @@ class GzipDecoder:
     def check_end(self) -> None:
         """Raise InvalidContent for a stream that has begun and is cut short."""
         if self.received and not self._stream.eof:
-            raise InvalidContent.because("the gzip stream of the body is cut short")
+            raise _refusal("the gzip stream of the body is cut short")
+
+
+def _refusal(rule: str) -> InvalidContent:
+    return InvalidContent.because(rule, details=ContentProblem.GZIP_INVALID)

@@ -8,9 +8,16 @@ from dataclasses import dataclass
 
 from fhirpub.errors import VersionConflict
 from fhirpub.fhir.times import from_http, http_date
+from fhirpub.problems import RequestProblem
 from fhirpub.storage.contract import Version
 
 _TAG = re.compile(r'(?:W/)?"([^"]*)"')
+
+
+class MalformedPrecondition(VersionConflict):
+    """A version is named by something that is no entity tag, which no version has."""
+
+    details = RequestProblem.PRECONDITION_MALFORMED
 
 
 def check_if_match(if_match: Sequence[str], current: int) -> None:
@@ -24,8 +31,12 @@ def check_if_match(if_match: Sequence[str], current: int) -> None:
     tags = [] if _TAG.sub("", named).strip(" \t,") else _TAG.findall(named)
     if str(current) in tags:
         return
-    first = tags[0] if tags else ""
-    target = first if first.isascii() and first.isdecimal() else repr((first or named)[:64])
+    if not tags:
+        raise MalformedPrecondition(
+            target=repr(named[:64]), current=f'{current}; the tag of it is W/"{current}"'
+        )
+    first = tags[0]
+    target = first if first.isascii() and first.isdecimal() else repr(first[:64])
     raise VersionConflict(target=target, current=current)
 
 

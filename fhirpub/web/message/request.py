@@ -13,6 +13,7 @@ from urllib.parse import parse_qsl
 from tornado.httputil import HTTPHeaders, RequestStartLine
 
 from fhirpub.errors import InvalidSearch
+from fhirpub.problems import OperationProblem
 from fhirpub.web.message.preconditions import NONE, Preconditions
 
 _MAX_PARAMETERS = 1_000
@@ -104,10 +105,12 @@ def parameters_of(query: str) -> list[tuple[str, str]]:
         )
         return [(_as_utf8(name), _as_utf8(value)) for name, value in pairs]
     except UnicodeDecodeError:
-        raise InvalidSearch.because("the query must be UTF-8") from None
+        raise InvalidSearch.because(
+            "the query must be UTF-8", details=OperationProblem.PARAMETER_INVALID
+        ) from None
     except ValueError:
         rule = f"the query must have at most {_MAX_PARAMETERS} parameters"
-        raise InvalidSearch.because(rule) from None
+        raise InvalidSearch.because(rule, details=OperationProblem.SEARCH_TOO_COSTLY) from None
 
 
 def _as_utf8(text: str) -> str:

@@ -6,6 +6,7 @@ import secrets
 from dataclasses import replace
 
 from fhirpub.errors import BrokenRule
+from fhirpub.problems import OperationProblem
 from fhirpub.storage.webhook_contract import Endpoint, EndpointSecret
 from fhirpub.webhooks.management.secret_encryption import SecretCipher, token_of
 
@@ -50,7 +51,8 @@ def with_new_secret(endpoint: Endpoint, sealed: EndpointSecret, *, now: int, end
     if len(live) > MAX_OLD_SECRETS:
         raise BrokenRule.because(
             f"has {MAX_OLD_SECRETS} earlier secrets whose time is not over; "
-            "wait for one to end, or rotate with grace_seconds 0"
+            "wait for one to end, or rotate with grace_seconds 0",
+            details=OperationProblem.SECRETS_TOO_MANY,
         )
     return replace(endpoint, secrets=(sealed, *live))
 

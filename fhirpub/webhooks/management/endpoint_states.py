@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fhirpub.errors import BrokenRule
+from fhirpub.problems import OperationProblem
 from fhirpub.storage.webhook_contract import Endpoint
 
 OPERATOR = "operator"
@@ -28,7 +29,7 @@ def deleted(endpoint: Endpoint) -> Endpoint:
 def paused(endpoint: Endpoint) -> Endpoint:
     """Return a paused endpoint. Raises BrokenRule unless it was active."""
     if endpoint.state not in ("active", "paused"):
-        raise BrokenRule.because(f"is {endpoint.state}; only an active one can be paused")
+        raise refuse_state(f"is {endpoint.state}; only an active one can be paused")
     return replace(endpoint, state="paused")
 
 
@@ -47,7 +48,7 @@ def enabled(endpoint: Endpoint, *, known: Endpoint, operator: bool) -> Endpoint:
     if endpoint.why == UNPROVEN:
         return replace(endpoint, state="unverified", why="")
     if endpoint.state not in ("active", "paused", known.state):
-        raise BrokenRule.because(f"has become {endpoint.state} meanwhile")
+        raise refuse_state(f"has become {endpoint.state} meanwhile")
     return replace(endpoint, state="active", why="")
 
 
@@ -65,8 +66,13 @@ def is_verified(endpoint: Endpoint) -> bool:
 def require_permission(endpoint: Endpoint, *, operator: bool) -> None:
     """Raise BrokenRule for an endpoint that the operator has disabled, to all others."""
     if _is_operators(endpoint) and not operator:
-        raise BrokenRule.because("was disabled by the operator, who alone can enable it")
+        raise refuse_state("was disabled by the operator, who alone can enable it")
 
 
 def _is_operators(endpoint: Endpoint) -> bool:
     return endpoint.why in (OPERATOR, UNPROVEN)
+
+
+def refuse_state(rule: str) -> BrokenRule:
+    """Return the refusal of what the state of an endpoint does not allow."""
+    return BrokenRule.because(rule, details=OperationProblem.ENDPOINT_STATE)

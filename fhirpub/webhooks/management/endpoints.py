@@ -14,6 +14,7 @@ from typing import Any
 
 from fhirpub.config.settings import Config
 from fhirpub.errors import BrokenRule, NoSuchRecord, StoreUnavailable
+from fhirpub.problems import OperationProblem
 from fhirpub.runtime.clock import Clock
 from fhirpub.runtime.logging import logger
 from fhirpub.storage.store import Store
@@ -122,7 +123,7 @@ class EndpointService:
             most = self._config.webhooks.endpoints_per_tenant
             if len(await self.endpoints(tenant)) >= most:
                 rule = f"a tenant has at most {most} endpoints; remove one first"
-                raise BrokenRule.because(rule)
+                raise BrokenRule.because(rule, details=OperationProblem.ENDPOINTS_TOO_MANY)
             await self._store.put_endpoint(tenant, endpoint)
         _log.info("endpoint added", endpoint=endpoint_id, tenant=tenant)
         return EndpointWithSecrets(endpoint, secret, token)
@@ -175,7 +176,7 @@ class EndpointService:
         """
         endpoint = await self.endpoint(tenant, endpoint_id)
         if endpoint.state == "unverified":
-            raise BrokenRule.because("is unverified; verify it first")
+            raise states.refuse_state("is unverified; verify it first")
         if endpoint.state == "disabled":
             states.require_permission(endpoint, operator=operator)
             if endpoint.why != states.UNPROVEN:
@@ -295,7 +296,7 @@ class EndpointService:
         if not trial.passed:
             what = trial.outcome.reason or f"status {trial.outcome.status}"
             said = f"the endpoint did not take a test event ({what}): it stays disabled"
-            raise BrokenRule.because(said)
+            raise BrokenRule.because(said, details=OperationProblem.ENDPOINT_TEST_FAILED)
         await self._store.save_health(endpoint.id, ANEW)
 
 

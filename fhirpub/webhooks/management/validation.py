@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any
 
 from fhirpub.errors import MAX_ISSUES, InvalidContent, Issue
+from fhirpub.problems import ContentProblem, OperationProblem
 from fhirpub.storage.webhook_contract import Ordering, Payload
 from fhirpub.suggestion import did_you_mean
 from fhirpub.webhooks.management.event_types import EventTypes
@@ -37,7 +38,9 @@ async def validate_endpoint(
     Raises InvalidContent.
     """
     if not isinstance(fields, Mapping):
-        raise InvalidContent.because("the body must be a JSON object")
+        raise InvalidContent.because(
+            "the body must be a JSON object", details=ContentProblem.BODY_UNEXPECTED
+        )
     issues = [*refuse_unknown_fields(fields, known), *_problems(fields, event_types)]
     values = dict(fields)
     if isinstance(fields.get("url"), str):
@@ -54,7 +57,8 @@ def refuse_unknown_fields(fields: Mapping[str, Any], known: Collection[str]) -> 
     """Refuse unknown fields, up to the number that one refusal lists: suggestions take time."""
     for name in islice((field for field in fields if field not in known), MAX_ISSUES):
         advice = did_you_mean(name, known) or f"known are {', '.join(known)}"
-        yield wrong(f"is not a field here; {advice}", name)
+        rule = f"is not a field here; {advice}"
+        yield Issue.error(OperationProblem.FIELD_UNKNOWN, rule, name)
 
 
 def _problems(fields: Mapping[str, Any], event_types: EventTypes) -> Iterator[Issue]:
@@ -120,4 +124,4 @@ _TEXTS: Mapping[str, Callable[[str], str]] = {
 
 def wrong(rule: str, place: str) -> Issue:
     """Return the sentence about an invalid value."""
-    return Issue("error", "value", rule, place)
+    return Issue.error(OperationProblem.FIELD_INVALID, rule, place)

@@ -37,7 +37,7 @@ from fhirpub.webhooks.transport.message import Message
 from fhirpub.webhooks.transport.name_lookup import LookUp, NameLookup, address_in
 from fhirpub.webhooks.transport.response import as_kept, retry_after, wish_in
 from fhirpub.webhooks.transport.signing import signed_headers
-from fhirpub.webhooks.transport.url_policy import Target, TargetRules
+from fhirpub.webhooks.transport.url_policy import Target, TargetRules, refuse_url
 
 MAX_READ_BYTES = 65_536
 MAX_KEPT_BYTES = 4_096
@@ -103,11 +103,7 @@ class Sender:
         if not any(self._rules.permits(address_in(item), target) for item in found):
             if found:
                 self._blocked()
-            raise InvalidContent.because(
-                "has a host that leads to no address to which webhooks are sent",
-                expression="url",
-                code="value",
-            )
+            raise refuse_url("has a host that leads to no address to which webhooks are sent")
         return target
 
     async def attempt(self, message: Message) -> Outcome:

@@ -17,6 +17,7 @@ import idna
 from fhirpub.config.allowed_networks import Network, parse_allowed_network
 from fhirpub.config.reader import LAST_PORT
 from fhirpub.errors import InvalidContent
+from fhirpub.problems import OperationProblem
 
 Address = IPv4Address | IPv6Address
 
@@ -142,7 +143,7 @@ class TargetRules:
         _refuse_long(url)
         match = _URL.fullmatch(url)
         if match is None:
-            raise _refuse(
+            raise refuse_url(
                 "must be an absolute https URL in ASCII, without user, password and fragment"
             )
         scheme = match["scheme"].lower()
@@ -158,7 +159,7 @@ class TargetRules:
             target.url
         )  # it may have one more slash, and is checked again before each request
         if not 0 < target.port <= LAST_PORT:
-            raise _refuse(f"has a port that is not between 1 and {LAST_PORT}")
+            raise refuse_url(f"has a port that is not between 1 and {LAST_PORT}")
         self._refuse_impossible(target)
         return target
 
@@ -190,19 +191,19 @@ class TargetRules:
         """Refuse what no address could make good."""
         if _is_address(target.host):
             if not self.permits(target.host, target):
-                raise _refuse("names an address, a port or a scheme to which nothing is sent")
+                raise refuse_url("names an address, a port or a scheme to which nothing is sent")
         elif self._is_usual(target) or self._opened_for(target):
             return
         elif not target.tls:
-            raise _refuse("must begin with https://")
+            raise refuse_url("must begin with https://")
         else:
             known = ", ".join(str(port) for port in sorted(self._ports))
-            raise _refuse(f"must have one of the ports {known}")
+            raise refuse_url(f"must have one of the ports {known}")
 
 
 def _refuse_long(url: str) -> None:
     if len(url) > MAX_URL_LENGTH:
-        raise _refuse(f"has more than {MAX_URL_LENGTH} characters")
+        raise refuse_url(f"has more than {MAX_URL_LENGTH} characters")
 
 
 def _target(host: str, *, scheme: str, port: int, rest: str, tenant: str) -> Target:
@@ -219,14 +220,14 @@ def _canonical_host(host: str) -> str:
         try:
             return str(IPv6Address(host[1:-1]))
         except ValueError:
-            raise _refuse("has a host that is no IPv6 address") from None
+            raise refuse_url("has a host that is no IPv6 address") from None
     if not host.isascii():
         host = _to_ascii(host)
     labels = host.split(".")
     if len(host) > _MAX_HOST_LENGTH or not all(_LABEL.fullmatch(label) for label in labels):
-        raise _refuse("has a host that is no canonical name")
+        raise refuse_url("has a host that is no canonical name")
     if _NUMBER.fullmatch(labels[-1]) and not _is_address(host):
-        raise _refuse("has a host that is neither a name nor a canonical IPv4 address")
+        raise refuse_url("has a host that is neither a name nor a canonical IPv4 address")
     return host
 
 
@@ -234,7 +235,7 @@ def _to_ascii(host: str) -> str:
     try:
         return idna.encode(host, uts46=True).decode()
     except UnicodeError:
-        raise _refuse("has a host that is no internationalized name") from None
+        raise refuse_url("has a host that is no internationalized name") from None
 
 
 def _is_address(host: str) -> bool:
@@ -281,5 +282,7 @@ def _forms(address: Address) -> Iterator[Address]:
         yield IPv4Address(number & 0xFFFF_FFFF)
 
 
-def _refuse(rule: str) -> InvalidContent:
-    return InvalidContent.because(rule, expression="url", code="value")
+def refuse_url(rule: str) -> InvalidContent:
+    """Return the refusal of an address."""
+    problem = OperationProblem.ENDPOINT_URL_REFUSED
+    return InvalidContent.because(rule, expression="url", code="value", details=problem)

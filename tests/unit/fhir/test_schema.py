@@ -490,7 +490,7 @@ def test_resources_within_resources_end_in_a_refusal_not_in_a_crash() -> None:
 
 def test_a_lone_surrogate_is_refused() -> None:
     assert [*SCHEMAS.problems("Patient", patient(name=[{"family": "\ud800"}]))] == [
-        Issue("error", "exception", "the resource is not valid FHIR R4")
+        Issue.error(ContentProblem.ELEMENT_MALFORMED, "the resource is not valid FHIR R4")
     ]
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from fhirpub.errors import ConfigurationError, Issue
 from fhirpub.fhir.terminology import Terminology
+from fhirpub.problems import ContentProblem
 
 SHIPPED = Terminology.load()
 SECTIONS = "http://terminology.hl7.org/CodeSystem/v2-0074"
@@ -47,9 +48,8 @@ def loaded(folder: Path, *documents: Any) -> Terminology:
             SECTIONS,
             "lab",
             [
-                Issue(
-                    "warning",
-                    "invalid",
+                Issue.warning(
+                    ContentProblem.CODE_UNKNOWN,
                     f"the code is not in the code system {SECTIONS}",
                     "c.code",
                 )
@@ -59,9 +59,8 @@ def loaded(folder: Path, *documents: Any) -> Terminology:
             "http://loinc.org",
             "58410-2",
             [
-                Issue(
-                    "information",
-                    "invalid",
+                Issue.information(
+                    ContentProblem.CODE_SYSTEM_UNKNOWN,
                     "value set not found: the code system http://loinc.org is not held,"
                     " the code is unchecked",
                     "c.system",

@@ -27,13 +27,14 @@ from fhirpub.errors import (
     TooLarge,
 )
 from fhirpub.interactions.context import Context
+from fhirpub.problems import ContentProblem
 from fhirpub.runtime import process_pool
 from fhirpub.runtime.process_pool import ProcessPool, ProcessUnavailable
 
 REFUSALS: list[FhirpubError] = [
     InvalidContent([Issue("error", "invalid", "is wrong", "Patient.name")]),
-    BrokenRule.because("breaks a rule"),
-    TooLarge.because("is too large", expression="Patient"),
+    BrokenRule.because("breaks a rule", details=ContentProblem.RULE_BROKEN),
+    TooLarge.because("is too large", expression="Patient", details=ContentProblem.BODY_TOO_LARGE),
     NotExpressible("Patient.text"),
 ]
 

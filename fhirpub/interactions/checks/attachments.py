@@ -1,0 +1,75 @@
+"""Whether an attachment is complete, and whether its document is what it states (D-56 to D-64)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from fhirpub.errors import Issue
+from fhirpub.fhir.document import Document, attachments_of, hash_verdict
+from fhirpub.fhir.strict_json import JsonObject
+from fhirpub.fhir.web_address import MAX_URL_LENGTH, is_web_address
+from fhirpub.plugin_api import ResourceType
+from fhirpub.problems import ContentProblem
+
+_MIME = re.compile(r"[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+(?:[ \t]*;[\x20-\x7e]+)?")
+_MAX_MIME_LENGTH = 1000
+"""What is longer is too long for a header, so that the document could not be read."""
+_PDF = "application/pdf"
+
+
+def check_attachments(
+    resource: JsonObject, resource_type: ResourceType, documents: Sequence[Document], check: str
+) -> Iterator[Issue]:
+    """Yield what is missing or wrong, and remarks about what the data turn out to be."""
+    by_place = {item.at: item for item in documents}
+    for element in resource_type.attachments:
+        if resource_type.attachments_required and element not in resource:
+            yield Issue.error(ContentProblem.ELEMENT_REQUIRED, "is required", element)
+    for at, attachment in attachments_of(resource, resource_type.attachments):
+        yield from (issue.below(at) for issue in _attachment(attachment))
+        document = by_place.get(at)
+        if document is not None:
+            yield from (issue.below(at) for issue in _content(attachment, document, check))
+
+
+def _attachment(attachment: JsonObject) -> Iterator[Issue]:
+    has = attachment.keys() & {"data", "hash", "url"}
+    if not ({"data", "hash"} <= has or "url" in has):
+        yield Issue.error(
+            ContentProblem.ATTACHMENT_INCOMPLETE, "must have data and hash, or a url"
+        )
+    elif "data" in has and "hash" not in has:
+        yield Issue.error(ContentProblem.ATTACHMENT_INCOMPLETE, "data needs a hash")
+    kind = attachment.get("contentType")
+    if kind is not None and (len(kind) > _MAX_MIME_LENGTH or not _MIME.fullmatch(kind)):
+        rule = f"must be a MIME type such as {_PDF}, of at most {_MAX_MIME_LENGTH} characters"
+        yield Issue.error(ContentProblem.VALUE_INVALID, rule, "contentType")
+    elif kind is not None and not _is_pdf(kind):
+        yield Issue.information(
+            ContentProblem.DOCUMENT_QUESTIONABLE, f"{_PDF} is preferred", "contentType"
+        )
+    if "url" in has and not is_web_address(attachment["url"]):
+        rule = f"must be an absolute http or https URL of at most {MAX_URL_LENGTH} characters"
+        yield Issue.error(ContentProblem.VALUE_INVALID, rule, "url")
+
+
+def _content(attachment: JsonObject, document: Document, check: str) -> Iterator[Issue]:
+    verdict = hash_verdict(attachment.get("hash", ""), document) if check != "off" else True
+    if verdict is None and "hash" in attachment:
+        rule = "is neither SHA-256 nor SHA-1, in hex or base64: not checked"
+        yield Issue.information(ContentProblem.HASH_NOT_CHECKED, rule, "hash")
+    elif verdict is False and check == "strict":
+        yield Issue.error(ContentProblem.HASH_WRONG, "is not the hash of data", "hash")
+    elif verdict is False:
+        rule = "is not the hash of data"
+        yield Issue.warning(ContentProblem.HASH_WRONG, rule, "hash", code="invalid")
+    questionable = ContentProblem.DOCUMENT_QUESTIONABLE
+    if attachment.get("size", len(document.data)) != len(document.data):
+        yield Issue.warning(questionable, "is not the size of data", "size", code="invalid")
+    if _is_pdf(document.content_type) and not document.data.startswith(b"%PDF-"):
+        yield Issue.warning(questionable, "does not begin as a PDF does", "data", code="invalid")
+
+
+def _is_pdf(content_type: str) -> bool:
+    return content_type.partition(";")[0].strip().lower() == _PDF
