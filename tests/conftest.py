@@ -51,6 +51,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 LONGEST = (  # from two minutes down to a quarter of a minute
+    "tests/generators/test_generated_clients.py",
     "tests/faults/test_mongodb_failover.py",
     "tests/faults/test_kill.py",
     "tests/api/test_third_party_reports.py",

@@ -55,6 +55,24 @@ def test_every_body_is_of_a_type_that_a_generated_client_can_write(complete: Any
     assert unknown == set()
 
 
+def test_no_body_is_an_array(complete: Any) -> None:
+    # A Python client with one among its bodies fails in each call, whatever it sends.
+    bodies = [
+        form["schema"]
+        for operations in complete["paths"].values()
+        for operation in operations.values()
+        for form in operation.get("requestBody", {"content": {}})["content"].values()
+    ]
+    places = [schema.get("$ref", "").rpartition("/")[2] for schema in bodies]
+    schemas = [
+        complete["components"]["schemas"].get(place, schema)
+        for place, schema in zip(places, bodies, strict=True)
+    ]
+
+    assert len(schemas) > 20
+    assert not [schema for schema in schemas if schema.get("type") == "array"]
+
+
 def test_every_form_of_an_answer_of_fhir_has_the_same_schema(complete: Any) -> None:
     differing = [
         operation["operationId"]
@@ -86,6 +104,31 @@ def test_each_component_has_a_name_of_its_own_in_every_language(complete: Any) -
 
     assert len(names) == len({*names})
     assert not [schema for schema in objects_in(schemas) if isinstance(schema.get("title"), str)]
+
+
+def test_no_component_has_the_name_of_a_list_in_it(complete: Any) -> None:
+    # The generated Python would use one variable for both.
+    shadowed = [
+        name
+        for name, schema in complete["components"]["schemas"].items()
+        for field, inner in schema.get("properties", {}).items()
+        if inner.get("type") == "array" and field.replace("_", "").lower() == name.lower()
+    ]
+
+    assert shadowed == []
+
+
+def test_every_choice_of_several_types_has_a_name(complete: Any) -> None:
+    unnamed = [
+        operation["operationId"]
+        for operations in complete["paths"].values()
+        for operation in operations.values()
+        for part in (operation.get("requestBody", {}), *operation["responses"].values())
+        for form in part.get("content", {}).values()
+        if "anyOf" in form.get("schema", {})
+    ]
+
+    assert unnamed == []
 
 
 def test_an_entry_of_a_search_has_the_type_of_its_resource(

@@ -27,7 +27,7 @@ def block(word: str) -> str:
     return str(next(item for item in BLOCKS if word in item))
 
 
-APART = ("amended.xml", "prescription.json")
+APART = ("amended.xml", "prescription.json", "openapi.json", "pip install", "npm install")
 FIRST = [item for item in BLOCKS if not any(word in item for word in APART)]
 _SECTION = TEXT.partition("\n## 5. ")[2].partition("\n## ")[0]
 SEARCHES = [

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from http import HTTPStatus
 
 import fhirpub
-from fhirpub.fhir.definitions.schema_components import components, one_of, ref
+from fhirpub.fhir.definitions.schema_components import components, ref
 from fhirpub.fhir.strict_json import JsonObject, dumps
 from fhirpub.web.handlers.body import BodyHandler
 from fhirpub.web.message.content_negotiation import FHIR_JSON
@@ -272,15 +272,15 @@ def _refusal(status: int, schema: str) -> JsonObject:
     return {
         "description": _MEANINGS[status],
         "headers": _headers(_OBLIGED.get(status, ())),
-        "content": _fhir([schema]) if fhir else {_JSON: {"schema": ref(schema)}},
+        "content": _fhir(schema) if fhir else {_JSON: {"schema": ref(schema)}},
     }
 
 
 def _success(success: Success, route: Route, table: Iterable[Route]) -> JsonObject:
-    names = [schema.replace("{type}", route.type_name) for schema in success.schemas]
+    schema = success.schema.replace("{type}", route.type_name)
     contents: dict[str, Callable[[], JsonObject]] = {
-        "fhir": lambda: _fhir(names),
-        "json": lambda: {_JSON: {"schema": ref(*names)}},
+        "fhir": lambda: _fhir(schema),
+        "json": lambda: {_JSON: {"schema": ref(schema)}},
         "document": lambda: _DOCUMENT,
         "empty": dict,
     }
@@ -309,17 +309,10 @@ def _links(success: Success, route: Route, table: Iterable[Route]) -> JsonObject
     }
 
 
-def _fhir(names: list[str]) -> JsonObject:
+def _fhir(name: str) -> JsonObject:
     # Without XML: of an answer in two forms a client in TypeScript knows no type.
-    schema = {"schema": _one_of(names)}
+    schema = {"schema": ref(name)}
     return {FHIR_JSON: schema, _JSON: schema}
-
-
-def _one_of(names: list[str]) -> JsonObject:
-    if len(names) == 1:
-        return ref(names[0])
-    types = {"Parameters" if name.startswith("Registered") else name: name for name in names}
-    return one_of(types, by="resourceType")
 
 
 def _headers(names: Iterable[str]) -> JsonObject:

@@ -41,11 +41,11 @@ Form = Literal["fhir", "json", "document", "empty"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Success:
-    """An answer that is no refusal. ``schemas`` names components, one of which it has."""
+    """An answer that is no refusal. ``schema`` names the component that describes it."""
 
     text: str
     form: Form = "fhir"
-    schemas: tuple[str, ...] = ()
+    schema: str = ""
     headers: tuple[str, ...] = ()
     id_at: str = ""
     """Where the id stands of what was made, as a JSON pointer: links lead from there on."""
@@ -83,14 +83,14 @@ _UPDATED_IF = (*_ONE_VERSION, "If-None-Match")
 _SUBSETS = ("_summary", "_elements")
 NOT_MODIFIED = Success(text="The client has it.", form="empty", headers=("ETag",))
 _SEARCHED = {
-    200: Success(text="A page of what was found. Its link `next` leads on.", schemas=("Bundle",))
+    200: Success(text="A page of what was found. Its link `next` leads on.", schema="Bundle")
 }
 _REPLACED = "Each named field is replaced; with `If-Match` only in the version that it names."
 _STATEMENT = Operation(
     name="capabilities",
     summary="Read what the service can do, as a CapabilityStatement",
     successes={
-        200: Success(text="The statement.", schemas=("CapabilityStatement",), headers=("ETag",)),
+        200: Success(text="The statement.", schema="CapabilityStatement", headers=("ETag",)),
         304: NOT_MODIFIED,
     },
     refusals=(406,),
@@ -104,7 +104,7 @@ def _read(name: str, summary: str, blanks: tuple[str, ...] = ("id",)) -> Operati
         name=name,
         summary=summary,
         successes={
-            200: Success(text="The resource.", schemas=("{type}",), headers=_VERSIONED),
+            200: Success(text="The resource.", schema="{type}", headers=_VERSIONED),
             304: NOT_MODIFIED,
         },
         refusals=(404, 406, 412),
@@ -122,7 +122,7 @@ def _update(name: str, summary: str, *parameters: str, text: str) -> Operation:
             200: Success(
                 text="For `Prefer: return=representation` the new version, for "
                 "`return=OperationOutcome` the remarks on it.",
-                schemas=("{type}", "OperationOutcome"),
+                schema="{type}OrOutcome",
                 headers=_WRITTEN,
             ),
             204: Success(text="There is a new version.", form="empty", headers=_WRITTEN),
@@ -137,7 +137,7 @@ def _discovery(name: str, summary: str) -> Operation:
     return Operation(
         name=name,
         summary=summary,
-        successes={200: Success(text="As the standard has it.", form="json", schemas=("Object",))},
+        successes={200: Success(text="As the standard has it.", form="json", schema="Object")},
         tag="Authorization",
     )
 
@@ -146,7 +146,7 @@ def _health(name: str, summary: str, *refusals: int) -> Operation:
     return Operation(
         name=name,
         summary=summary,
-        successes={200: Success(text="Yes.", form="json", schemas=("Health",))},
+        successes={200: Success(text="Yes.", form="json", schema="Health")},
         refusals=refusals,
         tag="Service",
     )
@@ -183,7 +183,7 @@ OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
             201: Success(
                 text="Registered, now or by an earlier call; empty for `Prefer: return=minimal`, "
                 "an OperationOutcome for `return=OperationOutcome`.",
-                schemas=("Registered{type}", "OperationOutcome"),
+                schema="Registered{type}OrOutcome",
                 headers=_REGISTERED,
                 id_at="/parameter/0/resource/id",
             )
@@ -199,13 +199,13 @@ OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
         successes={
             200: Success(
                 text="The one that `If-None-Exist` finds.",
-                schemas=("{type}", "OperationOutcome"),
+                schema="{type}OrOutcome",
                 headers=_REGISTERED,
             ),
             201: Success(
                 text="Registered, now or by an earlier call: the resource as it was registered; "
                 "see `$register` for what `Prefer` changes.",
-                schemas=("{type}", "OperationOutcome"),
+                schema="{type}OrOutcome",
                 headers=_REGISTERED,
                 id_at="/id",
             ),
@@ -221,7 +221,7 @@ OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
         successes={
             200: Success(
                 text="All that a registration would be refused for, or remark.",
-                schemas=("OperationOutcome",),
+                schema="OperationOutcome",
             )
         },
         refusals=(406,),
@@ -247,14 +247,14 @@ OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
     (HistoryHandler, "GET"): Operation(
         name="history",
         summary="List the versions of a {type}, newest first",
-        successes={200: Success(text="A page of versions.", schemas=("Bundle",))},
+        successes={200: Success(text="A page of versions.", schema="Bundle")},
         refusals=(404, 406),
         parameters=(*_FORMAT, "_count", "_since", "_at", BELOW),
     ),
     (TypeHistoryHandler, "GET"): Operation(
         name="historyOfAll",
         summary="List the versions of every {type}, newest first",
-        successes={200: Success(text="A page of versions.", schemas=("Bundle",))},
+        successes={200: Success(text="A page of versions.", schema="Bundle")},
         refusals=(406, 422),
         parameters=(*_FORMAT, "_count", "_since", CURSOR),
     ),
@@ -268,12 +268,12 @@ OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
         ),
         successes={
             200: Success(
-                text="The document.", form="document", schemas=("{type}",), headers=("ETag",)
+                text="The document.", form="document", schema="{type}", headers=("ETag",)
             ),
             206: Success(
                 text="The part of it that was asked for.",
                 form="document",
-                schemas=("{type}",),
+                schema="{type}",
                 headers=("ETag", "Content-Range"),
             ),
             304: NOT_MODIFIED,
@@ -289,14 +289,14 @@ OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
     (OwnHandler, "GET"): Operation(
         name="read",
         summary="Read a {type} of the service itself",
-        successes={200: Success(text="The resource.", schemas=("{type}",))},
+        successes={200: Success(text="The resource.", schema="{type}")},
         refusals=(404, 406),
         parameters=_FORMAT,
     ),
     (ProblemsHandler, "GET"): Operation(
         name="read",
         summary="Read the codes of problems, which are those of `issue.details`",
-        successes={200: Success(text="The CodeSystem `problem`.", schemas=("Object",))},
+        successes={200: Success(text="The CodeSystem `problem`.", schema="Object")},
         refusals=(404, 406),
         parameters=_FORMAT,
     ),
@@ -306,7 +306,7 @@ OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
         name="openapi",
         summary="Read this document",
         successes={
-            200: Success(text="OpenAPI 3.1.", form="json", schemas=("Object",), headers=("ETag",)),
+            200: Success(text="OpenAPI 3.1.", form="json", schema="Object", headers=("ETag",)),
             304: NOT_MODIFIED,
         },
         parameters=("If-None-Match",),
@@ -319,7 +319,7 @@ OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
             "OAuth 2.0 client credentials (RFC 6749, 4.4); the credentials in the body, or by "
             "HTTP Basic. Refusals are OAuth's."
         ),
-        successes={200: Success(text="The token.", form="json", schemas=("Token",))},
+        successes={200: Success(text="The token.", form="json", schema="Token")},
         refusals=(401, 403, 429, 503),
         body="token",
         tag="Authorization",

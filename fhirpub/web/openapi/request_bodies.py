@@ -14,7 +14,6 @@ from fhirpub.fhir.definitions.schema_components import (
 )
 from fhirpub.fhir.elements import element_of
 from fhirpub.fhir.strict_json import JsonObject, dumps
-from fhirpub.interactions.patch_formats import OPERATIONS
 from fhirpub.plugin_api import ResourceType
 from fhirpub.web.message.content_negotiation import FHIR_JSON, FHIR_XML, FORM
 from fhirpub.web.openapi.parameters import search_parameters
@@ -42,6 +41,7 @@ def own_schemas(
     for resource_type in types:
         own |= _registration(resource_type)
         own |= _registered(resource_type)
+        own |= _choices(resource_type.name)
         own[f"Update{resource_type.name}"] = _update(resource_type, r4[resource_type.name])
     return own
 
@@ -106,8 +106,7 @@ def _create_body(services: Services, type_name: str) -> JsonObject:
 
 
 def _validate_body(services: Services, type_name: str) -> JsonObject:
-    either = {"anyOf": [ref(f"Register{type_name}"), ref(type_name), ref("Parameters")]}
-    return _fhir(either, example_of(services.types[type_name]))
+    return _fhir(ref(f"Validate{type_name}"), example_of(services.types[type_name]))
 
 
 def _update_body(services: Services, type_name: str) -> JsonObject:
@@ -115,12 +114,11 @@ def _update_body(services: Services, type_name: str) -> JsonObject:
     statuses = sorted(resource_type.update_statuses)
     change = {"status": statuses[0]}
     body = _fhir(ref(f"Update{type_name}"), {"resourceType": type_name, **change})
-    body["content"] |= {
-        "application/merge-patch+json": {"schema": ref("MergePatch"), "example": change},
-        "application/json-patch+json": {
-            "schema": ref("JsonPatch"),
-            "example": [{"op": "replace", "path": "/status", "value": statuses[0]}],
-        },
+    body["description"] += " A JSON Patch is sent as `application/json-patch+json` (RFC 6902)."
+    # Named here, the array of a JSON Patch would break every update of a client in Python.
+    body["content"]["application/merge-patch+json"] = {
+        "schema": ref("MergePatch"),
+        "example": change,
     }
     return body
 
@@ -209,6 +207,18 @@ def _parameters(
     }
 
 
+def _choices(type_name: str) -> dict[str, JsonObject]:
+    """Return what is one of several, by a name that clients have for it in each language."""
+    registered = f"Registered{type_name}"
+    outcome = {"OperationOutcome": "OperationOutcome"}
+    tried = (f"Register{type_name}", type_name, "Parameters")
+    return {
+        f"{type_name}OrOutcome": one_of({type_name: type_name, **outcome}, by="resourceType"),
+        f"{registered}OrOutcome": one_of({"Parameters": registered, **outcome}, by="resourceType"),
+        f"Validate{type_name}": {"anyOf": [ref(name) for name in tried]},
+    }
+
+
 def _update(resource_type: ResourceType, schema: JsonObject) -> JsonObject:
     """Return the schema of an update in FHIR's own form: the fields that can be updated."""
     fields = {
@@ -223,21 +233,6 @@ def _update(resource_type: ResourceType, schema: JsonObject) -> JsonObject:
 _PARAMETER = _object(("name",), name=_TEXT, resource=ref(ANY_RESOURCE))
 _OWN: dict[str, JsonObject] = {
     "Health": _object(("status",), status={"type": "string", "enum": ["alive", "ready"]}),
-    "JsonPatch": {
-        "description": "RFC 6902.",
-        "type": "array",
-        "minItems": 1,
-        "items": ref("JsonPatch.operation"),
-    },
-    "JsonPatch.operation": _object(
-        ("op", "path"),
-        **{
-            "op": {"type": "string", "enum": [*OPERATIONS]},
-            "path": _TEXT,
-            "from": _TEXT,
-            "value": {},
-        },
-    ),
     "MergePatch": {"description": "RFC 7396.", "type": "object", "minProperties": 1},
     "OAuthError": _object(("error", "error_description"), error=_TEXT, error_description=_TEXT),
     "Object": {"type": "object"},

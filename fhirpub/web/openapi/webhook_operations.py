@@ -43,12 +43,12 @@ def _operation(
 
 
 def _describe(schema: str, *headers: str) -> Success:
-    return Success(text="What there is now.", form="json", schemas=(schema,), headers=headers)
+    return Success(text="What there is now.", form="json", schema=schema, headers=headers)
 
 
 WEBHOOK_OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
     (webhooks.EndpointsHandler, "GET"): _operation(
-        "listEndpoints", "List the endpoints, oldest first", _describe("Endpoints"), scope=_READ
+        "listEndpoints", "List the endpoints, oldest first", _describe("EndpointList"), scope=_READ
     ),
     (webhooks.AddEndpointHandler, "POST"): _operation(
         "addEndpoint",
@@ -64,7 +64,7 @@ WEBHOOK_OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
         summary="Read an endpoint",
         successes={
             200: Success(
-                text="The endpoint.", form="json", schemas=("WebhookEndpoint",), headers=("ETag",)
+                text="The endpoint.", form="json", schema="WebhookEndpoint", headers=("ETag",)
             ),
             304: NOT_MODIFIED,
         },
@@ -133,7 +133,7 @@ WEBHOOK_OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
     (webhook_deliveries.DeliveriesHandler, "GET"): _operation(
         "listDeliveries",
         "List what was sent, newest first, with every attempt",
-        _describe("Deliveries"),
+        _describe("DeliveryList"),
         404,
         scope=_READ,
         parameters=("status", "event_type", "since", "until", "limit", "before"),
@@ -148,7 +148,7 @@ WEBHOOK_OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
     (webhook_deliveries.EventsHandler, "GET"): _operation(
         "listEvents",
         "List events in their sequence, to find what is missing",
-        _describe("Events"),
+        _describe("EventList"),
         404,
         scope=_READ,
         parameters=("after_seq", "limit"),
@@ -167,7 +167,7 @@ WEBHOOK_OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
     (webhooks.EventTypesHandler, "GET"): _operation(
         "listEventTypes",
         "List the events, with the schemas of their bodies",
-        _describe("EventTypes"),
+        _describe("EventTypeList"),
         scope=_READ,
     ),
 }
@@ -269,12 +269,12 @@ WEBHOOK_SCHEMAS: dict[str, JsonObject] = {
         answer={"description": "How the answer began.", "type": "string"},
         **_OUTCOME,
     ),
-    "Deliveries": _all(deliveries=_list(_all(**_DELIVERY)), next=_or_null("string")),
+    "DeliveryList": _all(deliveries=_list(_all(**_DELIVERY)), next=_or_null("string")),
     "Delivery": _all(**_DELIVERY, body={"type": "object"}),
     "DisclosedEndpoint": _object(_ENDPOINT, **_ENDPOINT, signing_secret=_TEXT, bearer_token=_TEXT),
     "WebhookEndpoint": _all(**_ENDPOINT),
-    "Endpoints": _all(endpoints=_list(ref("WebhookEndpoint"))),
-    "EventTypes": _all(
+    "EndpointList": _all(endpoints=_list(ref("WebhookEndpoint"))),
+    "EventTypeList": _all(
         event_types=_list(
             _all(
                 name=_TEXT,
@@ -285,7 +285,7 @@ WEBHOOK_SCHEMAS: dict[str, JsonObject] = {
         ),
         shared_schemas=_list({"type": "object"}),
     ),
-    "Events": _all(
+    "EventList": _all(
         events=_list(_all(**_EVENT, body={"type": "object"})),
         last_sequence=_NUMBER,
         next=_or_null("string"),
