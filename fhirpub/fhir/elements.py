@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from fhirpub.fhir.strict_json import JsonObject
@@ -24,15 +24,14 @@ def objects_in(resource: JsonObject) -> list[JsonObject]:
     return found
 
 
-def objects_with_rules(resource: JsonObject) -> tuple[list[JsonObject], list[JsonObject]]:
-    """Return those of a resource's objects that rules look at.
+def with_rules(objects: Iterable[JsonObject]) -> list[JsonObject]:
+    """Return the objects with a name about which there are rules of FHIR."""
+    return [element for element in objects if not _WITH_RULES.isdisjoint(element)]
 
-    The first have a name that refers, contains, extends, modifies, narrates or bounds; the
-    second one that identifies: a system, a profile, an id.
-    """
-    found = objects_in(resource)
-    targets = [element for element in found if not _WITH_RULES.isdisjoint(element)]
-    return targets, [element for element in found if not _WITH_IDENTITY.isdisjoint(element)]
+
+def with_identity(objects: Iterable[JsonObject]) -> list[JsonObject]:
+    """Return the objects with a name that identifies: a system, a profile, an id."""
+    return [element for element in objects if not _WITH_IDENTITY.isdisjoint(element)]
 
 
 _WITH_RULES = frozenset(

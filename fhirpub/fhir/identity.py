@@ -31,7 +31,7 @@ def identity_problems(
 ) -> Iterator[Issue]:
     """Return the URIs of a resource that identify nothing clearly, with places below it.
 
-    ``identified`` and ``targets`` are its objects to look at (``elements.objects_with_rules``).
+    ``identified`` and ``targets`` are its objects to look at (``Entry``).
     Asked of what is new alone: what was stored before must stay open to updates.
     """
     for element in identified:

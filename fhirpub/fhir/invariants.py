@@ -35,7 +35,7 @@ def broken_invariants(
 ) -> Iterator[Issue]:
     """Return what breaks FHIR's invariants, with places below the resource.
 
-    ``targets`` are its objects to look at (``elements.objects_with_rules``). ``leading`` are the
+    ``targets`` are its objects to look at (``Entry.rule_targets``). ``leading`` are the
     literals of references that lead to what is contained, or came along.
     """
     leading = {*leading, "#"}

@@ -18,6 +18,7 @@ _TIME = re.compile(
 _OFFSET = re.compile(r"(?:Z|[+-][0-9]{2}:[0-9]{2})\Z")
 _LEAP_SECOND = 60
 _MAX_FRACTION_LENGTH = 10
+_MAX_CACHED_LENGTH = 64
 _MAX_PLAIN_LENGTH = len("2026-11-21T10:00:00.123456789Z")
 
 
@@ -48,6 +49,12 @@ def to_utc(text: str, *, default_zone: tzinfo) -> UtcTime | None:
     None: the text holds no time of day, or none that exists; the schema validates it.
     Raises UnstorableTime.
     """
+    if len(text) > _MAX_CACHED_LENGTH:
+        return _to_utc(text, default_zone)
+    return _cached(text, UTC if _OFFSET.search(text) else default_zone)
+
+
+def _to_utc(text: str, default_zone: tzinfo) -> UtcTime | None:
     match = _TIME.fullmatch(text)
     minute = match and _minute(match, default_zone)
     if match is None or minute is None:
@@ -61,6 +68,10 @@ def to_utc(text: str, *, default_zone: tzinfo) -> UtcTime | None:
         raise UnstorableTime("is not in the years 0001 to 9999 as UTC") from None
     assumed = "" if offset else minute.isoformat()[19:25].replace("+00:00", "Z")
     return UtcTime(f"{second}{fraction}Z", not offset, text + assumed)
+
+
+_cached = lru_cache(maxsize=256)(_to_utc)
+"""A registration asks twice for each of its times."""
 
 
 def _minute(match: re.Match[str], default_zone: tzinfo) -> datetime | None:

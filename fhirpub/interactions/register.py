@@ -245,6 +245,7 @@ def validate_submission(
         submission.documents, most=context.config.limits.attachment_bytes, at=entry.at
     )
     yield
+    rules.find_plain(submission, context)
     structural = yield from collect(rules.structure(submission, context))
     structural += [issue.below(entry.at) for issue in undecodable]
     found = [zone.below(entry.at) for zone in zones]

@@ -15,12 +15,16 @@ from fhirpub.errors import MAX_ISSUES, BrokenRule, InvalidContent, Issue, TooLar
 from fhirpub.fhir.document import Document
 from fhirpub.fhir.element_check import element_problems
 from fhirpub.fhir.elements import items_of, values_at
-from fhirpub.fhir.narrative import in_characters, narrative_warnings
+from fhirpub.fhir.narrative import in_characters
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.fhir.times import UnstorableTime, is_date_beside_time, is_plain_utc, to_utc
 from fhirpub.interactions import references
 from fhirpub.interactions.checks.attachments import check_attachments
 from fhirpub.interactions.checks.organization_ids import organization_in_system
+from fhirpub.interactions.checks.unusual_elements import (
+    about_unusual_elements,
+    refuse_modifiers,
+)
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.submission import Submission
 from fhirpub.plugin_api import Entry, ResourceType, RuleContext, Rules
@@ -112,15 +116,28 @@ def structure(submission: Submission, context: Context) -> Iterator[Iterator[Iss
     entry, envelope = submission.entry, submission.envelope
     if envelope is not None:
         yield _each(envelope, context.schemas.problems("Parameters", envelope.resource))
-    for issues in check_structure(entry.resource, submission.type, context):
-        yield _each(entry, issues)
+    if entry.is_plain:
+        yield _each(entry, identifier(entry.resource))
+    else:
+        for issues in check_structure(entry.resource, submission.type, context):
+            yield _each(entry, issues)
     for part in submission.parts.values():
         if "id" not in part.resource:
             rule = "is required: references need it"
             yield iter([Issue.error(ContentProblem.ELEMENT_REQUIRED, rule, f"{part.at}.id")])
+        if part.is_plain:
+            continue
         yield _each(part, context.schemas.problems(part.resource["resourceType"], part.resource))
         for issues in contained(part.resource, context):
             yield _each(part, issues)
+
+
+def find_plain(submission: Submission, context: Context) -> None:
+    """Mark the resources that are valid and so plain that most rules cannot apply to them."""
+    for entry in (submission.entry, *submission.parts.values()):
+        entry.is_plain = context.schemas.accepts_as_plain(
+            entry.resource["resourceType"], entry.resource
+        )
 
 
 def check_structure(
@@ -154,15 +171,14 @@ def check_submission(
     resource = submission.entry.resource
     yield _each(submission.entry, status(resource, submission.type.create_statuses))
     if submission.envelope is not None:
-        yield _modifiers(submission.envelope)
+        yield refuse_modifiers(submission.envelope)
     yield from check_resource(
         submission.entry, submission.type, submission.documents, context, rules
     )
     for part in submission.type.parts:
         entry = submission.parts.get(part.name)
         if entry is not None:
-            yield _modifiers(entry)
-            yield narratives(entry)
+            yield from about_unusual_elements(entry)
             yield _of_plugin(part.rules, entry, rules)
     yield references.references_to_untaken(submission)
     yield _each(submission.entry, references.references_to_parts(submission))
@@ -178,8 +194,7 @@ def check_resource(
     rules: RuleContext,
 ) -> Iterator[Iterable[Issue]]:
     """Every rule about the resource alone, at registration as at update, in groups."""
-    yield _modifiers(entry)
-    yield narratives(entry)
+    yield from about_unusual_elements(entry)
     resource, hash_check = entry.resource, context.config.fhir.hash_check
     yield _each(entry, check_attachments(resource, resource_type, documents, hash_check))
     yield _each(entry, _codings_at_once(resource, resource_type, rules))
@@ -235,17 +250,9 @@ def codings(
 def write_narratives_in_characters(submission: Submission) -> None:
     """Rewrite entities of HTML, such as ``&nbsp;``, wherever a narrative stands (D-68)."""
     for entry in (submission.entry, *submission.parts.values()):
-        for element in entry.rule_targets:
+        for element in () if entry.is_plain else entry.rule_targets:
             if "div" in element:
                 element["div"] = in_characters(element["div"])
-
-
-def narratives(entry: Entry) -> Iterator[Issue]:
-    """Warnings about narratives that cover content or load images (D-299)."""
-    for element in entry.rule_targets:
-        for rule in narrative_warnings(str(element.get("div", ""))):
-            at = f"{entry.at}.{entry.place_of(element)}.div"
-            yield Issue.warning(ContentProblem.NARRATIVE_QUESTIONABLE, rule, at)
 
 
 def times_as_utc(
@@ -272,21 +279,6 @@ def times_as_utc(
                 zone = context.config.fhir.default_timezone
                 rule = f"has no offset: read as {zone}"
                 yield Issue.warning(ContentProblem.TIME_ZONE_ASSUMED, rule, at)
-
-
-def _modifiers(entry: Entry) -> Iterator[Issue]:
-    """What must be understood or refused is refused (D-38)."""
-    for element in entry.rule_targets:
-        if _MODIFIERS.isdisjoint(element):
-            continue
-        for name in _MODIFIERS & element.keys():
-            names = (entry.at, entry.place_of(element), name.removeprefix("_"))
-            at = ".".join(filter(None, names))
-            rule = "is not supported: it changes meanings"
-            yield Issue.error(ContentProblem.MODIFIER_UNSUPPORTED, rule, at)
-
-
-_MODIFIERS = frozenset({"modifierExtension", "implicitRules", "_implicitRules"})
 
 
 def _each(entry: Entry, issues: Iterable[Issue]) -> Iterator[Issue]:

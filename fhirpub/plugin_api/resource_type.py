@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fhirpub.errors import Issue
-from fhirpub.fhir.elements import objects_with_rules, places_in
+from fhirpub.fhir.elements import objects_in, places_in, with_identity, with_rules
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.fhir.terminology import Terminology
 from fhirpub.plugin_api.event import Change, Event
@@ -20,29 +20,36 @@ class Entry:
     Attributes:
         resource: The resource as JSON values.
         at: The FHIRPath of the resource in the body.
+        is_plain: Whether it is known to be valid, and to have nothing unusual: no extension,
+            narrative, contained resource or reference into itself.
     """
 
-    __slots__ = ("_places", "_targets", "at", "resource")
+    __slots__ = ("_objects", "_places", "_targets", "at", "is_plain", "resource")
 
     def __init__(self, resource: JsonObject, at: str) -> None:
         self.resource = resource
         self.at = at
-        self._targets: tuple[list[JsonObject], list[JsonObject]] | None = None
+        self.is_plain = False
+        self._objects: list[JsonObject] | None = None
+        self._targets: list[JsonObject] | None = None
         self._places: dict[int, str] | None = None
 
     @property
     def rule_targets(self) -> list[JsonObject]:
         """The objects in it that the rules for every type check, found once."""
         if self._targets is None:
-            self._targets = objects_with_rules(self.resource)
-        return self._targets[0]
+            self._targets = with_rules(self._all_objects())
+        return self._targets
 
     @property
     def identified(self) -> list[JsonObject]:
-        """The objects in it that have an id, a system or a profile, found together with them."""
-        if self._targets is None:
-            self._targets = objects_with_rules(self.resource)
-        return self._targets[1]
+        """The objects in it that have an id, a system or a profile."""
+        return with_identity(self._all_objects())
+
+    def _all_objects(self) -> list[JsonObject]:
+        if self._objects is None:
+            self._objects = objects_in(self.resource)
+        return self._objects
 
     def place_of(self, each: JsonObject) -> str:
         """Return the place of an object inside the resource.

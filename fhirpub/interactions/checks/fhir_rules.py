@@ -17,14 +17,22 @@ from fhirpub.interactions.submission import Submission
 
 
 def broken_fhir_rules(submission: Submission) -> Iterator[Issue]:
-    """Yield what breaks FHIR's own rules between elements, in the resource and in its parts."""
+    """Yield what breaks FHIR's own rules between elements, in the resource and in its parts.
+
+    A plain one has none of these elements (``schema_plain``).
+    """
+    unusual = [
+        entry for entry in (submission.entry, *submission.parts.values()) if not entry.is_plain
+    ]
+    if not unusual:
+        return
     types = {
         literal: submission.parts[name].resource["resourceType"]
         for literal, name in submission.local.items()
     }
     for contained in submission.contained_of_parts.values():
         types |= {literal: resource["resourceType"] for literal, resource in contained.items()}
-    for entry in (submission.entry, *submission.parts.values()):
+    for entry in unusual:
         leading = types_of_contained(entry.resource) | types
         for issue in chain(
             broken_invariants(entry.resource, entry.rule_targets, entry.place_of, leading),

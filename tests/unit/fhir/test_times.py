@@ -112,3 +112,15 @@ def test_an_offset_that_is_assumed_is_written_down(sent: str, zone: str, local: 
 
     assert time is not None
     assert time.local == local
+
+
+def test_a_time_without_an_offset_is_read_in_the_zone_of_each_call() -> None:
+    sent = "2026-01-02T10:00:00"
+    zones = [ZoneInfo("America/Lima"), UTC, ZoneInfo("America/Lima")]
+    times = [to_utc(sent, default_zone=zone) for zone in zones]
+
+    assert [time and time.text for time in times] == [
+        "2026-01-02T15:00:00Z",
+        "2026-01-02T10:00:00Z",
+        "2026-01-02T15:00:00Z",
+    ]
