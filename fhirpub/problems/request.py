@@ -56,6 +56,24 @@ class RequestProblem(Problem):
         "Nothing is served at this path. Paths are case-sensitive.",
         "Compare it with `/openapi.json`. The base is `/fhir/r4`; types begin in upper case.",
     )
+    TYPE_UNKNOWN = (
+        "type-unknown",
+        "not-supported",
+        "The path names a type of FHIR R4 that this service does not have.",
+        "Use one of the types in the diagnostics. The operator can enable further ones.",
+    )
+    TYPE_NOT_SEARCHABLE = (
+        "type-not-searchable",
+        "not-supported",
+        "Resources of this type belong to others: they are only read, by their id.",
+        "Search the type that they belong to, and follow its references.",
+    )
+    BATCH_UNSUPPORTED = (
+        "batch-unsupported",
+        "not-supported",
+        "A Bundle was sent to the base, which processes neither transactions nor batches.",
+        "Send each resource in a request of its own. A registration takes a report as a whole.",
+    )
     METHOD_UNSUPPORTED = (
         "method-unsupported",
         "not-supported",

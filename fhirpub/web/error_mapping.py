@@ -7,7 +7,7 @@ from http import HTTPStatus
 
 from fhirpub import errors
 from fhirpub.errors import FhirpubError, Issue
-from fhirpub.problems import RequestProblem
+from fhirpub.problems import Problem, RequestProblem
 from fhirpub.web.message.byte_range import RangeNotSatisfiable
 from fhirpub.web.message.content_negotiation import (
     CompressedBody,
@@ -43,7 +43,9 @@ class TooSlow(FhirpubError):
 class NoSuchAddress(FhirpubError):
     """Nothing is served under the path."""
 
-    details = RequestProblem.ADDRESS_UNKNOWN
+    def __init__(self, said: str, details: Problem = RequestProblem.ADDRESS_UNKNOWN) -> None:
+        super().__init__(said)
+        self.details = details
 
 
 class MethodNotAllowed(FhirpubError):

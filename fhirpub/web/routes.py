@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 
 from fhirpub.errors import ConfigurationError, FhirpubError
-from fhirpub.web.error_mapping import MethodNotAllowed, NoSuchAddress
+from fhirpub.web.addresses import Addresses
 from fhirpub.web.handlers import webhook_deliveries
 from fhirpub.web.handlers import webhook_endpoints as webhooks
 from fhirpub.web.handlers.base import BaseHandler
@@ -139,10 +139,11 @@ class NotFoundHandler(BaseHandler):
     """Answer a path that does not exist."""
 
     requires_token = False
+    addresses: Addresses
 
     def ready(self) -> Awaitable[None] | None:
-        """Refuse, whatever the method and the format."""
-        raise NoSuchAddress("there is nothing at this address")
+        """Refuse, whatever the method and the format, and name the address that was meant."""
+        raise self.addresses.refuse(self.request.method, _normalize(self.request.path))
 
 
 class MethodNotAllowedHandler(NotFoundHandler):
@@ -154,7 +155,8 @@ class MethodNotAllowedHandler(NotFoundHandler):
     def ready(self) -> Awaitable[None] | None:
         """Refuse any method but the one that asks for the methods."""
         if self.request.method != "OPTIONS":
-            raise MethodNotAllowed("this method is not supported here")
+            path, methods = _normalize(self.request.path), self.allow.split(", ")
+            raise self.addresses.refuse_method(self.request.method, path, methods)
         return None
 
     def dispatch(self) -> Awaitable[None] | None:
@@ -222,6 +224,7 @@ class Router:
         # A path without a blank to fill is looked up first: /$register is no id.
         self._plain = {name: path for name, path in paths.items() if "{}" not in name}
         self._patterns = [path for name, path in paths.items() if "{}" in name]
+        self._addresses = Addresses(paths)
 
     def handler(self, request: Request) -> BaseHandler:
         """Return a handler for a request: of its route, of a 405, or of a 404."""
@@ -233,7 +236,9 @@ class Router:
             match = path.pattern.fullmatch(asked)
             if match is not None:
                 return self._of(path, request, match.groups())
-        return NotFoundHandler(request, self._services)
+        handler = NotFoundHandler(request, self._services)
+        handler.addresses = self._addresses
+        return handler
 
     def refusing(self, request: Request, refusal: FhirpubError) -> BaseHandler:
         """Return a handler for what breaks HTTP."""
@@ -249,6 +254,7 @@ class Router:
             handler = route.handler(request, self._services, route.type_name, blanks)
         else:
             handler = refusing = path.refusing(request, self._services)
+            refusing.addresses = self._addresses
             refusing.allow = _allow(path.methods)
             refusing.forms = _forms(path.methods)
         handler.route = path.template

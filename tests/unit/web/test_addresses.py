@@ -1,0 +1,119 @@
+"""Which address was meant by one that leads nowhere, and which method."""
+
+from __future__ import annotations
+
+import pytest
+
+from fhirpub.web.addresses import Addresses
+
+TYPE = "/fhir/r4/DiagnosticReport"
+PATHS = (
+    TYPE,
+    f"{TYPE}/{{}}",
+    f"{TYPE}/$register",
+    f"{TYPE}/$validate",
+    f"{TYPE}/_search",
+    f"{TYPE}/{{}}/_history",
+    f"{TYPE}/{{}}/_history/{{}}",
+    "/fhir/r4/Patient/{}",
+    "/fhir/r4/metadata",
+    "/oauth/token",
+    "/openapi.json",
+    "/.well-known/jwks.json",
+    "/health/live",
+)
+ADDRESSES = Addresses(PATHS)
+
+
+def said(path: str, method: str = "GET") -> str:
+    return str(ADDRESSES.refuse(method, path))
+
+
+@pytest.mark.parametrize(
+    ("path", "meant"),
+    [
+        ("/fhir/r4/diagnosticreport", TYPE),
+        ("/fhir/r4/DiagnosticReports", TYPE),
+        ("/fhir/r4/Diagnostic-Report/$register", f"{TYPE}/$register"),
+        ("/fhir/r4/DiagnosticReport/", TYPE),
+        ("/fhir/r4/DiagnosticReport//$register", f"{TYPE}/$register"),
+        ("/fhir/r4/DiagnosticReport/$Register", f"{TYPE}/$register"),
+        ("/fhir/r4/DiagnosticReport/$regster/", f"{TYPE}/$register"),
+        ("/fhir/r4/DiagnosticReport/0b8ffb7e/history", f"{TYPE}/{{id}}/_history"),
+        ("/fhir/DiagnosticReport", TYPE),
+        ("/DiagnosticReport/0b8ffb7e", f"{TYPE}/{{id}}"),
+        ("/fhir/R4/DiagnosticReport", TYPE),
+        ("/baseR4/DiagnosticReport/$register", f"{TYPE}/$register"),
+        ("/fhir/r4/fhir/r4/DiagnosticReport", TYPE),
+        ("/fhir/r4/patient/1", "/fhir/r4/Patient/{id}"),
+        ("/fhir/r4/metadatas", "/fhir/r4/metadata"),
+        ("/fhir/r4/Metadata", "/fhir/r4/metadata"),
+        ("/oauth/Token", "/oauth/token"),
+        ("/oauth2/token", "/oauth/token"),
+        ("/token", "/oauth/token"),
+        ("/auth/v1/token", "/oauth/token"),
+        ("/jwks.json", "/.well-known/jwks.json"),
+    ],
+)
+def test_the_nearest_address_is_named(path: str, meant: str) -> None:
+    assert said(path) == f"there is nothing at this address: did you mean {meant}?"
+
+
+@pytest.mark.parametrize("path", ["/", "", "/favicon.ico", "/fhir", "/fhir/r4", "//", "/x" * 5000])
+def test_otherwise_the_base_and_the_types_are_named(path: str) -> None:
+    assert said(path) == (
+        "there is nothing at this address: the base is /fhir/r4, with the types "
+        "DiagnosticReport; /openapi.json describes every address"
+    )
+
+
+@pytest.mark.parametrize(
+    "path", ["/fhir/r4/Observation", "/fhir/r4/observation/1", "/Observation"]
+)
+def test_a_type_of_r4_that_is_not_served_is_named_with_those_that_are(path: str) -> None:
+    refusal = ADDRESSES.refuse("GET", path)
+
+    assert refusal.details == "type-unknown"
+    assert str(refusal) == (
+        "Observation is not among the types of this service: DiagnosticReport, Patient"
+    )
+
+
+@pytest.mark.parametrize("path", ["/fhir/r4/Patient", "/fhir/r4/patients", "/fhir/r4/Patient/"])
+def test_a_type_that_is_only_read_is_not_searched(path: str) -> None:
+    refusal = ADDRESSES.refuse("GET", path)
+
+    assert refusal.details == "type-not-searchable"
+    assert str(refusal) == "each Patient is only read, by its id: /fhir/r4/Patient/{id}"
+
+
+@pytest.mark.parametrize("path", ["/fhir/r4", "/fhir/r4/"])
+def test_a_bundle_for_the_base_is_not_processed(path: str) -> None:
+    assert ADDRESSES.refuse("POST", path).details == "batch-unsupported"
+
+
+@pytest.mark.parametrize(
+    "path", ["/fhir/r4/Perez", "/Juan/Perez", "/fhir/r4/DiagnosticReport/a/b"]
+)
+def test_nothing_that_was_sent_is_repeated(path: str) -> None:
+    assert not {"Juan", "Perez", "a/b"} & set(said(path).split())
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "methods", "words"),
+    [
+        ("DELETE", f"{TYPE}/1", ["GET", "PATCH"], "a status such as entered-in-error"),
+        ("DELETE", "/fhir/r4/Patient/1", ["GET"], "not supported here: nothing is deleted"),
+        ("PUT", f"{TYPE}/1", ["GET", "PATCH"], "change elements by PATCH"),
+        ("PATCH", "/fhir/r4/Patient/1", ["GET", "HEAD", "OPTIONS"], "use GET or HEAD"),
+        ("POST", f"{TYPE}/register", ["GET", "PATCH"], f"did you mean {TYPE}/$register?"),
+        ("POST", f"{TYPE}/search", ["GET", "PATCH"], f"did you mean {TYPE}/_search?"),
+        ("GET", f"{TYPE}/$register", ["POST", "OPTIONS"], "GET is not supported here: use POST"),
+        ("BREW", f"{TYPE}/1", ["GET"], "this method is not supported here: use GET"),
+        ("DELETE", "/openapi.json", ["GET"], "DELETE is not supported here: use GET"),
+    ],
+)
+def test_a_method_is_refused_with_what_to_use(
+    method: str, path: str, methods: list[str], words: str
+) -> None:
+    assert words in str(ADDRESSES.refuse_method(method, path, methods))
