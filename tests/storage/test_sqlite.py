@@ -33,6 +33,7 @@ from fhirpub.storage.criteria import (
     TokenMatch,
     encode,
 )
+from fhirpub.storage.sqlite import blobs
 from fhirpub.storage.sqlite import schema as sql
 from fhirpub.storage.sqlite.search import (
     FIRST_COUNT,
@@ -792,9 +793,11 @@ async def test_lists_of_everything_are_not_sorted(
         (sql.EXACT, "version_key (id=? AND version=?)"),
         (sql.EXACT_IF_SMALL, "version_key (id=? AND version=?)"),
         (sql.HISTORY, "version_key (id=? AND version<?)"),
-        (sql.BLOBS, "(tenant=? AND sha256=?)"),
-        (sql.BLOB_NUMBER, "(tenant=? AND sha256=?)"),
-        (sql.SWEEP, "blob_unnamed (tenant=? AND added<?)"),
+        (blobs.BLOBS, "(tenant=? AND sha256=?)"),
+        (blobs._FIND, "(tenant=? AND sha256=?)"),
+        (blobs._STORED_PLACES, "blob_piece USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"),
+        (blobs._UNNAMED, "blob_unnamed (tenant=? AND added<?)"),
+        (blobs._SWEEP_PIECES, "blob_piece USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"),
         (sql.TENANT, "(id=?)"),
         (sql.CLIENT, "(id=?)"),
     ],

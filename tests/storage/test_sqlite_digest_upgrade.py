@@ -25,6 +25,7 @@ def to_version_3(path: Path) -> None:
     """Convert a file to the format of the commit before digests."""
     with contextlib.closing(sqlite3.connect(path)) as old:
         old.execute("ALTER TABLE version DROP COLUMN digest")
+        old.execute("DROP TABLE blob_piece")
         old.execute("PRAGMA user_version = 3")
         old.commit()
 

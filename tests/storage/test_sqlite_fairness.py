@@ -78,7 +78,7 @@ async def test_versions_of_one_resource_are_added_in_the_order_of_their_calls(
             Addition(LAB, a_version(), (), now=1),
         ),
         (
-            Addition(LAB, a_version(), [a_blob(bytes(8_000_000))], now=1),
+            Addition(LAB, a_version(), [a_blob(bytes(1_000_000))], now=1),
             Addition(LAB, a_version(), [a_blob(b"0")], now=1),
         ),
     ],

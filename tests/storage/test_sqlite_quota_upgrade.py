@@ -61,6 +61,7 @@ def to_version_2(path: Path) -> None:
             if kind == "TABLE":
                 old.execute(f"DROP TABLE {name}")
         old.execute("ALTER TABLE version DROP COLUMN digest")
+        old.execute("DROP TABLE blob_piece")
         old.execute("PRAGMA user_version = 2")
         old.commit()
 

@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 from fhirpub.errors import ConfigurationError, StoreUnavailable
 from fhirpub.storage.batching import Bounds
 from fhirpub.storage.sqlite import schema as sql
+from fhirpub.storage.sqlite.blobs import Piece, add_bytes
 from fhirpub.storage.sqlite.checkpoints import PAGES_FOR_WRITER, Checkpoints
 from fhirpub.storage.sqlite.fair_commit import FairCommit
 from fhirpub.storage.sqlite.parameters import json_pairs
@@ -153,7 +154,7 @@ class Database:
                 raise
             # One of them cannot be written by its nature: the others must not suffer.
             results = [self._alone(item) for item in batch]
-        self._checkpoints.count(pages_of(sum(map(_cost_of, batch))))
+        self._checkpoints.count(sum(map(_pages_of, batch)))
         return results
 
     def _alone(self, item: Addition | Work[Any]) -> Any:
@@ -216,12 +217,16 @@ class DatabaseMixin:
 
 
 def _cost_of(item: Addition | Work[Any], size: int = 0) -> int:
-    return item.cost if isinstance(item, Addition) else cost_of(size)
+    return item.cost if isinstance(item, Addition | Piece) else cost_of(size)
+
+
+def _pages_of(item: Addition | Work[Any]) -> int:
+    return item.pages if isinstance(item, Piece) else pages_of(_cost_of(item))
 
 
 def _owner_of(item: Addition | Work[Any]) -> str:
     """Return the tenant of a write; all that are not a tenant's resources are the service's."""
-    return item.tenant if isinstance(item, Addition) else ""
+    return item.tenant if isinstance(item, Addition | Piece) else ""
 
 
 def _add(connection: sqlite3.Connection, additions: Sequence[Addition]) -> set[Addition]:
@@ -236,7 +241,8 @@ def _add(connection: sqlite3.Connection, additions: Sequence[Addition]) -> set[A
         del first[key]
     _insert(connection, [row for addition in first.values() for row in addition.rows])
     for addition in first.values():
-        connection.executemany(sql.ADD_BYTES, addition.large)
+        for blob in addition.large:
+            add_bytes(connection, addition.tenant, blob)
     return set(first.values())
 
 

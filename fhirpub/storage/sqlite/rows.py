@@ -13,11 +13,17 @@ from fhirpub.tenant import Tenant
 
 Row = tuple[Any, ...]
 
+PIECE_BYTES = 1_572_858
+"""A larger document is stored in pieces of this size: a commit of one takes about 5 ms. It must
+not change, since stored pieces would not fit together."""
+CHUNK_BYTES = PIECE_BYTES // 3
+"""Large documents are read in chunks of this size, a multiple of 3 for base64."""
+
 
 class Addition:
     """A version on its way in with its documents, already as rows."""
 
-    __slots__ = ("cost", "key", "large", "rows", "tenant")
+    __slots__ = ("cost", "in_pieces", "key", "large", "rows", "tenant")
 
     def __init__(
         self, tenant: str, version: Version, blobs: Collection[Blob], *, now: int
@@ -32,11 +38,13 @@ class Addition:
         entries = index_entries(tenant, version)
         content = (v.digest, v.events, v.body, v.response, v.parts)
         self.rows: list[Row] = [
-            *(_blob_row(tenant, blob, now=now) for blob in blobs),
+            *(blob_row(tenant, blob, now=now) for blob in blobs),
             (*identity, *state, search, *content, json_pairs(entries)),
         ]
-        self.large = [(blob.data, tenant, blob.sha256) for blob in blobs if _is_large(blob)]
-        size += sum(len(blob.data) for blob in blobs)
+        self.large = [blob for blob in blobs if _is_large(blob)]
+        self.in_pieces = [blob for blob in self.large if len(blob.data) > PIECE_BYTES]
+        # Pieces are committed before, at a cost of their own.
+        size += sum(len(blob.data) for blob in blobs if len(blob.data) <= PIECE_BYTES)
         self.cost = cost_of(size, len(entries) + len(v.documents) + 2 * len(blobs))
 
 
@@ -54,8 +62,8 @@ def pages_of(cost: int) -> int:
     return cost // 10
 
 
-def _blob_row(tenant: str, blob: Blob, *, now: int) -> Row:
-    """Return a blob in the columns of an addition: see ``sqlite_schema``."""
+def blob_row(tenant: str, blob: Blob, *, now: int) -> Row:
+    """Return a blob, without bytes if it is large, in the columns of an addition: see `schema`."""
     identity = (None, None, tenant, blob.content_type, None, blob.sha256)
     state = (None, now, None, None, len(blob.data), None)
     data = None if _is_large(blob) else blob.data

@@ -13,7 +13,7 @@ from fhirpub.storage.contract import SMALL_BYTES
 from fhirpub.storage.sqlite import quota_schema as quotas
 from fhirpub.storage.sqlite import webhook_schema as webhooks
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 APPLICATION_ID = 0x66687062
 """Marks the file as ours ("fhpb"), so that no other program's database is written to."""
 
@@ -33,6 +33,8 @@ _SEARCH = (
     """,
     "CREATE TABLE search_rules (number INTEGER PRIMARY KEY, rules TEXT NOT NULL) STRICT",
 )
+
+_PIECES = ("CREATE TABLE blob_piece (number INTEGER PRIMARY KEY, data BLOB NOT NULL) STRICT",)
 
 # The large columns stand last: SQLite reads a row only as far as it must. A resource's id is
 # derived from its tenant's secret, so that (id, version) is a key without the tenant.
@@ -136,6 +138,7 @@ _TABLES = (
     *_SEARCH,
     *webhooks.TABLES,
     *quotas.TABLES,
+    *_PIECES,
 )
 _ADD_SEARCH = "ALTER TABLE version ADD COLUMN search TEXT NOT NULL DEFAULT '[]'"
 _ADD_DIGEST = "ALTER TABLE version ADD COLUMN digest BLOB NOT NULL DEFAULT x''"
@@ -147,10 +150,11 @@ _STEPS = {
         *(_ADD_SEARCH, *_SEARCH),
         *(*webhooks.TABLES, webhooks.FILL),
         *(*quotas.TABLES, *quotas.FILL),
-        _ADD_DIGEST,
+        *(_ADD_DIGEST, *_PIECES),
     ),
-    2: (*quotas.TABLES, *quotas.FILL, _ADD_DIGEST),
-    3: (_ADD_DIGEST,),
+    2: (*quotas.TABLES, *quotas.FILL, _ADD_DIGEST, *_PIECES),
+    3: (_ADD_DIGEST, *_PIECES),
+    4: _PIECES,
     SCHEMA_VERSION: (),
 }
 """What makes a file of this release of one without tables, and of each older one."""
@@ -180,7 +184,7 @@ _NOT_SHOWN = {
 # each the writer would have to wait until the event loop's thread releases the interpreter. A
 # row with an id is a version, with `found_by` as JSON: fields and values. One without is a blob,
 # its bytes in `body`, its hash in `value`. What is named comes first. The
-# bytes of a large one follow by ADD_BYTES: SQLite copies the rows before it hands them on.
+# bytes of a large one follow by `blobs.add_bytes`: SQLite copies the rows before it hands them on.
 _ADDITION = (
     f"""
     CREATE TEMP VIEW IF NOT EXISTS addition AS
@@ -237,19 +241,6 @@ WALK = (
     "WHERE (id, version) > (?, ?) ORDER BY id, version LIMIT ?"
 )
 NUMBERED = f"SELECT {VERSION_COLUMNS} FROM version WHERE rowid = ?"
-BLOBS = f"""
-    SELECT sha256, content_type, size, iif(size <= {SMALL_BYTES}, data, NULL)
-    FROM blob JOIN blob_bytes USING (number)
-    WHERE tenant = ? AND sha256 IN (SELECT value FROM json_each(?))
-"""
-BLOB_NUMBER = "SELECT number FROM blob WHERE tenant = ? AND sha256 = ?"
-BLOB_BYTES = ("blob_bytes", "data")
-SWEEP = """
-    DELETE FROM blob WHERE number IN (
-        SELECT number FROM blob WHERE tenant = ? AND named = 0 AND added < ? LIMIT ?
-    ) RETURNING number
-"""
-SWEEP_BYTES = "DELETE FROM blob_bytes WHERE number = ?"
 
 _TENANT = "id, name, salt, created, disabled"
 PUT_TENANT = f"INSERT OR REPLACE INTO tenant ({_TENANT}) VALUES (?, ?, ?, ?, ?)"
@@ -272,10 +263,6 @@ REPLACE_SEARCH = (
 )
 FORGET_SEARCH_VALUE = (
     "DELETE FROM search_value WHERE field = ? AND value = ? AND updated = ? AND number = ?"
-)
-ADD_BYTES = (
-    "INSERT INTO blob_bytes (data, number) SELECT ?, number FROM blob "
-    "WHERE tenant = ? AND sha256 = ? ON CONFLICT (number) DO NOTHING"
 )
 ADD_SEARCH_VALUE = (
     "INSERT OR IGNORE INTO search_value (field, value, updated, number) VALUES (?, ?, ?, ?)"

@@ -7,12 +7,12 @@ import sqlite3
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
-from fhirpub.errors import ConfigurationError, StoreUnavailable
+from fhirpub.errors import ConfigurationError
 from fhirpub.runtime.clock import Clock, now_ms
 from fhirpub.storage.contract import (
-    MAX_CHUNK_BYTES,
     Blob,
     BlobInfo,
     Client,
@@ -23,6 +23,7 @@ from fhirpub.storage.contract import (
 )
 from fhirpub.storage.id_search import FEW, lookup_by_ids
 from fhirpub.storage.sqlite import schema as sql
+from fhirpub.storage.sqlite.blobs import BLOBS, chunks_of, pieces_of, read_chunk, sweep
 from fhirpub.storage.sqlite.database import Database, as_unavailable, transaction
 from fhirpub.storage.sqlite.parameters import json_list
 from fhirpub.storage.sqlite.quotas import SqliteQuotas
@@ -46,11 +47,9 @@ from fhirpub.storage.store import Store
 from fhirpub.tenant import Tenant
 
 SCHEME = "sqlite:///"
-_SWEEP_BATCH_SIZE = 16
-"""Few, since each may have megabytes and blocks every other write."""
 _LARGEST_INTEGER = 2**63 - 1
-_PIECE = MAX_CHUNK_BYTES // 3 * 3
-"""As large as may be: SQLite goes through all that is in front of a piece to find it."""
+_PIECES_TOGETHER = 2
+"""The second one waits for the writer while the first one is committed."""
 
 
 def from_url(url: str, *, deadline_seconds: float, make: bool = True) -> SqliteStore:
@@ -120,9 +119,20 @@ class SqliteStore(SqliteQuotas, SqliteWebhooks, Store):
             await file.close()
 
     async def add(self, tenant: str, version: Version, blobs: Collection[Blob] = ()) -> bool:
-        addition = Addition(tenant, version, blobs, now=self._clock())
+        now = self._clock()
+        addition = Addition(tenant, version, blobs, now=now)
+        for blob in addition.in_pieces:
+            await self._add_pieces(tenant, blob, now=now)
         added: bool = await self._open.write(addition)
         return added
+
+    async def _add_pieces(self, tenant: str, blob: Blob, *, now: int) -> None:
+        """Store the bytes of a blob, unless they are stored, in several commits."""
+        if blob.sha256 in await self.blobs(tenant, [blob.sha256]):
+            return
+        pieces = pieces_of(tenant, blob, now=now)
+        while following := [*islice(pieces, _PIECES_TOGETHER)]:
+            await asyncio.gather(*map(self._open.write, following))
 
     async def latest(self, tenant: str, resource_id: str) -> Version | None:
         key = (resource_id, tenant)
@@ -170,31 +180,25 @@ class SqliteStore(SqliteQuotas, SqliteWebhooks, Store):
     async def blobs(self, tenant: str, names: Collection[str]) -> Mapping[str, BlobInfo]:
         parameters = (tenant, json_list(names))
         if len(names) <= FEW:
-            found = await self._fetch_inline(sql.BLOBS, parameters)
+            found = await self._fetch_inline(BLOBS, parameters)
         else:
-            found = await self._fetch_for(tenant, sql.BLOBS, parameters)
+            found = await self._fetch_for(tenant, BLOBS, parameters)
         return {row[0]: BlobInfo(*row) for row in found}
 
     async def blob_pieces(
         self, tenant: str, blob: BlobInfo, part: slice
     ) -> AsyncGenerator[bytes, None]:
-        for start in range(part.start, part.stop, _PIECE):
-            stop = min(start + _PIECE, part.stop)
-            piece = partial(_piece, tenant=tenant, sha256=blob.sha256, part=slice(start, stop))
-            yield await self._open.read_for(tenant, piece)
+        for chunk in chunks_of(part):
+            read = partial(_read_chunk, tenant=tenant, sha256=blob.sha256, part=chunk)
+            yield await self._open.read_for(tenant, read)
 
     async def sweep_blobs(self, tenant: str, *, before: int) -> int:
-        def work(connection: sqlite3.Connection) -> int:
-            numbers = connection.execute(sql.SWEEP, (tenant, before, _SWEEP_BATCH_SIZE)).fetchall()
-            connection.executemany(sql.SWEEP_BYTES, numbers)
-            return len(numbers)
-
-        swept = 0
-        while True:
-            now: int = await self._open.write(work)
-            swept += now
-            if now < _SWEEP_BATCH_SIZE:
-                return swept
+        work = partial(sweep, tenant=tenant, before=before)
+        total, found = 0, 1
+        while found:
+            found, swept = await self._open.write(work)
+            total += swept
+        return total
 
     async def put_tenant(self, tenant: Tenant) -> None:
         await self._execute(sql.PUT_TENANT, tenant_row(tenant))
@@ -288,10 +292,6 @@ class SqliteStore(SqliteQuotas, SqliteWebhooks, Store):
         await self._execute(sql.PUT_SEARCH_RULES, (rules,))
 
 
-def _piece(connection: sqlite3.Connection, *, tenant: str, sha256: str, part: slice) -> bytes:
+def _read_chunk(connection: sqlite3.Connection, *, tenant: str, sha256: str, part: slice) -> bytes:
     with transaction(connection, "BEGIN"):  # a number that is swept may be given to another blob
-        for (number,) in connection.execute(sql.BLOB_NUMBER, (tenant, sha256)):
-            with connection.blobopen(*sql.BLOB_BYTES, number, readonly=True) as data:
-                data.seek(part.start)
-                return data.read(part.stop - part.start)
-    raise StoreUnavailable("a document is missing")
+        return read_chunk(connection, tenant=tenant, sha256=sha256, part=part)

@@ -30,11 +30,14 @@ from fhirpub.testing.samples import (
     successor,
 )
 
-_SIZES = [0, 1, 1_000, 65_536, 65_537, 261_119, 261_120, 261_121, 1_044_481, 5 * 1024 * 1024]
+_SIZES = [
+    *(0, 1, 1_000, 65_536, 65_537, 261_119, 261_120, 261_121, 1_044_481),
+    *(1_572_858, 1_572_859, 5 * 1024 * 1024),
+]
 """Sizes around the limit of small documents, and around the ends of pieces in the engines."""
 
 
-_OF_ANY_SIZE = pytest.mark.parametrize("size", [1_000, 300_000])
+_OF_ANY_SIZE = pytest.mark.parametrize("size", [1_000, 300_000, 2_000_000])
 
 
 class BlobContract:
@@ -89,6 +92,7 @@ class BlobContract:
         [
             *((0, 1), (5_000_000, 5_000_001), (0, 5_000_001), (7, 7), (100, 4_999_000)),
             *((261_119, 261_121), (261_120, 522_240), (1_044_480, 1_044_481), (1, 2_088_961)),
+            *((524_285, 524_287), (1_572_857, 1_572_859), (1_572_858, 3_145_717)),
         ],
     )
     async def test_a_part_of_a_blob_is_read_by_itself(
