@@ -79,10 +79,14 @@ def in_characters(div: str) -> str:
 
 
 def canonical_narrative(div: str) -> str:
-    """Return a narrative's ``div`` in Canonical XML; what is not well-formed as it is."""
+    """Return a narrative's ``div`` in Exclusive Canonical XML, or as it is if it has none.
+
+    The inclusive form takes a time that grows with the elements times the square of the
+    namespaces: twelve seconds for 38 KB.
+    """
     try:
-        return etree.tostring(parse(div), method="c14n").decode()
-    except ValueError:
+        return etree.tostring(parse(div), method="c14n", exclusive=True).decode()
+    except (ValueError, etree.C14NError):  # not well-formed, or a namespace is a relative URI
         return div
 
 

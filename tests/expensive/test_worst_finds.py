@@ -74,6 +74,15 @@ def doubling(operations: int) -> list[dict[str, Any]]:
     ]
 
 
+def in_namespaces(levels: int, names: int, elements: int) -> str:
+    """Return a narrative whose elements stand in the scope of many namespaces."""
+    starts = [
+        "<b" + "".join(f' xmlns:a{level}_{name}="a:"' for name in range(names)) + ">"
+        for level in range(levels)
+    ]
+    return f'<div xmlns="{XHTML}">{"".join(starts)}{"<b/>" * elements}a{"</b>" * levels}</div>'
+
+
 def below_long_paths(items: list[Any]) -> list[Any]:
     """Return items so deep that their places are too long to be shown, and are all the same."""
     return [nested({"url": "a:b", "extension": items}, 24)]
@@ -128,6 +137,9 @@ FINDS: dict[str, Callable[[], Find]] = {
             + "".join(f' xmlns:a{number}="b"' for number in range(2_000))
             + f">{'<h:b/>' * 5_000}</h:div></text>"
         )
+    ),
+    "1,200 namespaces around 1,700 elements in JSON": (
+        lambda: registered(text={"status": "additional", "div": in_namespaces(20, 60, 1_700)})
     ),
     "16,000 media ranges": lambda: with_field("Accept", "," * 15_900),
     "1,700 addresses of proxies": lambda: with_field("X-Forwarded-For", "10.0.0.1," * 1_700),

@@ -13,7 +13,7 @@ from fhirpub.fhir.strict_json import JsonObject, dumps
 from fhirpub.interactions.repetition.canonical import canonical
 from fhirpub.interactions.submission import Submission
 
-_FORM = b"\x01"
+_FORM = b"\x02"
 """The first byte of each digest: another canonical form gets another one."""
 
 

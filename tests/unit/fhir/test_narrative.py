@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from fhirpub.fhir.narrative import narrative_problem, narrative_warnings
+from fhirpub.fhir.narrative import canonical_narrative, narrative_problem, narrative_warnings
 
 COVERS = "has a style with position fixed, sticky or absolute, which can cover other content"
 LOADS = "loads an image from another server, which learns who reads the resource and when"
@@ -118,3 +118,15 @@ def test_a_style_of_a_megabyte_is_read_quickly() -> None:
         list(narrative_warnings(div(f"<p style='{style}'>a</p>")))
 
     assert time.process_time() - started < 2
+
+
+def test_a_narrative_with_a_relative_namespace_is_its_own_canonical_form() -> None:
+    narrative = div("a").replace("<div ", '<div xmlns:a="b" ')
+
+    assert canonical_narrative(narrative) == narrative
+
+
+def test_a_namespace_without_use_does_not_count() -> None:
+    narrative = div("a").replace("<div ", '<div xmlns:a="urn:b" ')
+
+    assert canonical_narrative(narrative) == canonical_narrative(div("a"))
