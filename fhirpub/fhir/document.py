@@ -18,6 +18,7 @@ from typing import Any
 import pybase64
 
 from fhirpub.errors import Issue
+from fhirpub.fhir.explanation.advice import explain_base64
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.problems import ContentProblem
 
@@ -65,7 +66,7 @@ def extract_attachments(
             continue
         data = decode(text)
         if data is None:
-            rule = "must be base64 (RFC 4648 section 4) with correct padding"
+            rule = f"must be base64 (RFC 4648 section 4): {explain_base64(text)}"
             issues.append(Issue.error(ContentProblem.BASE64_INVALID, rule, f"{at}.data"))
             data = b""
         sha256 = hashlib.sha256(data).hexdigest()

@@ -8,6 +8,7 @@ from itertools import zip_longest
 from typing import Any
 
 from fhirpub.errors import Issue
+from fhirpub.fhir.explanation.advice import example_of
 from fhirpub.fhir.explanation.unknown_names import describe_unknown_names
 from fhirpub.fhir.narrative import parse
 from fhirpub.fhir.strict_json import NUMBERS, JsonObject
@@ -71,7 +72,8 @@ class _Check:
         if not element.many:
             yield from self._value(element, value, sibling, at)
         elif not all(item is None or isinstance(item, list) for item in (value, sibling)):
-            yield _error("must be an array, because it may repeat", at)
+            example = example_of(element.type, repeats=True)
+            yield _error(f"must be an array, because it may repeat{example}", at)
         else:
             pairs = zip_longest(value or (), sibling or ())
             for index, (item, beside) in enumerate(pairs):
@@ -104,7 +106,8 @@ class _Check:
         """Check an object, or the sibling of a primitive that may have a value."""
         if not isinstance(value, dict):
             once = isinstance(value, list)
-            yield _error("must not be an array" if once else "must be an object", at)
+            rule = f"must be an object{example_of(path)}"
+            yield _error("must not be an array" if once else rule, at)
         elif not value and not has_value:
             yield _error("must not be an empty object", at, ContentProblem.VALUE_EMPTY)
         elif value.keys() == {"id"} and not has_value:

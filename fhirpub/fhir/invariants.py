@@ -119,7 +119,7 @@ def _extensions(each: JsonObject) -> Iterator[tuple[str, str]]:
 def _local_reference(each: JsonObject, leading: Collection[str]) -> Iterator[tuple[str, str]]:
     target = each["reference"]
     if isinstance(target, str) and target.startswith("#") and target not in leading:
-        yield "reference", "must be the id of a contained resource (ref-1)"
+        yield "reference", "must be # and the id of a contained resource (ref-1)"
 
 
 def _contained(each: JsonObject, resource: JsonObject) -> Iterator[tuple[str, str]]:
@@ -132,7 +132,10 @@ def _contained(each: JsonObject, resource: JsonObject) -> Iterator[tuple[str, st
         if isinstance(meta, dict) and {"versionId", "lastUpdated", "security"} & set(meta):
             yield f"contained[{index}].meta", "must not have version or security (dom-4, dom-5)"
         if f"#{one.get('id')}" not in referred and "#" not in local_in(one):
-            yield f"contained[{index}]", "must be referred to from its container (dom-3)"
+            yield (
+                f"contained[{index}]",
+                "must be referred to from its container, by # and its id (dom-3)",
+            )
 
 
 def _objects(value: Any) -> Iterator[tuple[int, JsonObject]]:

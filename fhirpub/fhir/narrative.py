@@ -104,7 +104,7 @@ def parse(div: str) -> etree._Element:
     try:
         return etree.fromstring(in_characters(div), parser)
     except (etree.XMLSyntaxError, ValueError):
-        raise ValueError("must be well-formed XHTML") from None
+        raise ValueError("must be well-formed XHTML, with <br/> instead of <br>") from None
 
 
 def _element_problem(element: etree._Element) -> str:

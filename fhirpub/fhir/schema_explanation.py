@@ -20,6 +20,7 @@ from referencing.jsonschema import DRAFT202012
 
 from fhirpub.errors import MAX_ISSUES, Issue
 from fhirpub.fhir.definitions.schema_documents import SAID, types_of
+from fhirpub.fhir.explanation.advice import advise, example_of
 from fhirpub.fhir.explanation.kinds import kind_of_problem
 from fhirpub.fhir.explanation.unknown_names import (
     MAX_SUGGESTIONS,
@@ -27,6 +28,7 @@ from fhirpub.fhir.explanation.unknown_names import (
     describe_unknown_names,
     suggest_name,
 )
+from fhirpub.fhir.explanation.work import Work
 from fhirpub.fhir.schema_fast import fast_validator
 from fhirpub.fhir.schema_predicates import is_base64, is_distinct, is_paired
 from fhirpub.fhir.strict_json import JsonObject
@@ -35,10 +37,6 @@ _MAX_EXAMINED = 10 * MAX_ISSUES
 """Errors of the engine, of which several may describe one problem."""
 _MAX_REPEATED = 10
 """Errors in a row that are the same issue, such as those at places too long to be shown."""
-_WORK_PER_VALUE = 16
-_MIN_WORK = 50_000
-"""Values that the fast engine may visit to explain one resource, at least. The deeper a problem
-is nested, the more often the values around it are visited."""
 _SLICE = 8
 """Items that are looked at one by one; longer arrays are halved until they are this short."""
 _MAX_PATH_LENGTH = 300
@@ -54,6 +52,11 @@ class Explainer:
     def __init__(self, known: Mapping[str, JsonObject], stems: Mapping[str, str]) -> None:
         """Prepare the documents, by ``$id``; ``stems`` has the stem of each form of a choice."""
         self._stems = stems
+        self._names = {
+            id(schema): name
+            for document in known.values()
+            for name, schema in document.get("$defs", {}).items()
+        }
         self._fast_registry = jsonschema_rs.Registry(list(known.items()))
         self._fast = lru_cache(maxsize=None)(self._compile)
         self._state = threading.local()
@@ -75,7 +78,7 @@ class Explainer:
 
         A pure computation: each step finds one problem.
         """
-        work = _Work(resource)
+        work = Work(resource)
         errors = self._engines[type_name].iter_errors(resource)
         seen: set[Issue] = set()
         repeated = suggested = 0
@@ -88,9 +91,9 @@ class Explainer:
             place = self.expression(error.relative_path)
             said = _sentence(error)
             details = kind_of_problem(said)
-            if isinstance(error, _Unknown) and suggested < MAX_SUGGESTIONS:
+            if suggested < MAX_SUGGESTIONS and (advice := self._advise(error)):
                 suggested += 1
-                said += suggest_name(error.names, error.known)
+                said += advice
             issue = Issue.error(details, said, place)
             repeated = repeated + 1 if issue in seen else 0
             if repeated == _MAX_REPEATED:  # each takes as long as a new one, without a pause
@@ -98,6 +101,27 @@ class Explainer:
             if issue not in seen:
                 seen.add(issue)
                 yield issue
+
+    def _advise(self, error: ValidationError) -> str:
+        """Return the end of a sentence: what to write instead, or nothing."""
+        if isinstance(error, _Unknown):
+            return suggest_name(error.names, error.known)
+        schema: Any = error.schema
+        if error.instance is None or isinstance(error, _Said) or not isinstance(schema, Mapping):
+            return ""
+        if error.validator == "type" and error.validator_value in ("array", "object"):
+            return self._advise_on_shape(schema, error.instance)
+        is_primitive = {"title", "description"} <= schema.keys()
+        return advise(schema, error.instance) if is_primitive else ""
+
+    def _advise_on_shape(self, schema: Mapping[str, Any], value: Any) -> str:
+        if isinstance(value, list):
+            return ": leave out the [ ]"
+        if schema.get("type") == "object":
+            return example_of(self._names.get(id(schema), ""))
+        item = str(schema.get("items", {}).get("$ref", "")).rpartition("/")[2]
+        example = "" if isinstance(value, dict) else example_of(item, repeats=True)
+        return example or ": put [ ] around it"
 
     def expression(self, path: Iterable[str | int]) -> str:
         """Return a path of JSON as FHIRPath, up to the first name that may not be repeated."""
@@ -163,37 +187,6 @@ class Explainer:
             if not verdict:
                 middle = (start + end) // 2
                 waiting += [(middle, end), (start, middle)]
-
-
-class _Work:
-    """The work that may be spent to explain one resource, in visited values."""
-
-    def __init__(self, resource: JsonObject) -> None:
-        self._weights: dict[int, int] = {}
-        total = _weigh(resource, self._weights)
-        self._left = max(_MIN_WORK, _WORK_PER_VALUE * total)
-
-    def spend(self, instance: Any) -> bool:
-        """Count a visit of an object or a part of an array; return whether work was left."""
-        if self._left <= 0:
-            return False
-        if isinstance(instance, list):
-            self._left -= sum(self._weights.get(id(item), 1) for item in instance)
-        else:
-            self._left -= self._weights.get(id(instance), 1)
-        return True
-
-
-def _weigh(resource: JsonObject, weights: dict[int, int]) -> int:
-    """Note how many values each object and array holds, itself included; return the total."""
-    containers: list[Any] = [resource]
-    for container in containers:  # grows while it is read
-        members = container.values() if isinstance(container, dict) else container
-        containers += [member for member in members if isinstance(member, (dict, list))]
-    for container in reversed(containers):
-        members = container.values() if isinstance(container, dict) else container
-        weights[id(container)] = 1 + sum(weights.get(id(member), 1) for member in members)
-    return weights[id(resource)]
 
 
 def _next(errors: Errors) -> ValidationError | None:

@@ -82,7 +82,9 @@ class Terminology:
             return []
         named = system if len(system) <= _MAX_SYSTEM_LENGTH else "named here"
         if self.holds_system(system):
-            said = f"the code is not in the code system {named}"
+            cases = (one for one in (code.upper(), code.lower()) if self.has_code(system, one))
+            meant = "".join(f"; did you mean {one}?" for one in cases)
+            said = f"the code is not in the code system {named}{meant}"
             return [Issue.warning(ContentProblem.CODE_UNKNOWN, said, f"{expression}.code")]
         said = f"value set not found: the code system {named} is not held, the code is unchecked"
         return [

@@ -51,11 +51,13 @@ class Fields:
     """The members that an update names, with their extensions' (``_status``), and their values.
 
     One that is named and has no value is taken away. What stays of a document that is kept is its
-    marker (`fhir/document.py`).
+    marker (`fhir/document.py`). Fields that cannot be updated are not among them.
     """
 
     names: frozenset[str]
     values: JsonObject
+    refused: tuple[Issue, ...] = ()
+    """The issues of the fields that are named and cannot be updated."""
 
     def merge(self, before: JsonObject) -> JsonObject:
         """Return the resource with these fields in place of its own."""
@@ -69,7 +71,7 @@ def fields_of(
     """Return the fields of a resource that a body changes, at least one.
 
     ``most`` bounds what a JSON Patch may copy, in bytes. Raises InvalidContent for the
-    envelope, BrokenRule for fields that cannot be updated, and for operations that fail.
+    envelope, BrokenRule if no field that is named can be updated, and for operations that fail.
     """
     if form == "json-patch":
         fields = _json_patch(content, before, resource_type, most)
@@ -78,8 +80,10 @@ def fields_of(
     else:
         fields = _partial_resource(content, before, resource_type)
     if not fields.names:
+        if fields.refused:
+            raise BrokenRule(fields.refused)
         raise InvalidContent.because(
-            "names no field to update",
+            f"names no field to update; fields that can: {_updatable(resource_type)}",
             expression=resource_type.name,
             details=OperationProblem.UPDATE_EMPTY,
         )
@@ -95,8 +99,9 @@ def _partial_resource(patch: Any, before: JsonObject, resource_type: ResourceTyp
             expression=name,
             details=ContentProblem.BODY_UNEXPECTED,
         )
-    values = {item: value for item, value in patch.items() if item != "resourceType"}
-    _refuse_others(values, resource_type)
+    named = {item: value for item, value in patch.items() if item != "resourceType"}
+    refused = _refuse_others(named, resource_type)
+    values = {item: named[item] for item in _updatable_of(named, resource_type)}
     alone = [item[1:] for item in values if item.startswith("_") and item[1:] not in values]
     if alone:
         rule = "needs a value beside its extensions: a field is replaced whole"
@@ -105,7 +110,7 @@ def _partial_resource(patch: Any, before: JsonObject, resource_type: ResourceTyp
     fields = resource_type.updatable
     replaced = {element_of(item, fields) for item in values}
     gone = {item for item in before if element_of(item, fields) in replaced}
-    return Fields(frozenset(gone | values.keys()), values)
+    return Fields(frozenset(gone | values.keys()), values, refused)
 
 
 def _merge_patch(patch: Any, before: JsonObject, resource_type: ResourceType) -> Fields:
@@ -118,13 +123,11 @@ def _merge_patch(patch: Any, before: JsonObject, resource_type: ResourceType) ->
             details=ContentProblem.BODY_UNEXPECTED,
         )
     named = {item: value for item, value in patch.items() if item != "resourceType"}
-    _refuse_others(named, resource_type)
+    names = _updatable_of(named, resource_type)
     values = {
-        item: _merged(before.get(item), value)
-        for item, value in named.items()
-        if value is not None
+        item: _merged(before.get(item), named[item]) for item in names if named[item] is not None
     }
-    return Fields(frozenset(named), values)
+    return Fields(frozenset(names), values, _refuse_others(named, resource_type))
 
 
 def _merged(target: Any, patch: Any) -> Any:
@@ -154,7 +157,7 @@ def _json_patch(
     if malformed:
         raise InvalidContent(malformed)
     written = list(dict.fromkeys(root for item in operations for root in _changed_members(item)))
-    _refuse_others(written, resource_type)
+    refused = _refuse_others(written, resource_type)
     after, copied = in_decimals(before), 0
     for number, operation in enumerate(in_decimals(operations), start=1):
         if operation["op"] == "copy":
@@ -164,12 +167,14 @@ def _json_patch(
                     "the operations make the resource too large",
                     details=ContentProblem.BODY_TOO_LARGE,
                 )
-        after = _apply(operation, after, at=name, number=number)
+        after = _apply(operation, after, at=name, number=number, refused=refused)
     refuse_excess(after)
     kept_apart = list(_documents_kept_apart(before, after, resource_type))
     if kept_apart:
-        raise BrokenRule(kept_apart)
-    return Fields(frozenset(written), {item: after[item] for item in written if item in after})
+        raise BrokenRule([*refused, *kept_apart])
+    names = _updatable_of(written, resource_type)
+    values = {item: after[item] for item in names if item in after}
+    return Fields(frozenset(names), values, refused)
 
 
 def _check_operations(operations: Iterable[Any], name: str) -> Iterator[Issue]:
@@ -215,7 +220,12 @@ def _root(pointer: str) -> str:
 
 
 def _apply(
-    operation: Mapping[str, Any], resource: JsonObject, *, at: str, number: int
+    operation: Mapping[str, Any],
+    resource: JsonObject,
+    *,
+    at: str,
+    number: int,
+    refused: Iterable[Issue],
 ) -> JsonObject:
     try:
         after: JsonObject = JsonPatch([operation]).apply(resource, in_place=True)
@@ -226,7 +236,7 @@ def _apply(
     else:
         return after
     rule = f"operation {number}: {failed}"
-    raise BrokenRule([Issue.error(OperationProblem.PATCH_FAILED, rule, at)])
+    raise BrokenRule([*refused, Issue.error(OperationProblem.PATCH_FAILED, rule, at)])
 
 
 def _weight(value: Any) -> int:
@@ -275,25 +285,34 @@ def _markers_in(value: Any) -> int:
     return int(is_marker(value))
 
 
-def _refuse_others(names: Iterable[str], resource_type: ResourceType) -> None:
-    """Refuse fields that cannot be updated, all of them."""
-    names, updatable = list(names), resource_type.updatable
+def _updatable_of(names: Iterable[str], resource_type: ResourceType) -> list[str]:
+    """Return those of the members that can be updated."""
+    updatable = resource_type.updatable
     without_siblings = {f"_{element}" for element in resource_type.attachments}
-    others = [
+    return [
         item
         for item in names
-        if item in without_siblings or element_of(item, updatable) not in updatable
+        if item not in without_siblings and element_of(item, updatable) in updatable
     ]
-    name, fields = resource_type.name, ", ".join(sorted(updatable))
-    if others:
-        raise BrokenRule(
-            Issue.error(
-                OperationProblem.ELEMENT_NOT_UPDATABLE,
-                f"{item} cannot be updated; fields that can: {fields}",
-                name if item == _UNKNOWN else f"{name}.{item.removeprefix('_')}",
-            )
-            for item in map(_speakable, others)
+
+
+def _refuse_others(names: Iterable[str], resource_type: ResourceType) -> tuple[Issue, ...]:
+    """Return the issues of fields that cannot be updated."""
+    names = list(names)
+    updatable = set(_updatable_of(names, resource_type))
+    name, fields = resource_type.name, _updatable(resource_type)
+    return tuple(
+        Issue.error(
+            OperationProblem.ELEMENT_NOT_UPDATABLE,
+            f"{item} cannot be updated; fields that can: {fields}",
+            name if item == _UNKNOWN else f"{name}.{item.removeprefix('_')}",
         )
+        for item in map(_speakable, (item for item in names if item not in updatable))
+    )
+
+
+def _updatable(resource_type: ResourceType) -> str:
+    return ", ".join(sorted(resource_type.updatable))
 
 
 def _speakable(name: str) -> str:

@@ -13,6 +13,7 @@ from fhirpub.fhir.invariants import RELATIVE_REFERENCE
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.submission import Submission, resources_in
+from fhirpub.plugin_api import Part
 from fhirpub.problems import ContentProblem
 from fhirpub.tenant import is_resource_id
 
@@ -29,8 +30,16 @@ def references_to_parts(submission: Submission) -> Iterator[Issue]:
         if not places:
             yield Issue.error(ContentProblem.ELEMENT_REQUIRED, "is required", part.referred_by)
         elif all(submission.local.get(literal or "") != part.name for _at, literal in places):
-            rule = f"must refer to the {part.type} of the entry {part.name}"
+            rule = _how_to_refer(part, submission)
             yield Issue.error(ContentProblem.REFERENCE_WRONG, rule, f"{places[0][0]}.reference")
+
+
+def _how_to_refer(part: Part, submission: Submission) -> str:
+    """Return how the element must refer to a part, without its id."""
+    if submission.placeholders:
+        return f"must refer to the contained {part.type}, by # and its id"
+    rule = f"must refer to the {part.type} of the entry {part.name}"
+    return f"{rule}, by {part.type}/ and the id of that resource"
 
 
 def references_to_untaken(submission: Submission) -> Iterator[Issue]:
@@ -41,7 +50,9 @@ def references_to_untaken(submission: Submission) -> Iterator[Issue]:
         for one in resources_in(entry)
         if "id" in one.resource
     }
-    for entry in (submission.entry, *submission.parts.values()) if places else ():
+    if submission.wrong or not places:  # the entry may be one that is misnamed
+        return
+    for entry in (submission.entry, *submission.parts.values()):
         for element in entry.rule_targets:
             literal = element.get("reference")
             if not isinstance(literal, str) or literal in submission.local:
@@ -65,7 +76,10 @@ def other_references(submission: Submission, context: Context) -> Iterator[Issue
                 rule = "is kept as it is: whether it is held here is not looked up"
                 yield Issue.information(ContentProblem.REFERENCE_NOT_CHECKED, rule, at)
             else:
-                rule = "refers to nothing that is held here"
+                is_form = RELATIVE_REFERENCE.fullmatch(literal)
+                form = "contain it, or give an absolute URL"
+                form = form if is_form else "a reference is Type/id, #id or an absolute URL"
+                rule = f"refers to nothing that is held here: {form}"
                 yield Issue.warning(ContentProblem.REFERENCE_UNRESOLVED, rule, at)
 
 

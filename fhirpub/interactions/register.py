@@ -238,15 +238,13 @@ def validate_submission(
         entry.resource, resource_type.attachments
     )
     submission.digest = digest_of(submission)
-    if submission.missing:
-        raise InvalidContent(submission.missing)
     zones = list(rules.times_as_utc(entry.resource, resource_type, context))
     rules.check_limits(
         submission.documents, most=context.config.limits.attachment_bytes, at=entry.at
     )
     yield
     rules.find_plain(submission, context)
-    structural = yield from collect(rules.structure(submission, context))
+    structural = [*submission.wrong, *(yield from collect(rules.structure(submission, context)))]
     structural += [issue.below(entry.at) for issue in undecodable]
     found = [zone.below(entry.at) for zone in zones]
     checks = rules.check_submission(submission, context, tenant_id)

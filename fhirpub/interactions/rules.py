@@ -15,6 +15,7 @@ from fhirpub.errors import MAX_ISSUES, BrokenRule, InvalidContent, Issue, TooLar
 from fhirpub.fhir.document import Document
 from fhirpub.fhir.element_check import element_problems
 from fhirpub.fhir.elements import items_of, values_at
+from fhirpub.fhir.explanation.advice import suggest_code
 from fhirpub.fhir.narrative import in_characters
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.fhir.times import UnstorableTime, is_date_beside_time, is_plain_utc, to_utc
@@ -73,7 +74,7 @@ def resource_within_limits(size: int, context: Context) -> None:
 
 def check_limits(documents: Iterable[Document], *, most: int, at: str) -> None:
     """Raise TooLarge naming each document above the limit."""
-    rule = f"has more than {most} bytes"
+    rule = f"has more than {most} bytes when decoded, the limit of a document"
     issues = [
         Issue.error(ContentProblem.DOCUMENT_TOO_LARGE, rule, f"{at}.{document.at}.data")
         for document in documents
@@ -87,13 +88,17 @@ def identifier(resource: Mapping[str, Any]) -> Iterator[Issue]:
     """Exactly one identifier with system and value (D-44)."""
     problem, identifiers = ContentProblem.IDENTIFIER_INVALID, resource.get("identifier")
     if not isinstance(identifiers, list) or len(identifiers) != 1:
-        yield Issue.error(problem, "must be a list of exactly one identifier", "identifier")
+        count = len(identifiers) if isinstance(identifiers, list) else 0
+        found = f"; there are {count}" if count else ""
+        rule = f"must be a list of exactly one identifier, with system and value{found}"
+        yield Issue.error(problem, rule, "identifier")
         return
     one = identifiers[0] if isinstance(identifiers[0], dict) else {}
     for name in ("system", "value"):
         text = one.get(name)
         if not isinstance(text, str) or not text.strip():
-            yield Issue.error(problem, "is required", f"identifier[0].{name}")
+            rule = "must be a string, in quotation marks" if text else "is required"
+            yield Issue.error(problem, rule, f"identifier[0].{name}")
     system = one.get("system")
     if len(f"{system}{one.get('value')}") > _MAX_IDENTIFIER_LENGTH:
         rule = f"system and value must not have more than {_MAX_IDENTIFIER_LENGTH} characters"
@@ -102,7 +107,8 @@ def identifier(resource: Mapping[str, Any]) -> Iterator[Issue]:
         rule = f"must not have more than {_MAX_TYPES} codings"
         yield Issue.error(problem, rule, "identifier[0].type", code="too-costly")
     if isinstance(system, str) and system.strip() and not ABSOLUTE_URI.fullmatch(system):
-        yield Issue.error(problem, "must be an absolute URI", "identifier[0].system")
+        rule = "must be an absolute URI, such as https://lab.example/reports"
+        yield Issue.error(problem, rule, "identifier[0].system")
 
 
 def _type_codings(one: Mapping[str, Any]) -> Sequence[Any]:
@@ -116,10 +122,11 @@ def structure(submission: Submission, context: Context) -> Iterator[Iterator[Iss
     entry, envelope = submission.entry, submission.envelope
     if envelope is not None:
         yield _each(envelope, context.schemas.problems("Parameters", envelope.resource))
+    statuses = submission.type.create_statuses
     if entry.is_plain:
         yield _each(entry, identifier(entry.resource))
     else:
-        for issues in check_structure(entry.resource, submission.type, context):
+        for issues in check_structure(entry.resource, submission.type, context, statuses):
             yield _each(entry, issues)
     for part in submission.parts.values():
         if "id" not in part.resource:
@@ -141,17 +148,30 @@ def find_plain(submission: Submission, context: Context) -> None:
 
 
 def check_structure(
-    resource: JsonObject, resource_type: ResourceType, context: Context
+    resource: JsonObject,
+    resource_type: ResourceType,
+    context: Context,
+    statuses: frozenset[str],
 ) -> Iterator[Iterator[Issue]]:
-    """What is wrong with a resource, then with each that it contains, by their definitions."""
+    """What is wrong with a resource, then with each that it contains, by their definitions.
+
+    ``statuses`` are those of the operation, fewer than FHIR has.
+    """
     found = list(identifier(resource))
     yield iter(found)
     yield (
-        issue
+        _narrowed(issue, resource, statuses)
         for issue in context.schemas.problems(resource_type.name, resource)
         if not (found and issue.expression.startswith("identifier"))  # the rule says it better
     )
     yield from contained(resource, context)
+
+
+def _narrowed(issue: Issue, resource: JsonObject, statuses: frozenset[str]) -> Issue:
+    """Return an issue about a code that FHIR does not have with the codes that can be sent."""
+    if issue.expression == "status" and issue.details == ContentProblem.CODE_NOT_ALLOWED:
+        return next(status(resource, statuses), issue)
+    return issue
 
 
 def contained(resource: JsonObject, context: Context) -> Iterator[Iterator[Issue]]:
@@ -214,8 +234,10 @@ def _of_plugin(declared: Rules, entry: Entry, context: RuleContext) -> Iterator[
 
 def status(resource: Mapping[str, Any], allowed: frozenset[str]) -> Iterator[Issue]:
     """One of the statuses of this operation."""
-    if resource.get("status") not in allowed:
-        rule = f"must be one of {', '.join(sorted(allowed))}"
+    sent = resource.get("status")
+    if not isinstance(sent, str) or sent not in allowed:
+        meant = suggest_code(sent, sorted(allowed)) if isinstance(sent, str) else ""
+        rule = f"must be one of {', '.join(sorted(allowed))}{meant}"
         yield Issue.error(ContentProblem.STATUS_NOT_ALLOWED, rule, "status")
 
 

@@ -48,8 +48,8 @@ class Submission:
     """The contained resources that are no part and that no part needs."""
     content: Sequence[JsonObject]
     """Everything that was sent, taken or not, as the entries of Parameters."""
-    missing: Sequence[Issue] = ()
-    """The errors about parts that are required and were not sent."""
+    wrong: Sequence[Issue] = ()
+    """The errors about entries, such as parts that are required and were not sent."""
     untaken: Sequence[Entry] = ()
     """The entries of the Parameters that are not taken."""
 
@@ -74,37 +74,39 @@ def parse(body: bytes, *, is_xml: bool) -> Any:
 def from_parameters(body: Any, resource_type: ResourceType) -> Submission:
     """Read the body of ``$register``: Parameters with one entry for each resource (D-30).
 
-    Raises InvalidContent with everything that is wrong with the envelope, except for parts that
-    are missing: a type may have required fewer when it was registered.
+    Raises InvalidContent if there is no resource of the type in it, or an entry is no object with
+    a name. Other errors of the envelope are those of the submission, to be reported with the
+    problems of its resources; a type may have required fewer parts when it was registered.
     """
     issues: list[Issue] = []
+    unreadable: list[Issue] = []
     entries = _entries(body, resource_type)
     own = resource_type.entry_name
     wanted = {own: resource_type.name, **{part.name: part.type for part in resource_type.parts}}
+    named: set[str] = set()
     found: dict[str, Entry] = {}
     untaken: list[Entry] = []
     for index, entry in enumerate(entries):
-        if len(issues) >= MAX_ISSUES:
-            break
         at = f"Parameters.parameter[{index}]"
         name = entry.get("name") if isinstance(entry, dict) else None
         if not isinstance(name, str):
-            issues.append(_error("must be an object with a name", at, ENTRY_INVALID))
+            unreadable.append(_error("must be an object with a name", at, ENTRY_INVALID))
         elif name not in wanted:
             untaken.append(Entry(entry, at))
-        elif name in found:
+        elif name in named:
             issues.append(_error(f"the entry {name} stands here more than once", at, REPEATED))
         else:
-            found[name] = _entry(entry, wanted[name], at, resource_type, issues)
+            named.add(name)
+            found |= _entry(entry, wanted[name], at, resource_type, issues)
     missing = [
         missing_entry(name, wanted[name], ((one.resource, one.at) for one in untaken))
         for name in (own, *(part.name for part in resource_type.parts if part.required))
-        if name not in found
+        if name not in named
     ]
     entry = found.pop(own, None)
     local = _literals_of(found, issues)
-    if entry is None or issues:
-        raise InvalidContent([*missing, *issues])
+    if entry is None or unreadable:
+        raise InvalidContent([*missing, *unreadable, *issues])
     return Submission(
         type=resource_type,
         entry=entry,
@@ -113,7 +115,7 @@ def from_parameters(body: Any, resource_type: ResourceType) -> Submission:
         remarks=[_ignored(entry) for entry in untaken[:MAX_ISSUES]],
         envelope=_envelope(body, wanted),
         content=entries,
-        missing=missing,
+        wrong=[*missing, *issues],
         untaken=untaken,
     )
 
@@ -219,7 +221,7 @@ def from_contained(body: Any, resource_type: ResourceType) -> Submission:
                 for name, part in parts.items()
             ),
         ],
-        missing=missing,
+        wrong=missing,
     )
 
 
@@ -299,16 +301,17 @@ def _entry(
     at: str,
     resource_type: ResourceType,
     issues: list[Issue],
-) -> Entry:
-    resource = entry.get("resource")
+) -> dict[str, Entry]:
+    """Return an entry by its name, or nothing if something is wrong around its resource."""
+    known, resource = len(issues), entry.get("resource")
     if not isinstance(resource, dict) or resource.get("resourceType") != type_name:
         issues.append(_error(f"must hold a {type_name} in resource", at, ENTRY_INVALID))
-        return Entry({"resourceType": type_name}, f"{at}.resource")
+        return {}
     _refuse_more(entry, at, issues)
     for element in resource_type.attachments if type_name == resource_type.name else ():
         if element in entry:
             _merge_attachments(entry.pop(element), resource, element, at, issues)
-    return Entry(resource, f"{at}.resource")
+    return {} if len(issues) > known else {entry["name"]: Entry(resource, f"{at}.resource")}
 
 
 def _refuse_more(entry: JsonObject, at: str, issues: list[Issue]) -> None:

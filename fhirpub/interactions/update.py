@@ -54,9 +54,9 @@ def prepare(
     """Validate an update against the latest version and build the next.
 
     Pure, for any thread or process. Raises, in this order: InvalidContent for what cannot be
-    parsed and for the envelope, BrokenRule for fields that cannot be updated, TooLarge,
-    InvalidContent and BrokenRule for the values, TooLarge and InvalidContent for what the resource
-    would become.
+    parsed and for the envelope, BrokenRule if no field that is named can be updated, TooLarge,
+    InvalidContent and BrokenRule for the values together with fields that cannot be updated,
+    TooLarge and InvalidContent for what the resource would become.
     """
     content = parse(body, is_xml=is_xml)
     yield
@@ -99,8 +99,8 @@ def _prepare(
             rules=checks,
             fhirpath=context.schemas.fhirpath,
         )
-        raise InvalidContent(problems)
-    found = [*news.wrong_by_fhir(entry), *chain.from_iterable(checks)]
+        raise InvalidContent([*problems, *fields.refused])
+    found = [*fields.refused, *news.wrong_by_fhir(entry), *chain.from_iterable(checks)]
     remarks = rules.refuse(found, context)
     yield
     if is_contradicted(before, after, fields.names, resource_type.attachments):
@@ -165,7 +165,8 @@ class _NewIssues:
 
         def problems_of(resource: JsonObject) -> Iterator[Issue]:
             new = {name: value for name, value in resource.items() if name not in kept}
-            checks = rules.check_structure(new, resource_type, self.context)
+            statuses = resource_type.update_statuses
+            checks = rules.check_structure(new, resource_type, self.context, statuses)
             return islice(chain.from_iterable(checks), MAX_ISSUES)
 
         return self._new(list(problems_of(after)), lambda: problems_of(self.before))

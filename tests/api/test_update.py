@@ -99,17 +99,44 @@ def test_a_report_that_is_not_there_is_a_404_before_all_else(lab: Integrator) ->
     assert "00000000-0000-4000-8000-000000000000" in answer.issues[0]["diagnostics"]
 
 
-def test_fields_that_cannot_change_are_listed_before_wrong_values(
+def test_fields_that_cannot_change_are_listed_with_wrong_values(
     lab: Integrator, path: str
 ) -> None:
     answer = update(lab, path, code={"text": "x"}, id="x", meta={}, status="nonsense")
 
-    assert answer.status == 422
-    assert answer.issue_expressions == {
-        "DiagnosticReport.code",
-        "DiagnosticReport.id",
-        "DiagnosticReport.meta",
-    }
+    assert answer.status == 400
+    assert [issue["expression"] for issue in answer.issues] == [
+        ["DiagnosticReport.status"],
+        ["DiagnosticReport.code"],
+        ["DiagnosticReport.id"],
+        ["DiagnosticReport.meta"],
+    ]
+
+
+@pytest.mark.parametrize(
+    "send",
+    [
+        {"body": {"resourceType": "DiagnosticReport", "subject": {}, "conclusion": "x"}},
+        {"body": {"subject": None, "conclusion": "x"}, "kind": "merge-patch+json"},
+        {
+            "body": [
+                {"op": "remove", "path": "/subject"},
+                {"op": "replace", "path": "/conclusion", "value": "x"},
+            ],
+            "kind": "json-patch+json",
+        },
+    ],
+    ids=["fhir", "merge-patch", "json-patch"],
+)
+def test_a_field_that_cannot_change_is_a_422_in_each_form(
+    lab: Integrator, path: str, send: dict[str, Any]
+) -> None:
+    kind = f"application/{send.get('kind', 'fhir+json')}"
+
+    answer = lab.request("PATCH", path, send["body"], {"Content-Type": kind})
+
+    assert (answer.status, answer.problems) == (422, ["element-not-updatable"])
+    assert "conclusion" not in lab.get(path).json or lab.get(path).json["conclusion"] != "x"
 
 
 def test_a_choice_is_pointed_at_as_fhirpath_has_it(lab: Integrator, path: str) -> None:

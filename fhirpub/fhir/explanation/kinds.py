@@ -10,7 +10,13 @@ _KINDS = {
     re.compile("has properties |has unknown properties"): ContentProblem.ELEMENT_UNKNOWN,
     re.compile(r"[^(]*\([a-z]{3}-\d+\)$"): ContentProblem.INVARIANT_BROKEN,
     re.compile("is required"): ContentProblem.ELEMENT_REQUIRED,
-    re.compile("must be (an|given) |must (not be|hold) |needs "): ContentProblem.ELEMENT_MALFORMED,
+    re.compile("must not be (null|an empty)|must hold |needs more"): ContentProblem.VALUE_EMPTY,
+    re.compile("must be (an|given) |must not be |needs "): ContentProblem.ELEMENT_MALFORMED,
+    re.compile("must be a valid code: (one|a code) of"): ContentProblem.CODE_NOT_ALLOWED,
+    re.compile("must be a valid (date|dateTime|instant|time):"): ContentProblem.TIME_INVALID,
+    re.compile("must be a valid base64Binary:"): ContentProblem.BASE64_INVALID,
+    re.compile("must be a valid xhtml:"): ContentProblem.NARRATIVE_INVALID,
+    re.compile("must be a valid (uri|url|canonical|oid|uuid):"): ContentProblem.URI_INVALID,
 }
 
 

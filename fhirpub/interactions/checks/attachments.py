@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from fhirpub.errors import Issue
 from fhirpub.fhir.document import Document, attachments_of, hash_verdict
@@ -16,6 +17,10 @@ _MIME = re.compile(r"[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+(?:[ \t]*;[\x20-
 _MAX_MIME_LENGTH = 1000
 """What is longer is too long for a header, so that the document could not be read."""
 _PDF = "application/pdf"
+
+
+_HASHES = "the SHA-256 or SHA-1 of the decoded bytes, in hex or base64"
+_NEEDS_HASH = f"data needs a hash: {_HASHES}"
 
 
 def check_attachments(
@@ -35,12 +40,12 @@ def check_attachments(
 
 def _attachment(attachment: JsonObject) -> Iterator[Issue]:
     has = attachment.keys() & {"data", "hash", "url"}
-    if not ({"data", "hash"} <= has or "url" in has):
+    if not ("data" in has or "url" in has):
         yield Issue.error(
             ContentProblem.ATTACHMENT_INCOMPLETE, "must have data and hash, or a url"
         )
     elif "data" in has and "hash" not in has:
-        yield Issue.error(ContentProblem.ATTACHMENT_INCOMPLETE, "data needs a hash")
+        yield Issue.error(ContentProblem.ATTACHMENT_INCOMPLETE, _NEEDS_HASH)
     kind = attachment.get("contentType")
     if kind is not None and (len(kind) > _MAX_MIME_LENGTH or not _MIME.fullmatch(kind)):
         rule = f"must be a MIME type such as {_PDF}, of at most {_MAX_MIME_LENGTH} characters"
@@ -59,11 +64,10 @@ def _content(attachment: JsonObject, document: Document, check: str) -> Iterator
     if verdict is None and "hash" in attachment:
         rule = "is neither SHA-256 nor SHA-1, in hex or base64: not checked"
         yield Issue.information(ContentProblem.HASH_NOT_CHECKED, rule, "hash")
-    elif verdict is False and check == "strict":
-        yield Issue.error(ContentProblem.HASH_WRONG, "is not the hash of data", "hash")
     elif verdict is False:
-        rule = "is not the hash of data"
-        yield Issue.warning(ContentProblem.HASH_WRONG, rule, "hash", code="invalid")
+        rule = f"is not the hash of data: it must be {_HASHES}"
+        wrong = Issue.error(ContentProblem.HASH_WRONG, rule, "hash")
+        yield wrong if check == "strict" else replace(wrong, severity="warning", code="invalid")
     questionable = ContentProblem.DOCUMENT_QUESTIONABLE
     if attachment.get("size", len(document.data)) != len(document.data):
         yield Issue.warning(questionable, "is not the size of data", "size", code="invalid")

@@ -27,7 +27,7 @@ def refuse_modifiers(entry: Entry) -> Iterator[Issue]:
         for name in _MODIFIERS & element.keys():
             names = (entry.at, entry.place_of(element), name.removeprefix("_"))
             at = ".".join(filter(None, names))
-            rule = "is not supported: it changes meanings"
+            rule = "is not supported, because it changes meanings: leave it out"
             yield Issue.error(ContentProblem.MODIFIER_UNSUPPORTED, rule, at)
 
 

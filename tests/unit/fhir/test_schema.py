@@ -100,7 +100,7 @@ def test_what_is_not_written_as_an_integer_of_32_bits_is_none(number: object) ->
     [(place, sentence)] = problems_of(patient(multipleBirthInteger=number))
 
     assert place == "multipleBirth"
-    assert sentence == (
+    assert sentence.startswith(
         "must be a valid integer: a whole number of 32 bits, without fraction or exponent"
     )
 
@@ -134,7 +134,8 @@ PAIRED = "needs a value or an extension at each position, and as many values as 
     [
         ({"gender": "x"}, ("gender", "must be a valid code: one of male, female, other, unknown")),
         ({"gender": None}, ("gender", "must not be null")),
-        ({"name": {"family": "A"}}, ("name", "must be an array, because it may repeat")),
+        ({"name": {"family": "A"}},
+         ("name", "must be an array, because it may repeat: put [ ] around it")),
         ({"name": []}, ("name", "must not be an empty array")),
         ({"name": [{}]}, ("name[0]", "must not be an empty object")),
         ({"name": [{"id": "1"}]}, ("name[0]", "needs more than an id")),
@@ -142,8 +143,10 @@ PAIRED = "needs a value or an extension at each position, and as many values as 
         ({"name": [{"family": "A\u0000"}]}, ("name[0].family", STRING)),
         ({"name": [{"family": "x" * 1_048_577}]}, ("name[0].family", STRING)),
         ({"name": [{"given": ["A", None]}]}, ("name[0].given[1]", "must not be null")),
-        ({"name": ["A"]}, ("name[0]", "must be an object")),
-        ({"maritalStatus": [{"text": "?"}]}, ("maritalStatus", "must not be an array")),
+        ({"name": ["A"]},
+         ("name[0]", 'must be an object, such as {"family": "...", "given": ["..."]}')),
+        ({"maritalStatus": [{"text": "?"}]},
+         ("maritalStatus", "must not be an array: leave out the [ ]")),
         ({"id": "a\n"}, ("id", ID)),
         ({"link": [{"type": "seealso"}]}, ("link[0].other", "is required")),
         ({"link": [{"other": {"display": "?"}}]}, ("link[0].type", "is required")),

@@ -50,7 +50,7 @@ def loaded(folder: Path, *documents: Any) -> Terminology:
             [
                 Issue.warning(
                     ContentProblem.CODE_UNKNOWN,
-                    f"the code is not in the code system {SECTIONS}",
+                    f"the code is not in the code system {SECTIONS}; did you mean LAB?",
                     "c.code",
                 )
             ],

@@ -1,0 +1,108 @@
+"""What a refusal advises to write instead, without a word of what was sent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fhirpub.fhir.explanation.advice import explain_base64, suggest_code
+from fhirpub.fhir.schema import Schemas
+
+SCHEMAS = Schemas(unlisted={"administrative-gender": {"unknown"}})
+REPORT = {"status": "final", "code": {"text": "x"}}
+STATUSES = ("registered", "partial", "preliminary", "final", "amended", "unknown")
+
+
+def sentence_about(type_name: str, **elements: Any) -> str:
+    resource = {"resourceType": type_name, **elements}
+    [issue] = SCHEMAS.problems(type_name, resource)
+    return issue.diagnostics
+
+
+@pytest.mark.parametrize(
+    ("date", "advice"),
+    [
+        ("21/06/2023", "; the year comes first, with hyphens"),
+        ("21.06.2023", "; the year comes first, with hyphens"),
+        ("20230621", "; hyphens stand between year, month and day"),
+        ("2023-02-30", "; there is no such day"),
+        ("2023-06-21T10:00:00Z", "; leave out the time"),
+        ("2023-6-1", ", such as 1984-03-09"),
+        (20230621, "; in quotation marks"),
+    ],
+)
+def test_a_wrong_date_is_answered_with_the_form(date: Any, advice: str) -> None:
+    sentence = sentence_about("Patient", birthDate=date)
+
+    assert sentence.startswith("must be a valid date: YYYY, YYYY-MM or YYYY-MM-DD")
+    assert sentence.endswith(advice)
+
+
+@pytest.mark.parametrize(
+    ("moment", "advice"),
+    [
+        ("2023-06-21 10:00:00Z", "; a T stands between date and time"),
+        ("2023-06-21T10:00Z", "; the seconds are missing"),
+        ("2023-06-21T10:00", "; the seconds are missing"),
+        ("2023-06-21T10:00:00", "; the offset is missing"),
+        ("2023-06-21T10:00:00-0300", "; the offset has the form -03:00"),
+        ("2023-06-21T25:00:00Z", "such as Z or +02:00"),
+        ("2023-06-21", "; the time is missing"),
+        ("9" * 100, "such as Z or +02:00"),
+    ],
+)
+def test_a_wrong_moment_is_answered_with_what_it_lacks(moment: str, advice: str) -> None:
+    assert sentence_about("DiagnosticReport", **REPORT, issued=moment).endswith(advice)
+
+
+@pytest.mark.parametrize(
+    ("code", "meant"),
+    [("Final", "final"), ("prelim", "preliminary"), ("ammended", "amended"), ("x", ""), ("", "")],
+)
+def test_the_code_that_was_meant_is_suggested(code: str, meant: str) -> None:
+    assert suggest_code(code, STATUSES) == (f"; did you mean {meant}?" if meant else "")
+
+
+@pytest.mark.parametrize(("gender", "end"), [("F", "did you mean female?"), ("Unknown", "other")])
+def test_a_code_that_a_rule_refuses_is_neither_listed_nor_suggested(gender: str, end: str) -> None:
+    sentence = sentence_about("Patient", gender=gender)
+
+    assert "one of male, female, other" in sentence
+    assert sentence.endswith(end)
+
+
+@pytest.mark.parametrize(
+    ("elements", "advice"),
+    [
+        ({"code": "Glucose"}, 'such as {"coding": [{"system": "...", "code": "..."}], '),
+        ({"subject": "Patient/1"}, 'such as {"reference": "Patient/..."}'),
+        ({"performer": "x"}, 'because it may repeat, such as [{"reference": "Patient/..."}]'),
+        ({"meta": {"profile": "x"}}, "because it may repeat: put [ ] around it"),
+        ({"category": {"text": "x"}}, "because it may repeat: put [ ] around it"),
+        ({"code": [{"text": "x"}]}, "must not be an array: leave out the [ ]"),
+        ({"status": {"coding": []}}, "; here is an object"),
+        ({"issued": ["2023"]}, "; here is an array"),
+        ({"conclusion": 5}, "; in quotation marks"),
+        ({"presentedForm": [{"size": "12"}]}, "; without quotation marks"),
+    ],
+)
+def test_a_value_of_another_shape_is_answered_with_the_shape(
+    elements: dict[str, Any], advice: str
+) -> None:
+    assert advice in sentence_about("DiagnosticReport", **REPORT | elements)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("data:application/pdf;base64,AAAA", "leave out data:...;base64, before it"),
+        ("%PDF-1.4 ...", "these are the bytes themselves: encode them"),
+        ("a-b_", "the URL-safe alphabet"),
+        ("AAAAA", "no multiple of 4"),
+        ("AA\nAA A", "no multiple of 4"),
+        ("Ñ+/=", "other characters"),
+    ],
+)
+def test_text_that_is_no_base64_is_answered_with_the_reason(text: str, why: str) -> None:
+    assert why in explain_base64(text)
