@@ -21,7 +21,9 @@ def nearest(word: str, known: Iterable[str]) -> str:
     words = list(known)
     letters = _letters(word)
     same = next((one for one in words if _letters(one) == letters), "")
-    same = same or next((one for one in words if _continues(one, word)), "")
+    continuing = [one for one in words if _continues(one, word)]
+    text = [one for one in continuing if one.endswith("String")]  # of many forms the plainest
+    same = same or next(iter([*text, *continuing]), "")
     return same or next(iter(difflib.get_close_matches(word, words, n=1, cutoff=0.7)), "")
 
 

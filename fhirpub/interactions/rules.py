@@ -97,7 +97,8 @@ def identifier(resource: Mapping[str, Any]) -> Iterator[Issue]:
     for name in ("system", "value"):
         text = one.get(name)
         if not isinstance(text, str) or not text.strip():
-            rule = "must be a string, in quotation marks" if text else "is required"
+            is_other = text is not None and not isinstance(text, str)
+            rule = "must be a string, in quotation marks" if is_other else "is required, not blank"
             yield Issue.error(problem, rule, f"identifier[0].{name}")
     system = one.get("system")
     if len(f"{system}{one.get('value')}") > _MAX_IDENTIFIER_LENGTH:

@@ -22,7 +22,7 @@ _EXAMPLES = {
     "Narrative": '{"status": "generated", "div": "<div ..."}',
     "Period": '{"start": "...", "end": "..."}',
     "Quantity": '{"value": 5.4, "unit": "mmol/L"}',
-    "Reference": '{"reference": "Patient/..."}',
+    "Reference": '{"reference": "<Type>/<id>"}',
 }
 _TIMES = {
     "date": ", such as 1984-03-09",
@@ -105,6 +105,8 @@ def _why_no_time(title: str, text: str) -> str:
 
 def explain_base64(text: str) -> str:
     """Return why a text is not base64."""
+    if not text:
+        return "it is empty"
     if text.startswith("data:"):
         return "leave out data:...;base64, before it"
     if text.startswith("%PDF"):

@@ -13,6 +13,7 @@ from typing import Any
 from fhirpub.errors import MAX_ISSUES, Issue
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.plugin_api import Entry
+from fhirpub.problems import ContentProblem
 from fhirpub.runtime.stages import Stages, collect
 
 _STUMBLES = (AttributeError, LookupError, TypeError, ValueError)
@@ -40,11 +41,11 @@ def all_problems(
     places: dict[str, bool] = {}
     for entry in entries:
         entry.place_of(entry.resource)  # places are those of the body as it came
-        within = [issue.expression for issue in structural if _is_below(issue, entry)]
-        places |= {
-            place: _remove(entry.resource, place.removeprefix(entry.at), fhirpath)
-            for place in within
-        }
+        for issue in structural:
+            if _is_below(issue, entry):
+                place = issue.expression.removeprefix(entry.at)
+                whole = issue.details == ContentProblem.ELEMENT_MALFORMED
+                places[issue.expression] = _remove(entry.resource, place, fhirpath, whole=whole)
     further += yield from collect(map(_errors_of, rules))
     apart = [issue for issue in further if not _may_follow(issue.expression, places)]
     return [*structural, *sorted(apart, key=lambda issue: issue.code == "business-rule")]
@@ -67,8 +68,10 @@ def _errors_of(issues: Iterable[Issue]) -> Iterator[Issue]:
         return
 
 
-def _remove(resource: JsonObject, place: str, fhirpath: Callable[[str], str]) -> bool:
-    """Remove what stands at a place, unless it is an object, which is wrong only in part.
+def _remove(
+    resource: JsonObject, place: str, fhirpath: Callable[[str], str], *, whole: bool
+) -> bool:
+    """Remove what stands at a place, unless it is an object that is not wrong as a ``whole``.
 
     Returns whether nothing stands there any more.
     """
@@ -85,7 +88,7 @@ def _remove(resource: JsonObject, place: str, fhirpath: Callable[[str], str]) ->
         names = [name for name in holder if fhirpath(name.lstrip("_")) == step["name"]]
         values = [holder[name] for name in names if name[:1] != "_"]
         siblings = [holder[name] for name in names if name[:1] == "_"]
-    if any(isinstance(one, dict) for one in values):
+    if any(isinstance(one, dict) for one in values) and not (whole and names):
         return False
     for name in names:
         del holder[name]

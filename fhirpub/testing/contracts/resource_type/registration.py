@@ -43,6 +43,18 @@ class ResourceRegistrationContract(ResourceTypeHarness):
         issues = answer.json["parameter"][1]["resource"]["issue"]
         assert {issue["severity"] for issue in issues} == {"information"}
 
+    def test_each_problem_of_an_empty_resource_has_a_code_that_is_published(
+        self, lab: Integrator
+    ) -> None:
+        name = self.resource_type.name
+        entry = {"name": self.resource_type.entry_name, "resource": {"resourceType": name}}
+
+        refused = self.register(lab, {"resourceType": "Parameters", "parameter": [entry]})
+
+        concepts = lab.get("/fhir/r4/CodeSystem/problem").json["concept"]
+        assert refused.status == 400
+        assert set(refused.problems) <= {concept["code"] for concept in concepts}
+
     def test_what_it_tells_can_be_asked_for_by_name(
         self, service: RunningService, lab: Integrator
     ) -> None:

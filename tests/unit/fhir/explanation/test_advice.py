@@ -76,8 +76,8 @@ def test_a_code_that_a_rule_refuses_is_neither_listed_nor_suggested(gender: str,
     ("elements", "advice"),
     [
         ({"code": "Glucose"}, 'such as {"coding": [{"system": "...", "code": "..."}], '),
-        ({"subject": "Patient/1"}, 'such as {"reference": "Patient/..."}'),
-        ({"performer": "x"}, 'because it may repeat, such as [{"reference": "Patient/..."}]'),
+        ({"subject": "Patient/1"}, 'such as {"reference": "<Type>/<id>"}'),
+        ({"performer": "x"}, 'because it may repeat, such as [{"reference": "<Type>/<id>"}]'),
         ({"meta": {"profile": "x"}}, "because it may repeat: put [ ] around it"),
         ({"category": {"text": "x"}}, "because it may repeat: put [ ] around it"),
         ({"code": [{"text": "x"}]}, "must not be an array: leave out the [ ]"),
@@ -93,11 +93,18 @@ def test_a_value_of_another_shape_is_answered_with_the_shape(
     assert advice in sentence_about("DiagnosticReport", **REPORT | elements)
 
 
+def test_the_plainest_of_many_forms_is_suggested() -> None:
+    sentence = sentence_about("Patient", extension=[{"url": "urn:x", "value": "y"}])
+
+    assert sentence.endswith("did you mean valueString?")
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [
         ("data:application/pdf;base64,AAAA", "leave out data:...;base64, before it"),
         ("%PDF-1.4 ...", "these are the bytes themselves: encode them"),
+        ("", "it is empty"),
         ("a-b_", "the URL-safe alphabet"),
         ("AAAAA", "no multiple of 4"),
         ("AA\nAA A", "no multiple of 4"),

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from fhirpub.errors import MAX_ISSUES, Issue
 from fhirpub.interactions.checks.all_problems import all_problems
 from fhirpub.plugin_api import Entry
+from fhirpub.problems import ContentProblem
 from fhirpub.runtime.stages import run_to_completion
 
 AT = "Parameters.parameter[2].resource"
@@ -54,6 +55,24 @@ def test_an_object_that_is_wrong_in_part_hides_no_rule_about_the_rest() -> None:
     assert places({"a": {"x": 1}}, [".a"], ".a.b") == [".a", ".a.b"]
     assert places({"a": [{"x": 1}]}, [".a[0]"], ".a[0].b") == [".a[0]", ".a[0].b"]
     assert places({"x": 1}, [""], ".a") == ["", ".a"]
+
+
+def test_an_object_in_place_of_an_array_is_wrong_as_a_whole() -> None:
+    resource = {"a": {"b": 1}, "c": 2}
+    shape = Issue.error(ContentProblem.ELEMENT_MALFORMED, "must be an array", f"{AT}.a")
+
+    found = run_to_completion(
+        all_problems(
+            [shape],
+            [Entry(resource, AT)],
+            between_elements=(),
+            rules=[[wrong(".a[0].b"), wrong(".c")]],
+            fhirpath=str,
+        )
+    )
+
+    assert [issue.expression for issue in found] == [f"{AT}.a", f"{AT}.c"]
+    assert resource == {"c": 2}
 
 
 def test_what_is_wrong_is_removed_before_rules_look_at_it() -> None:
