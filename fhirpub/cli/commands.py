@@ -20,7 +20,7 @@ from fhirpub.cli.dispatch import dispatch
 from fhirpub.cli.error_hints import explain
 from fhirpub.cli.keys import keys
 from fhirpub.cli.plugin import plugin
-from fhirpub.cli.publish import publish
+from fhirpub.cli.publish.command import publish
 from fhirpub.cli.quota.command import quota
 from fhirpub.cli.serve import serve
 from fhirpub.cli.settings import config, plugins

@@ -1,22 +1,18 @@
-"""An HTTP client of the service: one request, its response, and retries."""
+"""An HTTP client of the service: one request and its response."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-import click
 import orjson
-from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest, HTTPResponse
+from tornado.httpclient import AsyncHTTPClient, HTTPRequest, HTTPResponse
 
 FHIR_JSON = "application/fhir+json"
-_LATER = frozenset({429, 502, 503, 504})
-PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0)
-_MAX_PAUSE = 60.0
 _LARGEST_ANSWER = 256 * 1024 * 1024
 
 
@@ -37,9 +33,16 @@ class Call:
 
 
 @asynccontextmanager
-async def http_client() -> AsyncIterator[AsyncHTTPClient]:
-    """Open a separate client, and close it at the end."""
-    client = AsyncHTTPClient(force_instance=True, max_body_size=_LARGEST_ANSWER)
+async def http_client(cacert: Path | None = None) -> AsyncIterator[AsyncHTTPClient]:
+    """Open a separate client, and close it at the end.
+
+    ``cacert`` has the certificates to trust, instead of those of the system.
+    """
+    client = AsyncHTTPClient(
+        force_instance=True,
+        max_body_size=_LARGEST_ANSWER,
+        defaults={"ca_certs": str(cacert)} if cacert else {},
+    )
     try:
         yield client
     finally:
@@ -63,37 +66,6 @@ async def send(client: AsyncHTTPClient, call: Call) -> HTTPResponse:
     return await client.fetch(request, raise_error=False)
 
 
-async def send_until_answered(
-    client: AsyncHTTPClient,
-    call: Call,
-    *,
-    note: Callable[[str], None],
-    pauses: Iterable[float] = PAUSES,
-) -> HTTPResponse:
-    """Send the same request until the service has accepted or refused it, after each pause again.
-
-    Requests that were lost, or deferred by the service, are sent again: nothing is published
-    twice. ``note`` gets a message for every failed attempt.
-    """
-    waits = iter(pauses)
-    while True:
-        try:
-            answer = await send(client, call)
-        except (OSError, HTTPClientError) as problem:
-            reason, at_least = f"{call.url} cannot be reached: {problem}", 0.0
-        else:
-            if answer.code not in _LATER or _is_used_up(answer):
-                return answer
-            reason = f"the service returned {answer.code} {answer.reason}"
-            at_least = _retry_after(answer)
-        pause = next(waits, None)
-        if pause is None:
-            raise click.ClickException(f"{reason}; gave up; the same command may be run again")
-        wait = max(pause, at_least)
-        note(f"{reason}; sending the same request again in {wait:g} s")
-        await asyncio.sleep(wait)
-
-
 def json_of(answer: HTTPResponse) -> dict[str, Any]:
     """Return the body as a JSON object, or an empty one if it is none."""
     try:
@@ -101,14 +73,3 @@ def json_of(answer: HTTPResponse) -> dict[str, Any]:
     except orjson.JSONDecodeError:
         return {}
     return value if isinstance(value, dict) else {}
-
-
-def _is_used_up(answer: HTTPResponse) -> bool:
-    """Return whether a quota is used up until tomorrow, which no command waits for."""
-    text = answer.headers.get("Retry-After", "")
-    return answer.code == 429 and text.isdecimal() and float(text) > _MAX_PAUSE
-
-
-def _retry_after(answer: HTTPResponse) -> float:
-    text = answer.headers.get("Retry-After", "")
-    return min(float(text), _MAX_PAUSE) if text.isdecimal() else 0.0

@@ -29,7 +29,7 @@ def print_record(heading: str, record: Record, *, as_json: bool, then: str = "")
     click.secho(heading, bold=True)
     width = max(len(_title(key)) for key in record)
     for key, value in record.items():
-        click.echo(f"  {_title(key):<{width}}  {_text(value)}")
+        click.echo(f"  {_title(key):<{width}}  {as_text(value)}")
     if then:
         click.echo(then)
 
@@ -42,7 +42,7 @@ def print_table(records: Sequence[Record], *, as_json: bool, empty: str) -> None
     if not records:
         click.echo(empty)
         return
-    rows = [[_text(value) for value in record.values()] for record in records]
+    rows = [[as_text(value) for value in record.values()] for record in records]
     titles = [_title(key) for key in records[0]]
     widths = [max(len(row[n]) for row in [titles, *rows]) for n in range(len(titles))]
     click.secho(_align(titles, widths), bold=True)
@@ -59,7 +59,8 @@ def _title(key: str) -> str:
     return key.replace("_", " ")
 
 
-def _text(value: Any) -> str:
+def as_text(value: Any) -> str:
+    """Return a value as people read it, without control characters."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if value is None or value in ("", []):

@@ -16,7 +16,7 @@ from fhirpub.cli.demo import compositions
 from fhirpub.cli.demo.printer import Step, Transcript
 from fhirpub.cli.demo.receiver import DemoReceiver
 from fhirpub.cli.http_client import Call, json_of, send
-from fhirpub.cli.submission import Submission
+from fhirpub.cli.publish.submission import Submission
 from fhirpub.runtime.clock import now_ms
 from fhirpub.webhooks import NotVerified, verify
 

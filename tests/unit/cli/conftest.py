@@ -50,13 +50,12 @@ class Stub:
 
     address: str = ""
     answers: list[tuple[int, dict[str, str], Any]] = field(default_factory=list)
-    token_answer: tuple[int, Any] = (200, {"access_token": "a.b.c"})
+    token_answer: tuple[int, dict[str, str], Any] = (200, {}, {"access_token": "a.b.c"})
     requests: list[tuple[str, dict[str, str], bytes]] = field(default_factory=list)
 
     def answer(self, path: str) -> tuple[int, dict[str, str], Any]:
         if path == "/oauth/token":
-            status, body = self.token_answer
-            return status, {}, body
+            return self.token_answer
         return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
 
 

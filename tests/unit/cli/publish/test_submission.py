@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from fhirpub.cli.submission import Submission, UnusableSubmission, attachment
+from fhirpub.cli.publish.submission import Submission, UnusableSubmission, attachment
 
 WRITTEN_NS = 1_700_000_000_123_000_000
 

@@ -13,15 +13,18 @@ BODY = {
     "resourceType": "Parameters",
     "parameter": [{"name": "diagnosticReport", "resource": {"resourceType": "DiagnosticReport"}}],
 }
-LOCATION = "https://fhir.example.org/fhir/r4/DiagnosticReport/7e10/_history/1"
+ADDRESS = "https://fhir.example.org/fhir/r4/DiagnosticReport/7e10"
+LOCATION = f"{ADDRESS}/_history/1"
 ISSUE = {"severity": "warning", "code": "invalid", "diagnostics": "odd", "expression": ["a.b"]}
-OUTCOME = {"resourceType": "OperationOutcome", "issue": [ISSUE, {**ISSUE, "diagnostics": "bad"}]}
+CODED = {**ISSUE, "diagnostics": "bad", "details": {"coding": [{"code": "element-required"}]}}
+OUTCOME = {"resourceType": "OperationOutcome", "issue": [ISSUE, CODED]}
 PUBLISHED = (
     201,
     {"Location": LOCATION},
     {"resourceType": "Parameters", "parameter": [{"name": "issues", "resource": OUTCOME}]},
 )
 LATER: tuple[int, dict[str, str], Any] = (503, {"Retry-After": "0"}, {})
+AFTER = {"Retry-After": "61"}
 CREDENTIALS = {"FHIRPUB_CLIENT_ID": "the-id", "FHIRPUB_CLIENT_SECRET": "the-secret"}
 
 
@@ -42,11 +45,13 @@ def test_it_prints_the_id_the_version_and_the_issues(run: Any, stub: Any, report
     done = run("publish", report, "--url", stub.address, "--document", "a.pdf", **CREDENTIALS)
 
     assert done.returncode == 0, done.stderr
-    first, *issues = done.stdout.splitlines()
-    assert first == "Published DiagnosticReport 7e10 version 1"
-    assert issues == [
-        "  warning      invalid        a.b: odd",
-        "  warning      invalid        a.b: bad",
+    assert done.stdout.splitlines() == [
+        "report.json: published as DiagnosticReport 7e10 version 1",
+        "  warning      a.b: odd  (invalid)",
+        "  warning      a.b: bad  (element-required)",
+        "",
+        "file         result   id    version  address",
+        f"report.json  created  7e10  1        {ADDRESS}",
     ]
     (body,) = sent(stub)
     (attached,) = body["parameter"][0]["resource"]["presentedForm"]
@@ -95,9 +100,11 @@ def test_a_replay_of_the_same_content_is_no_failure(run: Any, stub: Any, report:
     done = run("publish", report, "--url", stub.address, **CREDENTIALS)
 
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == [
-        "Already published: DiagnosticReport 7e10 version 1, nothing new was stored",
-        "  warning      invalid        a.b: bad",
+    heading = "report.json: already published as DiagnosticReport 7e10 version 1"
+    assert done.stdout.splitlines()[:3] == [
+        f"{heading}, nothing new was stored",
+        "  warning      a.b: bad  (element-required)",
+        "",
     ]
 
 
@@ -107,12 +114,12 @@ def test_other_content_has_its_own_exit_status(run: Any, stub: Any, report: str)
     done = run("publish", report, "--url", stub.address, **CREDENTIALS)
 
     assert done.returncode == 3
-    assert done.stdout == ""
-    other = "Error: DiagnosticReport 7e10 has this identifier with OTHER content"
+    other = "Error: report.json: DiagnosticReport 7e10 has this identifier with OTHER content"
     assert done.stderr.splitlines() == [
-        f"{other}: what you sent was not stored.",
-        "Use another identifier for another report; send a correction as an update (PATCH).",
+        f"{other}: what you sent was not stored",
+        "  Use another identifier for another report; send a correction as an update (PATCH).",
     ]
+    assert "report.json  other content  7e10  1" in done.stdout
 
 
 def test_json_reports_other_content(run: Any, stub: Any, report: str) -> None:
@@ -132,8 +139,8 @@ def test_a_conflict_has_the_exit_status_of_other_content(run: Any, stub: Any, re
 
     assert done.returncode == 3
     assert done.stderr.splitlines()[1:3] == [
-        "  warning      invalid        a.b: odd",
-        "  warning      invalid        a.b: bad",
+        "  warning      a.b: odd  (invalid)",
+        "  warning      a.b: bad  (element-required)",
     ]
 
 
@@ -155,9 +162,9 @@ def test_a_refusal_lists_its_issues_one_a_line(run: Any, stub: Any, report: str)
     assert done.returncode == 1
     assert done.stdout == ""
     assert done.stderr.splitlines() == [
-        f"Error: refused: 422 {HTTPStatus(422).phrase}",
-        "  warning      invalid        a.b: odd",
-        "  warning      invalid        a.b: bad",
+        f"Error: report.json: refused: 422 {HTTPStatus(422).phrase}",
+        "  warning      a.b: odd  (invalid)",
+        "  warning      a.b: bad  (element-required)",
     ]
 
 
@@ -174,13 +181,103 @@ def test_it_sends_the_same_body_again(run: Any, stub: Any, report: str, failure:
 
 
 def test_wrong_credentials_are_reported_as_such(run: Any, stub: Any, report: str) -> None:
-    stub.token_answer = (401, {"error": "invalid_client"})
+    stub.token_answer = (401, {}, {"error": "invalid_client"})
 
     done = run("publish", report, "--url", stub.address, **CREDENTIALS)
 
     assert done.returncode == 1
-    assert "no token: 401 invalid_client; are FHIRPUB_CLIENT_ID and" in done.stderr
-    assert "the-secret" not in done.stderr
+    assert done.stderr.splitlines() == [
+        "Error: no token: 401 invalid_client",
+        "Are FHIRPUB_CLIENT_ID and FHIRPUB_CLIENT_SECRET those of this service and environment?",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ((403, {}, {"error": "insufficient_scope"}), "insufficient_scope\nIs --audience right?"),
+        ((429, AFTER, {"error": "slow_down"}), "429 slow_down\nWait, and check the credentials"),
+        ((404, {}, {}), "is not a service of this kind: no token, but 404"),
+        ((301, {"Location": "https://b.example/"}, {}), "redirects to https://b.example/ (301"),
+        ((400, {}, {"error": "a\x1b[2J"}), "400 a\N{REPLACEMENT CHARACTER}[2J"),
+    ],
+)
+def test_what_to_do_without_a_token_is_said(
+    run: Any, stub: Any, report: str, answer: Any, message: str
+) -> None:
+    stub.token_answer = answer
+
+    done = run("publish", report, "--url", stub.address, **CREDENTIALS)
+
+    assert done.returncode == 1
+    assert message in done.stderr
+
+
+def test_a_token_that_expires_between_files_is_renewed(
+    run: Any, stub: Any, report: str, tmp_path: Path
+) -> None:
+    (tmp_path / "second.json").write_text(json.dumps(BODY))
+    stub.answers = [PUBLISHED, (401, {}, OUTCOME), PUBLISHED]
+
+    done = run("publish", report, "second.json", "--url", stub.address, **CREDENTIALS)
+
+    paths = [path.rpartition("/")[2] for path, _, _ in stub.requests]
+    assert done.returncode == 0, done.stderr
+    assert paths == ["token", "$register", "$register", "token", "$register"]
+
+
+def test_a_new_token_that_is_refused_is_not_renewed(run: Any, stub: Any, report: str) -> None:
+    stub.answers = [(401, {}, OUTCOME)]
+
+    done = run("publish", report, "--url", stub.address, **CREDENTIALS)
+
+    assert done.returncode == 1
+    assert len(stub.requests) == 2
+    assert "does not accept the token that it issued" in done.stderr
+
+
+def test_a_file_that_cannot_be_sent_does_not_stop_the_others(
+    run: Any, stub: Any, report: str, tmp_path: Path
+) -> None:
+    (tmp_path / "bad.json").write_text("{")
+    stub.answers = [PUBLISHED]
+
+    done = run("publish", "bad.json", report, "--url", stub.address, **CREDENTIALS)
+
+    assert done.returncode == 1
+    assert done.stderr.startswith("Error: bad.json: not sent: ")
+    assert [line.split()[1:3] for line in done.stdout.splitlines()[-2:]] == [
+        ["not", "sent"],
+        ["created", "7e10"],
+    ]
+
+
+@pytest.mark.parametrize("worst", [(409, {}, OUTCOME), (201, DIFFERENT, PUBLISHED[2])])
+def test_of_several_files_the_highest_exit_status_counts(
+    run: Any, stub: Any, report: str, tmp_path: Path, worst: Any
+) -> None:
+    (tmp_path / "bad.json").write_text("{")
+    stub.answers = [worst, PUBLISHED]
+
+    done = run("publish", "bad.json", report, report, "--url", stub.address, **CREDENTIALS)
+
+    assert done.returncode == 3
+
+
+def test_json_has_one_line_for_each_of_several_files(
+    run: Any, stub: Any, report: str, tmp_path: Path
+) -> None:
+    (tmp_path / "second.json").write_text(json.dumps(BODY))
+    stub.answers = [PUBLISHED, (422, {}, OUTCOME)]
+
+    done = run("publish", report, "second.json", "--json", "--url", stub.address, **CREDENTIALS)
+
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [(item["file"], item["result"], item["id"]) for item in found] == [
+        ("report.json", "created", "7e10"),
+        ("second.json", "refused", ""),
+    ]
+    assert found[1]["issues"] == OUTCOME["issue"]
 
 
 @pytest.mark.parametrize(
@@ -194,6 +291,9 @@ def test_wrong_credentials_are_reported_as_such(run: Any, stub: Any, report: str
         (["report.json", "--url", "http://a:99999"], CREDENTIALS, "must look like https://"),
         (["report.json", "--document", "none.pdf"], CREDENTIALS, "none.pdf"),
         (["report.json", "--client-secret", "x"], CREDENTIALS, "No such option"),
+        (["report.json", "--cacert", "none.pem"], CREDENTIALS, "none.pem"),
+        (["report.json", "--cacert", "report.json"], CREDENTIALS, "no certificate in PEM form"),
+        (["report.json", "report.json", "--document", "a.pdf"], CREDENTIALS, "one FILE.json"),
     ],
 )
 def test_wrong_usage_has_its_own_exit_status(
@@ -211,4 +311,4 @@ def test_a_file_that_is_no_submission_is_named(run: Any, tmp_path: Path) -> None
     done = run("publish", "bad.json", **CREDENTIALS)
 
     assert done.returncode == 1
-    assert done.stderr.startswith("Error: bad.json: must be a Parameters resource")
+    assert done.stderr.startswith("Error: bad.json: not sent: must be a Parameters resource")

@@ -1,0 +1,1 @@
+"""``fhirpub publish``: registers reports from a shell, and reports what became of each."""

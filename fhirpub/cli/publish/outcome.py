@@ -1,0 +1,94 @@
+"""What became of a submission, read from the response to its registration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any, Literal
+
+from tornado.httpclient import HTTPResponse
+
+from fhirpub.cli.http_client import json_of
+
+Result = Literal["created", "replayed", "other content", "refused", "not sent"]
+EXIT_STATUS: dict[Result, int] = {
+    "created": 0,
+    "replayed": 0,
+    "not sent": 1,
+    "refused": 1,
+    "other content": 3,
+}
+"""Of several results the highest counts: what has other content is never published by a retry."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What became of one file. ``reason`` says why nothing was published."""
+
+    file: str
+    result: Result
+    type_name: str = ""
+    id: str = ""
+    version: str = ""
+    location: str = ""
+    issues: list[dict[str, Any]] = field(default_factory=list)
+    reason: str = ""
+
+    @property
+    def address(self) -> str:
+        """Where the latest version is read."""
+        return self.location.partition("/_history/")[0]
+
+
+def outcome_of(answer: HTTPResponse, file: str, type_name: str) -> Outcome:
+    """Return what a response says about the registration of a file."""
+    body = json_of(answer)
+    if answer.code != HTTPStatus.CREATED:
+        status = f"{answer.code} {answer.reason}"
+        return Outcome(
+            file=file,
+            result="other content" if answer.code == HTTPStatus.CONFLICT else "refused",
+            type_name=type_name,
+            issues=issues_of(body),
+            reason=f"{status}{_way_out(answer.code)}",
+        )
+    location = answer.headers.get("Location", "")
+    address, _, version = location.partition("/_history/")
+    return Outcome(
+        file=file,
+        result=_result(answer),
+        type_name=type_name,
+        id=address.rpartition("/")[2],
+        version=version,
+        location=location,
+        issues=_issues_beside(body),
+    )
+
+
+def _result(answer: HTTPResponse) -> Result:
+    if answer.headers.get("Idempotent-Content") == "different":
+        return "other content"
+    return "replayed" if answer.headers.get("Idempotent-Replayed") == "true" else "created"
+
+
+def _way_out(status: int) -> str:
+    if status == HTTPStatus.UNAUTHORIZED:
+        return "; the service does not accept the token that it issued: is --audience right?"
+    return ""
+
+
+def _issues_beside(parameters: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the issues in the entry ``issues`` of a response."""
+    entries = parameters.get("parameter", [])
+    return [
+        issue
+        for entry in entries
+        if entry.get("name") == "issues"
+        for issue in issues_of(entry.get("resource", {}))
+    ]
+
+
+def issues_of(outcome: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the issues of an OperationOutcome; of another body none."""
+    listed = outcome.get("issue") if outcome.get("resourceType") == "OperationOutcome" else []
+    return [item for item in listed or [] if isinstance(item, dict)]
