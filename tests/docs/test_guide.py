@@ -132,22 +132,61 @@ def exported(lab: Integrator) -> list[str]:
 CONCLUSION = "All values lie within the reference ranges."
 
 
-def test_the_guides_example_in_python_works(service: RunningService, tmp_path: Path) -> None:
-    lab = service.integrator()
-    (tmp_path / "register.json").write_text(body_of("register.json"), encoding="utf-8")
-
-    run = subprocess.run(
+def in_python(lab: Integrator, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run the guide's example."""
+    return subprocess.run(
         ["env", *exported(lab), sys.executable, "-W", "error", "-c", example("python")],
-        cwd=tmp_path,
+        cwd=folder,
         capture_output=True,
         text=True,
         check=False,
     )
 
+
+def register_other_content(lab: Integrator) -> None:
+    """Register another report under the identifier of the guide's one."""
+    body = json.loads(body_of("register.json"))
+    body["parameter"][2]["resource"]["conclusion"] = "Another one"
+    assert lab.register(body).status == 201
+
+
+def test_the_guides_example_in_python_works(service: RunningService, tmp_path: Path) -> None:
+    lab = service.integrator()
+    (tmp_path / "register.json").write_text(body_of("register.json"), encoding="utf-8")
+
+    run = in_python(lab, tmp_path)
+
     assert run.returncode == 0, run.stderr
     assert run.stdout.startswith("version 2\n")
     assert run.stdout.endswith(f" {CONCLUSION}\n")
     assert updated_once(lab) == [("NQ-1001", "2", "corrected")]
+
+
+def test_the_guides_example_in_python_stops_at_other_content(
+    service: RunningService, tmp_path: Path
+) -> None:
+    lab = service.integrator()
+    (tmp_path / "register.json").write_text(body_of("register.json"), encoding="utf-8")
+    register_other_content(lab)
+
+    run = in_python(lab, tmp_path)
+
+    assert "has this identifier, and other content" in run.stderr
+    assert updated_once(lab) == [("NQ-1001", "1", "final")]
+
+
+def test_the_guides_example_in_javascript_stops_at_other_content(
+    service: RunningService, node: Scripts
+) -> None:
+    lab = service.integrator()
+    (node.folder / "register.json").write_text(body_of("register.json"), encoding="utf-8")
+    (node.folder / "guide.mjs").write_text(example("js"), encoding="utf-8")
+    register_other_content(lab)
+
+    with pytest.raises(AssertionError, match="has this identifier, and other content"):
+        node.run("guide.mjs", variables=exported(lab))
+
+    assert updated_once(lab) == [("NQ-1001", "1", "final")]
 
 
 def test_the_guides_example_in_javascript_works(service: RunningService, node: Scripts) -> None:
