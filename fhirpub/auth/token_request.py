@@ -32,6 +32,8 @@ _NAMES = frozenset(
 )
 _BASIC = re.compile(r"basic +([A-Za-z0-9+/]+={0,2})", re.IGNORECASE)
 _BAD_PERCENT = re.compile("%(?![0-9A-Fa-f]{2})")
+_DESCRIPTION = re.compile(r"[ !#-\[\]-~]+")
+"""What error_description may hold (RFC 6749, 5.2)."""
 _CONTROL = re.compile("[\x00-\x1f\x7f]")
 
 
@@ -106,6 +108,8 @@ def _fields(content_type: str, body: bytes) -> dict[str, str]:
         name, _, value = parameter.partition("=")
         if name.strip() == "charset" and value.strip().strip('"') not in ("utf-8", "utf8"):
             raise refuse_malformed("the character set must be UTF-8")
+    if media_type == _FORM and body.lstrip()[:1] == b"{":
+        raise refuse_malformed(f"the body is JSON, whose Content-Type is {_JSON}")
     if media_type == _FORM:
         return _form(body)
     if media_type == _JSON:
@@ -131,10 +135,8 @@ def _form(body: bytes) -> dict[str, str]:
 def _json(body: bytes) -> dict[str, str]:
     try:
         value = loads(body)
-    except Refused:
-        raise refuse_malformed(
-            "the body is not valid JSON, or has a name more than once"
-        ) from None
+    except Refused as refusal:
+        raise refuse_malformed(_reason(body, refusal)) from None
     if type(value) is not dict:
         raise refuse_malformed("the body must be a JSON object")
     _check_count(len(value))
@@ -143,6 +145,14 @@ def _json(body: bytes) -> dict[str, str]:
     if not all(isinstance(item, str) for item in known.values()):
         raise refuse_malformed("every parameter must be a string")
     return _plain(known)
+
+
+def _reason(body: bytes, refusal: Refused) -> str:
+    """Return why a body is no JSON, in the characters that are allowed here."""
+    if body.startswith(tuple(f"{name}=".encode() for name in _NAMES)):
+        return f"the body is a form, whose Content-Type is {_FORM}"
+    said = refusal.issues[0].diagnostics
+    return said if _DESCRIPTION.fullmatch(said) else "the body is not valid JSON"
 
 
 def _halves(pair: bytes) -> tuple[str, str]:

@@ -181,7 +181,8 @@ class Tokens:
     def _scopes(self, client: Client, request: TokenRequest) -> tuple[str, ...]:
         """Return the client's scopes, narrowed to those it asks for now."""
         if request.audience != self._config.audience:
-            raise TokenRefused("insufficient_scope", "the client is not permitted this audience")
+            rule = f"the client is not permitted this audience: use {self._config.audience}"
+            raise TokenRefused("insufficient_scope", rule)
         if not client.scopes or not request.scopes:
             return client.scopes
         scopes = narrow(client.scopes, request.scopes)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import uuid
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,11 @@ from functools import partial
 from fhirpub.errors import InvalidSearch, Issue, SearchTooCostly
 from fhirpub.fhir.outcome import outcome_of
 from fhirpub.fhir.strict_json import JsonObject, dumps, loads_stored
+from fhirpub.interactions.checks.search_names import (
+    refuse_unknown,
+    unused_empty,
+    unused_unknown,
+)
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.cursors import CURSOR, Parameters, link_to, seal, unseal
 from fhirpub.interactions.query_parser import MAX_CONDITIONS, TOO_MANY_CONDITIONS, Reading
@@ -23,11 +27,7 @@ from fhirpub.storage.contract import MAX_PAGE_BYTES, Page, SearchQuery, Version
 from fhirpub.storage.criteria import NEWEST_FIRST, sort_key
 from fhirpub.tenant import Tenant
 
-PARAMETER_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,63}")
-"""What can be the name of a search parameter, with its modifier, and can be shown."""
 _FIRST_BATCH_SIZE = 4
-_NAMING = ("_include", "_sort")
-"""What is known, and unknown only if it names something that cannot be included or sorted by."""
 _NARROW = (
     "the search takes more work than one search may: add a condition that few resources meet, "
     "such as a patient, an identifier, or a code with a range of dates"
@@ -104,7 +104,7 @@ def understood(
     for name, value in parameters:
         reading.take(name, value)
     reading.finish()
-    wrong = [*reading.issues, *(map(_not_known, reading.unknown) if strict else ())]
+    wrong = [*reading.issues, *(refuse_unknown(reading.unknown, searched) if strict else ())]
     if wrong:
         raise InvalidSearch(wrong)
     cursor = reading.cursor
@@ -210,7 +210,8 @@ def _bundle(
         }
         for part in _include(parts, wanted.included)
     ]
-    if unused := [*_refuse_unknown(wanted.unknown), *_empty(wanted.empty)]:
+    searched = context.searched[type_name]
+    if unused := [*unused_unknown(wanted.unknown, searched), *unused_empty(wanted.empty)]:
         entries.append(_outcome(unused, context))
     bundle: JsonObject = {"resourceType": "Bundle", "type": "searchset"}
     if page.total is not None:
@@ -237,35 +238,3 @@ def _entry_of(version: Version, wanted: Search, context: Context) -> JsonObject:
         return resource
     schema = context.schemas.document(version.type)
     return subset(resource, schema, summary=wanted.summary, elements=wanted.elements)
-
-
-def _empty(names: Iterable[str]) -> list[Issue]:
-    """A filter that is left empty by mistake must not go unnoticed."""
-    rule = "the search parameter {} has no value and was not used"
-    problem = OperationProblem.PARAMETER_EMPTY
-    return [Issue.warning(problem, rule.format(name)) for name in _quote_names(names)]
-
-
-def _quote_names(names: Iterable[str]) -> Iterable[str]:
-    said = [name if PARAMETER_NAME.fullmatch(name) else "(unknown)" for name in names]
-    return dict.fromkeys(said)
-
-
-def _refuse_unknown(names: Iterable[str]) -> list[Issue]:
-    rule = "the search parameter {} is not supported and was not used"
-    naming = "what the search parameter {} names is not supported and was not used"
-    problem = OperationProblem.PARAMETER_UNKNOWN
-    return [
-        Issue.warning(problem, (naming if name in _NAMING else rule).format(name))
-        for name in _quote_names(names)
-    ]
-
-
-def _not_known(name: str) -> Issue:
-    rule = "names what is not supported" if name in _NAMING else "cannot be searched by"
-    return Issue.error(OperationProblem.PARAMETER_UNKNOWN, rule, expression_of(name))
-
-
-def expression_of(name: str) -> str:
-    """Return the name of a parameter if it can be shown, without its modifier."""
-    return name.partition(":")[0] if PARAMETER_NAME.fullmatch(name) else ""

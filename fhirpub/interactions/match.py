@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from fhirpub.errors import InvalidSearch, Issue, SeveralMatch
+from fhirpub.interactions.checks.search_names import expression_of
 from fhirpub.interactions.context import Context
-from fhirpub.interactions.execute import expression_of, understood
+from fhirpub.interactions.execute import understood
 from fhirpub.interactions.query_parser import IGNORED
 from fhirpub.plugin_api import ResourceType
 from fhirpub.problems import OperationProblem

@@ -21,7 +21,9 @@ from jsonpatch import (
 from fhirpub.errors import BrokenRule, InvalidContent, Issue, TooLarge
 from fhirpub.fhir.document import attachments_of, is_marker
 from fhirpub.fhir.elements import element_of
+from fhirpub.fhir.explanation.patch_body import refuse_patch
 from fhirpub.fhir.strict_json import MAX_DEPTH, JsonObject, in_decimals, refuse_excess
+from fhirpub.fhir.xml.tables import tables
 from fhirpub.plugin_api import ResourceType
 from fhirpub.problems import ContentProblem, OperationProblem
 
@@ -94,11 +96,7 @@ def _partial_resource(patch: Any, before: JsonObject, resource_type: ResourceTyp
     """Each field replaces the whole field, with its extensions."""
     name = resource_type.name
     if not isinstance(patch, dict) or patch.get("resourceType") != name:
-        raise InvalidContent.because(
-            f"the body must be a {name} with the fields to update",
-            expression=name,
-            details=ContentProblem.BODY_UNEXPECTED,
-        )
+        raise refuse_patch(patch, tables().resources, f"a {name} with the fields to update", name)
     named = {item: value for item, value in patch.items() if item != "resourceType"}
     refused = _refuse_others(named, resource_type)
     values = {item: named[item] for item in _updatable_of(named, resource_type)}
@@ -117,10 +115,8 @@ def _merge_patch(patch: Any, before: JsonObject, resource_type: ResourceType) ->
     """Objects are merged, null takes away, all else is replaced."""
     name = resource_type.name
     if not isinstance(patch, dict) or patch.get("resourceType", name) != name:
-        raise InvalidContent.because(
-            f"the body must be an object with the fields of a {name} to update",
-            expression=name,
-            details=ContentProblem.BODY_UNEXPECTED,
+        raise refuse_patch(
+            patch, tables().resources, f"an object with the fields of a {name} to update", name
         )
     named = {item: value for item, value in patch.items() if item != "resourceType"}
     names = _updatable_of(named, resource_type)
@@ -147,7 +143,9 @@ def _json_patch(
 ) -> Fields:
     """The operations one after the other; the fields that they write to are those named."""
     name = resource_type.name
-    if not isinstance(operations, list) or len(operations) > _MAX_OPERATIONS:
+    if not isinstance(operations, list):
+        raise refuse_patch(operations, tables().resources, "an array of operations", name)
+    if len(operations) > _MAX_OPERATIONS:
         raise InvalidContent.because(
             f"the body must be a list of at most {_MAX_OPERATIONS} operations",
             expression=name,

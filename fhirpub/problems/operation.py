@@ -20,6 +20,12 @@ class OperationProblem(Problem):
         "The update names an element that cannot be changed.",
         "Change only the elements in the diagnostics.",
     )
+    PATCH_OF_OTHER_FORM = (
+        "patch-of-other-form",
+        "exception",
+        "The body is not the form of patch that its Content-Type states, or a FHIRPath Patch.",
+        "Send it with the Content-Type of its form. FHIRPath Patch is not supported.",
+    )
     PATCH_MALFORMED = (
         "patch-malformed",
         "exception",

@@ -54,6 +54,30 @@ def test_a_merge_patch_replaces_the_fields_it_names(lab: Integrator, path: str) 
     assert changed == {"meta", "status", "conclusion"}
 
 
+@pytest.mark.parametrize(
+    ("sent_as", "body", "words"),
+    [
+        ("application/fhir+json", [replace("status", "amended")], f"Content-Type {JSON_PATCH}"),
+        ("application/json", [replace("status", "amended")], f"Content-Type {JSON_PATCH}"),
+        (MERGE, [replace("status", "amended")], f"Content-Type {JSON_PATCH}"),
+        ("application/fhir+json", {"status": "amended"}, f"Content-Type {MERGE}"),
+        (JSON_PATCH, {"status": "amended"}, f"Content-Type {MERGE}"),
+        (JSON_PATCH, {"resourceType": "DiagnosticReport"}, "application/fhir+json"),
+        (MERGE, {"resourceType": "Patient"}, "and is a Patient"),
+        ("application/fhir+json", {"resourceType": "Parameters"}, "FHIRPath Patch"),
+        (MERGE, {"resourceType": "Parameters"}, "FHIRPath Patch is not supported"),
+        (JSON_PATCH, {"resourceType": "Parameters"}, "FHIRPath Patch is not supported"),
+    ],
+)
+def test_a_patch_of_another_form_is_named_with_its_type(
+    lab: Integrator, path: str, sent_as: str, body: Any, words: str
+) -> None:
+    refused = lab.request("PATCH", path, body, {"Content-Type": sent_as})
+
+    assert (refused.status, refused.problems) == (400, ["patch-of-other-form"])
+    assert words in refused.issues[0]["diagnostics"]
+
+
 def test_a_merge_patch_takes_away_what_is_null(lab: Integrator, path: str) -> None:
     merge(lab, path, conclusion="Corrected")
 

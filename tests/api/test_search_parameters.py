@@ -355,18 +355,25 @@ def test_what_is_not_known_is_named_and_left_out(
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("_include", "DiagnosticReport:result"), ("_sort", "-date,nothing")]
+    ("name", "value", "hint"),
+    [
+        ("_include", "DiagnosticReport:result", "what can be included: DiagnosticReport:"),
+        ("_sort", "-date,nothing", "what can be sorted by: _id, identifier, _lastUpdated, "),
+    ],
 )
 def test_an_unknown_name_in_a_parameter_is_distinguished_from_the_parameter(
-    lab: Integrator, ids: dict[str, str], name: str, value: str
+    lab: Integrator, ids: dict[str, str], name: str, value: str, hint: str
 ) -> None:
     issues = lab.get(f"{BASE}?{name}={value}").json["entry"][-1]["resource"]["issue"]
     strictly = lab.get(f"{BASE}?{name}={value}", Prefer="handling=strict")
 
-    assert [item["diagnostics"] for item in issues] == [
-        f"what the search parameter {name} names is not supported and was not used"
-    ]
-    assert [issue["diagnostics"] for issue in strictly.issues] == ["names what is not supported"]
+    [said], [refused] = (
+        [one["diagnostics"] for one in each] for each in (issues, strictly.issues)
+    )
+    assert said.startswith(
+        f"what the search parameter {name} names is not supported and was not used; {hint}"
+    )
+    assert refused.startswith(f"names what is not supported; {hint}")
     assert strictly.issue_expressions == {name}
 
 
@@ -611,3 +618,33 @@ def test_what_the_statement_declares_is_understood(lab: Integrator, ids: dict[st
         assert answer.status == 200, name
     for include in declared["searchInclude"]:
         assert lab.get(f"{BASE}?_include={include}", Prefer="handling=strict").status == 200
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("identifer", "did you mean identifier?"),
+        ("Status", "did you mean status?"),
+        ("_lastupdated", "did you mean _lastUpdated?"),
+        ("_sortBy", "did you mean _sort?"),
+        ("patient.name", "the identifier can be searched: patient.identifier"),
+        ("status.code", "status is known, but not with what follows it"),
+        ("favourite", "the CapabilityStatement lists those of DiagnosticReport"),
+    ],
+)
+def test_the_name_that_was_meant_is_suggested(
+    lab: Integrator, ids: dict[str, str], name: str, hint: str
+) -> None:
+    issues = lab.get(f"{BASE}?{name}=x").json["entry"][-1]["resource"]["issue"]
+    strictly = lab.get(f"{BASE}?{name}=x", Prefer="handling=strict")
+
+    assert issues[0]["diagnostics"].endswith(hint)
+    assert strictly.issues[0]["diagnostics"].endswith(hint)
+
+
+def test_few_unknown_names_get_a_suggestion(lab: Integrator, ids: dict[str, str]) -> None:
+    query = "&".join(f"statu{letter}=x" for letter in "abcdefghijklmno")
+
+    issues = lab.get(f"{BASE}?{query}").json["entry"][-1]["resource"]["issue"]
+
+    assert sum("did you mean status?" in issue["diagnostics"] for issue in issues) == 10

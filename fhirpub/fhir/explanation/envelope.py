@@ -24,6 +24,20 @@ def kind_of(body: Any, types: Collection[str]) -> str:
     return "a string" if isinstance(body, str) else "no object"
 
 
+def describe_kind(
+    body: Any, types: Collection[str], wanted: str, *, advice: Mapping[str, str]
+) -> str:
+    """Return the sentence about a body that is not ``wanted``.
+
+    ``types`` are the types of R4, and ``advice`` has what to do about kinds of it,
+    by their last word: ``Bundle``, ``array``.
+    """
+    kind = kind_of(body, types)
+    hints = {"string": "it was written as JSON twice", **advice}
+    hint = hints.get(kind.rpartition(" ")[2], "")
+    return f"the body must be {wanted}, and is {kind}{hint and ': '}{hint}"
+
+
 def refuse_kind(
     body: Any,
     types: Collection[str],
@@ -32,15 +46,8 @@ def refuse_kind(
     advice: Mapping[str, str],
     expression: str = "",
 ) -> InvalidContent:
-    """Return the refusal of a body that is not ``wanted``.
-
-    ``types`` are the types of R4, and ``advice`` has what to do about kinds of it,
-    by their last word: ``Bundle``, ``array``.
-    """
-    kind = kind_of(body, types)
-    hints = {"string": "it was written as JSON twice", **advice}
-    hint = hints.get(kind.rpartition(" ")[2], "")
-    said = f"the body must be {wanted}, and is {kind}{hint and ': '}{hint}"
+    """Return the refusal of a body that is not ``wanted``, in the words of describe_kind."""
+    said = describe_kind(body, types, wanted, advice=advice)
     return InvalidContent.because(
         said, expression=expression, details=ContentProblem.BODY_UNEXPECTED
     )

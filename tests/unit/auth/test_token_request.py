@@ -272,3 +272,23 @@ def test_no_bytes_raise_anything_but_a_refusal(
 ) -> None:
     with suppress(TokenRefused):
         read(content_type=content_type, body=body, authorization=[header] if header else [])
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body", "words"),
+    [
+        (FORM, json.dumps(GOOD).encode(), "the body is JSON, whose Content-Type is"),
+        (JSON, BODY, "the body is a form, whose Content-Type is"),
+        (JSON, b"", "the body is empty"),
+        (JSON, b'{"audience": "aud",}', "there is a comma before } or ]"),
+        (JSON, b'{"audience": "aud\t"}', "the body is not valid JSON"),
+        (JSON, b'{"audience": "a", "audience": "b"}', "has the same name twice: audience"),
+    ],
+)
+def test_a_body_that_cannot_be_read_is_refused_with_the_reason(
+    content_type: str, body: bytes, words: str
+) -> None:
+    refusal = refused(body, content_type)
+
+    assert refusal.error == "invalid_request"
+    assert words in str(refusal)

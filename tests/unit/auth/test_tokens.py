@@ -28,7 +28,7 @@ from fhirpub.errors import (
     TokenRefused,
 )
 from fhirpub.problems import RequestProblem
-from tests.unit.auth.conftest import ISSUER, HandClock, MemoryAccess, World, bearer
+from tests.unit.auth.conftest import AUDIENCE, ISSUER, HandClock, MemoryAccess, World, bearer
 
 DAY = 86_400
 
@@ -140,6 +140,13 @@ async def test_shape_comes_before_credentials_and_credentials_before_audience(
     assert other_grant[0] == "unsupported_grant_type"
     assert (await refusal(world, audience="other", client_secret="x"))[0] == "invalid_client"
     assert (await refusal(world, audience="other"))[0] == "insufficient_scope"
+
+
+async def test_the_right_audience_is_named_to_a_client_that_has_authenticated(
+    world: World,
+) -> None:
+    assert AUDIENCE not in (await refusal(world, audience="other", client_secret="x"))[1]
+    assert (await refusal(world, audience="other"))[1].endswith(f": use {AUDIENCE}")
 
 
 @pytest.mark.parametrize(
@@ -487,7 +494,7 @@ from fhirpub.auth.tokens import Tokens
 from fhirpub.config.settings import AuthConfig, LimitsConfig
 from fhirpub.errors import TokenRefused
 from fhirpub.runtime.logging import configure
-from tests.unit.auth.conftest import AUDIENCE, FORM, HandClock, MemoryAccess
+from tests.unit.auth.conftest import AUDIENCE, AUDIENCE, FORM, HandClock, MemoryAccess
 
 async def main():
     access, clock = MemoryAccess(), HandClock()
