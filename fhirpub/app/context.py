@@ -29,8 +29,7 @@ def create_context(config: Config, *, clock: Clock) -> Context:
     """
     plugins = load_with_owners(config.plugins.enabled)
     types = {name: _with_updatable(config, each) for name, each in plugins.types.items()}
-    unlisted = {} if config.fhir.allow_gender_unknown else {"administrative-gender": {"unknown"}}
-    schemas = compile_schema(types, plugins.owners, unlisted=unlisted)
+    schemas = compile_schema(types, plugins.owners)
     _check_state_flows(config, types)
     terminology = Terminology.load(
         [Path(p) for p in config.terminology.value_set_directories],

@@ -132,7 +132,7 @@ def _count_problems(
         yield _error("is required", here, ContentProblem.ELEMENT_REQUIRED)
     for place, count in counts.items():
         if count > 1:
-            rule = "must be given in one of its forms only"
+            rule = "must be given in one of its forms only: leave out the others"
             yield _error(rule, f"{at}.{place}" if at else place)
 
 

@@ -6,7 +6,7 @@ See ADR 13.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from itertools import islice
 from typing import Any
@@ -22,7 +22,6 @@ from fhirpub.fhir.definitions.schema_documents import (
     documents,
     element_at,
     forms_of_choices,
-    leave_out_codes,
     types_of,
 )
 from fhirpub.fhir.schema_explanation import Explainer
@@ -42,20 +41,11 @@ class Schemas:
 
     ``extra`` are further documents by type name, such as a plugin brings them. They may refer
     to ours (``urn:fhirpub:schemas:r4:datatypes#/$defs/HumanName``).
-    ``unlisted`` are codes by the name of their list that problems do not propose, because a rule
-    refuses them.
     Raises ConfigurationError if one of them cannot be used.
     """
 
-    def __init__(
-        self,
-        extra: Mapping[str, Mapping[str, object]] | None = None,
-        *,
-        unlisted: Mapping[str, Collection[str]] | None = None,
-    ) -> None:
+    def __init__(self, extra: Mapping[str, Mapping[str, object]] | None = None) -> None:
         known = documents(extra or {})
-        for name, codes in (unlisted or {}).items():
-            leave_out_codes(known, name, codes)
         self.by_id: Mapping[str, JsonObject] = known
         """Every document by its ``$id``, those of plugins among them."""
         try:

@@ -105,9 +105,12 @@ class Explainer:
     def _advise(self, error: ValidationError) -> str:
         """Return the end of a sentence: what to write instead, or nothing."""
         if isinstance(error, _Unknown):
-            return suggest_name(error.names, error.known)
+            found = suggest_name(error.names, error.known)
+            return found or "; leave it out, or send it as an extension"
         schema: Any = error.schema
-        if error.instance is None or isinstance(error, _Said) or not isinstance(schema, Mapping):
+        if isinstance(error, _Said) or not isinstance(schema, Mapping):
+            return ""
+        if error.instance in (None, ""):
             return ""
         if error.validator == "type" and error.validator_value in ("array", "object"):
             return self._advise_on_shape(schema, error.instance)
@@ -251,7 +254,8 @@ def _say_one_of(engine: Any, forms: Any, instance: Any, schema: JsonObject) -> E
     if valid == 0:
         yield _Said("is required, in one of its forms", path=_title_of(schema))
     if valid > 1:
-        yield _Said("must be given in one of its forms only", path=_title_of(schema))
+        said = "must be given in one of its forms only: leave out the others"
+        yield _Said(said, path=_title_of(schema))
 
 
 def _title_of(schema: JsonObject) -> list[str]:
@@ -306,6 +310,7 @@ _SENTENCES = {
     "minItems": "must not be an empty array",
     "minLength": "must not be an empty string",
 }
+_HAS_FORM = frozenset({"enum", "pattern"})
 _TYPES = {"array": "must be an array, because it may repeat", "object": "must be an object"}
 
 
@@ -315,7 +320,9 @@ def _sentence(error: ValidationError) -> str:
     if isinstance(error, _Said):
         return error.message
     if error.instance is None:
-        return "must not be null"
+        return "must not be null: leave it out"
+    if error.instance == "" and not (isinstance(schema, Mapping) and _HAS_FORM & schema.keys()):
+        return "must not be an empty string: leave it out"
     if keyword == "minProperties":
         return "needs more than an id" if error.instance else "must not be an empty object"
     if keyword == "type" and error.validator_value in ("array", "object"):

@@ -244,7 +244,10 @@ def validate_submission(
     )
     yield
     rules.find_plain(submission, context)
-    structural = [*submission.wrong, *(yield from collect(rules.structure(submission, context)))]
+    structural = [
+        *submission.wrong,
+        *(yield from collect(rules.structure(submission, context, tenant_id))),
+    ]
     structural += [issue.below(entry.at) for issue in undecodable]
     found = [zone.below(entry.at) for zone in zones]
     checks = rules.check_submission(submission, context, tenant_id)

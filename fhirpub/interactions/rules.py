@@ -6,7 +6,8 @@ other errors a 400 (R-A); warnings and information travel with the answer.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import repeat
 from typing import Any
 
@@ -20,6 +21,7 @@ from fhirpub.fhir.narrative import in_characters
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.fhir.times import UnstorableTime, is_date_beside_time, is_plain_utc, to_utc
 from fhirpub.interactions import references
+from fhirpub.interactions.checks.all_problems import errors_of
 from fhirpub.interactions.checks.attachments import check_attachments
 from fhirpub.interactions.checks.organization_ids import organization_in_system
 from fhirpub.interactions.checks.unusual_elements import (
@@ -98,7 +100,11 @@ def identifier(resource: Mapping[str, Any]) -> Iterator[Issue]:
         text = one.get(name)
         if not isinstance(text, str) or not text.strip():
             is_other = text is not None and not isinstance(text, str)
-            rule = "must be a string, in quotation marks" if is_other else "is required, not blank"
+            rule = (
+                "must be a string, in quotation marks"
+                if is_other
+                else "is required and must not be blank"
+            )
             yield Issue.error(problem, rule, f"identifier[0].{name}")
     system = one.get("system")
     if len(f"{system}{one.get('value')}") > _MAX_IDENTIFIER_LENGTH:
@@ -118,7 +124,9 @@ def _type_codings(one: Mapping[str, Any]) -> Sequence[Any]:
     return codings if isinstance(codings, list) else ()
 
 
-def structure(submission: Submission, context: Context) -> Iterator[Iterator[Issue]]:
+def structure(
+    submission: Submission, context: Context, tenant_id: str
+) -> Iterator[Iterator[Issue]]:
     """Everything that is wrong by FHIR's own definitions, an iterator for each resource."""
     entry, envelope = submission.entry, submission.envelope
     if envelope is not None:
@@ -129,15 +137,33 @@ def structure(submission: Submission, context: Context) -> Iterator[Iterator[Iss
     else:
         for issues in check_structure(entry.resource, submission.type, context, statuses):
             yield _each(entry, issues)
-    for part in submission.parts.values():
+    rules_of = {part.name: part.rules for part in submission.type.parts}
+    for name, part in submission.parts.items():
         if "id" not in part.resource:
             rule = "is required: references need it"
             yield iter([Issue.error(ContentProblem.ELEMENT_REQUIRED, rule, f"{part.at}.id")])
         if part.is_plain:
             continue
-        yield _each(part, context.schemas.problems(part.resource["resourceType"], part.resource))
+        problems = context.schemas.problems(part.resource["resourceType"], part.resource)
+        found = partial(rules_of[name], part, context.rules_for(tenant_id))
+        yield _with_fewer_codes(_each(part, problems), found)
         for issues in contained(part.resource, context):
             yield _each(part, issues)
+
+
+def _with_fewer_codes(
+    issues: Iterator[Issue], find: Callable[[], Iterable[Issue]]
+) -> Iterator[Issue]:
+    """Yield issues; of codes that FHIR does not have, what rules say, which may allow fewer."""
+    by_place: dict[str, Issue] | None = None
+    for issue in issues:
+        if issue.details != ContentProblem.CODE_NOT_ALLOWED:
+            yield issue
+            continue
+        if by_place is None:
+            by_place = {one.expression: one for one in errors_of(find())}
+        better = by_place.get(issue.expression, issue)
+        yield better if better.details == issue.details else issue
 
 
 def find_plain(submission: Submission, context: Context) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from fhirpub.errors import Issue
 from fhirpub.fhir.elements import items_of
+from fhirpub.fhir.explanation.advice import suggest_code
 from fhirpub.fhir.web_address import split_web_address
 from fhirpub.plugin_api.resource_type import Entry, Part, RuleContext
 from fhirpub.problems import ContentProblem
@@ -25,6 +26,9 @@ _COUNTRIES = frozenset(
     " zw".split()
 )
 _FULL_DATE = 10
+_GENDERS = ("male", "female", "other")
+_TELECOM_SYSTEMS = ("email", "phone")
+_TELECOM_USES = ("home", "work", "mobile")
 
 # Examples for the OpenAPI description.
 _PATIENT = {
@@ -122,9 +126,8 @@ def patient_rules(entry: Entry, context: RuleContext) -> Iterator[Issue]:
     """
     it, at = entry.resource, entry.at
     yield from _missing(entry, "identifier", "name", "birthDate")
-    if it.get("gender") == "unknown" and not context.allow_gender_unknown:
-        rule = "must be male, female or other"
-        yield Issue.error(ContentProblem.CODE_NOT_ALLOWED, rule, f"{at}.gender")
+    genders = (*_GENDERS, "unknown") if context.allow_gender_unknown else _GENDERS
+    yield from _code(it, "gender", genders, at)
     birth_date = it.get("birthDate")
     if birth_date is not None and len(birth_date) != _FULL_DATE:
         rule = "must be a whole date, YYYY-MM-DD"
@@ -182,12 +185,24 @@ def _missing(entry: Entry, *names: str) -> Iterator[Issue]:
 
 
 def _telecom(telecom: Mapping[str, Any], at: str) -> Iterator[Issue]:
-    if telecom.get("system", "email" if "value" not in telecom else "") not in ("email", "phone"):
-        rule = "must be email or phone"
-        yield Issue.error(ContentProblem.CODE_NOT_ALLOWED, rule, f"{at}.system")
-    if telecom.get("use", "home") not in ("home", "work", "mobile"):
-        rule = "must be home, work or mobile"
-        yield Issue.error(ContentProblem.CODE_NOT_ALLOWED, rule, f"{at}.use")
+    if "value" in telecom and "system" not in telecom:
+        yield _not_allowed("", _TELECOM_SYSTEMS, f"{at}.system")
+    yield from _code(telecom, "system", _TELECOM_SYSTEMS, at)
+    yield from _code(telecom, "use", _TELECOM_USES, at)
+
+
+def _code(
+    element: Mapping[str, Any], name: str, allowed: Sequence[str], at: str
+) -> Iterator[Issue]:
+    """Check a code, also one that FHIR does not have: these lists are shorter than FHIR's."""
+    code = element.get(name)
+    if isinstance(code, str) and code not in allowed:
+        yield _not_allowed(code, allowed, f"{at}.{name}")
+
+
+def _not_allowed(code: str, allowed: Sequence[str], at: str) -> Issue:
+    rule = f"must be one of {', '.join(allowed)}{suggest_code(code, allowed)}"
+    return Issue.error(ContentProblem.CODE_NOT_ALLOWED, rule, at)
 
 
 def _identifier_type(

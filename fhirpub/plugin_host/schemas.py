@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from types import MappingProxyType
 
 from fhirpub.errors import ConfigurationError, PluginError
 from fhirpub.fhir.schema import Schemas, schema_problems
 from fhirpub.plugin_api import CompositionEvents, ResourceType
 from fhirpub.suggestion import did_you_mean
 
-_NOTHING: Mapping[str, Collection[str]] = MappingProxyType({})
 _ANY: frozenset[str] = frozenset()
 _REFERENCE = frozenset({"Reference"})
 _ATTACHMENT = frozenset({"Attachment"})
@@ -19,15 +17,10 @@ _TIMES = frozenset({"dateTime", "instant"})
 _CONCEPTS = frozenset({"CodeableConcept", "Coding"})
 
 
-def compile_schema(
-    types: Mapping[str, ResourceType],
-    owners: Mapping[str, str],
-    *,
-    unlisted: Mapping[str, Collection[str]] = _NOTHING,
-) -> Schemas:
+def compile_schema(types: Mapping[str, ResourceType], owners: Mapping[str, str]) -> Schemas:
     """Return the schemas of the types, ours and those that they bring.
 
-    ``owners`` are the plugins that add the types, by type name; ``unlisted`` as for `Schemas`.
+    ``owners`` are the plugins that add the types, by type name.
 
     Raises PluginError with everything that is wrong, one problem a line.
     """
@@ -37,7 +30,7 @@ def compile_schema(
         for name, schema in resource_type.schemas.items()
     }
     try:
-        schemas = Schemas(brought, unlisted=unlisted)
+        schemas = Schemas(brought)
     except ConfigurationError as problem:
         found = _describe(types, owners, schema_and_element_problems)
         raise PluginError("\n".join(found) or str(problem)) from None

@@ -178,7 +178,7 @@ class ContentProblem(Problem):
     )
     IDENTIFIER_INVALID = (
         "identifier-invalid",
-        "invalid exception too-costly",
+        "invalid too-costly",
         "The resource does not have exactly one usable business identifier.",
         "Send one, with an absolute URI as `system` and a `value` that is never used again.",
     )
@@ -215,7 +215,7 @@ class ContentProblem(Problem):
     REFERENCE_WRONG = (
         "reference-wrong",
         "business-rule exception",
-        "An element does not refer to the resource that was sent with it.",
+        "An element refers to nothing that was sent, or to a resource of another type.",
         "Refer to it by `Type/<local id>`, or by `#<id>` if it is contained.",
     )
     REFERENCE_TO_IGNORED = (

@@ -58,7 +58,7 @@ class OperationProblem(Problem):
     )
     PARAMETER_INVALID = (
         "parameter-invalid",
-        "invalid not-supported exception",
+        "invalid not-supported",
         "A parameter has a value or a modifier that it does not take.",
         "Use one of the form that the diagnostics describe.",
     )
@@ -88,7 +88,7 @@ class OperationProblem(Problem):
     )
     FIELD_INVALID = (
         "field-invalid",
-        "value exception",
+        "value",
         "A field of a webhook endpoint or of a replay has a value that it does not take.",
         "Use one of the form that the diagnostics describe.",
     )
@@ -100,7 +100,7 @@ class OperationProblem(Problem):
     )
     FIELD_REQUIRED = (
         "field-required",
-        "required value",
+        "required",
         "A field that is required is missing.",
         "Add it.",
     )

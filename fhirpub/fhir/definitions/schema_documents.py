@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import resources
 from typing import Any
@@ -37,12 +37,6 @@ def documents(extra: Mapping[str, Mapping[str, object]]) -> dict[str, JsonObject
     for type_name, document in extra.items():
         _add(known, type_name, _without_dialect(document))
     return known
-
-
-def leave_out_codes(known: Mapping[str, JsonObject], name: str, codes: Collection[str]) -> None:
-    """Describe a list of codes without some of them, which are valid all the same."""
-    listed = known[f"{URN}datatypes"]["$defs"][name]
-    listed["description"] = f"one of {', '.join(c for c in listed['enum'] if c not in codes)}"
 
 
 def types_of(known: Mapping[str, JsonObject]) -> dict[str, str]:

@@ -37,7 +37,7 @@ def all_problems(
     """
     if len(structural) >= MAX_ISSUES:
         return [*structural]
-    further = yield from collect([_errors_of(between_elements)])
+    further = yield from collect([errors_of(between_elements)])
     places: dict[str, bool] = {}
     for entry in entries:
         entry.place_of(entry.resource)  # places are those of the body as it came
@@ -46,7 +46,7 @@ def all_problems(
                 place = issue.expression.removeprefix(entry.at)
                 whole = issue.details == ContentProblem.ELEMENT_MALFORMED
                 places[issue.expression] = _remove(entry.resource, place, fhirpath, whole=whole)
-    further += yield from collect(map(_errors_of, rules))
+    further += yield from collect(map(errors_of, rules))
     apart = [issue for issue in further if not _may_follow(issue.expression, places)]
     return [*structural, *sorted(apart, key=lambda issue: issue.code == "business-rule")]
 
@@ -59,7 +59,8 @@ def _contains(outer: str, inner: str) -> bool:
     return inner.startswith((f"{outer}.", f"{outer}["))
 
 
-def _errors_of(issues: Iterable[Issue]) -> Iterator[Issue]:
+def errors_of(issues: Iterable[Issue]) -> Iterator[Issue]:
+    """Yield the errors that rules find before they stumble over a wrong structure."""
     try:
         for issue in issues:
             if issue.severity == "error":

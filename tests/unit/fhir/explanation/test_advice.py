@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fhirpub.fhir.explanation.advice import explain_base64, suggest_code
 from fhirpub.fhir.schema import Schemas
 
-SCHEMAS = Schemas(unlisted={"administrative-gender": {"unknown"}})
+SCHEMAS = Schemas()
+REPORT_TYPE = "DiagnosticReport"
 REPORT = {"status": "final", "code": {"text": "x"}}
 STATUSES = ("registered", "partial", "preliminary", "final", "amended", "unknown")
 
@@ -64,14 +67,6 @@ def test_the_code_that_was_meant_is_suggested(code: str, meant: str) -> None:
     assert suggest_code(code, STATUSES) == (f"; did you mean {meant}?" if meant else "")
 
 
-@pytest.mark.parametrize(("gender", "end"), [("F", "did you mean female?"), ("Unknown", "other")])
-def test_a_code_that_a_rule_refuses_is_neither_listed_nor_suggested(gender: str, end: str) -> None:
-    sentence = sentence_about("Patient", gender=gender)
-
-    assert "one of male, female, other" in sentence
-    assert sentence.endswith(end)
-
-
 @pytest.mark.parametrize(
     ("elements", "advice"),
     [
@@ -97,6 +92,21 @@ def test_the_plainest_of_many_forms_is_suggested() -> None:
     sentence = sentence_about("Patient", extension=[{"url": "urn:x", "value": "y"}])
 
     assert sentence.endswith("did you mean valueString?")
+
+
+@given(st.text(min_size=9) | st.sampled_from(["data:x", "%PDF", "____-----"]))
+def test_no_advice_repeats_the_text_or_is_empty(text: str) -> None:
+    advice = explain_base64(text)
+
+    assert advice
+    assert text not in advice
+
+
+@given(st.text(alphabet="0123456789-/.: TZ+", min_size=11, max_size=70))
+def test_no_advice_on_a_time_repeats_it(text: str) -> None:
+    resource = {"resourceType": "DiagnosticReport", **REPORT, "issued": text}
+
+    assert not any(text in issue.diagnostics for issue in SCHEMAS.problems(REPORT_TYPE, resource))
 
 
 @pytest.mark.parametrize(
