@@ -216,7 +216,7 @@ def test_the_guide_leads_to_a_check_without_errors(output: list[str]) -> None:
 
 
 def test_the_guide_registers_an_immunization_and_finds_it(output: list[str]) -> None:
-    assert "Published Immunization" in output[3]
+    assert "published as Immunization " in output[3]
     assert json.loads(output[3].splitlines()[-1])["total"] == 1
 
 

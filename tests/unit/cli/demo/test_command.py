@@ -89,7 +89,7 @@ def test_the_invitation_works_when_pasted(shown: str, environment: dict[str, str
     )
 
     assert pasted.returncode == 0, pasted.stderr
-    assert pasted.stdout.startswith("Already published: DiagnosticReport ")
+    assert ": already published as DiagnosticReport " in pasted.stdout
 
 
 def test_several_mistakes_are_named_at_once(run: Any) -> None:
