@@ -32,7 +32,7 @@ def _letters(word: str) -> str:
 
 
 def _continues(one: str, word: str) -> bool:
-    return bool(word) and one.startswith(word) and one[len(word)].isupper()
+    return bool(word) and one.startswith(word) and one[len(word) :][:1].isupper()
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
