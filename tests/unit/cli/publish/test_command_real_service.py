@@ -30,6 +30,19 @@ FILES = {
 }
 
 
+KEY_USAGE = x509.KeyUsage(
+    digital_signature=True,
+    key_cert_sign=True,
+    content_commitment=False,
+    key_encipherment=False,
+    data_encipherment=False,
+    key_agreement=False,
+    crl_sign=False,
+    encipher_only=False,
+    decipher_only=False,
+)
+
+
 @pytest.fixture
 def files(tmp_path: Path) -> None:
     for name, body in FILES.items():
@@ -135,6 +148,8 @@ def write_certificate(folder: Path, *, days: int) -> ssl.SSLContext:
         .not_valid_after(now + dt.timedelta(days=days))
         .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .add_extension(KEY_USAGE, critical=True)  # newer Pythons require these of an authority
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .sign(key, hashes.SHA256())
     )
     form = serialization.Encoding.PEM
