@@ -133,7 +133,7 @@ def patient_rules(entry: Entry, context: RuleContext) -> Iterator[Issue]:
         rule = "must be a whole date, YYYY-MM-DD"
         yield Issue.error(ContentProblem.TIME_INVALID, rule, f"{at}.birthDate")
     elif birth_date is not None and birth_date > context.today:
-        rule = "lies in the future"
+        rule = "lies in the future: check the year"
         yield Issue.warning(ContentProblem.DATE_IN_FUTURE, rule, f"{at}.birthDate")
     for place, telecom in items_of(it, "telecom"):
         yield from _telecom(telecom, f"{at}.{place}")

@@ -41,6 +41,7 @@ _WHY_NO_TIME = {
     re.compile(r"[^-]*/.*|\d\d?[-.].*"): "the year comes first, with hyphens",
 }
 _WHY_NO_MOMENT = {
+    re.compile(r"(2[4-9]|[3-9]\d):.*|.*[AaPp]\.?[Mm]\.?"): "the hours go from 00 to 23",
     re.compile(rf"{_CLOCK}(Z|[+-].*)?"): "the seconds are missing",
     re.compile(rf"{_CLOCK}:\d\d(\.\d+)?"): "the offset is missing",
     re.compile(rf"{_CLOCK}.*[+-]\d{{2}}(\d\d)?"): "the offset has the form -03:00",

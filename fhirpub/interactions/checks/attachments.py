@@ -20,6 +20,8 @@ _PDF = "application/pdf"
 
 
 _HASHES = "the SHA-256 or SHA-1 of the decoded bytes, in hex or base64"
+_SIZE = "is not the size of data: it must be the number of the decoded bytes"
+_NO_PDF = "does not begin as a PDF does: check the file, or its contentType"
 _NEEDS_HASH = f"data needs a hash: {_HASHES}"
 
 
@@ -70,9 +72,9 @@ def _content(attachment: JsonObject, document: Document, check: str) -> Iterator
         yield wrong if check == "strict" else replace(wrong, severity="warning", code="invalid")
     questionable = ContentProblem.DOCUMENT_QUESTIONABLE
     if attachment.get("size", len(document.data)) != len(document.data):
-        yield Issue.warning(questionable, "is not the size of data", "size", code="invalid")
+        yield Issue.warning(questionable, _SIZE, "size", code="invalid")
     if _is_pdf(document.content_type) and not document.data.startswith(b"%PDF-"):
-        yield Issue.warning(questionable, "does not begin as a PDF does", "data", code="invalid")
+        yield Issue.warning(questionable, _NO_PDF, "data", code="invalid")
 
 
 def _is_pdf(content_type: str) -> bool:
