@@ -25,7 +25,7 @@ from fhirpub.fhir.definitions.schema_documents import (
     types_of,
 )
 from fhirpub.fhir.schema_explanation import Explainer
-from fhirpub.fhir.schema_fast import fast_validator
+from fhirpub.fhir.schema_fast import PartValidator, fast_validator
 from fhirpub.fhir.schema_plain import plain_validators
 from fhirpub.fhir.strict_json import JsonObject, in_plain_decimals
 from fhirpub.problems import ContentProblem
@@ -52,13 +52,14 @@ class Schemas:
             # One for all types: each can contain every other, so none is cheaper.
             registry = jsonschema_rs.Registry(list(known.items()))
             self._accepting = fast_validator({"$ref": ANY}, registry)
+            parts = PartValidator(known, registry, self._accepting)
         except (ValueError, jsonschema_rs.ReferencingError) as wrong:
             said = str(wrong).partition("\n")[0]
             raise ConfigurationError(f"the schemas cannot be compiled: {said}") from None
         self._plain = plain_validators(known, without=extra or ())
         self._documents = {name: known[key] for name, key in types_of(known).items()}
         self._stems = dict(forms_of_choices(list(known.values())))
-        self._explainer = Explainer(known, self._stems)
+        self._explainer = Explainer(known, self._stems, parts)
         primitives = known[f"{URN}datatypes"]["$defs"]
         self._of_primitive = lru_cache(maxsize=None)(lambda name: fast_validator(primitives[name]))
         self.fhirpath = lru_cache(maxsize=4096)(self._fhirpath)

@@ -9,11 +9,9 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
 import jsonschema
-import jsonschema_rs
 from jsonschema.exceptions import ValidationError
 from referencing import Registry
 from referencing.jsonschema import DRAFT202012
@@ -29,7 +27,7 @@ from fhirpub.fhir.explanation.unknown_names import (
     suggest_name,
 )
 from fhirpub.fhir.explanation.work import Work
-from fhirpub.fhir.schema_fast import fast_validator
+from fhirpub.fhir.schema_fast import PartValidator
 from fhirpub.fhir.schema_predicates import is_base64, is_distinct, is_paired
 from fhirpub.fhir.strict_json import JsonObject
 
@@ -49,7 +47,9 @@ Errors = Iterator[ValidationError]
 class Explainer:
     """Finds what is wrong with resources that the fast engine has refused."""
 
-    def __init__(self, known: Mapping[str, JsonObject], stems: Mapping[str, str]) -> None:
+    def __init__(
+        self, known: Mapping[str, JsonObject], stems: Mapping[str, str], parts: PartValidator
+    ) -> None:
         """Prepare the documents, by ``$id``; ``stems`` has the stem of each form of a choice."""
         self._stems = stems
         self._names = {
@@ -57,8 +57,7 @@ class Explainer:
             for document in known.values()
             for name, schema in document.get("$defs", {}).items()
         }
-        self._fast_registry = jsonschema_rs.Registry(list(known.items()))
-        self._fast = lru_cache(maxsize=None)(self._compile)
+        self._parts = parts
         self._state = threading.local()
         registry: Registry[Any] = Registry().with_resources(
             (key, DRAFT202012.create_resource(document)) for key, document in known.items()
@@ -142,17 +141,12 @@ class Explainer:
             expression += step
         return expression.removeprefix(".")
 
-    def _compile(self, reference: str, *, in_array: bool) -> jsonschema_rs.Validator:
-        target: JsonObject = {"$ref": reference}
-        schema = {"type": "array", "items": target} if in_array else target
-        return fast_validator(schema, self._fast_registry)
-
     def _accepts(self, reference: str, instance: Any, *, in_array: bool = False) -> bool | None:
         """Return the verdict of the fast engine; None if the work for this resource is used up."""
         if not self._state.work.spend(instance):
             return None
         try:
-            return self._fast(reference, in_array=in_array).is_valid(instance)
+            return self._parts.accepts(reference, instance, in_array=in_array)
         except ValueError:  # a lone surrogate
             return False
 
