@@ -77,7 +77,9 @@ async def build_services(
             metrics=metrics,
             body_timeout=BodyReadTimeout(limits.body_seconds),
             request_memory=MemoryBudget(
-                limits.large_bodies_bytes, patience_seconds=limits.body_seconds
+                limits.large_bodies_bytes,
+                patience_seconds=limits.body_seconds,
+                largest=limits.request_bytes,
             ),
             response_memory=MemoryBudget(
                 limits.large_answers_bytes,

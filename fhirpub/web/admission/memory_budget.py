@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import select
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 
 from tornado.iostream import IOStream
@@ -27,6 +27,8 @@ _DIVIDED = 2 / 3
 """The part of the budget that is divided among the owners that hold some of it."""
 _STALLED_SECONDS = 2.0
 """A body that has not grown for so long counts with what has arrived, not with what will."""
+_FOR_UNKNOWN = 3 / 4
+"""The part of a share that is kept for the oldest body of unknown size, at most."""
 
 
 @dataclass(slots=True)
@@ -39,10 +41,10 @@ class _Reservation:
     grown: float
     """When it got its last bytes, by the clock of the event loop."""
 
-    def claim(self, now: float) -> int:
+    def claim(self, now: float, *, at_least: float = 0) -> float:
         """Return how many bytes count against the share of the owner."""
         is_growing = now - self.grown < _STALLED_SECONDS
-        return max(self.size, self.expected) if is_growing else self.size
+        return max(self.size, self.expected, at_least) if is_growing else self.size
 
 
 @dataclass(slots=True)
@@ -64,11 +66,13 @@ class MemoryBudget:
 
     An owner begins a further body only if its share has room for all that it has begun: if they
     all stopped half-way, each would wait for the others. So what a body will need counts within
-    the share of its owner, as long as the body grows, but never against other owners.
+    the share of its owner, as long as the body grows, but never against other owners. The oldest
+    one of unknown size, in chunks or in gzip, is expected to need ``largest`` bytes.
     """
 
-    def __init__(self, max_bytes: int, *, patience_seconds: float) -> None:
+    def __init__(self, max_bytes: int, *, patience_seconds: float, largest: int = 0) -> None:
         self._max = max_bytes
+        self._largest = largest
         self._patience = patience_seconds
         self._held: dict[Request, _Reservation] = {}
         self._queue: dict[Request, _Growth] = {}
@@ -144,12 +148,19 @@ class MemoryBudget:
         own = [other for other, held in self._held.items() if held.owner == growth.owner]
         if not growth.owner or (own and own[0] is request):  # its oldest body goes on to its end
             return False
-        now = asyncio.get_running_loop().time()
-        others = sum(self._held[other].claim(now) for other in own if other is not request)
         owners = {held.owner for held in self._held.values()} | {growth.owner}
+        share = self._max * _DIVIDED / len(owners)
+        others = self._claims([other for other in own if other is not request], share)
         is_begun = request in self._held
         needed = growth.size if is_begun else max(growth.size, growth.expected)
-        return bool(others) and others + needed > self._max * _DIVIDED / len(owners)
+        return bool(others) and others + needed > share
+
+    def _claims(self, requests: Sequence[Request], share: float) -> float:
+        """Return how many bytes of some requests, the oldest first, count against a share."""
+        now = asyncio.get_running_loop().time()
+        unknown = next((other for other in requests if not self._held[other].expected), None)
+        kept = {unknown: min(self._largest, share * _FOR_UNKNOWN)}
+        return sum(self._held[other].claim(now, at_least=kept.get(other, 0)) for other in requests)
 
     def _grant(self, request: Request, growth: _Growth) -> None:
         del self._queue[request]

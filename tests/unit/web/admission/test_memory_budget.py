@@ -347,3 +347,21 @@ async def test_bodies_that_do_not_announce_their_size_stay_within_the_share_of_t
 
     assert (grown, of_another) == (None, None)
     assert waited
+
+
+async def test_bodies_of_unknown_size_leave_room_for_the_oldest_of_them(arrive: Arrive) -> None:
+    memory_budget = MemoryBudget(90, patience_seconds=5, largest=40)
+    (oldest, _), *others = (arrive() for _ in range(4))
+    waits = [
+        memory_budget.acquire(request, 10, owner="lab")
+        for request in (oldest, *(request for request, _ in others))
+    ]
+    tasks = [started(wait) for wait in waits if wait is not None]
+
+    grown = memory_budget.acquire(oldest, 40, owner="lab")
+    of_another = memory_budget.acquire(arrive()[0], 30, owner="clinic")
+
+    assert [wait is None for wait in waits] == [True, True, True, False]
+    assert (grown, of_another) == (None, None)
+    memory_budget.release(oldest)
+    await asyncio.gather(*tasks)
