@@ -49,9 +49,19 @@ _MAX_CONCURRENT_PAGES = 6
 
 _DRIVER_THREADS = 5 * (os.cpu_count() or 1)
 """What Motor waits for the server in: each read takes one of them while it is in progress."""
-_MAX_READS, READS_PER_TENANT = _DRIVER_THREADS * 8 // 10, _DRIVER_THREADS * 3 // 10
-"""So many reads are in progress that are made for one tenant alone: searches, histories, large
-versions and documents. What many ask for together needs few threads."""
+
+
+def shares_of(threads: int) -> tuple[int, int]:
+    """Return how many reads may be in progress that are made for one tenant alone, and for each.
+
+    These are searches, histories, large versions and documents. What many ask for together needs
+    few threads. With one turn a tenant would wait for each of its own reads, also on an idle
+    machine.
+    """
+    return threads * 8 // 10, max(2, threads * 3 // 10)
+
+
+_MAX_READS, READS_PER_TENANT = shares_of(_DRIVER_THREADS)
 
 _IS_SMALL = {"$lte": [{"$bsonSize": "$$ROOT"}, SMALL_BYTES]}
 _ITS_KEY = {"id": "$id", "version": "$version", "tenant": "$tenant"}

@@ -10,7 +10,7 @@ import pytest
 
 from fhirpub.errors import SearchTooCostly, StoreUnavailable, Throttled
 from fhirpub.storage.contract import SMALL_BYTES
-from fhirpub.storage.mongodb.reads import READS_PER_TENANT
+from fhirpub.storage.mongodb.reads import READS_PER_TENANT, shares_of
 from fhirpub.storage.mongodb.store import MongoStore
 from fhirpub.storage.store import Store
 from fhirpub.testing.store_contract import (
@@ -96,6 +96,13 @@ async def test_a_search_is_tried_again_on_a_server_that_was_silent(
     proxy.inject(Fault.STALL, "aggregate", times=1)
 
     assert (await far.search(LAB, LIMITED)).versions == (version,)
+
+
+@pytest.mark.parametrize(("threads", "shares"), [(5, (4, 2)), (10, (8, 3)), (20, (16, 6))])
+def test_a_tenant_has_two_reads_at_least_and_never_more_than_half(
+    threads: int, shares: tuple[int, int]
+) -> None:
+    assert shares_of(threads) == shares
 
 
 async def test_a_tenant_has_a_share_of_the_searches(tried: MongoStore, admin: Admin) -> None:
