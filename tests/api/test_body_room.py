@@ -20,6 +20,7 @@ from fhirpub.config.settings import Config, LimitsConfig
 from fhirpub.fhir.strict_json import dumps
 from fhirpub.storage.contract import Client
 from fhirpub.testing.service import Answer, Integrator, RunningService
+from fhirpub.web.handlers.body import BodyHandler
 from tests import raw
 from tests.bodies import document, register_body
 from tests.waiting import wait_until
@@ -101,6 +102,25 @@ def test_a_gzip_body_waits_for_room_for_its_decoded_bytes(
 
     assert second.result().status == 201
     assert waited
+
+
+def test_nothing_more_is_decoded_for_a_client_that_disconnected(lab: Integrator) -> None:
+    assert isinstance(lab.service, RunningService)
+    in_flight = lab.service.services.in_flight
+    coded = gzip.compress(bytes(8_000_000))
+    lines = [f"{START} HTTP/1.1", "Host: x", token(lab), JSON, "Content-Encoding: gzip"]
+    head = "\r\n".join([*lines, f"Content-Length: {len(coded)}", "", ""]).encode()
+    with closing(began(lab, body_of("large-3"))):
+        others = in_flight.copy()
+        with socket.create_connection(("127.0.0.1", lab.service.port)) as connection:
+            connection.sendall(head + coded)
+            assert wait_until(lambda: bool(in_flight - others))
+            (handler,) = in_flight - others
+            time.sleep(0.3)
+        assert wait_until(lambda: handler not in in_flight)
+
+    assert isinstance(handler, BodyHandler)
+    assert 0 < handler._received < 1_000_000
 
 
 def test_small_bodies_never_wait(lab: Integrator, threads: ThreadPoolExecutor) -> None:

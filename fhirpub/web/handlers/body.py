@@ -137,11 +137,15 @@ class BodyHandler(BaseHandler):
     async def _decode_in_threads(
         self, gzip: GzipDecoder, later: Awaitable[None] | None = None
     ) -> None:
-        """Decode a piece in slices, of which each gets its memory before the next is decoded."""
+        """Decode a piece in slices, of which each gets its memory before the next is decoded.
+
+        A client that disconnects while a slice waits gets no memory, and nothing more is decoded.
+        """
         if later is not None:
             await later
         decode = partial(gzip.decode, _STEP_BYTES)
-        while gzip.has_more and self._refusal is None:
+        stream = self.request.connection.stream
+        while gzip.has_more and self._refusal is None and not stream.closed():
             try:
                 later = self._keep(await self.services.threads.run(self.owner, decode))
             except InvalidContent as problem:
