@@ -177,6 +177,17 @@ def narrative(elements: int, *, levels: int) -> dict[str, Any]:
     return {"text": {"status": "additional", "div": div}}
 
 
+def namespaces(levels: int, *, elements: int) -> dict[str, Any]:
+    """Return a narrative whose elements stand in the scope of 60 namespaces for each level."""
+    starts = [
+        "<b" + "".join(f' xmlns:a{level}_{number}="a:"' for number in range(60)) + ">"
+        for level in range(levels)
+    ]
+    inner = f"{''.join(starts)}{'<b/>' * elements}x{'</b>' * levels}"
+    div = f'<div xmlns="http://www.w3.org/1999/xhtml">{inner}</div>'
+    return {"text": {"status": "additional", "div": div}}
+
+
 # XML that the writer would not make
 
 

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from bench.abuses import connections, queries, valid_bodies, webhooks, wrong_bodies
+from bench.abuses import (
+    compressed_bodies,
+    connections,
+    queries,
+    valid_bodies,
+    webhooks,
+    wrong_bodies,
+)
 from bench.abuses.attack import REGISTERED, Abuse
 
-MODULES = (wrong_bodies, valid_bodies, queries, connections, webhooks)
+MODULES = (wrong_bodies, valid_bodies, compressed_bodies, queries, connections, webhooks)
 ABUSES: dict[str, Abuse] = {
     name: abuse
     for module in MODULES

@@ -40,7 +40,7 @@ async def announced_32mb(attack: Attack) -> Phases:
     """Announces bodies of 32 MiB over 64 connections and sends one byte of each."""
     head = attack.head(f"POST {REGISTER}", length=32 * _MIB)
     yield
-    await attack.repeat(lambda: _hold(attack, head, b"{", more=b""), _MANY)
+    await attack.repeat(lambda: hold(attack, head, b"{", more=b""), _MANY)
 
 
 @abuse("held", 408, 503)
@@ -49,7 +49,7 @@ async def almost_sent_8mb(attack: Attack) -> Phases:
     head = attack.head(f"POST {REGISTER}", length=8 * _MIB)
     body = b" " * (8 * _MIB - 1_000)
     yield
-    await attack.repeat(lambda: _hold(attack, head, body), 16)
+    await attack.repeat(lambda: hold(attack, head, body), 16)
 
 
 @abuse("held", 408)
@@ -57,7 +57,7 @@ async def slow_bodies(attack: Attack) -> Phases:
     """Sends bodies over 64 connections, one byte a second."""
     head = attack.head(f"POST {REGISTER}", length=10_000)
     yield
-    await attack.repeat(lambda: _hold(attack, head, b"{"), _MANY)
+    await attack.repeat(lambda: hold(attack, head, b"{"), _MANY)
 
 
 @abuse("held", 408)
@@ -65,11 +65,11 @@ async def slow_heads(attack: Attack) -> Phases:
     """Sends heads over 64 connections, one byte a second."""
     yield
     await attack.repeat(
-        lambda: _hold(attack, b"GET /health/live HTTP/1.1\r\nX-Slow: ", b"x"), _MANY
+        lambda: hold(attack, b"GET /health/live HTTP/1.1\r\nX-Slow: ", b"x"), _MANY
     )
 
 
-async def _hold(attack: Attack, head: bytes, start: bytes, *, more: bytes = b"x") -> None:
+async def hold(attack: Attack, head: bytes, start: bytes, *, more: bytes = b"x") -> None:
     """Send the start of a request, then ``more`` each second until there is a response."""
     with await attack.connect() as wire:
         await wire.send(head, start)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+
 from bench.abuses import bodies
 from bench.abuses.attack import FHIR_XML, REGISTER, VALIDATE, Attack, Phases, abuse
 from bench.abuses.bodies import RESOURCE, SMALL, Body
 from bench.payloads import SMALL_DOCUMENT, Caller, RegisterRequests
+from tests.bodies import document
 
 _REPORT = 2_500
 """What the other elements of a registration take of a size."""
@@ -112,6 +115,23 @@ async def narratives_60kb(attack: Attack) -> Phases:
     body = bodies.registration(**bodies.narrative(7_000, levels=200))
     yield
     await _registered_again_and_again(attack, body)
+
+
+@abuse(201)
+async def namespaces_38kb(attack: Attack) -> Phases:
+    """Registers narratives of 1,500 elements in the scope of 1,800 namespaces."""
+    body = bodies.registration(**bodies.namespaces(30, elements=1_500))
+    yield
+    await _registered_again_and_again(attack, body)
+
+
+@abuse(201)
+async def repeated_28mb(attack: Attack) -> Phases:
+    """Registers the same report with four documents of 5 MB again and again."""
+    documents = [document(os.urandom(_DOCUMENT)) for _ in range(4)]
+    body = bodies.registration(presentedForm=documents).whole
+    yield
+    await attack.flood(attack.post(REGISTER, body))
 
 
 @abuse(201)

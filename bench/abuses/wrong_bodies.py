@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import zlib
-
 from bench.abuses import bodies
 from bench.abuses.attack import FHIR_XML, REGISTER, VALIDATE, Attack, Phases, abuse
 from bench.abuses.bodies import LONG, SMALL
+from fhirpub.fhir.definitions.schema_documents import documents, types_of
 
 _THREADED = 199_000
 
@@ -32,6 +31,15 @@ async def wrong_contained_60kb(attack: Attack) -> Phases:
     """Registers 60 KB of contained resources of an unknown type."""
     item = {"resourceType": "Nonsense", "x": [1]}
     body = bodies.registration(contained=bodies.repeated(item, SMALL - 2_000)).whole
+    yield
+    await attack.flood(attack.post(REGISTER, body))
+
+
+@abuse(400)
+async def wrong_contained_types(attack: Attack) -> Phases:
+    """Registers contained resources with an unknown element, of every type with a schema."""
+    items = [{"resourceType": name, "unknown": 1} for name in types_of(documents({}))]
+    body = bodies.registration(contained=items).whole
     yield
     await attack.flood(attack.post(REGISTER, body))
 
@@ -104,14 +112,6 @@ async def too_long_100mb(attack: Attack) -> Phases:
     body = b" " * 100_000_000
     yield
     await attack.flood(attack.post(REGISTER, body))
-
-
-@abuse(415)
-async def gzip_bodies(attack: Attack) -> Phases:
-    """Sends bodies that are compressed, and would be 30 MB."""
-    body = zlib.compress(b" " * 30_000_000, wbits=31)
-    yield
-    await attack.flood(attack.post(REGISTER, body, "Content-Encoding: gzip"))
 
 
 @abuse(400)
