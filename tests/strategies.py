@@ -70,6 +70,10 @@ _EXCLUDED: Mapping[str, tuple[str, str]] = {
 }
 """Elements that must not occur with another one; its name begins with the second item."""
 
+_BESIDE: Mapping[str, Any] = json.loads(_SOURCE.with_name("beside.json").read_bytes())
+_SIMPLE: Mapping[str, list[str]] = _BESIDE["simple"]
+"""Quantities that FHIR allows no comparator."""
+
 _TEXT = st.text(st.characters(codec="utf-8", exclude_characters=_CONTROL), min_size=1, max_size=9)
 _DATE = st.dates().map(str)
 _CLOCK = st.sampled_from(["00:00:00", "23:59:60", "10:20:30.5", "10:20:30.123456789"])
@@ -107,6 +111,13 @@ _OF_ITS_OWN = {
     **dict.fromkeys(
         ("Timing.repeat.duration", "Timing.repeat.period"), PRIMITIVES["decimal"].map(abs)
     ),
+    **dict.fromkeys(
+        ("Age.system", "Count.system", "Distance.system", "Duration.system"),
+        st.just("http://unitsofmeasure.org"),
+    ),
+    "Age.value": st.integers(1, 150) | st.sampled_from(["0.5", "1E-7"]).map(Decimal),
+    "Count.code": st.just("1"),
+    "Count.value": st.integers(-(10**9), 10**9),
     "Extension.url": PRIMITIVES["uri"],
     "SampledData.data": st.sampled_from(("0", "-1.5 E 2.25 U L")),  # required by HL7's XML schema
 }
@@ -140,6 +151,11 @@ def _object(draw: st.DrawFn, path: str, depth: int) -> dict[str, Any]:
         element = next(child for child in _CHILDREN[path] if _path(child).split(".")[-1] in any_of)
         value |= draw(_element(element, depth))
     _remove_excluded(path, value)
+    for quantity in (value[name] for name in _SIMPLE.get(path, ()) if name in value):
+        quantity.pop("comparator", None)
+        quantity.pop("_comparator", None)
+        if quantity.keys() <= {"id"}:
+            quantity["unit"] = "g"
     return value
 
 

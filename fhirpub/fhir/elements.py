@@ -30,15 +30,15 @@ def with_rules(objects: Iterable[JsonObject]) -> list[JsonObject]:
 
 
 def with_identity(objects: Iterable[JsonObject]) -> list[JsonObject]:
-    """Return the objects with a name that identifies: a system, a profile, an id."""
+    """Return the objects with a name that identifies: a system, a canonical, an id."""
     return [element for element in objects if not _WITH_IDENTITY.isdisjoint(element)]
 
 
 _WITH_RULES = frozenset(
-    {"contained", "data", "div", "end", "extension", "reference"}
+    {"contained", "data", "div", "end", "extension", "high", "reference"}
     | {"modifierExtension", "implicitRules", "_implicitRules"}
 )
-_WITH_IDENTITY = frozenset({"id", "profile", "system"})
+_WITH_IDENTITY = frozenset({"id", "instantiatesCanonical", "profile", "system", "valueCanonical"})
 
 
 def places_in(resource: JsonObject) -> dict[int, str]:

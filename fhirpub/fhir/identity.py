@@ -19,6 +19,8 @@ _URN = ("urn:oid:", "urn:uuid:")
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s]")
 _OID = re.compile(r"[0-2](?:\.(?:0|[1-9][0-9]*))+")
 _UUID = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_BLANK = re.compile(r"[\x00-\x20]")
+_CANONICALS = frozenset({"instantiatesCanonical", "profile", "valueCanonical"})
 _URIS_AS_VALUES = "urn:ietf:rfc:3986"
 _OF_TELECOM = frozenset({"phone", "fax", "email", "pager", "url", "sms", "other"})
 """``system`` of a ContactPoint is a code, not a URI."""
@@ -39,11 +41,11 @@ def identity_problems(
         if type(system) is str and not system.startswith(_WEB):
             for name, rule in _of_system(system, element):
                 yield _error(rule, place_of(element), name)
-        if "profile" in element:
-            yield from _of_profiles(element, place_of)
+        for name in _CANONICALS.intersection(element):
+            yield from _of_canonicals(element, name, place_of)
     for element in targets:
         literal = element.get("reference")
-        if type(literal) is str and literal.startswith(_URN) and (rule := _urn_problem(literal)):
+        if type(literal) is str and (rule := _reference_problem(literal)):
             yield _error(rule, place_of(element), "reference")
         if "extension" in element:
             yield from _of_extensions(element, place_of)
@@ -78,13 +80,16 @@ def _of_system(system: str, element: JsonObject) -> Iterator[tuple[str, str]]:
             yield "value", f"must be an absolute URI, which the system {system} means"
 
 
-def _of_profiles(element: JsonObject, place_of: Callable[[JsonObject], str]) -> Iterator[Issue]:
-    profiles = element["profile"]
-    for index, profile in enumerate(profiles if isinstance(profiles, list) else ()):
-        if type(profile) is not str or profile.startswith(("#", *_WEB)):
+def _of_canonicals(
+    element: JsonObject, name: str, place_of: Callable[[JsonObject], str]
+) -> Iterator[Issue]:
+    value = element[name]
+    for index, canonical in enumerate(value if isinstance(value, list) else (value,)):
+        if type(canonical) is not str or canonical.startswith(("#", *_WEB)):
             continue
-        if rule := _uri_problem(profile.partition("|")[0]):
-            yield _error(rule, place_of(element), f"profile[{index}]")
+        if rule := _uri_problem(canonical.partition("|")[0]):
+            at = f"{name}[{index}]" if isinstance(value, list) else name
+            yield _error(rule, place_of(element), at)
 
 
 def _of_extensions(element: JsonObject, place_of: Callable[[JsonObject], str]) -> Iterator[Issue]:
@@ -106,6 +111,12 @@ def _uri_problem(uri: str) -> str:
     if not _ABSOLUTE.match(uri):
         return "must be an absolute URI, such as https://lab.example/codes or urn:oid:2.999.1"
     return _urn_problem(uri)
+
+
+def _reference_problem(literal: str) -> str:
+    if _BLANK.search(literal):
+        return "must not have white space"
+    return _urn_problem(literal) if literal.startswith(_URN) else ""
 
 
 def _urn_problem(uri: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 from fhirpub.errors import Issue
 from fhirpub.fhir.elements import objects_in
 from fhirpub.fhir.narrative import narrative_problem
-from fhirpub.fhir.strict_json import JsonObject
+from fhirpub.fhir.strict_json import NUMBERS, JsonObject
 from fhirpub.fhir.times import is_after
 from fhirpub.problems import ContentProblem
 
@@ -23,6 +23,8 @@ RELATIVE_REFERENCE = re.compile(
 _DEFINITIONS = "http://hl7.org/fhir/StructureDefinition/"
 _KINDS = {"div": ContentProblem.NARRATIVE_INVALID, "reference": ContentProblem.REFERENCE_WRONG}
 """Kinds of problem by the element that breaks a rule."""
+_REFERENCE_RANGE = re.compile(r"(?:^|\.)referenceRange(?:\[\d+\])?$")
+"""Of an Observation; it is no Range, and R4 has no rule about its order."""
 _WITH_DATA = frozenset({"contentType", "origin", "who"})
 """Names of which one stands beside ``data``: in Attachment, in SampledData, in Signature."""
 
@@ -44,6 +46,11 @@ def broken_invariants(
             at = ".".join(filter(None, (place_of(element), name)))
             kind = _KINDS.get(name, ContentProblem.INVARIANT_BROKEN)
             yield Issue.error(kind, problem, at, code="exception")
+        if "high" in element and _has_reversed_limits(element):
+            at = place_of(element)
+            if not _REFERENCE_RANGE.search(at):
+                rule = "low must not be more than high (rng-2)"
+                yield Issue.error(ContentProblem.INVARIANT_BROKEN, rule, at, code="exception")
 
 
 def repeated_ids(resource: JsonObject) -> Iterator[Issue]:
@@ -157,3 +164,16 @@ def local_in(resource: JsonObject) -> Iterator[str]:
 
 def _is_reversed(start: Any, end: Any) -> bool:
     return isinstance(start, str) and isinstance(end, str) and is_after(start, end)
+
+
+def _has_reversed_limits(element: JsonObject) -> bool:
+    """Return whether low is more than high; different units are not compared."""
+    low, high = element.get("low"), element["high"]
+    if not (isinstance(low, dict) and isinstance(high, dict)):
+        return False
+    least: Any = low.get("value")
+    most: Any = high.get("value")
+    if type(least) not in NUMBERS or type(most) not in NUMBERS:
+        return False
+    same_unit = all(low.get(name) == high.get(name) for name in ("system", "code", "unit"))
+    return same_unit and bool(least > most)

@@ -1,10 +1,10 @@
 """Schemas that accept only plain resources, to which most of FHIR's other rules cannot apply.
 
 A plain resource has no extension, narrative, contained resource or sibling of a primitive, no id
-below its own, no reference into itself, no end of a Period, and only web addresses as systems and
-profiles. What a plain schema accepts, the whole schema accepts, and the rules about these
-elements have nothing to say. What it does not accept may be right all the same: it is validated
-in full (ADR 13).
+below its own, no reference into itself or with white space, no end of a Period, no high of a
+Range, no definition that it instantiates, and only web addresses as systems and profiles. What a
+plain schema accepts, the whole schema accepts, and the rules about these elements have nothing to
+say. What it does not accept may be right all the same: it is validated in full (ADR 13).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from fhirpub.fhir.definitions.schema_documents import ANY, URN, types_of
 from fhirpub.fhir.schema_fast import fast_validator
 from fhirpub.fhir.strict_json import JsonObject
 
-_UNUSUAL = frozenset({"end", "implicitRules"})
+_UNUSUAL = frozenset({"end", "implicitRules", "instantiatesCanonical"})
 """Beside the properties whose type is unusual."""
 _DATATYPES = f"{URN}datatypes#/$defs/"
 _UNUSUAL_TYPES = frozenset({ANY, *(f"{_DATATYPES}{name}" for name in ("Extension", "Narrative"))})
@@ -27,7 +27,7 @@ _URI = {"$ref": f"{_DATATYPES}uri"}
 _NOT_NARROWED = frozenset({"if", "not"})
 """A narrower schema below these accepts more."""
 _WEB_ADDRESS = {"pattern": "^https?://"}
-_PLAIN_REFERENCE = {"pattern": "^(?:https?://|[A-Z])"}
+_PLAIN_REFERENCE = {"pattern": r"^(?:https?://|[A-Z])[^\u0000-\u0020]*$"}
 
 
 def plain_validators(
@@ -47,6 +47,7 @@ def plain_documents(known: Mapping[str, JsonObject]) -> dict[str, JsonObject]:
     plain: dict[str, JsonObject] = {key: _narrow(document) for key, document in known.items()}
     definitions = plain[f"{URN}datatypes"]["$defs"]
     del definitions["Reference"]["properties"]["type"]
+    del definitions["Range"]["properties"]["high"]
     definitions["Attachment"]["dependentRequired"] = {"data": ["contentType"]}
     return plain
 

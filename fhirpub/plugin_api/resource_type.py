@@ -43,7 +43,7 @@ class Entry:
 
     @property
     def identified(self) -> list[JsonObject]:
-        """The objects in it that have an id, a system or a profile."""
+        """The objects in it that have an id, a system or a canonical."""
         return with_identity(self._all_objects())
 
     def _all_objects(self) -> list[JsonObject]:

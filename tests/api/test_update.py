@@ -392,6 +392,7 @@ def test_a_stored_report_that_contradicts_itself_stays_open_to_updates(
     assert update(lab, path, status="amended").status == 204
 
 
+REVERSED = {"low": {"value": 2, "comparator": "<"}, "high": {"value": 1}}
 BACKWARDS = {"start": "2026-11-20T12:00:00Z", "end": "2026-11-20T10:00:00Z"}
 
 
@@ -412,8 +413,10 @@ BACKWARDS = {"start": "2026-11-20T12:00:00Z", "end": "2026-11-20T10:00:00Z"}
         {"extension": [{"url": "https://lab.example/x", "valueQuantity": {"code": "mg"}}]},
         {"extension": [{"url": "x", "valueString": "x"}], "meta": {"profile": ["LAB"]}},
         {"conclusionCode": [{"id": "c", "text": "x"}, {"id": "c", "text": "y"}]},
+        {"extension": [{"url": "https://lab.example/x", "valueRange": REVERSED}]},
+        {"resultsInterpreter": [{"reference": "Practitioner/one two"}]},
     ],
-    ids=["per-1", "per-1 contained", "qty-3", "uri", "id"],
+    ids=["per-1", "per-1 contained", "qty-3", "uri", "id", "rng-2", "reference"],
 )
 def test_what_breaks_a_rule_since_before_stays_open_to_updates(
     service: RunningService, lab: Integrator, path: str, before: dict[str, Any]

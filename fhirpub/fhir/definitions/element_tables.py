@@ -28,8 +28,8 @@ class Tables:
     which beside it (qty-3, age-1, rat-1, cpt-2, tim-1 to tim-9, prr-1), and by their keys
     ``any_of``, of which one must be there, ``excluded``, the first of which must not stand beside
     the second, ``distinct``, the first of which not even if one of the second has the code of the
-    object, ``barred``, a value that an element of an element must not have, and ``unsigned``, a
-    number that must not be negative.
+    object, ``barred``, a value that an element of an element must not have, and ``limited``, a
+    value that must keep within a limit; by path alone ``simple``, quantities without a comparator.
     """
 
     types: Mapping[str, Any]
@@ -41,7 +41,8 @@ class Tables:
     excluded: Mapping[str, Mapping[str, list[str]]]
     distinct: Mapping[str, Mapping[str, list[str]]]
     barred: Mapping[str, Mapping[str, list[str]]]
-    unsigned: Mapping[str, Mapping[str, str]]
+    limited: Mapping[str, Mapping[str, Mapping[str, str]]]
+    simple: Mapping[str, list[str]]
 
     @classmethod
     def read(cls, folder: Traversable | None = None) -> Tables:

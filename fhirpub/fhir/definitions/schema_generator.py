@@ -10,6 +10,7 @@ from fhirpub.fhir.definitions.schema_documents import SAID, URN
 from fhirpub.fhir.definitions.value_schemas import (
     DATE,
     HASH,
+    LIMITS,
     MONTH,
     OFFSET,
     STRING,
@@ -183,10 +184,15 @@ class Shape:
         items = {"items": {"properties": {inner: never}}}
         self.rules.append({"properties": {name: items}})
 
-    def add_unsigned(self, key: str, name: str) -> None:
-        """Add the rule that a number must not be negative."""
-        rule = {SAID: f"must not be negative ({key})", "minimum": 0}
-        self.rules.append({"properties": {name: rule}})
+    def add_limit(self, key: str, name: str, limit: str) -> None:
+        """Add the rule that the value of an element keeps within a limit."""
+        said, rule = LIMITS[limit]
+        self.rules.append({"properties": {name: {SAID: f"{said} ({key})", **rule}}})
+
+    def add_simple(self, name: str) -> None:
+        """Add the rule that a quantity has no comparator."""
+        never = {SAID: "must not stand here (sqty-1)", "not": {}}
+        self.rules.append({"properties": {name: {"properties": {"comparator": never}}}})
 
     def _is_primitive(self, name: str) -> bool:
         return f"_{name}" in self.properties
@@ -238,8 +244,16 @@ def _add_rules(shape: Shape, path: str, tables: Tables) -> None:
         shape.add_distinct(key, one, items)
     for key, (name, inner, value) in tables.barred.get(path, {}).items():
         shape.add_barred(key, name, inner, value)
-    for key, name in tables.unsigned.get(path, {}).items():
-        shape.add_unsigned(key, name)
+    _add_limits(shape, path, tables)
+
+
+def _add_limits(shape: Shape, path: str, tables: Tables) -> None:
+    """Add FHIR's rules about the values of an object's elements."""
+    for key, limits in tables.limited.get(path, {}).items():
+        for name, limit in limits.items():
+            shape.add_limit(key, name, limit)
+    for name in tables.simple.get(path, ()):
+        shape.add_simple(name)
 
 
 def _add(parent: Shape, name: str, element: Element, tables: Tables) -> None:

@@ -53,3 +53,11 @@ HASH: Schema = {
 """R4 has base64 here, of SHA-1; others are taken too (D-58)."""
 STRING_SAID = "1 to 1,048,576 characters, no control characters but tab, CR and LF"
 URI_SAID = "a string without white space or control characters"
+LIMITS: dict[str, tuple[str, Schema]] = {
+    "one": ("must be 1", {"const": "1"}),
+    "positive": ("must be more than 0", {"exclusiveMinimum": 0}),
+    "ucum": ("must be http://unitsofmeasure.org", {"const": "http://unitsofmeasure.org"}),
+    "unsigned": ("must not be negative", {"minimum": 0}),
+    "whole": ("must be a whole number", {"type": "integer", "fhirInteger": True}),
+}
+"""What FHIR's rules ask of the value of an element: in words, and as a schema."""

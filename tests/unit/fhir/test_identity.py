@@ -94,15 +94,36 @@ def test_a_profile_may_have_a_version() -> None:
     assert places(meta={"profile": ["urn:oid:2.16.840.1|2.0", "https://x.example/p|1"]}) == []
 
 
+def test_a_canonical_is_absolute_or_leads_to_what_is_contained() -> None:
+    canonicals = ["https://x.example/plan|1", "#plan", "urn:oid:2.16.840.1", "plan", "urn:oid:2"]
+    wrong = [f"instantiatesCanonical[{index}]" for index in (3, 4)]
+
+    assert places(instantiatesCanonical=canonicals) == wrong
+    assert places(extension=[{"url": "https://x.example", "valueCanonical": "plan"}]) == [
+        "extension[0].valueCanonical"
+    ]
+
+
 def test_the_system_of_a_telecom_is_a_code() -> None:
     assert places(telecom=[{"system": "phone", "value": "1"}]) == []
 
 
 @pytest.mark.parametrize(
     ("reference", "wrong"),
-    [("Patient/1", []), ("#p1", []), (f"urn:uuid:{UUID}", []), ("urn:uuid:1", ["reference"])],
+    [
+        ("Patient/1", []),
+        ("#p1", []),
+        ("Practitioner?identifier=https://registry.example|1", []),
+        (f"urn:uuid:{UUID}", []),
+        ("urn:uuid:1", ["reference"]),
+        ("Patient/1 ", ["reference"]),
+        (" Patient/1", ["reference"]),
+        ("https://lab.example/Patient/one two", ["reference"]),
+    ],
 )
-def test_a_urn_that_is_a_reference_is_well_formed(reference: str, wrong: list[str]) -> None:
+def test_a_reference_is_without_white_space_and_a_urn_well_formed(
+    reference: str, wrong: list[str]
+) -> None:
     assert places(subject={"reference": reference}) == [f"subject.{name}" for name in wrong]
 
 

@@ -18,6 +18,7 @@ from fhirpub.problems import ContentProblem
 SCHEMAS = Schemas()
 ORDINARY = Path(__file__).parents[3] / "schemas" / "source" / "fhir_r4_elements.json"
 EXTENSION = {"extension": [{"url": "http://example.org/why", "valueCode": "masked"}]}
+UCUM = "http://unitsofmeasure.org"
 SECRET = "Quixote\u0001"
 
 
@@ -340,6 +341,21 @@ OF_DATA_TYPES: list[tuple[str, dict[str, Any], str, str]] = [
         "tim-5",
     ),
     ("Expression", {"language": "text/cql"}, "", "exp-1"),
+    ("Age", {"value": 0, "system": UCUM, "code": "a"}, ".value", "age-1"),
+    ("Age", {"value": 1, "system": "urn:x", "code": "a"}, ".system", "age-1"),
+    ("Count", {"value": Decimal("1.5"), "system": UCUM, "code": "1"}, ".value", "cnt-3"),
+    ("Count", {"value": 1, "system": "urn:x", "code": "1"}, ".system", "cnt-3"),
+    ("Count", {"value": 1, "system": UCUM, "code": "kg"}, ".code", "cnt-3"),
+    ("Distance", {"value": 1, "system": "urn:x", "code": "m"}, ".system", "dis-1"),
+    ("Duration", {"value": 1, "system": "urn:x", "code": "h"}, ".system", "drt-1"),
+    ("Range", {"low": {"value": 1, "comparator": "<"}}, ".low.comparator", "sqty-1"),
+    ("Range", {"high": {"value": 1, "comparator": "<"}}, ".high.comparator", "sqty-1"),
+    (
+        "Dosage",
+        {"doseAndRate": [{"doseQuantity": {"value": 1, "comparator": "<"}}]},
+        ".doseAndRate[0].dose.comparator",
+        "sqty-1",
+    ),
     (
         "DataRequirement",
         {"type": "Task", "codeFilter": [{"valueSet": "urn:x"}]},
