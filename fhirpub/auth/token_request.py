@@ -65,6 +65,8 @@ def read(
     fields = {name: value for name, value in _fields(content_type, body).items() if value}
     if "client_secret" in fields:  # a token that comes along authenticates no client
         authorization = [item for item in authorization if item[:7].lower() != "bearer "]
+    if "client_assertion" in fields or "client_assertion_type" in fields:
+        raise refuse_malformed("client_assertion is not offered, use client_secret")
     _refuse_missing(fields, () if authorization else ("client_id", "client_secret"))
     _check_grant(fields)
     scopes, audience = _scopes(fields), fields["audience"]
@@ -182,8 +184,6 @@ def _plain(fields: dict[str, str]) -> dict[str, str]:
 def _check_grant(fields: Mapping[str, str]) -> None:
     if fields["grant_type"] != "client_credentials":
         raise TokenRefused("unsupported_grant_type", "grant_type must be client_credentials")
-    if "client_assertion" in fields or "client_assertion_type" in fields:
-        raise refuse_malformed("client_assertion is not offered, use client_secret")
 
 
 def _scopes(fields: Mapping[str, str]) -> tuple[str, ...]:

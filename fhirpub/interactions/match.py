@@ -49,7 +49,8 @@ async def the_match(
         raise InvalidSearch(empty)
     if all(name.partition(":")[0] in ABOUT_THE_ANSWER for name, _value in wanted.understood):
         raise InvalidSearch.because(
-            "a condition needs a search parameter", details=OperationProblem.CONDITION_EMPTY
+            "a condition needs a search parameter, such as identifier=<system>|<value>",
+            details=OperationProblem.CONDITION_EMPTY,
         )
     page = await context.resources.search(tenant.id, replace(wanted.query, limit=2, after=None))
     if len(page.versions) > 1 or page.more:

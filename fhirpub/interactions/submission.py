@@ -10,7 +10,7 @@ from fhirpub.errors import MAX_ISSUES, InvalidContent, Issue
 from fhirpub.fhir.contained import Contained, reachable
 from fhirpub.fhir.document import Document
 from fhirpub.fhir.elements import items_of, objects_in
-from fhirpub.fhir.explanation.envelope import entries_of, missing_entry, refuse_kind
+from fhirpub.fhir.explanation.envelope import entries_of, missing_entry, refuse_kind, wrong_entry
 from fhirpub.fhir.strict_json import JsonObject, loads
 from fhirpub.fhir.xml.reader import read_xml
 from fhirpub.fhir.xml.tables import tables
@@ -305,7 +305,7 @@ def _entry(
     """Return an entry by its name, or nothing if something is wrong around its resource."""
     known, resource = len(issues), entry.get("resource")
     if not isinstance(resource, dict) or resource.get("resourceType") != type_name:
-        issues.append(_error(f"must hold a {type_name} in resource", at, ENTRY_INVALID))
+        issues.append(_error(wrong_entry(entry, type_name, tables().resources), at, ENTRY_INVALID))
         return {}
     _refuse_more(entry, at, issues)
     for element in resource_type.attachments if type_name == resource_type.name else ():

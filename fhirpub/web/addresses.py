@@ -41,6 +41,8 @@ class Addresses:
             self._by_last.setdefault(segments[-1].lower(), _shown(segments))
         self._fhir: Node = self._root.get("fhir", {}).get("r4", {})
         self._types = sorted(tables().resources & self._fhir.keys())
+        each = (name for one in self._types for name in self._fhir[one])
+        self._operations = sorted({name for name in each if name.startswith("$")})
         self._found = [name for name in self._types if _END in self._fhir[name]]
 
     def refuse(self, method: str, path: str) -> NoSuchAddress:
@@ -58,10 +60,12 @@ class Addresses:
                 said = f"each {name} is only read, by its id: /fhir/r4/{name}/{{id}}"
                 return NoSuchAddress(said, RequestProblem.TYPE_NOT_SEARCHABLE)
         last = segments[-1].lower() if segments else ""
-        meant = self._nearest(segments) or self._by_last.get(last, "")
+        meant = self._nearest(segments) or self._by_last.get(nearest(last, self._by_last), "")
         if meant:
             return NoSuchAddress(f"{_NOTHING}: did you mean {meant}?")
         types = ", ".join(self._found)
+        if last.startswith("$"):
+            return NoSuchAddress(f"{_NOTHING}: the operations are {', '.join(self._operations)}")
         return NoSuchAddress(
             f"{_NOTHING}: the base is /fhir/r4, with the types {types}; "
             "/openapi.json describes every address"
@@ -69,7 +73,7 @@ class Addresses:
 
     def refuse_method(self, method: str, path: str, methods: Collection[str]) -> MethodNotAllowed:
         """Return the refusal of a method by a path that has others."""
-        usable = " or ".join(name for name in methods if name in _METHODS)
+        usable = " or ".join(name for name in methods if name in _METHODS - {"HEAD"})
         said = f"{method if method in _METHODS else 'this method'} is not supported here"
         segments = _segments(path)
         if segments[:2] == _BASE and len(segments) > 2:
@@ -94,7 +98,7 @@ class Addresses:
         """Return the segments behind the right base, if they name a type behind another one."""
         if segments[:2] != _BASE:
             for index, segment in enumerate(segments):
-                if segment not in self._root and self._type_meant(segment):
+                if segment in tables().resources or nearest(segment, self._types):
                     return [*_BASE, *segments[index:]]
         return segments
 
@@ -115,6 +119,10 @@ class Addresses:
                 name = _ID
             if not name:
                 return ""
+            found.append(name)
+            node = node[name]
+        while _END not in node and node is not self._fhir and len(found) < _MOST_SEGMENTS:
+            name = next(iter(node))  # the first address below, of /health the one of /health/live
             found.append(name)
             node = node[name]
         return _shown(found) if _END in node else ""

@@ -80,3 +80,33 @@ def test_a_misspelt_element_is_recognized(lab: Integrator, name: str) -> None:
 
     assert refused.problems == ["element-unknown"]
     assert refused.issues[0]["diagnostics"].endswith("did you mean conclusion?")
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        (
+            {"valueReference": {"reference": "Patient/1"}},
+            "no resource: a value or a reference",
+        ),
+        ({"resource": {"reference": "Patient/1"}}, "a Reference there: send the Patient itself"),
+        ({"resource": {"resourceType": "Organization"}}, "and has an Organization there"),
+        ({"resource": {"resourceType": "patient"}}, "did you mean Patient?"),
+        ({"resource": {"resourceType": "Juan"}}, "an object of an unknown resourceType there"),
+        ({"resource": {"name": []}}, "an object without resourceType there"),
+        ({"resource": [{"resourceType": "Patient"}]}, "an array there"),
+        ({"resource": "{}"}, "a string there"),
+    ],
+)
+def test_what_an_entry_holds_in_place_of_a_resource_is_named(
+    lab: Integrator, entry: dict[str, Any], words: str
+) -> None:
+    body = register_body("E-8")
+    place = [one["name"] for one in body["parameter"]].index("patient")
+    body["parameter"][place] = {"name": "patient", **entry}
+
+    refused = lab.register(body)
+
+    assert refused.problems[0] == "entry-invalid"
+    assert words in refused.issues[0]["diagnostics"]
+    assert f"Parameters.parameter[{place}]" in refused.issue_expressions

@@ -61,6 +61,7 @@ def test_a_merge_patch_replaces_the_fields_it_names(lab: Integrator, path: str) 
         ("application/json", [replace("status", "amended")], f"Content-Type {JSON_PATCH}"),
         (MERGE, [replace("status", "amended")], f"Content-Type {JSON_PATCH}"),
         ("application/fhir+json", {"status": "amended"}, f"Content-Type {MERGE}"),
+        (JSON_PATCH, replace("status", "amended"), "an array, also of one operation"),
         (JSON_PATCH, {"status": "amended"}, f"Content-Type {MERGE}"),
         (JSON_PATCH, {"resourceType": "DiagnosticReport"}, "application/fhir+json"),
         (MERGE, {"resourceType": "Patient"}, "and is a Patient"),

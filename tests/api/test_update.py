@@ -209,7 +209,7 @@ def test_another_form_of_patch_is_a_415_that_names_ours(lab: Integrator, path: s
     assert answer.status == 415
     assert answer.headers["accept-patch"].split(", ") == list(FORMS)
     assert answer.issues[0]["diagnostics"].split(" or ")[:2] == [
-        "the body must be application/fhir+json",
+        "the Content-Type of the body must be application/fhir+json",
         "application/fhir+xml",
     ]
     assert answer.issues[0]["diagnostics"].count("fhir+xml") == 1

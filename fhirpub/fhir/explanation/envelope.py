@@ -11,6 +11,14 @@ from fhirpub.fhir.explanation.unknown_names import MAX_SUGGESTIONS, PLAIN_NAME, 
 from fhirpub.problems import ContentProblem
 from fhirpub.suggestion import nearest
 
+_ADVICE = {
+    "string": "it was written as JSON twice",
+    "array": "send each resource in a request of its own",
+    "Bundle": "send each of its resources as this operation takes it",
+    "resourceType": "every resource has the name of its type there",
+}
+"""What to do about some kinds of bodies, by the last word of the kind."""
+
 
 def kind_of(body: Any, types: Collection[str]) -> str:
     """Return what a JSON value is: ``an array``, ``a Bundle``. It repeats none but R4's types."""
@@ -33,7 +41,7 @@ def describe_kind(
     by their last word: ``Bundle``, ``array``.
     """
     kind = kind_of(body, types)
-    hints = {"string": "it was written as JSON twice", **advice}
+    hints = {**_ADVICE, **advice}
     hint = hints.get(kind.rpartition(" ")[2], "")
     return f"the body must be {wanted}, and is {kind}{hint and ': '}{hint}"
 
@@ -60,12 +68,28 @@ def entries_of(body: Any, types: Collection[str], *, advice: Mapping[str, str]) 
     entries = body.get("parameter")
     if not isinstance(entries, list) or not entries:
         others = [item for item in body if item != "resourceType"] if entries is None else []
+        rule = "must be an array of entries, each with a name and a resource"
         raise InvalidContent.because(
-            f"must be a list with the entries{suggest_name(others, ['parameter'])}",
+            f"{rule}{suggest_name(others, ['parameter'])}",
             expression="Parameters.parameter",
             details=ContentProblem.ENTRY_INVALID,
         )
     return entries
+
+
+def wrong_entry(entry: Mapping[str, Any], type_name: str, types: Collection[str]) -> str:
+    """Return the sentence about an entry that does not hold a resource of a type."""
+    resource = entry.get("resource")
+    said = f"must hold a {type_name} in resource, and has "
+    if resource is None:
+        return f"{said}no resource: a value or a reference does not stand for it"
+    if isinstance(resource, dict) and "resourceType" not in resource and "reference" in resource:
+        return f"{said}a Reference there: send the {type_name} itself"
+    name = resource.get("resourceType") if isinstance(resource, dict) else None
+    meant = isinstance(name, str) and nearest(name, [type_name]) and name != type_name
+    return (
+        f"{said}{kind_of(resource, types)} there{f': did you mean {type_name}?' if meant else ''}"
+    )
 
 
 def missing_entry(

@@ -10,6 +10,7 @@ from fhirpub.fhir.explanation.envelope import describe_kind
 from fhirpub.problems import OperationProblem
 
 _FHIRPATH = "FHIRPath Patch is not supported: send the fields to update as a"
+_OPERATION = "a JSON Patch is an array, also of one operation"
 _MERGE = "a merge patch has the Content-Type application/merge-patch+json"
 
 
@@ -18,7 +19,7 @@ def refuse_patch(body: Any, types: Collection[str], wanted: str, type_name: str)
     advice = {
         "array": "a JSON Patch has the Content-Type application/json-patch+json",
         "Parameters": f"{_FHIRPATH} {type_name}, or a merge patch or a JSON Patch",
-        "resourceType": _MERGE,
+        "resourceType": _OPERATION if isinstance(body, dict) and "op" in body else _MERGE,
         type_name: f"its Content-Type is application/fhir+json; {_MERGE}",
     }
     said = describe_kind(body, types, wanted, advice=advice)

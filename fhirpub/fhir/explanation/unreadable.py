@@ -14,11 +14,18 @@ from fhirpub.problems import ContentProblem
 JsonObject = dict[str, Any]
 _BLANK = b" \t\r\n"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff", b"\x00")
+_OTHER_FORMATS = {
+    b"\x1f\x8b": "gzip: send it with Content-Encoding: gzip",
+    b"%PDF": "a PDF: send it in base64 as the data of an attachment",
+    b"PK\x03\x04": "a ZIP archive: send what is in it",
+}
+"""What a body may be in place of a text, by its first bytes."""
 _LONGEST_PLACE = 300
 _NEAR = 64
 """So many characters on each side of a mistake are looked at."""
 _WORD = re.compile("[A-Za-z]+")
 _NO_NUMBERS = frozenset({"NaN", "Infinity", "inf", "nan"})
+_COMMENTS = "there are no comments in JSON"
 _QUOTED = "names and strings have double quotation marks"
 _FIRST = {
     "<": "this is XML, whose Content-Type is application/fhir+xml",
@@ -40,6 +47,11 @@ def refuse_bytes(raw: bytes) -> None:
         raise InvalidContent.because(
             "the body is UTF-16: it must be UTF-8", details=ContentProblem.BODY_NOT_UTF8
         )
+    for first_bytes, what in _OTHER_FORMATS.items():
+        if raw.startswith(first_bytes):
+            raise InvalidContent.because(
+                f"the body is {what}", details=ContentProblem.BODY_NOT_UTF8
+            )
     try:
         raw.decode()
     except UnicodeDecodeError as problem:
@@ -142,7 +154,7 @@ def _reason(text: str, at: int, message: str) -> str:
     if "infinity" in message:
         return "a number is too large"
     if not before:
-        return _FIRST.get(here, "it must begin with { or [")
+        return _FIRST.get(here, "it must begin with { or [") if here not in "/#" else _COMMENTS
     return _reason_of_character(here, behind) or _reason_between(behind, before[-1])
 
 
@@ -150,7 +162,7 @@ def _reason_of_character(here: str, behind: str) -> str:
     if here in _QUOTES:
         return _QUOTED
     if here in "/#":
-        return "there are no comments in JSON"
+        return _COMMENTS
     if here < " ":
         return r"a line break or a tab in a string is written as \n or \t"
     if behind.startswith("\\u"):

@@ -59,7 +59,9 @@ class GzipDecoder:
         try:
             decoded = self._stream.decompress(self._left, most)
         except zlib.error:
-            raise _refusal("the body is not valid gzip") from None
+            raise _refusal(
+                "the body is not valid gzip: compress it, or leave out Content-Encoding"
+            ) from None
         self._left = self._stream.unconsumed_tail or self._stream.unused_data
         # A full slice may leave bytes behind that take no more input.
         self.has_more = bool(self._left) or (len(decoded) == most and not self._stream.eof)

@@ -61,7 +61,7 @@ def answer_type(accept: str, form: str) -> str:
     names = max(_JSON, _XML, key=lambda each: max(map(weights.__getitem__, each)))
     wanted = max(names, key=weights.__getitem__)
     if not weights[wanted]:
-        raise NotAcceptable(f"spoken here are {FHIR_JSON} and {FHIR_XML}, of FHIR R4")
+        raise NotAcceptable(f"Accept must allow {FHIR_JSON} or {FHIR_XML}, of FHIR R4")
     return names[0] if weights[names[0]] or wanted == names[-1] else wanted
 
 
@@ -88,14 +88,13 @@ def body_type(content_type: str, *, also: tuple[str, ...] = ()) -> str:
     """
     name, parameters = _parse(content_type)
     if name not in (*_JSON, *_XML, *also):
-        raise UnsupportedMediaType(
-            f"the body must be {' or '.join(dict.fromkeys((FHIR_JSON, FHIR_XML, *also)))}"
-        )
+        types = " or ".join(dict.fromkeys((FHIR_JSON, FHIR_XML, *also)))
+        raise UnsupportedMediaType(f"the Content-Type of the body must be {types}")
     for key, value in parameters:
         if key == "charset" and value not in ("utf-8", "utf8"):
-            raise UnsupportedMediaType("the body must be UTF-8")
+            raise UnsupportedMediaType("the charset of the Content-Type must be UTF-8")
         if key == "fhirversion" and value not in _OF_R4:
-            raise UnsupportedMediaType("the body must be FHIR R4: fhirVersion=4.0")
+            raise UnsupportedMediaType("the Content-Type must be of FHIR R4: fhirVersion=4.0")
     return name
 
 
@@ -120,7 +119,7 @@ def check_form(content_type: str) -> None:
 
 def _check_body(content_type: str, *, among: Sequence[str], usual: str) -> None:
     if _parse(content_type)[0] not in among:
-        raise UnsupportedMediaType(f"the body must be {usual}")
+        raise UnsupportedMediaType(f"the Content-Type of the body must be {usual}")
 
 
 def preference(prefer: str, name: str) -> str:
@@ -140,7 +139,7 @@ def _type_of_format(form: str) -> str:
             return FHIR_JSON
         if name in ("xml", *_XML):
             return FHIR_XML
-    raise NotAcceptable("spoken here are _format=json and _format=xml, of FHIR R4")
+    raise NotAcceptable("_format must be json or xml, of FHIR R4")
 
 
 def _format_name(form: str) -> str:

@@ -21,6 +21,7 @@ PATHS = (
     "/openapi.json",
     "/.well-known/jwks.json",
     "/health/live",
+    "/webhooks/v1/endpoints",
 )
 ADDRESSES = Addresses(PATHS)
 
@@ -51,6 +52,8 @@ def said(path: str, method: str = "GET") -> str:
         ("/oauth/Token", "/oauth/token"),
         ("/oauth2/token", "/oauth/token"),
         ("/token", "/oauth/token"),
+        ("/health", "/health/live"),
+        ("/webhooks/endpoint", "/webhooks/v1/endpoints"),
         ("/auth/v1/token", "/oauth/token"),
         ("/jwks.json", "/.well-known/jwks.json"),
     ],
@@ -87,6 +90,10 @@ def test_a_type_that_is_only_read_is_not_searched(path: str) -> None:
     assert str(refusal) == "each Patient is only read, by its id: /fhir/r4/Patient/{id}"
 
 
+def test_an_operation_that_there_is_not_is_answered_with_those_that_there_are() -> None:
+    assert said(f"{TYPE}/$everything").endswith("the operations are $register, $validate")
+
+
 @pytest.mark.parametrize("path", ["/fhir/r4", "/fhir/r4/"])
 def test_a_bundle_for_the_base_is_not_processed(path: str) -> None:
     assert ADDRESSES.refuse("POST", path).details == "batch-unsupported"
@@ -105,7 +112,7 @@ def test_nothing_that_was_sent_is_repeated(path: str) -> None:
         ("DELETE", f"{TYPE}/1", ["GET", "PATCH"], "a status such as entered-in-error"),
         ("DELETE", "/fhir/r4/Patient/1", ["GET"], "not supported here: nothing is deleted"),
         ("PUT", f"{TYPE}/1", ["GET", "PATCH"], "change elements by PATCH"),
-        ("PATCH", "/fhir/r4/Patient/1", ["GET", "HEAD", "OPTIONS"], "use GET or HEAD"),
+        ("PATCH", "/fhir/r4/Patient/1", ["GET", "HEAD", "OPTIONS"], "here: use GET"),
         ("POST", f"{TYPE}/register", ["GET", "PATCH"], f"did you mean {TYPE}/$register?"),
         ("POST", f"{TYPE}/search", ["GET", "PATCH"], f"did you mean {TYPE}/_search?"),
         ("GET", f"{TYPE}/$register", ["POST", "OPTIONS"], "GET is not supported here: use POST"),

@@ -42,6 +42,23 @@ def test_a_byte_that_is_not_utf_8_is_located() -> None:
     assert "byte 20 (line 2, byte 9 of it)" in issue.diagnostics
 
 
+@pytest.mark.parametrize(
+    ("raw", "words"),
+    [
+        (b"\x1f\x8b\x08\x00\xff", "gzip: send it with Content-Encoding: gzip"),
+        (b"%PDF-1.7\n%\xe2\xe3", "a PDF: send it in base64"),
+        (b"PK\x03\x04\xff", "a ZIP archive"),
+    ],
+)
+def test_a_body_of_another_format_is_named(raw: bytes, words: str) -> None:
+    assert words in issue_of(raw).diagnostics
+
+
+@pytest.mark.parametrize("raw", [b"// a comment\n{}", b"# a comment\n{}"])
+def test_a_comment_at_the_beginning_is_named(raw: bytes) -> None:
+    assert "there are no comments in JSON" in issue_of(raw).diagnostics
+
+
 def test_a_byte_of_xml_that_is_not_utf_8_is_located() -> None:
     with pytest.raises(InvalidContent, match=r"not UTF-8: byte 11 \(line 1, byte 11 of it\)"):
         read_xml(b'<A xmlns="\xc3\xf1"/>')
