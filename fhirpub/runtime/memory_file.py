@@ -19,7 +19,7 @@ class MemoryFile:
         self.descriptor = _create() if descriptor is None else descriptor
         self._size = 0
 
-    def append(self, data: bytes) -> None:
+    def append(self, data: bytes | memoryview) -> None:
         """Write bytes behind those that are there; raises OSError if there is no memory."""
         view = memoryview(data)
         while view:

@@ -29,6 +29,7 @@ from fhirpub.errors import (
 from fhirpub.interactions.context import Context
 from fhirpub.problems import ContentProblem
 from fhirpub.runtime import process_pool
+from fhirpub.runtime.memory_file import MemoryFile
 from fhirpub.runtime.process_pool import ProcessPool, ProcessUnavailable
 
 REFUSALS: list[FhirpubError] = [
@@ -44,6 +45,10 @@ REFUSALS: list[FhirpubError] = [
 
 def pid_and_body(_context: Context, body: bytes) -> tuple[int, bytes]:
     return os.getpid(), body
+
+
+def size_of(_context: Context, _body: bytes, *, argument: bytes) -> int:
+    return len(argument)
 
 
 def refuse(_context: Context, _body: bytes, *, refusal: FhirpubError) -> None:
@@ -121,6 +126,24 @@ async def test_a_function_gets_the_chunks_joined_in_another_process(pool: Proces
 
     assert body == b"x" * 3_000_000 + b"y"
     assert pid != os.getpid()
+
+
+async def test_a_large_argument_is_handed_over_in_pieces(
+    pool: ProcessPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[int] = []
+    append = MemoryFile.append
+
+    def recorded(file: MemoryFile, data: bytes | memoryview) -> None:
+        sizes.append(len(data))
+        append(file, data)
+
+    monkeypatch.setattr(MemoryFile, "append", recorded)
+
+    found = await pool.run("lab", partial(size_of, argument=bytes(1_000_000)), [b""])
+
+    assert found == 1_000_000
+    assert max(sizes) == 262_144
 
 
 async def test_a_process_is_used_again(pool: ProcessPool) -> None:
