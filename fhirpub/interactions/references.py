@@ -76,11 +76,17 @@ def other_references(submission: Submission, context: Context) -> Iterator[Issue
                 rule = "is kept as it is: whether it is held here is not looked up"
                 yield Issue.information(ContentProblem.REFERENCE_NOT_CHECKED, rule, at)
             else:
-                is_form = RELATIVE_REFERENCE.fullmatch(literal)
-                form = "contain it, or give an absolute URL"
-                form = form if is_form else "a reference is Type/id, #id or an absolute URL"
-                rule = f"refers to nothing that is held here: {form}"
+                rule = f"refers to nothing that is held here: {_advice_on(literal)}"
                 yield Issue.warning(ContentProblem.REFERENCE_UNRESOLVED, rule, at)
+
+
+def _advice_on(literal: str) -> str:
+    """Return what to write in place of a reference that leads nowhere."""
+    if RELATIVE_REFERENCE.fullmatch(literal):
+        return "contain it, or give an absolute URL"
+    if "?" in literal:
+        return "a search is a reference in transactions only; send Reference.identifier"
+    return "a reference is Type/id, #id or an absolute URL"
 
 
 def _may_be_held(literal: str, context: Context) -> bool:

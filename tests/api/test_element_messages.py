@@ -92,14 +92,22 @@ def test_a_reference_that_misses_the_patient_is_answered_with_the_form(
     assert said.endswith("by Patient/ and the id of that resource")
 
 
-def test_a_reference_of_no_form_is_stored_with_a_warning_that_states_the_forms(
-    lab: Integrator,
+@pytest.mark.parametrize(
+    ("reference", "advice"),
+    [
+        ("o9", "a reference is Type/id, #id or an absolute URL"),
+        ("Observation?identifier=https://lab.example|9", "send Reference.identifier"),
+        ("Specimen/9", "contain it, or give an absolute URL"),
+    ],
+)
+def test_a_reference_that_leads_nowhere_is_stored_with_a_warning_that_states_what_to_send(
+    lab: Integrator, reference: str, advice: str
 ) -> None:
-    registered = lab.register(register_body("M-4", result=[{"reference": "o9"}]))
+    registered = lab.register(register_body(f"M-4 {advice}", result=[{"reference": reference}]))
 
     [issues] = [one for one in registered.json["parameter"] if one["name"] == "issues"]
     said = [issue["diagnostics"] for issue in issues["resource"]["issue"]]
-    assert any("a reference is Type/id, #id or an absolute URL" in one for one in said)
+    assert any(advice in one for one in said)
 
 
 def test_a_missing_entry_does_not_hide_other_problems(lab: Integrator) -> None:
