@@ -48,7 +48,7 @@ class Addresses:
     def refuse(self, method: str, path: str) -> NoSuchAddress:
         """Return the refusal of a path that the service does not have."""
         segments = self._from_base(_segments(path)[:_MOST_SEGMENTS])
-        if segments == _BASE and method == "POST":
+        if method == "POST" and segments in (_BASE, [*_BASE, "Bundle"]):
             said = "transactions and batches are not supported: send each resource separately"
             return NoSuchAddress(said, RequestProblem.BATCH_UNSUPPORTED)
         if segments[:2] == _BASE and len(segments) > 2:

@@ -94,7 +94,7 @@ def test_an_operation_that_there_is_not_is_answered_with_those_that_there_are() 
     assert said(f"{TYPE}/$everything").endswith("the operations are $register, $validate")
 
 
-@pytest.mark.parametrize("path", ["/fhir/r4", "/fhir/r4/"])
+@pytest.mark.parametrize("path", ["/fhir/r4", "/fhir/r4/", "/fhir/r4/Bundle"])
 def test_a_bundle_for_the_base_is_not_processed(path: str) -> None:
     assert ADDRESSES.refuse("POST", path).details == "batch-unsupported"
 
