@@ -39,6 +39,8 @@ GUIDE = (ROOT / "docs" / "webhooks.md").read_text(encoding="utf-8")
 SCHEMAS = ROOT / "schemas" / "events"
 PROGRAMS = {"python": [sys.executable, "-u"], "js": ["node"]}
 SECRET = new_secret()
+PATIENCE = 60
+"""Seconds for a program to start or to answer: a busy machine fails no test."""
 
 
 def blocks(language: str) -> list[str]:
@@ -68,7 +70,7 @@ class Program:
 
     def receive(self, headers: Mapping[str, str], body: bytes) -> tuple[int, bytes]:
         """Send a request to it; return the status and the body of its response."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         try:
             connection.request("POST", "/webhook", body, dict(headers))
             answer = connection.getresponse()
@@ -78,7 +80,7 @@ class Program:
 
     def printed(self, until: str) -> list[str]:
         """Return its output up to a line, without that line."""
-        return list(iter(lambda: self.lines.get(timeout=10), until))
+        return list(iter(lambda: self.lines.get(timeout=PATIENCE), until))
 
 
 @pytest.fixture(scope="module", params=PROGRAMS)
@@ -122,7 +124,7 @@ def _pass_on(stream: Any, lines: Queue[str]) -> None:
 
 
 def _wait_for(port: int) -> None:
-    until = time.monotonic() + 15
+    until = time.monotonic() + PATIENCE
     while time.monotonic() < until:
         try:
             socket.create_connection(("127.0.0.1", port)).close()
@@ -220,7 +222,12 @@ def followed(folder: Path, lab: Integrator, url: str) -> str:
     for name, value in {"BASE": lab.service.base_url, "TOKEN": lab.token, "URL": url}.items():
         script = re.sub(rf"^{name}=.*$", f"{name}='{value}'", script, flags=re.MULTILINE)
     run = subprocess.run(
-        ["bash", "-c", script], cwd=folder, capture_output=True, text=True, check=True, timeout=60
+        ["bash", "-c", script],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=PATIENCE,
     )
     return run.stdout
 
