@@ -67,8 +67,8 @@ def read(
         authorization = [item for item in authorization if item[:7].lower() != "bearer "]
     if "client_assertion" in fields or "client_assertion_type" in fields:
         raise refuse_malformed("client_assertion is not offered, use client_secret")
-    _refuse_missing(fields, () if authorization else ("client_id", "client_secret"))
     _check_grant(fields)
+    _refuse_missing(fields, () if authorization else ("client_id", "client_secret"))
     scopes, audience = _scopes(fields), fields["audience"]
     if not authorization:
         return TokenRequest(
@@ -182,7 +182,7 @@ def _plain(fields: dict[str, str]) -> dict[str, str]:
 
 
 def _check_grant(fields: Mapping[str, str]) -> None:
-    if fields["grant_type"] != "client_credentials":
+    if fields.get("grant_type", "client_credentials") != "client_credentials":
         raise TokenRefused("unsupported_grant_type", "grant_type must be client_credentials")
 
 

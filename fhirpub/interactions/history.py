@@ -233,6 +233,8 @@ def _stretch(text: str, name: str, issues: list[Issue], zone: tzinfo) -> TimeRan
     # An unescaped plus sign in a URL has been decoded as a blank.
     found = parse_range(text.replace(" ", "+"), default_zone=zone) if text else None
     if text and found is None:
-        rule = "must be a date or time of FHIR, without a prefix"
+        rule = (
+            "must be a date or time such as 2026-11-21 or 2026-11-21T10:00:00Z, without a prefix"
+        )
         issues.append(Issue.error(OperationProblem.PARAMETER_INVALID, rule, name))
     return found

@@ -9,10 +9,7 @@ from dataclasses import dataclass
 from fhirpub.errors import Issue, SearchTooCostly
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.cursors import CURSOR
-from fhirpub.interactions.parameters import (
-    ResolvedParameter,
-    SearchIndexer,
-)
+from fhirpub.interactions.parameters import ResolvedParameter, SearchIndexer
 from fhirpub.interactions.value_parser import ValueParser
 from fhirpub.interactions.versions import MAX_COUNTED
 from fhirpub.problems import OperationProblem
@@ -213,14 +210,15 @@ class Reading:
         elif asked.modifier == "of-type" and name in self._searched.typed:
             self._demand(self._searched.typed[name], self._values.typed(asked.name, asked.value))
         else:
-            self._no_modifier(asked)
+            typed = ["of-type"] if name in self._searched.typed else []
+            self._no_modifier(asked, "missing", "not", *typed)
         return True
 
     def _date(self, name: str, asked: _Asked) -> bool:
         if asked.modifier == "missing":
             self._missing(name, asked, ANYTHING)
         elif asked.modifier:
-            self._no_modifier(asked)
+            self._no_modifier(asked, "missing")
         else:
             self._conditions += asked.value.count(",")
             times = self._values.times(asked.name, asked.value)
@@ -234,7 +232,7 @@ class Reading:
         if asked.modifier == "missing":
             self._missing(known.stored, asked, wanted)
         elif asked.modifier and not target:
-            self._no_modifier(asked)
+            self._no_modifier(asked, "missing", known.target or "Patient")
         elif {known.target, target} <= {"", wanted.system}:
             found = self._values.references(asked.name, asked.value, wanted.system)
             self._demand(known.stored, found)
@@ -336,8 +334,9 @@ class Reading:
             self._no_modifier(asked)
         return not asked.further
 
-    def _no_modifier(self, asked: _Asked) -> None:
-        self._wrong(asked.name, "does not support this modifier")
+    def _no_modifier(self, asked: _Asked, *known: str) -> None:
+        has = ", ".join(f":{name}" for name in known) or "none"
+        self._wrong(asked.name, f"does not support this modifier; it has {has}")
 
     def _wrong(self, name: str, rule: str) -> None:
         self.issues.append(Issue.error(OperationProblem.PARAMETER_INVALID, rule, name))

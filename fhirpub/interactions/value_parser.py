@@ -14,6 +14,11 @@ from fhirpub.runtime.clock import Clock
 from fhirpub.storage.criteria import TimeMatch, TokenMatch
 from fhirpub.tenant import Tenant
 
+_TIME_RULE = (
+    "must be a date or time such as 2026-11-21 or 2026-11-21T10:00:00Z, with or without a prefix "
+    "such as ge"
+)
+
 
 class ValueParser:
     """Reads the values of parameters; ``wrong`` takes the name and the rule of one that is not.
@@ -75,8 +80,7 @@ class ValueParser:
         for text in texts:
             read = split_prefix(text, default_zone=self._searched.zone)
             if read is None:
-                rule = "must be a date or time of FHIR, after a prefix such as ge if wanted"
-                self._wrong(name, rule)
+                self._wrong(name, _TIME_RULE)
                 return None
             matches += times_meant_by(*read, now=self._clock())
         return matches

@@ -75,6 +75,24 @@ def test_a_modifier_that_is_not_there_is_a_400(lab: Integrator, modifier: str) -
     assert lab.get(f"{BASE}?identifier:{modifier}=x").status == 400
 
 
+@pytest.mark.parametrize(
+    ("name", "known"),
+    [
+        ("identifier", ":missing, :not, :of-type"),
+        ("status", ":missing, :not"),
+        ("date", ":missing"),
+        ("subject", ":missing, :Patient"),
+    ],
+)
+def test_a_refused_modifier_is_answered_with_those_that_are_there(
+    lab: Integrator, name: str, known: str
+) -> None:
+    answer = lab.get(f"{BASE}?{name}:below=x")
+
+    rule = f"does not support this modifier; it has {known}"
+    assert (answer.issues[0]["expression"], answer.issues[0]["diagnostics"]) == ([name], rule)
+
+
 def test_a_search_by_post_needs_no_form_for_what_the_url_says(
     lab: Integrator, reports: dict[str, str]
 ) -> None:

@@ -79,7 +79,7 @@ def test_any_other_tag_is_a_412(lab: Integrator, path: str, tag: str) -> None:
 def test_a_number_without_quotes_is_answered_with_the_tag(lab: Integrator, path: str) -> None:
     answer = update(lab, path, {"If-Match": "1"}, status="amended")
 
-    said = "target version '1', current version 1; the tag of it is W/\"1\""
+    said = "target version '1', current version 1: send If-Match: W/\"1\""
     assert answer.issues[0]["diagnostics"] == said
     assert answer.problems == ["precondition-malformed"]
 

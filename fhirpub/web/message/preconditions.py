@@ -33,7 +33,7 @@ def check_if_match(if_match: Sequence[str], current: int) -> None:
         return
     if not tags:
         raise MalformedPrecondition(
-            target=repr(named[:64]), current=f'{current}; the tag of it is W/"{current}"'
+            target=repr(named[:64]), current=f'{current}: send If-Match: W/"{current}"'
         )
     first = tags[0]
     target = first if first.isascii() and first.isdecimal() else repr(first[:64])

@@ -92,7 +92,7 @@ class EventTypes:
         halves = {f"{name.partition('.')[0]}.*" for name in self.names}
         question = did_you_mean(pattern, [*self.names, *sorted(halves)])
         advice = question or f"known are {', '.join(self.names)}"
-        return f"is no event that is told here; {advice}"
+        return f"is not an event of this service; {advice}"
 
 
 def _usual(type_name: str) -> list[str]:

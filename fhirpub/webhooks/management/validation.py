@@ -71,7 +71,8 @@ def _problems(fields: Mapping[str, Any], event_types: EventTypes) -> Iterator[Is
         yield wrong(f"must be a whole number from 0 to {MAX_GRACE_SECONDS}", "grace_seconds")
     for name in _TEXTS.keys() & fields.keys():
         value = fields[name]
-        rule = _TEXTS[name](value) if isinstance(value, str) else "must be a string"
+        missing = "is required" if value is None else "must be a string"
+        rule = _TEXTS[name](value) if isinstance(value, str) else missing
         if rule:
             yield wrong(rule, name)
 

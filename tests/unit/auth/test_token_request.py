@@ -89,6 +89,10 @@ def test_http_basic_with_the_same_client_id_in_the_form_is_one_method() -> None:
     assert request.basic
 
 
+def test_another_grant_is_refused_before_what_it_lacks() -> None:
+    assert refused(b"grant_type=password&username=me").error == "unsupported_grant_type"
+
+
 @pytest.mark.parametrize("grant", [b"password", b"CLIENT_CREDENTIALS"])
 def test_another_grant_is_an_unsupported_one(grant: bytes) -> None:
     refusal = refused(without("grant_type") + b"&grant_type=" + grant)
