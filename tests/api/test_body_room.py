@@ -8,11 +8,12 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -27,6 +28,7 @@ from tests.waiting import wait_until
 
 START = "POST /fhir/r4/DiagnosticReport/$register"
 JSON = "Content-Type: application/fhir+json"
+T = TypeVar("T")
 ROOM, PATIENCE_SECONDS = 200_000, 2.0
 
 
@@ -68,6 +70,18 @@ def began(lab: Integrator, body: bytes) -> socket.socket:
     assert wait_until(lambda: bool(in_flight - others))
     time.sleep(0.3)
     return connection
+
+
+def behind_slow_bodies(lab: Integrator, send: Callable[[], T]) -> Iterator[T]:
+    """Yield the results of requests for which two slow bodies leave no room.
+
+    If the machine is late, a slow body ends before such a request has waited too long.
+    """
+    for _ in range(5):
+        with closing(began(lab, body_of("slow-1"))):  # it is given up when its time is over
+            time.sleep(1.0)
+            with closing(began(lab, body_of("slow-2"))):  # it gets the room then
+                yield send()
 
 
 def is_waiting(answer: Future[Answer]) -> bool:
@@ -190,14 +204,11 @@ def test_a_disconnect_while_waiting_is_no_longer_in_flight(
 
 
 def test_a_client_that_waits_too_long_gets_a_503_and_may_try_again(
-    lab: Integrator, threads: ThreadPoolExecutor
+    lab: Integrator,
 ) -> None:
-    bodies = [body_of(f"slow-{number}") for number in range(2)]
-    with closing(began(lab, bodies[0])):  # the service gives it up when its patience is over
-        time.sleep(1.0)
-        with closing(began(lab, bodies[1])):  # it gets the room then, and keeps it as long
-            late = body_of("late")
-            answer = threads.submit(lab.register, late).result()
+    late = body_of("late")
+    answers = behind_slow_bodies(lab, lambda: lab.register(late))
+    answer = next(answer for answer in answers if answer.status != 201)
     again = lab.register(late)
 
     assert answer.status == 503
@@ -207,13 +218,10 @@ def test_a_client_that_waits_too_long_gets_a_503_and_may_try_again(
 
 
 def test_a_client_that_expects_a_100_gets_the_503_instead(lab: Integrator) -> None:
-    with closing(began(lab, body_of("slow-3"))):
-        time.sleep(1.0)
-        with closing(began(lab, body_of("slow-4"))):
-            lines = (token(lab), JSON, "Expect: 100-continue", "Content-Length: 150000")
-            exchange = raw.request(lab.service, START, *lines)
+    lines = (token(lab), JSON, "Expect: 100-continue", "Content-Length: 150000")
 
-    assert exchange.statuses == [503]
+    exchanges = behind_slow_bodies(lab, lambda: raw.request(lab.service, START, *lines))
+    assert any(exchange.statuses == [503] for exchange in exchanges)
 
 
 def test_a_body_in_chunks_waits_once_it_is_large(
@@ -234,13 +242,13 @@ def test_a_body_in_chunks_waits_once_it_is_large(
 
 
 def test_a_body_in_chunks_that_waits_too_long_gets_the_503(lab: Integrator) -> None:
-    with closing(began(lab, body_of("slow-5"))):
-        time.sleep(1.0)
-        with closing(began(lab, body_of("slow-6"))):
-            lines = (token(lab), JSON, "Transfer-Encoding: chunked")
-            exchange = raw.request(lab.service, START, *lines, body=raw.chunked(body_of("late-2")))
+    lines = (token(lab), JSON, "Transfer-Encoding: chunked")
 
-    assert exchange.statuses == [503]
+    exchanges = behind_slow_bodies(
+        lab,
+        lambda: raw.request(lab.service, START, *lines, body=raw.chunked(body_of("late-2"))),
+    )
+    assert any(exchange.statuses == [503] for exchange in exchanges)
 
 
 def test_all_room_is_given_back(lab: Integrator, threads: ThreadPoolExecutor) -> None:

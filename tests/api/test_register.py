@@ -973,8 +973,8 @@ def test_create_points_at_what_is_contained_where_it_stood(lab: Integrator) -> N
 
 
 def test_a_wrong_id_of_a_part_is_reported_once(lab: Integrator) -> None:
-    sent = self_contained("C-7", contained=[patient(id="p 1"), organization()])
-    sent["subject"] = {"reference": "#p 1"}
+    sent = self_contained("C-7", contained=[patient(id="p_1"), organization()])
+    sent["subject"] = {"reference": "#p_1"}
 
     answer = lab.request("POST", "/fhir/r4/DiagnosticReport", sent)
 

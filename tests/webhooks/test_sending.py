@@ -701,12 +701,14 @@ async def test_the_first_endpoint_is_sent_what_is_committed_after_it(
 async def test_what_was_delivered_long_ago_is_swept_and_the_sequence_goes_on(
     store_url: str, clock: HandClock, receiver: Receiver
 ) -> None:
-    async with open_harness(store_url, clock=clock) as harness:
+    # A retry would be due by a clock that the test does not advance.
+    settings = replace(SETTINGS, connect_seconds=30.0, timeout_seconds=30.0)
+    async with open_harness(store_url, clock=clock, settings=settings) as harness:
         endpoint = await harness.endpoint(receiver.url)
         await harness.commits(5)
         await harness.until_states(endpoint, delivered=5)
     clock.forward(seconds=31 * 86_400)
-    async with open_harness(store_url, clock=clock) as harness:
+    async with open_harness(store_url, clock=clock, settings=settings) as harness:
         await harness.until_states(endpoint, delivered=1)
 
         await harness.commit()
