@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta, tzinfo
 
+TIME_RULE = "must be a date or time such as 2026-11-21 or 2026-11-21T10:00:00Z"
 PREFIXES = ("eq", "ne", "gt", "lt", "ge", "le", "sa", "eb", "ap")
 
 _DATE = re.compile(

@@ -8,7 +8,7 @@ from datetime import tzinfo
 from functools import partial
 
 from fhirpub.errors import InvalidSearch, Issue
-from fhirpub.fhir.date_value import TimeRange, parse_range
+from fhirpub.fhir.date_value import TIME_RULE, TimeRange, parse_range
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.fhir.times import instant
 from fhirpub.interactions.context import Context
@@ -233,8 +233,6 @@ def _stretch(text: str, name: str, issues: list[Issue], zone: tzinfo) -> TimeRan
     # An unescaped plus sign in a URL has been decoded as a blank.
     found = parse_range(text.replace(" ", "+"), default_zone=zone) if text else None
     if text and found is None:
-        rule = (
-            "must be a date or time such as 2026-11-21 or 2026-11-21T10:00:00Z, without a prefix"
-        )
+        rule = f"{TIME_RULE}, without a prefix"
         issues.append(Issue.error(OperationProblem.PARAMETER_INVALID, rule, name))
     return found

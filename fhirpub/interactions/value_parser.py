@@ -6,18 +6,13 @@ from collections import Counter
 from collections.abc import Callable
 
 from fhirpub.errors import SearchTooCostly
-from fhirpub.fhir.date_value import split_prefix
+from fhirpub.fhir.date_value import TIME_RULE, split_prefix
 from fhirpub.fhir.search_value import plain, token_of, typed_of, values_of
 from fhirpub.interactions.parameters import SearchIndexer, encode_typed_code, split_reference
 from fhirpub.problems import OperationProblem
 from fhirpub.runtime.clock import Clock
 from fhirpub.storage.criteria import TimeMatch, TokenMatch
 from fhirpub.tenant import Tenant
-
-_TIME_RULE = (
-    "must be a date or time such as 2026-11-21 or 2026-11-21T10:00:00Z, with or without a prefix "
-    "such as ge"
-)
 
 
 class ValueParser:
@@ -80,7 +75,7 @@ class ValueParser:
         for text in texts:
             read = split_prefix(text, default_zone=self._searched.zone)
             if read is None:
-                self._wrong(name, _TIME_RULE)
+                self._wrong(name, f"{TIME_RULE}, with or without a prefix such as ge")
                 return None
             matches += times_meant_by(*read, now=self._clock())
         return matches

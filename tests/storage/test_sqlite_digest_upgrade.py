@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import sqlite3
 from collections.abc import AsyncGenerator
 from dataclasses import replace
 from pathlib import Path
@@ -14,20 +12,12 @@ from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.testing.service import RunningService
 from fhirpub.testing.store_contract import LAB, Reopen, a_version, reopening, successor
 from tests.bodies import register_body
+from tests.storage.older_sqlite_files import to_version_3
 from tests.storage.test_sqlite_upgrade import schema_of, schema_of_new_file
 
 FIRST = a_version(body=b"b" * 300, response=b"r" * 20, digest=b"\x01" + bytes(32))
 LARGE = a_version(body=b"b" * 300_000, response=b"r" * 20, digest=b"\x01" + bytes(32))
 OLD = replace(FIRST, digest=b"")
-
-
-def to_version_3(path: Path) -> None:
-    """Convert a file to the format of the commit before digests."""
-    with contextlib.closing(sqlite3.connect(path)) as old:
-        old.execute("ALTER TABLE version DROP COLUMN digest")
-        old.execute("DROP TABLE blob_piece")
-        old.execute("PRAGMA user_version = 3")
-        old.commit()
 
 
 @pytest.fixture

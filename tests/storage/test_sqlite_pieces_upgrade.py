@@ -5,10 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import signal
 import sqlite3
-import subprocess
-import sys
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
@@ -18,34 +15,10 @@ from fhirpub.errors import StoreUnavailable
 from fhirpub.storage.sqlite.rows import PIECE_BYTES
 from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.testing.store_contract import LAB, Reopen, a_blob, a_version, reopening, whole_blobs
+from tests.storage.older_sqlite_files import kill_amid_upgrade, to_version_4
 from tests.storage.test_sqlite_upgrade import schema_of, schema_of_new_file
 
 LARGE = a_blob(os.urandom(4 * PIECE_BYTES + 1))
-
-KILLED_AMID_THE_UPGRADE = """
-import os, signal, sqlite3, sys
-from fhirpub.storage.sqlite import schema
-connection = sqlite3.connect(sys.argv[1], isolation_level=None)
-connection.execute("BEGIN IMMEDIATE")
-for statement in schema._STEPS[4]:
-    connection.execute(statement)
-os.kill(os.getpid(), signal.SIGKILL)
-"""
-
-
-def to_version_4(path: Path) -> None:
-    """Convert a file to the format of the commit before pieces."""
-    with contextlib.closing(sqlite3.connect(path)) as old:
-        for (number,) in old.execute("SELECT number FROM blob").fetchall():
-            pieces = old.execute(
-                "SELECT data FROM blob_piece WHERE number >> 20 = ? ORDER BY number", (number,)
-            ).fetchall()
-            if pieces:
-                data = b"".join(piece for (piece,) in pieces)
-                old.execute("UPDATE blob_bytes SET data = ? WHERE number = ?", (data, number))
-        old.execute("DROP TABLE blob_piece")
-        old.execute("PRAGMA user_version = 4")
-        old.commit()
 
 
 @pytest.fixture
@@ -116,11 +89,7 @@ async def test_an_older_file_takes_documents_in_pieces_after_the_upgrade(
 async def test_a_process_that_is_killed_amid_the_upgrade_leaves_the_older_file(
     older: Path, reopen: Reopen
 ) -> None:
-    command = [sys.executable, "-c", KILLED_AMID_THE_UPGRADE, str(older)]
-    killed = await asyncio.to_thread(subprocess.run, command, check=False)
-    assert killed.returncode == -signal.SIGKILL
-    with contextlib.closing(sqlite3.connect(older)) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (4,)
+    await asyncio.to_thread(kill_amid_upgrade, older, 4)
 
     store = await reopen()
 

@@ -5,10 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import signal
 import sqlite3
-import subprocess
-import sys
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
@@ -17,7 +14,6 @@ import pytest
 from fhirpub.errors import StoreUnavailable
 from fhirpub.storage.quota_contract import QuotaOverride
 from fhirpub.storage.sqlite import schema as sql
-from fhirpub.storage.sqlite.quota_schema import TABLES
 from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.testing.store_contract import (
     LAB,
@@ -28,6 +24,7 @@ from fhirpub.testing.store_contract import (
     reopening,
     successor,
 )
+from tests.storage.older_sqlite_files import kill_amid_upgrade, to_version_2
 
 BLOB, LARGE = a_blob(), a_blob(os.urandom(200_000))
 FIRST = a_version(body=b"b" * 300, response=b"r" * 20, documents=(BLOB.sha256, LARGE.sha256))
@@ -36,34 +33,6 @@ EXPECTED = {
     LAB: FIRST.size + successor(FIRST).size + len(BLOB.data) + len(LARGE.data),
     OTHER: THEIRS.size,
 }
-
-KILLED_AMID = """
-import os, signal, sqlite3, sys
-from fhirpub.storage.sqlite import schema
-connection = sqlite3.connect(sys.argv[1], isolation_level=None)
-connection.execute("BEGIN IMMEDIATE")
-*steps, last = schema._STEPS[2]
-for statement in steps:
-    connection.execute(statement)
-os.kill(os.getpid(), signal.SIGKILL)
-"""
-
-
-def to_version_2(path: Path) -> None:
-    """Convert a file to the format of the commit before quotas."""
-    with contextlib.closing(sqlite3.connect(path)) as old:
-        for statement in TABLES:
-            _create, kind, name, *_rest = statement.split()
-            if kind == "TRIGGER":
-                old.execute(f"DROP TRIGGER {name}")
-        for statement in TABLES:
-            _create, kind, name, *_rest = statement.split()
-            if kind == "TABLE":
-                old.execute(f"DROP TABLE {name}")
-        old.execute("ALTER TABLE version DROP COLUMN digest")
-        old.execute("DROP TABLE blob_piece")
-        old.execute("PRAGMA user_version = 2")
-        old.commit()
 
 
 @pytest.fixture
@@ -115,11 +84,7 @@ async def test_stores_that_start_at_once_count_once(reopen: Reopen) -> None:
 async def test_a_process_that_is_killed_amid_the_upgrade_leaves_the_older_file(
     path: Path, reopen: Reopen
 ) -> None:
-    command = [sys.executable, "-c", KILLED_AMID, str(path)]
-    killed = await asyncio.to_thread(subprocess.run, command, check=False)
-    assert killed.returncode == -signal.SIGKILL
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (2,)
+    await asyncio.to_thread(kill_amid_upgrade, path, 2, steps=-1)
 
     store = await reopen()
 

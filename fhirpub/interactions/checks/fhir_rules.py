@@ -33,12 +33,12 @@ def broken_fhir_rules(submission: Submission) -> Iterator[Issue]:
     for contained in submission.contained_of_parts.values():
         types |= {literal: resource["resourceType"] for literal, resource in contained.items()}
     for entry in unusual:
-        leading = types_of_contained(entry.resource) | types
+        leading, identified = types_of_contained(entry.resource) | types, entry.identified
         for issue in chain(
             broken_invariants(entry.resource, entry.rule_targets, entry.place_of, leading),
             repeated_ids(entry.resource),
-            identity_problems(entry.identified, entry.rule_targets, entry.place_of),
-            repeated_element_ids(entry.resource, entry.identified, entry.place_of),
+            identity_problems(identified, entry.rule_targets, entry.place_of),
+            repeated_element_ids(entry.resource, identified, entry.place_of),
             mistyped_references(entry.rule_targets, entry.place_of, leading),
         ):
             yield issue.below(entry.at)

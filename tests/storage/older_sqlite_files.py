@@ -1,0 +1,74 @@
+"""SQLite files as older commits wrote them, each made from one of the next schema version."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+from fhirpub.storage.sqlite.quota_schema import TABLES
+
+_KILLED_AMID_THE_UPGRADE = """
+import os, signal, sqlite3, sys
+from fhirpub.storage.sqlite import schema
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute("BEGIN IMMEDIATE")
+for statement in schema._STEPS[int(sys.argv[2])][: int(sys.argv[3])]:
+    connection.execute(statement)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def to_version_4(path: Path) -> None:
+    """Convert a file to the format of the commit before pieces."""
+    with contextlib.closing(sqlite3.connect(path)) as old:
+        for (number,) in old.execute("SELECT number FROM blob").fetchall():
+            pieces = old.execute(
+                "SELECT data FROM blob_piece WHERE number >> 20 = ? ORDER BY number", (number,)
+            ).fetchall()
+            if pieces:
+                data = b"".join(piece for (piece,) in pieces)
+                old.execute("UPDATE blob_bytes SET data = ? WHERE number = ?", (data, number))
+        old.execute("DROP TABLE blob_piece")
+        old.execute("PRAGMA user_version = 4")
+        old.commit()
+
+
+def to_version_3(path: Path) -> None:
+    """Convert a file to the format of the commit before digests."""
+    to_version_4(path)
+    with contextlib.closing(sqlite3.connect(path)) as old:
+        old.execute("ALTER TABLE version DROP COLUMN digest")
+        old.execute("PRAGMA user_version = 3")
+        old.commit()
+
+
+def to_version_2(path: Path) -> None:
+    """Convert a file to the format of the commit before quotas."""
+    to_version_3(path)
+    with contextlib.closing(sqlite3.connect(path)) as old:
+        for statement in TABLES:
+            _create, kind, name, *_rest = statement.split()
+            if kind == "TRIGGER":
+                old.execute(f"DROP TRIGGER {name}")
+        for statement in TABLES:
+            _create, kind, name, *_rest = statement.split()
+            if kind == "TABLE":
+                old.execute(f"DROP TABLE {name}")
+        old.execute("PRAGMA user_version = 2")
+        old.commit()
+
+
+def kill_amid_upgrade(path: Path, version: int, *, steps: int | None = None) -> None:
+    """Run some statements of the upgrade from a version, all by default, and kill the process.
+
+    The transaction is not committed, so that the file must still have the version.
+    """
+    end = str(sys.maxsize if steps is None else steps)
+    command = [sys.executable, "-c", _KILLED_AMID_THE_UPGRADE, str(path), str(version), end]
+    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (version,)
