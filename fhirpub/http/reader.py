@@ -27,8 +27,9 @@ _TRAILER = re.compile(_TOKEN + b":" + _TEXT + rb"\r\n")
 _CHUNK_LINE_BYTES = 256
 _TRAILERS_BYTES = 16_384
 _PIECE = 65_536
-_BODY_PIECE = 262_144
-"""A body is read in larger pieces: after each piece all other connections have their turn."""
+_BODY_TURN = 262_144
+"""So much of a body is read before all other connections have their turn. The fewer turns a body
+needs, the less it waits for the requests of others."""
 _CHUNK_BATCH_SIZE = 64
 """After this many chunks, of possibly one byte each, other connections get the loop."""
 
@@ -85,14 +86,17 @@ class RequestReader:
 
     async def body(self, length: int, take: Taker) -> None:
         """Pass on a body of a known length, in bytes."""
+        in_turn = 0
         while length:
             piece = await self._some(length)
             length -= len(piece)
+            in_turn += len(piece)
             later = take(piece)
             if later is not None:
                 await later
-            if length:
+            if length and in_turn >= _BODY_TURN:
                 await asyncio.sleep(0)
+                in_turn = 0
 
     async def chunks(self, most: int, take: Taker) -> None:
         """Pass on a chunked body; chunk extensions and trailers are ignored.
@@ -155,7 +159,7 @@ class RequestReader:
         """Return what is here, or else what comes next, ``most`` bytes of it at most."""
         if self._data:
             return self._take(most)
-        return await self._more(min(most, _BODY_PIECE))
+        return await self._more(min(most, _BODY_TURN))
 
     async def _more(self, most: int = _PIECE) -> bytes:
         return await self._begin_reading(most)
