@@ -11,7 +11,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Queue
@@ -87,16 +88,21 @@ class Program:
 def program(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Program]:
-    """Each of the guide's receivers, with one secret from the guide and one of the test."""
-    language: str = request.param
+    """Each of the guide's receivers, with a secret of the test."""
+    folder = tmp_path_factory.mktemp("program")
+    with running_program(request.param, folder, _free_port(), secrets=SECRET) as running:
+        yield running
+
+
+@contextmanager
+def running_program(language: str, folder: Path, port: int, *, secrets: str) -> Iterator[Program]:
+    """Run a receiver of the guide as the guide says."""
     if shutil.which(PROGRAMS[language][0]) is None:
         pytest.skip(f"{PROGRAMS[language][0]} is not installed")
     (text,) = blocks(language)
-    file = tmp_path_factory.mktemp("program") / f"receiver.{language}"
+    file = folder / f"receiver.{language}"
     file.write_text(text, encoding="utf-8")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    environment = {"PATH": variable("PATH"), "PORT": str(port), "SECRETS": SECRET}
+    environment = {"PATH": variable("PATH"), "PORT": str(port), "SECRETS": secrets}
     running = subprocess.Popen(
         [*PROGRAMS[language], str(file)],
         env=environment,
@@ -116,6 +122,12 @@ def program(
         running.wait()
         reading.join()
         running.stdout.close()
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port: int = free.getsockname()[1]
+        return port
 
 
 def _pass_on(stream: Any, lines: Queue[str]) -> None:
@@ -216,9 +228,10 @@ def test_a_receiver_refuses_another_body(program: Program) -> None:
 # The commands, and a third-party library
 
 
-def followed(folder: Path, lab: Integrator, url: str) -> str:
-    """Run the guide's commands, with its placeholders filled in."""
-    script = "set -e\n" + "\n".join(blocks("sh"))
+def followed(folder: Path, lab: Integrator, url: str, commands: Sequence[str]) -> str:
+    """Run commands of the guide, with its placeholders filled in."""
+    placeholders, *_ = blocks("sh")
+    script = "\n".join(["set -e", placeholders, *commands])
     for name, value in {"BASE": lab.service.base_url, "TOKEN": lab.token, "URL": url}.items():
         script = re.sub(rf"^{name}=.*$", f"{name}='{value}'", script, flags=re.MULTILINE)
     run = subprocess.run(
@@ -233,16 +246,23 @@ def followed(folder: Path, lab: Integrator, url: str) -> str:
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="the guide needs curl")
+@pytest.mark.parametrize("language", PROGRAMS)
 def test_the_guide_leads_to_a_verified_endpoint(
-    program: Program, service: RunningService, tmp_path: Path
+    language: str, service: RunningService, tmp_path: Path
 ) -> None:
-    lab = service.integrator()
+    lab, port = service.integrator(), _free_port()
+    _placeholders, add, *others = blocks("sh")
+    url = f"http://127.0.0.1:{port}/webhook"
 
-    followed(tmp_path, lab, program.url)
+    added = json.loads(followed(tmp_path, lab, url, [add]))
+    with running_program(language, tmp_path, port, secrets=added["signing_secret"]) as program:
+        followed(tmp_path, lab, url, others)
+        printed = program.printed(until="0 endpoint.test")
 
     (endpoint,) = lab.get("/webhooks/v1/endpoints").json["endpoints"]
+    assert (endpoint["url"], endpoint["state"]) == (url, "active")
     assert endpoint["event_types"] == ["diagnostic_report.*"]
-    assert endpoint["url"] == program.url
+    assert "0 endpoint.verification" in printed
 
 
 def test_a_library_of_others_verifies_what_is_sent(service: RunningService) -> None:
