@@ -6,13 +6,17 @@ import hmac
 import re
 import secrets
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 import orjson
 
-_ID = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+_ID = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-[48][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 _VERSION_4 = (4 << 76) | (2 << 62)
+_VERSION_8 = (8 << 76) | (2 << 62)
+"""What RFC 9562 (section 5.8) leaves to applications: the id of a member."""
+_VERSION_PLACE = 14
 _RANDOM_BITS = ~((0xF << 76) | (0x3 << 62)) & ((1 << 128) - 1)
 
 
@@ -52,6 +56,15 @@ class Tenant:
         """
         return _uuid_of(int(resource_id.replace("-", ""), 16) ^ _mask(self.salt, part_name))
 
+    def member_id(self, resource_id: str, part_name: str, key: Sequence[str]) -> str:
+        """Return the id of a member, such as a result of a report, that has this key in it.
+
+        It cannot be computed back; the store leads from a member to its resource (ADR 24). It is
+        a UUID of version 8, so that stores know from an id where to look.
+        """
+        number = _hmac(self.salt, orjson.dumps([resource_id, part_name, *key]))
+        return _uuid_of(number, version=_VERSION_8)
+
 
 @lru_cache(maxsize=1024)
 def _mask(salt: bytes, part_name: str) -> int:
@@ -71,11 +84,16 @@ def _hmac_with_salt(salt: bytes) -> hmac.HMAC:
     return hmac.new(salt, digestmod="sha256")
 
 
-def _uuid_of(number: int) -> str:
-    digits = f"{(number & _RANDOM_BITS) | _VERSION_4:032x}"
+def _uuid_of(number: int, *, version: int = _VERSION_4) -> str:
+    digits = f"{(number & _RANDOM_BITS) | version:032x}"
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 def is_resource_id(text: str) -> bool:
     """Return whether a text could be one of our ids: a UUID in lower case with hyphens."""
     return _ID.fullmatch(text) is not None
+
+
+def is_member_id(resource_id: str) -> bool:
+    """Return whether one of our ids is that of a member (ADR 24)."""
+    return resource_id[_VERSION_PLACE : _VERSION_PLACE + 1] == "8"

@@ -69,12 +69,15 @@ class Resources(ABC):
     async def add(self, tenant: str, version: Version, blobs: Collection[Blob] = ()) -> bool:
         """Insert a version in one atomic, durable step (ADR 1).
 
-        When True is returned, the version, its response, parts and events survive a crash of the
-        machine, and every later read by any process sees them.
+        When True is returned, the version, its response, parts, events and members survive a crash
+        of the machine, and every later read by any process sees them. Its members are added with
+        it or not at all (ADR 24); every read, history and search treats a member like a version
+        that was added alone.
 
         Args:
             tenant: The tenant of all versions of the resource, from whose salt its id is derived.
-            version: The version to insert.
+            version: The version to insert. The keys of its members follow from its own: where that
+                is free, they are free.
             blobs: The documents that it refers to and that may not be stored yet. They are durable
                 before the version can be read. Storing the same bytes again changes nothing,
                 except that they count as fresh for `sweep_blobs`: the content type stays the
@@ -240,7 +243,7 @@ class StoreAdmin(ABC):
 
     @abstractmethod
     async def count(self) -> int:
-        """Count the versions in the store.
+        """Count the versions in the store, without the members of others.
 
         Returns:
             The number of versions; approximate while other processes add some.
@@ -257,8 +260,9 @@ class StoreAdmin(ABC):
             limit: The maximum number of versions.
 
         Returns:
-            The versions, each with its tenant; fewer than ``limit`` also if they reach about
-            ``MAX_PAGE_BYTES``. Empty only if there are no more.
+            The versions, each with its tenant and its members; fewer than ``limit`` also if they
+            reach about ``MAX_PAGE_BYTES``. Members are not returned on their own. Empty only if
+            there are no more.
         """
 
     @abstractmethod
@@ -267,7 +271,8 @@ class StoreAdmin(ABC):
     ) -> None:
         """Replace the search values of a version in one step, and change nothing else of it.
 
-        A version that does not exist, or that belongs to another tenant, is not created.
+        It may be a member of another version. A version that does not exist, or that belongs to
+        another tenant, is not created.
 
         Args:
             tenant: The tenant of the resource.

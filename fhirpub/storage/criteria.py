@@ -26,10 +26,11 @@ SearchValue = tuple[str, str | int | None, str | int | None]
 """A value by which a version is found: the name of its search parameter, then two parts.
 
 A token (FHIR R4, search, token) is its code and its system, which is empty if there is none. A
-time is its first millisecond and the first one after it. A token with an empty code need not be
-indexed: it means that the resource refers to a part of its own, whose id follows from the id of
-the resource (ADR 15). Two times None, which need not be indexed either, is an element that has
-nothing to search by, such as a code in words: only `ANYTHING` matches it, and sorting skips it.
+time is its first millisecond and the first one after it. A number is stored like a time: integers
+of 64 bits that compare as the numbers do. A token with an empty code need not be indexed: it means
+that the resource refers to a part of its own, whose id follows from the id of the resource
+(ADR 15). Two times None, which need not be indexed either, is an element that has nothing to
+search by, such as a code in words: only `ANYTHING` matches it, and sorting skips it.
 """
 
 
@@ -50,7 +51,7 @@ class TokenMatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeMatch:
-    """Bounds of a time, all of which must hold; None is no bound.
+    """Bounds of a time, or of a number's place, all of which must hold; None is no bound.
 
     A time from ``start`` up to, and not including, ``end`` matches if ``from_ <= start < before``
     and ``after < end <= until``.

@@ -35,6 +35,11 @@ class Version:
         search: The values that it is found by, as ``criteria.encode`` writes them.
         digest: The digest of the registration as it was sent, to know a repetition by; empty in
             later versions, and where it was stored before there were digests.
+        members: Versions of other resources that are added together with it (ADR 24), each with an
+            id (``tenant.is_member_id``), a version and search values of its own, its ``updated``,
+            and without members, documents, events, response, parts or digest. A later version of
+            a member belongs to a later version of the same resource. Only `scan` returns them
+            with the version that brought them.
     """
 
     id: str
@@ -52,20 +57,30 @@ class Version:
     events: bytes = b"[]"
     search: bytes = b"[]"
     digest: bytes = b""
+    members: tuple[Version, ...] = ()
 
     @property
     def size(self) -> int:
         """The total size in bytes of its fields that can be large."""
-        return len(self.body) + len(self.parts) + len(self.response) + len(self.events)
+        own = len(self.body) + len(self.parts) + len(self.response) + len(self.events)
+        return own + sum(member.size for member in self.members)
 
     def without_internal_fields(self) -> Version:
         """Return the version as readers see it.
 
         Returns:
-            A copy in which ``response``, ``parts``, ``events``, ``search`` and ``digest`` have
-            their defaults.
+            A copy in which ``response``, ``parts``, ``events``, ``search``, ``digest`` and
+            ``members`` have their defaults.
         """
-        return replace(self, response=b"", parts=b"", events=b"[]", search=b"[]", digest=b"")
+        return replace(
+            self,
+            response=b"",
+            parts=b"",
+            events=b"[]",
+            search=b"[]",
+            digest=b"",
+            members=(),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +131,8 @@ class SearchQuery:
         count_up_to: The number of matches, over all pages, up to which a total is counted; None
             counts all of them, 0 counts none.
         every_version: Whether every version can match, not only the newest of each resource.
+        has_members: Whether versions of the type may have been added as members (ADR 24). If not,
+            an engine need not look for them.
         max_seconds: The time for which the store may work on the search, in seconds, at most
             ``MAX_SEARCH_SHARE`` of its deadline; None limits it by the deadline alone.
     """
@@ -129,6 +146,7 @@ class SearchQuery:
     limit: int = 20
     count_up_to: int | None = None
     every_version: bool = False
+    has_members: bool = False
     max_seconds: float | None = None
 
 

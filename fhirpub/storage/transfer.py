@@ -45,9 +45,9 @@ _LARGE_BYTES = 1024 * 1024
 class Progress:
     """How far a copy has come, in versions. ``total`` was counted at its beginning.
 
-    ``kept`` names the tenants, clients, signing keys, endpoints and quotas that the target goes on
-    having in another state than the source, such as disabled. ``deliveries`` are those that were
-    written.
+    Members are copied with the version that brought them, and not counted. ``kept`` names the
+    tenants, clients, signing keys, endpoints and quotas that the target goes on having in another
+    state than the source, such as disabled. ``deliveries`` are those that were written.
     """
 
     total: int
@@ -137,12 +137,19 @@ async def _copy_version(
                 + "; ".join(issue.diagnostics for issue in refusal.issues)
             ) from None
         known = await target.version(tenant, version.id, version.version)
-    if known is None or replace(known, search=version.search) != version:
+    _compare(version, known)
+    for member in version.members:
+        _compare(member, await target.version(tenant, member.id, member.version))
+    return False
+
+
+def _compare(version: Version, known: Version | None) -> None:
+    """Raise ConfigurationError unless ``known``, as the target reads it, is the same version."""
+    if known is None or replace(known, search=version.search) != replace(version, members=()):
         raise ConfigurationError(
             f"the target holds another {version.type}/{version.id} version {version.version}: "
             "it is not a copy of this store"
         )
-    return False
 
 
 async def _say_search_rules(source: Store, target: Store) -> None:

@@ -23,6 +23,11 @@ def new_id() -> str:
     return str(uuid.uuid4())
 
 
+def new_member_id() -> str:
+    """Return a random id in the form of the id of a member (ADR 24)."""
+    return str(uuid.UUID(int=uuid.uuid4().int & ~(0xF << 76) | (8 << 76)))
+
+
 def a_version(**changes: Any) -> Version:
     """Return version 1 of a new resource.
 

@@ -35,6 +35,7 @@ from fhirpub.testing.contracts.store.blobs import BlobContract
 from fhirpub.testing.contracts.store.commits import CommitContract
 from fhirpub.testing.contracts.store.credentials import CredentialContract
 from fhirpub.testing.contracts.store.criteria import CriteriaContract, criteria_of_every_form
+from fhirpub.testing.contracts.store.members import MemberContract
 from fhirpub.testing.contracts.store.other_loop import OtherLoopContract
 from fhirpub.testing.contracts.store.pages import PageContract
 from fhirpub.testing.contracts.store.queries import (
@@ -115,6 +116,7 @@ __all__ = [
 class StoreContract(
     CommitContract,
     VersionContract,
+    MemberContract,
     OtherLoopContract,
     SearchContract,
     CriteriaContract,

@@ -22,8 +22,17 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
+def to_version_5(path: Path) -> None:
+    """Convert a file without members to the format of the commit before members."""
+    with contextlib.closing(sqlite3.connect(path)) as old:
+        old.execute("DROP TABLE member")
+        old.execute("PRAGMA user_version = 5")
+        old.commit()
+
+
 def to_version_4(path: Path) -> None:
     """Convert a file to the format of the commit before pieces."""
+    to_version_5(path)
     with contextlib.closing(sqlite3.connect(path)) as old:
         for (number,) in old.execute("SELECT number FROM blob").fetchall():
             pieces = old.execute(

@@ -22,6 +22,7 @@ from fhirpub.config.settings import Config, StorageConfig
 from fhirpub.storage.mongodb import schema
 from fhirpub.storage.store import Store
 from fhirpub.storage.webhook_contract import DeliveryQuery
+from fhirpub.testing.contracts.store.members import a_result, results
 from fhirpub.testing.store_contract import (
     FOREVER,
     LAB,
@@ -196,6 +197,19 @@ async def test_what_requests_ask_is_asked_of_one_shard(store: Store) -> None:
     assert not [record for record in sent if not asks_one_shard(record)]
 
 
+async def test_what_a_search_found_is_asked_of_one_shard(store: Store) -> None:
+    members = tuple(a_result() for _ in range(3))
+    await store.add(LAB, a_version(members=members))
+
+    with recorded() as sent:
+        assert (await store.search(LAB, results())).total == 3
+        await store.replace_search(LAB, members[0].id, 1, b"[]")
+
+    kinds = [(record["command"], asks_one_shard(record)) for record in sent]
+    # A search, its page, then the version of a member and its change.
+    assert kinds == [("aggregate", False), ("find", True), ("find", False), ("update", True)]
+
+
 async def test_what_inserts_holds_the_whole_shard_key(store: Store) -> None:
     blob, (queued,) = a_blob(), await queue(store, 1)
     with recorded() as sent:
@@ -248,10 +262,17 @@ async def _sweep(store: Store) -> None:
     await store.sweep_blobs(LAB, before=FOREVER)
 
 
+async def _read_member(store: Store) -> None:
+    member = a_result()
+    await store.add(LAB, a_version(members=(member,)))
+    assert await store.latest(LAB, member.id) == member
+
+
 TO_ALL: dict[str, Callable[[Store], Awaitable[Any]]] = {
     "a search without an identifier's system and value, or `_id`": lambda store: store.search(
         LAB, query(match(value="x"))
     ),
+    "a read of a result that was registered with a report": _read_member,
     "the search for documents that no report names, every ten minutes": _sweep,
     "the relay, for versions with pending events": lambda store: store.pending_outbox(limit=1),
     "the search for deliveries that ended long ago": lambda store: store.sweep_deliveries(

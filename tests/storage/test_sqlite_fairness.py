@@ -81,8 +81,24 @@ async def test_versions_of_one_resource_are_added_in_the_order_of_their_calls(
             Addition(LAB, a_version(), [a_blob(bytes(1_000_000))], now=1),
             Addition(LAB, a_version(), [a_blob(b"0")], now=1),
         ),
+        (
+            Addition(LAB, a_version(members=(a_version(search=DENSE),)), (), now=1),
+            Addition(LAB, a_version(), (), now=1),
+        ),
+        (
+            Addition(LAB, a_version(members=(a_version(),) * 20), (), now=1),
+            Addition(LAB, a_version(), (), now=1),
+        ),
     ],
-    ids=["search values", "documents", "names of documents", "body", "bytes of a document"],
+    ids=[
+        "search values",
+        "documents",
+        "names of documents",
+        "body",
+        "bytes of a document",
+        "search values of a member",
+        "number of members",
+    ],
 )
 def test_what_a_version_brings_counts_as_cost(costly: Addition, cheap: Addition) -> None:
     assert costly.cost > 10 * cheap.cost

@@ -142,7 +142,7 @@ def path(tmp_path: Path) -> Path:
 
 def add(connection: sqlite3.Connection, tenant: str, version: Version) -> None:
     """Add a version as release 0.1.0 does."""
-    *row, _found_by = Addition(tenant, version, (), now=0).rows[-1]
+    *row, _found_by, _place = Addition(tenant, version, (), now=0).rows[-1]
     known = dict(zip(sql.VERSION_COLUMNS.split(", "), row, strict=True))
     del known["search"], known["digest"]
     places = ", ".join("?" * len(known))

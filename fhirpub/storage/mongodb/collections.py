@@ -5,9 +5,18 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any
 
+from fhirpub.storage.batching import Bounds
 from fhirpub.storage.mongodb.errors import within
 from fhirpub.storage.mongodb.primary import Primary
 from fhirpub.storage.mongodb.schema import Records
+
+SEVERAL = Bounds(in_flight=3)
+"""The driver works in threads and the server beside us: while one batch is away, others can be."""
+
+
+def one_batch(most: int) -> dict[str, int]:
+    """Return the options for a single batch, which the server ends at `MAX_PAGE_BYTES`; 0: all."""
+    return {"limit": -most, "batch_size": most}
 
 
 class OnDatabase(ABC):

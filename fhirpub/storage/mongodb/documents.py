@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import bson
@@ -35,6 +35,8 @@ MAX_BYTES = 16 * 1024 * 1024 - 16 * 1024
 PIECE_BYTES = 255 * 1024
 """As they are stored: with another number, pieces that are there would not fit together."""
 LARGEST_INTEGER = 2**63 - 1
+_VALUE_WEIGHT = 2 * 1024
+"""A search value takes the server as long as so many bytes: of ten panels a batch is full."""
 NOT_SHOWN = ("response", "parts", "events", "search", "digest")
 """What a version may lack that is read as :meth:`Version.without_internal_fields`."""
 
@@ -44,9 +46,9 @@ class Addition:
     """A version on its way in, encoded, and its documents, the large ones in pieces.
 
     ``nonce`` is fresh for each call and the ``_id`` of what it inserts: who wrote a key can be
-    identified by it when the reply to the insert was lost. ``size`` is in bytes, and so is
-    ``stored``, of the version as its tenant's quota counts it. ``values`` is how many search
-    values it has.
+    identified by it when the reply to the insert was lost. ``size`` is what it weighs in a batch.
+    ``stored`` is in bytes, of the version as its tenant's quota counts it. ``values`` is how many
+    search values it has, together with its members.
     """
 
     tenant: str
@@ -81,9 +83,9 @@ def encode_addition(
         raise TooLarge.because(
             "the resource is larger than the store can keep", details=ContentProblem.BODY_TOO_LARGE
         )
-    size = len(document) + sum(len(blob.data) for blob in blobs)
     key, raw = (version.id, version.version), RawBSONDocument(document)
-    values = len(fields["search"])
+    values = sum(len(one["search"]) for one in (fields, *fields.get("members", ())))
+    size = len(document) + sum(len(blob.data) for blob in blobs) + values * _VALUE_WEIGHT
     return Addition(tenant, key, nonce, raw, keeping, pieces, size, version.size, values)
 
 
@@ -112,11 +114,49 @@ def _version_document(nonce: ObjectId, tenant: str, version: Version) -> dict[st
         document["documents"] = v.documents
     if v.events != NO_EVENTS:  # so too; False once they are relayed
         document["unrelayed"] = True
+    if v.members:  # so too; at the end, where they are in the way of no other field
+        document["member_types"] = sorted({member_type(tenant, one.type) for one in v.members})
+        document["members"] = [_member_document(tenant, one) for one in v.members]
     return document
 
 
+def _member_document(tenant: str, member: Version) -> dict[str, Any]:
+    """Return a member as it is embedded; its tenant and ``updated`` are those of its carrier."""
+    m = member
+    return {
+        "id": m.id,
+        "version": m.version,
+        "type": m.type,
+        "system": m.system,
+        "value": m.value,
+        "status": m.status,
+        "created": m.created,
+        "body": m.body,
+        "search": found_by(tenant, m.type, m.search),
+    }
+
+
+def members_of(carrier: Document) -> Iterator[Document]:
+    """Yield the members in a document in the form of versions, with the key of their carrier."""
+    shared = {"tenant": carrier["tenant"], "updated": carrier["updated"]}
+    shared["carrier"] = {"id": carrier["id"], "version": carrier["version"]}
+    for member in carrier.get("members", ()):
+        yield {**member, **shared}
+
+
+def member_type(tenant: str, type_name: str) -> int:
+    """Return what a version has in ``member_types`` if it brought members of a type."""
+    return field_number(tenant, type_name, "")
+
+
+def version_with_members(document: Document) -> Version:
+    """Return the version of a document, with the members that it brought."""
+    members = tuple(version_of(member) for member in members_of(document))
+    return replace(version_of(document), members=members)
+
+
 def version_of(document: Document) -> Version:
-    """Return the version of a document."""
+    """Return the version of a document, without its members."""
     d = document
     return Version(
         id=d["id"],

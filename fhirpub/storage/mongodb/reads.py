@@ -8,12 +8,11 @@ from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapp
 from contextlib import asynccontextmanager
 from typing import Any
 
-from motor.motor_asyncio import AsyncIOMotorCommandCursor, AsyncIOMotorCursor
 from pymongo.read_concern import ReadConcern
 
 from fhirpub.errors import StoreUnavailable
 from fhirpub.runtime.fair_turns import FairTurns
-from fhirpub.storage.batching import Bounds, GroupedReads
+from fhirpub.storage.batching import GroupedReads
 from fhirpub.storage.contract import (
     MAX_PAGE_BYTES,
     MAX_SEARCH_SHARE,
@@ -24,6 +23,7 @@ from fhirpub.storage.contract import (
     Version,
 )
 from fhirpub.storage.id_search import FEW, capped_total, lookup_by_ids
+from fhirpub.storage.mongodb.collections import SEVERAL, one_batch
 from fhirpub.storage.mongodb.documents import (
     LARGEST_INTEGER,
     NOT_SHOWN,
@@ -34,16 +34,15 @@ from fhirpub.storage.mongodb.documents import (
     blob_of,
     piece_id,
     version_of,
+    version_with_members,
 )
 from fhirpub.storage.mongodb.errors import end_by_server, within
+from fhirpub.storage.mongodb.member_reads import MemberReads
 from fhirpub.storage.mongodb.primary import Primary
-from fhirpub.storage.mongodb.schema import VERSION_KEY, Pipeline, Records, by_keys
+from fhirpub.storage.mongodb.schema import VERSION_KEY, Cursor, Pipeline, Records, by_keys
 from fhirpub.storage.mongodb.search import page_and_total
+from fhirpub.tenant import is_member_id
 
-Cursor = AsyncIOMotorCursor[dict[str, Any]] | AsyncIOMotorCommandCursor[dict[str, Any]]
-
-SEVERAL = Bounds(in_flight=3)
-"""The driver works in threads and the server beside us: while one batch is away, others can be."""
 _MAX_CONCURRENT_PAGES = 6
 """So many pages are on their way at the same time: each may be large, see `MAX_PAGE_BYTES`."""
 
@@ -63,6 +62,8 @@ def shares_of(threads: int) -> tuple[int, int]:
 
 _MAX_READS, READS_PER_TENANT = shares_of(_DRIVER_THREADS)
 
+_ALONE = {"members": 0}
+"""A version as it is read, without its members."""
 _IS_SMALL = {"$lte": [{"$bsonSize": "$$ROOT"}, SMALL_BYTES]}
 _ITS_KEY = {"id": "$id", "version": "$version", "tenant": "$tenant"}
 _IF_SMALL = {"$replaceRoot": {"newRoot": {"$cond": [_IS_SMALL, "$$ROOT", _ITS_KEY]}}}
@@ -116,35 +117,38 @@ class Reads:
         self._exact: GroupedReads[Key, Document] = GroupedReads(
             self._fetch_exact_if_small, deadline_seconds=seconds, bounds=SEVERAL
         )
+        self._members = MemberReads(versions, self._answer, seconds=seconds)
 
     async def latest(self, tenant: str, resource_id: str) -> Version | None:
         """Return the newest version."""
-        found = await self._latest.get(resource_id)
-        if found is None or found["tenant"] != tenant:
-            return None
-        return await self._whole(found)
+        grouped = self._members.latest if is_member_id(resource_id) else self._latest
+        return await self._whole(tenant, await grouped.get(resource_id))
 
     async def latest_public(self, tenant: str, resource_id: str) -> Version | None:
         """Return what readers see of the newest version."""
+        if is_member_id(resource_id):
+            member = await self.latest(tenant, resource_id)
+            return member and member.without_internal_fields()
         found = await self._shown.get(resource_id)
-        if found is None or found["tenant"] != tenant:
-            return None
-        whole = await self._whole(found)
-        return whole if "body" in found else whole.without_internal_fields()
+        whole = await self._whole(tenant, found)
+        if whole is None or (found and "body" in found):
+            return whole
+        return whole.without_internal_fields()
 
     async def version(self, tenant: str, resource_id: str, version: int) -> Version | None:
         """Return one version."""
-        found = await self._exact.get((resource_id, min(version, LARGEST_INTEGER)))
+        grouped = self._members.exact if is_member_id(resource_id) else self._exact
+        key = (resource_id, min(version, LARGEST_INTEGER))
+        return await self._whole(tenant, await grouped.get(key))
+
+    async def _whole(self, tenant: str, found: Document | None) -> Version | None:
+        """Return a version that was looked up together with others, all of it, if it is theirs."""
         if found is None or found["tenant"] != tenant:
             return None
-        return await self._whole(found)
-
-    async def _whole(self, found: Document) -> Version:
-        """Return a version that was looked up together with others, all of it."""
         if "body" in found:
             return version_of(found)
-        async with self._turn(found["tenant"]), self._pages:
-            return await self._one((found["id"], found["version"]))
+        async with self._turn(tenant), self._pages:
+            return await self._one(found)
 
     async def history(
         self, tenant: str, resource_id: str, *, below: int | None, limit: int
@@ -152,18 +156,18 @@ class Reads:
         """Return versions, newest first."""
         if not limit:
             return []
-        wanted = {
-            "id": resource_id,
-            "tenant": tenant,
-            "version": {"$lt": LARGEST_INTEGER if below is None else min(below, LARGEST_INTEGER)},
-        }
+        look = self._members.history if is_member_id(resource_id) else self._history
+        most = LARGEST_INTEGER if below is None else min(below, LARGEST_INTEGER)
         async with self._turn(tenant):
-            found = await self._answer(
-                lambda: self._versions.find(
-                    wanted, sort=[("version", -1)], hint=VERSION_KEY, **_one_batch(limit)
-                )
-            )
+            found = await look(tenant, resource_id, below=most, limit=limit)
         return [version_of(document) for document in found]
+
+    async def _history(
+        self, tenant: str, resource_id: str, *, below: int, limit: int
+    ) -> Sequence[Document]:
+        wanted = {"id": resource_id, "tenant": tenant, "version": {"$lt": below}}
+        options = {"sort": [("version", -1)], "hint": VERSION_KEY, **one_batch(limit)}
+        return await self._answer(lambda: self._versions.find(wanted, _ALONE, **options))
 
     async def search(self, tenant: str, query: SearchQuery) -> Page:
         """Return a page; raises SearchTooCostly, and Throttled if the tenant has too many."""
@@ -177,10 +181,9 @@ class Reads:
         async with self._turn(tenant):
             found = await self._find(tenant, query)
             counted = found.pop()["total"] if found and "total" in found[-1] else 0
-            keys = [(document["id"], document["version"]) for document in found[: query.limit]]
             # Versions never change: what the page consists of is settled already.
             async with self._pages:
-                versions = await self._page_of(keys)
+                versions = await self._page_of(found[: query.limit])
         return Page(versions, capped_total(counted, query), more=len(found) > len(versions))
 
     async def _find(self, tenant: str, query: SearchQuery) -> list[dict[str, Any]]:
@@ -197,25 +200,33 @@ class Reads:
 
         return await self._primary.answer(look)
 
-    async def _page_of(self, keys: Sequence[Key]) -> tuple[Version, ...]:
+    async def _page_of(self, places: Sequence[Document]) -> tuple[Version, ...]:
         """Return versions in their order, up to the one with which they are enough for a page."""
-        kept = await self._fetch_exact(keys, at_once=len(keys))
-        if len(kept) == len(keys):
-            return tuple(version_of(kept[item]) for item in keys)
+        kept = await self._fetch(places, at_once=True)
         page, left = [], MAX_PAGE_BYTES
-        for key in keys:
-            page.append(await self._one(key))
+        for place in places:
+            found = kept.get(_key_of(place))
+            page.append(await self._one(place) if found is None else version_of(found))
             left -= page[-1].size
             if left <= 0:
                 break
         return tuple(page)
 
-    async def _one(self, key: Key) -> Version:
+    async def _one(self, place: Document) -> Version:
         """Return an existing version on its own."""
-        found = await self._fetch_exact([key])
-        if not found:  # behind a router another primary took over in between
+        found = await self._fetch([place])
+        if _key_of(place) not in found:  # behind a router another primary took over in between
             raise StoreUnavailable("a version is missing")
-        return version_of(found[key])
+        return version_of(found[_key_of(place)])
+
+    async def _fetch(
+        self, places: Sequence[Document], *, at_once: bool = False
+    ) -> Mapping[Key, Document]:
+        """Return versions; with ``at_once`` only those that are in one batch of the server."""
+        members = [place for place in places if "carrier" in place]
+        alone = [_key_of(place) for place in places if "carrier" not in place]
+        found = await self._fetch_exact(alone, at_once=len(alone) if at_once else 0)
+        return {**found, **await self._members.fetch(members, at_once=at_once)}
 
     async def blobs(self, tenant: str, names: Collection[str]) -> Mapping[str, BlobInfo]:
         """Return blobs; who asks for a few is answered together with others."""
@@ -277,11 +288,11 @@ class Reads:
         in_order = [("id", 1), ("version", 1)]
         first: list[tuple[str, Any]] = [("id", resource_id), ("version", version + 1)]
         versions = self._versions
-        options = _one_batch(limit)
+        options = one_batch(limit)
         found = await self._answer(
             lambda: versions.find({}, sort=in_order, hint=VERSION_KEY, **options).min(first)
         )
-        return [(document["tenant"], version_of(document)) for document in found]
+        return [(document["tenant"], version_with_members(document)) for document in found]
 
     async def _fetch_latest(self, ids: Collection[str]) -> Mapping[str, Document]:
         return await self._fetch_newest(ids, without=())
@@ -298,27 +309,24 @@ class Reads:
             {"$sort": {"id": -1, "version": -1}},
             {"$group": {"_id": "$id", "newest": {"$first": "$$ROOT"}}},
         ]
-        if without:
-            newest.append({"$unset": [f"newest.{name}" for name in without]})
+        newest.append({"$unset": [f"newest.{name}" for name in ("members", *without)]})
         newest += [{"$replaceRoot": {"newRoot": "$newest"}}, _IF_SMALL]
         found = await self._answer(lambda: self._versions.aggregate(newest, hint=VERSION_KEY))
         return {document["id"]: document for document in found}
 
     async def _fetch_exact_if_small(self, keys: Collection[Key]) -> Mapping[Key, Document]:
-        those: Pipeline = [{"$match": by_keys(keys)}, _IF_SMALL]
+        those: Pipeline = [{"$match": by_keys(keys)}, {"$unset": "members"}, _IF_SMALL]
         found = await self._answer(lambda: self._versions.aggregate(those, hint=VERSION_KEY))
-        return {(document["id"], document["version"]): document for document in found}
+        return {_key_of(document): document for document in found}
 
-    async def _fetch_exact(
-        self, keys: Collection[Key], *, at_once: int = 0
-    ) -> Mapping[Key, Document]:
+    async def _fetch_exact(self, keys: Collection[Key], *, at_once: int) -> Mapping[Key, Document]:
         """Return versions; of ``at_once`` only those that go into one batch of the server."""
         if not keys:
             return {}
         wanted = by_keys(keys)
-        batch = _one_batch(at_once)
-        found = await self._answer(lambda: self._versions.find(wanted, hint=VERSION_KEY, **batch))
-        return {(document["id"], document["version"]): document for document in found}
+        options = {"hint": VERSION_KEY, **one_batch(at_once)}
+        found = await self._answer(lambda: self._versions.find(wanted, _ALONE, **options))
+        return {_key_of(document): document for document in found}
 
     @asynccontextmanager
     async def _turn(self, tenant: str) -> AsyncGenerator[None]:
@@ -333,6 +341,5 @@ class Reads:
         return await self._primary.answer(lambda: ask().to_list(None))
 
 
-def _one_batch(most: int) -> dict[str, int]:
-    """Return the options for a single batch, which the server ends at `MAX_PAGE_BYTES`; 0: all."""
-    return {"limit": -most, "batch_size": most}
+def _key_of(place: Document) -> Key:
+    return place["id"], place["version"]

@@ -12,7 +12,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from motor.motor_asyncio import AsyncIOMotorCollection, AsyncIOMotorDatabase
+from motor.motor_asyncio import (
+    AsyncIOMotorCollection,
+    AsyncIOMotorCommandCursor,
+    AsyncIOMotorCursor,
+    AsyncIOMotorDatabase,
+)
 from pymongo import IndexModel
 from pymongo.errors import OperationFailure
 
@@ -24,8 +29,9 @@ Filter = dict[str, Any]
 Pipeline = list[dict[str, Any]]
 Database = AsyncIOMotorDatabase[dict[str, Any]]
 Records = AsyncIOMotorCollection[dict[str, Any]]
+Cursor = AsyncIOMotorCursor[dict[str, Any]] | AsyncIOMotorCommandCursor[dict[str, Any]]
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 
 STORE, VERSION, TENANT, CLIENT = "store", "version", "tenant", "client"
 BLOB, PIECE = "blob", "blob_piece"
@@ -43,6 +49,8 @@ VERSION_KEY, UNRELAYED = "version_key", "version_unrelayed"
 BY_SEQUENCE, BY_STATE, ENDED = "delivery_by_sequence", "delivery_by_state", "delivery_ended"
 BY_VALUE, BY_SYSTEM, BY_TIME = "version_by_value", "version_by_system", "version_by_time"
 BY_SEARCH_VALUE = "version_by_search_value"
+BY_MEMBER, BY_MEMBER_TYPE = "version_by_member", "version_by_member_type"
+BY_MEMBER_VALUE = "version_by_member_value"
 BY_ID = "_id_"
 
 
@@ -52,7 +60,9 @@ def _index(name: str, *fields: str, **options: Any) -> dict[str, Any]:
     return {"name": name, "key": keys, **options}
 
 
-# The three by tenant and type alone hold all that a search and its total ask for.
+# The three by tenant and type alone hold all that a search and its total ask for. Those over
+# members (ADR 24) have entries for versions that brought some. A query uses one if its filter
+# implies that of the index: each has therefore the form that its queries have.
 _INDEXES: dict[str, list[dict[str, Any]]] = {
     VERSION: [
         _index(VERSION_KEY, "id", "version", unique=True),
@@ -67,6 +77,24 @@ _INDEXES: dict[str, list[dict[str, Any]]] = {
             partialFilterExpression={"documents": {"$exists": True}},
         ),
         _index(UNRELAYED, "updated", "id", "version", partialFilterExpression={"unrelayed": True}),
+        _index(
+            BY_MEMBER,
+            "members.id",
+            "-version",
+            partialFilterExpression={"members.id": {"$exists": True}},
+        ),
+        _index(
+            BY_MEMBER_TYPE,
+            "member_types",
+            "-updated",
+            partialFilterExpression={"member_types": {"$exists": True}},
+        ),
+        _index(
+            BY_MEMBER_VALUE,
+            "members.search.field",
+            "members.search.key",
+            partialFilterExpression={"members": {"$exists": True}},
+        ),
     ],
     BLOB: [_index("blob_loose", "tenant", "added", partialFilterExpression={"loose": True})],
     PIECE: [_index("piece_loose", "tenant", "added", partialFilterExpression={"loose": True})],
@@ -112,9 +140,10 @@ async def _upgrade(database: Database) -> None:
 
     Nothing in a database of version 1 was ever published. What was published since stays marked as
     such, even if another process is still at this. Large blobs of version 2 stay in one piece.
-    What a database of version 3 stores is counted afterwards (`stored_bytes.py`).
+    What a database of version 3 stores is counted afterwards (`stored_bytes.py`). Version 4 had no
+    members: a process of that release would not find them.
     """
-    old = {"_id": SCHEMA, "version": {"$in": [1, 2, 3]}}
+    old = {"_id": SCHEMA, "version": {"$in": [1, 2, 3, 4]}}
     found = await database[STORE].find_one(old)
     if found is None:
         return

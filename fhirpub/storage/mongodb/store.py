@@ -34,6 +34,7 @@ from fhirpub.storage.contract import Blob, BlobInfo, Client, Page, SearchQuery, 
 from fhirpub.storage.mongodb import documents, schema
 from fhirpub.storage.mongodb.blob_sweep import BlobSweep
 from fhirpub.storage.mongodb.errors import raise_configuration_errors, within
+from fhirpub.storage.mongodb.member_reads import filter_by_key
 from fhirpub.storage.mongodb.opened import Opened
 from fhirpub.storage.mongodb.primary import FormerPrimaries, Primary
 from fhirpub.storage.mongodb.schema import Records
@@ -41,7 +42,7 @@ from fhirpub.storage.mongodb.server_checks import examine
 from fhirpub.storage.mongodb.stored_bytes import StoredBytes, count_base
 from fhirpub.storage.mongodb.webhooks import MongoWebhooks
 from fhirpub.storage.store import Store
-from fhirpub.tenant import Tenant
+from fhirpub.tenant import Tenant, is_member_id
 
 SCHEMES = ("mongodb://", "mongodb+srv://")
 
@@ -297,6 +298,9 @@ class MongoStore(BlobSweep, MongoWebhooks, Store):
     async def replace_search(
         self, tenant: str, resource_id: str, version: int, search: bytes
     ) -> None:
+        if is_member_id(resource_id):
+            await self._replace_search_of_member(tenant, (resource_id, version), search)
+            return
         wanted = {"id": resource_id, "version": version, "tenant": tenant}
         shown = {"type": True}
         for found in await self._list(schema.VERSION, wanted, shown, hint=schema.VERSION_KEY):
@@ -304,6 +308,22 @@ class MongoStore(BlobSweep, MongoWebhooks, Store):
             async with within(self._deadline):
                 versions = self._collection(schema.VERSION)
                 await versions.update_one(wanted, {"$set": {"search": values}})
+
+    async def _replace_search_of_member(
+        self, tenant: str, key: documents.Key, search: bytes
+    ) -> None:
+        wanted = {**filter_by_key(key), "tenant": tenant}
+        shown = {"id": True, "version": True, "members": wanted["members"]}
+        for found in await self._list(schema.VERSION, wanted, shown, hint=schema.BY_MEMBER):
+            values = documents.found_by(tenant, found["members"][0]["type"], search)
+            carrier = {"id": found["id"], "version": found["version"], "tenant": tenant}
+            member = {"member.id": key[0], "member.version": key[1]}
+            async with within(self._deadline):
+                await self._collection(schema.VERSION).update_one(
+                    carrier,
+                    {"$set": {"members.$[member].search": values}},
+                    array_filters=[member],
+                )
 
     async def search_rules(self) -> str:
         found = await self._list(schema.STORE, {"_id": schema.SEARCH_RULES})

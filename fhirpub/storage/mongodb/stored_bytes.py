@@ -26,6 +26,7 @@ from fhirpub.runtime.logging import logger
 from fhirpub.storage.mongodb.errors import reason, was_not_executed
 from fhirpub.storage.mongodb.schema import (
     BLOB,
+    NO_EVENTS,
     STORE,
     STORED_BYTES,
     VERSION,
@@ -38,10 +39,14 @@ from fhirpub.storage.mongodb.schema import (
 _FLUSH_SECONDS = 1.0
 _CHUNK = 10_000
 """So many records are summed at a time: each step ends within any deadline."""
+_MEMBER_SIZE = {"$add": [{"$binarySize": "$$this.body"}, len(NO_EVENTS)]}
 _VERSION_SIZE = {
     "$add": [
-        {"$binarySize": {"$ifNull": [f"${name}", ""]}}
-        for name in ("events", "body", "response", "parts")
+        {"$sum": {"$map": {"input": {"$ifNull": ["$members", []]}, "in": _MEMBER_SIZE}}},
+        *(
+            {"$binarySize": {"$ifNull": [f"${name}", ""]}}
+            for name in ("events", "body", "response", "parts")
+        ),
     ]
 }
 

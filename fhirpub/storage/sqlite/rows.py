@@ -21,31 +21,36 @@ CHUNK_BYTES = PIECE_BYTES // 3
 
 
 class Addition:
-    """A version on its way in with its documents, already as rows."""
+    """A version on its way in with its members and documents, already as rows."""
 
     __slots__ = ("cost", "in_pieces", "key", "large", "rows", "tenant")
 
     def __init__(
         self, tenant: str, version: Version, blobs: Collection[Blob], *, now: int
     ) -> None:
-        v = version
         self.tenant = tenant
-        self.key = (v.id, v.version)
-        size = len(v.events) + len(v.body) + len(v.response) + len(v.parts)
-        identity = (v.id, v.version, tenant, v.type, v.system, v.value)
-        state = (v.status, v.created, v.updated, " ".join(v.documents), size)
-        search = v.search.decode()
-        entries = index_entries(tenant, version)
-        content = (v.digest, v.events, v.body, v.response, v.parts)
-        self.rows: list[Row] = [
-            *(blob_row(tenant, blob, now=now) for blob in blobs),
-            (*identity, *state, search, *content, json_pairs(entries)),
-        ]
+        self.key = (version.id, version.version)
         self.large = [blob for blob in blobs if _is_large(blob)]
         self.in_pieces = [blob for blob in self.large if len(blob.data) > PIECE_BYTES]
+        self.rows: list[Row] = [blob_row(tenant, blob, now=now) for blob in blobs]
         # Pieces are committed before, at a cost of their own.
-        size += sum(len(blob.data) for blob in blobs if len(blob.data) <= PIECE_BYTES)
-        self.cost = cost_of(size, len(entries) + len(v.documents) + 2 * len(blobs))
+        size = sum(len(blob.data) for blob in blobs if len(blob.data) <= PIECE_BYTES)
+        self.cost = self._add_row(version, size=size, index_rows=2 * len(blobs))
+        for place, member in enumerate(version.members, start=1):
+            self.cost += self._add_row(member, place)
+
+    def _add_row(
+        self, v: Version, place: int | None = None, *, size: int = 0, index_rows: int = 0
+    ) -> int:
+        """Add the row of a version; return its cost, with what comes to it besides."""
+        entries = index_entries(self.tenant, v)
+        own_size = len(v.events) + len(v.body) + len(v.response) + len(v.parts)
+        identity = (v.id, v.version, self.tenant, v.type, v.system, v.value)
+        state = (v.status, v.created, v.updated, " ".join(v.documents), own_size)
+        content = (v.digest, v.events, v.body, v.response, v.parts)
+        row = (*identity, *state, v.search.decode(), *content, json_pairs(entries), place)
+        self.rows.append(row)
+        return cost_of(own_size + size, len(entries) + len(v.documents) + index_rows)
 
 
 def cost_of(size: int, index_rows: int = 0) -> int:
@@ -67,7 +72,7 @@ def blob_row(tenant: str, blob: Blob, *, now: int) -> Row:
     identity = (None, None, tenant, blob.content_type, None, blob.sha256)
     state = (None, now, None, None, len(blob.data), None)
     data = None if _is_large(blob) else blob.data
-    return (*identity, *state, None, None, data, None, None, None)
+    return (*identity, *state, None, None, data, None, None, None, None)
 
 
 def _is_large(blob: Blob) -> bool:

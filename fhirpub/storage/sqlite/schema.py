@@ -13,7 +13,7 @@ from fhirpub.storage.contract import SMALL_BYTES
 from fhirpub.storage.sqlite import quota_schema as quotas
 from fhirpub.storage.sqlite import webhook_schema as webhooks
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 APPLICATION_ID = 0x66687062
 """Marks the file as ours ("fhpb"), so that no other program's database is written to."""
 
@@ -35,6 +35,13 @@ _SEARCH = (
 )
 
 _PIECES = ("CREATE TABLE blob_piece (number INTEGER PRIMARY KEY, data BLOB NOT NULL) STRICT",)
+
+# Which versions are members (ADR 24), and of which version, both as rowids. Apart from `version`:
+# a version without members costs nothing, and an older file need not be read to add this.
+_MEMBERS = (
+    "CREATE TABLE member (number INTEGER PRIMARY KEY, owner INTEGER NOT NULL) STRICT",
+    "CREATE INDEX member_by_owner ON member (owner)",
+)
 
 # The large columns stand last: SQLite reads a row only as far as it must. A resource's id is
 # derived from its tenant's secret, so that (id, version) is a key without the tenant.
@@ -139,6 +146,7 @@ _TABLES = (
     *webhooks.TABLES,
     *quotas.TABLES,
     *_PIECES,
+    *_MEMBERS,
 )
 _ADD_SEARCH = "ALTER TABLE version ADD COLUMN search TEXT NOT NULL DEFAULT '[]'"
 _ADD_DIGEST = "ALTER TABLE version ADD COLUMN digest BLOB NOT NULL DEFAULT x''"
@@ -150,11 +158,12 @@ _STEPS = {
         *(_ADD_SEARCH, *_SEARCH),
         *(*webhooks.TABLES, webhooks.FILL),
         *(*quotas.TABLES, *quotas.FILL),
-        *(_ADD_DIGEST, *_PIECES),
+        *(_ADD_DIGEST, *_PIECES, *_MEMBERS),
     ),
-    2: (*quotas.TABLES, *quotas.FILL, _ADD_DIGEST, *_PIECES),
-    3: (_ADD_DIGEST, *_PIECES),
-    4: _PIECES,
+    2: (*quotas.TABLES, *quotas.FILL, _ADD_DIGEST, *_PIECES, *_MEMBERS),
+    3: (_ADD_DIGEST, *_PIECES, *_MEMBERS),
+    4: (*_PIECES, *_MEMBERS),
+    5: _MEMBERS,
     SCHEMA_VERSION: (),
 }
 """What makes a file of this release of one without tables, and of each older one."""
@@ -182,13 +191,14 @@ _NOT_SHOWN = {
 
 # Versions and their documents are added by one statement, which is its own transaction: after
 # each the writer would have to wait until the event loop's thread releases the interpreter. A
-# row with an id is a version, with `found_by` as JSON: fields and values. One without is a blob,
-# its bytes in `body`, its hash in `value`. What is named comes first. The
-# bytes of a large one follow by `blobs.add_bytes`: SQLite copies the rows before it hands them on.
+# row with an id is a version, with `found_by` as JSON: fields and values. If it is a member, its
+# `place` says how many rows before it its version is: new rowids follow one another. A row without
+# an id is a blob, its bytes in `body`, its hash in `value`. What is named comes first. The bytes
+# of a large one follow by `blobs.add_bytes`: SQLite copies the rows before it hands them on.
 _ADDITION = (
     f"""
     CREATE TEMP VIEW IF NOT EXISTS addition AS
-        SELECT {VERSION_COLUMNS}, '[]' AS found_by FROM version
+        SELECT {VERSION_COLUMNS}, '[]' AS found_by, NULL AS place FROM version
     """,
     f"""
     CREATE TEMP TRIGGER IF NOT EXISTS add_version INSTEAD OF INSERT ON addition
@@ -200,6 +210,9 @@ _ADDITION = (
             SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), NEW.updated,
                 last_insert_rowid()
             FROM json_each(NEW.found_by);
+        INSERT INTO member (number, owner)
+            SELECT last_insert_rowid(), last_insert_rowid() - NEW.place
+            WHERE NEW.place IS NOT NULL;
     END
     """,
     """
@@ -218,7 +231,7 @@ _ADDITION = (
     END
     """,
 )
-ADDITION_COLUMNS = len(VERSION_COLUMNS.split(",")) + 1
+ADDITION_COLUMNS = len(VERSION_COLUMNS.split(",")) + 2
 TAKEN = f"SELECT v.id, v.version {webhooks.KEPT}"
 
 _LATEST = (
@@ -235,10 +248,17 @@ HISTORY = (
     f"SELECT {VERSION_COLUMNS} FROM version INDEXED BY version_key "
     "WHERE id = ? AND tenant = ? AND version < ? ORDER BY version DESC LIMIT ?"
 )
-COUNT = "SELECT count(*) FROM version"
+COUNT = "SELECT (SELECT count(*) FROM version) - (SELECT count(*) FROM member)"
 WALK = (
-    f"SELECT {VERSION_COLUMNS} FROM version INDEXED BY version_key "
-    "WHERE (id, version) > (?, ?) ORDER BY id, version LIMIT ?"
+    f"SELECT {VERSION_COLUMNS}, rowid FROM version INDEXED BY version_key "
+    "WHERE (id, version) > (?, ?) "
+    "AND NOT EXISTS (SELECT 1 FROM member WHERE member.number = version.rowid) "
+    "ORDER BY id, version LIMIT ?"
+)
+MEMBERS = (
+    f"SELECT {VERSION_COLUMNS} FROM member INDEXED BY member_by_owner "
+    "CROSS JOIN version ON version.rowid = member.number "
+    "WHERE member.owner = ? ORDER BY member.number"
 )
 NUMBERED = f"SELECT {VERSION_COLUMNS} FROM version WHERE rowid = ?"
 

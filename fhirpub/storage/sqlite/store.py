@@ -13,6 +13,7 @@ from pathlib import Path
 from fhirpub.errors import ConfigurationError
 from fhirpub.runtime.clock import Clock, now_ms
 from fhirpub.storage.contract import (
+    MAX_PAGE_BYTES,
     Blob,
     BlobInfo,
     Client,
@@ -260,11 +261,9 @@ class SqliteStore(SqliteQuotas, SqliteWebhooks, Store):
     async def scan(
         self, *, after: tuple[str, int] = ("", 0), limit: int = 100
     ) -> Sequence[tuple[str, Version]]:
-        parameters = (*after, limit)
-        rows = await self._open.read(
-            lambda connection: page_rows(connection.execute(sql.WALK, parameters))
+        return await self._open.read(
+            lambda connection: _scan(connection, after=after, limit=limit)
         )
-        return [(row[2], version_of(row)) for row in rows]
 
     async def replace_search(
         self, tenant: str, resource_id: str, version: int, search: bytes
@@ -295,3 +294,18 @@ class SqliteStore(SqliteQuotas, SqliteWebhooks, Store):
 def _read_chunk(connection: sqlite3.Connection, *, tenant: str, sha256: str, part: slice) -> bytes:
     with transaction(connection, "BEGIN"):  # a number that is swept may be given to another blob
         return read_chunk(connection, tenant=tenant, sha256=sha256, part=part)
+
+
+def _scan(
+    connection: sqlite3.Connection, *, after: tuple[str, int], limit: int
+) -> list[tuple[str, Version]]:
+    page: list[tuple[str, Version]] = []
+    left = MAX_PAGE_BYTES
+    for row in connection.execute(sql.WALK, (*after, limit)):
+        members = tuple(map(version_of, connection.execute(sql.MEMBERS, row[-1:])))
+        version = replace(version_of(row), members=members)
+        page.append((row[2], version))
+        left -= version.size
+        if left <= 0:
+            break
+    return page

@@ -8,10 +8,19 @@ from typing import Any
 import pytest
 
 from fhirpub.storage.contract import SearchQuery
-from fhirpub.storage.criteria import LAST_UPDATED, Criterion, TimeMatch, TokenMatch
+from fhirpub.storage.criteria import (
+    LAST_UPDATED,
+    Criterion,
+    Order,
+    TimeMatch,
+    TokenMatch,
+    encode,
+)
 from fhirpub.storage.mongodb import schema
 from fhirpub.storage.mongodb.search import page_and_total
 from fhirpub.storage.store import Store
+from fhirpub.testing.contracts.store.members import a_result, results
+from fhirpub.testing.samples import new_member_id
 from fhirpub.testing.store_contract import (
     LAB,
     a_version,
@@ -28,7 +37,7 @@ from tests.storage.mongodb.helpers import (
     Database,
 )
 
-ID = new_id()
+ID, MEMBER = new_id(), new_member_id()
 MIXED = (TokenMatch("s", None), TokenMatch(None, "v"))
 
 
@@ -104,13 +113,129 @@ async def test_lists_of_everything_are_not_sorted(
     assert "SORT" not in stages
 
 
+@pytest.mark.parametrize(
+    ("wanted", "indexes"),
+    [
+        ({}, {schema.BY_MEMBER_TYPE}),
+        ({"after": (10**13, ID)}, {schema.BY_MEMBER_TYPE}),
+        ({"order": (Order("code"),)}, {schema.BY_MEMBER_TYPE}),
+        ({"every_version": True}, {schema.BY_MEMBER_TYPE}),
+        ({"ids": frozenset([MEMBER, ID])}, {schema.BY_MEMBER}),
+        ({"criteria": (has("code", token("a")),)}, {schema.BY_MEMBER_VALUE}),
+        ({"criteria": (has("code", token("a"), token("b", "s")),)}, {schema.BY_MEMBER_VALUE}),
+        ({"criteria": (has("date", TimeMatch(from_=9)),)}, {schema.BY_MEMBER_VALUE}),
+        ({"criteria": (has("code", token("a"), negated=True),)}, {schema.BY_MEMBER_TYPE}),
+        ({"criteria": (has("code", token(None, "s")),)}, {schema.BY_MEMBER_TYPE}),
+        ({"criteria": (has("subject", token("", "P")),)}, {schema.BY_MEMBER_TYPE}),
+        ({"criteria": (has(LAST_UPDATED, TimeMatch(from_=1)),)}, {schema.BY_MEMBER_TYPE}),
+        (
+            {"criteria": (has("subject", TokenMatch("P", "x"), TokenMatch("P", "", MEMBER)),)},
+            {schema.BY_MEMBER_VALUE, schema.BY_MEMBER},
+        ),
+    ],
+)
+async def test_members_are_found_through_an_index(
+    database: Database, store: Store, wanted: dict[str, Any], indexes: set[str]
+) -> None:
+    await _add_reports(store, 20)
+
+    for part in parts_for_members(results(**wanted)):
+        explained = explain(database, part)
+        stages = stages_of_plan(explained)
+        assert stages["IXSCAN"] == indexes
+        assert "COLLSCAN" not in stages
+        lookups = [stage for stage in explained["stages"] if "$lookup" in stage]
+        assert not any(stage["collectionScans"] for stage in lookups)
+
+
+async def test_the_newest_members_are_found_without_looking_at_all(
+    database: Database, store: Store
+) -> None:
+    await _add_reports(store, 100)
+
+    page, _total = parts_for_members(results(limit=3))
+    explained = explain(database, page)
+
+    assert "SORT" not in stages_of_plan(explained)
+    assert not [stage for stage in explained["stages"] if "$sort" in stage]
+    (since,) = [
+        stage["$lookup"] for stage in page if stage.get("$lookup", {}).get("as") == "entry"
+    ]
+    assert since["let"] == {"oldest": "$oldest"}
+    bounded = _replaced(since["pipeline"], "$$oldest", 1_097)
+    cursor = explain(database, bounded)["stages"][0]["$cursor"]["executionStats"]
+    assert cursor["totalDocsExamined"] == 3
+
+
+def _replaced(value: Any, old: str, new: int) -> Any:
+    """Return a pipeline in which a variable has a value."""
+    if isinstance(value, dict):
+        return {name: _replaced(item, old, new) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_replaced(item, old, new) for item in value]
+    return new if value == old else value
+
+
+async def test_whether_a_member_is_the_newest_is_seen_from_an_index(
+    database: Database, store: Store
+) -> None:
+    await _add_reports(store, 20)
+
+    page, _total = parts_for_members(results(criteria=(has("code", token("a")),)))
+
+    (later,) = [stage for stage in explain(database, page)["stages"] if "$lookup" in stage]
+    assert later["indexesUsed"] == [schema.BY_MEMBER]
+    assert later["totalDocsExamined"] == 0
+
+
+async def test_a_query_without_members_asks_for_none(store: Store) -> None:
+    for wanted in (results(has_members=False), results(ids=frozenset([ID]))):
+        pipeline, _hint = page_and_total(LAB, wanted)
+
+        assert "members" not in repr(pipeline)
+
+
+async def _add_reports(store: Store, count: int) -> None:
+    """Add reports with two members each."""
+    values = encode([("code", "a", "s"), ("date", 10, 20), ("subject", "", "P")])
+    await add_all(
+        store,
+        [
+            a_version(
+                members=tuple(a_result(search=values, updated=1_000 + n) for _ in range(2)),
+                updated=1_000 + n,
+            )
+            for n in range(count)
+        ],
+    )
+
+
+def parts_for_members(wanted: SearchQuery) -> list[list[dict[str, Any]]]:
+    """Return the parts of a search for the page and the total that look for members."""
+    pipeline, _hint = page_and_total(LAB, wanted)
+    page, total = [stage["$unionWith"]["pipeline"] for stage in pipeline if "$unionWith" in stage]
+    (count,) = [stage["$unionWith"]["pipeline"] for stage in total if "$unionWith" in stage]
+    return [page, count]
+
+
 def stages_of(
     database: Database, pipeline: list[dict[str, Any]], hint: str | None
 ) -> dict[str, set[str]]:
     """Return the stages of the plan that finds the candidates, with the indexes they use."""
+    return stages_of_plan(explain(database, pipeline, hint))
+
+
+def explain(
+    database: Database, pipeline: list[dict[str, Any]], hint: str | None = None
+) -> dict[str, Any]:
+    """Return what the server does for a pipeline."""
     command = {"aggregate": schema.VERSION, "pipeline": pipeline, "cursor": {}}
     command |= {"hint": hint} if hint else {}
-    explained = database.command({"explain": command})
+    return database.command({"explain": command, "verbosity": "executionStats"})
+
+
+def stages_of_plan(explained: dict[str, Any]) -> dict[str, set[str]]:
+    """Return the stages of a plan, with the indexes they use."""
     stages: dict[str, set[str]] = {}
     waiting = [explained["stages"][0]["$cursor"]["queryPlanner"]["winningPlan"]]
     while waiting:

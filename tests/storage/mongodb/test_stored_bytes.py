@@ -12,6 +12,7 @@ from fhirpub.errors import StoreUnavailable
 from fhirpub.storage.mongodb import schema, stored_bytes
 from fhirpub.storage.mongodb.store import MongoStore
 from fhirpub.storage.store import Store
+from fhirpub.testing.contracts.store.members import a_result
 from fhirpub.testing.store_contract import (
     LAB,
     OTHER,
@@ -26,7 +27,10 @@ from fhirpub.testing.store_contract import (
 from tests.storage.mongodb.helpers import COMMANDS, Admin, Database, failing, store_of
 
 BLOBS = [a_blob(), a_blob(os.urandom(300_000))]
-VERSIONS = [a_version(body=b"b" * number, response=b"r") for number in range(30)]
+VERSIONS = [
+    *(a_version(body=b"b" * number, response=b"r") for number in range(29)),
+    a_version(members=(a_result(body=b"m" * 1_000), a_result())),
+]
 EXPECTED = {
     LAB: sum(version.size for version in VERSIONS) + 300_100,
     OTHER: successor(VERSIONS[0]).size,

@@ -19,13 +19,15 @@ from fhirpub.config.settings import Config, StorageConfig
 from fhirpub.errors import ConfigurationError
 from fhirpub.runtime.clock import now_ms
 from fhirpub.storage.contract import Blob, BlobInfo, Client, Version
-from fhirpub.storage.criteria import TimeMatch
+from fhirpub.storage.criteria import TimeMatch, encode
 from fhirpub.storage.quota_contract import QuotaOverride
 from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.storage.store import Store
 from fhirpub.storage.transfer import Progress, transfer
 from fhirpub.storage.webhook_contract import MAX_ATTEMPTS_KEPT, Delivery, Endpoint
 from fhirpub.tenant import Tenant
+from fhirpub.testing.contracts.store.members import a_result, results
+from fhirpub.testing.contracts.store.queries import find_ids
 from fhirpub.testing.store_contract import (
     LAB,
     OTHER,
@@ -206,6 +208,83 @@ async def test_a_target_with_another_tenant_under_an_id_is_refused(
 
     with pytest.raises(ConfigurationError, match="another tenant"):
         await transfer(source, target)
+
+
+# Members
+
+
+with_members = pytest.mark.parametrize("way", WAYS[:1], indirect=True, ids=" to ".join)
+
+
+def a_panel(**changes: Any) -> Version:
+    values = encode([("code", "a", "")])
+    return a_version(members=(a_result(search=values), a_result(body=b"2")), **changes)
+
+
+@with_members
+async def test_members_are_copied_with_the_versions_that_brought_them(
+    source: Store, target: Store
+) -> None:
+    await fill(source)
+    first = a_panel()
+    result = first.members[0]
+    later = successor(first, members=(successor(result, status="amended"), a_result()))
+    await source.add(LAB, first)
+    await source.add(LAB, later)
+
+    progress = await transfer(source, target)
+
+    assert (progress.total, progress.copied) == (8, 8)
+    assert await everything(target) == await everything(source)
+    assert await target.history(LAB, result.id) == [later.members[0], result]
+    assert await find_ids(target, results(criteria=(has("code", token("a")),))) == {result.id}
+
+
+@with_members
+async def test_members_that_came_after_a_copy_are_copied_by_the_next(
+    source: Store, target: Store
+) -> None:
+    first = a_panel()
+    await source.add(LAB, first)
+    await transfer(source, target)
+    await source.add(LAB, successor(first, members=(successor(first.members[1]),)))
+
+    progress = await transfer(source, target)
+
+    assert (progress.there, progress.copied) == (1, 1)
+    assert await everything(target) == await everything(source)
+
+
+@with_members
+@pytest.mark.parametrize("other", [(), (a_result(body=b"3"),)], ids=["none", "another"])
+async def test_a_target_whose_version_has_other_members_is_refused_and_left_alone(
+    source: Store, target: Store, other: tuple[Version, ...]
+) -> None:
+    panel = a_panel()
+    first, second = panel.members
+    there = (first, *(replace(member, id=second.id) for member in other))
+    await source.add(LAB, panel)
+    await target.add(LAB, replace(panel, members=there))
+    before = await target.scan()
+
+    with pytest.raises(ConfigurationError, match=f"another Observation/{second.id} version 1"):
+        await transfer(source, target)
+
+    assert await target.scan() == before
+
+
+@with_members
+async def test_a_member_whose_search_values_the_target_has_rebuilt_is_the_same(
+    source: Store, target: Store
+) -> None:
+    panel = a_panel()
+    await source.add(LAB, panel)
+    await transfer(source, target)
+    await target.replace_search(LAB, panel.members[0].id, 1, encode([("code", "b", "")]))
+
+    progress = await transfer(source, target)
+
+    assert (progress.there, progress.copied) == (1, 0)
 
 
 # Credentials

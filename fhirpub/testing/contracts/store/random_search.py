@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import (
     Sequence,
 )
+from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from random import Random
+
+import pytest
 
 from fhirpub.storage.contract import (
     SearchQuery,
@@ -36,6 +40,9 @@ from fhirpub.testing.contracts.store.queries import (
 from fhirpub.testing.samples import (
     LAB,
     SYSTEM,
+    a_version,
+    new_id,
+    new_member_id,
     successor,
 )
 
@@ -43,23 +50,32 @@ from fhirpub.testing.samples import (
 class RandomSearchContract:
     """A search returns what `criteria.holds` finds in a scan of all versions."""
 
+    @pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
     async def test_whatever_is_asked_the_answer_is_that_of_a_look_at_everything(
-        self, store: Store
+        self, store: Store, share: float
     ) -> None:
         random = Random(2026)
         stored: dict[str, Version] = {}
         for number in range(50):
             values = _random_values(random)
-            version = found_by(*values, value=f"v{number % 7}", updated=1_000 + number % 40)
-            await store.add(LAB, version)
+            as_member = random.random() < share
+            version = found_by(
+                *values,
+                id=new_member_id() if as_member else new_id(),
+                value=f"v{number % 7}",
+                updated=1_000 + number % 40,
+            )
+            add = partial(_add, store, a_version(type="Panel"), as_member=as_member)
+            await add(version)
             if random.random() < 0.3:
                 values = _random_values(random)
                 version = successor(version, search=encode(values))
-                await store.add(LAB, version)
+                await add(version)
             stored[version.id] = version
 
         for _ in range(60):
             wanted = _random_query(random, list(stored))
+            wanted = replace(wanted, has_members=share > 0)
             matches = [
                 item
                 for item in stored.values()
@@ -75,6 +91,15 @@ class RandomSearchContract:
             places = [sort_key(wanted.order, item) for item in seen]
             for one, next_one in pairwise(places):
                 assert comes_after(next_one, one, wanted.order), wanted
+
+
+async def _add(store: Store, carrier: Version, version: Version, *, as_member: bool) -> None:
+    """Add a version alone, or as a member of the same version of another resource."""
+    if as_member:
+        version = replace(
+            carrier, version=version.version, updated=version.updated, members=(version,)
+        )
+    assert await store.add(LAB, version)
 
 
 def _random_values(random: Random) -> list[SearchValue]:
