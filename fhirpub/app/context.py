@@ -5,6 +5,7 @@ from __future__ import annotations
 import zoneinfo
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -14,7 +15,9 @@ from fhirpub.fhir.schema import Schemas
 from fhirpub.fhir.terminology import Terminology
 from fhirpub.interactions.context import Context, fhir_url
 from fhirpub.interactions.parameters import SearchIndexer
+from fhirpub.interactions.revision.comparison import revisable
 from fhirpub.plugin_api import ResourceType
+from fhirpub.plugin_api.member_types import MemberType, member_types
 from fhirpub.plugin_host.declaration_check import problems_of
 from fhirpub.plugin_host.loader import load_with_owners
 from fhirpub.plugin_host.schemas import compile_schema
@@ -31,6 +34,7 @@ def create_context(config: Config, *, clock: Clock) -> Context:
     types = {name: _with_updatable(config, each) for name, each in plugins.types.items()}
     schemas = compile_schema(types, plugins.owners)
     _check_state_flows(config, types)
+    members = member_types(types)
     terminology = Terminology.load(
         [Path(p) for p in config.terminology.value_set_directories],
         assume=config.terminology.assume,
@@ -40,7 +44,13 @@ def create_context(config: Config, *, clock: Clock) -> Context:
         config=config,
         resources=cast("Resources", None),  # pure functions reach no store
         types=types,
-        searched=_search_indexers(config, types, schemas, terminology),
+        members=members,
+        revisable={
+            name: revisable(one)
+            for name, one in types.items()
+            if any(part.repeats for part in one.parts)
+        },
+        searched=_search_indexers(config, types, members, schemas, terminology),
         schemas=schemas,
         terminology=terminology,
         clock=clock,
@@ -67,18 +77,22 @@ def _check_state_flows(config: Config, types: Mapping[str, ResourceType]) -> Non
 
 
 def _search_indexers(
-    config: Config, types: Mapping[str, ResourceType], schemas: Schemas, terminology: Terminology
+    config: Config,
+    types: Mapping[str, ResourceType],
+    members: Mapping[str, MemberType],
+    schemas: Schemas,
+    terminology: Terminology,
 ) -> dict[str, SearchIndexer]:
-    zone = _zone(config.fhir.default_timezone)
-    return {
-        name: SearchIndexer(
-            resource_type,
-            schemas=schemas,
-            terminology=terminology,
-            fhir_url=fhir_url(config),
-            zone=zone,
-        )
-        for name, resource_type in types.items()
+    index = partial(
+        SearchIndexer,
+        schemas=schemas,
+        terminology=terminology,
+        fhir_url=fhir_url(config),
+        zone=_zone(config.fhir.default_timezone),
+    )
+    alone = {name: index(one) for name, one in types.items() if name not in members}
+    return alone | {
+        name: index(one.resource_type, member=one.part) for name, one in members.items()
     }
 
 

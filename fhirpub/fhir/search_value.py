@@ -49,6 +49,16 @@ def typed_of(text: str) -> tuple[str, str, str] | None:
     return plain(match[1]), plain(match[2]), plain(match[3])
 
 
+def quantity_of(text: str) -> tuple[str, str, str] | None:
+    """Read ``number``, ``number|system|code`` or ``number||code``, with a prefix; else None."""
+    if "|" not in text:
+        return text, "", ""
+    match = _TYPED.fullmatch(text)
+    if match is None or not match[1] or not match[3]:
+        return None
+    return match[1], plain(match[2]), plain(match[3])
+
+
 def plain(text: str) -> str:
     """Return a text without its escapes."""
     return _ESCAPE.sub(r"\1", text)

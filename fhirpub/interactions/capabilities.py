@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 
 import fhirpub
 from fhirpub.fhir.outcome import CODE_SYSTEM, system_of_problems
 from fhirpub.fhir.strict_json import JsonObject, dumps
 from fhirpub.interactions.context import Context
+from fhirpub.interactions.operations.definitions import definitions_of, operations_of
 from fhirpub.interactions.parameters import ResolvedParameter
 from fhirpub.interactions.patch_formats import FORMS
 from fhirpub.plugin_api import ResourceType
 from fhirpub.plugin_api.search import DEFINITIONS
 from fhirpub.problems import ALL
+from fhirpub.storage.criteria import IDENTIFIER
 
 ID = "fhirpub"
 FHIR_VERSION = "4.0.1"
 _OWN_TYPES = ("CapabilityStatement", "CodeSystem", "OperationDefinition")
+_READING = ("read", "vread", "history-instance", "history-type", "search-type")
 _BASE_PROFILE = "http://hl7.org/fhir/StructureDefinition"
 _OF_EVERY_TYPE = (
     {
@@ -42,6 +46,7 @@ _OF_EVERY_TYPE = (
 _DOCUMENTATION = {
     "token": "system|code, code, system| or |code; :not and :missing",
     "date": "All prefixes; :missing",
+    "quantity": "A number, number|system|code or number||unit; all prefixes; :missing",
     "reference": "An id, Type/id or a URL; :missing and :[type]",
 }
 
@@ -56,10 +61,7 @@ def own_resources(context: Context, statement_body: bytes) -> dict[tuple[str, st
     """Return our own readable resources by type and id."""
     own = {("CapabilityStatement", ID): statement_body}
     for resource_type in context.types.values():
-        for definition in (
-            _register_definition(resource_type, context),
-            _validate_definition(resource_type, context),
-        ):
+        for definition in (*definitions_of(resource_type, context),):
             own["OperationDefinition", definition["id"]] = dumps(definition)
     own["CodeSystem", CODE_SYSTEM] = dumps(_problems(context))
     return own
@@ -67,12 +69,14 @@ def own_resources(context: Context, statement_body: bytes) -> dict[tuple[str, st
 
 def search_parameters_of(type_name: str, context: Context) -> list[JsonObject]:
     """Return what a type can be searched by, as the CapabilityStatement declares it."""
-    parameters = context.searched[type_name].parameters.values()
-    return [*_OF_EVERY_TYPE, *map(_parameter, parameters)]
+    parameters = context.searched[type_name].parameters.items()
+    return [*_OF_EVERY_TYPE, *(_parameter(one) for name, one in parameters if name != IDENTIFIER)]
 
 
 def _statement(context: Context) -> JsonObject:
     types = list(context.types.values())
+    members = [name for name in context.members if name not in context.types]
+    parts = [name for name in context.part_types if name not in context.members]
     return {
         "resourceType": "CapabilityStatement",
         "id": ID,
@@ -112,7 +116,8 @@ def _statement(context: Context) -> JsonObject:
                 },
                 "resource": [
                     *(_resource(resource_type, context) for resource_type in types),
-                    *(_readable(name, "read", "vread") for name in context.part_types),
+                    *(_member(name, context) for name in members),
+                    *(_readable(name, "read", "vread") for name in parts),
                     *(_readable(name, "read") for name in ("Binary", *_OWN_TYPES)),
                 ],
             }
@@ -121,20 +126,13 @@ def _statement(context: Context) -> JsonObject:
 
 
 def _resource(resource_type: ResourceType, context: Context) -> JsonObject:
+    """Return what a type has that is registered alone."""
     definitions = f"{context.fhir_url}/OperationDefinition/{resource_type.name}"
-    interactions = (
-        "read",
-        "vread",
-        "history-instance",
-        "history-type",
-        "create",
-        "search-type",
-    )
     return {
         "type": resource_type.name,
         "profile": resource_type.canonical,
         "interaction": [
-            *({"code": code} for code in interactions),
+            *({"code": code} for code in (*_READING[:-1], "create", _READING[-1])),
             {"code": "patch", "documentation": _patch_documentation(resource_type)},
         ],
         "versioning": "versioned",
@@ -144,16 +142,50 @@ def _resource(resource_type: ResourceType, context: Context) -> JsonObject:
         "conditionalRead": "full-support",
         "conditionalUpdate": False,
         "conditionalDelete": "not-supported",
-        "searchInclude": [
-            f"{resource_type.name}:{name}"
-            for name in context.searched[resource_type.name].includable()
-        ],
-        "searchParam": search_parameters_of(resource_type.name, context),
+        **_found(resource_type.name, context),
         "operation": [
             {"name": code, "definition": f"{definitions}-{code}"}
-            for code in ("register", "validate")
+            for code in operations_of(resource_type)
         ],
     }
+
+
+def _member(type_name: str, context: Context) -> JsonObject:
+    """Return what a type has whose resources come with others (ADR 24)."""
+    return {
+        **_readable(type_name, *_READING),
+        "versioning": "versioned",
+        "readHistory": True,
+        "conditionalRead": "full-support",
+        **_found(type_name, context),
+    }
+
+
+def _found(type_name: str, context: Context) -> JsonObject:
+    """Return how resources of a type are found, and what is included in a search."""
+    included = [f"{type_name}:{name}" for name in context.searched[type_name].includable()]
+    found = {
+        "searchInclude": included,
+        "searchRevInclude": list(reverse_includes(type_name, context)),
+        "searchParam": search_parameters_of(type_name, context),
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+def reverse_includes(type_name: str, context: Context) -> Iterator[str]:
+    """Yield the reference parameters that declarations show to lead to a type."""
+    elements = {
+        part.referred_by
+        for resource_type in context.types.values()
+        for part in resource_type.parts
+        if part.type == type_name
+    }
+    for name, searched in context.searched.items():
+        within = searched.member.acyclic if searched.member and name == type_name else ()
+        for parameter in searched.includable():
+            known = searched.parameters[parameter]
+            if known.target in ("", type_name) and {*elements, *within} & {*known.parameter.paths}:
+                yield f"{name}:{parameter}"
 
 
 def _patch_documentation(resource_type: ResourceType) -> str:
@@ -188,53 +220,6 @@ def _readable(type_name: str, *interactions: str) -> JsonObject:
     }
 
 
-def _register_definition(resource_type: ResourceType, context: Context) -> JsonObject:
-    name = resource_type.name
-    resources = [
-        (resource_type.entry_name, name, True),
-        *((part.name, part.type, part.required) for part in resource_type.parts),
-    ]
-    taken = [
-        {"name": entry, "use": "in", "min": int(needed), "max": "1", "type": kind}
-        for entry, kind, needed in resources
-    ]
-    given = [
-        {"name": resource_type.entry_name, "use": "out", "min": 1, "max": "1", "type": name},
-        {"name": "issues", "use": "out", "min": 1, "max": "1", "type": "OperationOutcome"},
-    ]
-    return _operation(
-        resource_type,
-        context,
-        code="register",
-        title=f"Register a {name}",
-        description=(
-            f"Registers a {name} under its one business identifier. The same identifier again "
-            "creates nothing and gets the first answer."
-        ),
-        parameter=[*taken, *given],
-    )
-
-
-def _validate_definition(resource_type: ResourceType, context: Context) -> JsonObject:
-    name = resource_type.name
-    return _operation(
-        resource_type,
-        context,
-        code="validate",
-        title=f"Try the registration of a {name}",
-        description=(
-            f"Tells all that the registration of a {name} would be refused for or remark, and "
-            "stores nothing. Also takes a body of $register as it is."
-        ),
-        parameter=[
-            {"name": "resource", "use": "in", "min": 1, "max": "1", "type": name},
-            {"name": "mode", "use": "in", "min": 0, "max": "1", "type": "code"},
-            {"name": "profile", "use": "in", "min": 0, "max": "1", "type": "uri"},
-            {"name": "return", "use": "out", "min": 1, "max": "1", "type": "OperationOutcome"},
-        ],
-    )
-
-
 def _problems(context: Context) -> JsonObject:
     """Return the codes of ``issue.details``: ours, and those that the types declare."""
     concepts = [
@@ -265,34 +250,4 @@ def _problems(context: Context) -> JsonObject:
         "content": "complete",
         "count": len(concepts),
         "concept": concepts,
-    }
-
-
-def _operation(
-    resource_type: ResourceType,
-    context: Context,
-    *,
-    code: str,
-    title: str,
-    description: str,
-    parameter: list[JsonObject],
-) -> JsonObject:
-    name = resource_type.name
-    return {
-        "resourceType": "OperationDefinition",
-        "id": f"{name}-{code}",
-        "url": f"{context.fhir_url}/OperationDefinition/{name}-{code}",
-        "name": f"{name}{code.capitalize()}",
-        "title": title,
-        "status": "active",
-        "kind": "operation",
-        "date": fhirpub.RELEASED,
-        "description": description,
-        "affectsState": code == "register",
-        "code": code,
-        "resource": [name],
-        "system": False,
-        "type": True,
-        "instance": False,
-        "parameter": parameter,
     }

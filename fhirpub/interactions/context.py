@@ -14,6 +14,7 @@ from fhirpub.fhir.terminology import Terminology
 from fhirpub.fhir.times import instant
 from fhirpub.interactions.parameters import SearchIndexer
 from fhirpub.plugin_api import ResourceType, RuleContext
+from fhirpub.plugin_api.member_types import MemberType
 from fhirpub.runtime.clock import Clock
 from fhirpub.runtime.stages import Stages, run_to_completion
 from fhirpub.storage.contract import Resources
@@ -30,8 +31,12 @@ class Context:
     config: Config
     resources: Resources
     types: Mapping[str, ResourceType]
+    members: Mapping[str, MemberType]
+    """The types whose resources come with others, registered alone or not."""
+    revisable: Mapping[str, ResourceType]
+    """The types whose resources bring others, as a revision of them is validated (ADR 25)."""
     searched: Mapping[str, SearchIndexer]
-    """How each of the types is searched."""
+    """How each of the types, and of these, is searched."""
     schemas: Schemas
     terminology: Terminology
     clock: Clock
@@ -46,10 +51,14 @@ class Context:
 
     @property
     def part_types(self) -> Sequence[str]:
-        """The types of the parts, in their order."""
-        return sorted(
-            {part.type for resource_type in self.types.values() for part in resource_type.parts}
-        )
+        """The types of the parts that have no versions (ADR 15), in their order."""
+        every = (part for resource_type in self.types.values() for part in resource_type.parts)
+        return sorted({part.type for part in every if not part.repeats})
+
+    @property
+    def stored_types(self) -> Mapping[str, ResourceType]:
+        """Every type that has versions: those registered alone, and those of members."""
+        return {**self.types, **{name: one.resource_type for name, one in self.members.items()}}
 
     def rules_for(self, tenant_id: str) -> RuleContext:
         """Return what the rules of a plugin may look at."""

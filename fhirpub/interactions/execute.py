@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import uuid
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -19,15 +18,16 @@ from fhirpub.interactions.checks.search_names import (
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.cursors import CURSOR, Parameters, link_to, seal, unseal
 from fhirpub.interactions.query_parser import MAX_CONDITIONS, TOO_MANY_CONDITIONS, Reading
+from fhirpub.interactions.search.includes import Include
+from fhirpub.interactions.search.inclusion import Included, May, include
 from fhirpub.interactions.summary import is_subset, subset
 from fhirpub.interactions.versions import Listing, without_documents
 from fhirpub.plugin_api import ResourceType
 from fhirpub.problems import OperationProblem
-from fhirpub.storage.contract import MAX_PAGE_BYTES, Page, SearchQuery, Version
+from fhirpub.storage.contract import Page, SearchQuery, Version
 from fhirpub.storage.criteria import NEWEST_FIRST, sort_key
 from fhirpub.tenant import Tenant
 
-_FIRST_BATCH_SIZE = 4
 _NARROW = (
     "the search takes more work than one search may: add a condition that few resources meet, "
     "such as a patient, an identifier, or a code with a range of dates"
@@ -45,7 +45,7 @@ class Search:
     cursor: str
     summary: str
     elements: str
-    included: frozenset[str]
+    includes: tuple[Include, ...]
     longest: str
     """The parameter with the most values; empty if none has several."""
 
@@ -57,8 +57,9 @@ async def search(
     tenant: Tenant,
     context: Context,
     strict: bool,
+    may: May,
 ) -> Listing:
-    """Return a searchset Bundle, to be made.
+    """Return a searchset Bundle, to be made. What it includes is only what ``may`` allows.
 
     Raises InvalidSearch for what cannot be honoured; ``strict`` also for unknown parameters
     (``Prefer: handling=strict``). Raises SearchTooCostly with what can be narrowed.
@@ -66,16 +67,18 @@ async def search(
     wanted = understood(
         parameters, resource_type=resource_type, tenant=tenant, context=context, strict=strict
     )
+    included = Included()
     try:
         page = await context.resources.search(tenant.id, wanted.query)
+        if wanted.includes:
+            page, included = await include(
+                page, wanted.includes, tenant=tenant, context=context, may=may
+            )
     except SearchTooCostly:
         raise SearchTooCostly(_list_costs(wanted)) from None
-    parts: list[bytes] = []
-    if wanted.included:
-        page, parts = await _with_parts(page, tenant=tenant, context=context)
     return Listing(
-        [*(version.body for version in page.versions), *parts],
-        partial(_bundle, wanted=wanted, page=page, parts=parts, tenant=tenant),
+        [*(version.body for version in page.versions), *included.bodies],
+        partial(_bundle, wanted=wanted, page=page, included=included, tenant=tenant),
     )
 
 
@@ -86,10 +89,12 @@ def understood(
     tenant: Tenant,
     context: Context,
     strict: bool,
+    alone: bool = False,
 ) -> Search:
     """Read the parameters; raises InvalidSearch with everything that is wrong with them.
 
-    If ``strict``, a parameter that is not known is wrong too. Raises SearchTooCostly for too many.
+    If ``strict``, a parameter that is not known is wrong too. If ``alone``, an identifier is that
+    of a resource that was not registered with another. Raises SearchTooCostly for too many.
     """
     searched = context.searched[resource_type.name]
     asked = (name.partition(":")[0] for name, value in parameters if value)
@@ -100,7 +105,7 @@ def understood(
             expression=conditions[MAX_CONDITIONS],
             details=OperationProblem.SEARCH_TOO_COSTLY,
         )
-    reading = Reading(searched, tenant, context)
+    reading = Reading(searched, tenant, context, alone=alone)
     for name, value in parameters:
         reading.take(name, value)
     reading.finish()
@@ -125,6 +130,7 @@ def understood(
         after=after,
         limit=min(limit, context.config.fhir.page_size_max),
         count_up_to=None if limit == 0 else reading.count_up_to,
+        has_members=searched.member is not None,
         max_seconds=context.config.limits.search_seconds,
     )
     return Search(
@@ -135,7 +141,7 @@ def understood(
         cursor,
         reading.summary,
         reading.elements,
-        frozenset(reading.included),
+        tuple(reading.included),
         reading.longest,
     )
 
@@ -159,31 +165,8 @@ def _list_costs(wanted: Search) -> Iterator[Issue]:
         yield issue("send fewer values", wanted.longest)
 
 
-async def _with_parts(page: Page, *, tenant: Tenant, context: Context) -> tuple[Page, list[bytes]]:
-    """Return a page with the parts that came with its resources, shorter if they are large."""
-
-    async def first(version: Version) -> Version | None:
-        if version.version == 1:
-            return version
-        return await context.resources.version(tenant.id, version.id, 1)
-
-    parts: list[bytes] = []
-    shown, size = 0, 0
-    while shown < len(page.versions) and size < MAX_PAGE_BYTES:
-        # A few together: of more the parts may be too large.
-        few = page.versions[shown : shown + _FIRST_BATCH_SIZE]
-        firsts = [
-            result for result in await asyncio.gather(*map(first, few)) if result is not None
-        ]
-        parts += [item.parts for item in firsts]
-        shown += len(few)
-        size += sum(len(item.body) for item in few) + sum(len(item.parts) for item in firsts)
-    more = page.more or shown < len(page.versions)
-    return Page(page.versions[:shown], page.total, more=more), parts
-
-
 def _bundle(
-    context: Context, *, wanted: Search, page: Page, parts: Sequence[bytes], tenant: Tenant
+    context: Context, *, wanted: Search, page: Page, included: Included, tenant: Tenant
 ) -> JsonObject:
     type_name = wanted.query.type
     address = f"{context.fhir_url}/{type_name}"
@@ -204,15 +187,16 @@ def _bundle(
     ]
     entries += [
         {
-            "fullUrl": f"{context.fhir_url}/{part['resourceType']}/{part['id']}",
-            "resource": part,
+            "fullUrl": f"{context.fhir_url}/{resource['resourceType']}/{resource['id']}",
+            "resource": resource,
             "search": {"mode": "include"},
         }
-        for part in _include(parts, wanted.included)
+        for resource in _resources_in(included, context)
     ]
     searched = context.searched[type_name]
-    if unused := [*unused_unknown(wanted.unknown, searched), *unused_empty(wanted.empty)]:
-        entries.append(_outcome(unused, context))
+    issues = [*unused_unknown(wanted.unknown, searched), *unused_empty(wanted.empty)]
+    if issues := [*issues, *included.issues]:
+        entries.append(_outcome(issues, context))
     bundle: JsonObject = {"resourceType": "Bundle", "type": "searchset"}
     if page.total is not None:
         bundle["total"] = page.total
@@ -227,9 +211,12 @@ def _outcome(issues: Sequence[Issue], context: Context) -> JsonObject:
     return {"fullUrl": identity.urn, "resource": outcome, "search": {"mode": "outcome"}}
 
 
-def _include(parts: Iterable[bytes], names: Collection[str]) -> Iterator[JsonObject]:
-    for item in map(loads_stored, parts):
-        yield from (item[name] for name in sorted(item.keys() & names))
+def _resources_in(included: Included, context: Context) -> Iterator[JsonObject]:
+    for parts, names in included.parts:
+        stored = loads_stored(parts)
+        yield from (stored[name] for name in sorted(stored.keys() & names))
+    for version in included.versions:
+        yield without_documents(version, context=context)
 
 
 def _entry_of(version: Version, wanted: Search, context: Context) -> JsonObject:

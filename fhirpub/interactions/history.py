@@ -19,7 +19,7 @@ from fhirpub.plugin_api import ResourceType
 from fhirpub.problems import OperationProblem
 from fhirpub.storage.contract import MAX_PAGE_BYTES, SearchQuery, Version
 from fhirpub.storage.criteria import LAST_UPDATED, Criterion, TimeMatch, sort_key
-from fhirpub.tenant import Tenant
+from fhirpub.tenant import Tenant, is_member_id
 
 BELOW = "_below"
 """Our own paging parameter: only versions lower than this one."""
@@ -101,6 +101,7 @@ async def history_of_type(
         limit=asked.limit,
         count_up_to=MAX_COUNTED,
         every_version=True,
+        has_members=context.searched[resource_type.name].member is not None,
         max_seconds=context.config.limits.search_seconds,
     )
     page = await context.resources.search(tenant.id, query)
@@ -201,17 +202,17 @@ def _bytes_of(versions: Sequence[Version]) -> int:
 
 
 def _entry(version: Version, context: Context) -> JsonObject:
-    first = version.version == 1
     address = f"{version.type}/{version.id}"
+    method, status = "POST", "201"
+    if version.version > 1:
+        # No request updates a member: another version of what it came with replaces it (ADR 24).
+        method, status = ("PUT", "200") if is_member_id(version.id) else ("PATCH", "204")
     return {
         "fullUrl": f"{context.fhir_url}/{address}",
         "resource": without_documents(version, context=context),
-        "request": {
-            "method": "POST" if first else "PATCH",
-            "url": version.type if first else address,
-        },
+        "request": {"method": method, "url": version.type if method == "POST" else address},
         "response": {
-            "status": "201" if first else "204",
+            "status": status,
             "etag": f'W/"{version.version}"',
             "lastModified": instant(version.updated),
         },

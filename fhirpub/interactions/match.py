@@ -16,7 +16,7 @@ from fhirpub.storage.contract import Version
 from fhirpub.tenant import Tenant
 
 ABOUT_THE_ANSWER = frozenset(
-    {"_count", "_elements", "_format", "_include", "_pretty", "_sort", "_summary", "_total"}
+    "_count _elements _format _include _pretty _revinclude _sort _summary _total".split()
 )
 """Parameters of a search that say nothing of what is meant."""
 
@@ -30,8 +30,9 @@ async def the_match(
 ) -> Version | None:
     """Return the newest version of the one resource that matches, or None if there is none.
 
-    Raises SeveralMatch; InvalidSearch for criteria that are wrong, not known or empty: what is
-    not understood must not widen what is changed.
+    An identifier with its system means the resource that was registered under it, not one that
+    came with another (ADR 24). Raises SeveralMatch; InvalidSearch for criteria that are wrong, not
+    known or empty: what is not understood must not widen what is changed.
     """
     rule = "has no value, and a condition must be understood as a whole"
     empty = [  # a search would leave them out
@@ -41,7 +42,12 @@ async def the_match(
     ]
     try:
         wanted = understood(
-            criteria, resource_type=resource_type, tenant=tenant, context=context, strict=True
+            criteria,
+            resource_type=resource_type,
+            tenant=tenant,
+            context=context,
+            strict=True,
+            alone=True,
         )
     except InvalidSearch as wrong:
         raise InvalidSearch([*empty, *wrong.issues]) from None

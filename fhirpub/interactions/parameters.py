@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import tzinfo
 from typing import Any
 
 from fhirpub.errors import ConfigurationError, TooLarge
-from fhirpub.fhir.date_value import TimeRange, parse_range
 from fhirpub.fhir.schema import Schemas
 from fhirpub.fhir.strict_json import JsonObject, dumps
 from fhirpub.fhir.terminology import Terminology
-from fhirpub.fhir.times import zone_of
-from fhirpub.plugin_api import ResourceType, SearchParameter, r4_parameter
+from fhirpub.interactions.indexing.values import TAKE, extract_typed, values_at, without_scheme
+from fhirpub.plugin_api import Part, ResourceType, SearchParameter, r4_parameter
 from fhirpub.problems import ContentProblem
 from fhirpub.storage.criteria import (
-    EARLIEST,
     IDENTIFIER,
-    LATEST,
     SearchValue,
     TokenMatch,
     decode,
@@ -34,31 +31,35 @@ MAX_SEARCH_VALUES = 2_000
 writer of SQLite up to 20 ms, in which no other tenant can write. A real report has below 300."""
 MAX_SEARCH_BYTES = 262_144
 """The maximum number of bytes that they take as JSON: long ones take the writer time as well."""
+IDENTIFIERS = "identifiers"
+"""The name under which the identifiers of types that can be members are stored."""
 _PATIENT = "Patient"
-_HISTORY = "/_history/"
 _VALUE_SETS = "http://hl7.org/fhir/ValueSet"
 _ELEMENTS = {
     "token": frozenset({"CodeableConcept", "Coding", "Identifier", "code", "boolean"}),
     "date": frozenset({"date", "dateTime", "instant", "Period", "Timing"}),
     "reference": frozenset({"Reference"}),
+    "quantity": frozenset({"Quantity"}),
 }
 
 _NOTHING: JsonObject = {}
 
-Take = Callable[[list[SearchValue], str, Any, "SearchIndexer"], None]
-
 
 @dataclass(frozen=True, slots=True)
 class ResolvedParameter:
-    """A parameter of a type. ``target`` is the type that its references must have, if any."""
+    """A parameter of a type. ``target`` is the type that its references must have, if any.
+
+    ``apart`` is the name that values are stored under, unless it follows from the elements.
+    """
 
     parameter: SearchParameter
     target: str = ""
+    apart: str = ""
 
     @property
     def stored(self) -> str:
         """The name that values are stored under: parameters over the same elements share it."""
-        return "|".join(self.parameter.paths)
+        return self.apart or "|".join(self.parameter.paths)
 
 
 class SearchIndexer:
@@ -72,12 +73,20 @@ class SearchIndexer:
         terminology: Terminology,
         fhir_url: str,
         zone: tzinfo,
+        member: Part | None = None,
     ) -> None:
-        """Take a declaration; raises ConfigurationError for elements that it cannot compare."""
+        """Take a declaration; raises ConfigurationError for elements that it cannot compare.
+
+        ``member`` is the part by which resources of the type come with others, if they do.
+        """
         self.type = resource_type
+        self.member = member
         self.zone = zone
-        self.relative_to = f"{_without_scheme(fhir_url)}/"
-        known = [*_common_parameters(resource_type), *map(ResolvedParameter, resource_type.search)]
+        self.relative_to = f"{without_scheme(fhir_url)}/"
+        known = [
+            *_common_parameters(resource_type, member),
+            *map(ResolvedParameter, resource_type.search),
+        ]
         self.parameters = {
             resolved_parameter.parameter.name: resolved_parameter for resolved_parameter in known
         }
@@ -85,12 +94,12 @@ class SearchIndexer:
             resolved_parameter.stored: resolved_parameter.parameter for resolved_parameter in known
         }
         self._taken = [
-            (name, _TAKE[parameter.type], *path.partition(".")[::2])
+            (name, TAKE[parameter.type], *path.partition(".")[::2])
             for name, parameter in stored.items()
             for path in parameter.paths
         ]
         self.systems: dict[str, str] = {}
-        identifiers = {IDENTIFIER: IDENTIFIER}
+        identifiers = {} if member else {IDENTIFIER: IDENTIFIER}
         for name, parameter in stored.items():
             for path in parameter.paths:
                 values = _check(parameter, path, resource_type, schemas)
@@ -102,13 +111,17 @@ class SearchIndexer:
         self._taken_typed = [
             (self.typed[name], *path.partition(".")[::2]) for name, path in identifiers.items()
         ]
+        alone = [part for part in resource_type.parts if not part.repeats]
         self._chained = {
             f"{part.referred_by}:{part.type}.identifier": part
-            for part in resource_type.parts
+            for part in alone
             if part.type == _PATIENT and part.referred_by
         }
-        types = [part.type for part in resource_type.parts]
-        self._only = [part for part in resource_type.parts if types.count(part.type) == 1]
+        self._chain_of_member = (
+            f"{member.patient}:{_PATIENT}.identifier" if member and member.patient else ""
+        )
+        types = [part.type for part in alone]
+        self._only = [part for part in alone if types.count(part.type) == 1]
 
     @property
     def rules(self) -> str:
@@ -121,26 +134,33 @@ class SearchIndexer:
             list(self._chained),
             self.systems,
             str(self.zone),
+            *([self._chain_of_member] if self._chain_of_member else ()),
         ]
         return hashlib.sha256(dumps(described)).hexdigest()[:16]
 
     def chains_of(self, known: ResolvedParameter, target: str) -> list[str]:
         """Return under which names the identifiers of what is referred to are stored."""
+        chains = {name: part.referred_by for name, part in self._chained.items()}
+        if self.member and self._chain_of_member:
+            chains[self._chain_of_member] = self.member.patient
         return [
             name
-            for name, part in self._chained.items()
-            if part.referred_by in known.parameter.paths
-            and {target, known.target} <= {"", part.type}
+            for name, element in chains.items()
+            if element in known.parameter.paths and {target, known.target} <= {"", _PATIENT}
         ]
 
     def includable(self) -> list[str]:
-        """Return the parameters that lead to something that can be included."""
-        led_to = {part.referred_by for part in self.type.parts}
+        """Return the parameters whose references can be followed."""
         return [
-            name
-            for name, known in self.parameters.items()
-            if known.parameter.type == "reference" and led_to & {*known.parameter.paths}
+            name for name, known in self.parameters.items() if known.parameter.type == "reference"
         ]
+
+    def own_part(self, type_name: str, resource_id: str, tenant: Tenant) -> str:
+        """Return the id of the part that an empty code of this type stands for."""
+        for part in self._only:
+            if part.type == type_name:
+                return tenant.part_id(resource_id, part.name)
+        return ""
 
     def owners(self, type_name: str | None, part_id: str, tenant: Tenant) -> Iterator[TokenMatch]:
         """Return how resources match that refer to a part of their own: its id leads to theirs."""
@@ -160,7 +180,24 @@ class SearchIndexer:
         values = self._values_of(resource, ids)
         for name, part in self._chained.items():
             for one in parts.get(part.name, _NOTHING).get("identifier", ()):
-                _tokens(values, name, one, self)
+                TAKE["token"](values, name, one, self)
+        encoded = encode(values)
+        if limited:
+            _refuse_excess(len(values), len(encoded))
+        return encoded
+
+    def values_of_member(
+        self, resource: JsonObject, parts: Iterable[JsonObject], *, limited: bool = True
+    ) -> bytes:
+        """Return what a version of a member is found by; ``parts`` came with it (ADR 24).
+
+        Raises TooLarge as `values` does.
+        """
+        values = self._values_of(resource, {})
+        for part in parts:
+            if self._chain_of_member and part["resourceType"] == _PATIENT:
+                for one in part.get("identifier", ()):
+                    TAKE["token"](values, self._chain_of_member, one, self)
         encoded = encode(values)
         if limited:
             _refuse_excess(len(values), len(encoded))
@@ -189,14 +226,14 @@ class SearchIndexer:
             if head not in resource:
                 continue
             before = len(values)
-            found = _at(resource, head, rest)
+            found = values_at(resource, head, rest)
             for item in found:
                 take(values, name, item, self)
             if found and len(values) == before:
                 values.append((name, None, None))
         for name, head, rest in self._taken_typed:
-            for item in _at(resource, head, rest) if head in resource else ():
-                _extract_typed(values, name, item)
+            for item in values_at(resource, head, rest) if head in resource else ():
+                extract_typed(values, name, item)
         own = {(part.type, ids.get(part.name)) for part in self._only}
         return [
             (name, "", second) if (second, first) in own else (name, first, second)
@@ -230,91 +267,20 @@ def _check(
     return values
 
 
-def _common_parameters(resource_type: ResourceType) -> Iterator[ResolvedParameter]:
-    yield ResolvedParameter(SearchParameter(name="status", type="token", paths=("status",)))
-    for part in resource_type.parts:
-        if part.type == _PATIENT and part.referred_by:
-            patient = r4_parameter("clinical-patient", "reference", part.referred_by)
-            yield ResolvedParameter(patient, target=_PATIENT)
+def _common_parameters(
+    resource_type: ResourceType, member: Part | None
+) -> Iterator[ResolvedParameter]:
+    """Yield the parameters that no declaration names.
 
-
-def _at(holder: JsonObject, head: str, rest: str) -> Sequence[Any]:
-    """Return what stands at an element, and below it, through lists."""
-    member = holder[head]
-    items = member if type(member) is list else (member,)
-    if not rest:
-        return items
-    further, _, last = rest.partition(".")
-    return [one for item in items if further in item for one in _at(item, further, last)]
-
-
-def _tokens(values: list[SearchValue], name: str, item: Any, searched: SearchIndexer) -> None:
-    if isinstance(item, str):
-        values.append((name, item, searched.systems.get(name, "")))
-    elif isinstance(item, bool):
-        values.append((name, "true" if item else "false", ""))
-    else:  # a Coding has a code, an Identifier a value
-        for coding in item.get("coding", (item,)):
-            code = coding.get("code", coding.get("value"))
-            if code is not None:
-                values.append((name, code, coding.get("system", "")))
-
-
-def _extract_typed(values: list[SearchValue], name: str, item: Any) -> None:
-    for coding in item.get("type", _NOTHING).get("coding", ()):
-        if "code" in coding and "value" in item:
-            code = encode_typed_code(coding["code"], item["value"])
-            values.append((name, code, coding.get("system", "")))
-
-
-def encode_typed_code(code: str, value: str) -> str:
-    """Return the code of an identifier's type, and its value, as one text without doubt."""
-    escaped = code.replace("\\", "\\\\").replace("|", "\\|")
-    return f"{escaped}|{value}"
-
-
-def _times(values: list[SearchValue], name: str, item: Any, searched: SearchIndexer) -> None:
-    def stretch(text: str, beside: str = "") -> TimeRange | None:
-        return parse_range(text, default_zone=zone_of(beside) or searched.zone)
-
-    if isinstance(item, str):
-        one = stretch(item)
-        known = [] if one is None else [one]
-    else:
-        known = [element for element in map(stretch, item.get("event", ())) if element is not None]
-        bounds = item.get("repeat", _NOTHING).get("boundsPeriod", item)
-        start, end = bounds.get("start", ""), bounds.get("end", "")
-        first, last = stretch(start, end), stretch(end, start)  # a date is of the time's zone
-        if first or last:
-            known.append((first[0] if first else EARLIEST, last[1] if last else LATEST))
-    if known:  # of a Timing the outer limits count
-        values.append(
-            (name, min(element[0] for element in known), max(element[1] for element in known))
-        )
-
-
-def _references(values: list[SearchValue], name: str, item: Any, searched: SearchIndexer) -> None:
-    literal = item.get("reference", "#")
-    if not literal.startswith("#"):
-        type_name, resource_id = split_reference(literal, searched)
-        values.append((name, resource_id, type_name))
-
-
-def split_reference(literal: str, searched: SearchIndexer) -> tuple[str, str]:
-    """Return type and id of a reference to what could be here; else no type, and all of it."""
-    if ":" in literal:
-        plain = _without_scheme(literal)
-        relative = plain.removeprefix(searched.relative_to)
-        if relative == plain:
-            return "", literal
-        literal = relative
-    type_name, _, resource_id = literal.partition(_HISTORY)[0].rpartition("/")
-    return type_name, resource_id
-
-
-def _without_scheme(url: str) -> str:
-    """Return a URL without http or https, between which FHIR makes no difference."""
-    return url.removeprefix("http://").removeprefix("https://")
-
-
-_TAKE: dict[str, Take] = {"token": _tokens, "date": _times, "reference": _references}
+    The identifier of a member is a search value: it may have several, or none (ADR 24).
+    """
+    if member is None or resource_type.create_statuses or member.statuses:
+        yield ResolvedParameter(SearchParameter(name="status", type="token", paths=("status",)))
+    if member is not None:
+        several = SearchParameter(name=IDENTIFIER, type="token", paths=(IDENTIFIER,))
+        yield ResolvedParameter(several, apart=IDENTIFIERS)
+    patients = {part.referred_by: None for part in resource_type.parts if part.type == _PATIENT}
+    patients |= {member.patient: None} if member else {}
+    for element in filter(None, patients):
+        patient = r4_parameter("clinical-patient", "reference", element)
+        yield ResolvedParameter(patient, target=_PATIENT)

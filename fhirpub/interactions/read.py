@@ -56,7 +56,7 @@ async def read_part(type_name: str, part_id: str, *, tenant: Tenant, context: Co
     It has no record of its own: its id leads to the resource that it came with, whose type the
     version has.
     """
-    for part in _parts_of(type_name, context) if is_resource_id(part_id) else ():
+    for part in parts_of(type_name, context) if is_resource_id(part_id) else ():
         owner_id = tenant.part_id(part_id, part.name)
         owner = await context.resources.version(tenant.id, owner_id, 1)
         if owner is not None:
@@ -66,9 +66,11 @@ async def read_part(type_name: str, part_id: str, *, tenant: Tenant, context: Co
     raise NoSuchResource(type_name, part_id)
 
 
-def _parts_of(type_name: str, context: Context) -> list[Part]:
+def parts_of(type_name: str, context: Context) -> list[Part]:
+    """Return the parts of a type that have no versions, one of each name."""
     every = [part for resource_type in context.types.values() for part in resource_type.parts]
-    return list({part.name: part for part in every if part.type == type_name}.values())
+    found = [part for part in every if part.type == type_name and not part.repeats]
+    return list({part.name: part for part in found}.values())
 
 
 def _record(owner: Version, part_id: str, body: bytes) -> Version:

@@ -12,7 +12,7 @@ from fhirpub.fhir.human_name import given_names, name_to_use
 from fhirpub.fhir.invariants import RELATIVE_REFERENCE
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.interactions.context import Context
-from fhirpub.interactions.submission import Submission, resources_in
+from fhirpub.interactions.submission.record import Submission, resources_in
 from fhirpub.plugin_api import Part
 from fhirpub.problems import ContentProblem
 from fhirpub.tenant import is_resource_id
@@ -22,9 +22,9 @@ def references_to_parts(submission: Submission) -> Iterator[Issue]:
     """Each part is referred to by the element that must (D-33 to D-35)."""
     resource = submission.entry.resource
     for part in submission.type.parts:
-        places = [(at, item.get("reference")) for at, item in items_of(resource, part.referred_by)]
         if part.name not in submission.parts or not part.referred_by:
-            continue
+            continue  # no reference need lead to parts that repeat, which have other keys
+        places = [(at, item.get("reference")) for at, item in items_of(resource, part.referred_by)]
         if "id" not in submission.parts[part.name].resource:
             continue  # that alone is wrong
         if not places:
@@ -94,27 +94,39 @@ def _may_be_held(literal: str, context: Context) -> bool:
     if not RELATIVE_REFERENCE.fullmatch(literal):
         return False
     type_name, resource_id, *_version = literal.split("/")
-    known = type_name in context.types or type_name in context.part_types
+    known = type_name in context.searched or type_name in context.part_types
     return known and is_resource_id(resource_id)
 
 
 def point_references_at(
     submission: Submission, part_ids: Mapping[str, str], resource_id: str
 ) -> None:
-    """Rewrite every reference to a part, wherever it stands, to the part's own id (ADR 15)."""
-    resource = submission.entry.resource
+    """Rewrite every reference to a part, wherever it stands, to the part's own id (ADR 15, 24)."""
     if submission.placeholders:
         _point_out(submission, f"{submission.type.name}/{resource_id}")
+    targets = {
+        literal: f"{submission.parts[name].resource['resourceType']}/{part_ids[name]}"
+        for literal, name in submission.local.items()
+    }
+    if submission.members:  # only they can refer to the resource, by the id that it was sent with
+        own = submission.entry.resource
+        targets[f"{own['resourceType']}/{own.get('id')}"] = f"{own['resourceType']}/{resource_id}"
     for entry in (submission.entry, *submission.parts.values()):
         for element in entry.rule_targets:
             literal = element.get("reference")
-            name = submission.local.get(literal) if isinstance(literal, str) else None
-            if name is not None:
-                target = submission.parts[name].resource
-                element["reference"] = f"{target['resourceType']}/{part_ids[name]}"
+            if isinstance(literal, str) and literal in targets:
+                element["reference"] = targets[literal]
+    _describe_parts(submission, part_ids)
+
+
+def _describe_parts(submission: Submission, part_ids: Mapping[str, str]) -> None:
+    """Add what a reader wants to see of a part to the reference that must lead to it."""
+    resource = submission.entry.resource
     for part in submission.type.parts:
+        if part.name not in part_ids:
+            continue
         for _at, reference in items_of(resource, part.referred_by):
-            if reference.get("reference") == f"{part.type}/{part_ids.get(part.name)}":
+            if reference.get("reference") == f"{part.type}/{part_ids[part.name]}":
                 _describe(reference, submission.parts[part.name].resource)
 
 

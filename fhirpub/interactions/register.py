@@ -6,7 +6,7 @@ the store. A call that loses the race, or is repeated years later, gets the firs
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -22,8 +22,14 @@ from fhirpub.interactions.checks.all_problems import all_problems
 from fhirpub.interactions.checks.fhir_rules import broken_fhir_rules
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.leniency.second_reading import read_again
+from fhirpub.interactions.members.checks import check_members
+from fhirpub.interactions.members.versions import (
+    first_versions,
+    ids_of_members,
+    parameters_of_members,
+)
 from fhirpub.interactions.repetition.digest import digest_of, is_same
-from fhirpub.interactions.submission import Submission, parse
+from fhirpub.interactions.submission.record import Submission, parse
 from fhirpub.interactions.versions import blobs_of, events_of, meta_of_subset, with_server_meta
 from fhirpub.plugin_api import Change, ResourceType
 from fhirpub.problems import ContentProblem
@@ -238,7 +244,7 @@ def validate_submission(
         entry.resource, resource_type.attachments
     )
     submission.digest = digest_of(submission)
-    zones = list(rules.times_as_utc(entry.resource, resource_type, context))
+    zones = list(rules.all_times_as_utc(submission, context))
     rules.check_limits(
         submission.documents, most=context.config.limits.attachment_bytes, at=entry.at
     )
@@ -249,8 +255,10 @@ def validate_submission(
         *(yield from collect(rules.structure(submission, context, tenant_id))),
     ]
     structural += [issue.below(entry.at) for issue in undecodable]
-    found = [zone.below(entry.at) for zone in zones]
-    checks = rules.check_submission(submission, context, tenant_id)
+    checks = chain(
+        rules.check_submission(submission, context, tenant_id),
+        check_members(submission, context, tenant_id),
+    )
     if structural:
         raise InvalidContent(
             (
@@ -258,13 +266,13 @@ def validate_submission(
                     structural,
                     [entry, *submission.parts.values()],
                     between_elements=broken_fhir_rules(submission),
-                    rules=chain([found], checks),
+                    rules=chain([zones], checks),
                     fhirpath=context.schemas.fhirpath,
                 )
             )
         )
     yield
-    found += broken_fhir_rules(submission)
+    found = [*zones, *broken_fhir_rules(submission)]
     yield
     return [*found, *chain.from_iterable(checks)]
 
@@ -276,17 +284,20 @@ def build_candidate(submission: Submission, tenant: Tenant, context: Context) ->
     identifier = resource["identifier"][0]
     key = (resource_type.name, identifier["system"], identifier["value"])
     resource_id = tenant.resource_id(*key)
-    part_ids = {name: tenant.part_id(resource_id, name) for name in submission.parts}
-    references.point_references_at(submission, part_ids, resource_id)
+    ids_of_parts = ids_of_members(submission, tenant, resource_id)
+    alone = {name: part for name, part in submission.parts.items() if name not in ids_of_parts}
+    ids_of_parts |= {name: tenant.part_id(resource_id, name) for name in alone}
+    references.point_references_at(submission, ids_of_parts, resource_id)
     rules.write_narratives_in_characters(submission)
     yield
     now = context.clock()
     stored = with_server_meta(resource, resource_id, version=1, updated=now)
     parts = {
-        name: with_server_meta(entry.resource, part_ids[name], version=1, updated=now)
-        for name, entry in submission.parts.items()
+        name: with_server_meta(entry.resource, ids_of_parts[name], version=1, updated=now)
+        for name, entry in alone.items()
     }
     yield
+    members = first_versions(submission, ids_of_parts, parts, now=now, context=context)
     change = Change(id=resource_id, version=1, after=stored, before=None, parts=parts)
     version = Version(
         id=resource_id,
@@ -299,18 +310,25 @@ def build_candidate(submission: Submission, tenant: Tenant, context: Context) ->
         updated=now,
         body=dumps(stored),
         documents=tuple(dict.fromkeys(document.sha256 for document in submission.documents)),
-        response=dumps(_response(submission, stored, context)),
+        response=dumps(_response(submission, stored, members, context)),
         parts=dumps(parts),
         events=events_of(change, resource_type),
         digest=submission.digest,
         search=context.searched[resource_type.name].values(stored, parts),
+        members=members,
     )
-    rules.resource_within_limits(len(version.body) + len(version.parts), context)
+    size = version.size - len(version.response) - len(version.events)
+    rules.resource_within_limits(size, context)
     return Candidate(version, blobs_of(submission.documents))
 
 
-def _response(submission: Submission, stored: JsonObject, context: Context) -> JsonObject:
-    """Return the answer to a registration: the resource in short, and the issues (D-87)."""
+def _response(
+    submission: Submission, stored: JsonObject, members: Sequence[Version], context: Context
+) -> JsonObject:
+    """Return the answer to a registration: the resource in short, and the issues (D-87).
+
+    Members follow in the order in which they were sent, each by its address.
+    """
     short = reduce_to(stored, (*_ALWAYS, *submission.type.summary), siblings=True)
     if len(dumps(short)) > _MAX_SUMMARY_BYTES:
         mandatory = context.schemas.document(submission.type.name).get("x-mandatory", ())
@@ -325,6 +343,7 @@ def _response(submission: Submission, stored: JsonObject, context: Context) -> J
         "resourceType": "Parameters",
         "parameter": [
             {"name": submission.type.entry_name, "resource": short},
+            *parameters_of_members(submission, members),
             {"name": "issues", "resource": issues},
         ],
     }

@@ -8,9 +8,10 @@ it should find. See ADR 19.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 
-from fhirpub.fhir.strict_json import dumps, loads_stored
+from fhirpub.fhir.strict_json import JsonObject, dumps, loads_stored
 from fhirpub.interactions.parameters import SearchIndexer
 from fhirpub.runtime.logging import logger
 from fhirpub.storage.contract import SearchQuery, Version
@@ -36,14 +37,15 @@ async def reindex_if_needed(store: Store, searched: Mapping[str, SearchIndexer])
         return
     tenants = {tenant.id: tenant for tenant in await store.tenants()}
     changed = {name for name in rules if rules[name] != before.get(name)}
-    there = {name for name in changed if await _is_there(name, tenants, store)}
+    there = {name for name in changed if await _is_there(searched[name], tenants, store)}
     if there:
         await _take_anew({name: searched[name] for name in there}, tenants, store)
     await store.put_search_rules(dumps(after).decode())
 
 
-async def _is_there(type_name: str, tenants: Collection[str], store: Store) -> bool:
-    query = SearchQuery(type=type_name, limit=1, count_up_to=0)
+async def _is_there(of: SearchIndexer, tenants: Collection[str], store: Store) -> bool:
+    has_members = of.member is not None
+    query = SearchQuery(type=of.type.name, limit=1, count_up_to=0, has_members=has_members)
     for tenant in tenants:
         if (await store.search(tenant, query)).versions:
             return True
@@ -54,27 +56,44 @@ async def _take_anew(
     searched: Mapping[str, SearchIndexer], tenants: Mapping[str, Tenant], store: Store
 ) -> None:
     _log.info("reindex started", types=" ".join(sorted(searched)))
-    after, search, changed = ("", 0), b"[]", 0
+    after, before, changed = ("", 0), _Before(), 0
     while page := await store.scan(after=after, limit=_PAGE):
         replacing = []
         for tenant_id, version in page:
-            of = searched.get(version.type)
             tenant = tenants.get(tenant_id)
-            if of is None or tenant is None:
+            if tenant is None:
                 continue
-            search = _values(version, of, search, tenant)
-            if search != version.search:
-                key = (tenant_id, version.id, version.version)
-                replacing.append(store.replace_search(*key, search))
+            for one, search in _values(version, searched, before, tenant):
+                if search != one.search:
+                    replacing.append(store.replace_search(tenant_id, one.id, one.version, search))
         await asyncio.gather(*replacing)
         changed += len(replacing)
         after = (page[-1][1].id, page[-1][1].version)
     _log.info("reindex finished", versions=changed)
 
 
-def _values(version: Version, searched: SearchIndexer, before: bytes, tenant: Tenant) -> bytes:
-    """Return a version's values; ``before`` are those of the version before it, if it has one."""
-    resource = loads_stored(version.body)
+@dataclass(slots=True)
+class _Before:
+    """What is known of the versions of a resource before the next one."""
+
+    search: bytes = b"[]"
+    parts: JsonObject = field(default_factory=dict)
+
+
+def _values(
+    version: Version, searched: Mapping[str, SearchIndexer], before: _Before, tenant: Tenant
+) -> Iterator[tuple[Version, bytes]]:
+    """Yield a version with its values, and each of its members; ``before`` follows along."""
     if version.version == 1:
-        return searched.values(resource, loads_stored(version.parts or b"{}"), limited=False)
-    return searched.next_values(resource, before, tenant, limited=False)
+        before.parts = loads_stored(version.parts or b"{}")
+    if (of := searched.get(version.type)) is not None:
+        resource = loads_stored(version.body)
+        if version.version == 1:
+            before.search = of.values(resource, before.parts, limited=False)
+        else:
+            before.search = of.next_values(resource, before.search, tenant, limited=False)
+        yield version, before.search
+    for member in version.members:
+        if (of := searched.get(member.type)) is not None:
+            resource, parts = loads_stored(member.body), before.parts.values()
+            yield member, of.values_of_member(resource, parts, limited=False)

@@ -29,7 +29,7 @@ from fhirpub.interactions.checks.unusual_elements import (
     refuse_modifiers,
 )
 from fhirpub.interactions.context import Context
-from fhirpub.interactions.submission import Submission
+from fhirpub.interactions.submission.record import Submission
 from fhirpub.plugin_api import Entry, ResourceType, RuleContext, Rules
 from fhirpub.problems import ContentProblem
 
@@ -137,7 +137,6 @@ def structure(
     else:
         for issues in check_structure(entry.resource, submission.type, context, statuses):
             yield _each(entry, issues)
-    rules_of = {part.name: part.rules for part in submission.type.parts}
     for name, part in submission.parts.items():
         if "id" not in part.resource:
             rule = "is required: references need it"
@@ -145,7 +144,7 @@ def structure(
         if part.is_plain:
             continue
         problems = context.schemas.problems(part.resource["resourceType"], part.resource)
-        found = partial(rules_of[name], part, context.rules_for(tenant_id))
+        found = partial(submission.declared[name].rules, part, context.rules_for(tenant_id))
         yield _with_fewer_codes(_each(part, problems), found)
         for issues in contained(part.resource, context):
             yield _each(part, issues)
@@ -222,11 +221,9 @@ def check_submission(
     yield from check_resource(
         submission.entry, submission.type, submission.documents, context, rules
     )
-    for part in submission.type.parts:
-        entry = submission.parts.get(part.name)
-        if entry is not None:
-            yield from about_unusual_elements(entry)
-            yield _of_plugin(part.rules, entry, rules)
+    for key, entry in submission.parts.items():
+        yield from about_unusual_elements(entry)
+        yield _of_plugin(submission.declared[key].rules, entry, rules)
     yield references.references_to_untaken(submission)
     yield _each(submission.entry, references.references_to_parts(submission))
     yield _each(submission.entry, references.other_references(submission, context))
@@ -244,14 +241,13 @@ def check_resource(
     yield from about_unusual_elements(entry)
     resource, hash_check = entry.resource, context.config.fhir.hash_check
     yield _each(entry, check_attachments(resource, resource_type, documents, hash_check))
-    yield _each(entry, _codings_at_once(resource, resource_type, rules))
+    yield _each(entry, merge_places_of(codings(resource, resource_type.codings, rules)))
     yield _of_plugin(resource_type.rules, entry, rules)
 
 
-def _codings_at_once(
-    resource: JsonObject, resource_type: ResourceType, rules: RuleContext
-) -> Iterator[Issue]:
-    yield from merge_places(codings(resource, resource_type, rules))
+def merge_places_of(issues: Iterable[Issue]) -> Iterator[Issue]:
+    """Merge issues of several places only when they are asked for."""
+    yield from merge_places(issues)
 
 
 def _of_plugin(declared: Rules, entry: Entry, context: RuleContext) -> Iterator[Issue]:
@@ -284,11 +280,9 @@ def state_flow(
     yield Issue.error(ContentProblem.STATUS_OUT_OF_ORDER, rule, "status")
 
 
-def codings(
-    resource: JsonObject, resource_type: ResourceType, rules: RuleContext
-) -> Iterator[Issue]:
+def codings(resource: JsonObject, elements: Sequence[str], rules: RuleContext) -> Iterator[Issue]:
     """Warnings about codes that no value set we hold has."""
-    for element in resource_type.codings:
+    for element in elements:
         for at, concept in items_of(resource, element):
             if "coding" not in concept:  # a single Coding, or a concept with text only
                 yield from rules.terminology.coding_issues(concept, at)
@@ -304,14 +298,21 @@ def write_narratives_in_characters(submission: Submission) -> None:
                 element["div"] = in_characters(element["div"])
 
 
-def times_as_utc(
-    resource: JsonObject, resource_type: ResourceType, context: Context
-) -> Iterator[Issue]:
+def all_times_as_utc(submission: Submission, context: Context) -> Iterator[Issue]:
+    """Convert the times of a submission and of its members to UTC, each as declared."""
+    entry, paths = submission.entry, submission.type.times
+    yield from _each(entry, times_as_utc(entry.resource, paths, context))
+    for key, member in submission.members.items():
+        paths = submission.declared[key].times
+        yield from _each(member, times_as_utc(member.resource, paths, context))
+
+
+def times_as_utc(resource: JsonObject, paths: Sequence[str], context: Context) -> Iterator[Issue]:
     """Convert times to UTC; warn when a zone was assumed (D-65). Changes the resource.
 
     A time beside a date, in one Period, keeps its offset: the date has none to go with it.
     """
-    for path in resource_type.times:
+    for path in paths:
         for holder, name, at in values_at(resource, path):
             text = holder[name]
             if not isinstance(text, str) or is_plain_utc(text):

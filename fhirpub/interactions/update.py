@@ -18,7 +18,7 @@ from fhirpub.interactions.checks.all_problems import all_problems
 from fhirpub.interactions.checks.narrative_truth import is_contradicted, refuse_untrue
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.patch_formats import Fields, Form, fields_of
-from fhirpub.interactions.submission import parse
+from fhirpub.interactions.submission.record import parse
 from fhirpub.interactions.versions import blobs_of, events_of, with_server_meta
 from fhirpub.plugin_api import Change, Entry, ResourceType
 from fhirpub.runtime.stages import Stages
@@ -75,7 +75,7 @@ def _prepare(
     before: JsonObject = loads_stored(latest.body)
     limits = context.config.limits
     fields = fields_of(form, content, before, resource_type, most=limits.resource_bytes)
-    zones = list(rules.times_as_utc(fields.values, resource_type, context))
+    zones = list(rules.times_as_utc(fields.values, resource_type.times, context))
     documents, undecodable = extract_attachments(fields.values, resource_type.attachments)
     rules.check_limits(documents, most=limits.attachment_bytes, at=resource_type.name)
     after = fields.merge(before)

@@ -18,7 +18,9 @@ from fhirpub.interactions.register import (
     validate_leniently,
 )
 from fhirpub.interactions.repetition.digest import is_same
-from fhirpub.interactions.submission import from_contained, from_parameters, from_wrapped, parse
+from fhirpub.interactions.submission.contained import from_contained
+from fhirpub.interactions.submission.parameters import from_parameters, from_wrapped
+from fhirpub.interactions.submission.record import parse
 from fhirpub.plugin_api import ResourceType
 from fhirpub.problems import ContentProblem, OperationProblem
 from fhirpub.runtime.stages import Stages

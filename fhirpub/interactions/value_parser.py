@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from decimal import Decimal
 
 from fhirpub.errors import SearchTooCostly
 from fhirpub.fhir.date_value import TIME_RULE, split_prefix
-from fhirpub.fhir.search_value import plain, token_of, typed_of, values_of
-from fhirpub.interactions.parameters import SearchIndexer, encode_typed_code, split_reference
+from fhirpub.fhir.search_value import plain, quantity_of, token_of, typed_of, values_of
+from fhirpub.interactions.indexing.numbers import (
+    NUMBER_RULE,
+    about,
+    equal_to,
+    place_of,
+    split_number,
+)
+from fhirpub.interactions.indexing.values import encode_typed_code, split_reference, unit_of
+from fhirpub.interactions.parameters import SearchIndexer
 from fhirpub.problems import OperationProblem
 from fhirpub.runtime.clock import Clock
 from fhirpub.storage.criteria import TimeMatch, TokenMatch
@@ -80,6 +89,26 @@ class ValueParser:
             matches += times_meant_by(*read, now=self._clock())
         return matches
 
+    def quantities(self, name: str, value: str) -> tuple[list[TimeMatch], str] | None:
+        """Read numbers with their prefixes and units; None if one of them is wrong.
+
+        Returns the unit, too, as it is stored; empty if any will do.
+        """
+        matches: list[TimeMatch] = []
+        units: set[str] = set()
+        for text in self._split(name, value) or [""]:
+            read = quantity_of(text)
+            number = split_number(read[0]) if read else None
+            if read is None or number is None:
+                self._wrong(name, NUMBER_RULE)
+                return None
+            units.add(unit_of(*read[1:]) if read[2] else "")
+            matches += numbers_meant_by(*number)
+        if len(units) > 1:
+            self._wrong(name, "must be numbers of one unit: send a search for each")
+            return None
+        return matches, units.pop()
+
     def references(self, name: str, value: str, target: str | None) -> list[TokenMatch]:
         """Read references; without a type they are to a ``target``."""
         texts = self._split(name, value)
@@ -122,6 +151,19 @@ class ValueParser:
                 expression=name,
                 details=OperationProblem.SEARCH_TOO_COSTLY,
             )
+
+
+def numbers_meant_by(prefix: str, number: Decimal) -> list[TimeMatch]:
+    """Return what a prefix means for numbers (R4 search, 3.1.1.4.11).
+
+    Only equality looks at how exactly a number is written.
+    """
+    if prefix == "ap":
+        return times_meant_by("eq", about(number), now=0)
+    place = place_of(number)
+    exact = (place, place + 1)
+    meant = equal_to(number) if prefix in ("eq", "ne") else exact
+    return times_meant_by(prefix, meant, now=0)
 
 
 def times_meant_by(prefix: str, stretch: tuple[int, int], *, now: int) -> list[TimeMatch]:

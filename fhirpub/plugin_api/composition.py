@@ -23,7 +23,8 @@ class CompositionEvents:
 
     A registration creates ``<composition>.created``, an update ``<composition>.updated``. Both
     carry the identifier, the status (an update also the previous one), those of the ``elements``
-    that the resource has, and its author if a practitioner was registered with it (D-241).
+    that the resource has, and its author if a practitioner was registered with it (D-241). The
+    event of a revision (ADR 25) also names the results that were added and changed.
 
     Attributes:
         composition: The type of composition in a-z, 0-9 and _, as it is named in events.
@@ -52,6 +53,8 @@ class CompositionEvents:
         if before is not None:
             data["previous_status"] = before["status"]
         data |= reduce_to(resource, self.elements)
+        if change.added or change.changed:
+            data |= {"added": list(change.added), "changed": list(change.changed)}
         practitioner = change.parts.get("practitioner")
         if practitioner is not None:
             data["author"] = author_of(practitioner)

@@ -20,6 +20,9 @@ class Change:
             registration.
         parts: The resources that were registered with it, by the names of their parts. At a
             registration all of them, at an update at least those with ``include_in_events``.
+        added: The addresses of the parts that repeat and that a revision adds, such as
+            ``Observation/<id>``; empty at a registration.
+        changed: The addresses of those that a revision changes.
     """
 
     id: str
@@ -27,6 +30,8 @@ class Change:
     after: Mapping[str, Any]
     before: Mapping[str, Any] | None
     parts: Mapping[str, Mapping[str, Any]]
+    added: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
 
 
 EVENT_TYPE = re.compile(r"\A[a-z0-9_]+\.[a-z0-9_]+\Z")

@@ -107,18 +107,33 @@ def no_events(_change: Change) -> Iterable[Event]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """A resource that is registered together with another, which refers to it (ADR 15).
+    """A resource that is registered together with another (ADR 15).
+
+    A part that ``repeats`` may be sent any number of times. Each becomes a resource with an id,
+    versions and a search of its own, in the commit of the other (ADR 24). Only such a part has
+    the attributes from ``statuses`` on.
 
     Attributes:
         name: The name of its entry in the Parameters.
         type: Its FHIR type.
         referred_by: The element of the registered resource that must refer to it. Dots lead into
             nested elements. If the element repeats, one of its references must. Empty, for a part
-            that is not required: any element may refer to it, none must.
-        required: Whether it must be sent.
+            that is not required: any element may refer to it, none must. No element must refer to
+            a part that repeats.
+        required: Whether it must be sent. A part that repeats is never required.
         rules: The rules that it must keep beyond FHIR.
         include_in_events: Whether events include it. An update then reads it from version 1.
         example: A resource that could be sent, for the OpenAPI description.
+        repeats: Whether it may be sent any number of times.
+        statuses: The statuses with which it can be registered; empty if its type has none.
+        times: Elements of type dateTime or instant that are stored as UTC (D-65).
+        codings: Elements of type CodeableConcept or Coding whose codes are looked up; unknown ones
+            cause a warning (D-41).
+        search: Search parameters of its type, besides identifier, status, patient, _id and
+            _lastUpdated. If the type is also registered alone, it has those of both.
+        patient: The element that refers to the patient of the registration, by which the search
+            parameter ``patient`` finds it; empty if there is none.
+        acyclic: Elements by whose references no resource may lead back to where it began.
     """
 
     name: str
@@ -128,6 +143,13 @@ class Part:
     rules: Rules = no_rules
     include_in_events: bool = False
     example: Mapping[str, Any] = field(default_factory=dict)
+    repeats: bool = False
+    statuses: frozenset[str] = frozenset()
+    times: tuple[str, ...] = ()
+    codings: tuple[str, ...] = ()
+    search: tuple[SearchParameter, ...] = ()
+    patient: str = ""
+    acyclic: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

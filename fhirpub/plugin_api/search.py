@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 DEFINITIONS = "http://hl7.org/fhir/SearchParameter"
-SEARCH_TYPES = ("token", "date", "reference")
+SearchType = Literal["token", "date", "reference", "quantity"]
+SEARCH_TYPES: tuple[str, ...] = get_args(SearchType)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,21 +21,19 @@ class SearchParameter:
         name: Its name in URLs, such as ``based-on``.
         type: The type of its values. A token compares elements of type CodeableConcept, Coding,
             Identifier, code or boolean; a date those of type date, dateTime, instant, Period or
-            Timing; a reference those of type Reference.
+            Timing; a reference those of type Reference; a quantity those of type Quantity.
         paths: The names of the elements in JSON, such as ``effectiveDateTime``. Dots lead into
             nested elements, through lists.
         definition: The canonical URL of the SearchParameter, for the CapabilityStatement.
     """
 
     name: str
-    type: Literal["token", "date", "reference"]
+    type: SearchType
     paths: tuple[str, ...]
     definition: str = ""
 
 
-def r4_parameter(
-    definition: str, type_: Literal["token", "date", "reference"], *paths: str
-) -> SearchParameter:
+def r4_parameter(definition: str, type_: SearchType, *paths: str) -> SearchParameter:
     """Declare a search parameter that FHIR R4 defines.
 
     Args:

@@ -93,8 +93,37 @@ def _malformed_parts(parts: Any) -> Iterator[str]:
         for field in ("name", "type", "referred_by"):
             if not isinstance(getattr(part, field), str):
                 yield f"part {part.name}: {field} must be a string"
-        for said in _wrong_function("rules", part.rules, _GIVEN["rules"]):
-            yield f"part {part.name}: {said}"
+        found = [*_wrong_function("rules", part.rules, _GIVEN["rules"]), *_malformed_member(part)]
+        yield from (f"part {part.name}: {said}" for said in found)
+
+
+_MEMBER_SHAPES: Mapping[str, tuple[type[Any], re.Pattern[str]]] = {
+    "statuses": (frozenset, _CODE),
+    "times": (tuple, _PATH),
+    "codings": (tuple, _PATH),
+    "acyclic": (tuple, _PATH),
+}
+
+
+def _malformed_member(part: Part) -> Iterator[str]:
+    """Report malformed attributes of a part that repeats, and those that no other part has."""
+    for field, (kind, shape) in _MEMBER_SHAPES.items():
+        value = getattr(part, field)
+        if not isinstance(value, kind):
+            yield f"{field} must be a {kind.__name__}, not {type(value).__name__}"
+            continue
+        strange = [item for item in value if not _matches(shape, item)]
+        yield from (f"{field} holds {item!r}, which cannot be a name" for item in strange)
+    yield from _malformed_search(part)
+    if part.patient and not _matches(_PATH, part.patient):
+        yield f"patient: {part.patient!r} is not the name of an element"
+    only = [field for field in (*_MEMBER_SHAPES, "search", "patient") if getattr(part, field)]
+    if not part.repeats and only:
+        yield f"{', '.join(only)}: only a part with repeats=True has this"
+    if part.repeats and part.required:
+        yield "a part that repeats cannot be required: set required=False"
+    if part.repeats and part.include_in_events:
+        yield "a part that repeats cannot be included in events"
 
 
 def _wrong_function(field: str, function: Any, given: Sequence[str]) -> Iterator[str]:
@@ -110,7 +139,7 @@ def _wrong_function(field: str, function: Any, given: Sequence[str]) -> Iterator
         return
 
 
-def _malformed_search(declared: ResourceType) -> list[str]:
+def _malformed_search(declared: ResourceType | Part) -> list[str]:
     search: Any = declared.search
     if not isinstance(search, tuple) or not all(isinstance(e, SearchParameter) for e in search):
         return ["search must be a tuple of SearchParameter"]
@@ -130,7 +159,7 @@ def _malformed_search(declared: ResourceType) -> list[str]:
     return found
 
 
-def _search_problems(declared: ResourceType) -> list[str]:
+def _search_problems(declared: ResourceType | Part) -> list[str]:
     found = []
     types: dict[tuple[str, ...], str] = {}
     names = [parameter.name for parameter in declared.search]
@@ -152,7 +181,9 @@ def _contradictions(declared: ResourceType) -> list[str]:
         found.append("create_statuses is empty, so nothing could ever be registered")
     if ("status" in declared.updatable) != bool(declared.update_statuses):
         found.append("status is updatable if, and only if, update_statuses names some")
-    fixed = _NEVER_UPDATED | {part.referred_by.partition(".")[0] for part in declared.parts}
+    fixed = _NEVER_UPDATED | {
+        part.referred_by.partition(".")[0] for part in declared.parts if not part.repeats
+    }
     found += [f"{name} can never be updatable" for name in sorted(declared.updatable & fixed)]
     if declared.attachments_required and not declared.attachments:
         found.append("attachments_required is set, but there are no attachments")
@@ -170,6 +201,8 @@ def _part_problems(declared: ResourceType) -> list[str]:
         seen.add(part.name)
         if not _matches(_TYPE, part.type):
             found.append(f"part {part.name}: {part.type!r} is not the name of a FHIR type")
+        if part.repeats:
+            found += [f"part {part.name}: {said}" for said in _search_problems(part)]
         if not _matches(_PATH, part.referred_by) and (part.required or part.referred_by != ""):
             found.append(f"part {part.name}: {part.referred_by!r} is not the name of an element")
     return found

@@ -17,7 +17,7 @@ from typing import Any, cast
 import pluggy
 
 from fhirpub.errors import PluginError
-from fhirpub.plugin_api import ResourceType, hookspecs
+from fhirpub.plugin_api import ResourceType, SearchParameter, hookspecs
 from fhirpub.plugin_api.hookspecs import API_VERSION
 from fhirpub.plugin_host.declaration_check import problems_of
 from fhirpub.suggestion import did_you_mean
@@ -109,7 +109,8 @@ def examine(enabled: Sequence[str]) -> PluginReport:
             found += str(problem).splitlines()
         if found:
             problems[name] = found
-    for name, said in () if problems else _shared_parts(types, owners):
+    shared = chain(_shared_parts(types, owners), _shared_members(types, owners))
+    for name, said in () if problems else shared:
         problems.setdefault(name, []).append(said)
     return PluginReport(types, owners, problems)
 
@@ -223,7 +224,7 @@ def _shared_parts(
     """Report parts whose type is also registered on its own: one URL would mean two things."""
     for declared in types.values():
         for part in declared.parts:
-            if part.type in types:
+            if part.type in types and not part.repeats:
                 owner = owners[declared.name]
                 said = (
                     f"part {part.name} of {declared.name} is a {part.type}, "
@@ -231,6 +232,32 @@ def _shared_parts(
                     "a type is one or the other"
                 )
                 yield owner, f"plugin {owner}: {said}"
+
+
+def _shared_members(
+    types: Mapping[str, ResourceType], owners: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
+    """Report contradictions about a type whose resources come from several declarations."""
+    declared: dict[tuple[str, str], SearchParameter] = {}
+    for name, resource_type in types.items():
+        declared |= {(name, parameter.name): parameter for parameter in resource_type.search}
+    patients: dict[str, str] = {}
+    repeating = ((one.name, part) for one in types.values() for part in one.parts if part.repeats)
+    for name, part in repeating:
+        found = [
+            f"search parameter {parameter.name} of {part.type} is declared elsewhere with another "
+            "type or other elements"
+            for parameter in part.search
+            if _differs(parameter, declared.setdefault((part.type, parameter.name), parameter))
+        ]
+        if patients.setdefault(part.type, part.patient) != part.patient:
+            found.append(f"another part of type {part.type} has its patient elsewhere")
+        for said in found:
+            yield owners[name], f"plugin {owners[name]}: part {part.name} of {name}: {said}"
+
+
+def _differs(one: SearchParameter, other: SearchParameter) -> bool:
+    return (one.type, one.paths) != (other.type, other.paths)
 
 
 def _words(problem: BaseException) -> str:

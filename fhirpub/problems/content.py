@@ -98,6 +98,18 @@ class ContentProblem(Problem):
         "Two entries have the same name or the same local id.",
         "Send each once, with an id of its own.",
     )
+    ENTRIES_TOO_MANY = (
+        "entries-too-many",
+        "too-costly",
+        "There are more entries than one registration can have.",
+        "Divide the content among several reports.",
+    )
+    ENTRY_UNREFERENCED = (
+        "entry-unreferenced",
+        "incomplete",
+        "No reference leads to this entry. It was stored, and only a search finds it.",
+        "Refer to it from the resource, or from another entry.",
+    )
     ENTRY_IGNORED = (
         "entry-ignored",
         "informational not-supported",

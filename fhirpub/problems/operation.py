@@ -86,6 +86,12 @@ class OperationProblem(Problem):
         "The search has more conditions or values, or takes more work, than one search may.",
         "Narrow it: add a patient or dates, send fewer values, sort by fewer parameters.",
     )
+    INCLUDE_INCOMPLETE = (
+        "include-incomplete",
+        "incomplete",
+        "Resources that were to be included in a page are missing.",
+        "Ask for smaller pages, or search for the resources themselves with the scope for them.",
+    )
     FIELD_INVALID = (
         "field-invalid",
         "value",

@@ -5,13 +5,17 @@ The groups of promises are in `fhirpub.testing.contracts.resource_type`.
 
 from __future__ import annotations
 
+from fhirpub.testing.contracts.resource_type.members import ResourceMemberContract
 from fhirpub.testing.contracts.resource_type.registration import ResourceRegistrationContract
 from fhirpub.testing.contracts.resource_type.search import ResourceSearchContract
 from fhirpub.testing.contracts.resource_type.updates import ResourceUpdateContract
 
 
 class ResourceTypeContract(
-    ResourceRegistrationContract, ResourceUpdateContract, ResourceSearchContract
+    ResourceRegistrationContract,
+    ResourceMemberContract,
+    ResourceUpdateContract,
+    ResourceSearchContract,
 ):
     """A test for every promise of a resource type, to be inherited by the tests of its plugin.
 

@@ -49,9 +49,13 @@ class NoSuchAddress(FhirpubError):
 
 
 class MethodNotAllowed(FhirpubError):
-    """The path does not have the method."""
+    """The path does not have the method. ``allow`` lists those that what it leads to has."""
 
     details = RequestProblem.METHOD_UNSUPPORTED
+
+    def __init__(self, said: str, *, allow: str = "") -> None:
+        super().__init__(said)
+        self.allow = allow
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +122,8 @@ def headers_for(problem: BaseException) -> dict[str, str]:
     """Return the headers that a refusal obliges to, such as the challenge of a 401."""
     if isinstance(problem, (errors.NotAuthenticated, errors.NotPermitted)):
         return {"WWW-Authenticate": f'Bearer realm="fhirpub"{_token_error(problem)}'}
+    if isinstance(problem, MethodNotAllowed) and problem.allow:
+        return {"Allow": problem.allow}
     if isinstance(problem, CompressedBody):  # RFC 9110, 12.5.3
         return {"Accept-Encoding": problem.accepted}
     if isinstance(problem, RangeNotSatisfiable):

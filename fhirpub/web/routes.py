@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 
 from fhirpub.errors import ConfigurationError, FhirpubError
+from fhirpub.interactions.context import Context
 from fhirpub.web.addresses import Addresses
 from fhirpub.web.handlers import webhook_deliveries
 from fhirpub.web.handlers import webhook_endpoints as webhooks
@@ -22,6 +23,8 @@ from fhirpub.web.handlers.health import LiveHandler, ReadyHandler
 from fhirpub.web.handlers.history import HistoryHandler, TypeHistoryHandler
 from fhirpub.web.handlers.metadata import MetadataHandler, OpenApiHandler, PublicMetadataHandler
 from fhirpub.web.handlers.read import (
+    MemberOrPartHandler,
+    MemberOrPartVersionHandler,
     OwnHandler,
     PartHandler,
     PartVersionHandler,
@@ -30,6 +33,7 @@ from fhirpub.web.handlers.read import (
     VersionHandler,
 )
 from fhirpub.web.handlers.register import CreateHandler, RegisterHandler
+from fhirpub.web.handlers.revise import ReviseHandler
 from fhirpub.web.handlers.search import SearchFormHandler, SearchHandler
 from fhirpub.web.handlers.token import (
     KeysHandler,
@@ -62,11 +66,13 @@ class Route:
 
 def routes(services: Services) -> list[Route]:
     """Return every route of the service, the most frequent first."""
-    parts, config = services.context.part_types, services.config.fhir
+    context, config = services.context, services.config.fhir
     about = PublicMetadataHandler if config.metadata_public else MetadataHandler
     return [
         *(route for name in services.types for route in _of_type(name)),
-        *(route for name in parts for route in _of_part(name)),
+        *map(_of_revisable, services.context.revisable),
+        *(route for name in context.members for route in _of_member(name, context)),
+        *(route for name in context.part_types for route in _of_part(name, context)),
         Route("GET", "/fhir/r4/Binary/{}", BinaryHandler, "Binary"),
         Route("GET", "/fhir/r4/CapabilityStatement/{}", OwnHandler, "CapabilityStatement"),
         Route("GET", "/fhir/r4/OperationDefinition/{}", OwnHandler, "OperationDefinition"),
@@ -102,12 +108,37 @@ def _of_type(name: str) -> list[Route]:
     ]
 
 
-def _of_part(name: str) -> list[Route]:
-    base = f"/fhir/r4/{name}/{{}}"
-    return [
-        Route("GET", base, PartHandler, name),
-        Route("GET", f"{base}/_history/{{}}", PartVersionHandler, name),
+def _of_revisable(name: str) -> Route:
+    return Route("POST", f"/fhir/r4/{name}/{{}}/$revise", ReviseHandler, name)
+
+
+def _of_member(name: str, context: Context) -> list[Route]:
+    """Return the routes of a type that is not registered alone (ADR 24)."""
+    if name in context.types:
+        return []
+    base = f"/fhir/r4/{name}"
+    reads = [
+        Route("GET", f"{base}/{{}}", ReadHandler, name),
+        Route("GET", f"{base}/{{}}/_history/{{}}", VersionHandler, name),
     ]
+    return [
+        *(reads if name not in context.part_types else ()),
+        Route("GET", base, SearchHandler, name),
+        Route("POST", f"{base}/_search", SearchFormHandler, name),
+        Route("GET", f"{base}/_history", TypeHistoryHandler, name),
+        Route("GET", f"{base}/{{}}/_history", HistoryHandler, name),
+    ]
+
+
+def _of_part(name: str, context: Context) -> list[Route]:
+    base = f"/fhir/r4/{name}/{{}}"
+    version = f"{base}/_history/{{}}"
+    if name in context.members:
+        return [
+            Route("GET", base, MemberOrPartHandler, name),
+            Route("GET", version, MemberOrPartVersionHandler, name),
+        ]
+    return [Route("GET", base, PartHandler, name), Route("GET", version, PartVersionHandler, name)]
 
 
 def webhook_routes() -> list[Route]:

@@ -15,6 +15,7 @@ from fhirpub.plugin_api import (
     patient,
     r4_parameter,
 )
+from fhirpub_diagnosticreport.members import MEMBERS
 
 
 def report_rules(entry: Entry, _context: RuleContext) -> Iterator[Issue]:
@@ -70,7 +71,11 @@ _STATE_FLOW = {
 
 DIAGNOSTIC_REPORT = ResourceType(
     name="DiagnosticReport",
-    parts=(patient(referred_by="subject"), organization(referred_by="performer")),
+    parts=(
+        patient(referred_by="subject"),
+        organization(referred_by="performer"),
+        *MEMBERS,
+    ),
     create_statuses=frozenset({"registered", "partial", "preliminary", "final", "unknown"}),
     update_statuses=_UPDATE_STATUSES,
     state_flow=_STATE_FLOW,
@@ -102,6 +107,10 @@ DIAGNOSTIC_REPORT = ResourceType(
         r4_parameter("DiagnosticReport-issued", "date", "issued"),
         r4_parameter("DiagnosticReport-subject", "reference", "subject"),
         r4_parameter("DiagnosticReport-performer", "reference", "performer"),
+        r4_parameter("DiagnosticReport-results-interpreter", "reference", "resultsInterpreter"),
+        r4_parameter("DiagnosticReport-result", "reference", "result"),
+        r4_parameter("DiagnosticReport-specimen", "reference", "specimen"),
+        r4_parameter("DiagnosticReport-based-on", "reference", "basedOn"),
     ),
     rules=report_rules,
     events=CompositionEvents("diagnostic_report"),
@@ -128,6 +137,10 @@ DIAGNOSTIC_REPORT = ResourceType(
         },
         "subject": {"reference": "Patient/patient-1"},
         "performer": [{"reference": "Organization/organization-1"}],
+        "resultsInterpreter": [{"reference": "Practitioner/practitioner-1"}],
+        "basedOn": [{"reference": "ServiceRequest/order"}],
+        "specimen": [{"reference": "Specimen/blood"}],
+        "result": [{"reference": "Observation/hemoglobin"}],
         "effectiveDateTime": "2026-03-02T08:15:00Z",
         "issued": "2026-03-02T10:40:00Z",
         "conclusion": "All values lie within the reference ranges.",

@@ -55,6 +55,7 @@ OBSERVATION = ResourceType(
         ),
         r4_parameter("Observation-subject", "reference", "subject"),
         r4_parameter("Observation-performer", "reference", "performer"),
+        r4_parameter("Observation-value-quantity", "quantity", "valueQuantity"),
     ),
     example={
         "resourceType": "Observation",

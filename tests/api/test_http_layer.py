@@ -1032,7 +1032,8 @@ def test_every_refusal_is_an_outcome_that_reveals_nothing_of_the_machine(
 def test_a_fault_is_an_outcome_that_reveals_nothing_of_the_machine(tmp_path: Path) -> None:
     with RunningService(tmp_path) as service:
         lab = service.integrator()
-        cast("dict[str, Any]", service.services.types).clear()  # break the service from inside
+        # Break the service from inside.
+        cast("dict[str, Any]", service.services.context.searched).clear()
 
         answer = lab.get(BASE)
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -62,10 +63,55 @@ def test_every_declared_interaction_is_there(lab: Integrator) -> None:
         "CapabilityStatement",
         "CodeSystem",
         "DiagnosticReport",
+        "Observation",
         "OperationDefinition",
         "Organization",
         "Patient",
+        "Practitioner",
+        "ServiceRequest",
+        "Specimen",
     }
+
+
+def declared_of(lab: Integrator, type_name: str) -> dict[str, Any]:
+    types = lab.get("/metadata").json["rest"][0]["resource"]
+    (declared,) = (one for one in types if one["type"] == type_name)
+    return cast("dict[str, Any]", declared)
+
+
+def test_of_what_comes_with_reports_it_declares_that_it_is_read_and_found(
+    lab: Integrator,
+) -> None:
+    declared = declared_of(lab, "Observation")
+
+    assert {item["code"] for item in declared["interaction"]} == {
+        *("read", "vread", "search-type", "history-instance", "history-type")
+    }
+    names = [parameter["name"] for parameter in declared["searchParam"]]
+    assert {"identifier", "code", "patient", "date", "specimen"} <= {*names}
+    assert len(names) == len({*names})
+
+
+def test_it_declares_what_is_included(lab: Integrator) -> None:
+    report, result = declared_of(lab, "DiagnosticReport"), declared_of(lab, "Observation")
+
+    assert {"DiagnosticReport:result", "DiagnosticReport:patient"} <= {*report["searchInclude"]}
+    assert "searchRevInclude" not in report
+    assert {*result["searchRevInclude"]} == {
+        "DiagnosticReport:result",
+        "Observation:has-member",
+        "Observation:derived-from",
+    }
+
+
+def test_the_definition_of_the_operation_has_entries_that_repeat(lab: Integrator) -> None:
+    definition = lab.get("/fhir/r4/OperationDefinition/DiagnosticReport-register").json
+
+    found = {(one["use"], one["name"]): one for one in definition["parameter"]}
+    result, answered = found["in", "observation"], found["out", "observation"]
+    assert (result["min"], result["max"], result["type"]) == (0, "*", "Observation")
+    assert (answered["min"], answered["max"], answered["type"]) == (0, "*", "Reference")
+    assert found["in", "patient"]["max"] == "1"
 
 
 @pytest.mark.parametrize("type_name", ["Patient", "Organization"])

@@ -19,6 +19,7 @@ import pytest
 from jsonschema import Draft202012Validator, ValidationError
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
+from fhirpub.app.context import create_context
 from fhirpub.config.loader import variable
 from fhirpub.config.settings import Config, FhirConfig, PluginsConfig
 from fhirpub.config.webhooks import WebhooksConfig
@@ -174,9 +175,15 @@ def test_every_documented_path_is_a_route_and_every_route_documented(
 
 def test_the_table_has_an_entry_for_every_handler_and_no_other(service: RunningService) -> None:
     public = replace(Config(), fhir=FhirConfig(metadata_public=True))
+    several = replace(Config(), plugins=PluginsConfig(enabled=["diagnosticreport", "encounter"]))
+    context = create_context(several, clock=service.services.clock)
     tables = [
         routes(services)
-        for services in (service.services, replace(service.services, config=public))
+        for services in (
+            service.services,
+            replace(service.services, config=public),
+            replace(service.services, context=context),
+        )
     ]
 
     assert {(route.handler, route.method) for table in tables for route in table} == set(TABLE)

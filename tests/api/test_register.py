@@ -1225,7 +1225,8 @@ def test_a_relative_reference_that_leads_nowhere_is_kept_with_a_warning(
 def test_thousands_of_remarks_cost_no_more_than_a_hundred(lab: Integrator) -> None:
     started = time.process_time()
 
-    answer = lab.register(body(result=[{"reference": f"Observation/{n}"} for n in range(20_000)]))
+    studies = [{"reference": f"ImagingStudy/{number}"} for number in range(20_000)]
+    answer = lab.register(body(imagingStudy=studies))
 
     issues = answer.json["parameter"][1]["resource"]["issue"]
     assert (answer.status, len(issues)) == (201, 101)

@@ -325,7 +325,7 @@ def test_everything_that_is_wrong_is_reported_at_once(lab: Integrator) -> None:
 @pytest.mark.parametrize(
     "query",
     [
-        "based-on=x",
+        "encounter=x",
         "Status=final",
         "patient.name=ana",
         "performer.identifier=77",
@@ -357,7 +357,7 @@ def test_what_is_not_known_is_named_and_left_out(
 @pytest.mark.parametrize(
     ("name", "value", "hint"),
     [
-        ("_include", "DiagnosticReport:result", "what can be included: DiagnosticReport:"),
+        ("_include", "DiagnosticReport:encounter", "what can be included: DiagnosticReport:"),
         ("_sort", "-date,nothing", "what can be sorted by: _id, identifier, _lastUpdated, "),
     ],
 )
@@ -488,7 +488,7 @@ def test_a_filter_that_is_left_empty_is_reported(lab: Integrator, ids: dict[str,
 @pytest.mark.parametrize(
     ("query", "place"),
     [
-        ("_include:iterate=DiagnosticReport:patient", "_include"),
+        ("_include:recurse=DiagnosticReport:patient", "_include"),
         ("_include=DiagnosticReport:patient&_summary=text", "_summary"),
     ],
 )
@@ -597,7 +597,7 @@ def test_what_the_statement_declares_is_understood(lab: Integrator, ids: dict[st
         for resource_entry in statement["rest"][0]["resource"]
         if resource_entry["type"] == "DiagnosticReport"
     )
-    values = {"token": "x", "date": "2026", "reference": "Patient/x"}
+    values = {"token": "x", "date": "2026", "reference": "Patient/x", "quantity": "5"}
 
     names = {parameter["name"]: parameter["type"] for parameter in declared["searchParam"]}
     assert names == {
@@ -612,6 +612,10 @@ def test_what_the_statement_declares_is_understood(lab: Integrator, ids: dict[st
         "issued": "date",
         "subject": "reference",
         "performer": "reference",
+        "results-interpreter": "reference",
+        "result": "reference",
+        "specimen": "reference",
+        "based-on": "reference",
     }
     for name, kind in names.items():
         answer = lab.get(f"{BASE}?{name}={values[kind]}", Prefer="handling=strict")

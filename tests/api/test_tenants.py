@@ -12,12 +12,21 @@ from fhirpub.storage.contract import Resources
 from fhirpub.storage.store import Store
 from fhirpub.testing.service import Answer, Integrator, RunningService
 from fhirpub.web.routes import Route, routes
+from fhirpub_diagnosticreport.rules import DIAGNOSTIC_REPORT
 from tests import raw
 from tests.bodies import SYSTEM, document, register_body
+from tests.panels import panel
 
 BASE = "/fhir/r4/DiagnosticReport"
 REGISTER = f"{BASE}/$register"
 CHANGE = {"resourceType": "DiagnosticReport", "status": "amended"}
+MEMBERS = [
+    {**part.example, **({part.patient: {"reference": "Patient/p1"}} if part.patient else {})}
+    for part in DIAGNOSTIC_REPORT.parts
+    if part.repeats
+]
+REGISTERED = panel("T-1", *MEMBERS, presentedForm=[document(b"%PDF-1.4 theirs")], result=None)
+BODIES = {"PATCH": CHANGE, "POST": REGISTERED}
 UNKNOWN_ID = "5a5b5c5d-0000-4000-8000-aabbccddeeff"
 UNKNOWN_DOCUMENT = f"{UNKNOWN_ID}.1.1"
 
@@ -33,12 +42,18 @@ class Holdings:
 @pytest.fixture
 def theirs(service: RunningService) -> Holdings:
     owner = service.integrator("Theirs")
-    created = owner.register(register_body("T-1", presentedForm=[document(b"%PDF-1.4 theirs")]))
+    created = owner.register(REGISTERED)
+    members = [
+        entry["valueReference"]["reference"].split("/")
+        for entry in created.json["parameter"]
+        if "valueReference" in entry
+    ]
     report = owner.get(created.headers["location"]).json
     entry = owner.get(BASE).json["entry"][0]["resource"]
     return Holdings(
         owner,
         {
+            **dict(members),
             "DiagnosticReport": report["id"],
             "Patient": report["subject"]["reference"].partition("/")[2],
             "Organization": report["performer"][0]["reference"].partition("/")[2],
@@ -65,7 +80,7 @@ def filled(route: Route, resource_id: str) -> str:
 
 
 def asked(caller: Integrator, route: Route, resource_id: str) -> Answer:
-    body = CHANGE if route.method == "PATCH" else None
+    body = BODIES.get(route.method)
     return caller.request(route.method, filled(route, resource_id), body)
 
 
@@ -128,7 +143,7 @@ def test_no_condition_reveals_another_tenants_resource(
 ) -> None:
     for route in with_ids(service):
         path = filled(route, theirs.ids[route.type_name])
-        body = CHANGE if route.method == "PATCH" else None
+        body = BODIES.get(route.method)
 
         assert lab.request(route.method, path, body, condition).status == 404, route
 

@@ -23,7 +23,7 @@ from fhirpub.interactions.context import Context
 from fhirpub.interactions.execute import understood
 from fhirpub.interactions.patch_formats import Form
 from fhirpub.interactions.register import Candidate, prepare_registration
-from fhirpub.interactions.submission import from_parameters
+from fhirpub.interactions.submission.parameters import from_parameters
 from fhirpub.interactions.summary import is_subset, subset
 from fhirpub.interactions.update import prepare
 from fhirpub.runtime.stages import run_to_completion

@@ -13,7 +13,7 @@ from fhirpub.fhir.invariants import (
     repeated_ids,
     types_of_contained,
 )
-from fhirpub.interactions.submission import Submission
+from fhirpub.interactions.submission.record import Submission
 
 
 def broken_fhir_rules(submission: Submission) -> Iterator[Issue]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from urllib.parse import unquote
 
 from fhirpub.errors import Issue
-from fhirpub.interactions.submission import Submission
+from fhirpub.interactions.submission.record import Submission
 from fhirpub.problems import ContentProblem
 
 _UUID = re.compile("[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}", re.IGNORECASE)

@@ -16,8 +16,8 @@ from fhirpub.suggestion import nearest
 PARAMETER_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,63}")
 """What can be the name of a search parameter, with its modifier, and can be shown."""
 _BASE_NAME = re.compile("[^:.]*")
-_SORT, _INCLUDE = "_sort", "_include"
-_NAMING = (_SORT, _INCLUDE)
+_SORT, _INCLUDE, _REVINCLUDE = "_sort", "_include", "_revinclude"
+_NAMING = (_SORT, _INCLUDE, _REVINCLUDE)
 """What is known, and unknown only if it names something that cannot be included or sorted by."""
 _SORTABLE = (ID, IDENTIFIER, LAST_UPDATED)
 _OF_ALL_TYPES = (*_SORTABLE, *_NAMING, "_count", "_elements", "_format", "_summary", "_total")
@@ -71,6 +71,8 @@ def _hint(name: str, searched: SearchIndexer) -> str:
     if name == _INCLUDE:
         includable = (f"{kind}:{one}" for one in searched.includable())
         return f"what can be included: {', '.join(includable)}"
+    if name == _REVINCLUDE:
+        return "what refers is named by its type, a colon, and one of its reference parameters"
     base = _BASE_NAME.match(name)[0]  # type: ignore[index] # it matches everything
     if base in known and "." in name and searched.chains_of(known[base], ""):
         return f"of what {base} refers to, the identifier can be searched: {base}.{IDENTIFIER}"

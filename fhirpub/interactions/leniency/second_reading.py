@@ -8,7 +8,7 @@ from fhirpub.config.settings import FhirConfig
 from fhirpub.errors import Issue
 from fhirpub.fhir.lenient.empty_values import remove_empty_values
 from fhirpub.fhir.lenient.time_forms import correct_times
-from fhirpub.interactions.submission import parse
+from fhirpub.interactions.submission.record import parse
 from fhirpub.runtime.stages import Stages
 
 

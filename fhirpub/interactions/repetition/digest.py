@@ -7,14 +7,20 @@ by its SHA-256, and the local ids by which entries refer to one another do not c
 from __future__ import annotations
 
 import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from operator import itemgetter
 
 from fhirpub.fhir.strict_json import JsonObject, dumps
 from fhirpub.interactions.repetition.canonical import canonical
-from fhirpub.interactions.submission import Submission
+from fhirpub.interactions.submission.keys import key_of
+from fhirpub.interactions.submission.record import Submission
 
 _FORM = b"\x02"
 """The first byte of each digest: another canonical form gets another one."""
+_REFERENCE = re.compile(rb'"reference":("[^"\\]*+(?:\\.[^"\\]*+)*+")')
+_IDENTIFIED = 3
 
 
 def digest_of(submission: Submission) -> bytes:
@@ -23,12 +29,45 @@ def digest_of(submission: Submission) -> bytes:
     It is called before anything else changes. ``$register`` and create have the same one if they
     bring the same.
     """
-    entries = sorted(submission.content, key=itemgetter("name"))
+    entries = submission.content
+    if submission.members:
+        entries = sorted(entries, key=_identifier_in)
+    entries = sorted(entries, key=itemgetter("name"))
     text = canonical([_without_local_id(entry) for entry in entries])
-    for literal, name in submission.local.items():
-        sent = b'"reference":' + dumps(literal)
-        text = text.replace(sent, b'"reference":@' + name.encode())
+    names = {dumps(literal): name for literal, name in _names(submission, entries)}
+
+    def name_entry(reference: re.Match[bytes]) -> bytes:
+        name = names.get(reference[1])
+        return reference[0] if name is None else b'"reference":@' + name.encode()
+
+    text = _REFERENCE.sub(name_entry, text)
     return _FORM + hashlib.sha256(text).digest()
+
+
+def _identifier_in(entry: JsonObject) -> tuple[str, ...]:
+    """Return the identifier of a resource; those without one keep their order."""
+    resource = entry.get("resource")
+    key = key_of(resource) if isinstance(resource, dict) else ()
+    return key[1:] if len(key) == _IDENTIFIED else ()
+
+
+def _names(submission: Submission, entries: Sequence[JsonObject]) -> Iterator[tuple[str, str]]:
+    """Yield what each local reference leads to: the name of an entry, with its number if many.
+
+    Entries that repeat are numbered in the order of their identifiers, not as they were sent.
+    """
+    yield from submission.local.items()
+    if submission.members:
+        own = submission.entry.resource
+        yield f"{own.get('resourceType')}/{own.get('id')}", submission.type.entry_name
+    counts: Counter[str] = Counter()
+    for entry in entries if submission.members else ():
+        name, resource = entry["name"], entry.get("resource")
+        if isinstance(resource, dict):
+            literal = f"{resource.get('resourceType')}/{resource.get('id')}"
+            if submission.local.get(literal) in submission.members:
+                yield literal, f"{name}[{counts[name]}]"
+        counts[name] += 1
 
 
 def is_same(first: bytes, second: bytes) -> bool | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from functools import partial
 
@@ -14,6 +15,7 @@ from fhirpub.storage.contract import Version
 from fhirpub.web.handlers.body import BodyHandler
 from fhirpub.web.handlers.placement import DENSE, LARGE_STORED, compute, count_values
 
+_MEMBERS_AT_ONCE = 50
 REPLAYED, CONTENT = "Idempotent-Replayed", "Idempotent-Content"
 
 _log = logger()
@@ -44,7 +46,9 @@ async def report_other_content(handler: BodyHandler, first: Version, repeated: V
 
 async def compare(handler: BodyHandler, first: Version, repeated: Version) -> tuple[str, ...]:
     """Return the names of the elements that differ, computed where resources of their size are."""
-    stored = [first.body, first.parts, repeated.body, repeated.parts]
+    first = await _with_members(handler, first, repeated)
+    members = [member.body for member in (*first.members, *repeated.members)]
+    stored = [first.body, first.parts, repeated.body, repeated.parts, *members]
     size = sum(map(len, stored))
     is_dense = size > LARGE_STORED or sum(map(count_values, stored)) > DENSE
     first, repeated = (_compared(version) for version in (first, repeated))
@@ -52,6 +56,17 @@ async def compare(handler: BodyHandler, first: Version, repeated: Version) -> tu
     return await compute(
         handler.services, handler.owner, work, [b""], size=size, is_dense=is_dense
     )
+
+
+async def _with_members(handler: BodyHandler, first: Version, repeated: Version) -> Version:
+    """Return a first version with those of its members that a repetition has as well."""
+    look_up = handler.services.context.resources.version
+    found: list[Version | None] = []
+    for start in range(0, len(repeated.members), _MEMBERS_AT_ONCE):
+        few = repeated.members[start : start + _MEMBERS_AT_ONCE]
+        found += await asyncio.gather(*(look_up(handler.owner, one.id, 1) for one in few))
+        await asyncio.sleep(0)  # small ones are read on the loop
+    return replace(first, members=tuple(member for member in found if member is not None))
 
 
 def _compared(version: Version) -> Version:

@@ -22,7 +22,7 @@ class HistoryHandler(BaseHandler):
             lambda: history(
                 resource_id,
                 self.parameters(),
-                resource_type=self.services.types[self.type_name],
+                resource_type=self.services.context.searched[self.type_name].type,
                 tenant=self.caller.tenant,
                 context=self.services.context,
             )
@@ -48,7 +48,7 @@ class TypeHistoryHandler(HistoryHandler):
         await self.answer_list(
             lambda: history_of_type(
                 self.parameters(),
-                resource_type=self.services.types[self.type_name],
+                resource_type=self.services.context.searched[self.type_name].type,
                 tenant=self.caller.tenant,
                 context=self.services.context,
             )

@@ -9,6 +9,7 @@ from fhirpub.fhir.times import from_http
 from fhirpub.interactions.read import read, read_part, vread
 from fhirpub.interactions.summary import check_subset, is_subset
 from fhirpub.storage.contract import Version
+from fhirpub.tenant import is_member_id
 from fhirpub.web.handlers.base import BaseHandler
 from fhirpub.web.handlers.large_responses import read_version_within_budget
 from fhirpub.web.message.representation import serialize_subset
@@ -25,6 +26,15 @@ class ReadHandler(BaseHandler):
         tenant, context = self.caller.tenant, self.services.context
         found = await read_version_within_budget(
             self, lambda: read(self.type_name, resource_id, tenant=tenant, context=context)
+        )
+        await self.respond_with_found(found)
+
+    async def respond_with_version_of(self, resource_id: str, version: str) -> None:
+        """Read and write one version."""
+        tenant, context = self.caller.tenant, self.services.context
+        found = await read_version_within_budget(
+            self,
+            lambda: vread(self.type_name, resource_id, version, tenant=tenant, context=context),
         )
         await self.respond_with_found(found)
 
@@ -73,12 +83,7 @@ class VersionHandler(ReadHandler):
 
     async def get(self, resource_id: str, version: str) -> None:  # type: ignore[override]
         """Read one version."""
-        tenant, context = self.caller.tenant, self.services.context
-        found = await read_version_within_budget(
-            self,
-            lambda: vread(self.type_name, resource_id, version, tenant=tenant, context=context),
-        )
-        await self.respond_with_found(found)
+        await self.respond_with_version_of(resource_id, version)
 
 
 class PartHandler(ReadHandler):
@@ -105,6 +110,37 @@ class PartVersionHandler(PartHandler):
         if version != "1":
             raise NoSuchResource(self.type_name, f"{resource_id}/_history/{version}")
         await super().get(resource_id)
+
+
+class MemberOrPartHandler(PartHandler):
+    """Read what came with a resource, with versions of its own or without (ADR 15, 24)."""
+
+    async def get(self, resource_id: str) -> None:
+        """Read a member or a part."""
+        if is_member_id(resource_id):
+            self.check_scope_of_type()
+            await ReadHandler.get(self, resource_id)
+        else:
+            await super().get(resource_id)
+
+    def check_scope_of_type(self) -> None:
+        """Raise NotPermitted without the right to the type itself, which members require."""
+        if not self.may_with("r", (self.type_name,)):
+            raise NotPermitted
+
+
+class MemberOrPartVersionHandler(MemberOrPartHandler):
+    """Read one version of a member, or the only one of a part."""
+
+    async def get(self, resource_id: str, version: str) -> None:  # type: ignore[override]
+        """Read one version."""
+        if is_member_id(resource_id):
+            self.check_scope_of_type()
+            await self.respond_with_version_of(resource_id, version)
+        elif version != "1":
+            raise NoSuchResource(self.type_name, f"{resource_id}/_history/{version}")
+        else:
+            await super().get(resource_id)
 
 
 class OwnHandler(BaseHandler):

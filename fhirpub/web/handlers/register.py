@@ -13,7 +13,8 @@ from fhirpub.interactions.register import (
     register,
     reserve_nothing,
 )
-from fhirpub.interactions.submission import from_contained, from_parameters
+from fhirpub.interactions.submission.contained import from_contained
+from fhirpub.interactions.submission.parameters import from_parameters
 from fhirpub.runtime.stages import yield_to_loop
 from fhirpub.web.handlers.body import BodyHandler
 from fhirpub.web.handlers.comparison import replay_headers, report_other_content
@@ -155,5 +156,5 @@ def _query_of(condition: str) -> str:
 
 
 def _issues(response: bytes) -> JsonObject:
-    outcome: JsonObject = loads_stored(response)["parameter"][1]["resource"]
+    outcome: JsonObject = loads_stored(response)["parameter"][-1]["resource"]
     return outcome

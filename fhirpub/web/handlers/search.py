@@ -15,6 +15,7 @@ from fhirpub.web.handlers.body import BodyHandler
 from fhirpub.web.handlers.large_responses import with_memory_budget
 from fhirpub.web.message.content_negotiation import check_form, preference
 
+_INCLUDES = ("_include", "_revinclude")
 _MAX_PARAMETERS = 200
 _MAX_FORM_BYTES = 64 * 1024
 
@@ -26,10 +27,11 @@ async def _answer(handler: BaseHandler) -> None:
     def look() -> Awaitable[Listing]:
         return search(
             handler.request.parameters,
-            resource_type=handler.services.types[handler.type_name],
+            resource_type=handler.services.context.searched[handler.type_name].type,
             tenant=handler.caller.tenant,
             context=handler.services.context,
             strict=preference(handler.request.headers.get("Prefer", ""), "handling") == "strict",
+            may=handler.may_with,
         )
 
     found = await with_memory_budget(handler, look, lambda listing: listing.size)
@@ -38,7 +40,7 @@ async def _answer(handler: BaseHandler) -> None:
 
 
 def _includes(parameters: Iterable[tuple[str, str]]) -> bool:
-    return any(name.partition(":")[0] == "_include" for name, _ in parameters)
+    return any(name.partition(":")[0] in _INCLUDES for name, _ in parameters)
 
 
 class SearchHandler(BaseHandler):

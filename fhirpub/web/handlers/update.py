@@ -14,9 +14,13 @@ from fhirpub.interactions.read import read_whole
 from fhirpub.interactions.update import Update, prepare, update
 from fhirpub.problems import ContentProblem
 from fhirpub.storage.contract import Version
+from fhirpub.tenant import is_member_id
+from fhirpub.web.error_mapping import MethodNotAllowed
 from fhirpub.web.handlers.body import BodyHandler
 from fhirpub.web.handlers.large_responses import read_version_within_budget
 from fhirpub.web.message import content_negotiation as media
+
+_NOT_ALONE = "it was registered with another resource, and is corrected together with that one"
 
 
 class UpdateHandler(BodyHandler):
@@ -29,6 +33,8 @@ class UpdateHandler(BodyHandler):
     async def patch(self, resource_id: str) -> None:
         """Update."""
         tenant, context = self.caller.tenant, self.services.context
+        if self.type_name in context.members:
+            _refuse_member(resource_id)
         await self.update(
             lambda: read_whole(self.type_name, resource_id, tenant=tenant, context=context)
         )
@@ -106,4 +112,11 @@ class ConditionalUpdateHandler(UpdateHandler):
         )
         if matching is None:
             raise NoneMatches(f"no {self.type_name} matches the condition")
+        _refuse_member(matching.id)
         return matching
+
+
+def _refuse_member(resource_id: str) -> None:
+    """Raise MethodNotAllowed for what came with another resource (ADR 24)."""
+    if is_member_id(resource_id):
+        raise MethodNotAllowed(_NOT_ALONE, allow="GET, HEAD, OPTIONS")

@@ -12,7 +12,8 @@ from fhirpub.fhir.definitions.schema_components import components, ref
 from fhirpub.fhir.strict_json import JsonObject, dumps
 from fhirpub.web.handlers.body import BodyHandler
 from fhirpub.web.message.content_negotiation import FHIR_JSON
-from fhirpub.web.openapi.operations import OPERATIONS, Operation, Success
+from fhirpub.web.openapi.operation import Operation, Success
+from fhirpub.web.openapi.operations import OPERATIONS
 from fhirpub.web.openapi.parameters import (
     HEADERS,
     PARAMETERS,
@@ -111,16 +112,20 @@ def document(services: Services) -> JsonObject:
     }
 
 
+_SCOPES = {
+    "c": "register a {}",
+    "r": "read a {} and what came with it",
+    "u": "update a {}",
+    "s": "find a {}",
+}
+
+
 def _credentials(services: Services) -> JsonObject:
     scopes = {
-        f"system/{name}.{letters}": meaning
-        for name in services.types
-        for letters, meaning in (
-            ("c", f"register a {name}"),
-            ("r", f"read a {name} and what came with it"),
-            ("u", f"update a {name}"),
-            ("s", f"find a {name}"),
-        )
+        f"system/{name}.{letter}": meaning.format(name)
+        for name in services.context.searched
+        for letter, meaning in _SCOPES.items()
+        if name in services.types or letter in "rs"
     }
     scopes["webhooks.read"] = "read endpoints of webhooks, and what was sent"
     scopes["webhooks.write"] = "change and try endpoints, and send again"

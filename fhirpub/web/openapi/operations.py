@@ -5,10 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
-
 from fhirpub.interactions.cursors import CURSOR
 from fhirpub.interactions.history import BELOW
 from fhirpub.web.handlers.base import BaseHandler
@@ -17,6 +13,8 @@ from fhirpub.web.handlers.health import LiveHandler, ReadyHandler
 from fhirpub.web.handlers.history import HistoryHandler, TypeHistoryHandler
 from fhirpub.web.handlers.metadata import MetadataHandler, OpenApiHandler, PublicMetadataHandler
 from fhirpub.web.handlers.read import (
+    MemberOrPartHandler,
+    MemberOrPartVersionHandler,
     OwnHandler,
     PartHandler,
     PartVersionHandler,
@@ -25,6 +23,7 @@ from fhirpub.web.handlers.read import (
     VersionHandler,
 )
 from fhirpub.web.handlers.register import CreateHandler, RegisterHandler
+from fhirpub.web.handlers.revise import ReviseHandler
 from fhirpub.web.handlers.search import SearchFormHandler, SearchHandler
 from fhirpub.web.handlers.token import (
     KeysHandler,
@@ -34,44 +33,7 @@ from fhirpub.web.handlers.token import (
 )
 from fhirpub.web.handlers.update import ConditionalUpdateHandler, UpdateHandler
 from fhirpub.web.handlers.validate import ValidateHandler
-
-Form = Literal["fhir", "json", "document", "empty"]
-"""What an answer is written in: FHIR's forms, plain JSON, a document as it is, or nothing."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Success:
-    """An answer that is no refusal. ``schema`` names the component that describes it."""
-
-    text: str
-    form: Form = "fhir"
-    schema: str = ""
-    headers: tuple[str, ...] = ()
-    id_at: str = ""
-    """Where the id stands of what was made, as a JSON pointer: links lead from there on."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Operation:
-    """What a handler does for one method.
-
-    ``refusals`` are the statuses beside those that follow from the handler's class, ``blanks``
-    the names of the path parameters, ``body`` that of a body in `web/openapi/request_bodies.py`.
-    ``scope`` is one that SMART does not have.
-    """
-
-    name: str
-    summary: str
-    successes: Mapping[int, Success]
-    refusals: tuple[int, ...] = ()
-    parameters: tuple[str, ...] = ()
-    blanks: tuple[str, ...] = ("id",)
-    body: str = ""
-    text: str = ""
-    scope: str = ""
-    tag: str = "{type}"
-    refuses_in: str = "OperationOutcome"
-
+from fhirpub.web.openapi.operation import Operation, Success
 
 _VERSIONED = ("ETag", "Last-Modified")
 _WRITTEN = (*_VERSIONED, "Location")
@@ -161,6 +123,10 @@ OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
         "Read the one version of a {type} that came with a registration",
         ("id", "version"),
     ),
+    (MemberOrPartHandler, "GET"): _read("read", "Read a {type} that came with a registration"),
+    (MemberOrPartVersionHandler, "GET"): _read(
+        "vread", "Read one version of a {type} that came with a registration", ("id", "version")
+    ),
     (UpdateHandler, "PATCH"): _update(
         "update", "Update fields of a {type}", *_UPDATED_IF, "Prefer", text=_REPLACED
     ),
@@ -213,6 +179,26 @@ OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
         refusals=(406, 409, 412, 422),
         parameters=(*_FORMAT, "Prefer", "If-None-Exist"),
         body="create",
+    ),
+    (ReviseHandler, "POST"): Operation(
+        name="revise",
+        summary="Correct a {type} with what came with it",
+        text=(
+            "Takes the registration again, as it should be now. What differs becomes the next "
+            "version, together with the next versions of what came with it. Safe to repeat: if "
+            "nothing differs, nothing is stored."
+        ),
+        successes={
+            200: Success(
+                text="The {type} as it is now, and the resources that were added or changed.",
+                schema="Registered{type}",
+                headers=_WRITTEN,
+                id_at="/parameter/0/resource/id",
+            )
+        },
+        refusals=(404, 406, 412, 422),
+        parameters=(*_FORMAT, *_UPDATED_IF),
+        body="register",
     ),
     (ValidateHandler, "POST"): Operation(
         name="validate",

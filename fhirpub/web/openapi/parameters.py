@@ -150,7 +150,8 @@ _ABOUT_THE_PAGE = (
     PARAMETERS["_count"],
     PARAMETERS[CURSOR],
     PARAMETERS["_elements"],
-    _query("_include", "Parts to send along, such as `*`.", _TEXT),
+    _query("_include", "References to follow, such as `*`; with `:iterate` further.", _TEXT),
+    _query("_revinclude", "References that lead to the matches, to follow back.", _TEXT),
     _query("_sort", "Parameters to sort by, separated by commas; `-` for the reverse.", _TEXT),
     _query(
         "_summary",

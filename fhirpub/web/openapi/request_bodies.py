@@ -160,20 +160,17 @@ _BODIES: dict[str, Callable[[Services, str], JsonObject]] = {
 def _registration(resource_type: ResourceType) -> dict[str, JsonObject]:
     """Return the schema of a body of ``$register``, and those of its entries."""
     name = f"Register{resource_type.name}"
-    wanted = [
-        (resource_type.entry_name, resource_type.name, True),
-        *((part.name, part.type, part.required) for part in resource_type.parts),
-    ]
-    required = [entry for entry, _type, needed in wanted if needed]
-    parameter = {
-        "description": f"One entry each; required: {', '.join(required)}.",
-        "minItems": len(required),
-    }
+    parts = resource_type.parts
+    required = [resource_type.entry_name, *(part.name for part in parts if part.required)]
+    repeating = [part.name for part in parts if part.repeats]
+    text = f"One entry each; required: {', '.join(required)}."
+    if repeating:
+        text += f" Any number of each: {', '.join(repeating)}."
     return _parameters(
         name,
-        {entry: kind for entry, kind, _needed in wanted},
+        {resource_type.entry_name: resource_type.name, **{part.name: part.type for part in parts}},
         description=f"A {resource_type.name} with what belongs to it.",
-        parameter=parameter,
+        parameter={"description": text, "minItems": len(required)},
     )
 
 
@@ -182,20 +179,34 @@ def _registered(resource_type: ResourceType) -> dict[str, JsonObject]:
     return _parameters(
         f"Registered{resource_type.name}",
         {resource_type.entry_name: resource_type.name, "issues": "OperationOutcome"},
+        references=[part.name for part in resource_type.parts if part.repeats],
         description="The resource in short, then what there is to say of it.",
         parameter={"minItems": 1},
     )
 
 
 def _parameters(
-    name: str, entries: Mapping[str, str], *, description: str, parameter: JsonObject
+    name: str,
+    entries: Mapping[str, str],
+    *,
+    references: Iterable[str] = (),
+    description: str,
+    parameter: JsonObject,
 ) -> dict[str, JsonObject]:
-    """Return the schema of Parameters with these entries and types, and those of the entries."""
+    """Return the schema of Parameters with these entries and types, and those of the entries.
+
+    ``references`` are the names of entries that only refer to a resource.
+    """
     named = {
         entry: _object(("name", "resource"), name=constant(entry), resource=ref(kind))
         for entry, kind in entries.items()
+    } | {
+        entry: _object(
+            ("name", "valueReference"), name=constant(entry), valueReference=ref("Reference")
+        )
+        for entry in references
     }
-    items = one_of({entry: f"{name}.{entry}" for entry in entries}, by="name")
+    items = one_of({entry: f"{name}.{entry}" for entry in named}, by="name")
     whole = _object(
         ("resourceType", "parameter"),
         resourceType=constant("Parameters"),

@@ -14,7 +14,8 @@ from fhirpub.storage.webhook_contract import EndpointState, Ordering, Payload
 from fhirpub.web.handlers import webhook_deliveries
 from fhirpub.web.handlers import webhook_endpoints as webhooks
 from fhirpub.web.handlers.base import BaseHandler
-from fhirpub.web.openapi.operations import NOT_MODIFIED, Operation, Success
+from fhirpub.web.openapi.operation import Operation, Success
+from fhirpub.web.openapi.operations import NOT_MODIFIED
 from fhirpub.webhooks.management.delivery_log import SHOWN_STATES
 from fhirpub.webhooks.management.event_types import TEST, VERIFICATION
 from fhirpub.webhooks.management.validation import (

@@ -54,7 +54,7 @@ def problems_of(resource: dict[str, Any]) -> list[tuple[str, str]]:
         {"birthDate": "1980", "_birthDate": {"id": "b"}},
         {"name": [{"given": ["A", "B"], "_given": [{"id": "a"}, None]}]},
         {"link": [{"other": {"reference": "Patient/2"}, "_type": EXTENSION}]},
-        {"contained": [{"resourceType": "Specimen", "note": [{"text": "?"}], "n": [None, 1]}]},
+        {"contained": [{"resourceType": "Media", "note": [{"text": "?"}], "n": [None, 1]}]},
         {"multipleBirthInteger": 2},
         {"photo": [{"data": "a" * 2_000_000}]},
         {"name": [{"text": "line one\r\n\tline two \u00a0 \u2028"}]},
@@ -172,13 +172,13 @@ PAIRED = "needs a value or an extension at each position, and as many values as 
          ("name[0].given", "must hold at least one item that is not null")),
         ({"_birthDate": {"extension": [{"url": ""}]}},
          ("birthDate.extension[0].url", "must not be an empty string: leave it out")),
-        ({"contained": [{"resourceType": "Specimen", "note": [None]}]},
+        ({"contained": [{"resourceType": "Media", "note": [None]}]},
          ("contained[0].note", "must hold at least one item that is not null")),
-        ({"contained": [{"resourceType": "Specimen", "note": ""}]},
+        ({"contained": [{"resourceType": "Media", "note": ""}]},
          ("contained[0].note", "must not be an empty string: leave it out")),
-        ({"contained": [{"resourceType": "Specimen", "note": SECRET}]},
+        ({"contained": [{"resourceType": "Media", "note": SECRET}]},
          ("contained[0].note", STRING)),
-        ({"contained": [{"resourceType": "Specimen", "note": {"a b": {}}}]},
+        ({"contained": [{"resourceType": "Media", "note": {"a b": {}}}]},
          ("contained[0].note", "must not be an empty object")),
         ({"contained": [{"resourceType": "Nothing"}]},
          ("contained[0].resourceType", KIND)),
@@ -432,7 +432,7 @@ def test_a_resource_of_another_type_is_refused() -> None:
 
 def test_no_sentence_repeats_a_value() -> None:
     wrong = dict.fromkeys(("gender", "birthDate", "name", "contact", "link", "active"), SECRET)
-    nested = {"resourceType": "Specimen", "note": [SECRET], "text": SECRET, "meta": SECRET}
+    nested = {"resourceType": "Media", "note": [SECRET], "text": SECRET, "meta": SECRET}
     choice = {"deceasedBoolean": SECRET, "deceasedDateTime": SECRET, "extension": [{"valueA": 1}]}
 
     problems = [
@@ -520,9 +520,9 @@ def test_a_lone_surrogate_is_refused() -> None:
 
 def test_the_types_with_element_tables_are_known_and_others_are_not() -> None:
     assert SCHEMAS.knows("DiagnosticReport")
-    assert not SCHEMAS.knows("Specimen")
+    assert not SCHEMAS.knows("Media")
     assert not SCHEMAS.knows("Resource")
-    assert not SCHEMAS.accepts("Specimen", {"resourceType": "Specimen"})
+    assert not SCHEMAS.accepts("Media", {"resourceType": "Media"})
 
 
 def test_no_form_of_a_choice_is_also_the_name_of_an_element() -> None:
@@ -536,11 +536,11 @@ def test_no_form_of_a_choice_is_also_the_name_of_an_element() -> None:
     assert not forms.keys() & names
 
 
-SPECIMEN = {
+MEDIA = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "type": "object",
     "properties": {
-        "resourceType": {"const": "Specimen"},
+        "resourceType": {"const": "Media"},
         "type": {"$ref": "urn:fhirpub:schemas:r4:datatypes#/$defs/CodeableConcept"},
         "size": {"oneOf": [{"type": "string"}, {"enum": [1]}]},
     },
@@ -550,14 +550,14 @@ SPECIMEN = {
 
 
 def test_a_plugin_may_bring_a_type_that_is_then_known_wherever_it_stands() -> None:
-    schemas = Schemas({"Specimen": SPECIMEN})
-    wrong = {"resourceType": "Specimen", "type": {"coding": []}, "size": 2}
+    schemas = Schemas({"Media": MEDIA})
+    wrong = {"resourceType": "Media", "type": {"coding": []}, "size": 2}
 
-    alone = [*schemas.problems("Specimen", wrong)]
+    alone = [*schemas.problems("Media", wrong)]
     contained = [*schemas.problems("Patient", patient(contained=[wrong]))]
 
-    assert schemas.knows("Specimen")
-    assert [*schemas.problems("Specimen", {"resourceType": "Specimen", "size": 1})] == []
+    assert schemas.knows("Media")
+    assert [*schemas.problems("Media", {"resourceType": "Media", "size": 1})] == []
     assert {issue.expression for issue in alone} == {"type.coding", "size"}
     assert [issue.below("contained[0]") for issue in alone] == contained
 
@@ -565,12 +565,12 @@ def test_a_plugin_may_bring_a_type_that_is_then_known_wherever_it_stands() -> No
 @pytest.mark.parametrize(
     ("type_name", "document", "problem"),
     [
-        ("Patient", SPECIMEN, "there is a schema for Patient already"),
-        ("Media", SPECIMEN, "needs the $id urn:fhirpub:schemas:r4:Media"),
-        ("Specimen", {**SPECIMEN, "$id": "urn:other"}, "needs the $id"),
-        ("Specimen", {**SPECIMEN, "type": 7}, "the schemas cannot be compiled"),
-        ("Specimen", {**SPECIMEN, "anyOf": [{"$ref": "urn:none"}]}, "cannot be compiled"),
-        ("Specimen", {**SPECIMEN, "pattern": "("}, "cannot be compiled"),
+        ("Patient", MEDIA, "there is a schema for Patient already"),
+        ("Substance", MEDIA, "needs the $id urn:fhirpub:schemas:r4:Substance"),
+        ("Media", {**MEDIA, "$id": "urn:other"}, "needs the $id"),
+        ("Media", {**MEDIA, "type": 7}, "the schemas cannot be compiled"),
+        ("Media", {**MEDIA, "anyOf": [{"$ref": "urn:none"}]}, "cannot be compiled"),
+        ("Media", {**MEDIA, "pattern": "("}, "cannot be compiled"),
     ],
 )
 def test_a_plugins_schema_that_cannot_be_used_stops_the_start(

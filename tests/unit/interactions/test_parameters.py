@@ -21,7 +21,7 @@ ID = "34926f96-0f76-4bf8-8d32-a6b9ec2f8936"
 HOUR = 3_600_000
 DAY = 86_400_000
 
-Kind = Literal["token", "date", "reference"]
+Kind = Literal["token", "date", "reference", "quantity"]
 
 
 def parameter(name: str, kind: Kind, *paths: str) -> SearchParameter:
@@ -313,3 +313,18 @@ def test_the_values_of_a_stored_later_version_have_no_limit() -> None:
     values = CODED.next_values(resource, b"[]", TENANT, limited=False)
 
     assert len(decode(values)) == MAX_SEARCH_VALUES + 1
+
+
+def test_a_quantity_is_found_by_its_number_and_each_way_to_write_its_unit() -> None:
+    it = searched("Observation", parameter("value-quantity", "quantity", "valueQuantity"))
+    unit = {"unit": "gram", "system": "urn:u", "code": "g"}
+
+    whole = values_of(it, valueQuantity={"value": 5, **unit})
+    plain = values_of(it, valueQuantity={"value": 5})
+    without = values_of(it, valueQuantity={"unit": "gram"})
+
+    units = {rest for name, key, rest in whole if (name, key) == ("valueQuantity:unit", "")}
+    assert units == {"|g", "|gram", "urn:u|g"}
+    assert len([name for name, *_rest in whole if name == "valueQuantity"]) == 1
+    assert {name for name, *_rest in plain} == {"valueQuantity"}
+    assert without == {("valueQuantity", None, None)}

@@ -160,7 +160,7 @@ def test_any_value_of_a_field_is_reported_in_a_sentence_or_does_no_harm(
         ('("code",)', "must be a tuple of SearchParameter"),
         (
             '(SearchParameter(name="code", type="strng", paths=("code",)),)',
-            "search parameter 'code': the type must be one of token, date, reference",
+            "search parameter 'code': the type must be one of token, date, reference, quantity",
         ),
         (
             '(SearchParameter(name="Code", type="token", paths=("code",)),)',

@@ -17,7 +17,7 @@ from fhirpub.errors import InvalidContent, Refused
 from fhirpub.fhir.strict_json import dumps, loads
 from fhirpub.interactions.leniency.second_reading import read_again
 from fhirpub.interactions.register import Candidate, Rejected, prepare_registration
-from fhirpub.interactions.submission import from_parameters
+from fhirpub.interactions.submission.parameters import from_parameters
 from fhirpub.runtime.stages import run_to_completion
 from fhirpub.tenant import Tenant
 from tests.bodies import register_body

@@ -12,7 +12,8 @@ import pytest
 from fhirpub.fhir.document import extract_attachments
 from fhirpub.fhir.strict_json import dumps, loads
 from fhirpub.interactions.repetition.digest import digest_of, is_same
-from fhirpub.interactions.submission import from_contained, from_parameters
+from fhirpub.interactions.submission.contained import from_contained
+from fhirpub.interactions.submission.parameters import from_parameters
 from fhirpub.plugin_api import ResourceType, organization, patient
 from tests import bodies
 

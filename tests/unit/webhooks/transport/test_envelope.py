@@ -49,6 +49,7 @@ def event_of(version: Version, *, before: str | None = None, value: str = "R-1")
         after={"identifier": [identifier], "status": version.status},
         before=None if before is None else {"status": before},
         parts={},
+        added=() if before is None else ("Observation/1",),
     )
     stored = [
         {"id": f"{version.id}.{version.version}.{number}", "type": one.type, "data": one.data}

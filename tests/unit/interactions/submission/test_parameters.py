@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from fhirpub.interactions.submission import Submission, from_parameters
+from fhirpub.interactions.submission.parameters import from_parameters
+from fhirpub.interactions.submission.record import Submission
 from fhirpub.plugin_api import Part, ResourceType
 
 _ORDER = ResourceType(

@@ -1,0 +1,1 @@
+"""What searches compare: the values of the elements of a resource."""

@@ -1,0 +1,1 @@
+"""The operations that types have, as FHIR describes them."""

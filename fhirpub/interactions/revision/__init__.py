@@ -1,0 +1,1 @@
+"""Corrections of a resource together with its members (ADR 25)."""

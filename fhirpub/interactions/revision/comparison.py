@@ -1,0 +1,286 @@
+"""A revision: a registration sent again as it should be now, compared with what is stored.
+
+It is prepared as a registration is, by the same rules. What differs becomes the next version of
+the resource, together with the next versions of its members (ADR 25). Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from fhirpub.errors import BrokenRule, Issue
+from fhirpub.fhir.document import documents_in
+from fhirpub.fhir.elements import element_of, items_of, objects_in
+from fhirpub.fhir.outcome import outcome_of
+from fhirpub.fhir.strict_json import JsonObject, dumps, loads_stored
+from fhirpub.interactions import rules
+from fhirpub.interactions.checks.narrative_truth import WITHDRAWN
+from fhirpub.interactions.context import Context
+from fhirpub.interactions.register import Candidate, Prepared, Rejected, prepare_registration
+from fhirpub.interactions.repetition.difference import differing_names
+from fhirpub.interactions.submission.parameters import from_parameters
+from fhirpub.interactions.versions import events_of, with_server_meta
+from fhirpub.plugin_api import Change, ResourceType
+from fhirpub.problems import ContentProblem, OperationProblem
+from fhirpub.runtime.stages import Stages
+from fhirpub.storage.contract import Blob, Version
+from fhirpub.tenant import Tenant, is_member_id
+
+_OF_EACH_VERSION = frozenset({"issued", "text"})
+"""When a version was made available, and the narrative of it: a revision states both."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What a revision is compared with.
+
+    Attributes:
+        latest: The newest version of the resource.
+        parts: The parts that came with it, as JSON; version 1 has them.
+        members: The newest versions of the members that the revision names, and of those that
+            the resource refers to, by id. What is not stored yet is missing.
+    """
+
+    latest: Version
+    parts: bytes
+    members: Mapping[str, Version]
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """What a revision leads to: the next version, or None if nothing differs.
+
+    Attributes:
+        version: The next version, with the next versions of its members.
+        response: The response to it, as JSON.
+    """
+
+    version: Version | None
+    response: bytes
+
+
+def prepare_revision(
+    context: Context, body: bytes, *, is_xml: bool, type_name: str, tenant: Tenant
+) -> Stages[Candidate]:
+    """Validate a revision and build what a registration of it would store.
+
+    Raises InvalidContent, TooLarge or BrokenRule with all issues of the stage that failed.
+    """
+    types = {**context.types, type_name: context.revisable[type_name]}
+    prepared: Prepared = yield from prepare_registration(
+        replace(context, types=types),
+        body,
+        is_xml=is_xml,
+        read_body=from_parameters,
+        type_name=type_name,
+        tenant=tenant,
+    )
+    if isinstance(prepared, Rejected):
+        raise prepared.refusal
+    return prepared
+
+
+def revisable(resource_type: ResourceType) -> ResourceType:
+    """Return a type with the statuses that a revision may have: also that something is withdrawn.
+
+    Whether a status may follow the stored one is checked when they are compared.
+    """
+    parts = tuple(
+        replace(part, statuses=part.statuses | {WITHDRAWN}) if part.statuses else part
+        for part in resource_type.parts
+    )
+    statuses = resource_type.create_statuses | resource_type.update_statuses
+    return replace(resource_type, create_statuses=statuses, parts=parts)
+
+
+def members_of(candidate: Version, latest: Version) -> frozenset[str]:
+    """Return the ids of the members that are compared: those sent, and those referred to."""
+    sent = {member.id for member in candidate.members}
+    return frozenset(sent | _members_referred_to(loads_stored(latest.body)))
+
+
+def compare(context: Context, candidate: Version, stored: Stored) -> Revision:
+    """Return what a revision leads to. Raises BrokenRule for what a revision must not change."""
+    latest, number = stored.latest, stored.latest.version + 1
+    before, after = loads_stored(latest.body), loads_stored(candidate.body)
+    resource_type = context.types[latest.type]
+    updated = max(context.clock(), latest.updated + 1)
+    members = tuple(_next_members(candidate, stored, updated))
+    names = {*differing_names(before, after)}
+    problems = [
+        *_unlike_identity(candidate, latest),
+        *_fixed_elements(names, resource_type),
+        *_changed_parts(candidate, stored),
+        *_status(before, after, names, resource_type, context),
+        *_lost_members(before, after, members, stored, resource_type),
+    ]
+    if problems:
+        raise BrokenRule(problems)
+    if not names and not members:
+        return Revision(None, _response(candidate, latest, (), context, changed=False))
+    revised = with_server_meta(after, latest.id, version=number, updated=updated)
+    change = Change(
+        id=latest.id,
+        version=number,
+        after=revised,
+        before=before,
+        parts=loads_stored(stored.parts),
+        added=tuple(_address(member) for member in members if member.version == 1),
+        changed=tuple(_address(member) for member in members if member.version > 1),
+    )
+    version = replace(
+        candidate,
+        version=number,
+        created=latest.created,
+        updated=updated,
+        body=(body := dumps(revised)),
+        documents=documents_in(body),
+        response=b"",
+        parts=b"",
+        digest=b"",
+        events=events_of(change, resource_type),
+        members=members,
+    )
+    return Revision(version, _response(candidate, version, members, context, changed=True))
+
+
+def blobs_of_revision(candidate: Candidate, version: Version) -> tuple[Blob, ...]:
+    """Return the documents that the next version refers to."""
+    return tuple(blob for blob in candidate.blobs if blob.sha256 in version.documents)
+
+
+def _next_members(candidate: Version, stored: Stored, updated: int) -> Iterator[Version]:
+    """Yield the members that are new or differ, each in its next version."""
+    for member in candidate.members:
+        known = stored.members.get(member.id)
+        resource = loads_stored(member.body)
+        if known is not None and not any(differing_names(loads_stored(known.body), resource)):
+            continue
+        number = 1 if known is None else known.version + 1
+        revised = with_server_meta(resource, member.id, version=number, updated=updated)
+        created = updated if known is None else known.created
+        yield replace(
+            member, version=number, created=created, updated=updated, body=dumps(revised)
+        )
+
+
+def _unlike_identity(candidate: Version, latest: Version) -> Iterator[Issue]:
+    if candidate.id != latest.id:
+        rule = "is not the identifier of this resource"
+        problem = OperationProblem.ELEMENT_NOT_UPDATABLE
+        yield Issue.error(problem, rule, f"{latest.type}.identifier[0]")
+
+
+def _fixed_elements(names: set[str], resource_type: ResourceType) -> Iterator[Issue]:
+    """Report elements that differ and must not."""
+    references = {part.referred_by for part in resource_type.parts if part.repeats}
+    elements = resource_type.updatable | references | _OF_EACH_VERSION
+    changeable = ", ".join(sorted(elements - {""}))
+    for name in sorted(names - {"identifier"}):
+        if element_of(name, elements) not in elements:
+            rule = f"differs from what is stored; what can be revised: {changeable}"
+            at = f"{resource_type.name}.{name}"
+            yield Issue.error(OperationProblem.ELEMENT_NOT_UPDATABLE, rule, at)
+
+
+def _changed_parts(candidate: Version, stored: Stored) -> Iterator[Issue]:
+    """Report parts without versions that differ: they stay as they came (ADR 15)."""
+    before, after = loads_stored(stored.parts), loads_stored(candidate.parts)
+    for name in sorted(before.keys() | after.keys()):
+        if name not in after:
+            continue  # left out where it is not required
+        found = sorted(differing_names(before[name], after[name])) if name in before else [""]
+        if found:
+            said = f"differs in {', '.join(found)}" if name in before else "was not registered"
+            rule = f"the entry {name} {said}: it stays as it was registered"
+            yield Issue.error(OperationProblem.ELEMENT_NOT_UPDATABLE, rule, name)
+
+
+def _status(
+    before: JsonObject,
+    after: JsonObject,
+    names: set[str],
+    resource_type: ResourceType,
+    context: Context,
+) -> Iterator[Issue]:
+    found: list[Issue] = []
+    if "status" in names:
+        found += rules.status(after, resource_type.update_statuses)
+        if not found and context.config.of_type(resource_type.name).state_flow == "clinical":
+            found += rules.state_flow(before, after, resource_type)
+    for issue in found:
+        yield replace(issue.below(resource_type.name), code="business-rule")
+
+
+def _lost_members(
+    before: JsonObject,
+    after: JsonObject,
+    members: tuple[Version, ...],
+    stored: Stored,
+    resource_type: ResourceType,
+) -> Iterator[Issue]:
+    """Report what the resource no longer refers to, unless it is withdrawn."""
+    newest = {**stored.members, **{member.id: member for member in members}}
+    for part in resource_type.parts:
+        if not part.repeats or not part.referred_by:
+            continue
+        kept = set(_literals(after, part.referred_by))
+        for literal in _literals(before, part.referred_by):
+            member = newest.get(literal.rpartition("/")[2])
+            if literal not in kept and member is not None and member.status != WITHDRAWN:
+                rule = (
+                    f"no longer refers to {literal}: keep the reference, or send the resource as "
+                    f"{WITHDRAWN}"
+                )
+                at = f"{resource_type.name}.{part.referred_by}"
+                yield Issue.error(ContentProblem.REFERENCE_WRONG, rule, at)
+
+
+def _literals(resource: JsonObject, element: str) -> Iterator[str]:
+    for _at, reference in items_of(resource, element):
+        literal = reference.get("reference")
+        if isinstance(literal, str):
+            yield literal
+
+
+def _members_referred_to(resource: JsonObject) -> set[str]:
+    literals = (element.get("reference") for element in objects_in(resource))
+    ids = {one.rpartition("/")[2] for one in literals if isinstance(one, str)}
+    return {one for one in ids if is_member_id(one)}
+
+
+def _response(
+    candidate: Version,
+    version: Version,
+    members: tuple[Version, ...],
+    context: Context,
+    *,
+    changed: bool,
+) -> bytes:
+    """Return the answer of a registration, with what the revision led to in its place."""
+    answer: JsonObject = loads_stored(candidate.response)
+    written = {_address(member) for member in members}
+    said = f"{version.type} was revised" if changed else "nothing differs: nothing was stored"
+    parameters: list[Any] = []
+    for parameter in answer["parameter"]:
+        if "valueReference" in parameter and parameter["valueReference"]["reference"] in written:
+            parameters.append(parameter)
+        elif parameter["name"] == "issues":
+            _created, *remarks = parameter["resource"]["issue"]
+            accepted = Issue.information(ContentProblem.ACCEPTED, said)
+            first = outcome_of([accepted], fhir_url=context.fhir_url)["issue"]
+            parameters.append(
+                {**parameter, "resource": {**parameter["resource"], "issue": [*first, *remarks]}}
+            )
+        elif "resource" in parameter:
+            short = parameter["resource"]
+            ours = loads_stored(version.body)["meta"]
+            meta = {**short["meta"], **{name: ours[name] for name in ("versionId", "lastUpdated")}}
+            parameters.append({**parameter, "resource": {**short, "meta": meta}})
+    return dumps({**answer, "parameter": parameters})
+
+
+def _address(member: Version) -> str:
+    return f"{member.type}/{member.id}"

@@ -1,0 +1,78 @@
+"""POST /fhir/r4/{Type}/{id}/$revise (ADR 25)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from fhirpub.interactions.context import Context
+from fhirpub.interactions.read import read_whole
+from fhirpub.interactions.revision.comparison import Revision, Stored, compare, prepare_revision
+from fhirpub.interactions.revision.revise import Revised, revise
+from fhirpub.storage.contract import Version
+from fhirpub.web.handlers.body import BodyHandler
+from fhirpub.web.handlers.large_responses import read_version_within_budget
+from fhirpub.web.handlers.placement import DENSE, LARGE_STORED, compute, count_values
+from fhirpub.web.message.representation import serialize_stored
+
+
+class ReviseHandler(BodyHandler):
+    """Correct a resource together with its members, under optimistic locking."""
+
+    requires_token = True
+    scope = "u"
+
+    async def post(self, resource_id: str) -> None:
+        """Revise."""
+        tenant, context = self.caller.tenant, self.services.context
+
+        async def newest_of() -> Version:
+            return await read_whole(self.type_name, resource_id, tenant=tenant, context=context)
+
+        await newest_of()  # what is not there is not found, whatever the body is
+        candidate = await self.compute_body(
+            partial(prepare_revision, is_xml=self.is_xml, type_name=self.type_name, tenant=tenant)
+        )
+        if self.ticket is not None:
+            self.ticket.check_stored(candidate.size)
+        preconditions = replace(
+            self.request.preconditions(),
+            if_none_match=self.request.headers.get_list("If-None-Match"),
+        )
+        revised = await revise(
+            candidate,
+            newest_of=lambda: read_version_within_budget(self, newest_of),
+            check=preconditions.check,
+            compare=self._compare,
+            tenant=tenant,
+            context=context,
+        )
+        await self._respond(revised)
+
+    async def _compare(self, candidate: Version, stored: Stored) -> Revision:
+        """Compare where resources of this size are compared."""
+        bodies = [
+            *(candidate.body, stored.latest.body, candidate.response),
+            *(member.body for member in (*candidate.members, *stored.members.values())),
+        ]
+        size = sum(map(len, bodies))
+        is_dense = size > LARGE_STORED or sum(map(count_values, bodies)) > DENSE
+        work = partial(_compare, candidate=candidate, stored=stored)
+        return await compute(self.services, self.owner, work, [b""], size=size, is_dense=is_dense)
+
+    async def _respond(self, revised: Revised) -> None:
+        if revised.created:
+            if self.ticket is not None:
+                self.ticket.add_stored(revised.version.size)
+            await self.keep_pace()
+        self.set_location(revised.version)
+        self.set_version_headers(revised.version)
+        response = revised.response
+        if not self.format.is_stored:
+            work = partial(serialize_stored, form=self.format)
+            response = await self.compute_answer(work, [response], body=response)
+        self.respond_serialized(response)
+
+
+def _compare(context: Context, _body: bytes, *, candidate: Version, stored: Stored) -> Revision:
+    return compare(context, candidate, stored)
