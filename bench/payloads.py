@@ -46,9 +46,9 @@ def identifier(serial: int) -> str:
 class RegisterRequests:
     """Creates ``$register`` requests; each serial has its own identifier and its own document."""
 
-    def __init__(self, caller: Caller, document_bytes: int) -> None:
+    def __init__(self, caller: Caller, document_bytes: int, *, results: int = 0) -> None:
         self._document = document(document_bytes)
-        text = json.dumps(_parameters(self._document), separators=(",", ":"))
+        text = json.dumps(_parameters(self._document, results), separators=(",", ":"))
         before, rest = text.split("@value@")
         middle, rest = rest.split("@hash@")
         large, after = rest.split("@end@")
@@ -106,14 +106,39 @@ def _chunks(data: bytes) -> Iterator[Chunk]:
         yield view[start : start + CHUNK]
 
 
-def _parameters(of: Document) -> dict[str, Any]:
+def _parameters(of: Document, results: int) -> dict[str, Any]:
+    report = _report(of)
+    if results:
+        report["result"] = [{"reference": f"Observation/r{number}"} for number in range(results)]
     return {
         "resourceType": "Parameters",
         "parameter": [
             {"name": "patient", "resource": _PATIENT},
             {"name": "organization", "resource": _ORGANIZATION},
-            {"name": "diagnosticReport", "resource": _report(of)},
+            {"name": "diagnosticReport", "resource": report},
+            *({"name": "observation", "resource": _result(number)} for number in range(results)),
         ],
+    }
+
+
+def _result(number: int) -> dict[str, Any]:
+    return {
+        "resourceType": "Observation",
+        "id": f"r{number}",
+        "status": "final",
+        "code": {
+            "text": f"Analyte {number}",
+            "coding": [{"system": "http://loinc.org", "code": f"{7000 + number}-7"}],
+        },
+        "subject": {"reference": "Patient/patient-1"},
+        "effectiveDateTime": "2026-11-20T10:00:00Z",
+        "valueQuantity": {
+            "value": 10 + number,
+            "unit": "g/dL",
+            "system": "http://unitsofmeasure.org",
+            "code": "g/dL",
+        },
+        "referenceRange": [{"low": {"value": 5}, "high": {"value": 90}}],
     }
 
 

@@ -57,11 +57,11 @@ class Work:
     """The operation of MongoDB's driver to compare with, or nothing."""
 
 
-def registering(document_bytes: int) -> Streams:
-    """Register new reports."""
+def registering(document_bytes: int, *, results: int = 0) -> Streams:
+    """Register new reports, each with a number of results."""
 
     def streams(session: Session, connections: int) -> list[Iterator[Request]]:
-        body = RegisterRequests(session.caller, document_bytes)
+        body = RegisterRequests(session.caller, document_bytes, results=results)
         return [map(body.request, session.fresh) for _ in range(connections)]
 
     return streams
@@ -100,6 +100,9 @@ def _drawn(requests: list[Request], connections: int) -> list[Iterator[Request]]
 
 WORKS: dict[str, Work] = {
     "register": Work("register, 3 KB", 201, "POST", registering(SMALL_DOCUMENT), driver="insert"),
+    "panel": Work(
+        "register with 40 results", 201, "POST", registering(SMALL_DOCUMENT, results=40)
+    ),
     "resubmit": Work("resubmit, 3 KB", 201, "POST", _resubmitting, stock="many"),
     "read": Work("read by id", 200, "GET", _reading, stock="many", driver="find"),
     "search": Work("search by identifier", 200, "GET", _searching, stock="many"),
