@@ -54,7 +54,7 @@ Examples:
 )
 @with_config
 def demo(port: int | None, config: Config, *, leave: bool) -> None:
-    """Publish, read, update and search a report, receive its webhook, publish each other type.
+    """Publish a report with its results, correct and find it, receive webhooks, publish each type.
 
     Each step is shown as a curl command.
 

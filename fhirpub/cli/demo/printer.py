@@ -6,6 +6,7 @@ import json
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any
 from urllib.parse import urlencode
 
@@ -27,6 +28,8 @@ _TELLING_HEADERS_OF_WEBHOOKS = (
 )
 _KEPT_OF_LONG_TEXT = 32
 _LONG_TEXT = 160
+_KEPT_OF_LONG_RUN = 2
+_LONG_RUN = 3
 _FIRST_REFUSAL = 400
 
 
@@ -36,7 +39,7 @@ class Step:
 
     ``file`` contains the body. ``if_match`` is the value that the call sends; ``if_match_shell``
     is its form in the command. ``then`` are further shell lines that store parts of the response.
-    ``shown`` are the elements to display of each resource in a list; empty: all.
+    ``shown`` are the elements to display of each resource in a list or in Parameters; empty: all.
     """
 
     sentence: str
@@ -139,7 +142,8 @@ class Transcript:
 def pretty(body: bytes | None, shown: Sequence[str] = ()) -> list[str]:
     """Return a body as lines for display: indented, with documents and tokens shortened.
 
-    With ``shown``, the resources of a Bundle are reduced to these elements, id and meta.
+    With ``shown``, resources in a Bundle or in Parameters are reduced to these elements, their id
+    and version.
     """
     if not body:
         return []
@@ -147,14 +151,18 @@ def pretty(body: bytes | None, shown: Sequence[str] = ()) -> list[str]:
         value = json.loads(body)
     except ValueError:
         return [body[:_LONG_TEXT].decode(errors="replace")]
-    for entry in value.get("entry", []) if shown else []:
-        entry["resource"] = _reduce(entry["resource"], {"resourceType", "id", "meta", *shown})
+    for entry in [*value.get("entry", []), *value.get("parameter", [])] if shown else []:
+        if "resource" in entry:
+            entry["resource"] = _reduce(entry["resource"], {"resourceType", "id", "meta", *shown})
     return list(_lines(_shorten(value), indent="", name="", end=""))
 
 
 def _reduce(resource: dict[str, Any], shown: Collection[str]) -> dict[str, Any]:
     kept = {key: item for key, item in resource.items() if key in shown}
-    return {**kept, "…": f"{len(resource) - len(kept)} more elements"}
+    if "meta" in kept:
+        kept["meta"] = {key: item for key, item in kept["meta"].items() if key != "tag"}
+    rest = len(resource) - len(kept)
+    return {**kept, "…": f"{rest} more elements"} if rest else kept
 
 
 def _lines(value: Any, *, indent: str, name: str, end: str) -> Iterator[str]:
@@ -181,10 +189,31 @@ def _shorten(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _shorten(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_shorten(item) for item in value]
+        return list(_shorten_list(value))
     if isinstance(value, str) and len(value) > _LONG_TEXT:
         return f"{value[:_KEPT_OF_LONG_TEXT]}… ({len(value)} characters)"
     return value
+
+
+def _shorten_list(items: list[Any]) -> Iterator[Any]:
+    """Yield items, of many in a row that look alike only the first."""
+    for _form, alike in groupby(items, _form_of):
+        run = list(alike)
+        kept = run[:_KEPT_OF_LONG_RUN] if len(run) > _LONG_RUN and not _is_error(run[0]) else run
+        yield from map(_shorten, kept)
+        if len(kept) < len(run):
+            yield f"… {len(run) - len(kept)} more"
+
+
+def _form_of(item: Any) -> object:
+    """Return what items that look alike have in common."""
+    if isinstance(item, dict):
+        return [item.get("name"), item.get("severity"), *item]
+    return type(item)
+
+
+def _is_error(item: Any) -> bool:
+    return isinstance(item, dict) and item.get("severity") == "error"
 
 
 def _cut(line: str) -> str:

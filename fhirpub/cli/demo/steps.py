@@ -5,18 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
 import click
 from tornado.httpclient import AsyncHTTPClient, HTTPResponse
 
-from fhirpub.cli.demo import compositions
+from fhirpub.cli.demo import blood_count, compositions
 from fhirpub.cli.demo.printer import Step, Transcript
 from fhirpub.cli.demo.receiver import DemoReceiver
 from fhirpub.cli.http_client import Call, json_of, send
-from fhirpub.cli.publish.submission import Submission
 from fhirpub.runtime.clock import now_ms
 from fhirpub.webhooks import NotVerified, verify
 
@@ -24,7 +22,10 @@ _REPORTS = "/fhir/r4/DiagnosticReport"
 _REGISTER = f"{_REPORTS}/$register"
 _ENDPOINTS = "/webhooks/v1/endpoints"
 _CREATED = "diagnostic_report.created"
+_UPDATED = "diagnostic_report.updated"
+_FIRST = "Publish a blood count in one call: its 12 results, their specimen and its PDF."
 _MAX_WAIT = 15.0
+_ETAG_IN_SHELL = '"If-Match: $ETAG"'
 _TOKEN_COMMAND = r"""TOKEN=$(curl -sS "$BASE/oauth/token" -d grant_type=client_credentials \
   -d "client_id=$CLIENT_ID" -d "client_secret=$CLIENT_SECRET" -d "audience=$AUDIENCE" |
   sed -E 's/.*"access_token" *: *"([^"]+)".*/\1/')"""  # noqa: S105 - gets a token
@@ -45,16 +46,21 @@ class Tour:
         """Run all steps in order; stop at the first unexpected response."""
         token = await self._token()
         secret = await self._subscribe(token)
-        first = await self._take(_register("Publish a report with its PDF."), token)
+        first = await self._take(_register(_FIRST), token)
         self.transcript.sentence("The service has notified the receiver: this webhook arrived.")
         await self._show_webhook(_CREATED, secret)
         await self._resubmit(first, token)
         path = f"{_REPORTS}/{_read_id(first)}"
         read = await self._take(_read(path), token)
         etag = read.headers["ETag"]
-        await self._take(_update(path, etag), token)
+        revised = await self._take(_revise(path, etag), token)
+        self.transcript.sentence("The webhook names what has changed, without its value.")
+        await self._show_webhook(_UPDATED, secret)
         await self._take(_stale_update(path, etag), token)
-        await self._take(_search(_identifier(self.folder)), token)
+        await self._take(_update(path, revised.headers["ETag"]), token)
+        patient = json_of(read)["subject"]["reference"]
+        found = json_of(await self._take(_find_result(patient), token))
+        await self._take(_find_report(found["entry"][0]["resource"]["id"]), token)
         await self._take(_history(path), token)
         await self._take(_show_refusal(), token)
         for step, event in compositions.steps():
@@ -113,14 +119,11 @@ class Tour:
 
 
 def write_files(folder: Path) -> None:
-    """Write the document, and the bodies that the commands send."""
-    sample = files("fhirpub.cli.demo") / "sample"
-    with as_file(sample / "report.pdf") as document:
-        (folder / "report.pdf").write_bytes(document.read_bytes())
-    submission = Submission.from_json((sample / "register.json").read_bytes())
-    submission.attach([folder / "report.pdf"])
+    """Write the documents, and the bodies that the commands send."""
+    submission = blood_count.first_submission(folder)
     _write(folder / "register.json", submission.body)
-    _write(folder / "wrong.json", _with_mistakes(submission.body))
+    _write(folder / "revise.json", blood_count.revised_submission(folder).body)
+    _write(folder / "wrong.json", _body_with_mistakes(folder))
     for name, body in compositions.bodies(submission.body).items():
         _write(folder / name, body)
     _write(
@@ -128,7 +131,7 @@ def write_files(folder: Path) -> None:
         {
             "resourceType": "DiagnosticReport",
             "status": "amended",
-            "conclusion": "All values lie within the reference ranges. Repeat in six months.",
+            "conclusion": "Leukocytes and neutrophils slightly raised. Repeat in a week.",
         },
     )
 
@@ -155,32 +158,44 @@ def _verify(endpoint_id: str) -> Step:
 
 def _register(sentence: str) -> Step:
     return Step(
-        sentence=sentence, method="POST", path=_REGISTER, file="register.json", expected=201
+        sentence=sentence,
+        method="POST",
+        path=_REGISTER,
+        file="register.json",
+        shown=("identifier", "status", "subject", "conclusion", "issue"),
+        expected=201,
     )
 
 
 def _read(path: str) -> Step:
-    header = '-H "Authorization: Bearer $TOKEN"'
     return Step(
         sentence="Read it back; its ETag is the version that the next update names.",
         path=path,
         expected=200,
-        then=(
-            f'ETAG=$(curl -sS -o /dev/null -D - \\\n  "$BASE{path}" \\',
-            f"  {header} | tr -d '\\r' | awk 'tolower($1) == \"etag:\" {{print $2}}')",
-        ),
+        then=_keep_etag(path),
     )
 
 
-def _update(path: str, etag: str) -> Step:
+def _keep_etag(path: str) -> tuple[str, ...]:
+    """Return the shell lines that store the current ETag."""
+    header = '-H "Authorization: Bearer $TOKEN"'
+    return (
+        f'ETAG=$(curl -sS -o /dev/null -D - \\\n  "$BASE{path}" \\',
+        f"  {header} | tr -d '\\r' | awk 'tolower($1) == \"etag:\" {{print $2}}')",
+    )
+
+
+def _revise(path: str, etag: str) -> Step:
     return Step(
-        sentence="Update it, on condition that it has not changed since (If-Match).",
-        method="PATCH",
-        path=path,
-        file="update.json",
+        sentence="Correct one result, unless something has changed since (If-Match).",
+        method="POST",
+        path=f"{path}/$revise",
+        file="revise.json",
         if_match=etag,
-        if_match_shell='"If-Match: $ETAG"',
-        expected=204,
+        if_match_shell=_ETAG_IN_SHELL,
+        then=_keep_etag(path),
+        shown=("status", "conclusion"),
+        expected=200,
     )
 
 
@@ -195,11 +210,33 @@ def _stale_update(path: str, etag: str) -> Step:
     )
 
 
-def _search(identifier: str) -> Step:
+def _update(path: str, etag: str) -> Step:
     return Step(
-        sentence="Find it by its identifier. Lists have a link in place of the document's data.",
+        sentence="Update the conclusion alone, with the new ETag.",
+        method="PATCH",
+        path=path,
+        file="update.json",
+        if_match=etag,
+        if_match_shell=_ETAG_IN_SHELL,
+        expected=204,
+    )
+
+
+def _find_result(patient: str) -> Step:
+    return Step(
+        sentence="Find it as a reader does, from the patient to the newest platelets ...",
+        path="/fhir/r4/Observation",
+        query={"patient": patient, "code": blood_count.CORRECTED_CODE, "_sort": "-date"},
+        shown=("status", "valueQuantity", "note"),
+        expected=200,
+    )
+
+
+def _find_report(result_id: str) -> Step:
+    return Step(
+        sentence="... and to their report. Lists have a link in place of the document's data.",
         path=_REPORTS,
-        query={"identifier": identifier},
+        query={"result": f"Observation/{result_id}"},
         shown=("identifier", "status", "conclusion", "presentedForm"),
         expected=200,
     )
@@ -224,21 +261,16 @@ def _show_refusal() -> Step:
     )
 
 
-def _with_mistakes(body: dict[str, Any]) -> dict[str, Any]:
+def _body_with_mistakes(folder: Path) -> dict[str, Any]:
     """Return a registration with several mistakes."""
-    wrong = Submission.from_json(json.dumps(body).encode())
+    wrong = blood_count.first_submission(folder)
     report = wrong.entry["resource"]
     report["status"] = "amended"
     del report["category"]
     del report["code"]["text"]
     del report["presentedForm"][0]["hash"]
+    next(blood_count.results_in(wrong.body))["specimen"] = {"reference": "Specimen/urine"}
     return wrong.body
-
-
-def _identifier(folder: Path) -> str:
-    submission = Submission.from_json((folder / "register.json").read_bytes())
-    (identifier,) = submission.entry["resource"]["identifier"]
-    return f"{identifier['system']}|{identifier['value']}"
 
 
 def _read_id(answer: HTTPResponse) -> str:

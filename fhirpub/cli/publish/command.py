@@ -19,10 +19,11 @@ from fhirpub.cli.printing import is_terminal
 from fhirpub.cli.publish.outcome import EXIT_STATUS, Outcome, outcome_of
 from fhirpub.cli.publish.publisher import ID_VARIABLE, SECRET_VARIABLE, NoToken, Publisher
 from fhirpub.cli.publish.retries import Unreachable
-from fhirpub.cli.publish.submission import Submission, UnusableSubmission
+from fhirpub.cli.publish.submission import Submission, Types, UnusableSubmission
 from fhirpub.cli.publish.summary import print_outcome, print_summary
 from fhirpub.config.loader import variable
 from fhirpub.config.settings import Config
+from fhirpub.plugin_host.loader import examine
 
 _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 _A_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -111,7 +112,9 @@ def publish(  # noqa: PLR0913 - the options of a command
     _warn_of_plain_http(base)
     grant = {**_credentials(), "audience": audience or config.auth.audience}
 
-    publishing = _publish(_Service(base, grant, cacert), files, documents, as_json=as_json)
+    types = examine(config.plugins.enabled).types
+    service = _Service(base, grant, cacert, types)
+    publishing = _publish(service, files, documents, as_json=as_json)
     outcomes = asyncio.run(publishing)
     if not as_json and (len(files) > 1 or outcomes[0].id):
         print_summary(outcomes)
@@ -120,11 +123,12 @@ def publish(  # noqa: PLR0913 - the options of a command
 
 @dataclass(frozen=True, slots=True)
 class _Service:
-    """The address to publish at, the credentials, and the certificates to trust."""
+    """The address to publish at, the credentials, the certificates to trust, and known types."""
 
     base: str
     grant: Mapping[str, str]
     cacert: Path | None
+    types: Types
 
 
 async def _publish(
@@ -136,7 +140,7 @@ async def _publish(
         publisher = Publisher(client, service.base, service.grant, _note)
         try:
             for file in files:
-                outcome = await _publish_file(publisher, file, documents)
+                outcome = await _publish_file(publisher, file, documents, service.types)
                 print_outcome(outcome, as_json=as_json, is_only=len(files) == 1)
                 outcomes.append(outcome)
         except (NoToken, Unreachable) as problem:  # the others would fail in the same way
@@ -146,10 +150,12 @@ async def _publish(
     return outcomes
 
 
-async def _publish_file(publisher: Publisher, file: str, documents: Sequence[Path]) -> Outcome:
+async def _publish_file(
+    publisher: Publisher, file: str, documents: Sequence[Path], types: Types
+) -> Outcome:
     try:
         with click.open_file(file, "rb") as stream:
-            submission = Submission.from_json(stream.read())
+            submission = Submission.from_json(stream.read(), types)
         submission.attach(documents)
     except UnusableSubmission as problem:
         return Outcome(file=file, result="not sent", reason=str(problem))

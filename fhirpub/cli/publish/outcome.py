@@ -23,7 +23,11 @@ EXIT_STATUS: dict[Result, int] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What became of one file. ``reason`` says why nothing was published."""
+    """What became of one file.
+
+    ``reason`` says why nothing was published. ``entries`` are the resources that came with the
+    report, such as its results: the name of each entry, and its address.
+    """
 
     file: str
     result: Result
@@ -31,6 +35,7 @@ class Outcome:
     id: str = ""
     version: str = ""
     location: str = ""
+    entries: list[dict[str, str]] = field(default_factory=list)
     issues: list[dict[str, Any]] = field(default_factory=list)
     reason: str = ""
 
@@ -61,6 +66,7 @@ def outcome_of(answer: HTTPResponse, file: str, type_name: str) -> Outcome:
         id=address.rpartition("/")[2],
         version=version,
         location=location,
+        entries=_entries_beside(body),
         issues=_issues_beside(body),
     )
 
@@ -75,6 +81,15 @@ def _way_out(status: int) -> str:
     if status == HTTPStatus.UNAUTHORIZED:
         return "; the service does not accept the token that it issued: is --audience right?"
     return ""
+
+
+def _entries_beside(parameters: dict[str, Any]) -> list[dict[str, str]]:
+    """Return the references in a response, under the names of their entries."""
+    return [
+        {"name": entry["name"], "reference": entry["valueReference"]["reference"]}
+        for entry in parameters.get("parameter", [])
+        if "valueReference" in entry
+    ]
 
 
 def _issues_beside(parameters: dict[str, Any]) -> list[dict[str, Any]]:

@@ -6,15 +6,19 @@ import base64
 import hashlib
 import mimetypes
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from fhirpub.errors import Refused
 from fhirpub.fhir.strict_json import JsonObject, dumps, loads
 from fhirpub.fhir.times import instant
+from fhirpub.plugin_api import ResourceType
 
+Types = Mapping[str, ResourceType]
+NO_TYPES: Types = MappingProxyType({})
 _PARTS = frozenset({"patient", "organization", "practitioner"})
 _DOCUMENTS = "presentedForm"
 
@@ -31,20 +35,24 @@ class Submission:
     entry: JsonObject
 
     @classmethod
-    def from_json(cls, raw: bytes) -> Submission:
-        """Parse the bytes of a file. Raises UnusableSubmission."""
+    def from_json(cls, raw: bytes, types: Types = NO_TYPES) -> Submission:
+        """Parse the bytes of a file. Raises UnusableSubmission.
+
+        ``types`` are those whose entries may come with entries of other types: with a report come
+        its results.
+        """
         try:
             body = loads(raw)
         except Refused as problem:
             raise UnusableSubmission(problem.issues[0].diagnostics) from problem
         if not isinstance(body, dict) or body.get("resourceType") != "Parameters":
             raise UnusableSubmission("must be a Parameters resource, the body of a $register")
-        for entry in _entries(body):
-            if _is_registered(entry):
-                return cls(body, entry)
-        raise UnusableSubmission(
-            "has no entry to register, such as a DiagnosticReport named diagnosticReport"
-        )
+        found = [entry for entry in _entries(body) if _is_registered(entry)]
+        if not found:
+            raise UnusableSubmission(
+                "has no entry to register, such as a DiagnosticReport named diagnosticReport"
+            )
+        return cls(body, _main_entry(found, types))
 
     @property
     def type_name(self) -> str:
@@ -89,8 +97,18 @@ def _entries(body: JsonObject) -> Iterator[JsonObject]:
             yield item
 
 
+def _main_entry(entries: Sequence[JsonObject], types: Types) -> JsonObject:
+    """Return the entry with which all others can come; if there is none, the first."""
+    for entry in entries:
+        declared = types.get(entry["resource"]["resourceType"])
+        parts = {part.name for part in declared.parts} if declared else set()
+        if all(other is entry or other["name"] in parts for other in entries):
+            return entry
+    return entries[0]
+
+
 def _is_registered(entry: JsonObject) -> bool:
-    """Return whether an entry is named after its own type and is not a part of another one."""
+    """Return whether an entry is named after its own type and can be the one to register."""
     name: Any = entry.get("name")
     resource = entry.get("resource")
     type_name = resource.get("resourceType") if isinstance(resource, dict) else None

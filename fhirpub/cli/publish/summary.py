@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ import click
 from fhirpub.cli.printing import as_text, print_json, print_table
 from fhirpub.cli.publish.outcome import EXIT_STATUS, Outcome
 
-_ADVICE = "Use another identifier for another report; send a correction as an update (PATCH)."
+_ADVICE = "Use another identifier for another report; send a correction by PATCH or $revise."
 
 
 def print_outcome(outcome: Outcome, *, as_json: bool, is_only: bool) -> None:
@@ -28,12 +29,19 @@ def print_outcome(outcome: Outcome, *, as_json: bool, is_only: bool) -> None:
 def _heading(outcome: Outcome) -> str:
     resource = f"{outcome.type_name} {outcome.id}" if outcome.id else f"a {outcome.type_name}"
     if outcome.result == "created":
-        return f"published as {resource} version {outcome.version}"
+        return f"published as {resource} version {outcome.version}{_company(outcome)}"
     if outcome.result == "replayed":
         return f"already published as {resource} version {outcome.version}, nothing new was stored"
     if outcome.result == "other content":
         return f"{resource} has this identifier with OTHER content: what you sent was not stored"
     return f"{outcome.result}: {outcome.reason}"
+
+
+def _company(outcome: Outcome) -> str:
+    """Return how many resources of each type came with the report."""
+    counts = Counter(entry["reference"].partition("/")[0] for entry in outcome.entries)
+    listed = ", ".join(f"{count} {type_name}" for type_name, count in counts.items())
+    return f", with {listed}" if listed else ""
 
 
 def _details(outcome: Outcome) -> list[str]:
@@ -73,6 +81,7 @@ def _print_json(outcome: Outcome, *, is_only: bool) -> None:
         "location": outcome.location,
         "replayed": bool(outcome.id) and outcome.result != "created",
         "different_content": outcome.result == "other content",
+        "entries": outcome.entries,
         "issues": outcome.issues,
     }
     if not is_only:

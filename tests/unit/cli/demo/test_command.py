@@ -12,11 +12,16 @@ from typing import Any
 
 import pytest
 
-STATUSES = [200, 201, 200, 201, 201, 200, 204, 412, 200, 200, 400, *[201] * 5]
+STATUSES = [200, 201, 200, 201, 201, 200, 200, 412, 204, 200, 200, 200, 400, *[201] * 5]
 
 
 def statuses_in(text: str) -> list[int]:
     return [int(item) for item in re.findall(r"^    ([2-5][0-9]{2}) \w", text, flags=re.MULTILINE)]
+
+
+def step(text: str, number: int) -> str:
+    """Return the output of one step."""
+    return text.partition(f"\n{number}. ")[2].partition(f"\n{number + 1}. ")[0]
 
 
 @pytest.fixture
@@ -55,8 +60,29 @@ def test_every_step_succeeds_and_fits_the_terminal(run: Any) -> None:
 def test_one_event_of_each_kind_arrives(shown: str) -> None:
     arrived = re.findall(r"X-Webhook-Event: (\S+)", shown)
 
-    kinds = ("diagnostic_report", "encounter_outpatient", "medication_request", "service_request")
-    assert arrived == [f"{name}.created" for name in (*kinds, "device_request", "observation")]
+    others = ("encounter_outpatient", "medication_request", "service_request", "device_request")
+    assert arrived == [
+        "diagnostic_report.created",
+        "diagnostic_report.updated",
+        *(f"{name}.created" for name in (*others, "observation")),
+    ]
+
+
+def test_a_reader_finds_the_corrected_result_and_its_report(shown: str) -> None:
+    result, report = step(shown, 12), step(shown, 13)
+
+    assert "--data-urlencode patient=Patient/" in result
+    assert '"status": "corrected"' in result
+    assert '"value": 248' in result
+    assert '"value": "NQ-2026-000417"' in report
+
+
+def test_the_event_of_the_correction_names_one_result(shown: str) -> None:
+    event = step(shown, 9)
+
+    assert '"added": []' in event
+    assert len(re.findall(r'"changed": \["Observation/[-0-9a-f]{36}"\]', event)) == 1
+    assert "248" not in event.partition('"data"')[2]
 
 
 def test_the_commands_work_when_pasted(shown: str) -> None:
@@ -93,8 +119,6 @@ def test_the_invitation_works_when_pasted(shown: str, environment: dict[str, str
 
 
 def test_several_mistakes_are_named_at_once(run: Any) -> None:
-    refusal = (
-        run("demo", "--exit", "--port", "0").stdout.partition("\n12. ")[2].partition("\n13. ")[0]
-    )
+    refusal = step(run("demo", "--exit", "--port", "0").stdout, 15)
 
-    assert refusal.count('"severity": "error"') >= 3
+    assert refusal.count('"severity": "error"') == 5

@@ -91,6 +91,39 @@ def test_resources_in_a_list_are_reduced_to_what_matters() -> None:
     assert '"…": "2 more elements"' in text
 
 
+def test_resources_in_parameters_are_reduced_as_well() -> None:
+    meta = {"versionId": "2", "tag": [{"code": "SUBSETTED"}]}
+    resource = {"resourceType": "Flag", "meta": meta, "status": "active", "code": {}}
+    reference = {"name": "flag", "valueReference": {"reference": "Flag/1"}}
+    entries = [{"name": "flag", "resource": resource}, reference]
+    body = json.dumps({"resourceType": "Parameters", "parameter": entries}).encode()
+
+    text = " ".join(line.strip() for line in pretty(body, ["status"]))
+
+    assert '"meta": {"versionId": "2"}, "status": "active", "…": "1 more elements"' in text
+    assert '"reference": "Flag/1"' in text
+
+
+def test_of_many_that_look_alike_the_first_are_shown() -> None:
+    alike = [{"name": "result", "value": number} for number in range(12)]
+    body = json.dumps({"list": [{"name": "report"}, *alike, {"name": "issues"}]}).encode()
+
+    text = "".join(line.strip() for line in pretty(body))
+
+    assert text == (
+        '{"list": [{"name": "report"},{"name": "result", "value": 0},'
+        '{"name": "result", "value": 1},"… 10 more",{"name": "issues"}]}'
+    )
+
+
+def test_every_error_is_shown() -> None:
+    errors = [{"severity": "error", "diagnostics": f"number {number}"} for number in range(12)]
+
+    text = "\n".join(pretty(json.dumps({"issue": errors}).encode()))
+
+    assert text.count('"error"') == 12
+
+
 def test_a_body_that_was_just_shown_is_not_shown_again(capsys: pytest.CaptureFixture[str]) -> None:
     request = HTTPRequest("http://h/")
     transcript = Transcript()

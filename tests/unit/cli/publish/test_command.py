@@ -86,6 +86,7 @@ def test_json_is_one_object_and_nothing_else(run: Any, stub: Any, report: str) -
         "location": LOCATION,
         "replayed": False,
         "different_content": False,
+        "entries": [],
         "issues": OUTCOME["issue"],
     }
 
@@ -117,7 +118,7 @@ def test_other_content_has_its_own_exit_status(run: Any, stub: Any, report: str)
     other = "Error: report.json: DiagnosticReport 7e10 has this identifier with OTHER content"
     assert done.stderr.splitlines() == [
         f"{other}: what you sent was not stored",
-        "  Use another identifier for another report; send a correction as an update (PATCH).",
+        "  Use another identifier for another report; send a correction by PATCH or $revise.",
     ]
     assert "report.json  other content  7e10  1" in done.stdout
 

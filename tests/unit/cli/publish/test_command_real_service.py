@@ -22,6 +22,7 @@ from fhirpub.config.settings import Config, FhirConfig
 from fhirpub.runtime.clock import now_ms
 from fhirpub.testing.service import Integrator, RunningService
 from tests.bodies import register_body
+from tests.panels import panel, result, specimen
 
 FILES = {
     "first.json": register_body("shell-1"),
@@ -100,6 +101,21 @@ def test_nothing_but_the_result_is_printed(run: Any, lab: Integrator, files: Non
 
     assert (done.returncode, done.stderr) == (0, "")
     assert len(done.stdout.splitlines()) == 5
+
+
+def test_results_are_published_with_their_report_and_counted(
+    run: Any, lab: Integrator, tmp_path: Path
+) -> None:
+    body = panel("R-9", result("hb"), result("wbc"), specimen())
+    body["parameter"].reverse()
+    (tmp_path / "panel.json").write_text(json.dumps(body))
+
+    done = publish(run, lab, "panel.json")
+    again = json.loads(publish(run, lab, "panel.json", "--json").stdout)
+
+    assert done.stdout.partition("\n")[0].endswith(" version 1, with 1 Specimen, 2 Observation")
+    assert [entry["name"] for entry in again["entries"]] == ["specimen", *["observation"] * 2]
+    assert lab.get(f"/fhir/r4/{again['entries'][1]['reference']}").status == 200
 
 
 def test_other_content_that_the_service_refuses_has_the_same_status(

@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 
 from fhirpub.cli.publish.submission import Submission, UnusableSubmission, attachment
+from fhirpub.plugin_host.loader import load
 
+REPORTS = ["diagnosticreport"]
 WRITTEN_NS = 1_700_000_000_123_000_000
 
 
@@ -38,6 +40,21 @@ def test_the_entry_named_after_its_type_is_registered(type_name: str) -> None:
     raw = parameters(entry("Patient"), entry(type_name), entry("Organization"))
 
     assert Submission.from_json(raw).type_name == type_name
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_report_may_follow_its_results(order: int) -> None:
+    entries = [entry("ServiceRequest"), entry("Observation"), entry("DiagnosticReport")][::order]
+
+    submission = Submission.from_json(parameters(*entries), load(["observation", *REPORTS]))
+
+    assert submission.type_name == "DiagnosticReport"
+
+
+def test_of_entries_that_do_not_belong_together_the_first_is_registered() -> None:
+    raw = parameters(entry("Encounter"), entry("DiagnosticReport"))
+
+    assert Submission.from_json(raw, load(REPORTS)).type_name == "Encounter"
 
 
 @pytest.mark.parametrize(
