@@ -45,11 +45,7 @@ def create_context(config: Config, *, clock: Clock) -> Context:
         resources=cast("Resources", None),  # pure functions reach no store
         types=types,
         members=members,
-        revisable={
-            name: revisable(one)
-            for name, one in types.items()
-            if any(part.repeats for part in one.parts)
-        },
+        revisable={name: revisable(one) for name, one in types.items() if one.repeating},
         searched=_search_indexers(config, types, members, schemas, terminology),
         schemas=schemas,
         terminology=terminology,

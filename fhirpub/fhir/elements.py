@@ -107,6 +107,14 @@ def items_of(resource: Mapping[str, Any], path: str) -> list[tuple[str, Any]]:
     ]
 
 
+def literals_of(elements: Iterable[Any]) -> Iterator[str]:
+    """Yield what elements refer to, those that are references with a literal."""
+    for element in elements:
+        literal = element.get("reference") if isinstance(element, dict) else None
+        if isinstance(literal, str):
+            yield literal
+
+
 def element_of(name: str, elements: Collection[str]) -> str:
     """Return which element a property holds: note of ``_note``, value[x] of ``valueString``.
 

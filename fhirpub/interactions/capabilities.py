@@ -61,7 +61,7 @@ def own_resources(context: Context, statement_body: bytes) -> dict[tuple[str, st
     """Return our own readable resources by type and id."""
     own = {("CapabilityStatement", ID): statement_body}
     for resource_type in context.types.values():
-        for definition in (*definitions_of(resource_type, context),):
+        for definition in definitions_of(resource_type, context):
             own["OperationDefinition", definition["id"]] = dumps(definition)
     own["CodeSystem", CODE_SYSTEM] = dumps(_problems(context))
     return own

@@ -55,11 +55,6 @@ class Context:
         every = (part for resource_type in self.types.values() for part in resource_type.parts)
         return sorted({part.type for part in every if not part.repeats})
 
-    @property
-    def stored_types(self) -> Mapping[str, ResourceType]:
-        """Every type that has versions: those registered alone, and those of members."""
-        return {**self.types, **{name: one.resource_type for name, one in self.members.items()}}
-
     def rules_for(self, tenant_id: str) -> RuleContext:
         """Return what the rules of a plugin may look at."""
         return RuleContext(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
 from typing import Any
@@ -181,10 +181,7 @@ class SearchIndexer:
         for name, part in self._chained.items():
             for one in parts.get(part.name, _NOTHING).get("identifier", ()):
                 TAKE["token"](values, name, one, self)
-        encoded = encode(values)
-        if limited:
-            _refuse_excess(len(values), len(encoded))
-        return encoded
+        return _encode(values, limited=limited)
 
     def values_of_member(
         self, resource: JsonObject, parts: Iterable[JsonObject], *, limited: bool = True
@@ -198,10 +195,7 @@ class SearchIndexer:
             if self._chain_of_member and part["resourceType"] == _PATIENT:
                 for one in part.get("identifier", ()):
                     TAKE["token"](values, self._chain_of_member, one, self)
-        encoded = encode(values)
-        if limited:
-            _refuse_excess(len(values), len(encoded))
-        return encoded
+        return _encode(values, limited=limited)
 
     def next_values(
         self, resource: JsonObject, before: bytes, tenant: Tenant, *, limited: bool = True
@@ -239,6 +233,13 @@ class SearchIndexer:
             (name, "", second) if (second, first) in own else (name, first, second)
             for name, first, second in values
         ]
+
+
+def _encode(values: Sequence[SearchValue], *, limited: bool) -> bytes:
+    encoded = encode(values)
+    if limited:
+        _refuse_excess(len(values), len(encoded))
+    return encoded
 
 
 def _refuse_excess(number: int, size: int) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain, islice
-from typing import Any
+from typing import Any, TypeVar
 
 from fhirpub.errors import MAX_ISSUES, InvalidContent, Issue, StoreUnavailable
 from fhirpub.fhir.document import documents_in, extract_attachments
@@ -31,6 +31,7 @@ _RACES = 300
 """How often an update without If-Match starts again because another one was quicker."""
 
 
+T = TypeVar("T")
 Prepare = Callable[[Version], Awaitable["Update"]]
 
 
@@ -128,13 +129,38 @@ async def update(
     Raises what ``newest_of`` raises, then what ``check`` raises, then the problems of the body
     (D-119).
     """
+
+    async def make(newest: Version) -> tuple[Version, Collection[Blob], Update]:
+        candidate = await prepared(await _with_parts(newest, resource_type, tenant, context))
+        return candidate.version, candidate.blobs, candidate
+
+    return await add_next(
+        newest_of=newest_of, check=check, make=make, tenant=tenant, context=context
+    )
+
+
+async def add_next(
+    *,
+    newest_of: Callable[[], Awaitable[Version]],
+    check: Callable[[Version], None],
+    make: Callable[[Version], Awaitable[tuple[Version | None, Collection[Blob], T]]],
+    tenant: Tenant,
+    context: Context,
+) -> T:
+    """Insert the version that ``make`` makes of the newest one; return what it makes besides.
+
+    If another call is quicker, everything begins again with the version that it added. Nothing is
+    inserted if ``make`` returns no version. Raises what the functions raise, StoreUnavailable.
+    """
     for _race in range(_RACES):
         newest = await newest_of()
         check(newest)
-        candidate = await prepared(await _with_parts(newest, resource_type, tenant, context))
-        if await context.resources.add(tenant.id, candidate.version, candidate.blobs):
+        version, blobs, made = await make(newest)
+        if version is None:
+            return made
+        if await context.resources.add(tenant.id, version, blobs):
             context.added()
-            return candidate
+            return made
     raise StoreUnavailable(f"lost {_RACES} races for the next version")
 
 

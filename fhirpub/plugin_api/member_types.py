@@ -36,7 +36,7 @@ def member_types(types: Mapping[str, ResourceType]) -> dict[str, MemberType]:
 
 def _repeating(types: Iterable[ResourceType]) -> Iterator[Part]:
     for resource_type in types:
-        yield from (part for part in resource_type.parts if part.repeats)
+        yield from resource_type.repeating
 
 
 def _only_member(part: Part) -> ResourceType:

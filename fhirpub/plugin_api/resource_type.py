@@ -217,6 +217,11 @@ class ResourceType:
         return self.profile or f"http://hl7.org/fhir/StructureDefinition/{self.name}"
 
     @property
+    def repeating(self) -> tuple[Part, ...]:
+        """The parts that repeat (ADR 24)."""
+        return tuple(part for part in self.parts if part.repeats)
+
+    @property
     def entry_name(self) -> str:
         """The name of its entry in the Parameters: the type in lowerCamelCase."""
         return self.name[0].lower() + self.name[1:]

@@ -15,8 +15,8 @@ _OF_ONE = ("revise",)
 
 def operations_of(resource_type: ResourceType) -> Sequence[str]:
     """Return the codes of the operations that a type has."""
-    revised = any(part.repeats for part in resource_type.parts)
-    return ("register", "validate", "revise") if revised else ("register", "validate")
+    revised = ("revise",) if resource_type.repeating else ()
+    return ("register", "validate", *revised)
 
 
 def definitions_of(resource_type: ResourceType, context: Context) -> Iterator[JsonObject]:
@@ -72,8 +72,7 @@ def _entries(resource_type: ResourceType) -> list[JsonObject]:
         _entry(resource_type.entry_name, "out", name),
         *(
             _entry(part.name, "out", "Reference", least=0, several=True)
-            for part in parts
-            if part.repeats
+            for part in resource_type.repeating
         ),
         _entry("issues", "out", "OperationOutcome"),
     ]
@@ -93,8 +92,8 @@ def _validate_definition(resource_type: ResourceType, context: Context) -> JsonO
         code="validate",
         title=f"Try the registration of a {name}",
         description=(
-            f"Tells all that the registration of a {name} would be refused for or remark, and "
-            "stores nothing. Also takes a body of $register as it is."
+            f"Returns all problems for which a registration of a {name} would be refused, and the "
+            "remarks on it; stores nothing. Also takes a body of $register as it is."
         ),
         parameter=[
             {"name": "resource", "use": "in", "min": 1, "max": "1", "type": name},

@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fhirpub.errors import BrokenRule, Issue
-from fhirpub.fhir.document import documents_in
-from fhirpub.fhir.elements import element_of, items_of, objects_in
+from fhirpub.fhir.elements import element_of, items_of, literals_of, objects_in
 from fhirpub.fhir.outcome import outcome_of
 from fhirpub.fhir.strict_json import JsonObject, dumps, loads_stored
 from fhirpub.interactions import rules
@@ -25,7 +24,7 @@ from fhirpub.interactions.versions import events_of, with_server_meta
 from fhirpub.plugin_api import Change, ResourceType
 from fhirpub.problems import ContentProblem, OperationProblem
 from fhirpub.runtime.stages import Stages
-from fhirpub.storage.contract import Blob, Version
+from fhirpub.storage.contract import Version
 from fhirpub.tenant import Tenant, is_member_id
 
 _OF_EACH_VERSION = frozenset({"issued", "text"})
@@ -135,8 +134,7 @@ def compare(context: Context, candidate: Version, stored: Stored) -> Revision:
         version=number,
         created=latest.created,
         updated=updated,
-        body=(body := dumps(revised)),
-        documents=documents_in(body),
+        body=dumps(revised),
         response=b"",
         parts=b"",
         digest=b"",
@@ -144,11 +142,6 @@ def compare(context: Context, candidate: Version, stored: Stored) -> Revision:
         members=members,
     )
     return Revision(version, _response(candidate, version, members, context, changed=True))
-
-
-def blobs_of_revision(candidate: Candidate, version: Version) -> tuple[Blob, ...]:
-    """Return the documents that the next version refers to."""
-    return tuple(blob for blob in candidate.blobs if blob.sha256 in version.documents)
 
 
 def _next_members(candidate: Version, stored: Stored, updated: int) -> Iterator[Version]:
@@ -175,7 +168,7 @@ def _unlike_identity(candidate: Version, latest: Version) -> Iterator[Issue]:
 
 def _fixed_elements(names: set[str], resource_type: ResourceType) -> Iterator[Issue]:
     """Report elements that differ and must not."""
-    references = {part.referred_by for part in resource_type.parts if part.repeats}
+    references = {part.referred_by for part in resource_type.repeating}
     elements = resource_type.updatable | references | _OF_EACH_VERSION
     changeable = ", ".join(sorted(elements - {""}))
     for name in sorted(names - {"identifier"}):
@@ -223,11 +216,11 @@ def _lost_members(
 ) -> Iterator[Issue]:
     """Report what the resource no longer refers to, unless it is withdrawn."""
     newest = {**stored.members, **{member.id: member for member in members}}
-    for part in resource_type.parts:
-        if not part.repeats or not part.referred_by:
+    for part in resource_type.repeating:
+        if not part.referred_by:
             continue
-        kept = set(_literals(after, part.referred_by))
-        for literal in _literals(before, part.referred_by):
+        kept = set(_literals_at(after, part.referred_by))
+        for literal in _literals_at(before, part.referred_by):
             member = newest.get(literal.rpartition("/")[2])
             if literal not in kept and member is not None and member.status != WITHDRAWN:
                 rule = (
@@ -238,16 +231,12 @@ def _lost_members(
                 yield Issue.error(ContentProblem.REFERENCE_WRONG, rule, at)
 
 
-def _literals(resource: JsonObject, element: str) -> Iterator[str]:
-    for _at, reference in items_of(resource, element):
-        literal = reference.get("reference")
-        if isinstance(literal, str):
-            yield literal
+def _literals_at(resource: JsonObject, element: str) -> Iterator[str]:
+    return literals_of(reference for _at, reference in items_of(resource, element))
 
 
 def _members_referred_to(resource: JsonObject) -> set[str]:
-    literals = (element.get("reference") for element in objects_in(resource))
-    ids = {one.rpartition("/")[2] for one in literals if isinstance(one, str)}
+    ids = {one.rpartition("/")[2] for one in literals_of(objects_in(resource))}
     return {one for one in ids if is_member_id(one)}
 
 

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 
 from fhirpub.errors import StoreUnavailable
 from fhirpub.interactions.context import Context
+from fhirpub.interactions.members.lookup import look_up_all
 from fhirpub.interactions.register import Candidate
 from fhirpub.interactions.revision.comparison import (
     Revision,
     Stored,
-    blobs_of_revision,
     members_of,
 )
-from fhirpub.storage.contract import Version
+from fhirpub.interactions.update import add_next
+from fhirpub.storage.contract import Blob, Version
 from fhirpub.tenant import Tenant
-
-_RACES = 300
-"""How often a revision without If-Match starts again because another update was quicker."""
-_AT_ONCE = 50
-"""So many members are read together; small ones are read on the event loop."""
 
 Compare = Callable[[Version, Stored], Awaitable[Revision]]
 
@@ -52,18 +47,17 @@ async def revise(
     nothing that differs, so that repeating a call is safe.
     Raises what ``newest_of``, ``check`` and ``compare`` raise, StoreUnavailable.
     """
-    for _race in range(_RACES):
-        newest = await newest_of()
-        check(newest)
+
+    async def make(newest: Version) -> tuple[Version | None, Collection[Blob], Revised]:
         stored = await _stored_for(candidate.version, newest, tenant, context)
         revision = await compare(candidate.version, stored)
-        if revision.version is None:
-            return Revised(newest, created=False, response=revision.response)
-        blobs = blobs_of_revision(candidate, revision.version)
-        if await context.resources.add(tenant.id, revision.version, blobs):
-            context.added()
-            return Revised(revision.version, created=True, response=revision.response)
-    raise StoreUnavailable(f"lost {_RACES} races for the next version")
+        created = revision.version is not None
+        revised = Revised(revision.version or newest, created=created, response=revision.response)
+        return revision.version, candidate.blobs, revised
+
+    return await add_next(
+        newest_of=newest_of, check=check, make=make, tenant=tenant, context=context
+    )
 
 
 async def _stored_for(
@@ -73,15 +67,5 @@ async def _stored_for(
     if first is None:
         raise StoreUnavailable("version 1 is missing")
     ids = sorted(members_of(candidate, latest))
-    found = await _newest(ids, tenant, context)
+    found = await look_up_all(lambda one: context.resources.latest(tenant.id, one), ids)
     return Stored(latest, first.parts, {version.id: version for version in found})
-
-
-async def _newest(ids: Collection[str], tenant: Tenant, context: Context) -> list[Version]:
-    found: list[Version | None] = []
-    waiting = list(ids)
-    while waiting:
-        few, waiting = waiting[:_AT_ONCE], waiting[_AT_ONCE:]
-        found += await asyncio.gather(*(context.resources.latest(tenant.id, one) for one in few))
-        await asyncio.sleep(0)
-    return [version for version in found if version is not None]

@@ -7,7 +7,7 @@ from typing import Any
 
 from fhirpub.errors import InvalidContent, Issue
 from fhirpub.fhir.contained import Contained, reachable
-from fhirpub.fhir.elements import items_of, objects_in
+from fhirpub.fhir.elements import items_of, literals_of, objects_in
 from fhirpub.fhir.explanation.envelope import refuse_kind
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.fhir.xml.tables import tables
@@ -118,7 +118,4 @@ def _placeholder(resource_id: str, leading: Collection[str]) -> JsonObject:
 def _literals(body: JsonObject, part: Part) -> Iterator[str]:
     """Yield the literals of the references that may lead to a part, in their order."""
     by_element = [one for _place, one in items_of(body, part.referred_by)]
-    for one in by_element if part.referred_by else objects_in(body):
-        literal = one.get("reference") if isinstance(one, dict) else None
-        if isinstance(literal, str):
-            yield literal
+    return literals_of(by_element if part.referred_by else objects_in(body))

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 from functools import partial
 
 from fhirpub.errors import OtherContent
 from fhirpub.interactions.context import Context
+from fhirpub.interactions.members.lookup import look_up_all
 from fhirpub.interactions.register import Registration
 from fhirpub.interactions.repetition.difference import differing_elements
 from fhirpub.runtime.logging import logger
 from fhirpub.storage.contract import Version
 from fhirpub.web.handlers.body import BodyHandler
-from fhirpub.web.handlers.placement import DENSE, LARGE_STORED, compute, count_values
+from fhirpub.web.handlers.placement import compute_with
 
-_MEMBERS_AT_ONCE = 50
 REPLAYED, CONTENT = "Idempotent-Replayed", "Idempotent-Content"
 
 _log = logger()
@@ -49,24 +48,17 @@ async def compare(handler: BodyHandler, first: Version, repeated: Version) -> tu
     first = await _with_members(handler, first, repeated)
     members = [member.body for member in (*first.members, *repeated.members)]
     stored = [first.body, first.parts, repeated.body, repeated.parts, *members]
-    size = sum(map(len, stored))
-    is_dense = size > LARGE_STORED or sum(map(count_values, stored)) > DENSE
     first, repeated = (_compared(version) for version in (first, repeated))
     work = partial(_differing_elements, first=first, repeated=repeated)
-    return await compute(
-        handler.services, handler.owner, work, [b""], size=size, is_dense=is_dense
-    )
+    return await compute_with(handler.services, handler.owner, work, stored)
 
 
 async def _with_members(handler: BodyHandler, first: Version, repeated: Version) -> Version:
     """Return a first version with those of its members that a repetition has as well."""
-    look_up = handler.services.context.resources.version
-    found: list[Version | None] = []
-    for start in range(0, len(repeated.members), _MEMBERS_AT_ONCE):
-        few = repeated.members[start : start + _MEMBERS_AT_ONCE]
-        found += await asyncio.gather(*(look_up(handler.owner, one.id, 1) for one in few))
-        await asyncio.sleep(0)  # small ones are read on the loop
-    return replace(first, members=tuple(member for member in found if member is not None))
+    resources, tenant = handler.services.context.resources, handler.owner
+    ids = [member.id for member in repeated.members]
+    found = await look_up_all(lambda one: resources.version(tenant, one, 1), ids)
+    return replace(first, members=tuple(found))
 
 
 def _compared(version: Version) -> Version:

@@ -52,6 +52,18 @@ async def compute(
     return await services.threads.run(owner, lambda: work(context, joined(chunks)))
 
 
+async def compute_with(
+    services: Services,
+    owner: str,
+    work: Callable[[Context, bytes], T],
+    stored: Sequence[bytes],
+) -> T:
+    """Run a pure function that brings stored JSON, where resources of this size are computed."""
+    size = sum(map(len, stored))
+    is_dense = size > LARGE_STORED or sum(map(count_values, stored)) > DENSE
+    return await compute(services, owner, work, [b""], size=size, is_dense=is_dense)
+
+
 def joined(chunks: Sequence[bytes]) -> bytes:
     """Return the chunks as one, without a copy if there is only one."""
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)

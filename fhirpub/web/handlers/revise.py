@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 
 from fhirpub.interactions.context import Context
@@ -12,7 +11,7 @@ from fhirpub.interactions.revision.revise import Revised, revise
 from fhirpub.storage.contract import Version
 from fhirpub.web.handlers.body import BodyHandler
 from fhirpub.web.handlers.large_responses import read_version_within_budget
-from fhirpub.web.handlers.placement import DENSE, LARGE_STORED, compute, count_values
+from fhirpub.web.handlers.placement import compute_with
 from fhirpub.web.message.representation import serialize_stored
 
 
@@ -35,14 +34,10 @@ class ReviseHandler(BodyHandler):
         )
         if self.ticket is not None:
             self.ticket.check_stored(candidate.size)
-        preconditions = replace(
-            self.request.preconditions(),
-            if_none_match=self.request.headers.get_list("If-None-Match"),
-        )
         revised = await revise(
             candidate,
             newest_of=lambda: read_version_within_budget(self, newest_of),
-            check=preconditions.check,
+            check=self.request.preconditions_of_update().check,
             compare=self._compare,
             tenant=tenant,
             context=context,
@@ -55,10 +50,8 @@ class ReviseHandler(BodyHandler):
             *(candidate.body, stored.latest.body, candidate.response),
             *(member.body for member in (*candidate.members, *stored.members.values())),
         ]
-        size = sum(map(len, bodies))
-        is_dense = size > LARGE_STORED or sum(map(count_values, bodies)) > DENSE
         work = partial(_compare, candidate=candidate, stored=stored)
-        return await compute(self.services, self.owner, work, [b""], size=size, is_dense=is_dense)
+        return await compute_with(self.services, self.owner, work, bodies)
 
     async def _respond(self, revised: Revised) -> None:
         if revised.created:

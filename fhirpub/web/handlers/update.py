@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from functools import partial
 
 from fhirpub.errors import Issue, NoneMatches
@@ -57,13 +56,9 @@ class UpdateHandler(BodyHandler):
                 self.ticket.check_stored(made.size)
             return made
 
-        preconditions = replace(
-            self.request.preconditions(),
-            if_none_match=self.request.headers.get_list("If-None-Match"),
-        )
         updated = await update(
             newest_of=lambda: read_version_within_budget(self, newest_of),
-            check=preconditions.check,
+            check=self.request.preconditions_of_update().check,
             resource_type=self.services.types[self.type_name],
             tenant=tenant,
             context=context,

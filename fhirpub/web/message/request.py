@@ -6,6 +6,7 @@ import ipaddress
 import re
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 from urllib.parse import parse_qsl
@@ -64,6 +65,11 @@ class Request:
         if "If-Match" not in headers and "If-Unmodified-Since" not in headers:
             return NONE
         return Preconditions(headers.get_list("If-Match"), headers.get("If-Unmodified-Since", ""))
+
+    def preconditions_of_update(self) -> Preconditions:
+        """Return the conditions on the version that an update replaces, of all three headers."""
+        if_none_match = self.headers.get_list("If-None-Match")
+        return replace(self.preconditions(), if_none_match=if_none_match)
 
     def has_body(self) -> bool:
         """Return whether a body follows, or should."""

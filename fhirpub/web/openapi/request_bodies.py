@@ -179,7 +179,7 @@ def _registered(resource_type: ResourceType) -> dict[str, JsonObject]:
     return _parameters(
         f"Registered{resource_type.name}",
         {resource_type.entry_name: resource_type.name, "issues": "OperationOutcome"},
-        references=[part.name for part in resource_type.parts if part.repeats],
+        references=[part.name for part in resource_type.repeating],
         description="The resource in short, then what there is to say of it.",
         parameter={"minItems": 1},
     )
