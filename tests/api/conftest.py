@@ -4,19 +4,31 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import wraps
 from typing import Any
 
 import pytest
 
 from fhirpub.config.loader import variable
-from fhirpub.testing.service import Answer, Service
+from fhirpub.config.settings import AuthConfig, Config
+from fhirpub.testing.service import Answer, RunningService, Service
 from tests.corpus.validator import Validator
 from tests.issue_codes import uncoded_issues
 
 _VALIDATORS = ("fhir.resources", "fhirclient")
 _LARGEST = 64 * 1024
+
+
+@pytest.fixture(scope="module")
+def strict(
+    tmp_path_factory: pytest.TempPathFactory, store_url: Callable[[str], str]
+) -> Iterator[RunningService]:
+    """A service that demands scopes."""
+    config = Config(auth=AuthConfig(enforce_scopes=True))
+    folder = tmp_path_factory.mktemp("strict")
+    with RunningService(folder, config=config, store_url=store_url("strict")) as running:
+        yield running
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from fhirpub.config.settings import AuthConfig, Config
 from fhirpub.interactions.search import inclusion
 from fhirpub.interactions.search.includes import Include
 from fhirpub.storage.contract import Page
@@ -260,15 +258,6 @@ def test_there_are_not_many_includes(lab: Integrator) -> None:
 
 
 # Scopes.
-
-
-@pytest.fixture(scope="module")
-def strict(tmp_path_factory: pytest.TempPathFactory, store_url: Any) -> Iterator[RunningService]:
-    """A service that demands scopes."""
-    config = Config(auth=AuthConfig(enforce_scopes=True))
-    folder = tmp_path_factory.mktemp("strict")
-    with RunningService(folder, config=config, store_url=store_url("strict")) as running:
-        yield running
 
 
 @pytest.mark.parametrize(

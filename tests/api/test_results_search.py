@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fhirpub.config.settings import AuthConfig, Config, PluginsConfig
+from fhirpub.config.settings import Config, PluginsConfig
 from fhirpub.testing.service import Answer, Integrator, RunningService
 from tests.compositions import observation, register_body
 from tests.panels import LOINC, RESULTS, panel, result, specimen
@@ -278,15 +278,6 @@ def test_one_that_was_registered_alone_is_updated_as_before(both: Integrator) ->
 
 
 # Scopes.
-
-
-@pytest.fixture(scope="module")
-def strict(tmp_path_factory: pytest.TempPathFactory, store_url: Any) -> Iterator[RunningService]:
-    """A service that demands scopes."""
-    config = Config(auth=AuthConfig(enforce_scopes=True))
-    folder = tmp_path_factory.mktemp("strict")
-    with RunningService(folder, config=config, store_url=store_url("strict")) as running:
-        yield running
 
 
 @pytest.mark.parametrize(

@@ -19,14 +19,6 @@ ClientWith = Callable[[str], Integrator]
 
 
 @pytest.fixture(scope="module")
-def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """A service that demands scopes."""
-    config = Config(auth=AuthConfig(enforce_scopes=True))
-    with RunningService(tmp_path_factory.mktemp("strict"), config=config) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
 def publisher(strict: RunningService) -> Integrator:
     """A client that has every permission, and has published a report."""
     publisher = strict.integrator(scopes=("system/*.cruds",))

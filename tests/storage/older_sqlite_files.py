@@ -7,6 +7,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from fhirpub.storage.sqlite.quota_schema import TABLES
@@ -22,18 +23,25 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
+@contextlib.contextmanager
+def _changed_to(path: Path, version: int) -> Iterator[sqlite3.Connection]:
+    """Open a file, and commit what is changed in it together with its version."""
+    with contextlib.closing(sqlite3.connect(path)) as old:
+        yield old
+        old.execute(f"PRAGMA user_version = {version}")
+        old.commit()
+
+
 def to_version_5(path: Path) -> None:
     """Convert a file without members to the format of the commit before members."""
-    with contextlib.closing(sqlite3.connect(path)) as old:
+    with _changed_to(path, 5) as old:
         old.execute("DROP TABLE member")
-        old.execute("PRAGMA user_version = 5")
-        old.commit()
 
 
 def to_version_4(path: Path) -> None:
     """Convert a file to the format of the commit before pieces."""
     to_version_5(path)
-    with contextlib.closing(sqlite3.connect(path)) as old:
+    with _changed_to(path, 4) as old:
         for (number,) in old.execute("SELECT number FROM blob").fetchall():
             pieces = old.execute(
                 "SELECT data FROM blob_piece WHERE number >> 20 = ? ORDER BY number", (number,)
@@ -42,23 +50,19 @@ def to_version_4(path: Path) -> None:
                 data = b"".join(piece for (piece,) in pieces)
                 old.execute("UPDATE blob_bytes SET data = ? WHERE number = ?", (data, number))
         old.execute("DROP TABLE blob_piece")
-        old.execute("PRAGMA user_version = 4")
-        old.commit()
 
 
 def to_version_3(path: Path) -> None:
     """Convert a file to the format of the commit before digests."""
     to_version_4(path)
-    with contextlib.closing(sqlite3.connect(path)) as old:
+    with _changed_to(path, 3) as old:
         old.execute("ALTER TABLE version DROP COLUMN digest")
-        old.execute("PRAGMA user_version = 3")
-        old.commit()
 
 
 def to_version_2(path: Path) -> None:
     """Convert a file to the format of the commit before quotas."""
     to_version_3(path)
-    with contextlib.closing(sqlite3.connect(path)) as old:
+    with _changed_to(path, 2) as old:
         for statement in TABLES:
             _create, kind, name, *_rest = statement.split()
             if kind == "TRIGGER":
@@ -67,8 +71,6 @@ def to_version_2(path: Path) -> None:
             _create, kind, name, *_rest = statement.split()
             if kind == "TABLE":
                 old.execute(f"DROP TABLE {name}")
-        old.execute("PRAGMA user_version = 2")
-        old.commit()
 
 
 def kill_amid_upgrade(path: Path, version: int, *, steps: int | None = None) -> None:
