@@ -8,6 +8,7 @@ since 1970-01-01 UTC.
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -27,11 +28,15 @@ SearchValue = tuple[str, str | int | None, str | int | None]
 
 A token (FHIR R4, search, token) is its code and its system, which is empty if there is none. A
 time is its first millisecond and the first one after it. A number is stored like a time: integers
-of 64 bits that compare as the numbers do. A token with an empty code need not be indexed: it means
-that the resource refers to a part of its own, whose id follows from the id of the resource
-(ADR 15). Two times None, which need not be indexed either, is an element that has nothing to
-search by, such as a code in words: only `ANYTHING` matches it, and sorting skips it.
+of 64 bits that compare as the numbers do. A text is itself, normalized, and its kind, such as the
+part of a name that it is; the kind is empty if there is only one. A token with an empty code need
+not be indexed: it means that the resource refers to a part of its own, whose id follows from the
+id of the resource (ADR 15). Two times None, which need not be indexed either, is an element that
+has nothing to search by, such as a code in words: only `ANYTHING` matches it, and sorting skips
+it.
 """
+
+_SURROGATES = range(0xD800, 0xE000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +74,33 @@ class TimeMatch:
     until: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class TextMatch:
+    """The beginning of a text (FHIR R4, search, string), compared by its code points.
+
+    Attributes:
+        beginning: How the text begins, normalized as the stored ones are; not empty.
+        kind: The kind of the text; None matches any.
+    """
+
+    beginning: str
+    kind: str | None = None
+
+    @property
+    def end(self) -> str | None:
+        """The first text behind all that begin so, by their code points; None if there is none."""
+        stem = self.beginning.rstrip(chr(sys.maxunicode))
+        if not stem:
+            return None
+        following = ord(stem[-1]) + 1
+        if following in _SURROGATES:  # no text that can be stored has one
+            following = _SURROGATES.stop
+        return stem[:-1] + chr(following)
+
+
+Match = TokenMatch | TimeMatch | TextMatch
+"""What a search value is compared with."""
+
 ANYTHING = TokenMatch(None, None)
 """Matches every value, of any type, and an element that has none to search by."""
 
@@ -86,7 +118,7 @@ class Criterion:
     """
 
     name: str
-    any_of: tuple[TokenMatch | TimeMatch, ...]
+    any_of: tuple[Match, ...]
     negated: bool = False
 
 
@@ -98,10 +130,13 @@ class Order:
         name: The name of the search parameter.
         descending: Whether to sort by the highest value of each version, from the highest to the
             lowest. Otherwise the order is ascending by the lowest value of each version.
+        kind: The second part that values must have to be sorted by, such as the kind of a text;
+            None is any.
     """
 
     name: str
     descending: bool = False
+    kind: str | None = None
 
 
 NEWEST_FIRST = (Order(LAST_UPDATED, descending=True),)
@@ -224,14 +259,20 @@ def comes_after(key: SortKey, other: SortKey, order: Sequence[Order]) -> bool:
 
 
 def _extreme(order: Order, of: Findable) -> str | int | None:
-    found = (first for _name, first, _second in values_under(order.name, of))
-    values = [first for first in found if first is not None]
+    values = [
+        first
+        for _name, first, second in values_under(order.name, of)
+        if first is not None and order.kind in (None, second)
+    ]
     choose = max if order.descending else min
     return choose(values, default=None)
 
 
-def _matches(wanted: TokenMatch | TimeMatch, value: SearchValue, resource_id: str) -> bool:
+def _matches(wanted: Match, value: SearchValue, resource_id: str) -> bool:
     _name, start, end = value
+    if isinstance(wanted, TextMatch):
+        begins = isinstance(start, str) and start.startswith(wanted.beginning)
+        return begins and wanted.kind in (None, end)
     if isinstance(wanted, TokenMatch):
         known = ((wanted.value, start), (wanted.system, end), (wanted.of, resource_id))
         return all(mine in (None, theirs) for mine, theirs in known)

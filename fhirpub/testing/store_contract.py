@@ -45,6 +45,7 @@ from fhirpub.testing.contracts.store.queries import (
     has,
     match,
     query,
+    text,
     token,
     wanting,
 )
@@ -66,6 +67,7 @@ from fhirpub.testing.contracts.store.search import SearchContract
 from fhirpub.testing.contracts.store.search_budget import SearchBudgetContract
 from fhirpub.testing.contracts.store.search_values import SearchValueContract
 from fhirpub.testing.contracts.store.tenancy import TenancyContract
+from fhirpub.testing.contracts.store.texts import TextContract
 from fhirpub.testing.contracts.store.versions import VersionContract
 from fhirpub.testing.samples import (
     FOREVER,
@@ -106,6 +108,7 @@ __all__ = [
     "reopening",
     "store_blob",
     "successor",
+    "text",
     "token",
     "wait_for_stored_bytes",
     "wanting",
@@ -120,6 +123,7 @@ class StoreContract(
     OtherLoopContract,
     SearchContract,
     CriteriaContract,
+    TextContract,
     PageContract,
     RandomSearchContract,
     SearchBudgetContract,

@@ -59,6 +59,7 @@ from fhirpub.testing.store_contract import (
     new_id,
     query,
     reopening,
+    text,
     token,
     wanting,
 )
@@ -697,6 +698,14 @@ BY_VALUE = "PRIMARY KEY (field=? AND value"
         ([CODE, has("status", token("x"), negated=True)], BY_VALUE),
         ([has("date", TimeMatch(from_=1, until=9))], "PRIMARY KEY (field=? AND value>"),
         ([has("date", TimeMatch(after=9), TimeMatch(from_=1))], "PRIMARY KEY (field=? AND value>"),
+        ([has("name", text("ash"))], "PRIMARY KEY (field=? AND value>? AND value<?)"),
+        (
+            [has("name", text("a"), text("b", "x"))],
+            "PRIMARY KEY (field=? AND value>? AND value<?)",
+        ),
+        ([has("name", text("\U0010ffff"))], "PRIMARY KEY (field=? AND value>? AND value<?)"),
+        ([has("name", text("a"), token("b"))], "version_by_time (tenant=? AND type=?"),
+        ([has("name", text("a"), negated=True)], "version_by_time (tenant=? AND type=?"),
         ([PERSON], BY_VALUE),
         ([PERSON], "w USING COVERING INDEX version_key (id=?"),
         ([has("date", TimeMatch(before=9))], "version_by_time (tenant=? AND type=?"),

@@ -12,6 +12,8 @@ from fhirpub.storage.criteria import (
     IDENTIFIER,
     LAST_UPDATED,
     Criterion,
+    Match,
+    TextMatch,
     TimeMatch,
     TokenMatch,
     field_number,
@@ -47,13 +49,15 @@ def alternatives(criterion: Criterion, tenant: str, type_name: str) -> Iterator[
         yield alternative
 
 
-def _unprefixed(name: str, any_of: Sequence[TokenMatch | TimeMatch]) -> Iterator[Filter]:
+def _unprefixed(name: str, any_of: Sequence[Match]) -> Iterator[Filter]:
     """Yield the conditions of which one must hold; tokens of one form stand in one."""
     values: defaultdict[tuple[str | None, bool], list[str]] = defaultdict(list)
     owners: defaultdict[TokenMatch, list[str]] = defaultdict(list)
     for item in any_of:
         if isinstance(item, TimeMatch):
             yield _at_time(name, item)
+        elif isinstance(item, TextMatch):
+            yield _text(name, item)
         elif item.of is not None:
             owners[replace(item, of=None)].append(item.of)
         elif item.value is not None:
@@ -67,7 +71,7 @@ def _unprefixed(name: str, any_of: Sequence[TokenMatch | TimeMatch]) -> Iterator
     yield from _without_code(name, any_of)
 
 
-def _without_code(name: str, any_of: Sequence[TokenMatch | TimeMatch]) -> Iterator[Filter]:
+def _without_code(name: str, any_of: Sequence[Match]) -> Iterator[Filter]:
     if ANYTHING in any_of:
         yield {} if name in COLUMNS else _match_stored(name, {})
     tokens = [item for item in any_of if isinstance(item, TokenMatch) and item.of is None]
@@ -85,6 +89,11 @@ def _token(name: str, *conditions: Filter) -> Filter:
         of_no_system = wanted.get("rest", "") == "" and "key" in wanted
         return {"id": wanted["key"]} if of_no_system else {"id": {"$in": []}}
     return _match_stored(name, wanted)
+
+
+def _text(name: str, wanted: TextMatch) -> Filter:
+    range_ = {"$gte": wanted.beginning} | ({} if wanted.end is None else {"$lt": wanted.end})
+    return _token(name, {"key": range_}, {} if wanted.kind is None else {"rest": wanted.kind})
 
 
 def _at_time(name: str, wanted: TimeMatch) -> Filter:
@@ -125,9 +134,12 @@ def has_range(criterion: Criterion) -> bool:
     if criterion.negated or criterion.name in COLUMNS:
         return False
     return all(
-        bool(item.value or item.of)  # what has no code is in no index
-        if isinstance(item, TokenMatch)
-        else item.after is not None or item.from_ is not None
+        isinstance(item, TextMatch)
+        or (
+            bool(item.value or item.of)  # what has no code is in no index
+            if isinstance(item, TokenMatch)
+            else item.after is not None or item.from_ is not None
+        )
         for item in criterion.any_of
     )
 
@@ -135,7 +147,7 @@ def has_range(criterion: Criterion) -> bool:
 def has_member_range(criterion: Criterion) -> bool:
     """Return whether indexes over members lead to all candidates of a criterion among them."""
     return has_range(criterion) and all(
-        isinstance(item, TimeMatch) or item.value or item.of for item in criterion.any_of
+        not isinstance(item, TokenMatch) or item.value or item.of for item in criterion.any_of
     )
 
 

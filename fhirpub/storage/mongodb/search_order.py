@@ -72,14 +72,10 @@ def _place(order: Order) -> dict[str, Any]:
     """Return where a version stands by one name: whether it has no value, and the extreme one."""
     if order.name in COLUMNS:
         return {"none": {"$literal": 0}, "value": f"${COLUMNS[order.name]}"}
-    named = {
-        "$filter": {
-            "input": {"$ifNull": ["$search", []]},
-            "cond": {
-                "$and": [{"$eq": ["$$this.name", order.name]}, {"$ne": ["$$this.rest", None]}]
-            },
-        }
-    }
+    needed = [{"$eq": ["$$this.name", order.name]}, {"$ne": ["$$this.rest", None]}]
+    if order.kind is not None:
+        needed.append({"$eq": ["$$this.rest", {"$literal": order.kind}]})
+    named = {"$filter": {"input": {"$ifNull": ["$search", []]}, "cond": {"$and": needed}}}
     is_time, start = {"$isNumber": "$$this.key"}, "$$this.rest"
     token = {"$ifNull": ["$$this.key", ""]}
     values = {"$map": {"input": named, "in": {"$cond": [is_time, start, token]}}}

@@ -1,14 +1,15 @@
 """How a SQLite store is searched: the statements for a page and for its total.
 
-The rows of `search_value` find candidates, by a token's code or a time's end. What is stored in
-a version decides; there the values stand as JSON, in which a quotation mark that follows a
-bracket can only be the beginning of a value. See ADR 18.
+The rows of `search_value` find candidates, by a token's code, a time's end or a text. What is
+stored in a version decides; there the values stand as JSON, in which a quotation mark that follows
+a bracket can only be the beginning of a value. See ADR 18.
 """
 
 # ruff: noqa: S608 - statements are put together from names in this file, never from values
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -17,8 +18,10 @@ from fhirpub.storage.criteria import (
     ID,
     IDENTIFIER,
     LAST_UPDATED,
+    Match,
     Order,
     SortKey,
+    TextMatch,
     TimeMatch,
     TokenMatch,
     decode,
@@ -84,11 +87,26 @@ def sources_of(tenant: str, query: SearchQuery) -> list[Source]:
     for criterion in query.criteria:
         if not criterion.negated and criterion.name not in COLUMNS:
             field = field_number(tenant, query.type, criterion.name)
-            found += _sources_in(field, criterion.any_of)
+            texts = [item for item in criterion.any_of if isinstance(item, TextMatch)]
+            if not texts:
+                found += _sources_in(field, criterion.any_of)
+            elif len(texts) == len(criterion.any_of):
+                found.append(_source_of_texts(field, texts))
     return found
 
 
-def _sources_in(field: int, any_of: Sequence[TokenMatch | TimeMatch]) -> Iterator[Source]:
+def _source_of_texts(field: int, texts: Sequence[TextMatch]) -> Source:
+    """Return the texts that begin in one of these ways; a blob stands behind all texts."""
+    ranges = [(text.beginning, text.end) for text in texts]
+    numbers = """
+        SELECT s.number FROM json_each(:ranges) AS r CROSS JOIN search_value AS s
+        WHERE s.field = :field AND s.value >= json_extract(r.value, '$[0]')
+        AND s.value < ifnull(json_extract(r.value, '$[1]'), x'')
+    """
+    return Source(numbers, {"field": field, "ranges": json.dumps(ranges, ensure_ascii=False)})
+
+
+def _sources_in(field: int, any_of: Sequence[Match]) -> Iterator[Source]:
     parameters: Parameters = {"field": field}
     owners = [item.of for item in any_of if isinstance(item, TokenMatch) and item.of is not None]
     tokens = [item for item in any_of if isinstance(item, TokenMatch) and item.of is None]
@@ -117,7 +135,7 @@ def _in_list(values: Sequence[str | None], parameters: Parameters) -> str:
     return "s.value IN (SELECT value FROM json_each(:sought))"
 
 
-def _in_range(any_of: Sequence[TokenMatch | TimeMatch], parameters: Parameters) -> str:
+def _in_range(any_of: Sequence[Match], parameters: Parameters) -> str:
     """Return a range for the ends of times, or nothing if it has no beginning."""
     times = [item for item in any_of if isinstance(item, TimeMatch)]
     lowest = [
@@ -210,10 +228,14 @@ class _Order:
             return _SORT_COLUMNS[order.name]
         name = f"order{len(self.parameters)}"
         self.parameters[name] = order.name
+        of_kind = ""
+        if order.kind is not None:
+            self.parameters[f"{name}kind"] = order.kind
+            of_kind = f" AND json_extract(o.value, '$[2]') = :{name}kind"
         extreme = "max" if order.descending else "min"
         return (
             f"(SELECT {extreme}(json_extract(o.value, '$[1]')) FROM json_each(v.search) AS o "
-            f"WHERE json_extract(o.value, '$[0]') = :{name})"
+            f"WHERE json_extract(o.value, '$[0]') = :{name}{of_kind})"
         )
 
     @property

@@ -16,6 +16,7 @@ from fhirpub.storage.criteria import (
     IDENTIFIER,
     LAST_UPDATED,
     Criterion,
+    TextMatch,
     TimeMatch,
     TokenMatch,
 )
@@ -24,6 +25,11 @@ from fhirpub.storage.sqlite.parameters import json_list
 Parameters = dict[str, str | int]
 
 _PAIRS = "SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(:{name})"
+_EACH = (
+    "EXISTS (SELECT 1 FROM json_each(v.search) AS e WHERE json_extract(e.value, '$[0]') = :{name}"
+)
+"""What begins a condition on one of the values under a name, and needs a bracket at its end."""
+_FIRST, _SECOND = "json_extract(e.value, '$[1]')", "json_extract(e.value, '$[2]')"
 _MAX_COMPARED = 8
 """Up to so many alternatives are sought in the text of all values, one after another."""
 COLUMNS = {ID: ("''", "v.id"), IDENTIFIER: ("v.system", "v.value"), LAST_UPDATED: ("", "")}
@@ -34,15 +40,22 @@ def match_criterion(criterion: Criterion, name: str, parameters: Parameters) -> 
     """Return the condition for what meets a criterion; sets its parameters."""
     tokens = [item for item in criterion.any_of if isinstance(item, TokenMatch)]
     times = [item for item in criterion.any_of if isinstance(item, TimeMatch)]
+    texts = [item for item in criterion.any_of if isinstance(item, TextMatch)]
     if ANYTHING in tokens and criterion.name in COLUMNS:
         either = ["1"]
     elif criterion.name == LAST_UPDATED:
         either = [_match_bounds(times, ("v.updated", "v.updated + 1"), name, parameters)]
     elif criterion.name in COLUMNS:
-        either = [_match_mixed(tokens, name, parameters, COLUMNS[criterion.name])]
+        columns = COLUMNS[criterion.name]
+        either = [_match_mixed(tokens, name, parameters, columns)]
+        either += [
+            _match_text(text, f"{name}x{number}", parameters, columns)
+            for number, text in enumerate(texts)
+        ]
     else:
         parameters[name] = criterion.name
         either = list(_among_values(criterion.name, tokens, times, name, parameters))
+        either += _among_texts(criterion.name, texts, name, parameters)
     return f"{'NOT ' if criterion.negated else ''}({' OR '.join(either) or '0'})"
 
 
@@ -68,20 +81,45 @@ def _among_values(
     elif beginnings and not is_long:
         parameters[f"{name}b"] = json.dumps(beginnings, ensure_ascii=False)
         yield f"EXISTS (SELECT 1 FROM json_each(:{name}b) WHERE instr(v.search, value) > 0)"
-    value, is_of_name = (
-        "json_extract(e.value, '$[{}]')",
-        f"json_extract(e.value, '$[0]') = :{name}",
-    )
-    each = f"EXISTS (SELECT 1 FROM json_each(v.search) AS e WHERE {is_of_name} AND {{}})"
+    each = _EACH.format(name=name)
     systems = [one.system for one in tokens if one.value is None and one.system is not None]
     if is_long:  # each value is looked up in the list, however long that is
-        columns = (value.format(2), value.format(1))
-        yield each.format(_match_mixed(tokens, name, parameters, columns))
+        yield f"{each} AND {_match_mixed(tokens, name, parameters, (_SECOND, _FIRST))})"
     elif systems:
-        yield each.format(match_one_of(value.format(2), systems, f"{name}s", parameters))
+        yield f"{each} AND {match_one_of(_SECOND, systems, f'{name}s', parameters)})"
     if times:
-        ends = (value.format(1), value.format(2))
-        yield each.format(_match_bounds(times, ends, name, parameters))
+        yield f"{each} AND {_match_bounds(times, (_FIRST, _SECOND), name, parameters)})"
+
+
+def _among_texts(
+    field: str, texts: Sequence[TextMatch], name: str, parameters: Parameters
+) -> Iterator[str]:
+    """Return the conditions for texts that begin in one of these ways."""
+    for number, text in enumerate(texts):
+        begins = f"{name}x{number}"
+        stored = orjson.dumps([field, text.beginning]).decode()
+        parameters[f"{begins}b"] = stored.removesuffix('"]')
+        condition = f"instr(v.search, :{begins}b) > 0"
+        if text.kind is not None:
+            matching = _match_text(text, begins, parameters, (_SECOND, _FIRST))
+            condition = f"({condition} AND {_EACH.format(name=name)} AND {matching}))"
+        yield condition
+
+
+def _match_text(
+    text: TextMatch, name: str, parameters: Parameters, columns: tuple[str, str]
+) -> str:
+    """Return the condition for a text in columns: of kinds, and of texts."""
+    kind, value = columns
+    parameters[f"{name}from"] = text.beginning
+    all_of = [f"{value} >= :{name}from"]
+    if text.end is not None:
+        parameters[f"{name}until"] = text.end
+        all_of.append(f"{value} < :{name}until")
+    if text.kind is not None:
+        parameters[f"{name}kind"] = text.kind
+        all_of.append(f"{kind} = :{name}kind")
+    return f"({' AND '.join(all_of)})"
 
 
 def _match_owned(

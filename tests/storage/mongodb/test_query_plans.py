@@ -30,6 +30,7 @@ from fhirpub.testing.store_contract import (
     match,
     new_id,
     query,
+    text,
     token,
     wanting,
 )
@@ -82,6 +83,10 @@ async def test_searches_go_through_an_index(
         ([has("code", token("a"), token("b", "s"))], {"version_by_search_value"}),
         ([has("date", TimeMatch(from_=1, until=9))], {"version_by_search_value"}),
         ([has("date", TimeMatch(after=9), TimeMatch(from_=1))], {"version_by_search_value"}),
+        ([has("name", text("ash"))], {"version_by_search_value"}),
+        ([has("name", text("a"), text("b", "x"))], {"version_by_search_value"}),
+        ([has("name", text("\U0010ffff"))], {"version_by_search_value"}),
+        ([has("name", text("a"), negated=True)], {"version_by_time"}),
         (
             [has("subject", TokenMatch("P", "x"), TokenMatch("P", "", ID))],
             {"version_by_search_value", "version_key"},
@@ -124,6 +129,8 @@ async def test_lists_of_everything_are_not_sorted(
         ({"criteria": (has("code", token("a")),)}, {schema.BY_MEMBER_VALUE}),
         ({"criteria": (has("code", token("a"), token("b", "s")),)}, {schema.BY_MEMBER_VALUE}),
         ({"criteria": (has("date", TimeMatch(from_=9)),)}, {schema.BY_MEMBER_VALUE}),
+        ({"criteria": (has("name", text("ash", "x")),)}, {schema.BY_MEMBER_VALUE}),
+        ({"criteria": (has("name", text("ash"), negated=True),)}, {schema.BY_MEMBER_TYPE}),
         ({"criteria": (has("code", token("a"), negated=True),)}, {schema.BY_MEMBER_TYPE}),
         ({"criteria": (has("code", token(None, "s")),)}, {schema.BY_MEMBER_TYPE}),
         ({"criteria": (has("subject", token("", "P")),)}, {schema.BY_MEMBER_TYPE}),
@@ -146,6 +153,23 @@ async def test_members_are_found_through_an_index(
         assert "COLLSCAN" not in stages
         lookups = [stage for stage in explained["stages"] if "$lookup" in stage]
         assert not any(stage["collectionScans"] for stage in lookups)
+
+
+async def test_only_texts_that_begin_so_are_looked_at(database: Database, store: Store) -> None:
+    names = [f"{letter}{number}" for letter in "aby" for number in range(20)]
+    await add_all(store, [found_by(("name", name, "x")) for name in names])
+    members = [a_result(search=encode([("name", name, "x")])) for name in names]
+    await add_all(store, [a_version(members=(member,)) for member in members])
+    criterion = has("name", text("b1", "x"))  # 1 and 10 to 19
+
+    alone = explain(database, *page_and_total(LAB, wanting(criterion)))
+    of_members = [
+        explain(database, one) for one in parts_for_members(results(criteria=(criterion,)))
+    ]
+
+    for explained in (alone, *of_members):
+        cursor = explained["stages"][0]["$cursor"]["executionStats"]
+        assert (cursor["totalKeysExamined"], cursor["totalDocsExamined"]) == (11, 11)
 
 
 async def test_the_newest_members_are_found_without_looking_at_all(

@@ -15,8 +15,9 @@ from fhirpub.storage.contract import (
 )
 from fhirpub.storage.criteria import (
     Criterion,
+    Match,
     SearchValue,
-    TimeMatch,
+    TextMatch,
     TokenMatch,
     encode,
     sort_key,
@@ -81,7 +82,7 @@ def wanting(*criteria: Criterion, **changes: Any) -> SearchQuery:
     return replace(SearchQuery(type=REPORT, criteria=criteria), **changes)
 
 
-def has(name: str, *any_of: TokenMatch | TimeMatch, negated: bool = False) -> Criterion:
+def has(name: str, *any_of: Match, negated: bool = False) -> Criterion:
     """Return a criterion.
 
     Args:
@@ -98,6 +99,11 @@ def has(name: str, *any_of: TokenMatch | TimeMatch, negated: bool = False) -> Cr
 def token(value: str | None = None, system: str | None = None) -> TokenMatch:
     """Return one form of a token search; None matches anything."""
     return TokenMatch(system, value)
+
+
+def text(beginning: str, kind: str | None = None) -> TextMatch:
+    """Return what matches texts that begin so; None matches any kind."""
+    return TextMatch(beginning, kind)
 
 
 async def find_ids(store: Store, wanted: SearchQuery, tenant: str = LAB) -> set[str]:

@@ -22,8 +22,10 @@ from fhirpub.storage.criteria import (
     LAST_UPDATED,
     LATEST,
     Criterion,
+    Match,
     Order,
     SearchValue,
+    TextMatch,
     TimeMatch,
     TokenMatch,
     comes_after,
@@ -111,15 +113,26 @@ def _random_values(random: Random) -> list[SearchValue]:
     for _ in range(random.choice([0, 1, 1, 2])):
         start = random.randrange(50)
         values.append(("date", start, start + random.choice([1, 5, 30, LATEST])))
-    names = [name for name in ("code", "status", "date") if random.random() < 0.2]
+    values += [
+        ("name", _random_text(random), random.choice(["family", "given"]))
+        for _ in range(random.choice([0, 1, 1, 3]))
+    ]
+    names = [name for name in ("code", "status", "date", "name") if random.random() < 0.2]
     values += [(name, None, None) for name in names]
     return values
 
 
+def _random_text(random: Random) -> str:
+    return "".join(random.choices("ab\U0010ffff", k=random.choice([1, 2, 3])))
+
+
 def _random_query(random: Random, ids: Sequence[str]) -> SearchQuery:
     criteria = [_random_criterion(random) for _ in range(random.choice([0, 1, 1, 2, 3]))]
-    names = random.sample(["code", "date", "status", LAST_UPDATED, ID], k=random.choice([1, 1, 2]))
-    order = tuple(Order(name, random.choice([True, False])) for name in names)
+    names = ["code", "date", "status", "name", LAST_UPDATED, ID]
+    order = tuple(
+        Order(name, random.choice([True, False]), _random_kind(random) if name == "name" else None)
+        for name in random.sample(names, k=random.choice([1, 1, 2]))
+    )
     some = frozenset(random.sample(ids, k=random.choice([2, 30])))
     return wanting(
         *criteria,
@@ -130,10 +143,21 @@ def _random_query(random: Random, ids: Sequence[str]) -> SearchQuery:
     )
 
 
+def _random_kind(random: Random) -> str | None:
+    return random.choice([None, None, "family", "given"])
+
+
 def _random_criterion(random: Random) -> Criterion:
-    name = random.choice(["code", "status", "category", "date", "date", LAST_UPDATED, IDENTIFIER])
+    names = ["code", "status", "category", "date", "date", "name", "name"]
+    name = random.choice([*names, LAST_UPDATED, IDENTIFIER])
     negated = random.random() < 0.25
     count = random.choice([1, 1, 2, 3])
+    if name == "name":
+        texts: list[Match] = [
+            TextMatch(_random_text(random), _random_kind(random)) for _ in range(count)
+        ]
+        tokens = [TokenMatch(_random_kind(random), random.choice([None, _random_text(random)]))]
+        return Criterion(name, (*texts, *random.choice([[], [], tokens])), negated)
     if name not in ("date", LAST_UPDATED):
         values = [None, *("abc" if name != IDENTIFIER else ("v1", "v2", "v3"))]
         systems = [None, None, "", "s", SYSTEM]
