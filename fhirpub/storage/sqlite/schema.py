@@ -191,14 +191,14 @@ _NOT_SHOWN = {
 
 # Versions and their documents are added by one statement, which is its own transaction: after
 # each the writer would have to wait until the event loop's thread releases the interpreter. A
-# row with an id is a version, with `found_by` as JSON: fields and values. If it is a member, its
+# row with an id is a version, with `found_by` as JSON: values by fields. If it is a member, its
 # `place` says how many rows before it its version is: new rowids follow one another. A row without
 # an id is a blob, its bytes in `body`, its hash in `value`. What is named comes first. The bytes
 # of a large one follow by `blobs.add_bytes`: SQLite copies the rows before it hands them on.
 _ADDITION = (
     f"""
     CREATE TEMP VIEW IF NOT EXISTS addition AS
-        SELECT {VERSION_COLUMNS}, '[]' AS found_by, NULL AS place FROM version
+        SELECT {VERSION_COLUMNS}, '{{}}' AS found_by, NULL AS place FROM version
     """,
     f"""
     CREATE TEMP TRIGGER IF NOT EXISTS add_version INSTEAD OF INSERT ON addition
@@ -207,9 +207,7 @@ _ADDITION = (
         INSERT INTO version ({VERSION_COLUMNS})
             VALUES ({", ".join(f"NEW.{part}" for part in VERSION_COLUMNS.split(", "))});
         INSERT OR IGNORE INTO search_value (field, value, updated, number)
-            SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), NEW.updated,
-                last_insert_rowid()
-            FROM json_each(NEW.found_by);
+            SELECT key, value, NEW.updated, last_insert_rowid() FROM json_each(NEW.found_by);
         INSERT INTO member (number, owner)
             SELECT last_insert_rowid(), last_insert_rowid() - NEW.place
             WHERE NEW.place IS NOT NULL;

@@ -13,6 +13,8 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import orjson
+
 from fhirpub.storage.contract import SearchQuery, Version
 from fhirpub.storage.criteria import (
     ID,
@@ -24,7 +26,6 @@ from fhirpub.storage.criteria import (
     TextMatch,
     TimeMatch,
     TokenMatch,
-    decode,
     field_number,
 )
 from fhirpub.storage.sqlite.parameters import json_list
@@ -44,17 +45,19 @@ _LATER = """
     SELECT 1 FROM version AS n INDEXED BY version_key
     WHERE n.id = v.id AND n.version = v.version + 1 AND n.tenant = v.tenant
 """
+Entry = tuple[int, str | int]
+"""A field, and one of the values that a version has in it."""
 _SORT_COLUMNS = {ID: "v.id", IDENTIFIER: "v.value", LAST_UPDATED: "v.updated"}
 
 
-def index_entries(tenant: str, version: Version) -> list[tuple[int, str | int]]:
-    """Return what a version is to be found by: fields and values."""
+def index_entries(tenant: str, version: Version) -> list[Entry]:
+    """Return what a version is to be found by."""
     return [
         (
             field_number(tenant, version.type, name),
             second if isinstance(first, int) else first,
         )
-        for name, first, second in decode(version.search)
+        for name, first, second in orjson.loads(version.search)
         if first != "" and first is not None and second is not None
     ]
 

@@ -1,0 +1,42 @@
+"""Tests of what a version costs the writer and of the rows that it becomes."""
+
+from __future__ import annotations
+
+import json
+
+from fhirpub.storage.criteria import SearchValue, encode
+from fhirpub.storage.sqlite.rows import Addition
+from fhirpub.testing.samples import a_version, new_member_id
+from fhirpub.testing.store_contract import LAB
+
+PERSON: SearchValue = ("subject", "p", "Patient")
+
+
+def addition(*members: list[SearchValue]) -> Addition:
+    """Return an addition with a member for each list of values."""
+    results = [
+        a_version(id=new_member_id(), type="Observation", search=encode(values))
+        for values in members
+    ]
+    return Addition(LAB, a_version(members=tuple(results)), (), now=0)
+
+
+def test_a_value_that_members_share_costs_less_than_one_of_each() -> None:
+    apart = addition([("code", "a", "s")], [("code", "b", "s")], [("code", "c", "s")])
+    shared = addition([PERSON], [PERSON], [PERSON])
+
+    assert 0 < addition([], [], []).cost < shared.cost < apart.cost
+
+
+def test_several_values_in_one_field_are_all_entries() -> None:
+    (*_row, found_by, _place) = addition([("code", 'a"', "s"), ("code", "b", "s")]).rows[-1]
+
+    pairs = json.loads(found_by, object_pairs_hook=list)
+    assert [value for _field, value in pairs] == ['a"', "b"]
+    assert len({field for field, _value in pairs}) == 1
+
+
+def test_an_entry_of_each_of_several_fields_is_one_member_of_an_object() -> None:
+    (*_row, found_by, _place) = addition([PERSON, ("date", 1, 2**60)]).rows[-1]
+
+    assert sorted(map(str, json.loads(found_by).values())) == sorted(["p", str(2**60)])
