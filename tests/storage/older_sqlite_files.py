@@ -32,8 +32,34 @@ def _changed_to(path: Path, version: int) -> Iterator[sqlite3.Connection]:
         old.commit()
 
 
+TABLES_OF_6 = (
+    "CREATE TABLE member (number INTEGER PRIMARY KEY, owner INTEGER NOT NULL) STRICT",
+    "CREATE INDEX member_by_owner ON member (owner)",
+)
+INDEXES_OF_6 = (
+    "CREATE INDEX version_by_value ON version (tenant, type, value, system, version)",
+    "CREATE INDEX version_by_system ON version (tenant, type, system, updated DESC, id, version)",
+)
+
+
+def to_version_6(path: Path) -> None:
+    """Convert a file to the format in which each member had a row that led to its version."""
+    with _changed_to(path, 6) as old:
+        for statement in TABLES_OF_6:
+            old.execute(statement)
+        for owner, last in old.execute("SELECT owner, last FROM members").fetchall():
+            rows = [(number, owner) for number in range(owner + 1, last + 1)]
+            old.executemany("INSERT INTO member (number, owner) VALUES (?, ?)", rows)
+        old.execute("DROP TABLE members")
+        for statement in INDEXES_OF_6:
+            _create, _index, name, *_rest = statement.split()
+            old.execute(f"DROP INDEX {name}")
+            old.execute(statement)
+
+
 def to_version_5(path: Path) -> None:
     """Convert a file without members to the format of the commit before members."""
+    to_version_6(path)
     with _changed_to(path, 5) as old:
         old.execute("DROP TABLE member")
 

@@ -13,7 +13,7 @@ from fhirpub.testing.service import RunningService
 from fhirpub.testing.store_contract import LAB, Reopen, a_version, reopening, successor
 from tests.bodies import register_body
 from tests.storage.older_sqlite_files import to_version_3
-from tests.storage.test_sqlite_upgrade import schema_of, schema_of_new_file
+from tests.storage.test_sqlite_upgrade import schema_of, schema_of_upgraded_file
 
 FIRST = a_version(body=b"b" * 300, response=b"r" * 20, digest=b"\x01" + bytes(32))
 LARGE = a_version(body=b"b" * 300_000, response=b"r" * 20, digest=b"\x01" + bytes(32))
@@ -44,7 +44,7 @@ async def test_a_file_of_version_3_gets_what_a_new_one_has(
 ) -> None:
     await reopen()
 
-    assert schema_of(path) == await schema_of_new_file(tmp_path)
+    assert schema_of(path) == await schema_of_upgraded_file(tmp_path)
 
 
 async def test_a_version_from_before_has_no_digest(reopen: Reopen) -> None:

@@ -16,7 +16,7 @@ from fhirpub.storage.sqlite.rows import PIECE_BYTES
 from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.testing.store_contract import LAB, Reopen, a_blob, a_version, reopening, whole_blobs
 from tests.storage.older_sqlite_files import kill_amid_upgrade, to_version_4
-from tests.storage.test_sqlite_upgrade import schema_of, schema_of_new_file
+from tests.storage.test_sqlite_upgrade import schema_of, schema_of_upgraded_file
 
 LARGE = a_blob(os.urandom(4 * PIECE_BYTES + 1))
 
@@ -50,7 +50,7 @@ async def test_a_file_of_version_4_gets_what_a_new_one_has(
 ) -> None:
     await reopen()
 
-    assert schema_of(older) == await schema_of_new_file(tmp_path)
+    assert schema_of(older) == await schema_of_upgraded_file(tmp_path)
 
 
 async def test_a_large_document_of_an_older_file_is_read_as_a_whole_and_in_parts(

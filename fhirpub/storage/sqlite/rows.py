@@ -37,11 +37,10 @@ class Addition:
         size = sum(len(blob.data) for blob in blobs if len(blob.data) <= PIECE_BYTES)
         self.cost = cost_of(size, 2 * len(blobs)) if blobs else 0
         indexed: set[Entry] = set()
-        self._add_row(version, None, indexed)
-        for place, member in enumerate(version.members, start=1):
-            self._add_row(member, place, indexed)
+        for each in (version, *version.members):
+            self._add_row(each, indexed)
 
-    def _add_row(self, v: Version, place: int | None, indexed: set[Entry]) -> None:
+    def _add_row(self, v: Version, indexed: set[Entry]) -> None:
         """Add the row of a version and its cost; ``indexed`` grows by what it is found by."""
         entries = index_entries(self.tenant, v)
         before = len(indexed)
@@ -51,8 +50,8 @@ class Addition:
         identity = (v.id, v.version, self.tenant, v.type, v.system, v.value)
         state = (v.status, v.created, v.updated, " ".join(v.documents), own_size)
         content = (v.digest, v.events, v.body, v.response, v.parts)
-        row = (*identity, *state, v.search.decode(), *content, json_object(entries), place)
-        self.rows.append(row)
+        row = (*identity, *state, v.search.decode(), *content, json_object(entries))
+        self.rows.append((*row, len(v.members)))
         self.cost += cost_of(own_size, new + len(v.documents), beside=len(entries) - new)
 
 

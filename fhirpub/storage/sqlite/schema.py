@@ -13,7 +13,7 @@ from fhirpub.storage.contract import SMALL_BYTES
 from fhirpub.storage.sqlite import quota_schema as quotas
 from fhirpub.storage.sqlite import webhook_schema as webhooks
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 APPLICATION_ID = 0x66687062
 """Marks the file as ours ("fhpb"), so that no other program's database is written to."""
 
@@ -36,12 +36,9 @@ _SEARCH = (
 
 _PIECES = ("CREATE TABLE blob_piece (number INTEGER PRIMARY KEY, data BLOB NOT NULL) STRICT",)
 
-# Which versions are members (ADR 24), and of which version, both as rowids. Apart from `version`:
-# a version without members costs nothing, and an older file need not be read to add this.
-_MEMBERS = (
-    "CREATE TABLE member (number INTEGER PRIMARY KEY, owner INTEGER NOT NULL) STRICT",
-    "CREATE INDEX member_by_owner ON member (owner)",
-)
+# Members (ADR 24) are the rows of `version` that follow that of their version, up to `last`: both
+# are rowids. A version without members costs nothing, and an older file is not read to add this.
+_MEMBERS = ("CREATE TABLE members (owner INTEGER PRIMARY KEY, last INTEGER NOT NULL) STRICT",)
 
 # The large columns stand last: SQLite reads a row only as far as it must. A resource's id is
 # derived from its tenant's secret, so that (id, version) is a key without the tenant.
@@ -68,9 +65,13 @@ _TABLES = (
     ) STRICT
     """,
     "CREATE UNIQUE INDEX version_key ON version (id, version)",
-    # These hold all that a search and its total ask for but the key of later versions.
-    "CREATE INDEX version_by_value ON version (tenant, type, value, system, version)",
-    "CREATE INDEX version_by_system ON version (tenant, type, system, updated DESC, id, version)",
+    # These hold all that a search and its total ask for but the key of later versions. No search
+    # asks for members by the first two. An upgraded file keeps those without a condition: to make
+    # them again, SQLite would sort all versions in memory.
+    """CREATE INDEX version_by_value ON version (tenant, type, value, system, version)
+        WHERE value <> ''""",
+    """CREATE INDEX version_by_system ON version (tenant, type, system, updated DESC, id, version)
+        WHERE value <> ''""",
     "CREATE INDEX version_by_time ON version (tenant, type, updated DESC, id, version)",
     """
     CREATE TABLE document (
@@ -148,6 +149,7 @@ _TABLES = (
     *_PIECES,
     *_MEMBERS,
 )
+_FILL_MEMBERS = "INSERT INTO members SELECT owner, max(number) FROM member GROUP BY owner"
 _ADD_SEARCH = "ALTER TABLE version ADD COLUMN search TEXT NOT NULL DEFAULT '[]'"
 _ADD_DIGEST = "ALTER TABLE version ADD COLUMN digest BLOB NOT NULL DEFAULT x''"
 
@@ -164,6 +166,7 @@ _STEPS = {
     3: (_ADD_DIGEST, *_PIECES, *_MEMBERS),
     4: (*_PIECES, *_MEMBERS),
     5: _MEMBERS,
+    6: (*_MEMBERS, _FILL_MEMBERS, "DROP TABLE member"),
     SCHEMA_VERSION: (),
 }
 """What makes a file of this release of one without tables, and of each older one."""
@@ -191,14 +194,14 @@ _NOT_SHOWN = {
 
 # Versions and their documents are added by one statement, which is its own transaction: after
 # each the writer would have to wait until the event loop's thread releases the interpreter. A
-# row with an id is a version, with `found_by` as JSON: values by fields. If it is a member, its
-# `place` says how many rows before it its version is: new rowids follow one another. A row without
-# an id is a blob, its bytes in `body`, its hash in `value`. What is named comes first. The bytes
-# of a large one follow by `blobs.add_bytes`: SQLite copies the rows before it hands them on.
+# row with an id is a version, with `found_by` as JSON: values by fields. Behind it are its
+# members, as many as `members` says: new rowids follow one another. A row without an id is a blob,
+# its bytes in `body`, its hash in `value`. What is named comes first. The bytes of a large one
+# follow by `blobs.add_bytes`: SQLite copies the rows before it hands them on.
 _ADDITION = (
     f"""
     CREATE TEMP VIEW IF NOT EXISTS addition AS
-        SELECT {VERSION_COLUMNS}, '{{}}' AS found_by, NULL AS place FROM version
+        SELECT {VERSION_COLUMNS}, '{{}}' AS found_by, 0 AS members FROM version
     """,
     f"""
     CREATE TEMP TRIGGER IF NOT EXISTS add_version INSTEAD OF INSERT ON addition
@@ -208,9 +211,8 @@ _ADDITION = (
             VALUES ({", ".join(f"NEW.{part}" for part in VERSION_COLUMNS.split(", "))});
         INSERT OR IGNORE INTO search_value (field, value, updated, number)
             SELECT key, value, NEW.updated, last_insert_rowid() FROM json_each(NEW.found_by);
-        INSERT INTO member (number, owner)
-            SELECT last_insert_rowid(), last_insert_rowid() - NEW.place
-            WHERE NEW.place IS NOT NULL;
+        INSERT INTO members (owner, last)
+            SELECT last_insert_rowid(), last_insert_rowid() + NEW.members WHERE NEW.members > 0;
     END
     """,
     """
@@ -246,17 +248,18 @@ HISTORY = (
     f"SELECT {VERSION_COLUMNS} FROM version INDEXED BY version_key "
     "WHERE id = ? AND tenant = ? AND version < ? ORDER BY version DESC LIMIT ?"
 )
-COUNT = "SELECT (SELECT count(*) FROM version) - (SELECT count(*) FROM member)"
+COUNT = "SELECT (SELECT count(*) FROM version) - (SELECT total(last - owner) FROM members)"
 WALK = (
     f"SELECT {VERSION_COLUMNS}, rowid FROM version INDEXED BY version_key "
     "WHERE (id, version) > (?, ?) "
-    "AND NOT EXISTS (SELECT 1 FROM member WHERE member.number = version.rowid) "
+    "AND rowid > ifnull((SELECT last FROM members WHERE owner < version.rowid "
+    "ORDER BY owner DESC LIMIT 1), 0) "
     "ORDER BY id, version LIMIT ?"
 )
 MEMBERS = (
-    f"SELECT {VERSION_COLUMNS} FROM member INDEXED BY member_by_owner "
-    "CROSS JOIN version ON version.rowid = member.number "
-    "WHERE member.owner = ? ORDER BY member.number"
+    f"SELECT {VERSION_COLUMNS} FROM members CROSS JOIN version NOT INDEXED "
+    "ON version.rowid > members.owner AND version.rowid <= members.last "
+    "WHERE members.owner = ? ORDER BY version.rowid"
 )
 NUMBERED = f"SELECT {VERSION_COLUMNS} FROM version WHERE rowid = ?"
 

@@ -32,6 +32,8 @@ _EACH = (
 _FIRST, _SECOND = "json_extract(e.value, '$[1]')", "json_extract(e.value, '$[2]')"
 _MAX_COMPARED = 8
 """Up to so many alternatives are sought in the text of all values, one after another."""
+_IDENTIFIED = "v.value <> ''"
+"""What holds of every row of the indexes by identifier: SQLite uses them where it is asked for."""
 COLUMNS = {ID: ("''", "v.id"), IDENTIFIER: ("v.system", "v.value"), LAST_UPDATED: ("", "")}
 """The columns of a version that some parameters are compared with: of systems and of values."""
 
@@ -179,10 +181,12 @@ def match_identified(
         return needed
     if len(systems) == len(group):
         name = f"systems{number}"
-        needed["version_by_system"] = match_one_of("v.system", systems, name, parameters)
+        condition = match_one_of("v.system", systems, name, parameters)
+        needed["version_by_system"] = f"{condition} AND {_IDENTIFIED}"
     if len(values) == len(group):
         name = f"values{number}"
-        needed["version_by_value"] = match_one_of("v.value", values, name, parameters)
+        condition = match_one_of("v.value", values, name, parameters)
+        needed["version_by_value"] = f"{condition} AND {_IDENTIFIED}"
     if systems and values and len(group) > 1:
         needed["version_by_time"] = _match_mixed(group, number, parameters, COLUMNS[IDENTIFIER])
     return needed
