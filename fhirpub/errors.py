@@ -103,15 +103,15 @@ def merge_places(issues: Iterable[Issue]) -> list[Issue]:
     every = list(issues)
     if len(every) < 2:
         return every
-    places: dict[Issue, list[str]] = {}
+    alike: dict[tuple[str, ...], list[Issue]] = {}
     for issue in every:
-        places.setdefault(issue.at(""), []).append(issue.expression)
-    return [_at_places(issue, found) for issue, found in places.items()]
+        said = (issue.severity, issue.code, issue.diagnostics, issue.details)
+        alike.setdefault(said, []).append(issue)
+    return [_at_places(found[0], [one.expression for one in found]) for found in alike.values()]
 
 
 def _at_places(issue: Issue, places: list[str]) -> Issue:
-    left_out = len(places) - MAX_PLACES
-    if left_out > 0:
+    if (left_out := len(places) - MAX_PLACES) > 0:
         issue = replace(issue, diagnostics=f"{issue.diagnostics} (and in {left_out} more places)")
     return issue.at(*places[:MAX_PLACES])
 

@@ -30,6 +30,9 @@ _NONCHARACTERS = (b"\xef\xbf\xbe", b"\xef\xbf\xbf")
 _MAX_INT_DIGITS = 18
 _MAX_QUOTES = 4 * MAX_NODES
 """Around the name and the text of each value."""
+_INDENTED_BYTES = 262_144
+"""A longer body is not copied to see how deep it is."""
+_DEEPEST = b"\n" + b"  " * MAX_DEPTH
 _COUNTED_BYTES = 4_096
 """So many bytes are searched byte by byte, from each one that is found."""
 
@@ -68,7 +71,7 @@ def loads(raw: bytes) -> Any:
     if max(counted) > MAX_NODES and max(_count_structures(_outside_strings(raw))) > MAX_NODES:
         raise _too_complex(_TOO_MANY)  # before they are made: they take memory
     value = loads_stored(raw)
-    if not _are_few(counted):
+    if not (_are_few(counted) or _is_flat(value, raw, counted)):
         refuse_excess(value)
     # One byte is looked for first: that takes no time, even in a large body.
     escaped = b"\\" in raw and _MAYBE_UNSPEAKABLE.search(raw)
@@ -143,6 +146,20 @@ def _are_few(counted: tuple[int, int]) -> bool:
     """Return whether neither the depth nor the number of values can be too large."""
     opened, followed = counted
     return opened <= MAX_DEPTH and followed <= MAX_NODES - MAX_DEPTH
+
+
+def _is_flat(value: Any, raw: bytes, counted: tuple[int, int]) -> bool:
+    """Return whether the encoder shows, sooner than a look at each value, that there is no excess.
+
+    With indents, what stands in a value at the deepest level begins a line with as many blanks:
+    a string has no line break. False means that a look is needed.
+    """
+    if len(raw) > _INDENTED_BYTES or sum(counted) > MAX_NODES:
+        return False
+    try:
+        return _DEEPEST not in pretty(value)
+    except TypeError:  # nested deeper than the encoder goes
+        return False
 
 
 def _outside_strings(raw: bytes) -> bytes:

@@ -228,6 +228,8 @@ class SearchIndexer:
         for name, head, rest in self._taken_typed:
             for item in values_at(resource, head, rest) if head in resource else ():
                 extract_typed(values, name, item)
+        if not ids:
+            return values
         own = {(part.type, ids.get(part.name)) for part in self._only}
         return [
             (name, "", second) if (second, first) in own else (name, first, second)

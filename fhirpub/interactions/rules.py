@@ -280,14 +280,18 @@ def state_flow(
     yield Issue.error(ContentProblem.STATUS_OUT_OF_ORDER, rule, "status")
 
 
-def codings(resource: JsonObject, elements: Sequence[str], rules: RuleContext) -> Iterator[Issue]:
-    """Warnings about codes that no value set we hold has."""
+def codings(
+    resource: JsonObject, elements: Sequence[str], rules: RuleContext, *, below: str = ""
+) -> Iterator[Issue]:
+    """Warnings about codes that no value set we hold has; ``below`` a place, if there is one."""
+    prefix = f"{below}." if below else ""
     for element in elements:
         for at, concept in items_of(resource, element):
             if "coding" not in concept:  # a single Coding, or a concept with text only
-                yield from rules.terminology.coding_issues(concept, at)
+                yield from rules.terminology.coding_issues(concept, f"{prefix}{at}")
             for index, coding in enumerate(concept.get("coding", ())):
-                yield from rules.terminology.coding_issues(coding, f"{at}.coding[{index}]")
+                place = f"{prefix}{at}.coding[{index}]"
+                yield from rules.terminology.coding_issues(coding, place)
 
 
 def write_narratives_in_characters(submission: Submission) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import tzinfo
+from functools import lru_cache
 from typing import Any, Protocol
 
 from fhirpub.fhir.date_value import TimeRange, parse_range
@@ -14,6 +15,8 @@ from fhirpub.storage.criteria import EARLIEST, LATEST, SearchValue
 
 _HISTORY = "/_history/"
 _NOTHING: JsonObject = {}
+_MAX_CACHED_LENGTH = 200
+"""Units are few and short; what is longer would only fill the cache."""
 
 
 class Searched(Protocol):
@@ -77,15 +80,15 @@ def _times(values: list[SearchValue], name: str, item: Any, searched: Searched) 
         return parse_range(text, default_zone=zone_of(beside) or searched.zone)
 
     if isinstance(item, str):
-        one = stretch(item)
-        known = [] if one is None else [one]
-    else:
-        known = [element for element in map(stretch, item.get("event", ())) if element is not None]
-        bounds = item.get("repeat", _NOTHING).get("boundsPeriod", item)
-        start, end = bounds.get("start", ""), bounds.get("end", "")
-        first, last = stretch(start, end), stretch(end, start)  # a date is of the time's zone
-        if first or last:
-            known.append((first[0] if first else EARLIEST, last[1] if last else LATEST))
+        one = parse_range(item, default_zone=searched.zone)
+        values += [] if one is None else [(name, *one)]
+        return
+    known = [element for element in map(stretch, item.get("event", ())) if element is not None]
+    bounds = item.get("repeat", _NOTHING).get("boundsPeriod", item)
+    start, end = bounds.get("start", ""), bounds.get("end", "")
+    first, last = stretch(start, end), stretch(end, start)  # a date is of the time's zone
+    if first or last:
+        known.append((first[0] if first else EARLIEST, last[1] if last else LATEST))
     if known:  # of a Timing the outer limits count
         values.append(
             (name, min(element[0] for element in known), max(element[1] for element in known))
@@ -126,11 +129,21 @@ def _quantities(values: list[SearchValue], name: str, item: Any, _searched: Sear
     if known is None:
         return
     values.append((name, *known))
-    code, unit = item.get("code"), item.get("unit")
+    unit = item.get("system", ""), item.get("code", ""), item.get("unit", "")
+    is_short = sum(map(len, unit)) <= _MAX_CACHED_LENGTH
+    under = units_under(name)
+    values += [(under, "", one) for one in (_cached_units if is_short else _units_of)(*unit)]
+
+
+def _units_of(system: str, code: str, unit: str) -> tuple[str, ...]:
+    """Return each way to write a unit."""
     units = [unit_of("", one) for one in (code, unit) if one]
-    if code and "system" in item:
-        units.append(unit_of(item["system"], code))
-    values += [(units_under(name), "", one) for one in dict.fromkeys(units)]
+    if code and system:
+        units.append(unit_of(system, code))
+    return tuple(dict.fromkeys(units))
+
+
+_cached_units = lru_cache(maxsize=512)(_units_of)
 
 
 def units_under(name: str) -> str:

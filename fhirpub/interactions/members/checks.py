@@ -42,9 +42,11 @@ def _statuses(submission: Submission) -> Iterator[Issue]:
 def _codings(submission: Submission, context: RuleContext) -> Iterator[Issue]:
     """Look codes up; one remark stands for all places with the same problem."""
     yield from merge_places(
-        issue.below(entry.at)
+        issue
         for key, entry in submission.members.items()
-        for issue in codings(entry.resource, submission.declared[key].codings, context)
+        for issue in codings(
+            entry.resource, submission.declared[key].codings, context, below=entry.at
+        )
     )
 
 
@@ -98,15 +100,13 @@ def _may_be_ours(type_name: str, resource_id: str, context: Context) -> bool:
 
 def _cycles(submission: Submission) -> Iterator[Issue]:
     """Elements that a part declares as acyclic lead from no member back to it."""
-    leading = {
-        key: [
-            target
-            for element in submission.declared[key].acyclic
-            for _at, item in items_of(entry.resource, element)
-            if (target := submission.local.get(item.get("reference", ""))) is not None
-        ]
-        for key, entry in submission.members.items()
-    }
+    leading: dict[str, list[str]] = {}
+    for key, entry in submission.members.items():
+        for element in submission.declared[key].acyclic:
+            for _at, item in items_of(entry.resource, element):
+                target = submission.local.get(item.get("reference", ""))
+                if target is not None:
+                    leading.setdefault(key, []).append(target)
     for key in _on_cycles(leading):
         entry = submission.parts[key]
         elements = " or ".join(submission.declared[key].acyclic)

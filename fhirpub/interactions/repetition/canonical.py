@@ -22,6 +22,7 @@ _MAX_DIGITS = 16
 _CLOCK = rb"T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?[+-][0-9]{2}:[0-9]{2}"
 _WITH_OFFSET = re.compile(_CLOCK + rb'"')
 """Begins with a letter that is rare, so that a text without any is passed over quickly."""
+_DATE_LENGTH = len('"2026-11-20')
 _TIME = re.compile(rb'"([0-9]{4}-[0-9]{2}-[0-9]{2}' + _CLOCK + rb')"')
 
 _DIV = re.compile(rb'"div":("[^"\\]*+(?:\\.[^"\\]*+)*+")')
@@ -38,7 +39,19 @@ def canonical(value: Any) -> bytes:
         text = _encode(_with_integers(value))
     if b'"div":"' in text:
         text = _DIV.sub(_in_canonical_xml, text)
-    return _TIME.sub(_in_utc, text) if _WITH_OFFSET.search(text) else text
+    return _with_times_in_utc(text)
+
+
+def _with_times_in_utc(text: bytes) -> bytes:
+    """Return a text with each time in it that has an offset as the same moment in UTC."""
+    parts: list[bytes] = []
+    at = 0
+    for clock in _WITH_OFFSET.finditer(text):
+        time = _TIME.match(text, max(clock.start() - _DATE_LENGTH, at))
+        if time is not None:
+            parts += text[at : time.start()], _in_utc(time)
+            at = time.end()
+    return b"".join([*parts, text[at:]]) if parts else text
 
 
 def _encode(value: Any) -> bytes:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import orjson
 
@@ -52,14 +53,27 @@ _SORT_COLUMNS = {ID: "v.id", IDENTIFIER: "v.value", LAST_UPDATED: "v.updated"}
 
 def index_entries(tenant: str, version: Version) -> list[Entry]:
     """Return what a version is to be found by."""
+    fields = _fields_of(tenant, version.type)
     return [
-        (
-            field_number(tenant, version.type, name),
-            second if isinstance(first, int) else first,
-        )
+        (fields[name], second if type(first) is int else first)
         for name, first, second in orjson.loads(version.search)
-        if first != "" and first is not None and second is not None
+        if (first or first == 0) and second is not None
     ]
+
+
+class _Fields(dict[str, int]):
+    """The numbers of the names of a tenant's type, each found when it is first asked for."""
+
+    def __init__(self, tenant: str, type_name: str) -> None:
+        super().__init__()
+        self._of = tenant, type_name
+
+    def __missing__(self, name: str) -> int:
+        number = self[name] = field_number(*self._of, name)
+        return number
+
+
+_fields_of = lru_cache(maxsize=1024)(_Fields)
 
 
 @dataclass(frozen=True, slots=True)

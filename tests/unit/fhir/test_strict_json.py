@@ -8,10 +8,13 @@ import pickle
 from decimal import Decimal
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fhirpub.errors import InvalidContent
 from fhirpub.fhir.strict_json import (
+    MAX_DEPTH,
     SentDecimal,
     count,
     dumps,
@@ -35,6 +38,24 @@ def test_a_byte_is_counted_as_often_as_it_occurs(pieces: list[bytes]) -> None:
     raw = b"".join(pieces)
 
     assert count(raw, b",") == raw.count(b",")
+
+
+BLANKS = '"\\n' + "  " * MAX_DEPTH + '"'
+"""A text that looks like the beginning of a line at the deepest level, but for its line break."""
+
+
+@pytest.mark.parametrize("deepest", ["[]", "{}", "[1]", '{"a":[]}', f"[{BLANKS}]", "[0.50]"])
+def test_many_values_are_read_down_to_the_limit_and_no_deeper(deepest: str) -> None:
+    inner = deepest.count("[") + deepest.count("{")
+
+    def nested(levels: int) -> bytes:
+        around = levels - inner
+        text = "[" * around + deepest + "]" * around
+        return f'{{"wide":[{",".join(["[]"] * 100)}],"deep":{text}}}'.encode()
+
+    assert loads(nested(MAX_DEPTH - 1))["deep"]
+    with pytest.raises(InvalidContent, match="deeper than 64"):
+        loads(nested(MAX_DEPTH))
 
 
 NUMBERS = st.from_regex(

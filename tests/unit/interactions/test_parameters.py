@@ -328,3 +328,13 @@ def test_a_quantity_is_found_by_its_number_and_each_way_to_write_its_unit() -> N
     assert len([name for name, *_rest in whole if name == "valueQuantity"]) == 1
     assert {name for name, *_rest in plain} == {"valueQuantity"}
     assert without == {("valueQuantity", None, None)}
+
+
+def test_a_long_unit_is_found_like_a_short_one() -> None:
+    it = searched("Observation", parameter("value-quantity", "quantity", "valueQuantity"))
+    unit = {"unit": "u" * 300, "system": "urn:u", "code": "c" * 300}
+
+    found = values_of(it, valueQuantity={"value": 5, **unit})
+
+    units = {rest for name, _key, rest in found if name == "valueQuantity:unit"}
+    assert units == {f"|{unit['unit']}", f"|{unit['code']}", f"urn:u|{unit['code']}"}

@@ -114,6 +114,17 @@ def test_a_time_is_the_same_in_any_offset(one: str, other: str) -> None:
     assert canonical({"issued": one}) == canonical({"issued": other})
 
 
+def test_each_time_of_many_is_found_among_texts_that_end_alike() -> None:
+    offset, utc = "2026-03-02T09:15:00+01:00", "2026-03-02T08:15:00Z"
+    others = ["T09:15:00+01:00", "2T09:15:00+01:00", f"x{offset}", "TT", ""]
+
+    def mixed(time: str) -> list[str]:
+        return [time, time, *others, time, *(each for other in others for each in (other, time))]
+
+    assert canonical(mixed(offset)) == canonical(mixed(utc))
+    assert all(json.dumps(other).encode() in canonical(mixed(offset)) for other in others)
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [
