@@ -45,6 +45,7 @@ from fhirpub.storage.sqlite.search import (
 from fhirpub.storage.sqlite.search_page import best_source
 from fhirpub.storage.sqlite.store import SqliteStore, from_url
 from fhirpub.storage.store import Store
+from fhirpub.testing.samples import new_member_id
 from fhirpub.testing.store_contract import (
     LAB,
     Reopen,
@@ -687,6 +688,7 @@ async def test_searches_go_through_an_index(
 
 CODE, OTHER_CODE = has("code", token("a")), has("code", token("a"), token("b", "s"))
 PERSON = has("subject", TokenMatch("Patient", "x"), TokenMatch("Patient", "", ID))
+RESULT = has("result", TokenMatch("Observation", new_member_id()))
 BY_VALUE = "PRIMARY KEY (field=? AND value"
 
 
@@ -708,6 +710,9 @@ BY_VALUE = "PRIMARY KEY (field=? AND value"
         ([has("name", text("a"), negated=True)], "version_by_time (tenant=? AND type=?"),
         ([PERSON], BY_VALUE),
         ([PERSON], "w USING COVERING INDEX version_key (id=?"),
+        ([RESULT], BY_VALUE),
+        ([RESULT], "w USING COVERING INDEX version_key (id=?"),
+        ([RESULT], "m USING INTEGER PRIMARY KEY (rowid<?)"),
         ([has("date", TimeMatch(before=9))], "version_by_time (tenant=? AND type=?"),
         ([has("code", token(None, "s"))], "version_by_time (tenant=? AND type=?"),
         ([has("code", token("a"), negated=True)], "version_by_time (tenant=? AND type=?"),

@@ -37,6 +37,7 @@ from fhirpub.storage.sqlite.search_conditions import (
     match_identified,
     match_one_of,
 )
+from fhirpub.tenant import is_member_id
 
 _BEST_FIRST = ("version_key", "version_by_value", "version_by_system", "version_by_time")
 FIRST_COUNT = 1_000
@@ -46,17 +47,26 @@ _LATER = """
     SELECT 1 FROM version AS n INDEXED BY version_key
     WHERE n.id = v.id AND n.version = v.version + 1 AND n.tenant = v.tenant
 """
+_BROUGHT = """
+    SELECT iif(m.last >= w.rowid, m.owner, NULL) FROM members AS m
+    WHERE m.owner < w.rowid ORDER BY m.owner DESC LIMIT 1
+"""
+"""The number of the version that a member came with, by the member's own."""
 Entry = tuple[int, str | int]
 """A field, and one of the values that a version has in it."""
 _SORT_COLUMNS = {ID: "v.id", IDENTIFIER: "v.value", LAST_UPDATED: "v.updated"}
 
 
 def index_entries(tenant: str, version: Version) -> list[Entry]:
-    """Return what a version is to be found by."""
+    """Return what a version is to be found by, but for its members: they lead to it."""
     fields = _fields_of(tenant, version.type)
+    values = orjson.loads(version.search)
+    if version.members:
+        own = {each.id: each.type for each in version.members if is_member_id(each.id)}
+        values = [value for value in values if own.get(value[1]) != (value[2] or "")]
     return [
         (fields[name], second if type(first) is int else first)
-        for name, first, second in orjson.loads(version.search)
+        for name, first, second in values
         if (first or first == 0) and second is not None
     ]
 
@@ -136,7 +146,13 @@ def _sources_in(field: int, any_of: Sequence[Match]) -> Iterator[Source]:
     if owners:
         owned = match_one_of("w.id", owners, "owners", parameters)
         numbers.append(f"SELECT w.rowid FROM version AS w INDEXED BY version_key WHERE {owned}")
-    only = len(values) == 1 and not owners
+    members = [value for value in values if value and is_member_id(value)]
+    if members:
+        wanted = match_one_of("w.id", members, "members", parameters)
+        numbers.append(
+            f"SELECT ({_BROUGHT}) FROM version AS w INDEXED BY version_key WHERE {wanted}"
+        )
+    only = len(values) == 1 and not owners and not members
     newest = "after" in parameters and "until" not in parameters
     yield Source(" UNION ALL ".join(numbers), parameters, condition if only else "", newest)
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from fhirpub.storage.contract import SearchQuery, Version
-from fhirpub.storage.criteria import LAST_UPDATED, Order, encode
+from fhirpub.storage.criteria import LAST_UPDATED, Order, TokenMatch, encode
 from fhirpub.storage.store import Store
-from fhirpub.testing.contracts.store.queries import all_pages, find_ids, has, token
+from fhirpub.testing.contracts.store.queries import all_pages, find_ids, has, token, wanting
 from fhirpub.testing.contracts.store.quotas import wait_for_stored_bytes
 from fhirpub.testing.contracts.store.records import Reopen, add_all
 from fhirpub.testing.samples import LAB, OTHER, a_version, new_id, new_member_id, successor
@@ -212,6 +212,28 @@ class MemberContract:
         assert list(by_id.versions) == members[:4]
         assert list(by_date.versions) == members[::-1]
         assert list(oldest.versions) == members[::-1]
+
+    async def test_versions_are_found_by_the_members_that_they_refer_to(
+        self, store: Store
+    ) -> None:
+        kept, changed = a_result(), a_result()
+        both = encode([("result", each.id, each.type) for each in (kept, changed)])
+        first = a_version(members=(kept, changed), search=both)
+        second = successor(first, members=(successor(changed),), search=both)
+        only_kept = encode([("result", kept.id, kept.type), ("text", changed.id, "kind")])
+        other = a_version(members=(a_result(),), search=only_kept)
+        for version in (first, second, other):
+            await store.add(LAB, version)
+
+        async def found(*members: Version, **changes: Any) -> set[tuple[str, int]]:
+            wanted = has("result", *(TokenMatch(each.type, each.id) for each in members))
+            page = await store.search(LAB, wanting(wanted, **changes))
+            assert page.total == len(page.versions)
+            return {(version.id, version.version) for version in page.versions}
+
+        assert await found(kept) == await found(kept, changed) == {(first.id, 2), (other.id, 1)}
+        assert await found(changed) == {(first.id, 2)}
+        assert await found(changed, every_version=True) == {(first.id, 1), (first.id, 2)}
 
     async def test_only_the_newest_version_of_a_member_is_found(self, store: Store) -> None:
         member = a_result(search=encode([("code", "a", "")]))

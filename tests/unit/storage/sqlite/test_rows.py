@@ -40,3 +40,13 @@ def test_an_entry_of_each_of_several_fields_is_one_member_of_an_object() -> None
     (*_row, found_by, _place) = addition([PERSON, ("date", 1, 2**60)]).rows[-1]
 
     assert sorted(map(str, json.loads(found_by).values())) == sorted(["p", str(2**60)])
+
+
+def test_no_entry_leads_from_a_version_to_its_own_member() -> None:
+    own, other = a_version(id=new_member_id(), type="Observation"), new_member_id()
+    values: list[SearchValue] = [("result", each, "Observation") for each in (own.id, other)]
+    version = a_version(members=(own,), search=encode([*values, ("name", own.id, "family")]))
+
+    (*_row, found_by, _members), _of_member = Addition(LAB, version, (), now=0).rows
+
+    assert sorted(json.loads(found_by).values()) == sorted([other, own.id])
