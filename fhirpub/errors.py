@@ -13,6 +13,8 @@ The tree (``web/error_mapping.py`` gives each class its status):
     ├── NoSuchResource               unknown, or another tenant's: indistinguishable
     ├── NoSuchRecord                 a tenant, a client, a key, an endpoint: none that is visible
     ├── VersionConflict              the caller's version is not the latest
+    │   └── VersionReplaced          it was, and another one has followed
+    ├── PreconditionRequired         the caller does not state which version it means
     ├── OtherContent                 the identifier is registered with other content
     ├── SeveralMatch                 a condition that must mean one resource means several
     ├── NoneMatches                  a condition means no resource of this tenant
@@ -222,6 +224,22 @@ class VersionConflict(FhirpubError):
 
     def __init__(self, *, target: str, current: int | str) -> None:
         super().__init__(f"target version {target}, current version {current}")
+
+
+class VersionReplaced(VersionConflict):
+    """The caller means a version that another one has followed."""
+
+
+class PreconditionRequired(FhirpubError):
+    """The caller must state which version it means, and does not (RFC 6585, 3)."""
+
+    details = RequestProblem.PRECONDITION_REQUIRED
+
+    def __init__(self) -> None:
+        super().__init__(
+            "If-Match is required: send the ETag of the version that was read, such as "
+            'If-Match: W/"3", or If-Match: * for whichever version is the latest'
+        )
 
 
 class OtherContent(FhirpubError):

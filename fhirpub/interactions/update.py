@@ -131,18 +131,16 @@ async def update(
     """
 
     async def make(newest: Version) -> tuple[Version, Collection[Blob], Update]:
+        check(newest)
         candidate = await prepared(await _with_parts(newest, resource_type, tenant, context))
         return candidate.version, candidate.blobs, candidate
 
-    return await add_next(
-        newest_of=newest_of, check=check, make=make, tenant=tenant, context=context
-    )
+    return await add_next(newest_of=newest_of, make=make, tenant=tenant, context=context)
 
 
 async def add_next(
     *,
     newest_of: Callable[[], Awaitable[Version]],
-    check: Callable[[Version], None],
     make: Callable[[Version], Awaitable[tuple[Version | None, Collection[Blob], T]]],
     tenant: Tenant,
     context: Context,
@@ -153,9 +151,7 @@ async def add_next(
     inserted if ``make`` returns no version. Raises what the functions raise, StoreUnavailable.
     """
     for _race in range(_RACES):
-        newest = await newest_of()
-        check(newest)
-        version, blobs, made = await make(newest)
+        version, blobs, made = await make(await newest_of())
         if version is None:
             return made
         if await context.resources.add(tenant.id, version, blobs):

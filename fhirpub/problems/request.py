@@ -128,6 +128,12 @@ class RequestProblem(Problem):
         "`If-Match` does not have the form of an entity tag.",
         'Send the ETag as it was received, such as `W/"3"`, with its quotation marks.',
     )
+    PRECONDITION_REQUIRED = (
+        "precondition-required",
+        "required",
+        "The request does not state which version it is to replace.",
+        "Send the ETag of the version that was read in `If-Match`; `*` stands for any version.",
+    )
     RANGE_UNSATISFIABLE = (
         "range-unsatisfiable",
         "invalid",

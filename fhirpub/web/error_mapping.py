@@ -86,6 +86,7 @@ _REFUSALS: dict[type[FhirpubError], tuple[HTTPStatus, str]] = {
     errors.OtherContent: (HTTPStatus.CONFLICT, "duplicate"),
     errors.SeveralMatch: (HTTPStatus.PRECONDITION_FAILED, "multiple-matches"),
     errors.VersionConflict: (HTTPStatus.PRECONDITION_FAILED, "conflict"),
+    errors.PreconditionRequired: (HTTPStatus.PRECONDITION_REQUIRED, "required"),
     errors.TooLarge: (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too-costly"),
     RangeNotSatisfiable: (HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, "invalid"),
     UnsupportedMediaType: (HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "not-supported"),

@@ -42,8 +42,11 @@ class Panel:
         self.results = [one["reference"] for one in entries(self.registered, "observation")]
 
     def revise(self, *sent: dict[str, Any], version: int | None = None, **changes: Any) -> Answer:
-        headers = {} if version is None else {"If-Match": f'W/"{version}"'}
         body = panel("R-1", *sent, **({"status": "final"} | changes))
+        return self.send(body, "*" if version is None else f'W/"{version}"')
+
+    def send(self, body: dict[str, Any], if_match: str | None = "*") -> Answer:
+        headers = {} if if_match is None else {"If-Match": if_match}
         return self.lab.request("POST", f"{REVISIONS}/{self.id}/$revise", body, headers)
 
     def report(self) -> dict[str, Any]:
@@ -161,6 +164,69 @@ def test_if_match_decides(registered: Panel) -> None:
     assert registered.revise(*sent, version=1, conclusion="other").status == 412
 
 
+def test_a_revision_that_names_no_version_is_refused(registered: Panel) -> None:
+    body = panel("R-1", identified(1), identified(2), specimen(), status="final")
+
+    answer = registered.send(body, if_match=None)
+
+    assert answer.status == 428
+    (issue,) = answer.json["issue"]
+    assert issue["details"]["coding"][0]["code"] == "precondition-required"
+    assert 'If-Match: W/"3"' in issue["diagnostics"]
+    assert "If-Match: *" in issue["diagnostics"]
+    assert registered.report()["meta"]["versionId"] == "1"
+
+
+def test_a_date_does_not_name_a_version(registered: Panel) -> None:
+    body = panel("R-1", identified(1), identified(2), specimen(), status="final")
+    headers = {"If-Unmodified-Since": registered.registered.headers["last-modified"]}
+
+    answer = registered.lab.request("POST", f"{REVISIONS}/{registered.id}/$revise", body, headers)
+
+    assert answer.status == 428
+
+
+def test_a_revision_whose_response_was_lost_is_repeated_under_its_condition(
+    registered: Panel,
+) -> None:
+    sent = (identified(1), identified(2), specimen())
+    registered.revise(*sent, version=1)
+
+    again = registered.revise(*sent, version=1)
+
+    assert again.status == 200
+    assert again.headers["etag"] == 'W/"2"'
+    assert entries(again, "observation") == []
+    assert registered.report()["meta"]["versionId"] == "2"
+
+
+def test_a_late_repetition_does_not_undo_a_later_correction(registered: Panel) -> None:
+    late = (identified(1), identified(2), specimen())
+    registered.revise(*late, version=1)
+    registered.revise(identified(1, 12.3), identified(2), specimen(), version=2)
+
+    answer = registered.revise(*late, version=1)
+
+    assert answer.status == 412
+    assert issues(answer)[0][0] == "target version 1, current version 3"
+    assert registered.result(0)["valueQuantity"]["value"] == 12.3
+
+
+def test_a_version_that_never_was_is_refused_though_nothing_differs(registered: Panel) -> None:
+    sent = (identified(1), identified(2), specimen())
+    registered.revise(*sent, version=1)
+
+    assert registered.revise(*sent, version=7).status == 412
+    assert registered.send(panel("R-1", *sent, status="final"), "2").status == 412
+
+
+def test_a_replaced_version_is_refused_before_what_cannot_be_revised(registered: Panel) -> None:
+    sent = (identified(1), identified(2), specimen())
+    registered.revise(*sent, version=1)
+
+    assert registered.revise(*sent, version=1, code={"text": "other"}).status == 412
+
+
 @pytest.mark.parametrize(
     ("changes", "place"),
     [
@@ -191,7 +257,7 @@ def test_another_patient_is_refused(registered: Panel) -> None:
     body = panel("R-1", identified(1), identified(2), specimen(), status="final")
     body["parameter"][0]["resource"]["birthDate"] = "1980-03-01"
 
-    answer = registered.lab.request("POST", f"{REVISIONS}/{registered.id}/$revise", body)
+    answer = registered.send(body)
 
     assert answer.status == 422
     ((said, _places),) = issues(answer)
@@ -202,7 +268,7 @@ def test_another_patient_is_refused(registered: Panel) -> None:
 def test_another_identifier_is_refused(registered: Panel) -> None:
     body = panel("R-2", identified(1), identified(2), specimen(), status="final")
 
-    answer = registered.lab.request("POST", f"{REVISIONS}/{registered.id}/$revise", body)
+    answer = registered.send(body)
 
     assert answer.status == 422
     assert any("identifier[0]" in places[0] for _said, places in issues(answer))

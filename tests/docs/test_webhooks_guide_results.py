@@ -34,6 +34,7 @@ def revised(
         "POST",
         f"/fhir/r4/DiagnosticReport/{registered['id']}/$revise",
         panel("R-1", *corrected, status="corrected"),
+        {"If-Match": 'W/"1"'},
     )
     _created, sent = receiver.wait(2)
     event: dict[str, Any] = json.loads(sent.body)

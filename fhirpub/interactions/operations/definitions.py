@@ -52,7 +52,8 @@ def _revise_definition(resource_type: ResourceType, context: Context) -> JsonObj
         description=(
             f"Takes the registration of the {name} again, as it should be now. What differs "
             "becomes its next version, together with the next versions of what came with it. "
-            "If nothing differs, nothing is stored."
+            "If nothing differs, nothing is stored. If-Match is required, with the ETag of the "
+            "version that was read."
         ),
         parameter=_entries(resource_type),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 
-from fhirpub.errors import StoreUnavailable
+from fhirpub.errors import BrokenRule, StoreUnavailable, VersionReplaced
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.members.lookup import look_up_all
 from fhirpub.interactions.register import Candidate
@@ -44,20 +44,34 @@ async def revise(
     ``newest_of`` reads the version to revise, again after each lost race, and ``check`` raises
     VersionConflict unless it is one that the client wants to replace. ``compare`` runs
     :func:`comparison.compare` where bodies of this size are compared. A repeated revision finds
-    nothing that differs, so that repeating a call is safe.
+    nothing that differs, so that repeating a call is safe: also under the condition that its first
+    attempt has met (RFC 9110, 13.1.1).
     Raises what ``newest_of``, ``check`` and ``compare`` raise, StoreUnavailable.
     """
 
     async def make(newest: Version) -> tuple[Version | None, Collection[Blob], Revised]:
+        replaced = _replaced(check, newest)
         stored = await _stored_for(candidate.version, newest, tenant, context)
-        revision = await compare(candidate.version, stored)
+        try:
+            revision = await compare(candidate.version, stored)
+        except BrokenRule as broken:
+            raise replaced or broken from None
         created = revision.version is not None
+        if created and replaced is not None:
+            raise replaced
         revised = Revised(revision.version or newest, created=created, response=revision.response)
         return revision.version, candidate.blobs, revised
 
-    return await add_next(
-        newest_of=newest_of, check=check, make=make, tenant=tenant, context=context
-    )
+    return await add_next(newest_of=newest_of, make=make, tenant=tenant, context=context)
+
+
+def _replaced(check: Callable[[Version], None], newest: Version) -> VersionReplaced | None:
+    """Return the conflict, if the client means an earlier version than the newest one."""
+    try:
+        check(newest)
+    except VersionReplaced as conflict:
+        return conflict
+    return None
 
 
 async def _stored_for(

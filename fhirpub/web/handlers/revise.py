@@ -29,6 +29,8 @@ class ReviseHandler(BodyHandler):
             return await read_whole(self.type_name, resource_id, tenant=tenant, context=context)
 
         await newest_of()  # what is not there is not found, whatever the body is
+        conditions = self.request.preconditions_of_update()
+        conditions.require_if_match()
         candidate = await self.compute_body(
             partial(prepare_revision, is_xml=self.is_xml, type_name=self.type_name, tenant=tenant)
         )
@@ -37,7 +39,7 @@ class ReviseHandler(BodyHandler):
         revised = await revise(
             candidate,
             newest_of=lambda: read_version_within_budget(self, newest_of),
-            check=self.request.preconditions_of_update().check,
+            check=conditions.check,
             compare=self._compare,
             tenant=tenant,
             context=context,

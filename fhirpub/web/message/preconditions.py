@@ -6,12 +6,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fhirpub.errors import VersionConflict
+from fhirpub.errors import PreconditionRequired, VersionConflict, VersionReplaced
 from fhirpub.fhir.times import from_http, http_date
 from fhirpub.problems import RequestProblem
 from fhirpub.storage.contract import Version
 
 _TAG = re.compile(r'(?:W/)?"([^"]*)"')
+_VERSION = re.compile("[1-9][0-9]{0,9}")
 
 
 class MalformedPrecondition(VersionConflict):
@@ -37,7 +38,13 @@ def check_if_match(if_match: Sequence[str], current: int) -> None:
         )
     first = tags[0]
     target = first if first.isascii() and first.isdecimal() else repr(first[:64])
-    raise VersionConflict(target=target, current=current)
+    conflict = VersionReplaced if _name_earlier(tags, current) else VersionConflict
+    raise conflict(target=target, current=current)
+
+
+def _name_earlier(tags: Sequence[str], current: int) -> bool:
+    """Return whether one of the tags is that of a version before the current one."""
+    return any(_VERSION.fullmatch(tag) and int(tag) < current for tag in tags)
 
 
 def includes_tag(if_none_match: str, tag: str) -> bool:
@@ -52,6 +59,14 @@ class Preconditions:
     if_match: Sequence[str] = ()
     unmodified_since: str = ""
     if_none_match: Sequence[str] = ()
+
+    def require_if_match(self) -> None:
+        """Raise PreconditionRequired without If-Match.
+
+        A date does not do: two versions may be of the same second.
+        """
+        if not self.if_match:
+            raise PreconditionRequired
 
     def check(self, latest: Version) -> None:
         """Raise VersionConflict unless they hold.

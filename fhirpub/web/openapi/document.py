@@ -233,6 +233,7 @@ _MEANINGS = {
     415: "The body is of a type, or in a content coding, that is not read here.",
     416: "The document has no such part.",
     422: "The body is valid FHIR, and breaks a rule; or a search is too costly.",
+    428: "The version that is to be replaced is not named by `If-Match`.",
     429: "There were too many requests, or a quota of the day is used up; come back after "
     "`Retry-After` seconds.",
     500: "The service failed; the request may be sent again.",

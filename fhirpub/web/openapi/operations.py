@@ -185,8 +185,8 @@ OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
         summary="Correct a {type} with what came with it",
         text=(
             "Takes the registration again, as it should be now. What differs becomes the next "
-            "version, together with the next versions of what came with it. Safe to repeat: if "
-            "nothing differs, nothing is stored."
+            "version, together with the next versions of what came with it. Safe to repeat, with "
+            "the same `If-Match`: if nothing differs, nothing is stored."
         ),
         successes={
             200: Success(
@@ -196,8 +196,8 @@ OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
                 id_at="/parameter/0/resource/id",
             )
         },
-        refusals=(404, 406, 412, 422),
-        parameters=(*_FORMAT, *_UPDATED_IF),
+        refusals=(404, 406, 412, 422, 428),
+        parameters=(*_FORMAT, "If-Match-required", "If-None-Match"),
         body="register",
     ),
     (ValidateHandler, "POST"): Operation(

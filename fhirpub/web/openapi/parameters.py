@@ -48,7 +48,16 @@ PARAMETERS: dict[str, JsonObject] = {
         "FHIR's form of the document, or any other media type for the document as it is, "
         "whatever `Accept` says.",
         {"type": "string", "pattern": "^(json|xml)?$|/"},
-    )
+    ),
+    "If-Match-required": {
+        **_header(
+            "If-Match",
+            "The version that was read; 412 if it is another, unless nothing differs from it. "
+            "`*`: whichever is the latest. 428 without it.",
+            'W/"1"',
+        ),
+        "required": True,
+    },
 } | {
     record["name"]: record
     for record in (
