@@ -34,7 +34,7 @@ The tree (``web/error_mapping.py`` gives each class its status):
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, Self
 
 from fhirpub.problems import ContentProblem, OperationProblem, Problem, RequestProblem
@@ -98,24 +98,6 @@ class Issue:
 def _joined(prefix: str, place: str) -> str:
     separator = "" if not place or place.startswith("[") else "."
     return f"{prefix}{separator}{place}"
-
-
-def merge_places(issues: Iterable[Issue]) -> list[Issue]:
-    """Return one issue for those that differ only in their places; it has a hundred at most."""
-    every = list(issues)
-    if len(every) < 2:
-        return every
-    alike: dict[tuple[str, ...], list[Issue]] = {}
-    for issue in every:
-        said = (issue.severity, issue.code, issue.diagnostics, issue.details)
-        alike.setdefault(said, []).append(issue)
-    return [_at_places(found[0], [one.expression for one in found]) for found in alike.values()]
-
-
-def _at_places(issue: Issue, places: list[str]) -> Issue:
-    if (left_out := len(places) - MAX_PLACES) > 0:
-        issue = replace(issue, diagnostics=f"{issue.diagnostics} (and in {left_out} more places)")
-    return issue.at(*places[:MAX_PLACES])
 
 
 class FhirpubError(Exception):

@@ -203,20 +203,28 @@ def _bytes_of(versions: Sequence[Version]) -> int:
 
 def _entry(version: Version, context: Context) -> JsonObject:
     address = f"{version.type}/{version.id}"
-    method, status = "POST", "201"
-    if version.version > 1:
-        # No request updates a member: another version of what it came with replaces it (ADR 24).
-        method, status = ("PUT", "200") if is_member_id(version.id) else ("PATCH", "204")
+    method, url, status = _request_for(version, address)
     return {
         "fullUrl": f"{context.fhir_url}/{address}",
         "resource": without_documents(version, context=context),
-        "request": {"method": method, "url": version.type if method == "POST" else address},
+        "request": {"method": method, "url": url},
         "response": {
             "status": status,
             "etag": f'W/"{version.version}"',
             "lastModified": instant(version.updated),
         },
     }
+
+
+def _request_for(version: Version, address: str) -> tuple[str, str, str]:
+    """Return the method and the URL of the request that made a version, and its status."""
+    if version.version == 1:
+        return "POST", version.type, "201"
+    if is_member_id(version.id):  # the request was for what it came with (ADR 24)
+        return "PUT", address, "200"
+    if version.digest:
+        return "POST", f"{address}/$revise", "200"
+    return "PATCH", address, "204"
 
 
 def _whole(parameters: Mapping[str, str], name: str, issues: list[Issue]) -> int | None:

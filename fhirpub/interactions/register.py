@@ -22,7 +22,7 @@ from fhirpub.interactions.checks.all_problems import all_problems
 from fhirpub.interactions.checks.fhir_rules import broken_fhir_rules
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.leniency.second_reading import read_again
-from fhirpub.interactions.members.checks import check_members
+from fhirpub.interactions.members.checks import check_members, merge_remarks
 from fhirpub.interactions.members.versions import (
     first_versions,
     ids_of_members,
@@ -274,7 +274,7 @@ def validate_submission(
     yield
     found = [*zones, *broken_fhir_rules(submission)]
     yield
-    return [*found, *chain.from_iterable(checks)]
+    return merge_remarks([*found, *chain.from_iterable(checks)], submission)
 
 
 def build_candidate(submission: Submission, tenant: Tenant, context: Context) -> Stages[Candidate]:

@@ -12,7 +12,7 @@ from itertools import repeat
 from typing import Any
 
 from fhirpub.config.settings import ABSOLUTE_URI
-from fhirpub.errors import MAX_ISSUES, BrokenRule, InvalidContent, Issue, TooLarge, merge_places
+from fhirpub.errors import MAX_ISSUES, BrokenRule, InvalidContent, Issue, TooLarge
 from fhirpub.fhir.document import Document
 from fhirpub.fhir.element_check import element_problems
 from fhirpub.fhir.elements import items_of, values_at
@@ -23,6 +23,7 @@ from fhirpub.fhir.times import UnstorableTime, is_date_beside_time, is_plain_utc
 from fhirpub.interactions import references
 from fhirpub.interactions.checks.all_problems import errors_of
 from fhirpub.interactions.checks.attachments import check_attachments
+from fhirpub.interactions.checks.merged_places import merge_places
 from fhirpub.interactions.checks.organization_ids import organization_in_system
 from fhirpub.interactions.checks.unusual_elements import (
     about_unusual_elements,

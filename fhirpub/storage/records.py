@@ -33,8 +33,9 @@ class Version:
             organization, as JSON (ADR 15); empty in later versions.
         events: The events to publish for this version, as JSON (ADR 11).
         search: The values that it is found by, as ``criteria.encode`` writes them.
-        digest: The digest of the registration as it was sent, to know a repetition by; empty in
-            later versions, and where it was stored before there were digests.
+        digest: The digest of the registration as it was sent, to know a repetition by, or of the
+            revision that made a later version (ADR 25). Empty in versions that an update made, and
+            where it was stored before there were digests.
         members: Versions of other resources that are added together with it (ADR 24), each with an
             id (``tenant.is_member_id``), a version and search values of its own, its ``updated``,
             and without members, documents, events, response, parts or digest. A later version of

@@ -12,7 +12,7 @@ import pytest
 from fhirpub.fhir.xml.writer import write_xml
 from fhirpub.testing.service import Answer, Integrator, RunningService
 from tests.bodies import self_contained
-from tests.panels import RESULTS, panel, result, specimen
+from tests.panels import LOINC, RESULTS, panel, result, specimen
 
 Change = Callable[[dict[str, Any]], Any]
 
@@ -63,6 +63,19 @@ def test_the_addresses_of_results_are_answered_in_the_order_of_the_entries(
     reversed_ = stored(lab, answer)["result"][::-1]
     assert entries(answer, "observation") == reversed_
     assert [one["reference"].split("/")[0] for one in entries(answer, "specimen")] == ["Specimen"]
+
+
+def test_one_remark_stands_for_the_report_and_its_results(lab: Integrator) -> None:
+    code = {"coding": [{"system": LOINC, "code": "58410-2"}], "text": "Blood count"}
+    body = panel("R-1", result("hb"), result("wbc"), code=code)
+
+    answer = lab.register(body)
+
+    _created, (said, places) = remarks(answer, "information")
+    assert LOINC in said
+    assert places == [
+        f"Parameters.parameter[{place}].resource.code.coding[0].system" for place in (2, 3, 4)
+    ]
 
 
 def test_a_repetition_gets_the_same_answer(lab: Integrator) -> None:

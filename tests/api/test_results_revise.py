@@ -45,8 +45,8 @@ class Panel:
         body = panel("R-1", *sent, **({"status": "final"} | changes))
         return self.send(body, "*" if version is None else f'W/"{version}"')
 
-    def send(self, body: dict[str, Any], if_match: str | None = "*") -> Answer:
-        headers = {} if if_match is None else {"If-Match": if_match}
+    def send(self, body: dict[str, Any], if_match: str | None = "*", **more: str) -> Answer:
+        headers = more if if_match is None else {"If-Match": if_match, **more}
         return self.lab.request("POST", f"{REVISIONS}/{self.id}/$revise", body, headers)
 
     def report(self) -> dict[str, Any]:
@@ -96,6 +96,26 @@ def test_what_was_is_kept_in_the_histories(registered: Panel) -> None:
     assert len(times) == 1
 
 
+def test_the_history_names_the_request_that_made_a_version(registered: Panel) -> None:
+    registered.revise(identified(1), identified(2), specimen())
+    address = f"DiagnosticReport/{registered.id}"
+    registered.lab.patch(
+        f"/fhir/r4/{address}", {"resourceType": "DiagnosticReport", "conclusion": "Corrected"}
+    )
+
+    for path in (f"{address}/_history", "DiagnosticReport/_history"):
+        history = registered.lab.get(f"/fhir/r4/{path}").json
+        made = [
+            (one["request"]["method"], one["request"]["url"], one["response"]["status"])
+            for one in history["entry"]
+        ]
+        assert made == [
+            ("PATCH", address, "204"),
+            ("POST", f"{address}/$revise", "200"),
+            ("POST", "DiagnosticReport", "201"),
+        ]
+
+
 def test_only_the_corrected_value_is_found(registered: Panel) -> None:
     registered.revise(
         identified(
@@ -111,6 +131,27 @@ def test_only_the_corrected_value_is_found(registered: Panel) -> None:
 
     assert found("9-9") == [registered.results[0]]
     assert found("718-7") == [registered.results[1]]
+
+
+def test_a_client_that_wants_no_body_gets_none(registered: Panel) -> None:
+    body = panel("R-1", identified(1), identified(2), specimen(), status="final")
+
+    answer = registered.send(body, Prefer="return=minimal")
+
+    assert (answer.status, answer.body) == (204, b"")
+    assert answer.headers["preference-applied"] == "return=minimal"
+    assert answer.headers["etag"] == 'W/"2"'
+    assert answer.headers["location"].endswith(f"{registered.id}/_history/2")
+
+
+def test_a_client_that_wants_the_issues_gets_them_alone(registered: Panel) -> None:
+    body = panel("R-1", identified(1), identified(2), specimen(), status="final")
+
+    answer = registered.send(body, Prefer="return=OperationOutcome")
+
+    assert answer.status == 200
+    assert answer.headers["preference-applied"] == "return=OperationOutcome"
+    assert issues(answer)[0][0] == "DiagnosticReport was revised"
 
 
 def test_a_repeated_revision_stores_nothing(registered: Panel) -> None:
@@ -263,6 +304,30 @@ def test_another_patient_is_refused(registered: Panel) -> None:
     ((said, _places),) = issues(answer)
     assert "patient differs in birthDate" in said
     assert "1980" not in said
+
+
+def test_another_name_of_the_patient_is_one_problem(registered: Panel) -> None:
+    body = panel("R-1", identified(1), identified(2), specimen(), status="final")
+    body["parameter"][0]["resource"]["name"][0]["family"] = "Marrow"
+
+    answer = registered.send(body)
+
+    assert answer.status == 422
+    assert [places for _said, places in issues(answer)] == [["patient"]]
+
+
+def test_another_patient_and_another_reference_are_two_problems(registered: Panel) -> None:
+    subject = {"reference": "Patient/p1", "type": "Patient"}
+    body = panel("R-1", identified(1), identified(2), specimen(), subject=subject)
+    body["parameter"][0]["resource"]["name"][0]["family"] = "Marrow"
+
+    answer = registered.send(body)
+
+    assert answer.status == 422
+    assert [places for _said, places in issues(answer)] == [
+        ["DiagnosticReport.subject"],
+        ["patient"],
+    ]
 
 
 def test_another_identifier_is_refused(registered: Panel) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from fhirpub.errors import Issue, merge_places
+from fhirpub.errors import Issue
 from fhirpub.fhir.elements import items_of
+from fhirpub.interactions.checks.merged_places import merge_places
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.rules import codings, status
 from fhirpub.interactions.submission.keys import key_of
@@ -32,6 +33,15 @@ def check_members(
     yield _members_without_patient(submission)
 
 
+def merge_remarks(issues: Iterable[Issue], submission: Submission) -> list[Issue]:
+    """Return one remark for all places of the same: forty results may have what one has."""
+    found = list(issues)
+    if not submission.members:
+        return found
+    errors = [issue for issue in found if issue.severity == "error"]
+    return [*errors, *merge_places(issue for issue in found if issue.severity != "error")]
+
+
 def _statuses(submission: Submission) -> Iterator[Issue]:
     for key, entry in submission.members.items():
         allowed = submission.declared[key].statuses
@@ -40,14 +50,9 @@ def _statuses(submission: Submission) -> Iterator[Issue]:
 
 
 def _codings(submission: Submission, context: RuleContext) -> Iterator[Issue]:
-    """Look codes up; one remark stands for all places with the same problem."""
-    yield from merge_places(
-        issue
-        for key, entry in submission.members.items()
-        for issue in codings(
-            entry.resource, submission.declared[key].codings, context, below=entry.at
-        )
-    )
+    for key, entry in submission.members.items():
+        elements = submission.declared[key].codings
+        yield from codings(entry.resource, elements, context, below=entry.at)
 
 
 def _repeated_keys(submission: Submission) -> Iterator[Issue]:

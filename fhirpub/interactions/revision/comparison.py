@@ -18,6 +18,7 @@ from fhirpub.interactions import rules
 from fhirpub.interactions.checks.narrative_truth import WITHDRAWN
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.register import Candidate, Prepared, Rejected, prepare_registration
+from fhirpub.interactions.repetition.canonical import canonical
 from fhirpub.interactions.repetition.difference import differing_names
 from fhirpub.interactions.submission.parameters import from_parameters
 from fhirpub.interactions.versions import events_of, with_server_meta
@@ -29,6 +30,9 @@ from fhirpub.tenant import Tenant, is_member_id
 
 _OF_EACH_VERSION = frozenset({"issued", "text"})
 """When a version was made available, and the narrative of it: a revision states both."""
+
+_DESCRIBING = frozenset({"display", "identifier"})
+"""What a reference states of its target, beside where it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +112,14 @@ def compare(context: Context, candidate: Version, stored: Stored) -> Revision:
     updated = max(context.clock(), latest.updated + 1)
     members = tuple(_next_members(candidate, stored, updated))
     names = {*differing_names(before, after)}
+    parts = list(_changed_parts(candidate, stored))
+    changed = {issue.expression for issue in parts}
     problems = [
         *_unlike_identity(candidate, latest),
-        *_fixed_elements(names, resource_type),
-        *_changed_parts(candidate, stored),
+        *_fixed_elements(
+            names - _described_anew(before, after, changed, resource_type), resource_type
+        ),
+        *parts,
         *_status(before, after, names, resource_type, context),
         *_lost_members(before, after, members, stored, resource_type),
     ]
@@ -137,7 +145,6 @@ def compare(context: Context, candidate: Version, stored: Stored) -> Revision:
         body=dumps(revised),
         response=b"",
         parts=b"",
-        digest=b"",
         events=events_of(change, resource_type),
         members=members,
     )
@@ -176,6 +183,28 @@ def _fixed_elements(names: set[str], resource_type: ResourceType) -> Iterator[Is
             rule = f"differs from what is stored; what can be revised: {changeable}"
             at = f"{resource_type.name}.{name}"
             yield Issue.error(OperationProblem.ELEMENT_NOT_UPDATABLE, rule, at)
+
+
+def _described_anew(
+    before: JsonObject, after: JsonObject, changed: set[str], resource_type: ResourceType
+) -> set[str]:
+    """Return the elements that differ only in how they describe parts that differ.
+
+    The service adds the name of a part to the reference that leads to it.
+    """
+    elements = {part.referred_by for part in resource_type.parts if part.name in changed}
+    return {
+        element
+        for element in elements
+        if canonical(_targets(before, element)) == canonical(_targets(after, element))
+    }
+
+
+def _targets(resource: JsonObject, element: str) -> list[JsonObject]:
+    return [
+        {name: value for name, value in reference.items() if name not in _DESCRIBING}
+        for _at, reference in items_of(resource, element)
+    ]
 
 
 def _changed_parts(candidate: Version, stored: Stored) -> Iterator[Issue]:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 from fhirpub.errors import Busy, FhirpubError, InvalidContent, QuotaExceeded, TooLarge
+from fhirpub.fhir.strict_json import dumps, loads_stored
 from fhirpub.interactions.context import Context, run_at
 from fhirpub.problems import ContentProblem
 from fhirpub.runtime.clock import now_ms
@@ -25,6 +26,7 @@ from fhirpub.web.handlers.placement import (
 )
 from fhirpub.web.message import content_negotiation as media
 from fhirpub.web.message.content_coding import GZIP, GzipDecoder, names_gzip
+from fhirpub.web.message.representation import serialize_stored
 
 T = TypeVar("T")
 BodyWork = Callable[[Context, bytes], Stages[T]]
@@ -206,6 +208,29 @@ class BodyHandler(BaseHandler):
         """Return the whole body in pieces, once."""
         chunks, self._chunks = self._chunks, []
         return chunks
+
+    def return_preference(self, *honoured: str) -> str:
+        """Return the client's preference, and confirm it in the response if it is honoured."""
+        wanted = media.preference(self.request.headers.get("Prefer", ""), "return")
+        if wanted in honoured:
+            self.headers["Preference-Applied"] = f"return={wanted}"
+        return wanted
+
+    async def respond_with_parameters(
+        self, response: bytes, status: int, *, if_empty: int
+    ) -> None:
+        """Write Parameters whose last entry are the issues, or what the client prefers (D-74)."""
+        wanted = self.return_preference("minimal", "representation", "OperationOutcome")
+        if wanted == "minimal":
+            self.headers["Cache-Control"] = "private, no-cache"
+            self.respond_empty(status=if_empty)
+            return
+        if wanted == "OperationOutcome":
+            response = dumps(loads_stored(response)["parameter"][-1]["resource"])
+        if not self.format.is_stored:
+            work = partial(serialize_stored, form=self.format)
+            response = await self.compute_answer(work, [response], body=response)
+        self.respond_serialized(response, status)
 
     async def keep_pace(self) -> None:
         """Wait a moment if the tenant's events wait for time of this process (ADR 22)."""

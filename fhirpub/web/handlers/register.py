@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import cached_property, partial
 
-from fhirpub.fhir.strict_json import JsonObject, dumps, loads_stored
 from fhirpub.interactions.match import the_match
 from fhirpub.interactions.register import (
     ReadBody,
@@ -18,8 +17,6 @@ from fhirpub.interactions.submission.parameters import from_parameters
 from fhirpub.runtime.stages import yield_to_loop
 from fhirpub.web.handlers.body import BodyHandler
 from fhirpub.web.handlers.comparison import replay_headers, report_other_content
-from fhirpub.web.message.content_negotiation import preference
-from fhirpub.web.message.representation import serialize_stored
 from fhirpub.web.message.request import parameters_of
 
 _OF_THE_ANSWER = ("_format", "_pretty")
@@ -63,25 +60,8 @@ class RegisterHandler(BodyHandler):
 
     async def respond_with_registration(self, registration: Registration) -> None:
         """Write the Parameters, or what the client prefers (D-74)."""
-        response = registration.first.response
-        wanted = self.return_preference("minimal", "representation", "OperationOutcome")
-        if wanted == "minimal":
-            self.headers["Cache-Control"] = "private, no-cache"
-            self.respond_empty(status=self.status_of(registration))
-            return
-        if wanted == "OperationOutcome":
-            response = dumps(_issues(response))
-        if not self.format.is_stored:
-            work = partial(serialize_stored, form=self.format)
-            response = await self.compute_answer(work, [response], body=response)
-        self.respond_serialized(response, self.status_of(registration))
-
-    def return_preference(self, *honoured: str) -> str:
-        """Return the client's preference, and confirm it in the response if it is honoured."""
-        wanted = preference(self.request.headers.get("Prefer", ""), "return")
-        if wanted in honoured:
-            self.headers["Preference-Applied"] = f"return={wanted}"
-        return wanted
+        status = self.status_of(registration)
+        await self.respond_with_parameters(registration.first.response, status, if_empty=status)
 
     def status_of(self, _registration: Registration) -> int:
         """Return the status of an answer: a repetition gets that of the first."""
@@ -153,8 +133,3 @@ def _query_of(condition: str) -> str:
     """Return the parameters of a condition, before which clients may write an address."""
     address, _, query = condition.partition("?")
     return query if query and "=" not in address else condition
-
-
-def _issues(response: bytes) -> JsonObject:
-    outcome: JsonObject = loads_stored(response)["parameter"][-1]["resource"]
-    return outcome

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from http import HTTPStatus
 
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.read import read_whole
@@ -12,7 +13,6 @@ from fhirpub.storage.contract import Version
 from fhirpub.web.handlers.body import BodyHandler
 from fhirpub.web.handlers.large_responses import read_version_within_budget
 from fhirpub.web.handlers.placement import compute_with
-from fhirpub.web.message.representation import serialize_stored
 
 
 class ReviseHandler(BodyHandler):
@@ -62,11 +62,7 @@ class ReviseHandler(BodyHandler):
             await self.keep_pace()
         self.set_location(revised.version)
         self.set_version_headers(revised.version)
-        response = revised.response
-        if not self.format.is_stored:
-            work = partial(serialize_stored, form=self.format)
-            response = await self.compute_answer(work, [response], body=response)
-        self.respond_serialized(response)
+        await self.respond_with_parameters(revised.response, HTTPStatus.OK, if_empty=204)
 
 
 def _compare(context: Context, _body: bytes, *, candidate: Version, stored: Stored) -> Revision:

@@ -190,14 +190,16 @@ OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
         ),
         successes={
             200: Success(
-                text="The {type} as it is now, and the resources that were added or changed.",
-                schema="Registered{type}",
+                text="The {type} as it is now, and the resources that were added or changed; an "
+                "OperationOutcome for `Prefer: return=OperationOutcome`.",
+                schema="Registered{type}OrOutcome",
                 headers=_WRITTEN,
                 id_at="/parameter/0/resource/id",
-            )
+            ),
+            204: Success(text="For `Prefer: return=minimal`.", form="empty", headers=_WRITTEN),
         },
         refusals=(404, 406, 412, 422, 428),
-        parameters=(*_FORMAT, "If-Match-required", "If-None-Match"),
+        parameters=(*_FORMAT, "If-Match-required", "If-None-Match", "Prefer"),
         body="register",
     ),
     (ValidateHandler, "POST"): Operation(
