@@ -50,11 +50,14 @@ def typed_of(text: str) -> tuple[str, str, str] | None:
 
 
 def quantity_of(text: str) -> tuple[str, str, str] | None:
-    """Read ``number``, ``number|system|code`` or ``number||code``, with a prefix; else None."""
+    """Read ``number``, ``number|system|code`` or ``number||code``, with a prefix; else None.
+
+    HAPI FHIR writes ``number||`` for any unit.
+    """
     if "|" not in text:
         return text, "", ""
     match = _TYPED.fullmatch(text)
-    if match is None or not match[1] or not match[3]:
+    if match is None or not match[1] or (match[2] and not match[3]):
         return None
     return match[1], plain(match[2]), plain(match[3])
 

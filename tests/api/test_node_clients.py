@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 
 from fhirpub.testing.service import Integrator, RunningService
-from tests.bodies import SYSTEM, document, patient, register_body, self_contained
+from tests.bodies import SYSTEM, document, patient, register_body, report, self_contained
 from tests.node.packages import LOCK, Scripts
+from tests.panels import panel, result, specimen
 
 REPORTS = 12
 FIRST = f"{SYSTEM}|node-0"
+BLOOD = {"reference": "Specimen/blood"}
 
 
 def given(lab: Integrator) -> dict[str, Any]:
@@ -182,3 +184,48 @@ def test_all_that_is_wrong_with_a_registration_is_reported(
     assert kit["refused"]["status"] == 400
     for outcome in (kit["refused"]["data"], medplum["refused"]):
         assert set(places(outcome)) == {f"{resource}.status", f"{resource}.category"}
+
+
+@pytest.fixture(scope="module")
+def results(node: Scripts, service: RunningService) -> dict[str, Any]:
+    """The facts that @medplum/core found about a report with its results."""
+    lab = service.integrator()
+    hemoglobin = result("hb", specimen={"reference": "Specimen/blood"})
+
+    def body(platelets: float, status: str) -> dict[str, Any]:
+        low = result("plt", platelets, code={"text": "plt"}, status=status)
+        return panel("R-1", hemoglobin, low, specimen(), status=status, specimen=[BLOOD])
+
+    given = {
+        "base": service.base_url,
+        "token": lab.token,
+        "panel": body(48, "final"),
+        "revision": body(84, "corrected"),
+        "other": body(85, "corrected"),
+        "patient": "|".join(patient()["identifier"][0][name] for name in ("system", "value")),
+    }
+    facts: dict[str, Any] = json.loads(node.run("medplum_results.mjs", given=given))
+    return facts
+
+
+def test_medplum_finds_a_report_with_its_results_by_the_patients_identifier(
+    results: dict[str, Any],
+) -> None:
+    assert results["found"] == [
+        ["DiagnosticReport", "match"],
+        ["Observation", "include"],
+        ["Observation", "include"],
+        ["Specimen", "include"],
+    ]
+    assert results["results"] == ["hb", "plt"]
+    assert results["specimen"] == "Venous blood"
+    assert results["low"] == sorted([report("R-1")["code"]["text"], "hb", "plt"])
+
+
+def test_medplum_revises_a_report_with_its_results(results: dict[str, Any]) -> None:
+    assert results["unconditional"]["issue"][0]["code"] == "required"
+    assert results["changed"] == ["observation"]
+    assert results["again"] == "2"
+    assert results["stale"]["issue"][0]["code"] == "conflict"
+    assert (results["values"], results["first"]) == ([84, 48], 48)
+    assert results["requests"] == ["POST", "POST"]

@@ -67,6 +67,7 @@ def found(lab: Integrator, names: dict[str, str], query: str) -> str:
         ("ne14", "abdfg"),
         (f"14|{UCUM}|g/dL", "c"),
         ("14||g/L", "e"),
+        ("14||", "ce"),
         (f"gt10|{UCUM}|g/dL", "abc"),
         (f"lt10|{UCUM}|mg/L", "f"),
         ("7||cells", "g"),
