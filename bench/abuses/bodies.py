@@ -18,7 +18,7 @@ SMALL = 63_000
 RESOURCE = 8_200_000
 """Just below the limit of a resource without its documents."""
 LONG = 28_000_000
-_VALUE = "@value@-@value@"
+NUMBERED = "@value@-@value@"
 _NODES = MAX_NODES - 1_000
 """What the other elements of a report leave of the limit of values."""
 _PER_VALUE = _NODES // (MAX_SEARCH_VALUES - 100)
@@ -34,11 +34,11 @@ class Body:
 
     @property
     def length(self) -> int:
-        return len(self.before) + len(_VALUE) + len(self.after)
+        return len(self.before) + len(NUMBERED) + len(self.after)
 
     def numbered(self, serial: int) -> tuple[bytes, bytes, bytes]:
         """Return the body for one identifier, in parts."""
-        return self.before, b"A-%0*d" % (len(_VALUE) - 2, serial), self.after
+        return self.before, b"A-%0*d" % (len(NUMBERED) - 2, serial), self.after
 
     @property
     def whole(self) -> bytes:
@@ -47,7 +47,7 @@ class Body:
 
 
 def body_of(value: bytes) -> Body:
-    before, _, after = value.partition(_VALUE.encode())
+    before, _, after = value.partition(NUMBERED.encode())
     return Body(before, after)
 
 
@@ -58,22 +58,22 @@ def encoded(value: JsonValue) -> bytes:
 
 def registration(**changes: Any) -> Body:
     """Return a registration; changes go to the report."""
-    return body_of(dumps(register_body(_VALUE, **changes)))
+    return body_of(dumps(register_body(NUMBERED, **changes)))
 
 
 def registration_in_xml(**changes: Any) -> Body:
     """Return the same registration in XML."""
-    return body_of(write_xml(register_body(_VALUE, **changes)))
+    return body_of(write_xml(register_body(NUMBERED, **changes)))
 
 
 def spaced_registration(**changes: Any) -> Body:
     """Return a registration with line breaks, for which the service needs its slow parser."""
-    return body_of(json.dumps(register_body(_VALUE, **changes), indent=0).encode())
+    return body_of(json.dumps(register_body(NUMBERED, **changes), indent=0).encode())
 
 
 def with_entries(entries: list[JsonValue]) -> Body:
     """Return a registration with further entries beside the three that are needed."""
-    body = register_body(_VALUE)
+    body = register_body(NUMBERED)
     body["parameter"] += entries
     return body_of(dumps(body))
 

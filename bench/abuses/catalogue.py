@@ -5,6 +5,7 @@ from __future__ import annotations
 from bench.abuses import (
     compressed_bodies,
     connections,
+    panels,
     queries,
     valid_bodies,
     webhooks,
@@ -12,7 +13,7 @@ from bench.abuses import (
 )
 from bench.abuses.attack import REGISTERED, Abuse
 
-MODULES = (wrong_bodies, valid_bodies, compressed_bodies, queries, connections, webhooks)
+MODULES = (wrong_bodies, valid_bodies, compressed_bodies, queries, panels, connections, webhooks)
 ABUSES: dict[str, Abuse] = {
     name: abuse
     for module in MODULES
