@@ -17,11 +17,12 @@ def merge_places(issues: Iterable[Issue]) -> list[Issue]:
     for issue in every:
         said = (issue.severity, issue.code, issue.diagnostics, issue.details)
         alike.setdefault(said, []).append(issue)
-    return [_at_places(found[0], [one.expression for one in found]) for found in alike.values()]
+    return [_at_places(found) for found in alike.values()]
 
 
-def _at_places(issue: Issue, places: list[str]) -> Issue:
-    left_out = len(places) - MAX_PLACES
-    if left_out > 0:
+def _at_places(alike: list[Issue]) -> Issue:
+    issue = alike[0]
+    places = [place for one in alike for place in (one.expression, *one.also_at)]
+    if (left_out := len(places) - MAX_PLACES) > 0:
         issue = replace(issue, diagnostics=f"{issue.diagnostics} (and in {left_out} more places)")
     return issue.at(*places[:MAX_PLACES])
