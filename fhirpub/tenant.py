@@ -15,7 +15,7 @@ import orjson
 _ID = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-[48][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 _VERSION_4 = (4 << 76) | (2 << 62)
 _VERSION_8 = (8 << 76) | (2 << 62)
-"""What RFC 9562 (section 5.8) leaves to applications: the id of a member."""
+"""What RFC 9562 (section 5.8) leaves to applications: the id of a member, and of a person."""
 _VERSION_PLACE = 14
 _RANDOM_BITS = ~((0xF << 76) | (0x3 << 62)) & ((1 << 128) - 1)
 
@@ -63,6 +63,14 @@ class Tenant:
         a UUID of version 8, so that stores know from an id where to look.
         """
         number = _hmac(self.salt, orjson.dumps([resource_id, part_name, *key]))
+        return _uuid_of(number, version=_VERSION_8)
+
+    def person_id(self, system: str, value: str) -> str:
+        """Return the id of the Patient that an identifier of a person leads to (ADR 26).
+
+        It is a UUID of version 8: no report can be computed from it.
+        """
+        number = _hmac(self.salt, orjson.dumps(["person", system, value]))
         return _uuid_of(number, version=_VERSION_8)
 
 

@@ -14,10 +14,12 @@ from fhirpub.errors import ConfigurationError
 from fhirpub.fhir.schema import Schemas
 from fhirpub.fhir.terminology import Terminology
 from fhirpub.interactions.context import Context, fhir_url
+from fhirpub.interactions.indexing.persons import PATIENT
 from fhirpub.interactions.parameters import SearchIndexer
+from fhirpub.interactions.patients.declaration import PATIENTS
 from fhirpub.interactions.revision.comparison import revisable
 from fhirpub.plugin_api import ResourceType
-from fhirpub.plugin_api.member_types import MemberType, member_types
+from fhirpub.plugin_api.member_types import MemberType, member_type_of, member_types
 from fhirpub.plugin_host.declaration_check import problems_of
 from fhirpub.plugin_host.loader import load_with_owners
 from fhirpub.plugin_host.schemas import compile_schema
@@ -87,9 +89,15 @@ def _search_indexers(
         zone=_zone(config.fhir.default_timezone),
     )
     alone = {name: index(one) for name, one in types.items() if name not in members}
-    return alone | {
+    searched = alone | {
         name: index(one.resource_type, member=one.part) for name, one in members.items()
     }
+    if PATIENT not in searched and any(one.statements for one in searched.values()):
+        patients = member_type_of(PATIENTS)
+        searched[PATIENT] = index(patients.resource_type, member=patients.part)
+    for one in searched.values():
+        one.person_systems = config.patients.person_systems
+    return searched
 
 
 def _zone(name: str) -> zoneinfo.ZoneInfo:

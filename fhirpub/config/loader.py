@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from fhirpub.config.monitoring import MetricsConfig
+from fhirpub.config.patients import PatientsConfig
 from fhirpub.config.reader import (
     LAST_PORT,
     check,
@@ -159,6 +160,11 @@ def _contradictions(values: Mapping[str, Mapping[str, Any]]) -> list[str]:
         f"[fhir] organization_namespaces: {namespace!r} is not an absolute URI"
         for namespace in fhir.organization_namespaces
         if not ABSOLUTE_URI.fullmatch(namespace)
+    ]
+    found += [
+        f"[patients] person_systems: {system!r} is not an absolute URI"
+        for system in PatientsConfig(**values["patients"]).person_systems
+        if not ABSOLUTE_URI.fullmatch(system)
     ]
     found += [
         f"[terminology] assume: {system!r} is not an absolute URI"

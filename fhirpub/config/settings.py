@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from fhirpub.config.monitoring import LogsConfig, MetricsConfig
+from fhirpub.config.patients import PatientsConfig
 from fhirpub.config.quotas import QuotasConfig
 from fhirpub.config.reader import setting as _setting
 from fhirpub.config.webhooks import WebhooksConfig
@@ -308,6 +309,7 @@ class Config:
     storage: StorageConfig = field(default_factory=StorageConfig)
     plugins: PluginsConfig = field(default_factory=PluginsConfig)
     fhir: FhirConfig = field(default_factory=FhirConfig)
+    patients: PatientsConfig = field(default_factory=PatientsConfig)
     limits: LimitsConfig = field(default_factory=LimitsConfig)
     quotas: QuotasConfig = field(default_factory=QuotasConfig)
     terminology: TerminologyConfig = field(default_factory=TerminologyConfig)

@@ -9,6 +9,7 @@ import fhirpub
 from fhirpub.fhir.outcome import CODE_SYSTEM, system_of_problems
 from fhirpub.fhir.strict_json import JsonObject, dumps
 from fhirpub.interactions.context import Context
+from fhirpub.interactions.indexing.persons import PATIENT
 from fhirpub.interactions.indexing.resolution import ResolvedParameter
 from fhirpub.interactions.operations.definitions import definitions_of, operations_of
 from fhirpub.interactions.patch_formats import FORMS
@@ -47,8 +48,8 @@ _DOCUMENTATION = {
     "token": "system|code, code, system| or |code; :not and :missing",
     "date": "All prefixes; :missing",
     "quantity": "A number, number|system|code or number||unit; all prefixes; :missing",
-    "string": "The beginning of a text, without case and accents; :missing",
     "reference": "An id, Type/id or a URL; :missing and :[type]",
+    "string": "The beginning of a text, without regard to case and accents; :missing",
 }
 
 
@@ -78,6 +79,8 @@ def _statement(context: Context) -> JsonObject:
     types = list(context.types.values())
     members = [name for name in context.members if name not in context.types]
     parts = [name for name in context.part_types if name not in context.members]
+    if context.has_patients:
+        parts.remove(PATIENT)
     return {
         "resourceType": "CapabilityStatement",
         "id": ID,
@@ -119,6 +122,7 @@ def _statement(context: Context) -> JsonObject:
                     *(_resource(resource_type, context) for resource_type in types),
                     *(_member(name, context) for name in members),
                     *(_readable(name, "read", "vread") for name in parts),
+                    *([_patient(context)] if context.has_patients else ()),
                     *(_readable(name, "read") for name in ("Binary", *_OWN_TYPES)),
                 ],
             }
@@ -159,6 +163,17 @@ def _member(type_name: str, context: Context) -> JsonObject:
         "readHistory": True,
         "conditionalRead": "full-support",
         **_found(type_name, context),
+    }
+
+
+def _patient(context: Context) -> JsonObject:
+    """Return what patients have, which parts of several resources can share (ADR 26)."""
+    return {
+        **_readable(PATIENT, "read", "vread", "history-instance", "search-type"),
+        "versioning": "versioned",
+        "readHistory": True,
+        "conditionalRead": "full-support",
+        **_found(PATIENT, context),
     }
 
 

@@ -12,6 +12,7 @@ from fhirpub.config.settings import Config
 from fhirpub.fhir.schema import Schemas
 from fhirpub.fhir.terminology import Terminology
 from fhirpub.fhir.times import instant
+from fhirpub.interactions.indexing.persons import PATIENT
 from fhirpub.interactions.parameters import SearchIndexer
 from fhirpub.plugin_api import ResourceType, RuleContext
 from fhirpub.plugin_api.member_types import MemberType
@@ -54,6 +55,12 @@ class Context:
         """The types of the parts that have no versions (ADR 15), in their order."""
         every = (part for resource_type in self.types.values() for part in resource_type.parts)
         return sorted({part.type for part in every if not part.repeats})
+
+    @property
+    def has_patients(self) -> bool:
+        """Whether patients are parts of resources, and no resources of their own (ADR 26)."""
+        has_own = PATIENT in self.types or PATIENT in self.members
+        return PATIENT in self.searched and not has_own
 
     def rules_for(self, tenant_id: str) -> RuleContext:
         """Return what the rules of a plugin may look at."""

@@ -17,6 +17,8 @@ from fhirpub.interactions.checks.search_names import (
 )
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.cursors import CURSOR, Parameters, link_to, seal, unseal
+from fhirpub.interactions.indexing.persons import PATIENT
+from fhirpub.interactions.patients.search import place_of, search_patients
 from fhirpub.interactions.query_parser import MAX_CONDITIONS, TOO_MANY_CONDITIONS, Reading
 from fhirpub.interactions.search.includes import Include
 from fhirpub.interactions.search.inclusion import Included, May, include
@@ -25,7 +27,7 @@ from fhirpub.interactions.versions import Listing, without_documents
 from fhirpub.plugin_api import ResourceType
 from fhirpub.problems import OperationProblem
 from fhirpub.storage.contract import Page, SearchQuery, Version
-from fhirpub.storage.criteria import NEWEST_FIRST, sort_key
+from fhirpub.storage.criteria import NEWEST_FIRST
 from fhirpub.tenant import Tenant
 
 _NARROW = (
@@ -69,7 +71,7 @@ async def search(
     )
     included = Included()
     try:
-        page = await context.resources.search(tenant.id, wanted.query)
+        page = await _look(wanted.query, tenant, context, may)
         if wanted.includes:
             page, included = await include(
                 page, wanted.includes, tenant=tenant, context=context, may=may
@@ -146,6 +148,12 @@ def understood(
     )
 
 
+async def _look(query: SearchQuery, tenant: Tenant, context: Context, may: May) -> Page:
+    if query.type == PATIENT and context.has_patients:
+        return await search_patients(query, tenant=tenant, context=context, may=may)
+    return await context.resources.search(tenant.id, query)
+
+
 def _list_costs(wanted: Search) -> Iterator[Issue]:
     """Yield what can be narrowed of a search that takes too much work, by its parameters."""
 
@@ -173,7 +181,7 @@ def _bundle(
     here = [*wanted.understood, *([(CURSOR, wanted.cursor)] if wanted.cursor else [])]
     links = [{"relation": "self", "url": link_to(address, here)}]
     if page.more:
-        place = sort_key(wanted.query.order, page.versions[-1])
+        place = place_of(page.versions[-1], wanted.query.order)
         cursor = seal(place, tenant, type_name, wanted.understood)
         following = link_to(address, [*wanted.understood, (CURSOR, cursor)])
         links.append({"relation": "next", "url": following})

@@ -31,7 +31,7 @@ _LOOKUP_BATCH_SIZE = 100
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class Asked:
     """The parameters as they were understood. ``given`` are those that the caller wrote."""
 
     given: tuple[tuple[str, str], ...]
@@ -56,7 +56,7 @@ async def history(
     InvalidSearch.
     """
     latest = await read(resource_type.name, resource_id, tenant=tenant, context=context)
-    asked = _read(parameters, (*_BOTH, BELOW), context)
+    asked = read_parameters(parameters, (*_BOTH, BELOW), context)
     page, more = await _matching(asked, latest, tenant=tenant, context=context)
     address = f"{context.fhir_url}/{resource_type.name}/{resource_id}/_history"
     links = [{"relation": "self", "url": link_to(address, asked.given)}]
@@ -66,7 +66,7 @@ async def history(
         links.append({"relation": "next", "url": following})
     # How many there are of a time would have to be counted.
     total = latest.version if asked.since is None and asked.at is None else None
-    return _listing(page, links, total)
+    return listing_of(page, links, total)
 
 
 async def history_of_type(
@@ -77,7 +77,7 @@ async def history_of_type(
     context: Context,
 ) -> Listing:
     """Return a history Bundle of all resources of a type, to be made; raises InvalidSearch."""
-    asked = _read(parameters, (*_BOTH, CURSOR), context)
+    asked = read_parameters(parameters, (*_BOTH, CURSOR), context)
     if asked.at is not None:
         raise InvalidSearch.because(
             "goes with the history of one resource",
@@ -110,10 +110,12 @@ async def history_of_type(
     if page.more:
         cursor = seal(sort_key(query.order, page.versions[-1]), tenant, kind, kept)
         links.append({"relation": "next", "url": link_to(address, [*kept, (CURSOR, cursor)])})
-    return _listing(page.versions, links, page.total)
+    return listing_of(page.versions, links, page.total)
 
 
-def _read(parameters: Mapping[str, str], names: Sequence[str], context: Context) -> _Asked:
+def read_parameters(
+    parameters: Mapping[str, str], names: Sequence[str], context: Context
+) -> Asked:
     """Read the parameters; raises InvalidSearch with everything that is wrong with them."""
     issues: list[Issue] = []
     count = _whole(parameters, "_count", issues)
@@ -125,7 +127,7 @@ def _read(parameters: Mapping[str, str], names: Sequence[str], context: Context)
     if issues:
         raise InvalidSearch(issues)
     limit = context.config.fhir.page_size if count is None else count
-    return _Asked(
+    return Asked(
         given=tuple((name, parameters[name]) for name in names if parameters[name]),
         limit=min(limit, context.config.fhir.page_size_max),
         since=None if since is None else since[0],
@@ -136,7 +138,7 @@ def _read(parameters: Mapping[str, str], names: Sequence[str], context: Context)
 
 
 async def _matching(
-    asked: _Asked, latest: Version, *, tenant: Tenant, context: Context
+    asked: Asked, latest: Version, *, tenant: Tenant, context: Context
 ) -> tuple[Sequence[Version], bool]:
     """Return the versions of a page, and whether there may be more."""
     resources, resource_id = context.resources, latest.id
@@ -156,7 +158,7 @@ async def _matching(
 
 
 def _current_during(
-    versions: Sequence[Version], asked: _Asked, until: int | None
+    versions: Sequence[Version], asked: Asked, until: int | None
 ) -> Iterator[Version]:
     """Return those that were made since a moment, and were current at some point of a time.
 
@@ -171,17 +173,18 @@ def _current_during(
         until = version.updated
 
 
-def _is_before(version: Version, asked: _Asked) -> bool:
+def _is_before(version: Version, asked: Asked) -> bool:
     """Return whether nothing older than a version can match."""
     earliest = [number for number in (asked.since, asked.at[0] if asked.at else None) if number]
     return any(version.updated <= number for number in earliest)
 
 
-def _listing(
+def listing_of(
     versions: Sequence[Version],
     links: Sequence[JsonObject],
     total: int | None,
 ) -> Listing:
+    """Return a history Bundle, to be made, of versions of any types."""
     bundle: JsonObject = {"resourceType": "Bundle", "type": "history"}
     if total is not None:
         bundle["total"] = total
@@ -210,7 +213,7 @@ def _entry(version: Version, context: Context) -> JsonObject:
         "request": {"method": method, "url": url},
         "response": {
             "status": status,
-            "etag": f'W/"{version.version}"',
+            "etag": f'W/"{version.tag}"',
             "lastModified": instant(version.updated),
         },
     }

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import tzinfo
+from functools import cached_property
 from typing import Any
 
 from fhirpub.errors import TooLarge
 from fhirpub.fhir.schema import Schemas
 from fhirpub.fhir.strict_json import JsonObject, dumps
 from fhirpub.fhir.terminology import Terminology
+from fhirpub.interactions.indexing.persons import (
+    PATIENT,
+    StatementNames,
+    is_own,
+    links_of,
+    statement_id,
+    take_statement,
+)
 from fhirpub.interactions.indexing.resolution import (
     ResolvedParameter,
     check_element,
@@ -35,13 +44,15 @@ MAX_SEARCH_VALUES = 2_000
 writer of SQLite up to 20 ms, in which no other tenant can write. A real report has below 300."""
 MAX_SEARCH_BYTES = 262_144
 """The maximum number of bytes that they take as JSON: long ones take the writer time as well."""
-_PATIENT = "Patient"
 _VALUE_SETS = "http://hl7.org/fhir/ValueSet"
 _NOTHING: JsonObject = {}
 
 
 class SearchIndexer:
     """A resource type as searches see it; one for the life of the service."""
+
+    person_systems: Sequence[str] = ()
+    """The systems whose identifiers stand for a person (ADR 26)."""
 
     def __init__(
         self,
@@ -92,13 +103,19 @@ class SearchIndexer:
         self._chained = {
             f"{part.referred_by}:{part.type}.identifier": part
             for part in alone
-            if part.type == _PATIENT and part.referred_by
+            if part.type == PATIENT and part.referred_by
         }
         self._chain_of_member = (
-            f"{member.patient}:{_PATIENT}.identifier" if member and member.patient else ""
+            f"{member.patient}:{PATIENT}.identifier" if member and member.patient else ""
         )
         types = [part.type for part in alone]
         self._only = [part for part in alone if types.count(part.type) == 1]
+
+    @cached_property
+    def statements(self) -> Mapping[str, StatementNames]:
+        """Under which names what is stated about its patients is stored, by their part."""
+        patients = self._chained.values()
+        return {part.name: StatementNames.of(part.referred_by) for part in patients}
 
     @property
     def rules(self) -> str:
@@ -112,6 +129,8 @@ class SearchIndexer:
             self.systems,
             str(self.zone),
             *([self._chain_of_member] if self._chain_of_member else ()),
+            *([sorted(self.statements)] if self.statements else ()),
+            *(self.person_systems if self.statements or self._chain_of_member else ()),
         ]
         return hashlib.sha256(dumps(described)).hexdigest()[:16]
 
@@ -123,7 +142,7 @@ class SearchIndexer:
         return [
             name
             for name, element in chains.items()
-            if element in known.parameter.paths and {target, known.target} <= {"", _PATIENT}
+            if element in known.parameter.paths and {target, known.target} <= {"", PATIENT}
         ]
 
     def includable(self) -> list[str]:
@@ -146,32 +165,73 @@ class SearchIndexer:
                 yield TokenMatch(part.type, "", tenant.part_id(part_id, part.name))
 
     def values(
-        self, resource: JsonObject, parts: Mapping[str, Any], *, limited: bool = True
+        self,
+        resource: JsonObject,
+        parts: Mapping[str, Any],
+        *,
+        persons: Mapping[str, str] = _NOTHING,
+        limited: bool = True,
     ) -> bytes:
         """Return what the first version of a resource is found by, which these parts came with.
 
-        Raises TooLarge for more than `MAX_SEARCH_VALUES` or `MAX_SEARCH_BYTES`, unless it is not
-        ``limited``, because it is stored already.
+        ``persons`` has the ids of the persons that parts are, where the parts have ids of their
+        own, by the names of the parts (ADR 26). Raises TooLarge for more than `MAX_SEARCH_VALUES`
+        or `MAX_SEARCH_BYTES`, unless it is not ``limited``, because it is stored already.
         """
-        ids = {name: part["id"] for name, part in parts.items()}
-        values = self._values_of(resource, ids)
+        values = self._values_of(
+            resource, {name: part["id"] for name, part in parts.items() if is_own(part)}
+        )
         for name, part in self._chained.items():
-            for one in parts.get(part.name, _NOTHING).get("identifier", ()):
-                TAKE["token"](values, name, one, self)
+            if part.name in parts:
+                self._take_patient(values, name, part, parts[part.name], resource, persons)
         return _encode(values, limited=limited)
 
+    def _take_patient(
+        self,
+        values: list[SearchValue],
+        name: str,
+        part: Part,
+        patient: JsonObject,
+        resource: JsonObject,
+        persons: Mapping[str, str],
+    ) -> None:
+        """Append what a resource is found by that a patient came with."""
+        for one in patient.get("identifier", ()):
+            TAKE["token"](values, name, one, self)
+        person = persons.get(part.name, "")
+        if person:
+            values += [(name, person, PATIENT) for name, *own in values if own == ["", PATIENT]]
+        number = int(resource["meta"]["versionId"])
+        if is_own(patient) or patient["meta"]["versionId"] == statement_id(resource["id"], number):
+            take_statement(
+                values,
+                patient,
+                self.statements[part.name],
+                self,
+                patient_id=person or patient["id"],
+                is_later=number > 1,
+            )
+
     def values_of_member(
-        self, resource: JsonObject, parts: Iterable[JsonObject], *, limited: bool = True
+        self,
+        resource: JsonObject,
+        parts: Mapping[str, Any],
+        *,
+        persons: Mapping[str, str] = _NOTHING,
+        limited: bool = True,
     ) -> bytes:
         """Return what a version of a member is found by; ``parts`` came with it (ADR 24).
 
-        Raises TooLarge as `values` does.
+        ``persons`` and what it raises is as in `values`.
         """
         values = self._values_of(resource, {})
-        for part in parts:
-            if self._chain_of_member and part["resourceType"] == _PATIENT:
+        for name, part in parts.items() if self._chain_of_member else ():
+            if part["resourceType"] == PATIENT:
                 for one in part.get("identifier", ()):
                     TAKE["token"](values, self._chain_of_member, one, self)
+                if name in persons:
+                    known = [one for one in values if one[1:] == (part["id"], PATIENT)]
+                    values += [(one[0], persons[name], PATIENT) for one in known]
         return _encode(values, limited=limited)
 
     def next_values(
@@ -185,7 +245,8 @@ class SearchIndexer:
         known = decode(before)
         inherited = [item for item in known if item[0] in self._chained]
         ids = {part.name: tenant.part_id(resource["id"], part.name) for part in self._only}
-        values = [*self._values_of(resource, ids), *inherited]
+        values = self._values_of(resource, ids)
+        values += [*links_of(values, known), *inherited]
         encoded = encode(values)
         if limited and (len(values) > len(known) or len(encoded) > len(before)):
             _refuse_excess(len(values), len(encoded))

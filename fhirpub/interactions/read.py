@@ -61,7 +61,8 @@ async def read_part(type_name: str, part_id: str, *, tenant: Tenant, context: Co
         owner = await context.resources.version(tenant.id, owner_id, 1)
         if owner is not None:
             body = loads_stored(owner.parts).get(part.name)
-            if body is not None and body["resourceType"] == type_name:
+            # A patient may have the id of a person instead, which is not the resource's alone.
+            if body is not None and (body["resourceType"], body["id"]) == (type_name, part_id):
                 return _record(owner, part_id, dumps(body))
     raise NoSuchResource(type_name, part_id)
 

@@ -6,40 +6,30 @@ the store. A call that loses the race, or is repeated years later, gets the firs
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
 from fhirpub.errors import InvalidContent, Issue, Refused, StoreUnavailable
-from fhirpub.fhir.contained import with_contained
 from fhirpub.fhir.document import extract_attachments
-from fhirpub.fhir.elements import reduce_to
-from fhirpub.fhir.outcome import outcome_of
-from fhirpub.fhir.strict_json import JsonObject, dumps
+from fhirpub.fhir.strict_json import dumps
 from fhirpub.interactions import references, rules
 from fhirpub.interactions.checks.all_problems import all_problems
 from fhirpub.interactions.checks.fhir_rules import broken_fhir_rules
 from fhirpub.interactions.context import Context
+from fhirpub.interactions.indexing.persons import persons_of, statement_id
 from fhirpub.interactions.leniency.second_reading import read_again
 from fhirpub.interactions.members.checks import check_members, merge_remarks
-from fhirpub.interactions.members.versions import (
-    first_versions,
-    ids_of_members,
-    parameters_of_members,
-)
+from fhirpub.interactions.members.response import response_of
+from fhirpub.interactions.members.versions import first_versions, ids_of_members
 from fhirpub.interactions.repetition.digest import digest_of, is_same
 from fhirpub.interactions.submission.record import Submission, parse
-from fhirpub.interactions.versions import blobs_of, events_of, meta_of_subset, with_server_meta
+from fhirpub.interactions.versions import blobs_of, events_of, with_server_meta
 from fhirpub.plugin_api import Change, ResourceType
-from fhirpub.problems import ContentProblem
 from fhirpub.runtime.stages import Stages, collect
 from fhirpub.storage.contract import Blob, Version
 from fhirpub.tenant import Tenant
-
-_ALWAYS = ("resourceType", "id", "meta", "identifier", "status")
-_MAX_SUMMARY_BYTES = 65_536
-"""A longer summary is left out of the response, which is stored for repetitions."""
 
 Key = tuple[str, str, str]
 ReadBody = Callable[[Any, ResourceType], Submission]
@@ -286,14 +276,24 @@ def build_candidate(submission: Submission, tenant: Tenant, context: Context) ->
     resource_id = tenant.resource_id(*key)
     ids_of_parts = ids_of_members(submission, tenant, resource_id)
     alone = {name: part for name, part in submission.parts.items() if name not in ids_of_parts}
-    ids_of_parts |= {name: tenant.part_id(resource_id, name) for name in alone}
+    persons = persons_of(
+        {name: entry.resource for name, entry in alone.items()},
+        context.config.patients.person_systems,
+        tenant,
+    )
+    ids_of_parts |= {name: tenant.part_id(resource_id, name) for name in alone} | persons
     references.point_references_at(submission, ids_of_parts, resource_id)
     rules.write_narratives_in_characters(submission)
     yield
     now = context.clock()
     stored = with_server_meta(resource, resource_id, version=1, updated=now)
     parts = {
-        name: with_server_meta(entry.resource, ids_of_parts[name], version=1, updated=now)
+        name: with_server_meta(
+            entry.resource,
+            ids_of_parts[name],
+            version=statement_id(resource_id, 1) if name in persons else 1,
+            updated=now,
+        )
         for name, entry in alone.items()
     }
     yield
@@ -310,7 +310,7 @@ def build_candidate(submission: Submission, tenant: Tenant, context: Context) ->
         updated=now,
         body=dumps(stored),
         documents=tuple(dict.fromkeys(document.sha256 for document in submission.documents)),
-        response=dumps(_response(submission, stored, members, context)),
+        response=dumps(response_of(submission, stored, members, context)),
         parts=dumps(parts),
         events=events_of(change, resource_type),
         digest=submission.digest,
@@ -320,30 +320,3 @@ def build_candidate(submission: Submission, tenant: Tenant, context: Context) ->
     size = version.size - len(version.response) - len(version.events)
     rules.resource_within_limits(size, context)
     return Candidate(version, blobs_of(submission.documents))
-
-
-def _response(
-    submission: Submission, stored: JsonObject, members: Sequence[Version], context: Context
-) -> JsonObject:
-    """Return the answer to a registration: the resource in short, and the issues (D-87).
-
-    Members follow in the order in which they were sent, each by its address.
-    """
-    short = reduce_to(stored, (*_ALWAYS, *submission.type.summary), siblings=True)
-    if len(dumps(short)) > _MAX_SUMMARY_BYTES:
-        mandatory = context.schemas.document(submission.type.name).get("x-mandatory", ())
-        short = reduce_to(stored, (*_ALWAYS, *mandatory), siblings=True)
-    if len(short) < len(stored):
-        short["meta"] = meta_of_subset(stored)
-    short = with_contained(short, stored)
-    said = f"{submission.type.name} was created"
-    created = Issue.information(ContentProblem.ACCEPTED, said)
-    issues = outcome_of([created, *submission.remarks], fhir_url=context.fhir_url)
-    return {
-        "resourceType": "Parameters",
-        "parameter": [
-            {"name": submission.type.entry_name, "resource": short},
-            *parameters_of_members(submission, members),
-            {"name": "issues", "resource": issues},
-        ],
-    }

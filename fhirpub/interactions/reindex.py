@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from fhirpub.fhir.strict_json import JsonObject, dumps, loads_stored
+from fhirpub.interactions.indexing.persons import is_own, persons_of
 from fhirpub.interactions.parameters import SearchIndexer
 from fhirpub.runtime.logging import logger
 from fhirpub.storage.contract import SearchQuery, Version
@@ -84,16 +85,27 @@ def _values(
     version: Version, searched: Mapping[str, SearchIndexer], before: _Before, tenant: Tenant
 ) -> Iterator[tuple[Version, bytes]]:
     """Yield a version with its values, and each of its members; ``before`` follows along."""
-    if version.version == 1:
+    brings_parts = version.version == 1 or version.parts  # later ones if they state others
+    if brings_parts:
         before.parts = loads_stored(version.parts or b"{}")
     if (of := searched.get(version.type)) is not None:
         resource = loads_stored(version.body)
-        if version.version == 1:
-            before.search = of.values(resource, before.parts, limited=False)
+        if brings_parts:
+            persons = _persons(of, before.parts, tenant)
+            before.search = of.values(resource, before.parts, persons=persons, limited=False)
         else:
             before.search = of.next_values(resource, before.search, tenant, limited=False)
         yield version, before.search
     for member in version.members:
         if (of := searched.get(member.type)) is not None:
-            resource, parts = loads_stored(member.body), before.parts.values()
-            yield member, of.values_of_member(resource, parts, limited=False)
+            resource, persons = loads_stored(member.body), _persons(of, before.parts, tenant)
+            values = of.values_of_member(resource, before.parts, persons=persons, limited=False)
+            yield member, values
+
+
+def _persons(
+    searched: SearchIndexer, parts: Mapping[str, JsonObject], tenant: Tenant
+) -> dict[str, str]:
+    """Return which persons the parts are that have ids of their own (ADR 26)."""
+    own = {name: part for name, part in parts.items() if is_own(part)}
+    return persons_of(own, searched.person_systems, tenant)

@@ -29,7 +29,7 @@ _OURS = ("versionId", "lastUpdated")
 
 
 def with_server_meta(
-    resource: JsonObject, resource_id: str, *, version: int, updated: int
+    resource: JsonObject, resource_id: str, *, version: int | str, updated: int
 ) -> JsonObject:
     """Return a resource under its id, with our version and time and the sender's other meta."""
     meta: JsonObject = {"versionId": str(version), "lastUpdated": instant(updated)}

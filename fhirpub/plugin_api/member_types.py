@@ -28,10 +28,19 @@ def member_types(types: Mapping[str, ResourceType]) -> dict[str, MemberType]:
     for part in _repeating(types.values()):
         known = found.get(part.type)
         base = known.resource_type if known else types.get(part.type) or _only_member(part)
-        search = {parameter.name: parameter for parameter in (*base.search, *part.search)}
-        extended = replace(base, search=tuple(search.values()))
-        found[part.type] = MemberType(extended, known.part if known else part)
+        found[part.type] = MemberType(_extended(base, part), known.part if known else part)
     return found
+
+
+def member_type_of(part: Part) -> MemberType:
+    """Return the type of a part whose resources are not registered alone."""
+    return MemberType(_extended(_only_member(part), part), part)
+
+
+def _extended(base: ResourceType, part: Part) -> ResourceType:
+    """Return a type with the search parameters of a part, too."""
+    search = {parameter.name: parameter for parameter in (*base.search, *part.search)}
+    return replace(base, search=tuple(search.values()))
 
 
 def _repeating(types: Iterable[ResourceType]) -> Iterator[Part]:

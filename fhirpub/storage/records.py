@@ -61,6 +61,11 @@ class Version:
     members: tuple[Version, ...] = ()
 
     @property
+    def tag(self) -> str:
+        """The version id, which is also its entity tag."""
+        return str(self.version)
+
+    @property
     def size(self) -> int:
         """The total size in bytes of its fields that can be large."""
         own = len(self.body) + len(self.parts) + len(self.response) + len(self.events)

@@ -13,6 +13,7 @@ from http import HTTPStatus
 
 from fhirpub.errors import ConfigurationError, FhirpubError
 from fhirpub.interactions.context import Context
+from fhirpub.interactions.indexing.persons import PATIENT
 from fhirpub.web.addresses import Addresses
 from fhirpub.web.handlers import webhook_deliveries
 from fhirpub.web.handlers import webhook_endpoints as webhooks
@@ -22,6 +23,13 @@ from fhirpub.web.handlers.body import BodyHandler
 from fhirpub.web.handlers.health import LiveHandler, ReadyHandler
 from fhirpub.web.handlers.history import HistoryHandler, TypeHistoryHandler
 from fhirpub.web.handlers.metadata import MetadataHandler, OpenApiHandler, PublicMetadataHandler
+from fhirpub.web.handlers.patient import (
+    PatientHandler,
+    PatientHistoryHandler,
+    PatientSearchFormHandler,
+    PatientSearchHandler,
+    PatientVersionHandler,
+)
 from fhirpub.web.handlers.read import (
     MemberOrPartHandler,
     MemberOrPartVersionHandler,
@@ -73,6 +81,7 @@ def routes(services: Services) -> list[Route]:
         *map(_of_revisable, services.context.revisable),
         *(route for name in context.members for route in _of_member(name, context)),
         *(route for name in context.part_types for route in _of_part(name, context)),
+        *(_of_patients() if context.has_patients else ()),
         Route("GET", "/fhir/r4/Binary/{}", BinaryHandler, "Binary"),
         Route("GET", "/fhir/r4/CapabilityStatement/{}", OwnHandler, "CapabilityStatement"),
         Route("GET", "/fhir/r4/OperationDefinition/{}", OwnHandler, "OperationDefinition"),
@@ -131,6 +140,8 @@ def _of_member(name: str, context: Context) -> list[Route]:
 
 
 def _of_part(name: str, context: Context) -> list[Route]:
+    if name == PATIENT and context.has_patients:
+        return []
     base = f"/fhir/r4/{name}/{{}}"
     version = f"{base}/_history/{{}}"
     if name in context.members:
@@ -139,6 +150,18 @@ def _of_part(name: str, context: Context) -> list[Route]:
             Route("GET", version, MemberOrPartVersionHandler, name),
         ]
     return [Route("GET", base, PartHandler, name), Route("GET", version, PartVersionHandler, name)]
+
+
+def _of_patients() -> list[Route]:
+    """Return the routes of patients, which parts of several resources can share (ADR 26)."""
+    base = f"/fhir/r4/{PATIENT}"
+    return [
+        Route("GET", f"{base}/{{}}", PatientHandler, PATIENT),
+        Route("GET", f"{base}/{{}}/_history/{{}}", PatientVersionHandler, PATIENT),
+        Route("GET", base, PatientSearchHandler, PATIENT),
+        Route("POST", f"{base}/_search", PatientSearchFormHandler, PATIENT),
+        Route("GET", f"{base}/{{}}/_history", PatientHistoryHandler, PATIENT),
+    ]
 
 
 def webhook_routes() -> list[Route]:

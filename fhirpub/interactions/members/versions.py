@@ -48,7 +48,7 @@ def first_versions(
                 created=now,
                 updated=now,
                 body=dumps(stored),
-                search=context.searched[type_name].values_of_member(stored, parts.values()),
+                search=context.searched[type_name].values_of_member(stored, parts),
             )
         )
     return tuple(versions)

@@ -10,6 +10,13 @@ from itertools import chain
 
 from fhirpub.errors import Issue
 from fhirpub.interactions.context import Context
+from fhirpub.interactions.indexing.persons import PATIENT, names_of_own_patients
+from fhirpub.interactions.parameters import SearchIndexer
+from fhirpub.interactions.patients.statements import (
+    PatientVersion,
+    newest_statement,
+    sources_of,
+)
 from fhirpub.interactions.read import parts_of
 from fhirpub.interactions.search.includes import Include
 from fhirpub.problems import OperationProblem
@@ -173,11 +180,14 @@ class _Inclusion:
         return led_to
 
     def _keys_in(
-        self, values: Iterable[SearchValue], version: Version, asked: Include
+        self, values: Collection[SearchValue], version: Version, asked: Include
     ) -> Iterator[Key]:
         searched = self._context.searched[version.type]
         names = dict(asked.references_of(searched))
+        own_patients = names_of_own_patients(values) if names else ()
         for name, code, system in values if names else ():
+            if system == PATIENT and code and name in own_patients:
+                continue  # that is the person that it is found by as well
             target = names.get(name)
             if target is None or not system or target not in ("", system):
                 continue
@@ -187,14 +197,18 @@ class _Inclusion:
             yield type_name, str(part_id)
         if names and not asked.parameter:
             for part in searched.type.parts:
-                if not part.repeats:
+                if not part.repeats and (part.type != PATIENT or own_patients):
                     yield part.type, self._tenant.part_id(version.id, part.name)
 
     async def _resolve(self, keys: Iterable[Key], matches: Sequence[Version]) -> list[Version]:
         """Include resources by their types and ids; return those that refer further."""
         stored: defaultdict[str, list[str]] = defaultdict(list)
         parts: list[Key] = []
+        persons: list[str] = []
         for type_name, resource_id in keys:
+            if type_name == PATIENT and self._context.has_patients and is_member_id(resource_id):
+                persons.append(resource_id)
+                continue
             alone = type_name in self._context.types
             if type_name in self._context.searched and (alone or is_member_id(resource_id)):
                 stored[type_name].append(resource_id)
@@ -204,6 +218,7 @@ class _Inclusion:
         for type_name, ids in stored.items():
             found += await self._find(type_name, ids=frozenset(ids))
         await self._include_parts(parts, matches)
+        await self._include_persons(persons)
         return found
 
     async def _referring_to(self, versions: Sequence[Version], asked: Include) -> list[Version]:
@@ -212,13 +227,22 @@ class _Inclusion:
         found: list[Version] = []
         for name, target in asked.references_of(searched):
             matches = tuple(
-                TokenMatch(version.type, version.id)
+                match
                 for version in versions
                 if target in ("", version.type)
+                for match in (
+                    TokenMatch(version.type, version.id),
+                    *self._owners_of(version, searched),
+                )
             )
             if matches:
                 found += await self._find(asked.source, criteria=(Criterion(name, matches),))
         return found
+
+    def _owners_of(self, version: Version, searched: SearchIndexer) -> Iterator[TokenMatch]:
+        """Yield how the resource matches that a patient belongs to alone."""
+        if isinstance(version, PatientVersion) and not version.statement:
+            yield from searched.owners(version.type, version.id, self._tenant)
 
     async def _find(
         self,
@@ -252,6 +276,29 @@ class _Inclusion:
             self._versions[type_name, version.id] = version
             self.size += len(version.body)
         return new
+
+    async def _include_persons(self, persons: Sequence[str]) -> None:
+        """Include patients that several resources share, as they are now (ADR 26)."""
+        for start in range(0, len(persons), _AT_ONCE):
+            if not self.has_room:
+                self._incomplete = True
+                return
+            few = persons[start : start + _AT_ONCE]
+            for patient in await asyncio.gather(*map(self._newest, few)):
+                if patient is None:
+                    continue
+                if self._may("r", (PATIENT, patient.owner_type)):
+                    self._known.add((PATIENT, patient.id))
+                    self._versions[PATIENT, patient.id] = patient
+                    self.size += len(patient.body)
+                else:
+                    self._denied.add(PATIENT)
+
+    async def _newest(self, person: str) -> PatientVersion | None:
+        sources = sources_of(self._context)
+        return await newest_statement(
+            person, tenant=self._tenant, context=self._context, sources=sources
+        )
 
     # Parts, which are read from version 1 of what they came with (ADR 15).
 

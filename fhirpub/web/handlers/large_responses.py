@@ -11,6 +11,7 @@ from fhirpub.web.handlers.base import BaseHandler
 from fhirpub.web.handlers.placement import LARGE
 
 T = TypeVar("T")
+V = TypeVar("V", bound=Version)
 
 
 async def with_memory_budget(
@@ -37,8 +38,6 @@ async def with_memory_budget(
     return await look()
 
 
-async def read_version_within_budget(
-    handler: BaseHandler, look: Callable[[], Awaitable[Version]]
-) -> Version:
+async def read_version_within_budget(handler: BaseHandler, look: Callable[[], Awaitable[V]]) -> V:
     """Return a version, as :func:`with_memory_budget` does."""
     return await with_memory_budget(handler, look, lambda found: len(found.body))

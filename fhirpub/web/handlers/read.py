@@ -47,7 +47,7 @@ class ReadHandler(BaseHandler):
         check_subset(summary, elements)
         self.request.preconditions().check(found)
         self.set_version_headers(found)
-        if await self._is_known(found):
+        if await self.is_known(found):
             self.respond_not_modified()
             return
         if is_subset(summary, elements):
@@ -62,7 +62,8 @@ class ReadHandler(BaseHandler):
             return
         await self.respond_with_version(found)
 
-    async def _is_known(self, found: Version) -> bool:
+    async def is_known(self, found: Version) -> bool:
+        """Return whether the client has a version, by If-None-Match or If-Modified-Since."""
         if self.request.headers.get("If-None-Match"):
             return self.client_has(str(found.version))
         since = from_http(self.request.headers.get("If-Modified-Since", ""))

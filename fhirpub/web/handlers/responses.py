@@ -177,7 +177,7 @@ class ResponseWriter(RequestLifecycle):
         style = self.services.config.fhir.last_modified_style
         as_instant = style == "specification" or (style == "by-route" and registration)
         moment = instant(version.updated) if as_instant else http_date(version.updated)
-        self.headers["ETag"] = f'W/"{version.version}"'
+        self.headers["ETag"] = f'W/"{version.tag}"'
         self.headers["Last-Modified"] = moment
 
     def set_location(self, version: Version) -> None:

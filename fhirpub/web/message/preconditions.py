@@ -21,7 +21,7 @@ class MalformedPrecondition(VersionConflict):
     details = RequestProblem.PRECONDITION_MALFORMED
 
 
-def check_if_match(if_match: Sequence[str], current: int) -> None:
+def check_if_match(if_match: Sequence[str], current: int | str) -> None:
     """Raise VersionConflict unless the current version is among the tags (D-116, D-117).
 
     ``if_match`` holds the value of each such header: ``W/"3"``, ``"3"``, a list of tags, or ``*``.
@@ -75,17 +75,17 @@ class Preconditions:
         of one second: a version of that same second does not count as newer.
         """
         if self.if_match:
-            check_if_match(self.if_match, latest.version)
+            check_if_match(self.if_match, latest.tag)
         elif self.unmodified_since:
             self._check_date(latest)
-        if includes_tag(",".join(self.if_none_match), str(latest.version)):
-            raise VersionConflict(target="other than the current", current=latest.version)
+        if includes_tag(",".join(self.if_none_match), latest.tag):
+            raise VersionConflict(target="other than the current", current=latest.tag)
 
     def _check_date(self, latest: Version) -> None:
         moment = from_http(self.unmodified_since)
         unit = 1 if moment is None or moment % 1000 else 1000
         if moment is not None and latest.updated // unit > moment // unit:
-            raise VersionConflict(target=f"of {http_date(moment)}", current=latest.version)
+            raise VersionConflict(target=f"of {http_date(moment)}", current=latest.tag)
 
 
 NONE = Preconditions()

@@ -22,13 +22,14 @@ from fhirpub.web.openapi.parameters import (
     search_parameters,
     tries,
 )
+from fhirpub.web.openapi.patient_operations import PATIENT_OPERATIONS
 from fhirpub.web.openapi.request_bodies import body_of, own_schemas
 from fhirpub.web.openapi.webhook_events import event_requests, event_schemas
 from fhirpub.web.openapi.webhook_operations import WEBHOOK_OPERATIONS
 from fhirpub.web.routes import Route, routes
 from fhirpub.web.services import Services
 
-TABLE = OPERATIONS | WEBHOOK_OPERATIONS
+TABLE = OPERATIONS | PATIENT_OPERATIONS | WEBHOOK_OPERATIONS
 """What every handler does, by its class and method."""
 _BLANKS = {
     "id": {"pattern": "^[A-Za-z0-9.-]{1,64}$"},

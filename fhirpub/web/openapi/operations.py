@@ -38,13 +38,13 @@ from fhirpub.web.openapi.operation import Operation, Success
 _VERSIONED = ("ETag", "Last-Modified")
 _WRITTEN = (*_VERSIONED, "Location")
 _REGISTERED = (*_WRITTEN, "Idempotent-Replayed", "Idempotent-Content")
-_FORMAT = ("_format", "_pretty")
+FORMAT = ("_format", "_pretty")
 _ONE_VERSION = ("If-Match", "If-Unmodified-Since")
 _CONDITIONS = ("If-None-Match", "If-Modified-Since", *_ONE_VERSION)
 _UPDATED_IF = (*_ONE_VERSION, "If-None-Match")
 _SUBSETS = ("_summary", "_elements")
 NOT_MODIFIED = Success(text="The client has it.", form="empty", headers=("ETag",))
-_SEARCHED = {
+SEARCHED = {
     200: Success(text="A page of what was found. Its link `next` leads on.", schema="Bundle")
 }
 _REPLACED = "Each named field is replaced; with `If-Match` only in the version that it names."
@@ -56,12 +56,13 @@ _STATEMENT = Operation(
         304: NOT_MODIFIED,
     },
     refusals=(406,),
-    parameters=(*_FORMAT, "If-None-Match"),
+    parameters=(*FORMAT, "If-None-Match"),
     tag="Service",
 )
 
 
-def _read(name: str, summary: str, blanks: tuple[str, ...] = ("id",)) -> Operation:
+def reading(name: str, summary: str, blanks: tuple[str, ...] = ("id",)) -> Operation:
+    """Describe a read of a resource: its name, what it is for, and the blanks of its path."""
     return Operation(
         name=name,
         summary=summary,
@@ -70,7 +71,7 @@ def _read(name: str, summary: str, blanks: tuple[str, ...] = ("id",)) -> Operati
             304: NOT_MODIFIED,
         },
         refusals=(404, 406, 412),
-        parameters=(*_FORMAT, *_SUBSETS, *_CONDITIONS),
+        parameters=(*FORMAT, *_SUBSETS, *_CONDITIONS),
         blanks=blanks,
     )
 
@@ -90,7 +91,7 @@ def _update(name: str, summary: str, *parameters: str, text: str) -> Operation:
             204: Success(text="There is a new version.", form="empty", headers=_WRITTEN),
         },
         refusals=(404, 406, 412, 422),
-        parameters=(*_FORMAT, *parameters),
+        parameters=(*FORMAT, *parameters),
         body="update",
     )
 
@@ -115,16 +116,16 @@ def _health(name: str, summary: str, *refusals: int) -> Operation:
 
 
 OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
-    (ReadHandler, "GET"): _read("read", "Read the latest version of a {type}"),
-    (VersionHandler, "GET"): _read("vread", "Read one version of a {type}", ("id", "version")),
-    (PartHandler, "GET"): _read("read", "Read a {type} that came with a registration"),
-    (PartVersionHandler, "GET"): _read(
+    (ReadHandler, "GET"): reading("read", "Read the latest version of a {type}"),
+    (VersionHandler, "GET"): reading("vread", "Read one version of a {type}", ("id", "version")),
+    (PartHandler, "GET"): reading("read", "Read a {type} that came with a registration"),
+    (PartVersionHandler, "GET"): reading(
         "vread",
         "Read the one version of a {type} that came with a registration",
         ("id", "version"),
     ),
-    (MemberOrPartHandler, "GET"): _read("read", "Read a {type} that came with a registration"),
-    (MemberOrPartVersionHandler, "GET"): _read(
+    (MemberOrPartHandler, "GET"): reading("read", "Read a {type} that came with a registration"),
+    (MemberOrPartVersionHandler, "GET"): reading(
         "vread", "Read one version of a {type} that came with a registration", ("id", "version")
     ),
     (UpdateHandler, "PATCH"): _update(
@@ -155,7 +156,7 @@ OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
             )
         },
         refusals=(406, 409, 422),
-        parameters=(*_FORMAT, "Prefer"),
+        parameters=(*FORMAT, "Prefer"),
         body="register",
     ),
     (CreateHandler, "POST"): Operation(
@@ -177,7 +178,7 @@ OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
             ),
         },
         refusals=(406, 409, 412, 422),
-        parameters=(*_FORMAT, "Prefer", "If-None-Exist"),
+        parameters=(*FORMAT, "Prefer", "If-None-Exist"),
         body="create",
     ),
     (ReviseHandler, "POST"): Operation(
@@ -199,7 +200,7 @@ OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
             204: Success(text="For `Prefer: return=minimal`.", form="empty", headers=_WRITTEN),
         },
         refusals=(404, 406, 412, 422, 428),
-        parameters=(*_FORMAT, "If-Match-required", "If-None-Match", "Prefer"),
+        parameters=(*FORMAT, "If-Match-required", "If-None-Match", "Prefer"),
         body="register",
     ),
     (ValidateHandler, "POST"): Operation(
@@ -213,23 +214,23 @@ OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
             )
         },
         refusals=(406,),
-        parameters=(*_FORMAT, "tries"),
+        parameters=(*FORMAT, "tries"),
         body="validate",
     ),
     (SearchHandler, "GET"): Operation(
         name="search",
         summary="Find resources of type {type}",
-        successes=_SEARCHED,
+        successes=SEARCHED,
         refusals=(406, 422),
-        parameters=(*_FORMAT, "Prefer", "searched"),
+        parameters=(*FORMAT, "Prefer", "searched"),
     ),
     (SearchFormHandler, "POST"): Operation(
         name="searchByForm",
         summary="Find resources of type {type}, with parameters in a form",
         text="Parameters of the address count as well.",
-        successes=_SEARCHED,
+        successes=SEARCHED,
         refusals=(406, 422),
-        parameters=(*_FORMAT, "Prefer"),
+        parameters=(*FORMAT, "Prefer"),
         body="search",
     ),
     (HistoryHandler, "GET"): Operation(
@@ -237,14 +238,14 @@ OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
         summary="List the versions of a {type}, newest first",
         successes={200: Success(text="A page of versions.", schema="Bundle")},
         refusals=(404, 406),
-        parameters=(*_FORMAT, "_count", "_since", "_at", BELOW),
+        parameters=(*FORMAT, "_count", "_since", "_at", BELOW),
     ),
     (TypeHistoryHandler, "GET"): Operation(
         name="historyOfAll",
         summary="List the versions of every {type}, newest first",
         successes={200: Success(text="A page of versions.", schema="Bundle")},
         refusals=(406, 422),
-        parameters=(*_FORMAT, "_count", "_since", CURSOR),
+        parameters=(*FORMAT, "_count", "_since", CURSOR),
     ),
     (BinaryHandler, "GET"): Operation(
         name="read",
@@ -279,14 +280,14 @@ OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
         summary="Read a {type} of the service itself",
         successes={200: Success(text="The resource.", schema="{type}")},
         refusals=(404, 406),
-        parameters=_FORMAT,
+        parameters=FORMAT,
     ),
     (ProblemsHandler, "GET"): Operation(
         name="read",
         summary="Read the codes of problems, which are those of `issue.details`",
         successes={200: Success(text="The CodeSystem `problem`.", schema="Object")},
         refusals=(404, 406),
-        parameters=_FORMAT,
+        parameters=FORMAT,
     ),
     (MetadataHandler, "GET"): _STATEMENT,
     (PublicMetadataHandler, "GET"): _STATEMENT,

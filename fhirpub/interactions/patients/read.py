@@ -1,0 +1,66 @@
+"""Read a patient: the newest statement about it, or a certain one (ADR 26)."""
+
+from __future__ import annotations
+
+from fhirpub.errors import NoSuchResource
+from fhirpub.interactions.context import Context
+from fhirpub.interactions.indexing.persons import PATIENT
+from fhirpub.interactions.patients.statements import (
+    PatientVersion,
+    newest_statement,
+    patient_in,
+    sources_of,
+)
+from fhirpub.interactions.read import read_part
+from fhirpub.tenant import Tenant, is_member_id, is_resource_id
+
+
+async def read_patient(patient_id: str, *, tenant: Tenant, context: Context) -> PatientVersion:
+    """Return the newest statement about a patient. Raises NoSuchResource."""
+    if not is_resource_id(patient_id):
+        raise NoSuchResource(PATIENT, patient_id)
+    if not is_member_id(patient_id):
+        return await _read_own(patient_id, tenant, context)
+    sources = [*sources_of(context)]
+    found = await newest_statement(patient_id, tenant=tenant, context=context, sources=sources)
+    if found is None:
+        raise NoSuchResource(PATIENT, patient_id)
+    return found
+
+
+async def vread_patient(
+    patient_id: str, version_id: str, *, tenant: Tenant, context: Context
+) -> PatientVersion:
+    """Return one statement about a patient, also one that was replaced since.
+
+    Raises NoSuchResource.
+    """
+    found = None
+    if not is_member_id(patient_id) and version_id == "1":
+        return await read_patient(patient_id, tenant=tenant, context=context)
+    owner_id, _, number = version_id.partition(".")
+    if is_resource_id(owner_id) and number.isascii() and number.isdecimal() and len(number) < 10:
+        owner = await context.resources.version(tenant.id, owner_id, int(number))
+        statements = [patient_in(owner, one) for one in sources_of(context) if owner]
+        found = next((one for one in statements if one and one.id == patient_id), None)
+    if found is None or found.tag != version_id:
+        raise NoSuchResource(PATIENT, f"{patient_id}/_history/{version_id}")
+    return found
+
+
+async def _read_own(patient_id: str, tenant: Tenant, context: Context) -> PatientVersion:
+    """Return a patient that belongs to one resource alone (ADR 15)."""
+    part = await read_part(PATIENT, patient_id, tenant=tenant, context=context)
+    return PatientVersion(
+        id=patient_id,
+        version=1,
+        type=PATIENT,
+        system="",
+        value="",
+        status="",
+        created=part.created,
+        updated=part.updated,
+        body=part.body,
+        owner_type=part.type,
+        place=(part.updated, patient_id),
+    )

@@ -1,0 +1,149 @@
+"""Patients that match by the newest statement about them (ADR 26)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
+
+from fhirpub.errors import InvalidSearch
+from fhirpub.interactions.context import Context
+from fhirpub.interactions.indexing.persons import PATIENT, StatementNames
+from fhirpub.interactions.indexing.resolution import IDENTIFIERS
+from fhirpub.interactions.patients.statements import (
+    Asked,
+    PatientVersion,
+    Source,
+    StatementWalk,
+    about_persons,
+    newest_statement,
+    sources_of,
+)
+from fhirpub.problems import OperationProblem
+from fhirpub.storage.contract import Page, SearchQuery, Version
+from fhirpub.storage.criteria import (
+    ANYTHING,
+    ID,
+    NEWEST_FIRST,
+    Criterion,
+    Order,
+    SortKey,
+    TimeMatch,
+    TokenMatch,
+    sort_key,
+)
+from fhirpub.tenant import Tenant, is_member_id
+
+_BATCH = 50
+_AT_ONCE = 4
+_MOST_EXCLUDED = 100
+"""So many persons are left out by the store; the statements of further ones are passed over."""
+
+May = Callable[[str, Collection[str]], bool]
+
+
+async def search_patients(
+    query: SearchQuery, *, tenant: Tenant, context: Context, may: May
+) -> Page:
+    """Return a page of the patients that match, those with the newest statements first.
+
+    Raises SearchTooCostly, InvalidSearch for another order.
+    """
+    if query.order != NEWEST_FIRST:
+        raise InvalidSearch.because(
+            "of patients must be -_lastUpdated, which is the order without it",
+            expression="_sort",
+            details=OperationProblem.PARAMETER_INVALID,
+        )
+    sources = [one for one in sources_of(context) if may("s", (PATIENT, one.type_name))]
+    search = _Search(query, sources, tenant, context)
+    found = await search.walk()
+    shown, counts_all = found[: query.limit], query.count_up_to is None
+    more = bool(query.limit) and len(found) > query.limit
+    is_whole = query.after is None and (counts_all or not more) and query.count_up_to != 0
+    return Page(tuple(shown), len(found) if is_whole else None, more=more)
+
+
+def place_of(version: Version, order: Sequence[Order]) -> SortKey:
+    """Return the place of a match in the order of its search, where the next page begins."""
+    return version.place if isinstance(version, PatientVersion) else sort_key(order, version)
+
+
+class _Search:
+    """A search for patients, and what it has found."""
+
+    def __init__(
+        self, query: SearchQuery, sources: Sequence[Source], tenant: Tenant, context: Context
+    ) -> None:
+        self._query = query
+        self._tenant = tenant
+        self._context = context
+        self._asked = [asked for source in sources for asked in self._asked_of(source)]
+        self._seen: set[str] = set()
+
+    async def walk(self) -> list[PatientVersion]:
+        """Return the matches behind the place of the query, up to one more than its limit."""
+        walk = StatementWalk(
+            self._asked, tenant=self._tenant, context=self._context, after=self._query.after
+        )
+        found: list[PatientVersion] = []
+        while self._wants_more(found) and (batch := await walk.take(_BATCH)):
+            found += await self._newest_among(batch)
+            persons = [one for one in self._seen if is_member_id(one)]
+            walk.excluded = persons[:_MOST_EXCLUDED]
+        return found
+
+    def _wants_more(self, found: Sequence[PatientVersion]) -> bool:
+        return self._query.count_up_to is None or len(found) <= self._query.limit
+
+    async def _newest_among(self, batch: Sequence[PatientVersion]) -> list[PatientVersion]:
+        """Return those of a batch that are the newest statement about their patient."""
+        first: dict[str, PatientVersion] = {}
+        for one in batch:
+            if one.id not in self._seen:
+                first.setdefault(one.id, one)
+        self._seen |= first.keys()
+        persons = [patient_id for patient_id in first if is_member_id(patient_id)]
+        for start in range(0, len(persons), _AT_ONCE):
+            few = persons[start : start + _AT_ONCE]
+            for patient_id, newest in zip(few, await self._newest_of(few), strict=True):
+                if newest is None or newest.statement != first[patient_id].statement:
+                    del first[patient_id]
+        return [*first.values()]
+
+    async def _newest_of(self, persons: Sequence[str]) -> list[PatientVersion | None]:
+        # All sources, whether they may be searched: an older statement must not look current.
+        sources = [*sources_of(self._context)]
+        return await asyncio.gather(
+            *(
+                newest_statement(one, tenant=self._tenant, context=self._context, sources=sources)
+                for one in persons
+            )
+        )
+
+    def _asked_of(self, source: Source) -> Iterator[Asked]:
+        """Yield what is asked of a source, for shared patients and for others apart."""
+        criteria = tuple(_translated(one, source.names) for one in self._query.criteria)
+        ids = self._query.ids
+        if ids is None:
+            yield Asked(source, (Criterion(source.names.marker, (ANYTHING,)), *criteria))
+            return
+        persons = {one for one in ids if is_member_id(one)}
+        if persons:
+            yield Asked(source, (*about_persons(persons, source), *criteria))
+        owners = {one: self._tenant.part_id(one, source.part) for one in ids - persons}
+        markers = tuple(TokenMatch(one, "") for one in sorted(owners))
+        marker = Criterion(source.names.marker, markers)
+        yield Asked(source, (marker, *criteria), frozenset(owners.values()))
+
+
+def _translated(criterion: Criterion, names: StatementNames) -> Criterion:
+    """Return a criterion of patients as one of the versions that state something about them."""
+    stored = {IDENTIFIERS: names.identifier, "name": names.name, "birthDate": names.birth_date}
+    if criterion.name != ID:
+        return replace(criterion, name=stored.get(criterion.name, criterion.name))
+    ids = tuple(
+        one if one == ANYTHING or isinstance(one, TimeMatch) else TokenMatch(one.value, "")
+        for one in criterion.any_of
+    )
+    return Criterion(names.marker, ids, criterion.negated)
