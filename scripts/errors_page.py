@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from fhirpub.problems import ContentProblem, OperationProblem, Problem, RequestProblem
+from fhirpub.problems import (
+    ContentProblem,
+    OperationProblem,
+    PatientProblem,
+    Problem,
+    RequestProblem,
+)
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "errors.md"
 _SECTIONS = (
     ("The request", RequestProblem),
     ("The body", ContentProblem),
+    ("Patients", PatientProblem),
     ("Updates, searches and webhooks", OperationProblem),
 )
 

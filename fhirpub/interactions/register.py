@@ -17,12 +17,14 @@ from fhirpub.fhir.strict_json import dumps
 from fhirpub.interactions import references, rules
 from fhirpub.interactions.checks.all_problems import all_problems
 from fhirpub.interactions.checks.fhir_rules import broken_fhir_rules
+from fhirpub.interactions.checks.person_identifiers import ambiguous_persons
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.indexing.persons import persons_of, statement_id
 from fhirpub.interactions.leniency.second_reading import read_again
 from fhirpub.interactions.members.checks import check_members, merge_remarks
 from fhirpub.interactions.members.response import response_of
 from fhirpub.interactions.members.versions import first_versions, ids_of_members
+from fhirpub.interactions.patients.conflicts import with_conflicts
 from fhirpub.interactions.repetition.digest import digest_of, is_same
 from fhirpub.interactions.submission.record import Submission, parse
 from fhirpub.interactions.versions import blobs_of, events_of, with_server_meta
@@ -165,7 +167,8 @@ async def _add(
     candidate: Candidate, *, tenant: Tenant, context: Context, reserve: Reserve
 ) -> Registration:
     """Add a candidate, or return what another call has added in the meantime."""
-    resources, version = context.resources, candidate.version
+    resources = context.resources
+    version = await with_conflicts(candidate.version, tenant=tenant, context=context)
     cancel = reserve(candidate.size)
     created = False
     try:
@@ -248,6 +251,7 @@ def validate_submission(
     checks = chain(
         rules.check_submission(submission, context, tenant_id),
         check_members(submission, context, tenant_id),
+        [ambiguous_persons(submission, context)],
     )
     if structural:
         raise InvalidContent(

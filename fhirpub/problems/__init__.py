@@ -9,9 +9,22 @@ from __future__ import annotations
 from fhirpub.problems.content import ContentProblem
 from fhirpub.problems.kind import Problem
 from fhirpub.problems.operation import OperationProblem
+from fhirpub.problems.patients import PatientProblem
 from fhirpub.problems.request import RequestProblem
 
-ALL: tuple[Problem, ...] = (*RequestProblem, *ContentProblem, *OperationProblem)
+ALL: tuple[Problem, ...] = (
+    *RequestProblem,
+    *ContentProblem,
+    *PatientProblem,
+    *OperationProblem,
+)
 """Every problem, in the order of the page that documents them."""
 
-__all__ = ["ALL", "ContentProblem", "OperationProblem", "Problem", "RequestProblem"]
+__all__ = [
+    "ALL",
+    "ContentProblem",
+    "OperationProblem",
+    "PatientProblem",
+    "Problem",
+    "RequestProblem",
+]

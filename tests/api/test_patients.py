@@ -44,6 +44,16 @@ def of(value: str, one: dict[str, Any], *entries: dict[str, Any]) -> dict[str, A
     return body
 
 
+def issues_of(answer: Answer) -> list[dict[str, Any]]:
+    issues: list[dict[str, Any]] = answer.json["parameter"][-1]["resource"]["issue"]
+    return issues
+
+
+def code_of(issue: dict[str, Any]) -> str:
+    code: str = issue["details"]["coding"][0]["code"]
+    return code
+
+
 def ids_in(answer: Answer) -> list[str]:
     """Return the ids of the matches of a search."""
     assert answer.status == 200, answer.body
@@ -114,6 +124,46 @@ def test_tenants_share_no_patient(service: RunningService) -> None:
     assert other.get(f"{BASE}/{mine}").status == 404
     assert other.get(f"{BASE}/{mine}/_history").status == 404
     assert ids_in(other.get(f"{BASE}/Patient?_id={mine.partition('/')[2]}")) == []
+
+
+class TestDoubts:
+    """What does not say which person a patient is causes a warning, and merges nothing."""
+
+    def test_two_identifiers_in_a_system_are_named(self, lab: Integrator) -> None:
+        answer = lab.register(of("R-1", identified((NATIONAL, "1"), (NATIONAL, "2"))))
+
+        (issue,) = [one for one in issues_of(answer) if code_of(one) == "person-ambiguous"]
+        assert issue["severity"] == "warning"
+        assert issue["expression"] == ["Parameters.parameter[0].resource.identifier"]
+        assert NATIONAL in issue["diagnostics"]
+
+    def test_an_identifier_of_another_patient_is_named(self, lab: Integrator) -> None:
+        first = subject_of(lab.register(of("R-1", identified((NATIONAL, "1"), (HOSPITAL, "x")))))
+        answer = lab.register(of("R-2", identified((NATIONAL, "2"), (HOSPITAL, "x"))))
+
+        (issue,) = [one for one in issues_of(answer) if code_of(one) == "person-conflict"]
+        assert subject_of(answer) != first
+        assert first in issue["diagnostics"]
+        assert "x" not in issue["diagnostics"].replace("example", "").split()
+
+    def test_a_patient_known_by_a_further_system_alone_is_named(self, lab: Integrator) -> None:
+        first = subject_of(lab.register(of("R-1", identified((NATIONAL, "1"), (HOSPITAL, "x")))))
+        answer = lab.register(of("R-2", identified((HOSPITAL, "x"))))
+
+        (issue,) = [one for one in issues_of(answer) if code_of(one) == "person-conflict"]
+        assert first in issue["diagnostics"]
+
+    def test_the_same_person_again_is_no_conflict(self, lab: Integrator) -> None:
+        for value in ("R-1", "R-2"):
+            answer = lab.register(of(value, identified((NATIONAL, "1"), (HOSPITAL, "x"))))
+
+            assert "person-conflict" not in [code_of(one) for one in issues_of(answer)]
+
+    def test_a_repetition_returns_the_same_warning(self, lab: Integrator) -> None:
+        lab.register(of("R-1", identified((NATIONAL, "1"), (HOSPITAL, "x"))))
+        body = of("R-2", identified((NATIONAL, "2"), (HOSPITAL, "x")))
+
+        assert lab.register(body).body == lab.register(body).body
 
 
 class TestReading:
@@ -371,11 +421,13 @@ class TestSearch:
 
 def test_many_reports_of_one_person_hide_no_other(lab: Integrator) -> None:
     rare = subject_of(lab.register(of("R-0", identified((NATIONAL, "2")))))
-    for number in range(1, 60):
-        frequent = subject_of(lab.register(of(f"R-{number}", identified((NATIONAL, "1")))))
+    frequent = {
+        subject_of(lab.register(of(f"R-{number}", identified((NATIONAL, "1")))))
+        for number in range(1, 60)
+    }
 
     found = ids_in(lab.get(f"{BASE}/Patient?name=lopez"))
-    assert [f"Patient/{one}" for one in found] == [frequent, rare]
+    assert [f"Patient/{one}" for one in found] == [*frequent, rare]
 
 
 @pytest.fixture(scope="module")

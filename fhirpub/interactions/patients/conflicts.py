@@ -1,0 +1,78 @@
+"""Identifiers that lead to several Patients, which are reported and never merged (ADR 26)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from fhirpub.errors import Issue
+from fhirpub.fhir.outcome import outcome_of
+from fhirpub.fhir.strict_json import JsonObject, dumps, loads_stored
+from fhirpub.interactions.context import Context
+from fhirpub.interactions.indexing.persons import PATIENT, current_values
+from fhirpub.interactions.patients.statements import (
+    Asked,
+    Source,
+    StatementWalk,
+    sources_of,
+)
+from fhirpub.problems import PatientProblem
+from fhirpub.storage.contract import Version
+from fhirpub.storage.criteria import Criterion, TokenMatch
+from fhirpub.tenant import Tenant
+
+_MOST_REPORTED = 5
+
+
+async def with_conflicts(version: Version, *, tenant: Tenant, context: Context) -> Version:
+    """Return the first version of a resource with a response that names conflicts, if any.
+
+    There can be none unless several systems are declared: the identifier in the preferred one
+    always leads to the same Patient. Registrations that race may not see one another.
+    """
+    systems = context.config.patients.person_systems
+    if len(systems) < 2:
+        return version
+    issues: list[Issue] = []
+    for source in sources_of(context):
+        if source.type_name == version.type:
+            patient = loads_stored(version.parts).get(source.part)
+            if patient is not None:
+                issues += await _conflicts_of(patient, systems, tenant, context)
+    if not issues:
+        return version
+    response: JsonObject = loads_stored(version.response)
+    outcome = response["parameter"][-1]["resource"]
+    outcome["issue"] += outcome_of(issues, fhir_url=context.fhir_url)["issue"]
+    return replace(version, response=dumps(response))
+
+
+async def _conflicts_of(
+    patient: JsonObject, systems: Sequence[str], tenant: Tenant, context: Context
+) -> list[Issue]:
+    """Return a warning for each identifier that another Patient has, too."""
+    found: list[Issue] = []
+    for system in systems:
+        for value in sorted(current_values(patient, system)):
+            if tenant.person_id(systems[0], value) == patient["id"] and system == systems[0]:
+                continue
+            others = await _others(patient["id"], TokenMatch(system, value), tenant, context)
+            if others:
+                rule = f"its identifier in {system} is also that of {', '.join(others)}"
+                found.append(
+                    Issue.warning(PatientProblem.PERSON_CONFLICT, rule, f"{PATIENT}.identifier")
+                )
+    return found
+
+
+async def _others(
+    patient_id: str, identifier: TokenMatch, tenant: Tenant, context: Context
+) -> list[str]:
+    asked = [_asked_of(source, patient_id, identifier) for source in sources_of(context)]
+    walk = StatementWalk(asked, tenant=tenant, context=context)
+    return [*dict.fromkeys(f"{PATIENT}/{one.id}" for one in await walk.take(_MOST_REPORTED))]
+
+
+def _asked_of(source: Source, patient_id: str, identifier: TokenMatch) -> Asked:
+    own = Criterion(source.names.marker, (TokenMatch(patient_id, ""),), negated=True)
+    return Asked(source, (Criterion(source.names.identifier, (identifier,)), own))
