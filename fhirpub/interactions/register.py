@@ -7,7 +7,7 @@ the store. A call that loses the race, or is repeated years later, gets the firs
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
@@ -19,16 +19,18 @@ from fhirpub.interactions.checks.all_problems import all_problems
 from fhirpub.interactions.checks.fhir_rules import broken_fhir_rules
 from fhirpub.interactions.checks.person_identifiers import ambiguous_persons
 from fhirpub.interactions.context import Context
-from fhirpub.interactions.indexing.persons import persons_of, statement_id
+from fhirpub.interactions.indexing.persons import PATIENT, persons_of, statement_id
 from fhirpub.interactions.leniency.second_reading import read_again
 from fhirpub.interactions.members.checks import check_members, merge_remarks
 from fhirpub.interactions.members.response import response_of
 from fhirpub.interactions.members.versions import first_versions, ids_of_members
 from fhirpub.interactions.patients.conflicts import with_conflicts
 from fhirpub.interactions.repetition.digest import digest_of, is_same
+from fhirpub.interactions.submission.held import Held, held_part_of
 from fhirpub.interactions.submission.record import Submission, parse
 from fhirpub.interactions.versions import blobs_of, events_of, with_server_meta
 from fhirpub.plugin_api import Change, ResourceType
+from fhirpub.problems import ContentProblem
 from fhirpub.runtime.stages import Stages, collect
 from fhirpub.storage.contract import Blob, Version
 from fhirpub.tenant import Tenant
@@ -83,6 +85,16 @@ class Rejected:
     id: str
     digest: bytes
     refusal: Refused
+    held: Held | None = None
+    """The patient that is missing, if it is one that the tenant may hold."""
+
+    def with_unknown_patient(self) -> Rejected:
+        """Return it with an error that the tenant holds no such patient."""
+        if self.held is None:
+            return self
+        rule = f"refers to {self.held.literal}, which is not held here: send the patient"
+        issue = Issue.error(ContentProblem.REFERENCE_UNRESOLVED, rule, f"{PATIENT}.id")
+        return replace(self, refusal=InvalidContent([*self.refusal.issues, issue]))
 
 
 Prepared = Candidate | Rejected
@@ -124,7 +136,8 @@ def prepare_registration(
             raise
         # Without its traceback, which holds all that was sent.
         rejected = refusal.with_traceback(None)
-        return Rejected(tenant.resource_id(*key), submission.digest, rejected)
+        held = held_part_of(submission, PATIENT, context.fhir_url)
+        return Rejected(tenant.resource_id(*key), submission.digest, rejected, held)
 
 
 def key_of(submission: Submission) -> Key | None:
@@ -280,19 +293,19 @@ def build_candidate(submission: Submission, tenant: Tenant, context: Context) ->
     resource_id = tenant.resource_id(*key)
     ids_of_parts = ids_of_members(submission, tenant, resource_id)
     alone = {name: part for name, part in submission.parts.items() if name not in ids_of_parts}
-    persons = persons_of(
-        {name: entry.resource for name, entry in alone.items()},
-        context.config.patients.person_systems,
-        tenant,
-    )
+    sent = {name: part.resource for name, part in alone.items() if name not in submission.held}
+    persons = persons_of(sent, context.config.patients.person_systems, tenant)
+    held = {name: alone[name].resource for name in submission.held}
     ids_of_parts |= {name: tenant.part_id(resource_id, name) for name in alone} | persons
+    ids_of_parts |= {name: resource["id"] for name, resource in held.items()}
     references.point_references_at(submission, ids_of_parts, resource_id)
     rules.write_narratives_in_characters(submission)
     yield
     now = context.clock()
     stored = with_server_meta(resource, resource_id, version=1, updated=now)
     parts = {
-        name: with_server_meta(
+        name: held.get(name)
+        or with_server_meta(
             entry.resource,
             ids_of_parts[name],
             version=statement_id(resource_id, 1) if name in persons else 1,

@@ -56,7 +56,9 @@ def _names(submission: Submission, entries: Sequence[JsonObject]) -> Iterator[tu
 
     Entries that repeat are numbered in the order of their identifiers, not as they were sent.
     """
-    yield from submission.local.items()
+    for literal, name in submission.local.items():
+        if name not in submission.held:
+            yield literal, name
     if submission.members:
         own = submission.entry.resource
         yield f"{own.get('resourceType')}/{own.get('id')}", submission.type.entry_name

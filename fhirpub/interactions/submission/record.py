@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -49,6 +49,8 @@ class Submission:
     """Everything that was sent, taken or not, as the entries of Parameters."""
     wrong: Sequence[Issue] = ()
     """The errors about entries, such as parts that are required and were not sent."""
+    held: Collection[str] = ()
+    """The parts that were not sent: the tenant holds what the resource refers to (ADR 26)."""
     untaken: Sequence[Entry] = ()
     """The entries of the Parameters that are not taken."""
 

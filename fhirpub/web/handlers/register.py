@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property, partial
 
+from fhirpub.errors import NoSuchResource
+from fhirpub.interactions.indexing.persons import PATIENT
 from fhirpub.interactions.match import the_match
+from fhirpub.interactions.patients.read import read_patient
 from fhirpub.interactions.register import (
+    Prepared,
     ReadBody,
     Registration,
+    Rejected,
     prepare_registration,
     register,
     reserve_nothing,
 )
 from fhirpub.interactions.submission.contained import from_contained
+from fhirpub.interactions.submission.held import Held, read_with
 from fhirpub.interactions.submission.parameters import from_parameters
 from fhirpub.runtime.stages import yield_to_loop
 from fhirpub.web.handlers.body import BodyHandler
@@ -31,15 +38,7 @@ class RegisterHandler(BodyHandler):
 
     async def post(self) -> None:
         """Register."""
-        prepared = await self.compute_body(
-            partial(
-                prepare_registration,
-                is_xml=self.is_xml,
-                read_body=self.read_body,
-                type_name=self.type_name,
-                tenant=self.caller.tenant,
-            )
-        )
+        prepared = await self._prepare()
         registration = await register(
             prepared,
             tenant=self.caller.tenant,
@@ -57,6 +56,36 @@ class RegisterHandler(BodyHandler):
         self.set_location(registration.first)
         self.set_version_headers(registration.first, registration=True)
         await self.respond_with_registration(registration)
+
+    async def _prepare(self) -> Prepared:
+        """Prepare the registration; again if a patient that was not sent turns out to be held."""
+        chunks = self.take_chunks()
+        work = partial(
+            prepare_registration,
+            is_xml=self.is_xml,
+            read_body=self.read_body,
+            type_name=self.type_name,
+            tenant=self.caller.tenant,
+        )
+        prepared = await self.compute_chunks(work, chunks)
+        if not isinstance(prepared, Rejected) or prepared.held is None:
+            return prepared
+        held = await self._find_held(prepared.held)
+        if held is None:
+            return prepared.with_unknown_patient()
+        read = partial(read_with, read=self.read_body, held=held)
+        return await self.compute_chunks(partial(work, read_body=read), chunks)
+
+    async def _find_held(self, held: Held) -> Held | None:
+        """Return a patient with its content, if the caller may read it."""
+        tenant, context = self.caller.tenant, self.services.context
+        try:
+            found = await read_patient(held.id, tenant=tenant, context=context)
+        except NoSuchResource:
+            return None
+        if not self.may_with("r", (PATIENT, found.owner_type)):
+            return None
+        return replace(held, body=found.body)
 
     async def respond_with_registration(self, registration: Registration) -> None:
         """Write the Parameters, or what the client prefers (D-74)."""
