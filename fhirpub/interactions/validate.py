@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from fhirpub.errors import InvalidContent, Issue, OtherContent, Refused
@@ -11,6 +12,7 @@ from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.interactions import rules
 from fhirpub.interactions.capabilities import FHIR_VERSION
 from fhirpub.interactions.context import Context
+from fhirpub.interactions.indexing.persons import PATIENT
 from fhirpub.interactions.register import (
     ReadBody,
     build_candidate,
@@ -19,6 +21,7 @@ from fhirpub.interactions.register import (
 )
 from fhirpub.interactions.repetition.digest import is_same
 from fhirpub.interactions.submission.contained import from_contained
+from fhirpub.interactions.submission.held import Held, held_part_of, read_with
 from fhirpub.interactions.submission.parameters import from_parameters, from_wrapped
 from fhirpub.interactions.submission.record import parse
 from fhirpub.plugin_api import ResourceType
@@ -40,13 +43,25 @@ class Trial:
     """All issues that a registration would have, and what it would store if none is an error.
 
     ``digest`` is that of the content, ``id`` follows from the identifier; both are empty if there
-    is none.
+    is none. ``held`` is the patient that is missing, if it is one that the tenant may hold.
     """
 
     found: list[Issue]
     id: str = ""
     digest: bytes = b""
     version: Version | None = None
+    held: Held | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is to be tried: the parameters ``TRIED`` of the URL, empty if absent.
+
+    ``held`` is the patient that the body refers to instead of bringing it, once it is known.
+    """
+
+    parameters: Mapping[str, str]
+    held: Held | None = None
 
 
 def try_registration(
@@ -54,24 +69,25 @@ def try_registration(
     body: bytes,
     *,
     is_xml: bool,
-    asked: Mapping[str, str],
+    asked: Asked,
     type_name: str,
     tenant: Tenant,
 ) -> Stages[Trial]:
     """Return all that would be refused or remarked, and what would be stored if nothing was.
 
     ``body`` is one of ``$register``, a resource as for ``create``, or FHIR's Parameters
-    with one in ``resource``. ``asked`` are those of ``TRIED`` in the URL, empty if absent. Pure,
-    for any thread or process. Raises InvalidContent for what cannot be parsed, for another mode
-    than create, for a profile that the type is not held to, and for one of the operation's own
-    entries twice.
+    with one in ``resource``. Pure, for any thread or process. Raises InvalidContent for what
+    cannot be parsed, for another mode than create, for a profile that the type is not held to,
+    and for one of the operation's own entries twice.
     """
     content, resource_type = parse(body, is_xml=is_xml), context.types[type_name]
     yield
     named = _entries(content)
-    _refuse_other_tries(asked, named, resource_type)
+    _refuse_other_tries(asked.parameters, named, resource_type)
     try:
         read_body = _choose_reader(content, named)
+        if asked.held is not None:
+            read_body = partial(read_with, read=read_body, held=asked.held)
         submission = read_body(content, resource_type)
     except Refused as refusal:
         return Trial(rules.sorted_for_response(refusal.issues, context))
@@ -92,7 +108,8 @@ def try_registration(
         found = list(refusal.issues)
     sorted_issues = rules.sorted_for_response(found, context)
     resource_id = tenant.resource_id(*key) if key else ""
-    return Trial(sorted_issues, resource_id, submission.digest, version)
+    held = held_part_of(submission, PATIENT, context.fhir_url) if version is None else None
+    return Trial(sorted_issues, resource_id, submission.digest, version, held)
 
 
 async def add_verdict(

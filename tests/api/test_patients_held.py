@@ -124,6 +124,14 @@ def test_a_patient_of_another_tenant_is_not_held(
     assert service.integrator().register(referring("R-2", subject)).status == 400
 
 
+def test_a_trial_finds_the_patient(lab: Integrator, subject: str) -> None:
+    body = referring("R-2", subject, result("hb"))
+    answer = lab.request("POST", f"{BASE}/DiagnosticReport/$validate", body)
+
+    assert [one["severity"] for one in answer.issues if one["severity"] == "error"] == []
+    assert "would be registered" in answer.issues[0]["diagnostics"]
+
+
 def test_an_update_keeps_the_patient(lab: Integrator, subject: str) -> None:
     answer = lab.register(referring("R-2", subject))
     address = f"{BASE}/DiagnosticReport/{answer.json['parameter'][0]['resource']['id']}"

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cached_property, partial
 
-from fhirpub.errors import NoSuchResource
-from fhirpub.interactions.indexing.persons import PATIENT
 from fhirpub.interactions.match import the_match
-from fhirpub.interactions.patients.read import read_patient
 from fhirpub.interactions.register import (
     Prepared,
     ReadBody,
@@ -19,11 +15,12 @@ from fhirpub.interactions.register import (
     reserve_nothing,
 )
 from fhirpub.interactions.submission.contained import from_contained
-from fhirpub.interactions.submission.held import Held, read_with
+from fhirpub.interactions.submission.held import read_with
 from fhirpub.interactions.submission.parameters import from_parameters
 from fhirpub.runtime.stages import yield_to_loop
 from fhirpub.web.handlers.body import BodyHandler
 from fhirpub.web.handlers.comparison import replay_headers, report_other_content
+from fhirpub.web.handlers.held import find_held
 from fhirpub.web.message.request import parameters_of
 
 _OF_THE_ANSWER = ("_format", "_pretty")
@@ -70,22 +67,11 @@ class RegisterHandler(BodyHandler):
         prepared = await self.compute_chunks(work, chunks)
         if not isinstance(prepared, Rejected) or prepared.held is None:
             return prepared
-        held = await self._find_held(prepared.held)
+        held = await find_held(self, prepared.held)
         if held is None:
             return prepared.with_unknown_patient()
         read = partial(read_with, read=self.read_body, held=held)
         return await self.compute_chunks(partial(work, read_body=read), chunks)
-
-    async def _find_held(self, held: Held) -> Held | None:
-        """Return a patient with its content, if the caller may read it."""
-        tenant, context = self.caller.tenant, self.services.context
-        try:
-            found = await read_patient(held.id, tenant=tenant, context=context)
-        except NoSuchResource:
-            return None
-        if not self.may_with("r", (PATIENT, found.owner_type)):
-            return None
-        return replace(held, body=found.body)
 
     async def respond_with_registration(self, registration: Registration) -> None:
         """Write the Parameters, or what the client prefers (D-74)."""

@@ -6,9 +6,10 @@ from functools import partial
 
 from fhirpub.fhir.outcome import outcome_of
 from fhirpub.fhir.strict_json import dumps
-from fhirpub.interactions.validate import TRIED, add_verdict, try_registration
+from fhirpub.interactions.validate import TRIED, Asked, add_verdict, try_registration
 from fhirpub.web.handlers.body import BodyHandler
 from fhirpub.web.handlers.comparison import compare
+from fhirpub.web.handlers.held import find_held
 
 
 class ValidateHandler(BodyHandler):
@@ -19,16 +20,19 @@ class ValidateHandler(BodyHandler):
 
     async def post(self) -> None:
         """Validate."""
-        trial = await self.compute_body(
-            partial(
-                try_registration,
-                is_xml=self.is_xml,
-                asked={name: self.request.parameter(name) for name in TRIED},
-                type_name=self.type_name,
-                tenant=self.caller.tenant,
-            )
+        context, chunks = self.services.context, self.take_chunks()
+        asked = Asked({name: self.request.parameter(name) for name in TRIED})
+        work = partial(
+            try_registration,
+            is_xml=self.is_xml,
+            type_name=self.type_name,
+            tenant=self.caller.tenant,
         )
-        context = self.services.context
+        trial = await self.compute_chunks(partial(work, asked=asked), chunks)
+        held = await find_held(self, trial.held) if trial.held else None
+        if held is not None:
+            again = partial(work, asked=Asked(asked.parameters, held))
+            trial = await self.compute_chunks(again, chunks)
         issues = await add_verdict(
             trial,
             tenant=self.caller.tenant,

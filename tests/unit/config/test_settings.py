@@ -166,6 +166,10 @@ def test_an_enabled_plugin_has_a_group_of_its_own(tmp_path: Path) -> None:
             "'a.example/orgs' is not an absolute",
         ),
         ("[fhir]\norganization_namespaces = ['']", "'' is not an absolute URI"),
+        (
+            "[patients]\nperson_systems = ['MRN']",
+            "[patients] person_systems: 'MRN' is not an absolute URI",
+        ),
         ("[limits]\ndrain_bytes = 1", "[limits] drain_bytes must be at least request_bytes"),
         ("[webhooks]\nports = ['443']", "ports in [webhooks]: must be a list of whole numbers"),
         ("[webhooks]\nports = [0]", "[webhooks] ports must be between 1 and 65535"),

@@ -12,7 +12,7 @@ from fhirpub.fhir.schema import Schemas
 from fhirpub.fhir.terminology import Terminology
 from fhirpub.interactions.parameters import MAX_SEARCH_VALUES, SearchIndexer
 from fhirpub.plugin_api import ResourceType, SearchParameter, organization, patient
-from fhirpub.storage.criteria import EARLIEST, LATEST, SearchValue, decode
+from fhirpub.storage.criteria import EARLIEST, LATEST, SearchValue, decode, encode
 from fhirpub.tenant import Tenant
 
 SCHEMAS, TERMINOLOGY = Schemas(), Terminology.load()
@@ -48,8 +48,10 @@ def searched(type_name: str, *search: SearchParameter) -> SearchIndexer:
 def values_of(
     searched: SearchIndexer, *, parts: dict[str, Any] | None = None, **elements: Any
 ) -> set[SearchValue]:
-    resource = {"resourceType": searched.type.name, "id": ID, **elements}
-    return set(decode(searched.values(resource, parts or {})))
+    first = {"meta": {"versionId": "1"}}
+    resource = {"resourceType": searched.type.name, "id": ID, **first, **elements}
+    brought = {name: part | first for name, part in (parts or {}).items()}
+    return set(decode(searched.values(resource, brought)))
 
 
 def test_tokens_are_taken_of_every_type_of_element() -> None:
@@ -194,6 +196,7 @@ def test_a_reference_to_a_part_of_ones_own_is_marked_by_its_type_alone() -> None
     first = values_of(it, parts=parts, **elements)
 
     assert first == {
+        ("subject:Patient", "", parts["patient"]["id"]),
         ("subject", "", "Patient"),
         ("performer", "", "Organization"),
         ("performer", "8", "Practitioner"),
@@ -201,8 +204,9 @@ def test_a_reference_to_a_part_of_ones_own_is_marked_by_its_type_alone() -> None
         ("subject:Patient.identifier", "2", ""),
     }
     resource = {"resourceType": "Observation", "id": ID, **elements}
-    before = it.values(resource, parts)
-    assert set(decode(it.next_values(resource, before, TENANT))) == first
+    statement = ("subject:Patient", "", parts["patient"]["id"])
+    later = it.next_values(resource, encode(first), TENANT)
+    assert set(decode(later)) == first - {statement}
 
 
 @pytest.mark.parametrize(
@@ -247,7 +251,8 @@ CODED = searched("Observation", parameter("code", "token", "code"))
 def with_codings(count: int) -> dict[str, Any]:
     """Return an observation with so many search values."""
     codings = [{"code": str(number)} for number in range(count)]
-    return {"resourceType": "Observation", "id": ID, "code": {"coding": codings}}
+    of_first = {"meta": {"versionId": "1"}}
+    return {"resourceType": "Observation", "id": ID, **of_first, "code": {"coding": codings}}
 
 
 def test_a_resource_with_as_many_search_values_as_the_limit_is_accepted() -> None:
@@ -269,7 +274,8 @@ def test_search_values_of_more_bytes_than_the_limit_are_too_large() -> None:
 
 
 def test_identifiers_of_parts_count_as_search_values() -> None:
-    identified = {"id": "p1", "identifier": [{"value": "1"}, {"value": "2"}]}
+    of_another = {"versionId": "34926f96-0f76-4bf8-8d32-a6b9ec2f8937.1"}
+    identified = {"id": "p1", "identifier": [{"value": "1"}, {"value": "2"}], "meta": of_another}
     parts = {CODED.type.parts[0].name: identified}
     CODED.values(with_codings(MAX_SEARCH_VALUES - 2), parts)
 
