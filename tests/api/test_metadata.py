@@ -114,14 +114,20 @@ def test_the_definition_of_the_operation_has_entries_that_repeat(lab: Integrator
     assert found["in", "patient"]["max"] == "1"
 
 
-@pytest.mark.parametrize("type_name", ["Patient", "Organization"])
-def test_of_parts_it_declares_that_they_and_their_version_can_be_read(
-    lab: Integrator, type_name: str
+@pytest.mark.parametrize(
+    ("type_name", "interactions"),
+    [
+        ("Patient", ["read", "vread", "history-instance", "search-type"]),
+        ("Organization", ["read", "vread"]),
+    ],
+)
+def test_of_parts_it_declares_what_can_be_done(
+    lab: Integrator, type_name: str, interactions: list[str]
 ) -> None:
     types = lab.get("/metadata").json["rest"][0]["resource"]
 
     (declared,) = (name["interaction"] for name in types if name["type"] == type_name)
-    assert declared == [{"code": "read"}, {"code": "vread"}]
+    assert [one["code"] for one in declared] == interactions
 
 
 def test_the_statement_can_be_read_as_a_resource(lab: Integrator) -> None:
