@@ -21,4 +21,7 @@ def test_a_part_has_the_id_that_it_had_in_every_release() -> None:
 
 
 def test_a_person_has_the_id_that_it_had_in_every_release() -> None:
-    assert TENANT.person_id("https://registry.example/persons", "30111222") == "096313b8-7fb3-868a-8ff5-f1994a19cc96"
+    assert (
+        TENANT.person_id("https://registry.example/persons", "30111222")
+        == "096313b8-7fb3-868a-8ff5-f1994a19cc96"
+    )

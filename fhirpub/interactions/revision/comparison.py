@@ -17,9 +17,10 @@ from fhirpub.fhir.strict_json import JsonObject, dumps, loads_stored
 from fhirpub.interactions import rules
 from fhirpub.interactions.checks.narrative_truth import WITHDRAWN
 from fhirpub.interactions.context import Context
-from fhirpub.interactions.register import Candidate, Prepared, Rejected, prepare_registration
+from fhirpub.interactions.register import Prepared, ReadBody, prepare_registration
 from fhirpub.interactions.repetition.canonical import canonical
 from fhirpub.interactions.repetition.difference import differing_names
+from fhirpub.interactions.revision.patients import is_held, keep_patients
 from fhirpub.interactions.submission.parameters import from_parameters
 from fhirpub.interactions.versions import events_of, with_server_meta
 from fhirpub.plugin_api import Change, ResourceType
@@ -42,12 +43,16 @@ class Stored:
     Attributes:
         latest: The newest version of the resource.
         parts: The parts that came with it, as JSON; version 1 has them.
+        moved: The parts with which it was moved to another patient, as JSON; empty if it was not.
+        tenant: The tenant of all of them.
         members: The newest versions of the members that the revision names, and of those that
             the resource refers to, by id. What is not stored yet is missing.
     """
 
     latest: Version
     parts: bytes
+    moved: bytes
+    tenant: Tenant
     members: Mapping[str, Version]
 
 
@@ -65,24 +70,29 @@ class Revision:
 
 
 def prepare_revision(
-    context: Context, body: bytes, *, is_xml: bool, type_name: str, tenant: Tenant
-) -> Stages[Candidate]:
+    context: Context,
+    body: bytes,
+    *,
+    is_xml: bool,
+    type_name: str,
+    tenant: Tenant,
+    read_body: ReadBody = from_parameters,
+) -> Stages[Prepared]:
     """Validate a revision and build what a registration of it would store.
 
-    Raises InvalidContent, TooLarge or BrokenRule with all issues of the stage that failed.
+    Raises InvalidContent, TooLarge or BrokenRule, or returns them, as a registration does.
     """
     types = {**context.types, type_name: context.revisable[type_name]}
-    prepared: Prepared = yield from prepare_registration(
-        replace(context, types=types),
-        body,
-        is_xml=is_xml,
-        read_body=from_parameters,
-        type_name=type_name,
-        tenant=tenant,
+    return (
+        yield from prepare_registration(
+            replace(context, types=types),
+            body,
+            is_xml=is_xml,
+            read_body=read_body,
+            type_name=type_name,
+            tenant=tenant,
+        )
     )
-    if isinstance(prepared, Rejected):
-        raise prepared.refusal
-    return prepared
 
 
 def revisable(resource_type: ResourceType) -> ResourceType:
@@ -107,6 +117,7 @@ def members_of(candidate: Version, latest: Version) -> frozenset[str]:
 def compare(context: Context, candidate: Version, stored: Stored) -> Revision:
     """Return what a revision leads to. Raises BrokenRule for what a revision must not change."""
     latest, number = stored.latest, stored.latest.version + 1
+    candidate = keep_patients(candidate, latest, loads_stored(stored.parts), context)
     before, after = loads_stored(latest.body), loads_stored(candidate.body)
     resource_type = context.types[latest.type]
     updated = max(context.clock(), latest.updated + 1)
@@ -146,6 +157,7 @@ def compare(context: Context, candidate: Version, stored: Stored) -> Revision:
         response=b"",
         parts=b"",
         events=events_of(change, resource_type),
+        search=context.searched[latest.type].next_values(revised, latest.search, stored.tenant),
         members=members,
     )
     return Revision(version, _response(candidate, version, members, context, changed=True))
@@ -210,10 +222,17 @@ def _targets(resource: JsonObject, element: str) -> list[JsonObject]:
 def _changed_parts(candidate: Version, stored: Stored) -> Iterator[Issue]:
     """Report parts without versions that differ: they stay as they came (ADR 15)."""
     before, after = loads_stored(stored.parts), loads_stored(candidate.parts)
+    moved = loads_stored(stored.moved) if stored.moved else {}
     for name in sorted(before.keys() | after.keys()):
         if name not in after:
             continue  # left out where it is not required
         found = sorted(differing_names(before[name], after[name])) if name in before else [""]
+        if found and name in moved and not any(differing_names(moved[name], after[name])):
+            continue  # as it was corrected
+        if name in before and (
+            is_held(before[name], candidate) or is_held(after[name], candidate)
+        ):
+            continue  # nothing is stated about it, and the reference must be as it was
         if found:
             said = f"differs in {', '.join(found)}" if name in before else "was not registered"
             rule = f"the entry {name} {said}: it stays as it was registered"

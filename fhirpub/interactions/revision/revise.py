@@ -14,6 +14,7 @@ from fhirpub.interactions.revision.comparison import (
     Stored,
     members_of,
 )
+from fhirpub.interactions.revision.patients import newest_parts
 from fhirpub.interactions.update import add_next
 from fhirpub.storage.contract import Blob, Version
 from fhirpub.tenant import Tenant
@@ -82,4 +83,6 @@ async def _stored_for(
         raise StoreUnavailable("version 1 is missing")
     ids = sorted(members_of(candidate, latest))
     found = await look_up_all(lambda one: context.resources.latest(tenant.id, one), ids)
-    return Stored(latest, first.parts, {version.id: version for version in found})
+    moved = await newest_parts(first, latest, tenant=tenant, context=context)
+    members = {version.id: version for version in found}
+    return Stored(latest, first.parts, moved, tenant, members)

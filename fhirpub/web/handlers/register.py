@@ -9,18 +9,16 @@ from fhirpub.interactions.register import (
     Prepared,
     ReadBody,
     Registration,
-    Rejected,
     prepare_registration,
     register,
     reserve_nothing,
 )
 from fhirpub.interactions.submission.contained import from_contained
-from fhirpub.interactions.submission.held import read_with
 from fhirpub.interactions.submission.parameters import from_parameters
 from fhirpub.runtime.stages import yield_to_loop
 from fhirpub.web.handlers.body import BodyHandler
 from fhirpub.web.handlers.comparison import replay_headers, report_other_content
-from fhirpub.web.handlers.held import find_held
+from fhirpub.web.handlers.held import prepare_with_held
 from fhirpub.web.message.request import parameters_of
 
 _OF_THE_ANSWER = ("_format", "_pretty")
@@ -55,23 +53,13 @@ class RegisterHandler(BodyHandler):
         await self.respond_with_registration(registration)
 
     async def _prepare(self) -> Prepared:
-        """Prepare the registration; again if a patient that was not sent turns out to be held."""
-        chunks = self.take_chunks()
         work = partial(
             prepare_registration,
             is_xml=self.is_xml,
-            read_body=self.read_body,
             type_name=self.type_name,
             tenant=self.caller.tenant,
         )
-        prepared = await self.compute_chunks(work, chunks)
-        if not isinstance(prepared, Rejected) or prepared.held is None:
-            return prepared
-        held = await find_held(self, prepared.held)
-        if held is None:
-            return prepared.with_unknown_patient()
-        read = partial(read_with, read=self.read_body, held=held)
-        return await self.compute_chunks(partial(work, read_body=read), chunks)
+        return await prepare_with_held(self, work, self.read_body)
 
     async def respond_with_registration(self, registration: Registration) -> None:
         """Write the Parameters, or what the client prefers (D-74)."""

@@ -7,10 +7,13 @@ from http import HTTPStatus
 
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.read import read_whole
+from fhirpub.interactions.register import Candidate, Rejected
 from fhirpub.interactions.revision.comparison import Revision, Stored, compare, prepare_revision
 from fhirpub.interactions.revision.revise import Revised, revise
+from fhirpub.interactions.submission.parameters import from_parameters
 from fhirpub.storage.contract import Version
 from fhirpub.web.handlers.body import BodyHandler
+from fhirpub.web.handlers.held import prepare_with_held
 from fhirpub.web.handlers.large_responses import read_version_within_budget
 from fhirpub.web.handlers.placement import compute_with
 
@@ -31,9 +34,7 @@ class ReviseHandler(BodyHandler):
         await newest_of()  # what is not there is not found, whatever the body is
         conditions = self.request.preconditions_of_update()
         conditions.require_if_match()
-        candidate = await self.compute_body(
-            partial(prepare_revision, is_xml=self.is_xml, type_name=self.type_name, tenant=tenant)
-        )
+        candidate = await self._prepare()
         if self.ticket is not None:
             self.ticket.check_stored(candidate.size)
         revised = await revise(
@@ -45,6 +46,18 @@ class ReviseHandler(BodyHandler):
             context=context,
         )
         await self._respond(revised)
+
+    async def _prepare(self) -> Candidate:
+        work = partial(
+            prepare_revision,
+            is_xml=self.is_xml,
+            type_name=self.type_name,
+            tenant=self.caller.tenant,
+        )
+        prepared = await prepare_with_held(self, work, from_parameters)
+        if isinstance(prepared, Rejected):
+            raise prepared.refusal
+        return prepared
 
     async def _compare(self, candidate: Version, stored: Stored) -> Revision:
         """Compare where resources of this size are compared."""

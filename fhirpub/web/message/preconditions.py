@@ -38,13 +38,15 @@ def check_if_match(if_match: Sequence[str], current: int | str) -> None:
         )
     first = tags[0]
     target = first if first.isascii() and first.isdecimal() else repr(first[:64])
-    conflict = VersionReplaced if _name_earlier(tags, current) else VersionConflict
+    conflict = VersionReplaced if _name_earlier(tags, str(current)) else VersionConflict
     raise conflict(target=target, current=current)
 
 
-def _name_earlier(tags: Sequence[str], current: int) -> bool:
+def _name_earlier(tags: Sequence[str], current: str) -> bool:
     """Return whether one of the tags is that of a version before the current one."""
-    return any(_VERSION.fullmatch(tag) and int(tag) < current for tag in tags)
+    if not _VERSION.fullmatch(current):
+        return False
+    return any(_VERSION.fullmatch(tag) and int(tag) < int(current) for tag in tags)
 
 
 def includes_tag(if_none_match: str, tag: str) -> bool:
