@@ -23,7 +23,7 @@ from fhirpub.web.handlers.body import BodyHandler
 from fhirpub.web.handlers.health import LiveHandler, ReadyHandler
 from fhirpub.web.handlers.history import HistoryHandler, TypeHistoryHandler
 from fhirpub.web.handlers.metadata import MetadataHandler, OpenApiHandler, PublicMetadataHandler
-from fhirpub.web.handlers.patient import (
+from fhirpub.web.handlers.patients.resources import (
     PatientHandler,
     PatientHistoryHandler,
     PatientSearchFormHandler,

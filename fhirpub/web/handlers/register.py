@@ -18,7 +18,7 @@ from fhirpub.interactions.submission.parameters import from_parameters
 from fhirpub.runtime.stages import yield_to_loop
 from fhirpub.web.handlers.body import BodyHandler
 from fhirpub.web.handlers.comparison import replay_headers, report_other_content
-from fhirpub.web.handlers.held import prepare_with_held
+from fhirpub.web.handlers.patients.held import prepare_with_held
 from fhirpub.web.message.request import parameters_of
 
 _OF_THE_ANSWER = ("_format", "_pretty")

@@ -13,8 +13,8 @@ from fhirpub.interactions.revision.revise import Revised, revise
 from fhirpub.interactions.submission.parameters import from_parameters
 from fhirpub.storage.contract import Version
 from fhirpub.web.handlers.body import BodyHandler
-from fhirpub.web.handlers.held import prepare_with_held
 from fhirpub.web.handlers.large_responses import read_version_within_budget
+from fhirpub.web.handlers.patients.held import prepare_with_held
 from fhirpub.web.handlers.placement import compute_with
 
 

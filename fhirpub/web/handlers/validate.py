@@ -9,7 +9,7 @@ from fhirpub.fhir.strict_json import dumps
 from fhirpub.interactions.validate import TRIED, Asked, add_verdict, try_registration
 from fhirpub.web.handlers.body import BodyHandler
 from fhirpub.web.handlers.comparison import compare
-from fhirpub.web.handlers.held import find_held
+from fhirpub.web.handlers.patients.held import find_held
 
 
 class ValidateHandler(BodyHandler):

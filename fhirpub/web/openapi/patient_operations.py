@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fhirpub.interactions.cursors import CURSOR
 from fhirpub.web.handlers.base import BaseHandler
-from fhirpub.web.handlers.patient import (
+from fhirpub.web.handlers.patients.resources import (
     PatientHandler,
     PatientHistoryHandler,
     PatientSearchFormHandler,

@@ -1,0 +1,1 @@
+"""Patients over HTTP, and bodies that refer to one (ADR 26)."""
