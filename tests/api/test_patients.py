@@ -378,6 +378,15 @@ class TestSearch:
         assert sorted(ids_in(lab.get(f"{BASE}/Patient?_id={','.join(ids)}"))) == sorted(ids)
         assert ids_in(lab.get(f"{BASE}/Patient?_id={ids[0]}&birthdate=gt1990")) == []
 
+    def test_ids_can_be_left_out(self, lab: Integrator, people: dict[str, str]) -> None:
+        for name in ("ada", "stray"):
+            left_out = people[name].partition("/")[2]
+            found = ids_in(lab.get(f"{BASE}/Patient?_id:not={left_out}"))
+
+            assert sorted(f"Patient/{one}" for one in found) == sorted(
+                address for other, address in people.items() if other != name
+            )
+
     def test_a_form_finds_the_same(self, lab: Integrator, people: dict[str, str]) -> None:
         answer = lab.request(
             "POST",

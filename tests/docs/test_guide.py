@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,7 +22,7 @@ from tests.node.packages import Scripts
 
 APART = (
     *("amended.xml", "prescription.json", "openapi.json", "pip install", "npm install"),
-    *("HB=", "PATIENT=", "preliminary.json", "final.json"),
+    *("HB=", "PATIENT=", "PERSON=", "preliminary.json", "final.json"),
 )
 FIRST = [item for item in BLOCKS if not any(word in item for word in APART)]
 _SECTION = TEXT.partition("\n## 5. ")[2].partition("\n## ")[0]
@@ -73,6 +74,31 @@ def test_the_guide_publishes_reads_updates_and_finds_a_report(
     amended = followed([settings, keep, read, block("amended.xml")], tmp_path, known)
     assert re.findall(r"HTTP/1.1 (\d+)", amended) == ["200", "204"]
     assert '<conclusion value="Hemoglobin 13.2 g/dL, confirmed"/>' in amended
+
+
+def test_the_guide_finds_everything_of_a_person(service: RunningService, tmp_path: Path) -> None:
+    lab = service.integrator()
+    settings, _token, keep, publish, *_others = FIRST
+    known = given(lab)
+    followed([settings, keep, publish], tmp_path, known)
+    (person,) = lab.get("/fhir/r4/Patient?identifier=30111222").json["entry"]
+    known["PERSON"] = person["resource"]["id"]
+
+    found = decoded(followed([settings, block("PERSON=")], tmp_path, known))
+
+    assert [bundle["total"] for bundle in found] == [1, 1, 1, 1]
+    kinds = [bundle["entry"][0]["resource"]["resourceType"] for bundle in found]
+    assert kinds == ["Patient", "Patient", "DiagnosticReport", "Observation"]
+
+
+def decoded(text: str) -> list[Any]:
+    """Return the JSON values that follow one another in a text."""
+    found, decoder, rest = [], json.JSONDecoder(), text.strip()
+    while rest:
+        value, end = decoder.raw_decode(rest)
+        found.append(value)
+        rest = rest[end:].strip()
+    return found
 
 
 def example(language: str) -> str:

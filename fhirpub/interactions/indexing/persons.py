@@ -88,6 +88,14 @@ def is_own(part: JsonObject) -> bool:
     return bool(part["meta"]["versionId"] == "1")
 
 
+def marked(patient_id: str) -> tuple[str, str]:
+    """Return a Patient's id as it stands in the marker of a statement.
+
+    A token with a code is indexed: only for a person is there anything to look up.
+    """
+    return (patient_id, "") if is_member_id(patient_id) else ("", patient_id)
+
+
 def take_statement(
     values: list[SearchValue],
     patient: JsonObject,
@@ -102,7 +110,7 @@ def take_statement(
         TAKE["string"](values, names.name, one, searched)
     if "birthDate" in patient:
         TAKE["date"](values, names.birth_date, patient["birthDate"], searched)
-    values.append((names.marker, "", patient_id))
+    values.append((names.marker, *marked(patient_id)))
     if is_later:
         values.append((names.later, "", ""))
 

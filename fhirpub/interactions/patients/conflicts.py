@@ -15,10 +15,11 @@ from fhirpub.interactions.patients.statements import (
     Source,
     StatementWalk,
     sources_of,
+    stating,
 )
 from fhirpub.problems import PatientProblem
 from fhirpub.storage.contract import Version
-from fhirpub.storage.criteria import Criterion, TokenMatch
+from fhirpub.storage.criteria import ANYTHING, Criterion, TokenMatch
 from fhirpub.tenant import Tenant
 
 _MOST_REPORTED = 5
@@ -74,5 +75,6 @@ async def _others(
 
 
 def _asked_of(source: Source, patient_id: str, identifier: TokenMatch) -> Asked:
-    own = Criterion(source.names.marker, (TokenMatch(patient_id, ""),), negated=True)
-    return Asked(source, (Criterion(source.names.identifier, (identifier,)), own))
+    others = stating([patient_id], source, negated=True)
+    statement = Criterion(source.names.marker, (ANYTHING,))
+    return Asked(source, (Criterion(source.names.identifier, (identifier,)), statement, others))

@@ -14,8 +14,8 @@ from fhirpub.interactions.patients.statements import (
     Asked,
     PatientVersion,
     StatementWalk,
-    about_persons,
     sources_of,
+    stating,
 )
 from fhirpub.interactions.versions import Listing
 from fhirpub.problems import OperationProblem
@@ -79,7 +79,7 @@ def _walk(
 ) -> StatementWalk:
     criteria = () if since is None else (Criterion(LAST_UPDATED, (TimeMatch(from_=since),)),)
     asked = [
-        Asked(source, (*about_persons([patient_id], source), *criteria))
+        Asked(source, (stating([patient_id], source), *criteria))
         for source in sources_of(context)
         if may("r", (PATIENT, source.type_name))
     ]

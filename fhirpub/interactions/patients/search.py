@@ -8,16 +8,16 @@ from dataclasses import replace
 
 from fhirpub.errors import InvalidSearch
 from fhirpub.interactions.context import Context
-from fhirpub.interactions.indexing.persons import PATIENT, StatementNames
+from fhirpub.interactions.indexing.persons import PATIENT, StatementNames, marked
 from fhirpub.interactions.indexing.resolution import IDENTIFIERS
 from fhirpub.interactions.patients.statements import (
     Asked,
     PatientVersion,
     Source,
     StatementWalk,
-    about_persons,
     newest_statement,
     sources_of,
+    stating,
 )
 from fhirpub.problems import OperationProblem
 from fhirpub.storage.contract import Page, SearchQuery, Version
@@ -28,7 +28,6 @@ from fhirpub.storage.criteria import (
     Criterion,
     Order,
     SortKey,
-    TimeMatch,
     TokenMatch,
     sort_key,
 )
@@ -130,11 +129,9 @@ class _Search:
             return
         persons = {one for one in ids if is_member_id(one)}
         if persons:
-            yield Asked(source, (*about_persons(persons, source), *criteria))
+            yield Asked(source, (stating(persons, source), *criteria))
         owners = {one: self._tenant.part_id(one, source.part) for one in ids - persons}
-        markers = tuple(TokenMatch(one, "") for one in sorted(owners))
-        marker = Criterion(source.names.marker, markers)
-        yield Asked(source, (marker, *criteria), frozenset(owners.values()))
+        yield Asked(source, (stating(owners, source), *criteria), frozenset(owners.values()))
 
 
 def _translated(criterion: Criterion, names: StatementNames) -> Criterion:
@@ -142,8 +139,9 @@ def _translated(criterion: Criterion, names: StatementNames) -> Criterion:
     stored = {IDENTIFIERS: names.identifier, "name": names.name, "birthDate": names.birth_date}
     if criterion.name != ID:
         return replace(criterion, name=stored.get(criterion.name, criterion.name))
-    ids = tuple(
-        one if one == ANYTHING or isinstance(one, TimeMatch) else TokenMatch(one.value, "")
-        for one in criterion.any_of
+    asked = [one for one in criterion.any_of if isinstance(one, TokenMatch)]
+    ids = (marked(one.value) if one.value else ("", "") for one in asked)
+    matches = tuple(TokenMatch(system, code) for code, system in ids)
+    return Criterion(
+        names.marker, (ANYTHING,) if ANYTHING in asked else matches, criterion.negated
     )
-    return Criterion(names.marker, ids, criterion.negated)

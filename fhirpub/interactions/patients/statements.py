@@ -9,7 +9,13 @@ from dataclasses import dataclass, field
 from fhirpub.errors import SearchTooCostly
 from fhirpub.fhir.strict_json import JsonObject, dumps, loads_stored
 from fhirpub.interactions.context import Context
-from fhirpub.interactions.indexing.persons import PATIENT, StatementNames, is_own, statement_id
+from fhirpub.interactions.indexing.persons import (
+    PATIENT,
+    StatementNames,
+    is_own,
+    marked,
+    statement_id,
+)
 from fhirpub.storage.contract import SearchQuery, Version
 from fhirpub.storage.criteria import (
     ANYTHING,
@@ -63,18 +69,18 @@ def sources_of(context: Context) -> Iterator[Source]:
                 yield Source(resource_type.name, part.name, part.referred_by, names)
 
 
-def about_persons(persons: Iterable[str], source: Source) -> tuple[Criterion, ...]:
-    """Return the criteria of the statements about some persons."""
-    ids = sorted(persons)
-    references = tuple(TokenMatch(PATIENT, one) for one in ids)
-    markers = tuple(TokenMatch(one, "") for one in ids)
-    return Criterion(source.element, references), Criterion(source.names.marker, markers)
+def stating(patients: Iterable[str], source: Source, *, negated: bool = False) -> Criterion:
+    """Return the criterion of the statements about some patients, or about all others."""
+    markers = (marked(one) for one in sorted(patients))
+    matches = tuple(TokenMatch(system, code) for code, system in markers)
+    return Criterion(source.names.marker, matches, negated)
 
 
 def patient_in(owner: Version, source: Source) -> PatientVersion | None:
     """Return what a version states about a patient, if it does."""
-    marked = (system for name, _, system in decode(owner.search) if name == source.names.marker)
-    patient_id = next(marked, None)
+    marker = source.names.marker
+    ids = (first or second for name, first, second in decode(owner.search) if name == marker)
+    patient_id = next(ids, None)
     patient = loads_stored(owner.parts or b"{}").get(source.part)
     if not isinstance(patient_id, str) or patient is None:
         return None
@@ -172,14 +178,13 @@ class StatementWalk:
         if self._context.clock() > self._deadline:
             raise SearchTooCostly.beyond_budget()
         source = pile.asked.source
-        left_out = tuple(TokenMatch(patient_id, "") for patient_id in self.excluded)
-        excluded = (Criterion(source.names.marker, left_out, negated=True),)
+        excluded = (stating(self.excluded, source, negated=True),) if self.excluded else ()
         page = await self._context.resources.search(
             self._tenant.id,
             SearchQuery(
                 type=source.type_name,
                 ids=pile.asked.ids,
-                criteria=(*pile.asked.criteria, *(excluded if left_out else ())),
+                criteria=(*pile.asked.criteria, *excluded),
                 order=NEWEST_FIRST,
                 after=pile.after,
                 limit=number,
@@ -223,6 +228,6 @@ async def newest_statement(
     patient_id: str, *, tenant: Tenant, context: Context, sources: Iterable[Source]
 ) -> PatientVersion | None:
     """Return the newest statement about a person; None if there is none."""
-    asked = [Asked(source, about_persons([patient_id], source)) for source in sources]
+    asked = [Asked(source, (stating([patient_id], source),)) for source in sources]
     walk = StatementWalk(asked, tenant=tenant, context=context)
     return next(iter(await walk.take(1)), None)
