@@ -58,8 +58,10 @@ class Tour:
         await self._show_webhook(_UPDATED, secret)
         await self._take(_stale_update(path, etag), token)
         await self._take(_update(path, revised.headers["ETag"]), token)
-        patient = json_of(read)["subject"]["reference"]
-        found = json_of(await self._take(_find_result(patient), token))
+        identifier = json_of(read)["subject"]["identifier"]
+        patient = json_of(await self._take(_find_patient(identifier), token))
+        patient_id = patient["entry"][0]["resource"]["id"]
+        found = json_of(await self._take(_find_result(patient_id), token))
         await self._take(_find_report(found["entry"][0]["resource"]["id"]), token)
         await self._take(_history(path), token)
         await self._take(_show_refusal(), token)
@@ -222,9 +224,19 @@ def _update(path: str, etag: str) -> Step:
     )
 
 
+def _find_patient(identifier: Mapping[str, str]) -> Step:
+    return Step(
+        sentence="Find it as a reader does: first the patient, by an identifier ...",
+        path="/fhir/r4/Patient",
+        query={"identifier": f"{identifier['system']}|{identifier['value']}"},
+        shown=("name", "birthDate"),
+        expected=200,
+    )
+
+
 def _find_result(patient: str) -> Step:
     return Step(
-        sentence="Find it as a reader does, from the patient to the newest platelets ...",
+        sentence="... then the patient's newest platelets ...",
         path="/fhir/r4/Observation",
         query={"patient": patient, "code": blood_count.CORRECTED_CODE, "_sort": "-date"},
         shown=("status", "valueQuantity", "note"),
