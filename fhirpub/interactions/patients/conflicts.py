@@ -71,7 +71,9 @@ async def _others(
 ) -> list[str]:
     asked = [_asked_of(source, patient_id, identifier) for source in sources_of(context)]
     walk = StatementWalk(asked, tenant=tenant, context=context)
-    return [*dict.fromkeys(f"{PATIENT}/{one.id}" for one in await walk.take(_MOST_REPORTED))]
+    return [
+        *dict.fromkeys(f"{PATIENT}/{one.patient_id}" for one in await walk.take(_MOST_REPORTED))
+    ]
 
 
 def _asked_of(source: Source, patient_id: str, identifier: TokenMatch) -> Asked:

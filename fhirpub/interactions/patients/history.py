@@ -14,6 +14,7 @@ from fhirpub.interactions.patients.statements import (
     Asked,
     PatientVersion,
     StatementWalk,
+    patients_of,
     sources_of,
     stating,
 )
@@ -89,5 +90,5 @@ def _walk(
 async def _take(walk: StatementWalk, number: int) -> list[PatientVersion]:
     found: list[PatientVersion] = []
     while len(found) < number and (batch := await walk.take(min(number, _BATCH))):
-        found += batch
+        found += await patients_of(batch)
     return found

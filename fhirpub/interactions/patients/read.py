@@ -8,8 +8,8 @@ from fhirpub.interactions.indexing.persons import PATIENT
 from fhirpub.interactions.patients.statements import (
     PatientVersion,
     newest_statement,
-    patient_in,
     sources_of,
+    statement_in,
 )
 from fhirpub.interactions.read import read_part
 from fhirpub.tenant import Tenant, is_member_id, is_resource_id
@@ -25,7 +25,7 @@ async def read_patient(patient_id: str, *, tenant: Tenant, context: Context) -> 
     found = await newest_statement(patient_id, tenant=tenant, context=context, sources=sources)
     if found is None:
         raise NoSuchResource(PATIENT, patient_id)
-    return found
+    return found.patient()
 
 
 async def vread_patient(
@@ -41,11 +41,11 @@ async def vread_patient(
     owner_id, _, number = version_id.partition(".")
     if is_resource_id(owner_id) and number.isascii() and number.isdecimal() and len(number) < 10:
         owner = await context.resources.version(tenant.id, owner_id, int(number))
-        statements = [patient_in(owner, one) for one in sources_of(context) if owner]
-        found = next((one for one in statements if one and one.id == patient_id), None)
-    if found is None or found.tag != version_id:
+        statements = [statement_in(owner, one) for one in sources_of(context) if owner]
+        found = next((one for one in statements if one and one.patient_id == patient_id), None)
+    if found is None or found.version_id != version_id:
         raise NoSuchResource(PATIENT, f"{patient_id}/_history/{version_id}")
-    return found
+    return found.patient()
 
 
 async def _read_own(patient_id: str, tenant: Tenant, context: Context) -> PatientVersion:

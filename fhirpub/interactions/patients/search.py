@@ -14,8 +14,10 @@ from fhirpub.interactions.patients.statements import (
     Asked,
     PatientVersion,
     Source,
+    Statement,
     StatementWalk,
     newest_statement,
+    patients_of,
     sources_of,
     stating,
 )
@@ -29,6 +31,7 @@ from fhirpub.storage.criteria import (
     Order,
     SortKey,
     TokenMatch,
+    comes_after,
     sort_key,
 )
 from fhirpub.tenant import Tenant, is_member_id
@@ -56,11 +59,11 @@ async def search_patients(
         )
     sources = [one for one in sources_of(context) if may("s", (PATIENT, one.type_name))]
     search = _Search(query, sources, tenant, context)
-    found = await search.walk()
-    shown, counts_all = found[: query.limit], query.count_up_to is None
-    more = bool(query.limit) and len(found) > query.limit
-    is_whole = query.after is None and (counts_all or not more) and query.count_up_to != 0
-    return Page(tuple(shown), len(found) if is_whole else None, more=more)
+    await search.walk()
+    more = bool(query.limit) and len(search.found) > query.limit
+    is_whole = query.count_up_to is None or (query.after is None and not more)
+    total = search.total if is_whole and query.count_up_to != 0 else None
+    return Page(tuple(await patients_of(search.found[: query.limit])), total, more=more)
 
 
 def place_of(version: Version, order: Sequence[Order]) -> SortKey:
@@ -79,38 +82,46 @@ class _Search:
         self._context = context
         self._asked = [asked for source in sources for asked in self._asked_of(source)]
         self._seen: set[str] = set()
+        self.found: list[Statement] = []
+        self.total = 0
 
-    async def walk(self) -> list[PatientVersion]:
-        """Return the matches behind the place of the query, up to one more than its limit."""
-        walk = StatementWalk(
-            self._asked, tenant=self._tenant, context=self._context, after=self._query.after
-        )
-        found: list[PatientVersion] = []
-        while self._wants_more(found) and (batch := await walk.take(_BATCH)):
-            found += await self._newest_among(batch)
+    async def walk(self) -> None:
+        """Look for the matches: up to one more than the page has, or all if they are counted."""
+        after = None if self._query.count_up_to is None else self._query.after
+        walk = StatementWalk(self._asked, tenant=self._tenant, context=self._context, after=after)
+        while self._wants_more and (batch := await walk.take(_BATCH)):
+            newest = await self._newest_among(batch)
+            self.total += len(newest)
+            self.found += [one for one in newest if self._is_behind(one)]
+            del self.found[self._query.limit + 1 :]
             persons = [one for one in self._seen if is_member_id(one)]
             walk.excluded = persons[:_MOST_EXCLUDED]
-        return found
 
-    def _wants_more(self, found: Sequence[PatientVersion]) -> bool:
-        return self._query.count_up_to is None or len(found) <= self._query.limit
+    @property
+    def _wants_more(self) -> bool:
+        return self._query.count_up_to is None or len(self.found) <= self._query.limit
 
-    async def _newest_among(self, batch: Sequence[PatientVersion]) -> list[PatientVersion]:
+    def _is_behind(self, statement: Statement) -> bool:
+        """Return whether a match is behind the previous page, where all are counted."""
+        after, owner = self._query.after, statement.owner
+        return after is None or comes_after((owner.updated, owner.id), after, NEWEST_FIRST)
+
+    async def _newest_among(self, batch: Sequence[Statement]) -> list[Statement]:
         """Return those of a batch that are the newest statement about their patient."""
-        first: dict[str, PatientVersion] = {}
+        first: dict[str, Statement] = {}
         for one in batch:
-            if one.id not in self._seen:
-                first.setdefault(one.id, one)
+            if one.patient_id not in self._seen:
+                first.setdefault(one.patient_id, one)
         self._seen |= first.keys()
         persons = [patient_id for patient_id in first if is_member_id(patient_id)]
         for start in range(0, len(persons), _AT_ONCE):
             few = persons[start : start + _AT_ONCE]
             for patient_id, newest in zip(few, await self._newest_of(few), strict=True):
-                if newest is None or newest.statement != first[patient_id].statement:
+                if newest is None or newest.version_id != first[patient_id].version_id:
                     del first[patient_id]
         return [*first.values()]
 
-    async def _newest_of(self, persons: Sequence[str]) -> list[PatientVersion | None]:
+    async def _newest_of(self, persons: Sequence[str]) -> list[Statement | None]:
         # All sources, whether they may be searched: an older statement must not look current.
         sources = [*sources_of(self._context)]
         return await asyncio.gather(

@@ -16,6 +16,7 @@ from fhirpub.interactions.indexing.persons import (
     marked,
     statement_id,
 )
+from fhirpub.runtime.stages import yield_to_loop
 from fhirpub.storage.contract import SearchQuery, Version
 from fhirpub.storage.criteria import (
     ANYTHING,
@@ -27,6 +28,8 @@ from fhirpub.storage.criteria import (
 )
 from fhirpub.tenant import Tenant, is_member_id
 
+_READ_AT_ONCE = 262_144
+"""Parts of so many bytes are read without a break."""
 _MOST_LATER = 1_000
 """How many later statements of the reports of a batch are looked at: an operator makes each."""
 
@@ -76,29 +79,59 @@ def stating(patients: Iterable[str], source: Source, *, negated: bool = False) -
     return Criterion(source.names.marker, matches, negated)
 
 
-def patient_in(owner: Version, source: Source) -> PatientVersion | None:
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A version that states something about a patient, which may be large: not read yet."""
+
+    patient_id: str
+    source: Source
+    owner: Version
+
+    @property
+    def version_id(self) -> str:
+        """The version of the patient that it is; empty if the patient belongs to one alone."""
+        owner = self.owner
+        return statement_id(owner.id, owner.version) if is_member_id(self.patient_id) else ""
+
+    def patient(self) -> PatientVersion:
+        """Return what it states, as a version of the patient."""
+        owner, version_id = self.owner, self.version_id
+        stored = loads_stored(owner.parts)[self.source.part]
+        return PatientVersion(
+            id=self.patient_id,
+            version=1,
+            type=PATIENT,
+            system="",
+            value="",
+            status="",
+            created=owner.updated,
+            updated=owner.updated,
+            body=dumps(_as_of_person(stored, self.patient_id, version_id)),
+            owner_type=owner.type,
+            place=(owner.updated, owner.id),
+            statement=version_id,
+        )
+
+
+def statement_in(owner: Version, source: Source) -> Statement | None:
     """Return what a version states about a patient, if it does."""
     marker = source.names.marker
-    ids = (first or second for name, first, second in decode(owner.search) if name == marker)
-    patient_id = next(ids, None)
-    patient = loads_stored(owner.parts or b"{}").get(source.part)
-    if not isinstance(patient_id, str) or patient is None:
-        return None
-    statement = statement_id(owner.id, owner.version) if is_member_id(patient_id) else ""
-    return PatientVersion(
-        id=patient_id,
-        version=1,
-        type=PATIENT,
-        system="",
-        value="",
-        status="",
-        created=owner.updated,
-        updated=owner.updated,
-        body=dumps(_as_of_person(patient, patient_id, statement)),
-        owner_type=owner.type,
-        place=(owner.updated, owner.id),
-        statement=statement,
-    )
+    for name, first, second in decode(owner.search):
+        if name == marker:
+            return Statement(str(first or second), source, owner)
+    return None
+
+
+async def patients_of(statements: Iterable[Statement]) -> list[PatientVersion]:
+    """Return what statements say; other requests go on between large ones."""
+    found, size = [], 0
+    for statement in statements:
+        found.append(statement.patient())
+        size += len(statement.owner.parts)
+        if size > _READ_AT_ONCE:
+            await yield_to_loop()
+            size = 0
+    return found
 
 
 def _as_of_person(patient: JsonObject, patient_id: str, statement: str) -> JsonObject:
@@ -149,7 +182,7 @@ class StatementWalk:
         self.excluded: list[str] = []
         """Patients whose further statements need not be read."""
 
-    async def take(self, number: int) -> list[PatientVersion]:
+    async def take(self, number: int) -> list[Statement]:
         """Return the next statements, at least one unless there are no more.
 
         Raises SearchTooCostly if the time of a search is over.
@@ -199,7 +232,7 @@ class StatementWalk:
             last = page.versions[-1]
             pile.after = (last.updated, last.id)
 
-    async def _standing(self, taken: Sequence[tuple[Source, Version]]) -> list[PatientVersion]:
+    async def _standing(self, taken: Sequence[tuple[Source, Version]]) -> list[Statement]:
         """Return those that no later statement of the same resource replaced."""
         last: dict[tuple[str, str], int] = {}
         for source in {source.type_name: source for source, _ in taken}.values():
@@ -217,16 +250,16 @@ class StatementWalk:
                 key = (later.type, later.id)
                 last[key] = max(later.version, last.get(key, 1))
         found = [
-            patient_in(owner, source)
+            statement_in(owner, source)
             for source, owner in taken
             if last.get((owner.type, owner.id), 1) == owner.version
         ]
-        return [patient for patient in found if patient is not None]
+        return [statement for statement in found if statement is not None]
 
 
 async def newest_statement(
     patient_id: str, *, tenant: Tenant, context: Context, sources: Iterable[Source]
-) -> PatientVersion | None:
+) -> Statement | None:
     """Return the newest statement about a person; None if there is none."""
     asked = [Asked(source, (stating([patient_id], source),)) for source in sources]
     walk = StatementWalk(asked, tenant=tenant, context=context)

@@ -296,9 +296,10 @@ class _Inclusion:
 
     async def _newest(self, person: str) -> PatientVersion | None:
         sources = sources_of(self._context)
-        return await newest_statement(
+        newest = await newest_statement(
             person, tenant=self._tenant, context=self._context, sources=sources
         )
+        return newest.patient() if newest else None
 
     # Parts, which are read from version 1 of what they came with (ADR 15).
 
