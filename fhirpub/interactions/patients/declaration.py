@@ -13,6 +13,8 @@ PATIENTS = Part(
     repeats=True,
     search=(
         r4_parameter("Patient-name", "string", "name"),
+        r4_parameter("individual-family", "string", "name.family"),
+        r4_parameter("individual-given", "string", "name.given"),
         r4_parameter("individual-birthdate", "date", "birthDate"),
     ),
 )

@@ -42,7 +42,7 @@ def searched(*search: SearchParameter) -> SearchIndexer:
 
 
 def values_of(it: SearchIndexer, **elements: Any) -> set[SearchValue]:
-    return set(decode(it.values_of_member({"resourceType": "Practitioner", **elements}, ())))
+    return set(decode(it.values_of_member({"resourceType": "Practitioner", **elements}, {})))
 
 
 def test_texts_are_taken_of_strings_and_of_names() -> None:
