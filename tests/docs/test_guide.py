@@ -84,7 +84,7 @@ def test_the_guide_finds_everything_of_a_person(service: RunningService, tmp_pat
     (person,) = lab.get("/fhir/r4/Patient?identifier=30111222").json["entry"]
     known["PERSON"] = person["resource"]["id"]
 
-    found = decoded(followed([settings, block("PERSON=")], tmp_path, known))
+    found = decoded(followed([settings, keep, block("PERSON=")], tmp_path, known))
 
     assert [bundle["total"] for bundle in found] == [1, 1, 1, 1]
     kinds = [bundle["entry"][0]["resource"]["resourceType"] for bundle in found]
