@@ -73,6 +73,14 @@ class Tenant:
         number = _hmac(self.salt, orjson.dumps(["person", system, value]))
         return _uuid_of(number, version=_VERSION_8)
 
+    def apart_id(self, resource_id: str) -> str:
+        """Return the id of the Patient that a resource gets when it is moved apart (ADR 26).
+
+        It is a UUID of version 8, as that of a person: other resources can be moved to it.
+        """
+        number = _hmac(self.salt, orjson.dumps(["apart", resource_id]))
+        return _uuid_of(number, version=_VERSION_8)
+
 
 @lru_cache(maxsize=1024)
 def _mask(salt: bytes, part_name: str) -> int:

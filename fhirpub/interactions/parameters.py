@@ -227,7 +227,8 @@ class SearchIndexer:
         values = self._values_of(resource, {})
         for name, part in parts.items() if self._chain_of_member else ():
             if part["resourceType"] == PATIENT:
-                for one in part.get("identifier", ()):
+                refers = (self._chain_of_member.partition(":")[0], part["id"], PATIENT) in values
+                for one in part.get("identifier", ()) if refers else ():
                     TAKE["token"](values, self._chain_of_member, one, self)
                 if name in persons:
                     known = [one for one in values if one[1:] == (part["id"], PATIENT)]

@@ -127,7 +127,7 @@ def _describe_parts(submission: Submission, part_ids: Mapping[str, str]) -> None
             continue
         for _at, reference in items_of(resource, part.referred_by):
             if reference.get("reference") == f"{part.type}/{part_ids[part.name]}":
-                _describe(reference, submission.parts[part.name].resource)
+                describe(reference, submission.parts[part.name].resource)
 
 
 def _point_out(submission: Submission, container: str) -> None:
@@ -138,7 +138,7 @@ def _point_out(submission: Submission, container: str) -> None:
                 element["reference"] = container
 
 
-def _describe(reference: JsonObject, part: Mapping[str, Any]) -> None:
+def describe(reference: JsonObject, part: Mapping[str, Any]) -> None:
     """Add identifier and display of the referenced part, unless the sender gave them."""
     for one in part.get("identifier", ()):
         if "system" in one and "value" in one:

@@ -44,6 +44,13 @@ async def reindex_if_needed(store: Store, searched: Mapping[str, SearchIndexer])
     await store.put_search_rules(dumps(after).decode())
 
 
+async def is_indexed(store: Store, searched: Mapping[str, SearchIndexer]) -> bool:
+    """Return whether the values in a store are those that these types are searched by."""
+    said = await store.search_rules()
+    before = loads_stored(said.encode()) if said else {}
+    return all(before.get(name) == one.rules for name, one in searched.items())
+
+
 async def _is_there(of: SearchIndexer, tenants: Collection[str], store: Store) -> bool:
     has_members = of.member is not None
     query = SearchQuery(type=of.type.name, limit=1, count_up_to=0, has_members=has_members)

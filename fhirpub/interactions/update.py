@@ -18,6 +18,7 @@ from fhirpub.interactions.checks.all_problems import all_problems
 from fhirpub.interactions.checks.narrative_truth import is_contradicted, refuse_untrue
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.patch_formats import Fields, Form, fields_of
+from fhirpub.interactions.patients.parts import current_parts
 from fhirpub.interactions.submission.record import parse
 from fhirpub.interactions.versions import blobs_of, events_of, with_server_meta
 from fhirpub.plugin_api import Change, Entry, ResourceType
@@ -163,11 +164,13 @@ async def add_next(
 async def _with_parts(
     latest: Version, resource_type: ResourceType, tenant: Tenant, context: Context
 ) -> Version:
-    """Return the version with the parts that events include; only version 1 stores them."""
-    if latest.parts or not any(part.include_in_events for part in resource_type.parts):
+    """Return the version with the parts that events include; few later ones store any."""
+    if latest.version == 1:
         return latest
-    first = await context.resources.version(tenant.id, latest.id, 1)
-    return latest if first is None else replace(latest, parts=first.parts)
+    if not any(part.include_in_events for part in resource_type.parts):
+        return replace(latest, parts=b"")
+    parts = await current_parts(latest, tenant=tenant, context=context)
+    return replace(latest, parts=dumps(parts))
 
 
 @dataclass(frozen=True, slots=True)

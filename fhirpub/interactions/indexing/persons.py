@@ -42,12 +42,17 @@ class StatementNames:
         )
 
 
+def is_current(identifier: JsonObject) -> bool:
+    """Return whether an identifier of a patient is not one of former times."""
+    return bool(identifier.get("use") != _FORMER)
+
+
 def current_values(patient: JsonObject, system: str) -> set[str]:
     """Return the identifiers of a patient in a system, but for those of former times."""
     return {
         one["value"]
         for one in patient.get("identifier", ())
-        if one.get("system") == system and one.get("value") and one.get("use") != _FORMER
+        if one.get("system") == system and one.get("value") and is_current(one)
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from fhirpub.errors import Issue
@@ -64,6 +64,37 @@ async def _conflicts_of(
                     Issue.warning(PatientProblem.PERSON_CONFLICT, rule, f"{PATIENT}.identifier")
                 )
     return found
+
+
+async def patients_with(identifier: TokenMatch, *, tenant: Tenant, context: Context) -> list[str]:
+    """Return the addresses of Patients that have a current identifier; a few of them.
+
+    Statements that no longer count are left out.
+    """
+    seen: dict[str, None] = {}
+    found: dict[str, None] = {}
+    while len(found) < _MOST_REPORTED:
+        asked = [_asked_with(source, seen, identifier) for source in sources_of(context)]
+        walk = StatementWalk(asked, tenant=tenant, context=context)
+        batch = await walk.take(_MOST_REPORTED)
+        if not batch:
+            break
+        seen |= dict.fromkeys(one.id for one in batch)
+        found |= dict.fromkeys(one.id for one in batch if _has(one, identifier))
+    return [f"{PATIENT}/{one}" for one in found]
+
+
+def _asked_with(source: Source, without: Collection[str], identifier: TokenMatch) -> Asked:
+    criteria = (
+        Criterion(source.names.identifier, (identifier,)),
+        Criterion(source.names.marker, (ANYTHING,)),
+        *((stating(without, source, negated=True),) if without else ()),
+    )
+    return Asked(source, criteria)
+
+
+def _has(patient: Version, identifier: TokenMatch) -> bool:
+    return identifier.value in current_values(loads_stored(patient.body), identifier.system or "")
 
 
 async def _others(

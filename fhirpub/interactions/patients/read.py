@@ -5,6 +5,7 @@ from __future__ import annotations
 from fhirpub.errors import NoSuchResource
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.indexing.persons import PATIENT
+from fhirpub.interactions.patients.parts import refers_to, sources_of_type
 from fhirpub.interactions.patients.statements import (
     PatientVersion,
     newest_statement,
@@ -20,7 +21,10 @@ async def read_patient(patient_id: str, *, tenant: Tenant, context: Context) -> 
     if not is_resource_id(patient_id):
         raise NoSuchResource(PATIENT, patient_id)
     if not is_member_id(patient_id):
-        return await _read_own(patient_id, tenant, context)
+        own = await _read_own(patient_id, tenant, context)
+        if await _was_moved(own, tenant, context):
+            raise NoSuchResource(PATIENT, patient_id)
+        return own
     sources = [*sources_of(context)]
     found = await newest_statement(patient_id, tenant=tenant, context=context, sources=sources)
     if found is None:
@@ -37,7 +41,7 @@ async def vread_patient(
     """
     found = None
     if not is_member_id(patient_id) and version_id == "1":
-        return await read_patient(patient_id, tenant=tenant, context=context)
+        return await _read_own(patient_id, tenant, context)
     owner_id, _, number = version_id.partition(".")
     if is_resource_id(owner_id) and number.isascii() and number.isdecimal() and len(number) < 10:
         owner = await context.resources.version(tenant.id, owner_id, int(number))
@@ -64,3 +68,13 @@ async def _read_own(patient_id: str, tenant: Tenant, context: Context) -> Patien
         owner_type=part.type,
         place=(part.updated, patient_id),
     )
+
+
+async def _was_moved(patient: PatientVersion, tenant: Tenant, context: Context) -> bool:
+    """Return whether the resource that a patient came with refers to another Patient now."""
+    for source in sources_of_type(patient.owner_type, context):
+        owner_id = tenant.part_id(patient.id, source.part)
+        owner = await context.resources.latest_public(tenant.id, owner_id)
+        if owner is not None and owner.version > 1:
+            return not refers_to(owner, source, patient.id)
+    return False

@@ -163,7 +163,8 @@ class _Pile:
 class StatementWalk:
     """Reads the statements of several sources together, newest first, in batches.
 
-    Statements that a later one of the same resource replaced are left out.
+    Statements that a later one of the same resource replaced are left out, unless ``every`` one is
+    wanted.
     """
 
     def __init__(
@@ -173,7 +174,9 @@ class StatementWalk:
         tenant: Tenant,
         context: Context,
         after: SortKey | None = None,
+        every: bool = False,
     ) -> None:
+        self._every = every
         self._tenant = tenant
         self._context = context
         self._seconds = context.config.limits.search_seconds
@@ -234,6 +237,9 @@ class StatementWalk:
 
     async def _standing(self, taken: Sequence[tuple[Source, Version]]) -> list[Statement]:
         """Return those that no later statement of the same resource replaced."""
+        if self._every:
+            stated = (patient_in(owner, source) for source, owner in taken)
+            return [patient for patient in stated if patient is not None]
         last: dict[tuple[str, str], int] = {}
         for source in {source.type_name: source for source, _ in taken}.values():
             ids = frozenset(owner.id for one, owner in taken if one.type_name == source.type_name)

@@ -1,0 +1,1 @@
+"""Resources moved to another Patient (ADR 26)."""

@@ -1,0 +1,69 @@
+"""What a resource and its patient become when the resource is moved to another Patient."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fhirpub.interactions.relinking.corrections import Target, corrected_patient, moved
+
+BASE = "https://fhir.example/fhir/r4"
+NEW: dict[str, Any] = {
+    "resourceType": "Patient",
+    "id": "new",
+    "identifier": [{"system": "s", "value": "2"}],
+    "name": [{"family": "Birch"}],
+}
+
+
+@pytest.mark.parametrize("literal", ["Patient/old", f"{BASE}/Patient/old"])
+def test_references_follow_wherever_they_stand(literal: str) -> None:
+    resource = {
+        "resourceType": "DiagnosticReport",
+        "subject": {"reference": literal, "type": "Patient", "display": "Ada"},
+        "contained": [{"resourceType": "Basic", "subject": {"reference": literal}}],
+    }
+    after = moved(resource, ("old", NEW), element="subject", base=BASE)
+
+    assert after["subject"] == {
+        "reference": "Patient/new",
+        "type": "Patient",
+        "identifier": {"system": "s", "value": "2"},
+        "display": "Birch",
+    }
+    assert after["contained"][0]["subject"] == {"reference": "Patient/new"}
+    assert resource["subject"]["reference"] == literal
+
+
+@pytest.mark.parametrize(
+    "literal", ["Patient/older", "Patient/old/_history/1", "https://other.example/Patient/old"]
+)
+def test_other_references_stay(literal: str) -> None:
+    resource = {"resourceType": "Observation", "subject": {"reference": literal}}
+
+    assert moved(resource, ("old", NEW), base=BASE) == resource
+
+
+def test_identifiers_of_former_times_and_of_other_systems_stay() -> None:
+    former = {"use": "old", "system": "s", "value": "0"}
+    other = {"system": "o", "value": "x"}
+    sent = [former, {"system": "s", "value": "1", "use": "official"}, other]
+    target = Target("new", {"s"}, ({"system": "s", "value": "2"},))
+    after = corrected_patient({"resourceType": "Patient", "identifier": sent}, target)
+
+    replaced = {"use": "official", "system": "s", "value": "2"}
+    assert after["identifier"] == [replaced, former, other]
+
+
+@pytest.mark.parametrize(("status", "is_kept"), [("generated", False), ("additional", True)])
+def test_only_a_narrative_made_from_the_data_is_left_out(status: str, *, is_kept: bool) -> None:
+    patient = {
+        "resourceType": "Patient",
+        "identifier": [{"system": "s", "value": "1"}],
+        "text": {"status": status, "div": "<div>1</div>"},
+    }
+    after = corrected_patient(patient, Target("new", {"s"}))
+
+    assert ("text" in after) is is_kept
+    assert "identifier" not in after
