@@ -73,6 +73,7 @@ LONGEST = (  # from two minutes down to a quarter of a minute
     "tests/faults/test_seeded_bugs.py",
     "tests/storage/test_migrating_service.py",
     "tests/unit/cli/demo/test_command.py",
+    "tests/api/test_patients_command.py",
 )
 
 

@@ -19,6 +19,7 @@ from fhirpub.cli.demo.command import demo
 from fhirpub.cli.dispatch import dispatch
 from fhirpub.cli.error_hints import explain
 from fhirpub.cli.keys import keys
+from fhirpub.cli.patient.command import patient
 from fhirpub.cli.plugin import plugin
 from fhirpub.cli.publish.command import publish
 from fhirpub.cli.quota.command import quota
@@ -131,6 +132,6 @@ def fhirpub(context: click.Context) -> None:
 
 for command in (
     *(serve, dispatch, demo, publish, tenant, client, quota, endpoint, deliveries),
-    *(keys, check, transfer, plugins, plugin, config),
+    *(patient, keys, check, transfer, plugins, plugin, config),
 ):
     fhirpub.add_command(command)

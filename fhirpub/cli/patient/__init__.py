@@ -1,0 +1,1 @@
+"""Patients of several reports on the command line (`fhirpub patient`)."""
