@@ -14,6 +14,7 @@ from fhirpub.interactions.patients.statements import (
     Asked,
     Source,
     StatementWalk,
+    patients_of,
     sources_of,
     stating,
 )
@@ -79,8 +80,9 @@ async def patients_with(identifier: TokenMatch, *, tenant: Tenant, context: Cont
         batch = await walk.take(_MOST_REPORTED)
         if not batch:
             break
-        seen |= dict.fromkeys(one.id for one in batch)
-        found |= dict.fromkeys(one.id for one in batch if _has(one, identifier))
+        seen |= dict.fromkeys(one.patient_id for one in batch)
+        patients = await patients_of(batch)
+        found |= dict.fromkeys(one.id for one in patients if _has(one, identifier))
     return [f"{PATIENT}/{one}" for one in found]
 
 

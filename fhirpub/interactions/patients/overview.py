@@ -13,6 +13,7 @@ from fhirpub.interactions.patients.statements import (
     Asked,
     PatientVersion,
     StatementWalk,
+    patients_of,
     sources_of,
     stating,
 )
@@ -70,7 +71,7 @@ async def _batch(
 ) -> list[PatientVersion]:
     # A walk has the time of one search: each batch is a new one.
     walk = StatementWalk(asked, tenant=tenant, context=context, after=after, every=True)
-    return await walk.take(_BATCH)
+    return await patients_of(await walk.take(_BATCH))
 
 
 async def _own(patient_id: str, tenant: Tenant, context: Context) -> Stated:

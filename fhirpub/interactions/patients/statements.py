@@ -238,8 +238,8 @@ class StatementWalk:
     async def _standing(self, taken: Sequence[tuple[Source, Version]]) -> list[Statement]:
         """Return those that no later statement of the same resource replaced."""
         if self._every:
-            stated = (patient_in(owner, source) for source, owner in taken)
-            return [patient for patient in stated if patient is not None]
+            every = (statement_in(owner, source) for source, owner in taken)
+            return [statement for statement in every if statement is not None]
         last: dict[tuple[str, str], int] = {}
         for source in {source.type_name: source for source, _ in taken}.values():
             ids = frozenset(owner.id for one, owner in taken if one.type_name == source.type_name)

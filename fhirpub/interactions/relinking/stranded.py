@@ -50,7 +50,7 @@ async def _is_stated(
     asked = [Asked(source, (stating([patient_id], source),)) for source in sources_of(context)]
     walk = StatementWalk(asked, tenant=tenant, context=context)
     while batch := await walk.take(_BATCH):
-        if any(one.statement.partition(".")[0] not in moving for one in batch):
+        if any(one.owner.id not in moving for one in batch):
             return True
     return False
 

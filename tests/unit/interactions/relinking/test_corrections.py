@@ -19,7 +19,7 @@ NEW: dict[str, Any] = {
 
 @pytest.mark.parametrize("literal", ["Patient/old", f"{BASE}/Patient/old"])
 def test_references_follow_wherever_they_stand(literal: str) -> None:
-    resource = {
+    resource: dict[str, Any] = {
         "resourceType": "DiagnosticReport",
         "subject": {"reference": literal, "type": "Patient", "display": "Ada"},
         "contained": [{"resourceType": "Basic", "subject": {"reference": literal}}],
