@@ -93,7 +93,7 @@ class Rejected:
         if self.held is None:
             return self
         rule = f"refers to {self.held.literal}, which is not held here: send the patient"
-        issue = Issue.error(ContentProblem.REFERENCE_UNRESOLVED, rule, f"{PATIENT}.id")
+        issue = Issue.error(ContentProblem.REFERENCE_UNRESOLVED, rule, self.held.at)
         return replace(self, refusal=InvalidContent([*self.refusal.issues, issue]))
 
 

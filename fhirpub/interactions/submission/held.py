@@ -17,10 +17,14 @@ ReadBody = Callable[[Any, ResourceType], Submission]
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A part of another registration: the reference to it as it was sent, and it as JSON."""
+    """A part of another registration: the reference to it as it was sent, and it as JSON.
+
+    ``at`` is the place of the reference.
+    """
 
     part: str
     literal: str
+    at: str
     body: bytes = b""
 
     @property
@@ -38,10 +42,11 @@ def held_part_of(submission: Submission, type_name: str, base: str) -> Held | No
         is_missing = part.required and part.name not in submission.parts
         if part.type != type_name or not is_missing:
             continue
-        for _at, element in items_of(submission.entry.resource, part.referred_by):
+        for at, element in items_of(submission.entry.resource, part.referred_by):
             literal = element.get("reference") if isinstance(element, dict) else None
             if isinstance(literal, str) and _is_ours(literal, type_name, base):
-                return Held(part.name, literal)
+                place = submission.entry.at
+                return Held(part.name, literal, f"{place}.{at}.reference")
     return None
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-STATUSES = [200, 201, 200, 201, 201, 200, 200, 412, 204, 200, 200, 200, 400, *[201] * 5]
+STATUSES = [200, 201, 200, 201, 201, 200, 200, 412, 204, 200, 200, 200, 200, 400, *[201] * 5]
 
 
 def statuses_in(text: str) -> list[int]:
@@ -69,9 +69,10 @@ def test_one_event_of_each_kind_arrives(shown: str) -> None:
 
 
 def test_a_reader_finds_the_corrected_result_and_its_report(shown: str) -> None:
-    result, report = step(shown, 12), step(shown, 13)
+    patient, result, report = (step(shown, number) for number in (12, 13, 14))
 
-    assert "--data-urlencode patient=Patient/" in result
+    found = re.findall(r"fhir/r4/Patient/([-0-9a-f]{36})\"", patient)
+    assert f"--data-urlencode patient={found[0]}" in result
     assert '"status": "corrected"' in result
     assert '"value": 248' in result
     assert '"value": "NQ-2026-000417"' in report
@@ -119,6 +120,6 @@ def test_the_invitation_works_when_pasted(shown: str, environment: dict[str, str
 
 
 def test_several_mistakes_are_named_at_once(run: Any) -> None:
-    refusal = step(run("demo", "--exit", "--port", "0").stdout, 15)
+    refusal = step(run("demo", "--exit", "--port", "0").stdout, 16)
 
     assert refusal.count('"severity": "error"') == 5
