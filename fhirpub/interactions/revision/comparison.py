@@ -43,7 +43,7 @@ class Stored:
     Attributes:
         latest: The newest version of the resource.
         parts: The parts that came with it, as JSON; version 1 has them.
-        moved: The parts with which it was moved to another patient, as JSON; empty if it was not.
+        current: The same, but the patient as it was stated last, when it was moved to another one.
         tenant: The tenant of all of them.
         members: The newest versions of the members that the revision names, and of those that
             the resource refers to, by id. What is not stored yet is missing.
@@ -51,7 +51,7 @@ class Stored:
 
     latest: Version
     parts: bytes
-    moved: bytes
+    current: bytes
     tenant: Tenant
     members: Mapping[str, Version]
 
@@ -222,12 +222,12 @@ def _targets(resource: JsonObject, element: str) -> list[JsonObject]:
 def _changed_parts(candidate: Version, stored: Stored) -> Iterator[Issue]:
     """Report parts without versions that differ: they stay as they came (ADR 15)."""
     before, after = loads_stored(stored.parts), loads_stored(candidate.parts)
-    moved = loads_stored(stored.moved) if stored.moved else {}
+    current = loads_stored(stored.current)
     for name in sorted(before.keys() | after.keys()):
         if name not in after:
             continue  # left out where it is not required
         found = sorted(differing_names(before[name], after[name])) if name in before else [""]
-        if found and name in moved and not any(differing_names(moved[name], after[name])):
+        if found and name in current and not any(differing_names(current[name], after[name])):
             continue  # as it was corrected
         if name in before and (
             is_held(before[name], candidate) or is_held(after[name], candidate)

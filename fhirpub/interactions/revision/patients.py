@@ -10,9 +10,8 @@ from fhirpub.fhir.strict_json import JsonObject, dumps, loads_stored
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.indexing.persons import PATIENT, is_own, statement_id
 from fhirpub.plugin_api import Part, ResourceType
-from fhirpub.storage.contract import SearchQuery, Version
-from fhirpub.storage.criteria import ANYTHING, Criterion
-from fhirpub.tenant import Tenant, is_member_id
+from fhirpub.storage.contract import Version
+from fhirpub.tenant import is_member_id
 
 
 def keep_patients(
@@ -84,32 +83,3 @@ def _patients_at(resource: JsonObject, part: Part) -> Iterator[str]:
     for literal in literals_of(one for _at, one in items_of(resource, part.referred_by)):
         if literal.startswith(f"{PATIENT}/"):
             yield literal
-
-
-async def newest_parts(
-    first: Version, latest: Version, *, tenant: Tenant, context: Context
-) -> bytes:
-    """Return the parts with which an operator has moved a resource to another patient.
-
-    Empty if none has.
-    """
-    parts, after = loads_stored(first.parts), loads_stored(latest.body)
-    moved = [
-        part
-        for part in patient_parts(context.types[latest.type])
-        if part.name in parts
-        and f"{PATIENT}/{parts[part.name]['id']}" not in _patients_at(after, part)
-    ]
-    statements = context.searched[latest.type].statements
-    for part in moved:
-        query = SearchQuery(
-            type=latest.type,
-            ids=frozenset({latest.id}),
-            criteria=(Criterion(statements[part.name].later, (ANYTHING,)),),
-            limit=1,
-            count_up_to=0,
-            every_version=True,
-        )
-        for version in (await context.resources.search(tenant.id, query)).versions:
-            return version.parts
-    return b""

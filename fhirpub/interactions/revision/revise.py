@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 
-from fhirpub.errors import BrokenRule, StoreUnavailable, VersionReplaced
+from fhirpub.errors import BrokenRule, VersionReplaced
+from fhirpub.fhir.strict_json import dumps
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.members.lookup import look_up_all
+from fhirpub.interactions.patients.parts import current_parts, first_parts
 from fhirpub.interactions.register import Candidate
 from fhirpub.interactions.revision.comparison import (
     Revision,
     Stored,
     members_of,
 )
-from fhirpub.interactions.revision.patients import newest_parts
 from fhirpub.interactions.update import add_next
 from fhirpub.storage.contract import Blob, Version
 from fhirpub.tenant import Tenant
@@ -78,11 +79,9 @@ def _replaced(check: Callable[[Version], None], newest: Version) -> VersionRepla
 async def _stored_for(
     candidate: Version, latest: Version, tenant: Tenant, context: Context
 ) -> Stored:
-    first = await context.resources.version(tenant.id, latest.id, 1)
-    if first is None:
-        raise StoreUnavailable("version 1 is missing")
+    first = await first_parts(latest, tenant=tenant, context=context)
+    current = await current_parts(latest, tenant=tenant, context=context)
     ids = sorted(members_of(candidate, latest))
     found = await look_up_all(lambda one: context.resources.latest(tenant.id, one), ids)
-    moved = await newest_parts(first, latest, tenant=tenant, context=context)
     members = {version.id: version for version in found}
-    return Stored(latest, first.parts, moved, tenant, members)
+    return Stored(latest, dumps(first), dumps(current), tenant, members)
