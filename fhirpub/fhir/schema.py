@@ -79,6 +79,8 @@ class Schemas:
         name = ""
         for step in path.split("."):
             element = node.get("properties", {}).get(step)
+            if element is True:
+                element = _repeated_primitive(node, step)
             if not isinstance(element, dict):
                 return "", ""
             holder, _, name = element.get("items", element).get("$ref", "").partition(_DEFINED)
@@ -170,3 +172,12 @@ def schema_problems(type_name: str, document: object) -> list[str]:
     except ConfigurationError as problem:
         return [str(problem)]
     return []
+
+
+def _repeated_primitive(node: Mapping[str, Any], name: str) -> JsonObject | None:
+    """Return the schema of a list of primitives, if nothing stands beside its items."""
+    for rule in node.get("allOf", ()):
+        found = rule.get("else", {}).get("properties", {}).get(name)
+        if found:
+            return dict(found)
+    return None

@@ -9,8 +9,8 @@ import fhirpub
 from fhirpub.fhir.outcome import CODE_SYSTEM, system_of_problems
 from fhirpub.fhir.strict_json import JsonObject, dumps
 from fhirpub.interactions.context import Context
+from fhirpub.interactions.indexing.resolution import ResolvedParameter
 from fhirpub.interactions.operations.definitions import definitions_of, operations_of
-from fhirpub.interactions.parameters import ResolvedParameter
 from fhirpub.interactions.patch_formats import FORMS
 from fhirpub.plugin_api import ResourceType
 from fhirpub.plugin_api.search import DEFINITIONS
@@ -47,6 +47,7 @@ _DOCUMENTATION = {
     "token": "system|code, code, system| or |code; :not and :missing",
     "date": "All prefixes; :missing",
     "quantity": "A number, number|system|code or number||unit; all prefixes; :missing",
+    "string": "The beginning of a text, without case and accents; :missing",
     "reference": "An id, Type/id or a URL; :missing and :[type]",
 }
 

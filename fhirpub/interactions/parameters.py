@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import tzinfo
 from typing import Any
 
-from fhirpub.errors import ConfigurationError, TooLarge
+from fhirpub.errors import TooLarge
 from fhirpub.fhir.schema import Schemas
 from fhirpub.fhir.strict_json import JsonObject, dumps
 from fhirpub.fhir.terminology import Terminology
+from fhirpub.interactions.indexing.resolution import (
+    ResolvedParameter,
+    check_element,
+    resolve_parameters,
+)
 from fhirpub.interactions.indexing.values import TAKE, extract_typed, values_at, without_scheme
-from fhirpub.plugin_api import Part, ResourceType, SearchParameter, r4_parameter
+from fhirpub.plugin_api import Part, ResourceType
 from fhirpub.problems import ContentProblem
 from fhirpub.storage.criteria import (
     IDENTIFIER,
@@ -31,35 +35,9 @@ MAX_SEARCH_VALUES = 2_000
 writer of SQLite up to 20 ms, in which no other tenant can write. A real report has below 300."""
 MAX_SEARCH_BYTES = 262_144
 """The maximum number of bytes that they take as JSON: long ones take the writer time as well."""
-IDENTIFIERS = "identifiers"
-"""The name under which the identifiers of types that can be members are stored."""
 _PATIENT = "Patient"
 _VALUE_SETS = "http://hl7.org/fhir/ValueSet"
-_ELEMENTS = {
-    "token": frozenset({"CodeableConcept", "Coding", "Identifier", "code", "boolean"}),
-    "date": frozenset({"date", "dateTime", "instant", "Period", "Timing"}),
-    "reference": frozenset({"Reference"}),
-    "quantity": frozenset({"Quantity"}),
-}
-
 _NOTHING: JsonObject = {}
-
-
-@dataclass(frozen=True, slots=True)
-class ResolvedParameter:
-    """A parameter of a type. ``target`` is the type that its references must have, if any.
-
-    ``apart`` is the name that values are stored under, unless it follows from the elements.
-    """
-
-    parameter: SearchParameter
-    target: str = ""
-    apart: str = ""
-
-    @property
-    def stored(self) -> str:
-        """The name that values are stored under: parameters over the same elements share it."""
-        return self.apart or "|".join(self.parameter.paths)
 
 
 class SearchIndexer:
@@ -83,15 +61,14 @@ class SearchIndexer:
         self.member = member
         self.zone = zone
         self.relative_to = f"{without_scheme(fhir_url)}/"
-        known = [
-            *_common_parameters(resource_type, member),
-            *map(ResolvedParameter, resource_type.search),
-        ]
+        known = list(resolve_parameters(resource_type, member))
         self.parameters = {
             resolved_parameter.parameter.name: resolved_parameter for resolved_parameter in known
         }
         stored = {
-            resolved_parameter.stored: resolved_parameter.parameter for resolved_parameter in known
+            resolved_parameter.stored: resolved_parameter.parameter
+            for resolved_parameter in known
+            if resolved_parameter.kind is None
         }
         self._taken = [
             (name, TAKE[parameter.type], *path.partition(".")[::2])
@@ -102,7 +79,7 @@ class SearchIndexer:
         identifiers = {} if member else {IDENTIFIER: IDENTIFIER}
         for name, parameter in stored.items():
             for path in parameter.paths:
-                values = _check(parameter, path, resource_type, schemas)
+                values = check_element(parameter, path, resource_type, schemas)
                 self.systems[name] = terminology.system_of(f"{_VALUE_SETS}/{values}")
                 if values == "Identifier":
                     identifiers[name] = path
@@ -248,42 +225,8 @@ def _refuse_excess(number: int, size: int) -> None:
     if number > MAX_SEARCH_VALUES or size > MAX_SEARCH_BYTES:
         what = f"{MAX_SEARCH_VALUES}" if number > MAX_SEARCH_VALUES else "256 KiB of"
         raise TooLarge.because(
-            f"has more than {what} search values, which are the codings, "
-            "identifiers, references and times that searches compare: send fewer of them, or "
+            f"has more than {what} search values, which are the codings, identifiers, "
+            "references, times and names that searches compare: send fewer of them, or "
             "divide the content among several resources",
             details=ContentProblem.SEARCH_VALUES_TOO_MANY,
         )
-
-
-def _check(
-    parameter: SearchParameter, path: str, resource_type: ResourceType, schemas: Schemas
-) -> str:
-    """Return the name of the values of an element that a parameter can compare."""
-    found, values = schemas.type_at(resource_type.name, path)
-    if found not in _ELEMENTS[parameter.type]:
-        what = f"an element of type {found}" if found else "no element of it"
-        takes = ", ".join(sorted(_ELEMENTS[parameter.type]))
-        raise ConfigurationError(
-            f"{resource_type.name}: search parameter {parameter.name}: {path} is {what}; "
-            f"a {parameter.type} is one of type {takes}"
-        )
-    return values
-
-
-def _common_parameters(
-    resource_type: ResourceType, member: Part | None
-) -> Iterator[ResolvedParameter]:
-    """Yield the parameters that no declaration names.
-
-    The identifier of a member is a search value: it may have several, or none (ADR 24).
-    """
-    if member is None or resource_type.create_statuses or member.statuses:
-        yield ResolvedParameter(SearchParameter(name="status", type="token", paths=("status",)))
-    if member is not None:
-        several = SearchParameter(name=IDENTIFIER, type="token", paths=(IDENTIFIER,))
-        yield ResolvedParameter(several, apart=IDENTIFIERS)
-    patients = {part.referred_by: None for part in resource_type.parts if part.type == _PATIENT}
-    patients |= {member.patient: None} if member else {}
-    for element in filter(None, patients):
-        patient = r4_parameter("clinical-patient", "reference", element)
-        yield ResolvedParameter(patient, target=_PATIENT)

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable, Sequence
 from fhirpub.errors import SearchTooCostly
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.cursors import CURSOR
+from fhirpub.interactions.indexing.resolution import ResolvedParameter
 from fhirpub.interactions.indexing.values import units_under
-from fhirpub.interactions.parameters import ResolvedParameter, SearchIndexer
+from fhirpub.interactions.parameters import SearchIndexer
 from fhirpub.interactions.search.page_parser import Asked, PageReading
 from fhirpub.interactions.value_parser import ValueParser
 from fhirpub.problems import OperationProblem
@@ -19,7 +20,7 @@ from fhirpub.storage.criteria import (
     IDENTIFIER,
     LAST_UPDATED,
     Criterion,
-    TimeMatch,
+    Match,
     TokenMatch,
 )
 from fhirpub.tenant import Tenant, is_resource_id
@@ -33,11 +34,9 @@ _LAST_COUNTS = frozenset({"_count", "_elements", "_summary", "_total"})
 MAX_CONDITIONS = 50
 
 TOO_MANY_CONDITIONS = (
-    f"a search has at most {MAX_CONDITIONS} conditions, and each date and each system of a list "
-    "is one: send fewer"
+    f"a search has at most {MAX_CONDITIONS} conditions, and each date, each name and each system "
+    "of a list is one: send fewer"
 )
-
-_Match = TokenMatch | TimeMatch
 
 
 class Reading(PageReading):
@@ -160,6 +159,8 @@ class Reading(PageReading):
             if asked.further:
                 return self._parse_chain(known, asked)
             return self._reference(known, asked)
+        if known.parameter.type == "string":
+            return not asked.further and self._text(known, asked)
         read = {"token": self._token, "quantity": self._quantity}.get(known.parameter.type)
         return not asked.further and (read or self._date)(known.stored, asked)
 
@@ -202,6 +203,17 @@ class Reading(PageReading):
                 self._demand(name, times)
         return True
 
+    def _text(self, known: ResolvedParameter, asked: Asked) -> bool:
+        if asked.modifier == "missing":
+            self._missing(known.stored, asked, TokenMatch(known.kind, None))
+        elif asked.modifier:
+            self.refuse_modifiers(asked, "missing")
+        else:
+            texts = self._values.texts(asked.name, asked.value, known.kind)
+            self._conditions += len(texts[1:])
+            self._demand(known.stored, texts)
+        return True
+
     def _reference(self, known: ResolvedParameter, asked: Asked) -> bool:
         target = asked.modifier if _TYPE.fullmatch(asked.modifier) else ""
         wanted = TokenMatch(known.target or target or None, None)
@@ -234,13 +246,13 @@ class Reading(PageReading):
         else:
             self.wrong(asked.name, "takes true or false with :missing")
 
-    def _demand(self, name: str, any_of: Sequence[_Match], *, negated: bool = False) -> None:
+    def _demand(self, name: str, any_of: Sequence[Match], *, negated: bool = False) -> None:
         # An engine checks each; tokens of a list and of one system it looks up together.
         self._conditions += _count_systems(any_of)
         self.criteria.append(Criterion(name, tuple(any_of), negated))
 
 
-def _count_systems(alternatives: Iterable[TokenMatch | TimeMatch]) -> int:
+def _count_systems(alternatives: Iterable[Match]) -> int:
     """Count the systems that a list names, a token without one being of another; at least 1."""
     tokens = [one for one in alternatives if isinstance(one, TokenMatch)]
     return max(1, len({token.system for token in tokens}))

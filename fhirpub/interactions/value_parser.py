@@ -1,4 +1,4 @@
-"""From the value of a search parameter to the tokens, times and references that match it."""
+"""From the value of a search parameter to the tokens, times, texts and references that match."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from fhirpub.interactions.indexing.numbers import (
     place_of,
     split_number,
 )
+from fhirpub.interactions.indexing.texts import normalize_text
 from fhirpub.interactions.indexing.values import encode_typed_code, split_reference, unit_of
 from fhirpub.interactions.parameters import SearchIndexer
 from fhirpub.problems import OperationProblem
 from fhirpub.runtime.clock import Clock
-from fhirpub.storage.criteria import TimeMatch, TokenMatch
+from fhirpub.storage.criteria import TextMatch, TimeMatch, TokenMatch
 from fhirpub.tenant import Tenant
 
 
@@ -108,6 +109,13 @@ class ValueParser:
             self._wrong(name, "must be numbers of one unit: send a search for each")
             return None
         return matches, units.pop()
+
+    def texts(self, name: str, value: str, kind: str | None) -> list[TextMatch]:
+        """Read how texts of a kind begin."""
+        texts = [normalize_text(plain(text)) for text in self._split(name, value) or [""]]
+        if not all(texts):
+            self._wrong(name, "must be how a text begins, such as a name: letters or digits")
+        return [TextMatch(text, kind) for text in texts if text]
 
     def references(self, name: str, value: str, target: str | None) -> list[TokenMatch]:
         """Read references; without a type they are to a ``target``."""

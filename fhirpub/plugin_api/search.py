@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 DEFINITIONS = "http://hl7.org/fhir/SearchParameter"
-SearchType = Literal["token", "date", "reference", "quantity"]
+SearchType = Literal["token", "date", "reference", "quantity", "string"]
 SEARCH_TYPES: tuple[str, ...] = get_args(SearchType)
 
 
@@ -21,7 +21,9 @@ class SearchParameter:
         name: Its name in URLs, such as ``based-on``.
         type: The type of its values. A token compares elements of type CodeableConcept, Coding,
             Identifier, code or boolean; a date those of type date, dateTime, instant, Period or
-            Timing; a reference those of type Reference; a quantity those of type Quantity.
+            Timing; a reference those of type Reference; a quantity those of type Quantity. A
+            string compares how texts begin, without case and accents, of elements of type string
+            or HumanName: of a name the family and given names, and its text from each word on.
         paths: The names of the elements in JSON, such as ``effectiveDateTime``. Dots lead into
             nested elements, through lists.
         definition: The canonical URL of the SearchParameter, for the CapabilityStatement.

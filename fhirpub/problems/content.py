@@ -71,7 +71,7 @@ class ContentProblem(Problem):
     SEARCH_VALUES_TOO_MANY = (
         "search-values-too-many",
         "too-costly",
-        "The resource has more codings, identifiers, references and times than can be indexed.",
+        "The resource has too many codings, identifiers, references, times and names to index.",
         "Send fewer of them, or divide the content among several resources.",
     )
     BODY_UNEXPECTED = (

@@ -129,7 +129,14 @@ ORDER = Part(
 )
 
 PRACTITIONER = replace(
-    practitioner(referred_by="resultsInterpreter"), include_in_events=False, repeats=True
+    practitioner(referred_by="resultsInterpreter"),
+    include_in_events=False,
+    repeats=True,
+    search=(
+        r4_parameter("Practitioner-name", "string", "name"),
+        r4_parameter("individual-family", "string", "name.family"),
+        r4_parameter("individual-given", "string", "name.given"),
+    ),
 )
 
 MEMBERS = (RESULT, SPECIMEN, ORDER, PRACTITIONER)

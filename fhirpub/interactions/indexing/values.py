@@ -11,6 +11,7 @@ from fhirpub.fhir.date_value import TimeRange, parse_range
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.fhir.times import zone_of
 from fhirpub.interactions.indexing.numbers import range_of
+from fhirpub.interactions.indexing.texts import texts_of
 from fhirpub.storage.criteria import EARLIEST, LATEST, SearchValue
 
 _HISTORY = "/_history/"
@@ -156,9 +157,15 @@ def unit_of(system: str, code: str) -> str:
     return encode_typed_code(system, code)
 
 
+def _texts(values: list[SearchValue], name: str, item: Any, _searched: Searched) -> None:
+    if item is not None:  # a gap in a list of strings, some of which have extensions only
+        values += [(name, *text) for text in texts_of(item)]
+
+
 TAKE: dict[str, Take] = {
     "token": _tokens,
     "date": _times,
     "reference": _references,
     "quantity": _quantities,
+    "string": _texts,
 }

@@ -42,7 +42,7 @@ class PageReading:
         self.elements = ""
         self.included: dict[Include, None] = {}
         self.issues: list[Issue] = []
-        self._order: dict[str, Order] = {}
+        self._order: dict[tuple[str, str | None], Order] = {}
         self._searched = searched
         self._types = context.searched
 
@@ -82,15 +82,15 @@ class PageReading:
     def _sort(self, asked: Asked) -> bool:
         order = []
         for text in asked.value.split(","):
-            name = text.removeprefix("-")
+            name, kind = text.removeprefix("-"), None
             known = self._searched.parameters.get(name)
             if known is not None and known.parameter.type != "reference":
-                name = known.stored
+                name, kind = known.stored, known.kind
             elif name not in (ID, IDENTIFIER, LAST_UPDATED):
                 return False
-            order.append(Order(name, descending=text.startswith("-")))
+            order.append(Order(name, descending=text.startswith("-"), kind=kind))
         for item in order:  # a name that comes again has nothing left to sort
-            self._order.setdefault(item.name, item)
+            self._order.setdefault((item.name, item.kind), item)
         return self._refuse_modifier(asked)
 
     def _total(self, asked: Asked) -> bool:

@@ -21,7 +21,7 @@ ID = "34926f96-0f76-4bf8-8d32-a6b9ec2f8936"
 HOUR = 3_600_000
 DAY = 86_400_000
 
-Kind = Literal["token", "date", "reference", "quantity"]
+Kind = Literal["token", "date", "reference", "quantity", "string"]
 
 
 def parameter(name: str, kind: Kind, *paths: str) -> SearchParameter:
@@ -212,6 +212,7 @@ def test_a_reference_to_a_part_of_ones_own_is_marked_by_its_type_alone() -> None
         ("token", "code.codingg", "code.codingg is no element of it"),
         ("token", "subject", "subject is an element of type Reference; a token is one of type"),
         ("date", "status", "status is an element of type code; a date is one of type"),
+        ("string", "status", "a string is one of type HumanName, string"),
         ("reference", "code", "code is an element of type CodeableConcept"),
         ("date", "effective", "effective is no element of it"),
     ],

@@ -159,8 +159,8 @@ def test_any_value_of_a_field_is_reported_in_a_sentence_or_does_no_harm(
         ('SearchParameter(name="x", type="token", paths=("code",))', "must be a tuple of Search"),
         ('("code",)', "must be a tuple of SearchParameter"),
         (
-            '(SearchParameter(name="code", type="strng", paths=("code",)),)',
-            "search parameter 'code': the type must be one of token, date, reference, quantity",
+            '(SearchParameter(name="code", type="strings", paths=("code",)),)',
+            "the type must be one of token, date, reference, quantity, string",
         ),
         (
             '(SearchParameter(name="Code", type="token", paths=("code",)),)',

@@ -1,0 +1,64 @@
+"""Texts as searches compare them: without case, accents and the form of blanks."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+MAX_TEXT = 128
+"""The maximum number of characters of a text that is stored or sought, after it is normalized."""
+_MAX_WORDS = 16
+"""The maximum number of words of a name as a text with which what is sought may begin."""
+
+FAMILY, GIVEN, TEXT = "family", "given", "text"
+"""The kinds of the texts of a HumanName; other texts have an empty kind."""
+
+_LETTERS = str.maketrans(
+    {
+        **dict(zip("øłđħŧı", "oldhti", strict=True)),  # Unicode does not take these apart
+        "æ": "ae",
+        "œ": "oe",
+        **dict.fromkeys("\u2018\u2019\u02bc", "'"),
+        **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-"),
+    }
+)
+
+
+def normalize_text(text: str) -> str:
+    """Return a text as it is compared: at most `MAX_TEXT` characters, maybe none.
+
+    Compatible characters become one, accents and other marks of letters are left out, as are
+    characters of formatting; case is folded, and blanks become one space. A beginning of a text
+    is normalized to a beginning of it.
+    """
+    if text.isascii():
+        folded = text.lower()
+    else:
+        letters = "".join(filter(_is_shown, unicodedata.normalize("NFKD", text)))
+        folded = letters.casefold().translate(_LETTERS)
+    return " ".join(folded.split())[:MAX_TEXT].rstrip()
+
+
+def _is_shown(character: str) -> bool:
+    return not unicodedata.combining(character) and unicodedata.category(character) != "Cf"
+
+
+def texts_of(item: str | Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the texts of a string or a HumanName that searches find, each with its kind."""
+    if isinstance(item, str):
+        yield from _known(item, "")
+        return
+    yield from _known(item.get(FAMILY), FAMILY)
+    for given in item.get(GIVEN, ()):
+        yield from _known(given, GIVEN)
+    for text, _kind in _known(item.get(TEXT), TEXT):
+        words = text.split(" ", maxsplit=_MAX_WORDS - 1)
+        for number in range(len(words)):
+            yield " ".join(words[number:]), TEXT
+
+
+def _known(text: str | None, kind: str) -> Iterator[tuple[str, str]]:
+    normalized = normalize_text(text) if text else ""  # a gap in a list of names is None
+    if normalized:
+        yield normalized, kind

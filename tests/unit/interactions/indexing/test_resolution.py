@@ -1,0 +1,110 @@
+"""Where the values of texts are stored, and which parameters share them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC
+from typing import Any
+
+import pytest
+
+from fhirpub.fhir.schema import Schemas
+from fhirpub.fhir.terminology import Terminology
+from fhirpub.interactions.parameters import SearchIndexer
+from fhirpub.plugin_api import ResourceType, SearchParameter, practitioner
+from fhirpub.storage.criteria import SearchValue, decode
+
+SCHEMAS, TERMINOLOGY = Schemas(), Terminology.load()
+MEMBER = replace(practitioner(referred_by="performer"), repeats=True)
+
+
+def text(name: str, *paths: str) -> SearchParameter:
+    return SearchParameter(name=name, type="string", paths=paths)
+
+
+def searched(*search: SearchParameter) -> SearchIndexer:
+    """Return practitioners that come with other resources, found by these parameters."""
+    declared = ResourceType(
+        name="Practitioner",
+        parts=(),
+        create_statuses=frozenset(),
+        update_statuses=frozenset(),
+        search=search,
+    )
+    return SearchIndexer(
+        declared,
+        schemas=SCHEMAS,
+        terminology=TERMINOLOGY,
+        fhir_url="https://here.example/fhir/r4",
+        zone=UTC,
+        member=MEMBER,
+    )
+
+
+def values_of(it: SearchIndexer, **elements: Any) -> set[SearchValue]:
+    return set(decode(it.values_of_member({"resourceType": "Practitioner", **elements}, ())))
+
+
+def test_texts_are_taken_of_strings_and_of_names() -> None:
+    it = searched(
+        text("name", "name"),
+        text("address-city", "address.city"),
+        text("prefix", "name.prefix"),
+        text("qualification", "qualification.identifier.value"),
+    )
+    name: dict[str, Any] = {
+        "family": "Ashdown",
+        "given": ["Juniper", None],
+        "text": "Juniper Ashdown",
+    }
+    name["prefix"] = ["Dr.", None]
+
+    values = values_of(
+        it,
+        name=[name, {"family": "ASHDOWN", "use": "old"}],
+        address=[{"city": "Nürnberg"}, {"line": ["1 Elm Row"]}],
+        qualification=[{"identifier": [{"value": "\u200b"}]}],
+    )
+
+    assert values == {
+        ("name", "ashdown", "family"),
+        ("name", "juniper", "given"),
+        ("name", "juniper ashdown", "text"),
+        ("name", "ashdown", "text"),
+        ("name.prefix", "dr.", ""),
+        ("address.city", "nurnberg", ""),
+        ("qualification.identifier.value", None, None),
+    }
+
+
+NAME, FAMILY = text("name", "name"), text("family", "name.family")
+
+
+def test_a_part_of_a_name_is_found_among_the_texts_of_the_name() -> None:
+    it, alone = searched(FAMILY, NAME), searched(FAMILY)
+    without = searched(NAME)
+
+    assert (it.parameters["family"].stored, it.parameters["family"].kind) == ("name", "family")
+    assert values_of(it, name=[{"family": "Ashdown"}]) == {("name", "ashdown", "family")}
+    assert it.rules == without.rules
+    assert (alone.parameters["family"].stored, alone.parameters["family"].kind) == (
+        "name.family",
+        None,
+    )
+    assert values_of(alone, name=[{"family": "Ashdown"}]) == {("name.family", "ashdown", "")}
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        text("family", "name.family", "name.given"),
+        text("suffix", "name.suffix"),
+        text("city", "address.city"),
+    ],
+)
+def test_other_texts_are_stored_apart(declared: SearchParameter) -> None:
+    it = searched(NAME, declared)
+
+    found = it.parameters[declared.name]
+
+    assert (found.stored, found.kind) == ("|".join(declared.paths), None)
