@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import IO, Any, Self
 
 READY = "ready"
+_AUTOGROUP = Path("/proc/self/autogroup")
 _STOP_SECONDS = 5.0
 _SAID_CHARACTERS = 2_000
 
@@ -55,6 +56,10 @@ class Child:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait(_STOP_SECONDS)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
 
     def await_ready(self, seconds: float) -> None:
         """Wait until the child is prepared. Raises ChildFailed."""
@@ -95,6 +100,17 @@ def _stream(stream: IO[bytes] | None) -> IO[bytes]:
     if stream is None:
         raise ChildFailed("a child without pipes")
     return stream
+
+
+def lower_priority(nice: int) -> None:
+    """Let the processes of other sessions come first, by so much niceness (0 to 19).
+
+    Where Linux groups processes by session, each session gets an equal share of the processor,
+    whatever the niceness of its processes: that of the session has to be changed as well.
+    """
+    os.nice(nice)
+    with contextlib.suppress(OSError):  # no such groups
+        _AUTOGROUP.write_text(str(nice), encoding="ascii")
 
 
 def read_setup() -> dict[str, Any]:

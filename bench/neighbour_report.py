@@ -26,6 +26,7 @@ _COLUMNS = (
     "after",
     "loop held ms",
     "p99",
+    "without a core %",
     "load",
 )
 
@@ -39,6 +40,9 @@ class Run:
     idle_probe: Mapping[str, Any]
     probe: Mapping[str, Any]
     abuser: Mapping[str, Any]
+    idle_core_waits: Mapping[str, float]
+    core_waits: Mapping[str, float]
+    """The part of the time in which a process was ready to run and had no core."""
     idle_mib: float
     peak_mib: float
     peak_of_a_process_mib: float
@@ -177,8 +181,19 @@ def _row(outcome: Outcome) -> tuple[str, ...]:
         f"{run.after_mib:.0f}",
         held,
         held_p99,
+        _without_core(run),
         f"{run.load_average:.1f}",
     )
+
+
+def _without_core(run: Run) -> str:
+    """Return the highest share of a process of the service, then that of the neighbour."""
+
+    def pair(waits: Mapping[str, float]) -> str:
+        service = max((part for name, part in waits.items() if name != "neighbour"), default=0.0)
+        return f"{100 * service:.0f}/{100 * waits.get('neighbour', 0.0):.0f}"
+
+    return f"{pair(run.core_waits)} ({pair(run.idle_core_waits)})"
 
 
 def _pair(kind: Mapping[str, Any]) -> str:

@@ -17,6 +17,7 @@ from pymongo import MongoClient
 
 from bench.abuses.catalogue import Abuse
 from bench.children import Child
+from bench.core_waits import CoreWaits
 from bench.memory_sampler import MemorySampler
 from bench.neighbour_load import PATIENCE_SECONDS
 from bench.neighbour_report import Run
@@ -78,6 +79,12 @@ class Stage:
             child.begin(seconds)
         return [child.result(seconds + 2 * PATIENCE_SECONDS) for child in children]
 
+    def core_waits(self) -> CoreWaits:
+        """Begin to count how long the service and the neighbour wait for a core."""
+        workers = {f"worker {n}": pid for n, pid in enumerate(self.pids[1:], start=1)}
+        served = workers or {"service": self.service.pid}
+        return CoreWaits({**served, "neighbour": self.neighbour.pid})
+
     @property
     def log(self) -> str:
         return self.service.errors.read_text(errors="replace")
@@ -120,11 +127,15 @@ def measure(abuse: Abuse, plan: Plan) -> Run:
         abuser = stage.child("bench.abuses", setup)
         abuser.await_ready(_PREPARE_SECONDS)
         time.sleep(_PAUSE_SECONDS)
+        waits = stage.core_waits()
         idle, idle_probe = stage.measured(plan.seconds)
+        idle_waits = waits.shares()
         load_average = os.getloadavg()[0]
         with MemorySampler(stage.pids) as memory:
             idle_mib = memory.now
+            waits = stage.core_waits()
             beside, probe, abused = stage.measured(plan.seconds, abuser)
+            beside_waits = waits.shares()
             time.sleep(plan.settle)
             after_mib = memory.now
         log = stage.log
@@ -134,6 +145,8 @@ def measure(abuse: Abuse, plan: Plan) -> Run:
             idle_probe=idle_probe,
             probe=probe,
             abuser=abused,
+            idle_core_waits=idle_waits,
+            core_waits=beside_waits,
             idle_mib=idle_mib,
             peak_mib=memory.peak,
             peak_of_a_process_mib=memory.peak_of_a_process,

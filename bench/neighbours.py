@@ -59,6 +59,8 @@ def _failed_run(reason: str) -> Run:
         idle_probe={},
         probe={},
         abuser={},
+        idle_core_waits={},
+        core_waits={},
         idle_mib=0.0,
         peak_mib=0.0,
         peak_of_a_process_mib=0.0,

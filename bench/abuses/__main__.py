@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from contextlib import aclosing, suppress
 from time import perf_counter, process_time
 from typing import Any
 
 from bench.abuses.attack import Attack, Phases
 from bench.abuses.catalogue import ABUSES
-from bench.children import READY, read_phase, read_setup, write
+from bench.children import READY, lower_priority, read_phase, read_setup, write
 
 _NICE = 10
 """The abuser would have a machine of its own: it must not take the service's processor."""
@@ -53,5 +52,5 @@ def _result(attack: Attack, took: float, cpu: float) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    os.nice(_NICE)
+    lower_priority(_NICE)
     asyncio.run(run())

@@ -11,6 +11,7 @@ import ipaddress
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import islice
 from socket import SHUT_WR, socket
 from typing import Protocol
 
@@ -44,6 +45,9 @@ class Closable(Protocol):
     def has_served(self) -> bool:
         """Return whether it has had a request."""
 
+    def has_unread(self) -> bool:
+        """Return whether something has arrived that is still to be read."""
+
     def close(self) -> None:
         """Close the connection."""
 
@@ -56,6 +60,8 @@ class ConnectionTable:
         self._clock = clock
         self._proxies = [ipaddress.ip_network(name, strict=False) for name in limits.proxies]
         self._by_address: dict[str, dict[Closable, None]] = {}
+        self._none_before: dict[str, float] = {}
+        """When a connection of an address can be closed at the earliest, if none could."""
         self._count = 0
 
     def admits(self, address: str) -> bool:
@@ -81,6 +87,7 @@ class ConnectionTable:
             self._count -= 1
             if not own:
                 del self._by_address[address]
+                self._none_before.pop(address, None)
 
     def _is_proxy(self, address: str) -> bool:
         if not self._proxies:
@@ -93,19 +100,30 @@ class ConnectionTable:
 
     def _close_waiting(self, address: str) -> bool:
         """Close waiting connections of an address; return whether there were any."""
-        own = self._by_address[address]
+        now, own = self._clock(), self._by_address[address]
+        if now < self._none_before.get(address, now):
+            return False  # another look would take as long for each connection that is refused
         waiting = {
             connection: moment
             for connection in own
             if (moment := connection.waiting_since()) is not None
         }
         unused = {one: moment for one, moment in waiting.items() if not one.has_served()}
-        longest = _longest(unused, before=self._clock() - _MIN_FIRST_WAIT_SECONDS)
-        longest = longest or _longest(waiting, before=self._clock() - _MIN_WAIT_SECONDS)
-        for connection in longest[: 1 + len(own) // _SHARE_CLOSED]:
+        longest = _longest(unused, before=now - _MIN_FIRST_WAIT_SECONDS)
+        longest = longest or _longest(waiting, before=now - _MIN_WAIT_SECONDS)
+        # What has sent its request is only waiting for its turn of the loop.
+        closable = (connection for connection in longest if not connection.has_unread())
+        closed = [*islice(closable, 1 + len(own) // _SHARE_CLOSED)]
+        for connection in closed:
             self.remove(address, connection)
             connection.close()
-        return bool(longest)
+        if not longest:
+            self._none_before[address] = min(
+                now + _MIN_FIRST_WAIT_SECONDS,
+                min(unused.values(), default=now) + _MIN_FIRST_WAIT_SECONDS,
+                min(waiting.values(), default=now) + _MIN_WAIT_SECONDS,
+            )
+        return bool(closed)
 
 
 def _longest(waiting: Mapping[Closable, float], *, before: float) -> list[Closable]:

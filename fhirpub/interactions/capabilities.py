@@ -48,8 +48,8 @@ _DOCUMENTATION = {
     "token": "system|code, code, system| or |code; :not and :missing",
     "date": "All prefixes; :missing",
     "quantity": "A number, number|system|code or number||unit; all prefixes; :missing",
+    "string": "The beginning of a text, without case and accents; :missing",
     "reference": "An id, Type/id or a URL; :missing and :[type]",
-    "string": "The beginning of a text, without regard to case and accents; :missing",
 }
 
 

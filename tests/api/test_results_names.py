@@ -96,7 +96,7 @@ def test_practitioners_are_found_by_how_their_names_begin(
     [
         ("family", "acdbef"),
         ("-family", "dcabef"),
-        ("name", "abcdef"),
+        ("-name", "dcabef"),
         ("given", "adcbef"),
         ("-given,family", "cadbef"),
     ],
@@ -122,7 +122,7 @@ def test_other_modifiers_are_refused(lab: Integrator, modifier: str) -> None:
     answer = lab.get(f"{SEARCH}?name:{modifier}=ash")
 
     assert answer.status == 400
-    assert "does not support this modifier; it has :missing" in answer.body.decode()
+    assert "does not support this modifier; it has :missing" in answer.issues[0]["diagnostics"]
 
 
 @pytest.mark.parametrize("value", ["%C2%B4", "%20", "ash,%20", "a%5Cb", ",", "%E2%80%8B"])
@@ -137,7 +137,7 @@ def test_what_follows_a_text_is_unknown(lab: Integrator) -> None:
     answer = lab.get(f"{SEARCH}?name.family=ash", Prefer="handling=strict")
 
     assert answer.status == 400
-    assert "name is known, but not with what follows it" in answer.body.decode()
+    assert "name is known, but not with what follows it" in answer.issues[0]["diagnostics"]
 
 
 def test_each_name_of_a_list_is_a_condition(lab: Integrator, names: dict[str, str]) -> None:

@@ -9,11 +9,13 @@ from fhirpub.testing.service import Integrator, RunningService
 from tests.panels import panel, result, specimen
 
 BASE = "/fhir/r4"
+PERSON = {"resourceType": "Practitioner", "id": "d1", "name": [{"family": "Ashdown"}]}
 QUERIES = (
     "Observation?code=718-7",
     "Observation?patient.identifier=AAB123456",
     "Observation?value-quantity=13.2||g/dL",
     "Specimen?collected=2026-11-20",
+    "Practitioner?name=ash",
     "DiagnosticReport?result:missing=false",
 )
 
@@ -28,7 +30,9 @@ def test_values_of_members_are_taken_again(
     url = store_url("reindexed")
     with RunningService(tmp_path, store_url=url) as service:
         lab = service.integrator()
-        lab.register(panel("R-1", result("hb"), specimen()))
+        led_to = [{"reference": "Practitioner/d1"}]
+        body = panel("R-1", result("hb"), specimen(), PERSON, resultsInterpreter=led_to)
+        assert lab.register(body).status == 201
         store = service.services.store
         for tenant, version in service.call(store.scan()):
             for one in (version, *version.members):

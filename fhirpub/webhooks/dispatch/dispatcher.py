@@ -20,8 +20,12 @@ from fhirpub.webhooks.dispatch.attempts import Attempts
 from fhirpub.webhooks.dispatch.endpoint_worker import EndpointWorker
 from fhirpub.webhooks.dispatch.leases import EndpointAssignments
 from fhirpub.webhooks.dispatch.periodic import PeriodicTask, gather_all
-from fhirpub.webhooks.dispatch.queue import WINDOW
-from fhirpub.webhooks.dispatch.queue_loader import QueueLoader, needs_refill, queued
+from fhirpub.webhooks.dispatch.queue_loader import (
+    QueueLoader,
+    divide_memory,
+    needs_refill,
+    queued,
+)
 from fhirpub.webhooks.dispatch.timer_queue import TimerQueue
 from fhirpub.webhooks.policy.retry_policy import BreakerState
 
@@ -113,7 +117,8 @@ class Dispatcher:
         # Another process may have stored deliveries before or between these.
         follows = deliveries[-1].sequence == line.queue.last + len(deliveries)
         known = not (line.stale or line.reading or line.behind)
-        if known and follows and len(line.queue) < WINDOW:
+        has_room = len(line.queue) + len(deliveries) <= line.most_queued
+        if known and follows and has_room:
             line.queue.add(queued(delivery) for delivery in deliveries)
             self._wake(line)
         else:
@@ -166,6 +171,7 @@ class Dispatcher:
             else:
                 self._lines[name] = self._line_of(endpoints[name])
             self._wake(self._lines[name])
+        divide_memory(self._lines.values())
         self._reload_stalest()
         resting = self._choose_surplus(surplus)
         for name in resting:

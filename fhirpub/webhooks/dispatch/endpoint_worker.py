@@ -8,7 +8,7 @@ from fhirpub.config.webhooks import WebhooksConfig
 from fhirpub.errors import SecretsUnavailable
 from fhirpub.runtime.logging import logger
 from fhirpub.storage.webhook_contract import Delivery, Endpoint, QueuedDelivery
-from fhirpub.webhooks.dispatch.queue import Bucket, Queue
+from fhirpub.webhooks.dispatch.queue import WINDOW, Bucket, Queue
 from fhirpub.webhooks.dispatch.send_window import SendWindow
 from fhirpub.webhooks.management.secret_encryption import SecretCipher, token_of
 from fhirpub.webhooks.policy.endpoint_health import ANEW, EndpointHealth
@@ -28,6 +28,9 @@ class _OpenSecret:
 
 class EndpointWorker:
     """Decides when the next deliveries of one endpoint may be sent, and with which secrets."""
+
+    most_queued = WINDOW
+    """How many deliveries the queue has room for."""
 
     def __init__(
         self,

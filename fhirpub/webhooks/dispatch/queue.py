@@ -9,7 +9,9 @@ from dataclasses import dataclass, replace
 from fhirpub.storage.webhook_contract import Ordering, QueuedDelivery
 
 WINDOW = 10_000
-"""How many open deliveries of one endpoint are looked at; the next follow when some have ended."""
+"""How many open deliveries of one tenant are looked at; the next follow when some have ended."""
+LEAST_WINDOW = 100
+"""How many of one endpoint are looked at, however many endpoints its tenant has."""
 
 
 class Queue:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+import socket
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
 import pytest
@@ -20,26 +21,36 @@ LOCAL = "127.0.0.1"
 class FakeConnection:
     """A connection that has waited for a request since a moment, or does not wait."""
 
-    def __init__(self, since: float | None, *, served: bool = True) -> None:
+    def __init__(self, since: float | None, *, served: bool = True, unread: bool = False) -> None:
         self.since = since
         self.served = served
+        self.unread = unread
+        self.looks = 0
         self.is_closed = False
 
     def waiting_since(self) -> float | None:
+        self.looks += 1
         return self.since
 
     def has_served(self) -> bool:
         return self.served
+
+    def has_unread(self) -> bool:
+        return self.unread
 
     def close(self) -> None:
         self.is_closed = True
 
 
 def table(
-    *, total: int = 0, per_address: int = 0, proxies: tuple[str, ...] = ()
+    *,
+    total: int = 0,
+    per_address: int = 0,
+    proxies: tuple[str, ...] = (),
+    clock: Callable[[], float] | None = None,
 ) -> ConnectionTable:
     limits = ConnectionLimits(total=total, per_address=per_address, proxies=proxies)
-    return ConnectionTable(limits, lambda: 100.0)
+    return ConnectionTable(limits, clock or (lambda: 100.0))
 
 
 def fill(full: ConnectionTable, address: str, *since: float | None) -> list[FakeConnection]:
@@ -89,6 +100,35 @@ def test_a_connection_may_take_a_tenth_of_a_second_to_send_its_first_request() -
     full.add(LOCAL, FakeConnection(99.95, served=False))
 
     assert not full.admits(LOCAL)
+
+
+def test_a_connection_whose_request_has_arrived_is_not_closed_before_it_is_read() -> None:
+    full = table(per_address=2)
+    arrived = FakeConnection(99.0, served=False, unread=True)
+    (waiting,) = fill(full, LOCAL, 99.5)
+    full.add(LOCAL, arrived)
+
+    assert not full.admits(LOCAL)
+    waiting.since = 98.0
+    arrived.served = True
+
+    assert full.admits(LOCAL)
+    assert [arrived.is_closed, waiting.is_closed] == [False, True]
+
+
+def test_connections_are_not_looked_at_again_before_one_of_them_can_be_closed() -> None:
+    now = 100.0
+    full = table(per_address=2, clock=lambda: now)
+    first, _second = fill(full, LOCAL, 99.25, 99.5)
+
+    assert [full.admits(LOCAL) for _ in range(9)] == [False] * 9
+    assert first.looks == 1
+    now = 100.05
+    assert not full.admits(LOCAL)
+    assert first.looks == 1
+    now = 100.3
+    assert full.admits(LOCAL)
+    assert first.is_closed
 
 
 def test_an_address_whose_connections_are_all_busy_gets_no_more() -> None:
@@ -171,6 +211,20 @@ async def test_a_client_that_holds_all_connections_idle_keeps_no_other_out() -> 
         assert {line[:12] for line in answers} == {b"HTTP/1.1 200"}
         for _reader, writer in held:
             writer.close()
+
+
+async def test_the_loop_serves_others_between_a_few_connections_and_the_next() -> None:
+    async with serving(Delegate(), bounds()) as port:
+        clients = [socket.create_connection((LOCAL, port)) for _ in range(12)]
+        iterations, accepted = 0, len(asyncio.all_tasks())
+        while len(asyncio.all_tasks()) < accepted + len(clients):
+            iterations += 1
+            await asyncio.sleep(0)
+
+        for client in clients:
+            client.close()
+
+    assert iterations >= 3
 
 
 async def test_a_connection_that_is_one_too_many_gets_503_while_all_others_are_busy() -> None:

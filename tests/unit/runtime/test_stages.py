@@ -26,6 +26,17 @@ def failing(problem: BaseException) -> Stages[str]:
     raise problem
 
 
+class Ticks:
+    """A clock that goes on by one second each time that it is read."""
+
+    def __init__(self) -> None:
+        self.moment = 0.0
+
+    def __call__(self) -> float:
+        self.moment += 1.0
+        return self.moment
+
+
 class Sent:
     """A caller's input."""
 
@@ -63,13 +74,77 @@ async def test_what_arrived_together_goes_through_each_stage_together() -> None:
 
 async def test_an_owner_with_few_waits_for_no_queue_of_another() -> None:
     trace: list[str] = []
-    scheduler = StageScheduler(turn_seconds=60.0)
+    scheduler = StageScheduler(turn_seconds=1_000.0, clock=Ticks())
     many = [scheduler.run(counting(f"a{n:02}.", trace), owner="lab") for n in range(40)]
     few = [scheduler.run(counting(f"b{n}.", trace), owner="clinic") for n in range(2)]
 
     await asyncio.gather(*many, *few)
 
     assert trace[:5] == ["a00.0", "b0.0", "a01.0", "b1.0", "a02.0"]
+
+
+async def test_an_owner_whose_stages_are_slow_does_not_hold_up_those_of_another() -> None:
+    trace: list[str] = []
+    clock = Ticks()
+    scheduler = StageScheduler(turn_seconds=1_000.0, clock=clock)
+
+    def slow(name: str) -> Stages[None]:
+        for number in range(3):
+            trace.append(f"{name}{number}")
+            clock.moment += 100.0
+            yield
+
+    many = [scheduler.run(slow(f"a{n}."), owner="lab") for n in range(8)]
+    one = scheduler.run(counting("b", trace), owner="clinic")
+    await asyncio.gather(*many, one)
+
+    assert trace[:4] == ["a0.0", "b0", "b1", "b2"]
+
+
+async def test_an_owner_that_was_idle_comes_next_even_if_the_cohort_is_full() -> None:
+    trace: list[str] = []
+    scheduler = StageScheduler(turn_seconds=2.0, clock=Ticks())
+    many = [scheduler.run(counting(f"a{n:02}.", trace), owner="lab") for n in range(40)]
+    while not trace:
+        await asyncio.sleep(0)
+    begun = len(trace)
+    few = [scheduler.run(counting("b", trace), owner="clinic")]
+    await asyncio.gather(*many, *few)
+
+    assert "b0" in trace[begun : begun + 2]
+
+
+async def test_an_owner_gets_no_more_for_having_been_idle() -> None:
+    trace: list[str] = []
+    scheduler = StageScheduler(turn_seconds=1_000.0, clock=Ticks())
+    await asyncio.gather(*(scheduler.run(counting("a", []), owner="lab") for _ in range(9)))
+
+    lab = [scheduler.run(counting(f"a{n}.", trace), owner="lab") for n in range(3)]
+    clinic = [scheduler.run(counting(f"b{n}.", trace), owner="clinic") for n in range(3)]
+    await asyncio.gather(*lab, *clinic)
+
+    assert [name[0] for name in trace[:6]] == ["a", "b", "a", "b", "a", "b"]
+
+
+async def test_between_two_turns_the_loop_has_several_iterations_for_others() -> None:
+    scheduler = StageScheduler(turn_seconds=0.001)
+    trace: list[str] = []
+
+    def slow() -> Stages[None]:
+        for _ in range(3):
+            time.sleep(0.002)
+            trace.append("stage")
+            yield
+
+    async def others() -> None:
+        for _ in range(3):
+            await asyncio.sleep(0)
+        trace.append("others")
+
+    running = scheduler.run(slow())
+    await asyncio.gather(running, others())
+
+    assert trace[:2] == ["stage", "others"]
 
 
 async def test_each_caller_gets_its_own_result() -> None:

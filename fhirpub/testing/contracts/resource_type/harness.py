@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import re
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
-from fhirpub.plugin_api import ResourceType
+from fhirpub.plugin_api import ResourceType, SearchParameter, items_of
 from fhirpub.testing.service import Answer, Integrator, RunningService
 
 SYSTEM = "https://contract.example/identifiers"
@@ -15,6 +17,11 @@ SYSTEM = "https://contract.example/identifiers"
 
 
 _numbers = itertools.count()
+
+
+def escape(text: str) -> str:
+    """Return a text as the value of a search parameter in a URL."""
+    return quote(re.sub(r"([\\,|$])", r"\\\1", text))
 
 
 class ResourceTypeHarness:
@@ -56,6 +63,29 @@ class ResourceTypeHarness:
     def register(self, lab: Integrator, body: Any) -> Answer:
         """Register a body, and return the response."""
         return lab.register(body, type_name=self.resource_type.name)
+
+    @staticmethod
+    def beginnings_in(resource: dict[str, Any], parameter: SearchParameter) -> list[str]:
+        """Return how the texts begin by which a parameter of the type string finds a resource.
+
+        Args:
+            resource: The resource, as it was read.
+            parameter: A search parameter of its type.
+
+        Returns:
+            The first three characters of each text, in upper case; none for another type.
+        """
+        if parameter.type != "string":
+            return []
+        texts: list[str] = []
+        for path in parameter.paths:
+            for _at, item in items_of(resource, path):
+                if isinstance(item, str):
+                    texts.append(item)
+                else:
+                    texts += filter(None, (item.get("family"), *item.get("given", ())))
+                    texts += item.get("text", "").split()
+        return [text[:3].upper() for text in texts]
 
     def resource_in(self, body: dict[str, Any]) -> dict[str, Any]:
         """Return the resource itself from a body of ``$register``."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fhirpub.plugin_api import Part
-from fhirpub.testing.contracts.resource_type.harness import ResourceTypeHarness
+from fhirpub.testing.contracts.resource_type.harness import ResourceTypeHarness, escape
 from fhirpub.testing.service import Answer, Integrator
 
 
@@ -73,6 +73,21 @@ class ResourceMemberContract(ResourceTypeHarness):
                 patient = lab.get(f"/fhir/r4/{address}").json[part.patient]["reference"]
                 query = f"_id={address.rpartition('/')[2]}&patient={patient}"
                 assert lab.get(f"/fhir/r4/{part.type}?{query}").json["total"] == 1, part.name
+
+    def test_what_is_sent_several_times_is_found_by_how_its_texts_begin(
+        self, lab: Integrator
+    ) -> None:
+        answer = self.register(lab, self.body_with_members())
+
+        for part in self.repeating:
+            for address in self.addresses_in(answer, part.name):
+                resource = lab.get(f"/fhir/r4/{address}").json
+                path = f"/fhir/r4/{part.type}?_id={resource['id']}"
+                for parameter in part.search:
+                    for beginning in self.beginnings_in(resource, parameter):
+                        query = f"{path}&{parameter.name}={escape(beginning)}"
+                        assert lab.get(query).json["total"] == 1, query
+                        assert lab.get(f"{query}~").json["total"] == 0, query
 
     def test_a_resubmission_makes_nothing_again(self, lab: Integrator) -> None:
         body = self.body_with_members()

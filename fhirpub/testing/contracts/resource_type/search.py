@@ -5,7 +5,11 @@ from __future__ import annotations
 import pytest
 
 from fhirpub.plugin_api import items_of
-from fhirpub.testing.contracts.resource_type.harness import SYSTEM, ResourceTypeHarness
+from fhirpub.testing.contracts.resource_type.harness import (
+    SYSTEM,
+    ResourceTypeHarness,
+    escape,
+)
 from fhirpub.testing.service import Integrator, RunningService
 
 
@@ -59,6 +63,17 @@ class ResourceSearchContract(ResourceTypeHarness):
             found = lab.get(f"/fhir/r4/{self.resource_type.name}?{query}=false").json
             lacking = lab.get(f"/fhir/r4/{self.resource_type.name}?{query}=true").json
             assert (found["total"], lacking["total"]) == (int(said), int(not said)), query
+
+    def test_it_is_found_by_how_its_texts_begin(self, lab: Integrator) -> None:
+        answer = self.register(lab, self.body(self.fresh_value()))
+        resource = lab.get(self.path_of(answer)).json
+        path = f"/fhir/r4/{self.resource_type.name}?_id={resource['id']}"
+
+        for parameter in self.resource_type.search:
+            for beginning in self.beginnings_in(resource, parameter):
+                found = lab.get(f"{path}&{parameter.name}={escape(beginning)}").json
+                lacking = lab.get(f"{path}&{parameter.name}={escape(beginning)}~").json
+                assert (found["total"], lacking["total"]) == (1, 0), (parameter.name, beginning)
 
     def test_another_tenant_does_not_find_it(
         self, service: RunningService, lab: Integrator
