@@ -13,6 +13,7 @@ from fhirpub.storage.criteria import encode
 from fhirpub.storage.sqlite.database import Database
 from fhirpub.storage.sqlite.rows import Addition
 from fhirpub.storage.sqlite.store import SqliteStore
+from fhirpub.testing.contracts.webhooks.records import a_delivery
 from fhirpub.testing.store_contract import LAB, OTHER, a_blob, a_version
 
 DENSE = encode([("code", str(number), "") for number in range(1_000)])
@@ -102,6 +103,26 @@ async def test_versions_of_one_resource_are_added_in_the_order_of_their_calls(
 )
 def test_what_a_version_brings_counts_as_cost(costly: Addition, cheap: Addition) -> None:
     assert costly.cost > 10 * cheap.cost
+
+
+async def test_a_write_waits_for_few_of_the_deliveries_that_are_queued_together(
+    store: SqliteStore,
+) -> None:
+    may_end = threading.Event()
+    in_progress = asyncio.ensure_future(database_of(store).write(lambda _: may_end.wait(30)))
+    await asyncio.sleep(0.1)
+    endpoints = [[a_delivery(f"e{e}", n) for n in range(1, 101)] for e in range(40)]
+    queued = [asyncio.create_task(store.append(deliveries)) for deliveries in endpoints]
+    await asyncio.sleep(0)
+    version = asyncio.create_task(store.add(LAB, a_version()))
+    await asyncio.sleep(0)
+
+    may_end.set()
+    await version
+    done = sum(task.done() for task in queued)
+
+    assert await asyncio.gather(in_progress, *queued) == [True, *[100] * 40]
+    assert done <= 10
 
 
 async def test_the_writer_keeps_the_pages_of_a_costly_version_in_memory(

@@ -28,10 +28,11 @@ from fhirpub.storage.sqlite.checkpoints import PAGES_FOR_WRITER, Checkpoints
 from fhirpub.storage.sqlite.fair_commit import FairCommit
 from fhirpub.storage.sqlite.parameters import json_pairs
 from fhirpub.storage.sqlite.readers import Readers, Work
-from fhirpub.storage.sqlite.rows import Addition, Row, cost_of, pages_of
+from fhirpub.storage.sqlite.rows import Addition, OtherWrite, Row, cost_of, pages_of
 
 R = TypeVar("R")
 Parameters = Row | Mapping[str, object]
+_Write = Addition | Piece | OtherWrite
 
 _TABLES_SECONDS = 600.0
 """So long a start waits for another that brings a large file up to date."""
@@ -95,9 +96,13 @@ class Database:
         with as_unavailable():
             return await self._readers.read_for(tenant, work, max_seconds=max_seconds)
 
-    def write(self, item: Addition | Work[Any], *, size: int = 0) -> Awaitable[Any]:
+    def write(
+        self, item: Addition | Work[Any], *, size: int = 0, index_rows: int = 0
+    ) -> Awaitable[Any]:
         """Return what comes of ``item``, once it is committed. ``size`` is in bytes."""
-        return self._group.add(item, size=_cost_of(item, size))
+        if not isinstance(item, Addition | Piece):
+            item = OtherWrite(item, cost=cost_of(size, index_rows))
+        return self._group.add(item, size=item.cost)
 
     async def close(self) -> None:
         """Finish what was handed in and close."""
@@ -127,7 +132,7 @@ class Database:
         connection.execute("PRAGMA query_only = ON")
         return connection
 
-    def _new_group(self) -> FairCommit[Addition | Work[Any], Any]:
+    def _new_group(self) -> FairCommit[_Write, Any]:
         """Return what collects the writes of one event loop."""
         return FairCommit(
             self._commit,
@@ -136,12 +141,12 @@ class Database:
             bounds=_BATCH_BOUNDS,
         )
 
-    async def _commit(self, batch: Sequence[Addition | Work[Any]]) -> Sequence[Any]:
+    async def _commit(self, batch: Sequence[_Write]) -> Sequence[Any]:
         loop = asyncio.get_running_loop()
         with as_unavailable():
             return await loop.run_in_executor(self._writing, self._commit_now, batch)
 
-    def _commit_now(self, batch: Sequence[Addition | Work[Any]]) -> list[Any]:
+    def _commit_now(self, batch: Sequence[_Write]) -> list[Any]:
         # A file that was moved or deleted accepts writes all the same, and they are lost.
         if _identity(self._path) != self._identity:
             raise StoreUnavailable(_GONE)
@@ -157,14 +162,14 @@ class Database:
         self._checkpoints.count(sum(map(_pages_of, batch)))
         return results
 
-    def _alone(self, item: Addition | Work[Any]) -> Any:
+    def _alone(self, item: _Write) -> Any:
         try:
             with as_unavailable():
                 return self._write_batch([item])[0]
         except Exception as problem:  # noqa: BLE001 - it is the caller's
             return problem
 
-    def _write_batch(self, batch: Sequence[Addition | Work[Any]]) -> list[Any]:
+    def _write_batch(self, batch: Sequence[_Write]) -> list[Any]:
         additions = [item for item in batch if isinstance(item, Addition)]
         rows = [row for addition in additions for row in addition.rows]
         others = len(additions) < len(batch) or any(addition.large for addition in additions)
@@ -206,25 +211,23 @@ class DatabaseMixin:
             tenant, lambda connection: connection.execute(statement, parameters).fetchall()
         )
 
-    async def _execute(self, statement: str, parameters: Parameters) -> int:
+    async def _execute(
+        self, statement: str, parameters: Parameters, *, index_rows: int = 0
+    ) -> int:
         """Return how many rows a statement has changed."""
 
         def work(connection: sqlite3.Connection) -> int:
             return connection.execute(statement, parameters).rowcount
 
-        changed: int = await self._open.write(work)
+        changed: int = await self._open.write(work, index_rows=index_rows)
         return changed
 
 
-def _cost_of(item: Addition | Work[Any], size: int = 0) -> int:
-    return item.cost if isinstance(item, Addition | Piece) else cost_of(size)
+def _pages_of(item: _Write) -> int:
+    return item.pages if isinstance(item, Piece) else pages_of(item.cost)
 
 
-def _pages_of(item: Addition | Work[Any]) -> int:
-    return item.pages if isinstance(item, Piece) else pages_of(_cost_of(item))
-
-
-def _owner_of(item: Addition | Work[Any]) -> str:
+def _owner_of(item: _Write) -> str:
     """Return the tenant of a write; all that are not a tenant's resources are the service's."""
     return item.tenant if isinstance(item, Addition | Piece) else ""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 from fhirpub.storage.contract import SMALL_BYTES, Blob, Client, ClientSecret, SigningKey, Version
@@ -53,6 +53,19 @@ class Addition:
         row = (*identity, *state, v.search.decode(), *content, json_object(entries))
         self.rows.append((*row, len(v.members)))
         self.cost += cost_of(own_size, new + len(v.documents), beside=len(entries) - new)
+
+
+class OtherWrite:
+    """A write other than of versions and documents: what the writer calls, and its cost."""
+
+    __slots__ = ("_work", "cost")
+
+    def __init__(self, work: Callable[[Any], Any], *, cost: int) -> None:
+        self._work = work
+        self.cost = cost
+
+    def __call__(self, connection: Any) -> Any:
+        return self._work(connection)
 
 
 def cost_of(size: int, index_rows: int = 0, *, beside: int = 0) -> int:

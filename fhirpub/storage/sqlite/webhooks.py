@@ -127,7 +127,7 @@ class SqliteWebhooks(DatabaseMixin, Endpoints, DeliveryQueueStore):
         ]
 
     async def mark_published(self, keys: Collection[tuple[str, int]]) -> None:
-        await self._execute(sql.RELAYED, (json_pairs(keys),))
+        await self._execute(sql.RELAYED, (json_pairs(keys),), index_rows=len(keys))
 
     async def outbox_contains(
         self, keys: Collection[tuple[str, int]]
@@ -152,7 +152,7 @@ class SqliteWebhooks(DatabaseMixin, Endpoints, DeliveryQueueStore):
             return added
 
         size = sum(len(delivery.body) for delivery in deliveries)
-        added: int = await self._open.write(work, size=size)
+        added: int = await self._open.write(work, size=size, index_rows=len(rows))
         return added
 
     async def existing_deliveries(
@@ -175,7 +175,7 @@ class SqliteWebhooks(DatabaseMixin, Endpoints, DeliveryQueueStore):
 
     async def finish(self, outcomes: Sequence[AttemptResult]) -> Sequence[bool]:
         rows = json.dumps([outcome_row(outcome) for outcome in outcomes])
-        if await self._execute(sql.FINISH, (rows,)) == len(outcomes):
+        if await self._execute(sql.FINISH, (rows,), index_rows=len(outcomes)) == len(outcomes):
             return [True] * len(outcomes)
         found = await self._fetch_in_thread(
             sql.LOGS, (json_pairs(outcome.key for outcome in outcomes),)
@@ -212,7 +212,8 @@ class SqliteWebhooks(DatabaseMixin, Endpoints, DeliveryQueueStore):
         def work(connection: sqlite3.Connection) -> None:
             connection.executemany(sql.PUT_DELIVERY, rows)
 
-        await self._open.write(work, size=sum(len(delivery.body) for delivery in deliveries))
+        size = sum(len(delivery.body) for delivery in deliveries)
+        await self._open.write(work, size=size, index_rows=len(rows))
 
     async def _update_endpoint(self, statement: str, parameters: Row) -> list[Row]:
         """Return the rows that a statement has changed, as they are now."""

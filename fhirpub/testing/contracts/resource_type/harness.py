@@ -87,6 +87,18 @@ class ResourceTypeHarness:
                     texts += item.get("text", "").split()
         return [text[:3].upper() for text in texts]
 
+    @staticmethod
+    def ids_found(lab: Integrator, query: str) -> set[str]:
+        """Return the ids of the resources that a search finds, at most a hundred.
+
+        Args:
+            lab: A client.
+            query: The type and the parameters of the search.
+        """
+        answer = lab.get(f"/fhir/r4/{query}&_count=100", Prefer="handling=strict")
+        assert answer.status == 200, answer.body
+        return {entry["resource"]["id"] for entry in answer.json.get("entry", ())}
+
     def resource_in(self, body: dict[str, Any]) -> dict[str, Any]:
         """Return the resource itself from a body of ``$register``."""
         entry = next(

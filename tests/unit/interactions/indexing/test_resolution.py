@@ -80,9 +80,11 @@ def test_texts_are_taken_of_strings_and_of_names() -> None:
 NAME, FAMILY = text("name", "name"), text("family", "name.family")
 
 
-def test_a_part_of_a_name_is_found_among_the_texts_of_the_name() -> None:
-    it, alone = searched(FAMILY, NAME), searched(FAMILY)
-    without = searched(NAME)
+@pytest.mark.parametrize("declared", [(NAME, FAMILY), (FAMILY, NAME)])
+def test_a_part_of_a_name_is_found_among_the_texts_of_the_name(
+    declared: tuple[SearchParameter, ...],
+) -> None:
+    it, alone, without = searched(*declared), searched(FAMILY), searched(NAME)
 
     assert (it.parameters["family"].stored, it.parameters["family"].kind) == ("name", "family")
     assert values_of(it, name=[{"family": "Ashdown"}]) == {("name", "ashdown", "family")}
