@@ -51,6 +51,14 @@ async def searches_by_9000_codes(attack: Attack) -> Phases:
     await attack.flood(attack.post(f"{REPORTS}/_search", form, media_type=_FORM))
 
 
+@abuse(200, 422)
+async def patients_counted(attack: Attack) -> Phases:
+    """Searches the patients of 3,000 reports by how a name begins, with an exact total."""
+    await attack.register(bodies.registration(), _STOCK)
+    yield
+    await attack.flood(attack.get("/fhir/r4/Patient?name=a,j&_total=accurate&_count=100"))
+
+
 @abuse(200)
 async def searches_with_includes(attack: Attack) -> Phases:
     """Searches pages of 100 reports of 60 KB with all their patients and organizations."""

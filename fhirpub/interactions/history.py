@@ -12,13 +12,13 @@ from fhirpub.fhir.date_value import TIME_RULE, TimeRange, parse_range
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.fhir.times import instant
 from fhirpub.interactions.context import Context
-from fhirpub.interactions.cursors import CURSOR, link_to, seal, unseal
+from fhirpub.interactions.cursors import CURSOR, Parameters, link_to, seal, unseal
 from fhirpub.interactions.read import read
 from fhirpub.interactions.versions import MAX_COUNTED, Listing, without_documents
 from fhirpub.plugin_api import ResourceType
 from fhirpub.problems import OperationProblem
 from fhirpub.storage.contract import MAX_PAGE_BYTES, SearchQuery, Version
-from fhirpub.storage.criteria import LAST_UPDATED, Criterion, TimeMatch, sort_key
+from fhirpub.storage.criteria import LAST_UPDATED, Criterion, SortKey, TimeMatch, sort_key
 from fhirpub.tenant import Tenant, is_member_id
 
 BELOW = "_below"
@@ -86,13 +86,7 @@ async def history_of_type(
         )
     kind = _TYPES + resource_type.name
     kept = [item for item in asked.given if item[0] != CURSOR]
-    after = unseal(asked.cursor, tenant, kind, kept) if asked.cursor else None
-    if asked.cursor and after is None:
-        raise InvalidSearch.because(
-            "is not a link of this history",
-            expression=CURSOR,
-            details=OperationProblem.PAGE_LINK_INVALID,
-        )
+    after = place_after(asked.cursor, tenant, kind, kept)
     since = () if asked.since is None else (TimeMatch(from_=asked.since),)
     query = SearchQuery(
         type=resource_type.name,
@@ -111,6 +105,21 @@ async def history_of_type(
         cursor = seal(sort_key(query.order, page.versions[-1]), tenant, kind, kept)
         links.append({"relation": "next", "url": link_to(address, [*kept, (CURSOR, cursor)])})
     return listing_of(page.versions, links, page.total)
+
+
+def place_after(cursor: str, tenant: Tenant, kind: str, kept: Parameters) -> SortKey | None:
+    """Return the place behind which a page begins; None for the first page.
+
+    Raises InvalidSearch for a cursor that is not of this history.
+    """
+    after = unseal(cursor, tenant, kind, kept) if cursor else None
+    if cursor and after is None:
+        raise InvalidSearch.because(
+            "is not a link of this history",
+            expression=CURSOR,
+            details=OperationProblem.PAGE_LINK_INVALID,
+        )
+    return after
 
 
 def read_parameters(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 
-from fhirpub.errors import InvalidSearch, NotPermitted
+from fhirpub.errors import NotPermitted
 from fhirpub.interactions.context import Context
-from fhirpub.interactions.cursors import CURSOR, link_to, seal, unseal
-from fhirpub.interactions.history import listing_of, read_parameters
+from fhirpub.interactions.cursors import CURSOR, link_to, seal
+from fhirpub.interactions.history import listing_of, place_after, read_parameters
 from fhirpub.interactions.indexing.persons import PATIENT
 from fhirpub.interactions.patients.read import read_patient
 from fhirpub.interactions.patients.statements import (
@@ -19,7 +19,6 @@ from fhirpub.interactions.patients.statements import (
     stating,
 )
 from fhirpub.interactions.versions import Listing
-from fhirpub.problems import OperationProblem
 from fhirpub.storage.criteria import LAST_UPDATED, Criterion, SortKey, TimeMatch
 from fhirpub.tenant import Tenant
 
@@ -45,13 +44,7 @@ async def history_of_patient(
     asked = read_parameters({**dict.fromkeys(_READ, ""), **parameters}, PARAMETERS, context)
     kind = f"history:{PATIENT}/{patient_id}"
     kept = [item for item in asked.given if item[0] != CURSOR]
-    after = unseal(asked.cursor, tenant, kind, kept) if asked.cursor else None
-    if asked.cursor and after is None:
-        raise InvalidSearch.because(
-            "is not a link of this history",
-            expression=CURSOR,
-            details=OperationProblem.PAGE_LINK_INVALID,
-        )
+    after = place_after(asked.cursor, tenant, kind, kept)
     patient = await read_patient(patient_id, tenant=tenant, context=context)
     if not may("r", (PATIENT, patient.owner_type)):
         raise NotPermitted

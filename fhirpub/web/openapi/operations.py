@@ -44,7 +44,7 @@ _CONDITIONS = ("If-None-Match", "If-Modified-Since", *_ONE_VERSION)
 _UPDATED_IF = (*_ONE_VERSION, "If-None-Match")
 _SUBSETS = ("_summary", "_elements")
 NOT_MODIFIED = Success(text="The client has it.", form="empty", headers=("ETag",))
-SEARCHED = {
+_SEARCHED = {
     200: Success(text="A page of what was found. Its link `next` leads on.", schema="Bundle")
 }
 _REPLACED = "Each named field is replaced; with `If-Match` only in the version that it names."
@@ -220,7 +220,7 @@ OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
     (SearchHandler, "GET"): Operation(
         name="search",
         summary="Find resources of type {type}",
-        successes=SEARCHED,
+        successes=_SEARCHED,
         refusals=(406, 422),
         parameters=(*FORMAT, "Prefer", "searched"),
     ),
@@ -228,7 +228,7 @@ OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
         name="searchByForm",
         summary="Find resources of type {type}, with parameters in a form",
         text="Parameters of the address count as well.",
-        successes=SEARCHED,
+        successes=_SEARCHED,
         refusals=(406, 422),
         parameters=(*FORMAT, "Prefer"),
         body="search",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from fhirpub.interactions.cursors import CURSOR
 from fhirpub.web.handlers.base import BaseHandler
 from fhirpub.web.handlers.patients.resources import (
@@ -11,33 +13,21 @@ from fhirpub.web.handlers.patients.resources import (
     PatientSearchHandler,
     PatientVersionHandler,
 )
+from fhirpub.web.handlers.search import SearchFormHandler, SearchHandler
 from fhirpub.web.openapi.operation import Operation, Success
-from fhirpub.web.openapi.operations import FORMAT, SEARCHED, reading
+from fhirpub.web.openapi.operations import FORMAT, OPERATIONS, reading
 
 _MATCHES = "A patient matches by what was last published about it."
+_SEARCH = OPERATIONS[SearchHandler, "GET"]
+_FORM = OPERATIONS[SearchFormHandler, "POST"]
 
 PATIENT_OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
     (PatientHandler, "GET"): reading("read", "Read what was last published of a {type}"),
     (PatientVersionHandler, "GET"): reading(
         "vread", "Read what one report was published with of a {type}", ("id", "version")
     ),
-    (PatientSearchHandler, "GET"): Operation(
-        name="search",
-        summary="Find resources of type {type}",
-        text=_MATCHES,
-        successes=SEARCHED,
-        refusals=(406, 422),
-        parameters=(*FORMAT, "Prefer", "searched"),
-    ),
-    (PatientSearchFormHandler, "POST"): Operation(
-        name="searchByForm",
-        summary="Find resources of type {type}, with parameters in a form",
-        text=f"{_MATCHES} Parameters of the address count as well.",
-        successes=SEARCHED,
-        refusals=(406, 422),
-        parameters=(*FORMAT, "Prefer"),
-        body="search",
-    ),
+    (PatientSearchHandler, "GET"): replace(_SEARCH, text=_MATCHES),
+    (PatientSearchFormHandler, "POST"): replace(_FORM, text=f"{_MATCHES} {_FORM.text}"),
     (PatientHistoryHandler, "GET"): Operation(
         name="history",
         summary="List what was published of a {type}, newest first",
