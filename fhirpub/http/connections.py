@@ -8,11 +8,11 @@ then those that have waited longest.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
-from socket import SHUT_WR, socket
+from socket import MSG_DONTWAIT, MSG_PEEK, SHUT_WR, socket
 from typing import Protocol
 
 _MIN_WAIT_SECONDS = 1.0
@@ -20,6 +20,7 @@ _MIN_WAIT_SECONDS = 1.0
 _MIN_FIRST_WAIT_SECONDS = 0.1
 """A younger connection may just be sending its first request."""
 _DISCARDED_BYTES = 65_536
+_ACCEPT_BATCH_SIZE, _GONE_BATCH_SIZE = 4, 64
 _SHARE_CLOSED = 8
 """One in so many connections of an address is closed at once, so that the next find room."""
 
@@ -130,6 +131,36 @@ def _longest(waiting: Mapping[Closable, float], *, before: float) -> list[Closab
     """Return those that have waited since before a moment, the longest first."""
     ordered = sorted(waiting, key=waiting.__getitem__)
     return [connection for connection in ordered if waiting[connection] <= before]
+
+
+def accept_some(listening: socket) -> Iterator[tuple[socket, str]]:
+    """Yield connections that have come, with their addresses; a few, so that others have a turn.
+
+    Each takes a tenth of a millisecond until it is closed. One that its client has closed already
+    takes a tenth of that here: a flood of them would fill the backlog and keep others out of it.
+    """
+    left = 1.0
+    while left > 0:
+        try:
+            accepted, address = listening.accept()
+        except (BlockingIOError, ConnectionAbortedError):
+            return
+        if _has_gone(accepted):
+            accepted.close()
+            left -= 1 / _GONE_BATCH_SIZE
+        else:
+            left -= 1 / _ACCEPT_BATCH_SIZE
+            yield accepted, address[0]
+
+
+def _has_gone(accepted: socket) -> bool:
+    """Return whether the client has closed the connection and sent nothing."""
+    try:
+        return not accepted.recv(1, MSG_PEEK | MSG_DONTWAIT)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
 
 
 def turn_away(accepted: socket, response: bytes) -> None:

@@ -23,7 +23,7 @@ from tornado.httputil import (
 )
 from tornado.iostream import IOStream, StreamClosedError
 
-from fhirpub.http.connections import ConnectionLimits, ConnectionTable, turn_away
+from fhirpub.http.connections import ConnectionLimits, ConnectionTable, accept_some, turn_away
 from fhirpub.http.exchange import Exchange, Peer
 from fhirpub.http.head import UNREAD, Fields, HeadTooLong, HeadTooSlow, read_head
 from fhirpub.http.reader import RequestReader, TooLong
@@ -35,8 +35,6 @@ request at a time never waits for this: requests that arrive together stay toget
 store calls are batched."""
 _LEAST_BYTES = 512
 """As many as a head counts at least: its answer takes time, too."""
-_ACCEPT_BATCH_SIZE = 4
-"""In one iteration of the loop: each connection takes a tenth of a millisecond of it."""
 _REST_SECONDS = 1.0
 """How long no connection is accepted after the process ran out of file descriptors."""
 _LINGER_SECONDS = 2.0
@@ -144,21 +142,17 @@ class Server:
             asyncio.get_running_loop().add_reader(listening, self._accept, listening)
 
     def _accept(self, listening: socket) -> None:
-        for _ in range(_ACCEPT_BATCH_SIZE):
-            try:
-                accepted, address = listening.accept()
-            except (BlockingIOError, ConnectionAbortedError):
-                return
-            except OSError as problem:  # no file descriptor, perhaps: there may be one later
-                _log.error("no connection taken", reason=problem.strerror)
-                loop = asyncio.get_running_loop()
-                loop.remove_reader(listening)
-                loop.call_later(_REST_SECONDS, self._listen, listening)
-                return
-            if self._table.admits(address[0]):
-                self._serve(Connection(IOStream(accepted), Peer(address[0]), self._bounds))
-            else:
-                turn_away(accepted, self._delegate.busy_response())
+        try:
+            for accepted, address in accept_some(listening):
+                if self._table.admits(address):
+                    self._serve(Connection(IOStream(accepted), Peer(address), self._bounds))
+                else:
+                    turn_away(accepted, self._delegate.busy_response())
+        except OSError as problem:  # no file descriptor, perhaps: there may be one later
+            _log.error("no connection taken", reason=problem.strerror)
+            loop = asyncio.get_running_loop()
+            loop.remove_reader(listening)
+            loop.call_later(_REST_SECONDS, self._listen, listening)
 
     def _serve(self, connection: Connection) -> None:
         task = asyncio.create_task(connection.serve(self._delegate))

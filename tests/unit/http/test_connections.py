@@ -227,6 +227,24 @@ async def test_the_loop_serves_others_between_a_few_connections_and_the_next() -
     assert iterations >= 3
 
 
+async def test_connections_that_were_reset_do_not_hold_up_one_that_follows_them() -> None:
+    async with serving(Delegate(), bounds()) as port:
+        before = len(asyncio.all_tasks())
+        for _ in range(40):
+            gone = socket.create_connection((LOCAL, port))
+            gone.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")
+            gone.close()
+        with socket.create_connection((LOCAL, port)) as client:
+            for _ in range(
+                2
+            ):  # one in which the socket is found ready, one in which it is accepted
+                await asyncio.sleep(0)
+            accepted = len(asyncio.all_tasks()) - before
+            client.sendall(GET)
+
+    assert accepted == 1
+
+
 async def test_a_connection_that_is_one_too_many_gets_503_while_all_others_are_busy() -> None:
     release = asyncio.Event()
 
