@@ -46,7 +46,7 @@ def test_fhirpy_finds_everything_of_a_person(service: RunningService, lab: Integ
         name: len(fhir.resources(name).search(patient=patient["id"]).fetch_all())
         for name in ("DiagnosticReport", "Observation", "Specimen")
     }
-    report = fhir.resources("DiagnosticReport").search(patient=patient["id"]).first()
+    report, _other = fhir.resources("DiagnosticReport").search(patient=patient["id"]).fetch_all()
 
     assert numbers == {"DiagnosticReport": 2, "Observation": 4, "Specimen": 2}
     assert report["subject"].to_resource() == patient
