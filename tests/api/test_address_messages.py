@@ -16,7 +16,7 @@ TYPE = "/fhir/r4/DiagnosticReport"
         ("GET", "/fhir/r4/diagnosticreport", 404, "address-unknown", f"did you mean {TYPE}?"),
         ("POST", "/DiagnosticReport/$register", 404, "address-unknown", f"{TYPE}/$register?"),
         ("POST", f"{TYPE}/%24Register", 404, "address-unknown", f"{TYPE}/$register?"),
-        ("GET", "/fhir/r4/Patient", 404, "type-not-searchable", "/fhir/r4/Patient/{id}"),
+        ("GET", "/fhir/r4/Organization", 404, "type-not-searchable", "/fhir/r4/Organization/{id}"),
         ("GET", "/fhir/r4/Immunization", 404, "type-unknown", "DiagnosticReport"),
         ("POST", "/fhir/r4", 404, "batch-unsupported", "send each resource separately"),
         ("PUT", f"{TYPE}/1", 405, "method-unsupported", "change elements by PATCH"),

@@ -245,7 +245,8 @@ def _questions(lab: Integrator, path: str) -> Iterator[tuple[str, Answer]]:
     yield "406 format", lab.get(f"{BASE}?_format={canary('format')}")
     codes = f"code={','.join([canary('code')] * 1_001)}"
     yield "422 codes", lab.request("POST", f"{BASE}/_search", codes.encode(), FORM)
-    yield "404 route", lab.get(f"/fhir/r4/Patient?name={canary('name')}&token={lab.token}")
+    yield "200 patients", lab.get(f"/fhir/r4/Patient?name={canary('name')}&token={lab.token}")
+    yield "404 route", lab.get(f"/fhir/r4/Organization?name={canary('name')}&token={lab.token}")
     yield "405 method", lab.request("PUT", path, canary_body())
     yield "405 word", lab.request(CANARY, path)
 

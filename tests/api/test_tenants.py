@@ -81,7 +81,8 @@ def filled(route: Route, resource_id: str) -> str:
 
 def asked(caller: Integrator, route: Route, resource_id: str) -> Answer:
     body = BODIES.get(route.method)
-    return caller.request(route.method, filled(route, resource_id), body)
+    conditions = {"If-Match": "*"} if route.path.endswith("$revise") else {}
+    return caller.request(route.method, filled(route, resource_id), body, conditions)
 
 
 def same(answer: Answer, resource_id: str) -> tuple[Any, ...]:
