@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 import time
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -14,15 +13,14 @@ import click
 from fhirpub.app.stores import open_store
 from fhirpub.cli.error_hints import explain
 from fhirpub.cli.options import with_config, with_json
-from fhirpub.cli.printing import is_terminal, print_json
+from fhirpub.cli.printing import print_json
+from fhirpub.cli.progress_line import ProgressLine
 from fhirpub.config.loader import load
 from fhirpub.config.settings import Config
 from fhirpub.errors import ConfigurationError, StoreUnavailable
 from fhirpub.storage import transfer as copying
 from fhirpub.storage.store import Store
 from fhirpub.storage.transfer import Progress
-
-_SECONDS_BETWEEN_LINES = 10
 
 
 @click.command(
@@ -54,7 +52,7 @@ def transfer(target: str, config: Config, *, as_json: bool) -> None:
     older name of this command.
     """
     other = _other(config, target)
-    line = _Line()
+    line = ProgressLine(at_once=True)
     began = time.monotonic()
     try:
         progress = asyncio.run(_copy(config, other, line))
@@ -83,12 +81,17 @@ def transfer(target: str, config: Config, *, as_json: bool) -> None:
         click.echo(f"Differs in the other store and was not changed: {item}")
 
 
-async def _copy(config: Config, other: Config, line: _Line) -> Progress:
+async def _copy(config: Config, other: Config, line: ProgressLine) -> Progress:
+    rate = _Rate()
     async with AsyncExitStack() as stack:
         source = await _open(stack, config, "the store to copy from")
         target = await _open(stack, other, "the store to copy to")
         try:
-            return await copying.transfer(source, target, on_progress=line.show)
+            return await copying.transfer(
+                source,
+                target,
+                on_progress=lambda progress: line.show(lambda: rate.describe(progress)),
+            )
         except StoreUnavailable as problem:
             words = explain(problem.reason)
             raise StoreUnavailable(
@@ -118,28 +121,16 @@ def _other(config: Config, target: str) -> Config:
     return replace(config, storage=load(Path(target), environment={}).storage)
 
 
-class _Line:
-    """The progress line on standard error; on a terminal it is updated in place."""
+class _Rate:
+    """Describes the progress with the rate and the remaining time."""
 
     def __init__(self) -> None:
         self._began = time.monotonic()
-        self._last = 0.0
-        self._terminal = is_terminal(sys.stderr)
 
-    def show(self, progress: Progress) -> None:
-        """Print the progress, the rate and the remaining time."""
-        now = time.monotonic()
-        if now - self._last < (0.1 if self._terminal else _SECONDS_BETWEEN_LINES):
-            return
-        self._last = now
-        rate = progress.seen / max(now - self._began, 0.001)
+    def describe(self, progress: Progress) -> str:
+        """Return the progress in words."""
+        rate = progress.seen / max(time.monotonic() - self._began, 0.001)
         left = max(progress.total - progress.seen, 0) / max(rate, 0.001)
-        text = (
+        return (
             f"{progress.seen:,} of {progress.total:,} versions, {rate:,.0f}/s, {left:,.0f} s left"
         )
-        click.echo(f"\r{text:<70}" if self._terminal else text, err=True, nl=not self._terminal)
-
-    def end(self) -> None:
-        """Start a new line."""
-        if self._terminal and self._last:
-            click.echo(err=True)
