@@ -31,8 +31,7 @@ async def reindex_if_needed(store: Store, searched: Mapping[str, SearchIndexer])
     are left as they are. Raises StoreUnavailable.
     """
     rules = {name: search_indexer.rules for name, search_indexer in searched.items()}
-    said = await store.search_rules()
-    before = loads_stored(said.encode()) if said else {}
+    before = await _rules_in(store)
     after = before | rules
     if after == before:
         return
@@ -46,9 +45,15 @@ async def reindex_if_needed(store: Store, searched: Mapping[str, SearchIndexer])
 
 async def is_indexed(store: Store, searched: Mapping[str, SearchIndexer]) -> bool:
     """Return whether the values in a store are those that these types are searched by."""
-    said = await store.search_rules()
-    before = loads_stored(said.encode()) if said else {}
+    before = await _rules_in(store)
     return all(before.get(name) == one.rules for name, one in searched.items())
+
+
+async def _rules_in(store: Store) -> JsonObject:
+    """Return the rules by which the values in a store were computed, by type."""
+    said = await store.search_rules()
+    rules: JsonObject = loads_stored(said.encode()) if said else {}
+    return rules
 
 
 async def _is_there(of: SearchIndexer, tenants: Collection[str], store: Store) -> bool:

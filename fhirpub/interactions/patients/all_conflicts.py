@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from fhirpub.fhir.strict_json import JsonObject, loads_stored
 from fhirpub.interactions.context import Context
-from fhirpub.interactions.indexing.persons import current_values, person_of
+from fhirpub.interactions.indexing.persons import current_values, is_own, person_of
 from fhirpub.interactions.patients.conflicts import patients_with
 from fhirpub.interactions.patients.parts import sources_of_type
 from fhirpub.storage.contract import StoreAdmin, Version
@@ -19,7 +19,7 @@ _PAGE = 100
 _REMEMBERED = 100_000
 """So many identifiers are known to have been looked up, about 30 MB: those of the last reports."""
 MAX_CONFLICTS = 1_000
-"""So many conflicts are reported at a time: whoever has more begins with these."""
+"""So many conflicts are reported at a time."""
 
 Identifier = tuple[str, str]
 
@@ -85,7 +85,7 @@ def _leading_elsewhere(
 ) -> Iterator[Identifier]:
     systems = context.config.patients.person_systems
     person = patient["id"]
-    if patient["meta"]["versionId"] == "1":  # from before its systems were declared
+    if is_own(patient):  # from before its systems were declared
         person = person_of(patient, systems, tenant) or person
     for system in systems:
         for value in sorted(current_values(patient, system)):

@@ -10,6 +10,7 @@ from fhirpub.fhir.outcome import outcome_of
 from fhirpub.fhir.strict_json import JsonObject, dumps, loads_stored
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.indexing.persons import PATIENT, current_values
+from fhirpub.interactions.patients.parts import sources_of_type
 from fhirpub.interactions.patients.statements import (
     Asked,
     Source,
@@ -36,11 +37,10 @@ async def with_conflicts(version: Version, *, tenant: Tenant, context: Context) 
     if len(systems) < 2:
         return version
     issues: list[Issue] = []
-    for source in sources_of(context):
-        if source.type_name == version.type:
-            patient = loads_stored(version.parts).get(source.part)
-            if patient is not None:
-                issues += await _conflicts_of(patient, systems, tenant, context)
+    parts = loads_stored(version.parts)
+    for source in sources_of_type(version.type, context):
+        if source.part in parts:
+            issues += await _conflicts_of(parts[source.part], systems, tenant, context)
     if not issues:
         return version
     response: JsonObject = loads_stored(version.response)
@@ -75,7 +75,7 @@ async def patients_with(identifier: TokenMatch, *, tenant: Tenant, context: Cont
     seen: dict[str, None] = {}
     found: dict[str, None] = {}
     while len(found) < _MOST_REPORTED:
-        asked = [_asked_with(source, seen, identifier) for source in sources_of(context)]
+        asked = [_asked_of(source, seen, identifier) for source in sources_of(context)]
         walk = StatementWalk(asked, tenant=tenant, context=context)
         batch = await walk.take(_MOST_REPORTED)
         if not batch:
@@ -86,7 +86,7 @@ async def patients_with(identifier: TokenMatch, *, tenant: Tenant, context: Cont
     return [f"{PATIENT}/{one}" for one in found]
 
 
-def _asked_with(source: Source, without: Collection[str], identifier: TokenMatch) -> Asked:
+def _asked_of(source: Source, without: Collection[str], identifier: TokenMatch) -> Asked:
     criteria = (
         Criterion(source.names.identifier, (identifier,)),
         Criterion(source.names.marker, (ANYTHING,)),
@@ -102,14 +102,8 @@ def _has(patient: Version, identifier: TokenMatch) -> bool:
 async def _others(
     patient_id: str, identifier: TokenMatch, tenant: Tenant, context: Context
 ) -> list[str]:
-    asked = [_asked_of(source, patient_id, identifier) for source in sources_of(context)]
+    asked = [_asked_of(source, [patient_id], identifier) for source in sources_of(context)]
     walk = StatementWalk(asked, tenant=tenant, context=context)
     return [
         *dict.fromkeys(f"{PATIENT}/{one.patient_id}" for one in await walk.take(_MOST_REPORTED))
     ]
-
-
-def _asked_of(source: Source, patient_id: str, identifier: TokenMatch) -> Asked:
-    others = stating([patient_id], source, negated=True)
-    statement = Criterion(source.names.marker, (ANYTHING,))
-    return Asked(source, (Criterion(source.names.identifier, (identifier,)), statement, others))

@@ -35,7 +35,15 @@ async def current_parts(latest: Version, *, tenant: Tenant, context: Context) ->
     Only a resource that was moved to another Patient has other parts than it came with. Raises
     StoreUnavailable.
     """
-    parts = await first_parts(latest, tenant=tenant, context=context)
+    first = await first_parts(latest, tenant=tenant, context=context)
+    return await parts_now(latest, first, tenant=tenant, context=context)
+
+
+async def parts_now(
+    latest: Version, first: JsonObject, *, tenant: Tenant, context: Context
+) -> JsonObject:
+    """Return what `current_parts` does, from the parts that came with the resource."""
+    parts = first
     for source in sources_of_type(latest.type, context):
         patient = parts.get(source.part)
         if patient is not None and not refers_to(latest, source, patient["id"]):

@@ -18,8 +18,8 @@ from fhirpub.interactions.context import Context
 from fhirpub.interactions.indexing.persons import PATIENT, statement_id
 from fhirpub.interactions.patients.parts import (
     PROVENANCE,
-    current_parts,
     first_parts,
+    parts_now,
     sources_of_type,
 )
 from fhirpub.interactions.patients.statements import Source
@@ -170,7 +170,7 @@ async def _stored(
     if len(sources) != 1:
         which = "several patients" if sources else "no patient"
         raise NotMovable(f"{newest.type}/{newest.id} came with {which}: it cannot be moved")
-    current = await current_parts(newest, tenant=tenant, context=context)
+    current = await parts_now(newest, first, tenant=tenant, context=context)
     return _Stored(newest, sources[0], first, current, members)
 
 

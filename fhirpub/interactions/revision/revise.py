@@ -9,7 +9,7 @@ from fhirpub.errors import BrokenRule, VersionReplaced
 from fhirpub.fhir.strict_json import dumps
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.members.lookup import look_up_all
-from fhirpub.interactions.patients.parts import current_parts, first_parts
+from fhirpub.interactions.patients.parts import first_parts, parts_now
 from fhirpub.interactions.register import Candidate
 from fhirpub.interactions.revision.comparison import (
     Revision,
@@ -80,7 +80,7 @@ async def _stored_for(
     candidate: Version, latest: Version, tenant: Tenant, context: Context
 ) -> Stored:
     first = await first_parts(latest, tenant=tenant, context=context)
-    current = await current_parts(latest, tenant=tenant, context=context)
+    current = await parts_now(latest, first, tenant=tenant, context=context)
     ids = sorted(members_of(candidate, latest))
     found = await look_up_all(lambda one: context.resources.latest(tenant.id, one), ids)
     members = {version.id: version for version in found}
