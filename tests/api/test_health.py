@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,19 @@ def test_the_service_is_not_ready_while_the_primary_is_gone_and_ready_again_afte
     lines = [json.loads(line) for line in service.errors.read_text().splitlines()]
     ours = [line for line in lines if line.get("request_id") == refused.headers["x-request-id"]]
     assert [our["reason"] for our in ours if our["level"] == "warning"]
+
+
+def test_a_service_starts_although_the_store_answers_later_than_requests_wait(
+    proxied_set: ProxiedSet, tmp_path: Path
+) -> None:
+    (member,) = proxied_set.members
+    storage = {"url": proxied_set.url("late"), "deadline_seconds": 0.5}
+    member.pause()
+    resumed = threading.Timer(3, member.resume)
+    resumed.start()
+
+    with ServiceProcess(tmp_path, settings={"storage": storage}):
+        resumed.join()
 
 
 def test_a_probe_uses_the_good_answer_of_the_last_second_and_no_older_one(

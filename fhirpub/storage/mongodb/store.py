@@ -3,12 +3,11 @@
 What is acknowledged is in the journals of a majority, and no URL can weaken that. Reads ask the
 primary for what a majority has: a write is acknowledged only once the primary's own view of what
 a majority has includes it, and a new primary is believed only once its view includes all of that
-(`mongodb_primary.py`), so that every later read sees it. A primary that was deposed and does
-not know it yet, for a few seconds, could still return what was newest before. No client is
-misled into writing by that: every insert meets at the unique key on the real primary, and a
-process that has heard of the new primary asks the old one no more. Where even that would not do,
-because the outcome of a write is reported, the read is ``linearizable``: `writes.py`.
-See ADR 14.
+(`primary.py`), so that every later read sees it. A deposed primary that does not know it yet
+could, for some seconds, return what was newest before. No client is misled into writing by that:
+every insert meets at the unique key on the real primary, and a process that has heard of the new
+primary asks the old one no more. Where even that would not do, because the outcome of a write is
+reported, the read is ``linearizable``: `writes.py`. See ADR 14.
 """
 
 from __future__ import annotations
@@ -59,6 +58,8 @@ _FORCED: dict[str, Any] = {
 _SOCKET_SHARE = 0.5
 """How much of the deadline the driver waits for a search: longer than the server works on it."""
 _GOODBYE_SECONDS = 1.0
+_START_SECONDS = 10.0
+"""At least: a start may meet an election, however short the deadline of requests is."""
 _INDEX_SECONDS = 3_600.0
 """An index that was lost is made again from all there is."""
 _log = logger()
@@ -138,17 +139,17 @@ class MongoStore(BlobSweep, MongoWebhooks, Store):
     async def start(self) -> None:
         if self._opened is not None:
             return
-        production, now = self._production, self._clock()
+        now, seconds = self._clock(), max(self._deadline, _START_SECONDS)
         try:
-            async with within(self._deadline):
+            async with within(seconds):
                 with raise_configuration_errors():
-                    concerns = await examine(self._client, production=production, now=now)
+                    concerns = await examine(self._client, production=self._production, now=now)
             async with within(_INDEX_SECONDS):
                 with raise_configuration_errors():
                     await schema.prepare(self._database)
                     await count_base(self._database, now=now)
             opened = Opened(self._database, concerns, self._deadline)
-            async with within(self._deadline):
+            async with within(seconds):
                 await opened.primary.verified_term()
         except BaseException:
             await self._close()
@@ -304,10 +305,9 @@ class MongoStore(BlobSweep, MongoWebhooks, Store):
         wanted = {"id": resource_id, "version": version, "tenant": tenant}
         shown = {"type": True}
         for found in await self._list(schema.VERSION, wanted, shown, hint=schema.VERSION_KEY):
-            values = documents.found_by(tenant, found["type"], search)
+            change = {"$set": {"search": documents.found_by(tenant, found["type"], search)}}
             async with within(self._deadline):
-                versions = self._collection(schema.VERSION)
-                await versions.update_one(wanted, {"$set": {"search": values}})
+                await self._collection(schema.VERSION).update_one(wanted, change)
 
     async def _replace_search_of_member(
         self, tenant: str, key: documents.Key, search: bytes
