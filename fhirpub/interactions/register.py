@@ -37,7 +37,7 @@ from fhirpub.tenant import Tenant
 
 Key = tuple[str, str, str]
 ReadBody = Callable[[Any, ResourceType], Submission]
-Reserve = Callable[[int], Callable[[], None]]
+Reserve = Callable[[int], Callable[..., None]]
 """Raises what refuses so many new bytes, or returns what to call if they are not stored."""
 
 
@@ -152,9 +152,9 @@ def key_of(submission: Submission) -> Key | None:
     return None
 
 
-def reserve_nothing(_size: int) -> Callable[[], None]:
+def reserve_nothing(_size: int) -> Callable[..., None]:
     """Refuse nothing: the tenant has no quota."""
-    return lambda: None
+    return lambda **_created: None
 
 
 async def register(
@@ -182,13 +182,12 @@ async def _add(
     """Add a candidate, or return what another call has added in the meantime."""
     resources = context.resources
     version = await with_conflicts(candidate.version, tenant=tenant, context=context)
-    cancel = reserve(candidate.size)
+    finish = reserve(candidate.size)
     created = False
     try:
         created = await resources.add(tenant.id, version, candidate.blobs)
     finally:
-        if not created:
-            cancel()
+        finish(created=created)
     if created:
         context.added()
         return Registration(version, created=True)

@@ -598,6 +598,18 @@ def test_a_summary_of_more_than_64_kib_is_left_out_of_the_answer(lab: Integrator
     assert resource["meta"]["tag"][0]["code"] == "SUBSETTED"
 
 
+def test_an_answer_shortens_a_code_of_more_than_64_kib(lab: Integrator) -> None:
+    coding = {"system": "urn:x", "code": "c", "display": "x" * 1_000}
+    code = {"coding": [coding] * 70, "text": "x"}
+
+    registered = lab.register(register_body("long-code", code=code))
+
+    resource = registered.json["parameter"][0]["resource"]
+    assert resource["code"] == {"coding": [coding], "text": "x"}
+    assert resource.keys() == {"resourceType", "id", "meta", "identifier", "status", "code"}
+    assert resource["meta"]["tag"][0]["code"] == "SUBSETTED"
+
+
 def test_the_first_issue_says_that_the_report_was_created(lab: Integrator) -> None:
     issues = lab.register(body()).json["parameter"][1]["resource"]["issue"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from fhirpub.errors import Issue
 from fhirpub.fhir.contained import with_contained
@@ -13,12 +14,13 @@ from fhirpub.interactions.context import Context
 from fhirpub.interactions.members.versions import parameters_of_members
 from fhirpub.interactions.submission.record import Submission
 from fhirpub.interactions.versions import meta_of_subset
+from fhirpub.plugin_api import ResourceType
 from fhirpub.problems import ContentProblem
 from fhirpub.storage.contract import Version
 
 _ALWAYS = ("resourceType", "id", "meta", "identifier", "status")
 _MAX_SUMMARY_BYTES = 65_536
-"""A longer summary is left out of the response, which is stored for repetitions."""
+"""What would make it longer is left out of the response, which is stored for repetitions."""
 
 
 def response_of(
@@ -28,13 +30,7 @@ def response_of(
 
     Members follow in the order in which they were sent, each by its address.
     """
-    short = reduce_to(stored, (*_ALWAYS, *submission.type.summary), siblings=True)
-    if len(dumps(short)) > _MAX_SUMMARY_BYTES:
-        mandatory = context.schemas.document(submission.type.name).get("x-mandatory", ())
-        short = reduce_to(stored, (*_ALWAYS, *mandatory), siblings=True)
-    if len(short) < len(stored):
-        short["meta"] = meta_of_subset(stored)
-    short = with_contained(short, stored)
+    short = _short_form(stored, submission.type, context)
     said = f"{submission.type.name} was created"
     created = Issue.information(ContentProblem.ACCEPTED, said)
     issues = outcome_of([created, *submission.remarks], fhir_url=context.fhir_url)
@@ -46,3 +42,32 @@ def response_of(
             {"name": "issues", "resource": issues},
         ],
     }
+
+
+def _short_form(stored: JsonObject, resource_type: ResourceType, context: Context) -> JsonObject:
+    """Return as much of a resource as a summary may have; valid, thus with what is mandatory."""
+    short = _reduced(stored, resource_type.summary)
+    if len(dumps(short)) <= _MAX_SUMMARY_BYTES:
+        return short
+    mandatory = context.schemas.document(resource_type.name).get("x-mandatory", ())
+    short = _reduced(stored, mandatory)
+    if len(dumps(short)) <= _MAX_SUMMARY_BYTES:
+        return short
+    return _reduced(
+        {**stored, **{name: _first_items(stored[name]) for name in mandatory}}, mandatory
+    )
+
+
+def _first_items(element: Any) -> Any:
+    """Return an element with only the first item of each list in it, such as of codings."""
+    if not isinstance(element, dict):
+        return element
+    return {name: item[:1] if isinstance(item, list) else item for name, item in element.items()}
+
+
+def _reduced(stored: JsonObject, names: Sequence[str]) -> JsonObject:
+    """Return these elements, with the contained resources that they refer to."""
+    short = reduce_to(stored, (*_ALWAYS, *names), siblings=True)
+    if len(short) < len(stored):
+        short["meta"] = meta_of_subset(stored)
+    return with_contained(short, stored)

@@ -109,7 +109,7 @@ class Usage:
             "registrations_per_day": self.registrations,
         }
         self.seen = 0
-        self._added = 0
+        self._uncounted = self._reserved = 0
 
     def is_recent(self, now: int) -> bool:
         """Return whether its quotas may be asked for soon."""
@@ -141,9 +141,20 @@ class Usage:
             raise StorageQuotaExceeded(self.names["stored_bytes"])
 
     def add_stored(self, size: int) -> None:
-        """Count bytes that are being stored; negative for those that were not."""
+        """Count bytes that were stored."""
         self.stored += size
-        self._added += size
+        self._uncounted += size
+
+    def reserve_stored(self, size: int) -> None:
+        """Count bytes that are being stored."""
+        self.add_stored(size)
+        self._reserved += size
+
+    def finish_stored(self, size: int, *, created: bool) -> None:
+        """Count reserved bytes no more if they were not stored."""
+        self._reserved -= size
+        if not created:
+            self.add_stored(-size)
 
     def policies(self, now: int) -> list[Policy]:
         """Return its quota of requests per minute, if it has one."""
@@ -177,12 +188,12 @@ class Usage:
             counter.others = uses.get(use, 0)
 
     def begin_learning_stored(self) -> None:
-        """Remember what is added while the store is asked."""
-        self._added = 0
+        """Remember what the store may not count: what is being stored, and what is added."""
+        self._uncounted = self._reserved
 
     def learn_stored(self, stored: int) -> None:
         """Take over what the store counted."""
-        self.stored = stored + self._added
+        self.stored = stored + self._uncounted
 
     def _check(self, window: Window, limit: str, most: int, now: int, more: int = 1) -> None:
         if is_exceeded(most, window.used(now), more):

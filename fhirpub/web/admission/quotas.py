@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import get_args
 
 from fhirpub.auth.caller import Caller
@@ -142,14 +143,16 @@ class Ticket:
         for usage in self._usages:
             usage.check_bytes(0, now)
 
-    def reserve_registration(self, size: int) -> Callable[[], None]:
-        """Count a registration of so many bytes; return what to call if it does not happen."""
+    def reserve_registration(self, size: int) -> Callable[..., None]:
+        """Count a registration of so many bytes; its end is reported by a call of the result."""
         now = self._clock()
         for usage in self._usages:
             usage.check_registration(now)
             usage.check_stored(size)
-        self._count_registration(1, size)
-        return lambda: self._count_registration(-1, -size)
+        for usage in self._usages:
+            usage.registrations.add(1, now)
+            usage.reserve_stored(size)
+        return partial(self._finish_registration, size)
 
     def check_stored(self, size: int) -> None:
         """Check whether a version of so many bytes may be added."""
@@ -166,8 +169,9 @@ class Ticket:
         now = self._clock()
         return rate_limit_fields([p for usage in self._usages for p in usage.policies(now)], now)
 
-    def _count_registration(self, number: int, size: int) -> None:
+    def _finish_registration(self, size: int, *, created: bool) -> None:
         now = self._clock()
         for usage in self._usages:
-            usage.registrations.add(number, now)
-        self.add_stored(size)
+            usage.finish_stored(size, created=created)
+            if not created:
+                usage.registrations.add(-1, now)

@@ -181,14 +181,14 @@ def test_a_registration_that_does_not_happen_is_not_counted(
     clock: HandClock, store: WatchedStore
 ) -> None:
     process = Process(store, clock, client_registrations_per_day=2, tenant_stored_bytes=100)
-    cancel = process.ticket().reserve_registration(50)
+    finish = process.ticket().reserve_registration(50)
     process.ticket().reserve_registration(50)
     with pytest.raises(QuotaExceeded, match="client_registrations_per_day"):
         process.ticket().reserve_registration(0)
     with pytest.raises(StorageQuotaExceeded, match="tenant_stored_bytes"):
         process.ticket(TWO).reserve_registration(1)
 
-    cancel()
+    finish(created=False)
 
     process.ticket().reserve_registration(30)
     with pytest.raises(StorageQuotaExceeded):
@@ -282,6 +282,22 @@ async def test_a_day_is_remembered_by_the_store_when_a_process_ends(
     after.ticket(TWO).reserve_registration(1)
     with pytest.raises(QuotaExceeded):
         after.ticket(TWO).reserve_registration(1)
+
+
+async def test_bytes_that_are_being_stored_when_the_store_is_asked_are_counted(
+    clock: HandClock, store: WatchedStore
+) -> None:
+    process = Process(store, clock, tenant_stored_bytes=1000)
+    finish = process.ticket().reserve_registration(600)
+    await process.exchange.exchange()
+    finish(created=True)
+
+    with pytest.raises(StorageQuotaExceeded):
+        process.ticket().check_stored(401)
+    process.ticket().check_stored(400)
+
+    await process.exchange.exchange()
+    process.ticket().check_stored(1000)
 
 
 async def test_stored_bytes_are_those_of_the_store(clock: HandClock, store: WatchedStore) -> None:
