@@ -100,6 +100,43 @@ def test_entries_may_come_in_any_order(lab: Integrator) -> None:
     assert "idempotent-content" not in again.headers
 
 
+def test_entries_without_identifiers_may_come_in_any_order(lab: Integrator) -> None:
+    members = [{"reference": "Observation/hb"}, {"reference": "Observation/wbc"}]
+    count = result("count", hasMember=members, valueQuantity=None)
+    body = panel("R-1", count, result("hb"), result("wbc"), result("plt", value=248))
+    first = lab.register(body)
+    body["parameter"].reverse()
+
+    again = lab.register(body)
+
+    assert again.body == first.body
+    assert "idempotent-content" not in again.headers
+
+
+def test_local_ids_do_not_count_for_results_in_the_same_order(lab: Integrator) -> None:
+    def counted(*local_ids: str) -> dict[str, Any]:
+        code = {"text": "Hemoglobin"}
+        values = [result(one, value, code=code) for value, one in enumerate(local_ids)]
+        return panel("R-1", *values)
+
+    first = lab.register(counted("a", "b", "c"))
+
+    again = lab.register(counted("z", "y", "x"))
+
+    assert again.body == first.body
+    assert "idempotent-content" not in again.headers
+
+
+def test_results_without_identifiers_that_exchange_their_values_are_other_content(
+    lab: Integrator,
+) -> None:
+    lab.register(panel("R-1", result("hb", 13.2), result("wbc", 6.4)))
+
+    answer = lab.register(panel("R-1", result("hb", 6.4), result("wbc", 13.2)))
+
+    assert answer.headers["idempotent-content"] == "different"
+
+
 def test_local_ids_do_not_count_for_results_with_identifiers(lab: Integrator) -> None:
     first = lab.register(panel("R-1", identified(1), identified(2)))
     others = [{**identified(1), "id": "x"}, {**identified(2), "id": "y"}]

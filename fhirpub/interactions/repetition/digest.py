@@ -1,7 +1,8 @@
 """The digest of what a registration brought, before any setting or rule had a say.
 
 It covers every entry of the request, also those that are not taken. Each document stands in it
-by its SHA-256, and the local ids by which entries refer to one another do not count.
+by its SHA-256, and the local ids by which entries refer to one another do not count, nor does the
+order of the entries.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from fhirpub.interactions.repetition.canonical import canonical
 from fhirpub.interactions.submission.keys import key_of
 from fhirpub.interactions.submission.record import Submission
 
-_FORM = b"\x02"
+_FORM = b"\x03"
 """The first byte of each digest: another canonical form gets another one."""
 _REFERENCE = re.compile(rb'"reference":("[^"\\]*+(?:\\.[^"\\]*+)*+")')
-_IDENTIFIED = 3
+_SYSTEM_AND_VALUE = 2
 
 
 def digest_of(submission: Submission) -> bytes:
@@ -31,7 +32,7 @@ def digest_of(submission: Submission) -> bytes:
     """
     entries = submission.content
     if submission.members:
-        entries = sorted(entries, key=_identifier_in)
+        entries = sorted(entries, key=_place)
     entries = sorted(entries, key=itemgetter("name"))
     text = canonical([_without_local_id(entry) for entry in entries])
     names = {dumps(literal): name for literal, name in _names(submission, entries)}
@@ -44,17 +45,25 @@ def digest_of(submission: Submission) -> bytes:
     return _FORM + hashlib.sha256(text).digest()
 
 
-def _identifier_in(entry: JsonObject) -> tuple[str, ...]:
-    """Return the identifier of a resource; those without one keep their order."""
+def _place(entry: JsonObject) -> tuple[str, str | bytes, str]:
+    """Return what puts entries that repeat in one order, however they were sent.
+
+    That is the identifier of a resource. Those without one follow from what is in them, and from
+    their local ids only where that is the same.
+    """
     resource = entry.get("resource")
-    key = key_of(resource) if isinstance(resource, dict) else ()
-    return key[1:] if len(key) == _IDENTIFIED else ()
+    if not isinstance(resource, dict):
+        return "", b"", ""
+    kind, *key = key_of(resource)
+    if len(key) == _SYSTEM_AND_VALUE:
+        return kind, key[0], key[1]
+    return kind, _REFERENCE.sub(b"", canonical(_without_local_id(entry))), key[0]
 
 
 def _names(submission: Submission, entries: Sequence[JsonObject]) -> Iterator[tuple[str, str]]:
     """Yield what each local reference leads to: the name of an entry, with its number if many.
 
-    Entries that repeat are numbered in the order of their identifiers, not as they were sent.
+    Entries that repeat are numbered in the order of the digest, not as they were sent.
     """
     for literal, name in submission.local.items():
         if name not in submission.held:
