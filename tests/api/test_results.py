@@ -127,12 +127,14 @@ def test_local_ids_do_not_count_for_results_in_the_same_order(lab: Integrator) -
     assert "idempotent-content" not in again.headers
 
 
-def test_results_without_identifiers_that_exchange_their_values_are_other_content(
-    lab: Integrator,
-) -> None:
-    lab.register(panel("R-1", result("hb", 13.2), result("wbc", 6.4)))
+def test_a_result_derived_from_another_one_is_other_content(lab: Integrator) -> None:
+    def derived(local_id: str) -> dict[str, Any]:
+        ratio = result("ratio", derivedFrom=[{"reference": f"Observation/{local_id}"}])
+        return panel("R-1", result("hb"), result("wbc", 6.4), ratio)
 
-    answer = lab.register(panel("R-1", result("hb", 6.4), result("wbc", 13.2)))
+    lab.register(derived("hb"))
+
+    answer = lab.register(derived("wbc"))
 
     assert answer.headers["idempotent-content"] == "different"
 

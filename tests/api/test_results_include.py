@@ -15,6 +15,7 @@ from tests.panels import panel, result, specimen
 
 BASE = "/fhir/r4"
 OF_REPORT = "DiagnosticReport?_include=DiagnosticReport"
+OF_LABORATORY = {"reference": "Organization/o1"}
 
 
 def addresses(answer: Answer) -> list[str]:
@@ -320,3 +321,28 @@ def test_an_include_demands_the_right_to_read(strict: RunningService) -> None:
 
     for query in ("_include=Observation:specimen", "_revinclude=DiagnosticReport:result"):
         assert lab.get(f"{BASE}/Observation?{query}").status == 403
+
+
+@pytest.mark.parametrize(
+    ("parameter", "changes"),
+    [
+        ("performer", {"performer": [OF_LABORATORY, {"reference": "Practitioner/house"}]}),
+        ("performer", {"performer": [OF_LABORATORY, {"reference": "Organization/other"}]}),
+        ("specimen", {"specimen": [{"reference": "Specimen/elsewhere"}]}),
+        ("based-on", {"basedOn": [{"reference": "ServiceRequest/12345-78-80000000"}]}),
+        ("results-interpreter", {"resultsInterpreter": [{"reference": "Practitioner/1"}]}),
+        ("result", {"result": [{"reference": "Observation/elsewhere"}]}),
+        ("*", {"specimen": [{"reference": "Specimen/elsewhere"}]}),
+    ],
+)
+def test_a_reference_to_nothing_that_is_held_includes_nothing(
+    lab: Integrator, parameter: str, changes: dict[str, Any]
+) -> None:
+    assert lab.register(panel("R-1", **changes)).status == 201
+    asked = "*" if parameter == "*" else f"DiagnosticReport:{parameter}"
+
+    found = by_mode(lab, f"DiagnosticReport?_include={asked}", "include")
+
+    kinds = {resource["resourceType"] for resource in found}
+    assert kinds <= {"Organization", "Patient"}
+    assert all(resource.get("id") != "other" for resource in found)

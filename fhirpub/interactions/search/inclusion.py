@@ -23,7 +23,7 @@ from fhirpub.problems import OperationProblem
 from fhirpub.runtime.stages import yield_to_loop
 from fhirpub.storage.contract import MAX_PAGE_BYTES, Page, SearchQuery, Version
 from fhirpub.storage.criteria import Criterion, SearchValue, TokenMatch, decode
-from fhirpub.tenant import Tenant, is_member_id
+from fhirpub.tenant import Tenant, is_member_id, is_resource_id
 
 MAX_INCLUDED = 1_000
 """So many resources are included in a page, at most."""
@@ -193,8 +193,9 @@ class _Inclusion:
                 continue
             type_name = str(system)
             own = code == ""  # a part, whose id follows from that of the version
-            part_id = searched.own_part(type_name, version.id, self._tenant) if own else code
-            yield type_name, str(part_id)
+            found = searched.own_part(type_name, version.id, self._tenant) if own else str(code)
+            if is_resource_id(found):  # others lead to nothing that is held
+                yield type_name, found
         if names and not asked.parameter:
             for part in searched.type.parts:
                 if not part.repeats and (part.type != PATIENT or own_patients):
