@@ -159,6 +159,14 @@ class TestDoubts:
 
             assert "person-conflict" not in [code_of(one) for one in issues_of(answer)]
 
+    def test_of_very_many_identifiers_few_are_looked_up(self, lab: Integrator) -> None:
+        many = [(HOSPITAL, str(number)) for number in range(40)]
+        lab.register(of("R-1", identified((NATIONAL, "1"), *many)))
+        answer = lab.register(of("R-2", identified((NATIONAL, "2"), *many)))
+
+        codes = [code_of(one) for one in issues_of(answer)]
+        assert 0 < codes.count("person-conflict") < 20
+
     def test_a_repetition_returns_the_same_warning(self, lab: Integrator) -> None:
         lab.register(of("R-1", identified((NATIONAL, "1"), (HOSPITAL, "x"))))
         body = of("R-2", identified((NATIONAL, "2"), (HOSPITAL, "x")))

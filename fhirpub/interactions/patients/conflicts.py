@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from itertools import islice
 
 from fhirpub.errors import Issue
 from fhirpub.fhir.outcome import outcome_of
@@ -25,6 +26,8 @@ from fhirpub.storage.criteria import ANYTHING, Criterion, TokenMatch
 from fhirpub.tenant import Tenant
 
 _MOST_REPORTED = 5
+_MOST_COMPARED = 20
+"""So many identifiers of a patient are looked up, each by a search; the rest is not compared."""
 
 
 async def with_conflicts(version: Version, *, tenant: Tenant, context: Context) -> Version:
@@ -54,16 +57,18 @@ async def _conflicts_of(
 ) -> list[Issue]:
     """Return a warning for each identifier that another Patient has, too."""
     found: list[Issue] = []
-    for system in systems:
-        for value in sorted(current_values(patient, system)):
-            if tenant.person_id(systems[0], value) == patient["id"] and system == systems[0]:
-                continue
-            others = await _others(patient["id"], TokenMatch(system, value), tenant, context)
-            if others:
-                rule = f"its identifier in {system} is also that of {', '.join(others)}"
-                found.append(
-                    Issue.warning(PatientProblem.PERSON_CONFLICT, rule, f"{PATIENT}.identifier")
-                )
+    identifiers = (
+        (system, value) for system in systems for value in sorted(current_values(patient, system))
+    )
+    for system, value in islice(identifiers, _MOST_COMPARED):
+        if tenant.person_id(systems[0], value) == patient["id"] and system == systems[0]:
+            continue
+        others = await _others(patient["id"], TokenMatch(system, value), tenant, context)
+        if others:
+            rule = f"its identifier in {system} is also that of {', '.join(others)}"
+            found.append(
+                Issue.warning(PatientProblem.PERSON_CONFLICT, rule, f"{PATIENT}.identifier")
+            )
     return found
 
 
