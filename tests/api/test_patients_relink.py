@@ -19,7 +19,7 @@ from fhirpub.interactions.patients.parts import PROVENANCE
 from fhirpub.interactions.relinking import targets
 from fhirpub.interactions.relinking.corrections import Target
 from fhirpub.interactions.relinking.relink import Note, NotMovable, Relink, plan_relink, relink
-from fhirpub.interactions.relinking.stranded import refuse_stranded
+from fhirpub.interactions.relinking.stranded import left_behind, refuse_stranded
 from fhirpub.storage import transfer as copying
 from fhirpub.storage.contract import Version
 from fhirpub.testing.service import Integrator, RunningService
@@ -89,6 +89,14 @@ class Console:
             return planned
 
         return self.service.call(plan())
+
+    def left_behind(self, moved: list[Relink]) -> list[tuple[str, list[str]]]:
+        """Look once more, as the command does after it has moved the last one."""
+
+        async def look() -> list[tuple[str, list[str]]]:
+            return [one async for one in left_behind(moved, **self._named)]
+
+        return self.service.call(look())
 
     def version(self, resource_id: str, number: int) -> Version:
         store, tenant = self.service.services.store, self.lab.tenant.id
@@ -419,6 +427,25 @@ class TestToAPatient:
 
         with pytest.raises(Exception, match="was not found"):
             console.patient(emptied)
+
+
+def test_a_report_that_came_during_a_move_is_named_and_can_be_moved(
+    console: Console, lab: Integrator
+) -> None:
+    subject = subject_of(lab.register(of("R-1", identified((NATIONAL, "1")))))
+    target = console.person(NATIONAL, "2")
+    first = id_of_report(lab, "R-1")
+    planned = console.plan(first, target=target)
+    assert subject_of(lab.register(referring("R-2", subject, result("hb")))) == subject
+    console.relink(first, target)
+    second = id_of_report(lab, "R-2")
+
+    assert console.left_behind(planned) == [(subject[8:], [f"DiagnosticReport/{second}"])]
+    assert lab.get(f"{BASE}/{subject}").status == 404
+    console.relink(second, target)
+    assert patient_of(lab, second) == target.id
+    assert len(ids_in(lab.get(f"{BASE}/Observation?subject=Patient/{target.id}"))) == 1
+    assert console.left_behind(planned) == []
 
 
 class TestRefusals:

@@ -19,7 +19,7 @@ from fhirpub.config.settings import Config
 from fhirpub.interactions.relinking import targets
 from fhirpub.interactions.relinking.corrections import Target
 from fhirpub.interactions.relinking.relink import Note, Relink, plan_relink, relink
-from fhirpub.interactions.relinking.stranded import refuse_stranded
+from fhirpub.interactions.relinking.stranded import left_behind, refuse_stranded
 
 _MOST_TEXT = 500
 
@@ -131,6 +131,12 @@ async def _relink(
         # Those first that state nothing: if this is interrupted, what they refer to is there.
         for one in sorted(planned, key=lambda one: one.states):
             await relink(one.id, target, note, tenant=tenant, context=context, store=console.store)
+        async for patient_id, left in left_behind(planned, tenant=tenant, context=context):
+            click.echo(
+                f"{', '.join(left)} came meanwhile, with a reference to Patient/{patient_id}, of "
+                "which nothing is known any more: move it as well.",
+                err=True,
+            )
         return planned
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import AsyncGenerator, Collection, Iterable
 
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.indexing.persons import PATIENT
@@ -27,6 +27,22 @@ async def refuse_stranded(planned: Iterable[Relink], *, tenant: Tenant, context:
 
     Resources that were registered with a reference alone state nothing about their Patient.
     """
+    async for patient_id, left in left_behind(planned, tenant=tenant, context=context):
+        raise NotMovable(
+            f"{', '.join(left)} would stay with {PATIENT}/{patient_id}, of which "
+            "nothing would be known any more: move first what was registered with a reference "
+            "alone"
+        )
+
+
+async def left_behind(
+    planned: Iterable[Relink], *, tenant: Tenant, context: Context
+) -> AsyncGenerator[tuple[str, list[str]], None]:
+    """Yield each Patient of which nothing is known without these resources, and what it keeps.
+
+    What it keeps are addresses of resources that refer to it, some of them. Before a relink they
+    refuse it. Afterwards they are those that were registered at the same time.
+    """
     needed = [one for one in planned if one.is_needed]
     moving = {one.id for one in needed}
     for patient_id in dict.fromkeys(one.before for one in needed if one.states):
@@ -34,11 +50,7 @@ async def refuse_stranded(planned: Iterable[Relink], *, tenant: Tenant, context:
             continue
         left = await _referring(patient_id, moving, tenant, context)
         if left:
-            raise NotMovable(
-                f"{', '.join(left)} would stay with {PATIENT}/{patient_id}, of which "
-                "nothing would be known any more: move first what was registered with a reference "
-                "alone"
-            )
+            yield patient_id, left
 
 
 async def _is_stated(
