@@ -58,6 +58,7 @@ LONGEST = (  # from two minutes down to a quarter of a minute
     "tests/faults/test_stop.py",
     "tests/faults/test_webhooks.py",
     "tests/faults/test_races.py",
+    "tests/faults/test_kill_results.py",
     "tests/faults/test_quotas.py",
     "tests/storage/mongodb/test_outcomes.py",
     "tests/storage/mongodb/test_contract.py",
