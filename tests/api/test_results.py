@@ -139,6 +139,31 @@ def test_a_result_derived_from_another_one_is_other_content(lab: Integrator) -> 
     assert answer.headers["idempotent-content"] == "different"
 
 
+def test_orders_with_one_identifier_are_refused_as_orders(lab: Integrator) -> None:
+    number = [{"system": "https://lab.example/orders", "value": "1"}]
+    orders = [
+        {
+            "resourceType": "ServiceRequest",
+            "id": local_id,
+            "identifier": number,
+            "status": "active",
+            "intent": "order",
+            "subject": {"reference": "Patient/p1"},
+        }
+        for local_id in ("a", "b")
+    ]
+    led_to = [{"reference": f"ServiceRequest/{order['id']}"} for order in orders]
+
+    answer = lab.register(panel("R-1", *orders, basedOn=led_to))
+
+    assert remarks(answer, "error") == [
+        (
+            f"is the identifier of {ON_ORDER}, too: use one of its own, or none",
+            [f"{ON_R4}.identifier"],
+        )
+    ]
+
+
 def test_local_ids_do_not_count_for_results_with_identifiers(lab: Integrator) -> None:
     first = lab.register(panel("R-1", identified(1), identified(2)))
     others = [{**identified(1), "id": "x"}, {**identified(2), "id": "y"}]
@@ -177,7 +202,7 @@ def test_the_same_local_ids_in_another_report_are_other_results(lab: Integrator)
     assert entries(first, "observation") != entries(second, "observation")
 
 
-ON_R4 = "Parameters.parameter[4].resource"
+ON_ORDER, ON_R4 = (f"Parameters.parameter[{place}].resource" for place in (3, 4))
 
 
 @pytest.mark.parametrize(

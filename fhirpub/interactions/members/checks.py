@@ -62,7 +62,7 @@ def _repeated_keys(submission: Submission) -> Iterator[Issue]:
         identity = (submission.declared[key].name, *key_of(entry.resource))
         first = places.setdefault(identity, entry.at)
         if first != entry.at:
-            rule = f"is the identifier of {first}, too: a result is sent once"
+            rule = f"is the identifier of {first}, too: use one of its own, or none"
             at = f"{entry.at}.identifier"
             yield Issue.error(ContentProblem.ENTRY_REPEATED, rule, at)
 
