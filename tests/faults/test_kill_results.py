@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from fhirpub.testing.process import ServiceProcess
 from fhirpub.testing.service import Integrator
 from tests.bodies import patient
 from tests.panels import RESULTS, panel, result, specimen
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -141,6 +143,12 @@ def _begin_relink(process: ServiceProcess, tenant: str, report: str) -> subproce
     )
 
 
+def _has_begun_to_change(lab: Integrator, report: str, command: subprocess.Popen[bytes]) -> bool:
+    """Return whether a command shows its first effect, or has ended."""
+    answer = lab.get(f"{_BASE}/DiagnosticReport/{report}")
+    return answer.headers["etag"] != 'W/"1"' or command.poll() is not None
+
+
 def test_a_killed_relink_has_moved_the_report_and_all_results_or_nothing(
     process: ServiceProcess,
 ) -> None:
@@ -153,7 +161,10 @@ def test_a_killed_relink_has_moved_the_report_and_all_results_or_nothing(
         report = _register(lab, f"R-{kill}")
         (before,) = Whole.of(lab, report).subjects
         command = _begin_relink(process, lab.tenant.id, report)
-        time.sleep(taken * _seconds.uniform(0.5, 1.0))
+        if kill % 2:
+            wait_until(partial(_has_begun_to_change, lab, report, command), seconds=60)
+        else:
+            time.sleep(taken * _seconds.uniform(0.5, 1.0))
         command.send_signal(signal.SIGKILL)
         command.wait()
         whole = Whole.of(lab, report)
