@@ -38,7 +38,7 @@ from fhirpub.tenant import Tenant
 Key = tuple[str, str, str]
 ReadBody = Callable[[Any, ResourceType], Submission]
 Reserve = Callable[[int], Callable[..., None]]
-"""Raises what refuses so many new bytes, or returns what to call if they are not stored."""
+"""Raises what refuses so many new bytes, or returns what to call with ``created`` at the end."""
 
 
 @dataclass(frozen=True, slots=True)

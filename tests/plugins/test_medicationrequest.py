@@ -45,6 +45,17 @@ class TestMedicationRequest(CompositionContract):
 
         assert self.resource_of(registered)["_intent"] == masked
 
+    def test_the_answer_shortens_a_medication_of_more_than_64_kib(self, lab: Integrator) -> None:
+        coding = {"system": "urn:x", "code": "c", "display": "x" * 1_000}
+        concept = {"coding": [coding] * 70}
+        body = register_body(
+            medication_request(self.fresh_value(), medicationCodeableConcept=concept)
+        )
+
+        registered = self.register(lab, body)
+
+        assert self.resource_of(registered)["medicationCodeableConcept"] == {"coding": [coding]}
+
     def test_it_may_refer_to_an_encounter_that_was_registered_before(
         self, lab: Integrator
     ) -> None:

@@ -133,8 +133,8 @@ async def _relink(
             await relink(one.id, target, note, tenant=tenant, context=context, store=console.store)
         async for patient_id, left in left_behind(planned, tenant=tenant, context=context):
             click.echo(
-                f"{', '.join(left)} came meanwhile, with a reference to Patient/{patient_id}, of "
-                "which nothing is known any more: move it as well.",
+                f"{', '.join(left)} arrived during the move, and refers to "
+                f"Patient/{patient_id}, of which nothing is known any more: move it as well.",
                 err=True,
             )
         return planned

@@ -53,13 +53,14 @@ def _short_form(stored: JsonObject, resource_type: ResourceType, context: Contex
     short = _reduced(stored, mandatory)
     if len(dumps(short)) <= _MAX_SUMMARY_BYTES:
         return short
-    return _reduced(
-        {**stored, **{name: _first_items(stored[name]) for name in mandatory}}, mandatory
-    )
+    shortened = {name: _first_items(stored[name]) for name in mandatory if name in stored}
+    return _reduced({**stored, **shortened}, mandatory)
 
 
 def _first_items(element: Any) -> Any:
-    """Return an element with only the first item of each list in it, such as of codings."""
+    """Return an element with only the first item of it, and of each list in that: a coding."""
+    if isinstance(element, list):
+        return [_first_items(item) for item in element[:1]]
     if not isinstance(element, dict):
         return element
     return {name: item[:1] if isinstance(item, list) else item for name, item in element.items()}
