@@ -29,6 +29,7 @@ PAGES = {
     "bench/README.md": "bench/benchmarks.md",
     "bench/RESULTS.md": "bench/RESULTS.md",
     "bench/RESULTS-mongodb.md": "bench/RESULTS-mongodb.md",
+    "bench/RESULTS-neighbours.md": "bench/RESULTS-neighbours.md",
     "conf/fhirpub.toml": "conf/fhirpub.md",
     "conf/production.toml": "conf/production.md",
     "fhirpub/http/README.md": "fhirpub/http.md",
