@@ -46,13 +46,11 @@ def response_of(
 
 def _short_form(stored: JsonObject, resource_type: ResourceType, context: Context) -> JsonObject:
     """Return as much of a resource as a summary may have; valid, thus with what is mandatory."""
-    short = _reduced(stored, resource_type.summary)
-    if len(dumps(short)) <= _MAX_SUMMARY_BYTES:
-        return short
     mandatory = context.schemas.document(resource_type.name).get("x-mandatory", ())
-    short = _reduced(stored, mandatory)
-    if len(dumps(short)) <= _MAX_SUMMARY_BYTES:
-        return short
+    for names in (resource_type.summary, mandatory):
+        short = _reduced(stored, names)
+        if len(dumps(short)) <= _MAX_SUMMARY_BYTES:
+            return short
     shortened = {name: _first_items(stored[name]) for name in mandatory if name in stored}
     return _reduced({**stored, **shortened}, mandatory)
 
