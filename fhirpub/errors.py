@@ -300,7 +300,7 @@ class StorageQuotaExceeded(FhirpubError):
 class Busy(FhirpubError):
     """Too many large requests are in flight; the client may retry after some seconds."""
 
-    details = RequestProblem.SERVICE_BUSY
+    details: Problem = RequestProblem.SERVICE_BUSY
 
     def __init__(self, *, retry_after: int) -> None:
         super().__init__("too many large requests at the moment, send the same request again")

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from fhirpub.problems import (
+    BatchProblem,
     ContentProblem,
     OperationProblem,
     PatientProblem,
@@ -19,6 +20,7 @@ _SECTIONS = (
     ("The body", ContentProblem),
     ("Patients", PatientProblem),
     ("Updates, searches and webhooks", OperationProblem),
+    ("Batches", BatchProblem),
 )
 
 

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from fhirpub.config.batch import BatchConfig
 from fhirpub.config.monitoring import LogsConfig, MetricsConfig
 from fhirpub.config.patients import PatientsConfig
 from fhirpub.config.quotas import QuotasConfig
@@ -311,6 +312,7 @@ class Config:
     fhir: FhirConfig = field(default_factory=FhirConfig)
     patients: PatientsConfig = field(default_factory=PatientsConfig)
     limits: LimitsConfig = field(default_factory=LimitsConfig)
+    batch: BatchConfig = field(default_factory=BatchConfig)
     quotas: QuotasConfig = field(default_factory=QuotasConfig)
     terminology: TerminologyConfig = field(default_factory=TerminologyConfig)
     webhooks: WebhooksConfig = field(default_factory=WebhooksConfig)

@@ -44,6 +44,10 @@ _OF_EVERY_TYPE = (
         ":not, :missing and :of-type",
     },
 )
+_BATCH = (
+    "Each entry is processed on its own, as the single request that it stands for. References "
+    "between entries are not resolved. JSON only."
+)
 _DOCUMENTATION = {
     "token": "system|code, code, system| or |code; :not and :missing",
     "date": "All prefixes; :missing",
@@ -125,6 +129,7 @@ def _statement(context: Context) -> JsonObject:
                     *([_patient(context)] if context.has_patients else ()),
                     *(_readable(name, "read") for name in ("Binary", *_OWN_TYPES)),
                 ],
+                "interaction": [{"code": "batch", "documentation": _BATCH}],
             }
         ],
     }

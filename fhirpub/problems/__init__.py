@@ -6,6 +6,7 @@ them as a CodeSystem.
 
 from __future__ import annotations
 
+from fhirpub.problems.batch import BatchProblem
 from fhirpub.problems.content import ContentProblem
 from fhirpub.problems.kind import Problem
 from fhirpub.problems.operation import OperationProblem
@@ -17,11 +18,13 @@ ALL: tuple[Problem, ...] = (
     *ContentProblem,
     *PatientProblem,
     *OperationProblem,
+    *BatchProblem,
 )
 """Every problem, in the order of the page that documents them."""
 
 __all__ = [
     "ALL",
+    "BatchProblem",
     "ContentProblem",
     "OperationProblem",
     "PatientProblem",

@@ -71,8 +71,8 @@ class RequestProblem(Problem):
     BATCH_UNSUPPORTED = (
         "batch-unsupported",
         "not-supported",
-        "A Bundle was sent to the base, which processes neither transactions nor batches.",
-        "Send each resource in a request of its own. A registration takes a report as a whole.",
+        "A Bundle is no batch, or is in another one: transactions are not supported.",
+        "Send the type `batch` to the FHIR base. A registration takes a report as a whole.",
     )
     METHOD_UNSUPPORTED = (
         "method-unsupported",

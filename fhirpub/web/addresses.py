@@ -48,8 +48,8 @@ class Addresses:
     def refuse(self, method: str, path: str) -> NoSuchAddress:
         """Return the refusal of a path that the service does not have."""
         segments = self._from_base(_segments(path)[:_MOST_SEGMENTS])
-        if method == "POST" and segments in (_BASE, [*_BASE, "Bundle"]):
-            said = "transactions and batches are not supported: send each resource separately"
+        if method == "POST" and segments == [*_BASE, "Bundle"]:
+            said = "a Bundle is not stored: send a batch to the FHIR base, /fhir/r4"
             return NoSuchAddress(said, RequestProblem.BATCH_UNSUPPORTED)
         if segments[:2] == _BASE and len(segments) > 2:
             name = self._type_meant(segments[2])

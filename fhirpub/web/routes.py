@@ -18,6 +18,7 @@ from fhirpub.web.addresses import Addresses
 from fhirpub.web.handlers import webhook_deliveries
 from fhirpub.web.handlers import webhook_endpoints as webhooks
 from fhirpub.web.handlers.base import BaseHandler
+from fhirpub.web.handlers.batch.handler import BatchHandler
 from fhirpub.web.handlers.binary import BinaryHandler
 from fhirpub.web.handlers.body import BodyHandler
 from fhirpub.web.handlers.health import LiveHandler, ReadyHandler
@@ -58,6 +59,7 @@ from fhirpub.web.services import Services
 _ESCAPE = re.compile("%(2[4DE]|3[0-9A]|[46][1-9A-F]|5[0-9AF]|7[0-9AE])", re.IGNORECASE)
 """Escapes of characters that need none (RFC 3986, 2.3), and of dollar sign and colon (D-15)."""
 
+_FHIR = "/fhir/r4"
 _BLANK = "([^/$][^/]*)"
 """What fills a blank. The name of an operation does not: one that there is not is no id."""
 
@@ -86,6 +88,7 @@ def routes(services: Services) -> list[Route]:
         Route("GET", "/fhir/r4/CapabilityStatement/{}", OwnHandler, "CapabilityStatement"),
         Route("GET", "/fhir/r4/OperationDefinition/{}", OwnHandler, "OperationDefinition"),
         Route("GET", "/fhir/r4/CodeSystem/{}", ProblemsHandler, "CodeSystem"),
+        Route("POST", _FHIR, BatchHandler),
         Route("GET", "/fhir/r4/metadata", about),
         Route("GET", "/metadata", about),
         Route("GET", "/openapi.json", OpenApiHandler),
@@ -277,20 +280,25 @@ class Router:
             path.methods[route.method] = route
         # A path without a blank to fill is looked up first: /$register is no id.
         self._plain = {name: path for name, path in paths.items() if "{}" not in name}
+        self._plain[f"{_FHIR}/"] = self._plain[_FHIR]
         self._patterns = [path for name, path in paths.items() if "{}" in name]
         self._addresses = Addresses(paths)
 
-    def handler(self, request: Request) -> BaseHandler:
-        """Return a handler for a request: of its route, of a 405, or of a 404."""
+    def handler(self, request: Request, services: Services | None = None) -> BaseHandler:
+        """Return a handler for a request: of its route, of a 405, or of a 404.
+
+        ``services`` are those for an entry of a batch.
+        """
+        services = services or self._services
         asked = _normalize(request.path)
         path = self._plain.get(asked)
         if path is not None:
-            return self._of(path, request, ())
+            return self._of(path, request, services, ())
         for path in self._patterns:
             match = path.pattern.fullmatch(asked)
             if match is not None:
-                return self._of(path, request, match.groups())
-        handler = NotFoundHandler(request, self._services)
+                return self._of(path, request, services, match.groups())
+        handler = NotFoundHandler(request, services)
         handler.addresses = self._addresses
         return handler
 
@@ -300,14 +308,18 @@ class Router:
         handler.refusal = refusal
         return handler
 
-    def _of(self, path: _Path, request: Request, blanks: tuple[str, ...]) -> BaseHandler:
+    def _of(
+        self, path: _Path, request: Request, services: Services, blanks: tuple[str, ...]
+    ) -> BaseHandler:
         method = "GET" if request.method == "HEAD" else request.method
         route = path.methods.get(method)
         handler: BaseHandler
         if route is not None:
-            handler = route.handler(request, self._services, route.type_name, blanks)
+            handler = route.handler(request, services, route.type_name, blanks)
+            if isinstance(handler, BatchHandler):
+                handler.find_handler = self.handler
         else:
-            handler = refusing = path.refusing(request, self._services)
+            handler = refusing = path.refusing(request, services)
             refusing.addresses = self._addresses
             refusing.allow = _allow(path.methods)
             refusing.forms = _forms(path.methods)

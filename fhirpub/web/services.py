@@ -14,6 +14,7 @@ from fhirpub.interactions.context import Context
 from fhirpub.plugin_api import ResourceType
 from fhirpub.runtime.clock import Clock
 from fhirpub.runtime.fair_executor import FairExecutor
+from fhirpub.runtime.fair_turns import FairTurns
 from fhirpub.runtime.loop_lag import LoopLag
 from fhirpub.runtime.memory import MemoryTrimmer
 from fhirpub.runtime.metrics import Metrics
@@ -23,13 +24,19 @@ from fhirpub.storage.store import Store
 from fhirpub.web.admission.body_timeout import BodyReadTimeout
 from fhirpub.web.admission.memory_budget import MemoryBudget
 from fhirpub.web.admission.quota_exchange import QuotaExchange
-from fhirpub.web.admission.quotas import Quotas
+from fhirpub.web.admission.quotas import Quotas, Ticket
 from fhirpub.web.admission.rate_limit import RateLimit
 from fhirpub.web.readiness import Readiness
 from fhirpub.webhooks.dispatch.thread import WorkerThread
 from fhirpub.webhooks.dispatch.worker import WebhookWorker
 from fhirpub.webhooks.management.delivery_log import DeliveryLog
 from fhirpub.webhooks.management.endpoints import EndpointService
+
+_ENTRIES = 96
+"""So many entries of batches are processed at a time."""
+_ENTRIES_OF_OWNER = 48
+"""So many of one tenant: those that are stored together are also answered together, in one turn of
+the event loop."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,10 +69,16 @@ class Services:
     """Where dense and very large bodies are computed; None: in threads of this process."""
     openapi: tuple[str, bytes] = ("", b"")
     """The OpenAPI document with its ETag."""
+    ticket_type: type[Ticket] = Ticket
+    """How a request counts in the quotas of its caller."""
     stages: StageScheduler = field(default_factory=StageScheduler)
     threads: FairExecutor = field(default_factory=FairExecutor)
     trimmer: MemoryTrimmer = field(default_factory=MemoryTrimmer)
     loop_lag: LoopLag = field(default_factory=LoopLag)
+    entry_turns: FairTurns = field(
+        default_factory=lambda: FairTurns(max_turns=_ENTRIES, per_owner=_ENTRIES_OF_OWNER)
+    )
+    """The turns of the entries of batches."""
     in_flight: set[Any] = field(default_factory=set)
     """The handlers that have not answered yet."""
     request_ids: Iterator[str] = field(

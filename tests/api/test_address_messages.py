@@ -18,7 +18,7 @@ TYPE = "/fhir/r4/DiagnosticReport"
         ("POST", f"{TYPE}/%24Register", 404, "address-unknown", f"{TYPE}/$register?"),
         ("GET", "/fhir/r4/Organization", 404, "type-not-searchable", "/fhir/r4/Organization/{id}"),
         ("GET", "/fhir/r4/Immunization", 404, "type-unknown", "DiagnosticReport"),
-        ("POST", "/fhir/r4", 404, "batch-unsupported", "send each resource separately"),
+        ("POST", "/fhir/r4/Bundle", 404, "batch-unsupported", "send a batch to the FHIR base"),
         ("PUT", f"{TYPE}/1", 405, "method-unsupported", "change elements by PATCH"),
         ("DELETE", f"{TYPE}/1", 405, "method-unsupported", "nothing is deleted"),
         ("GET", f"{TYPE}/$register", 405, "method-unsupported", "use POST"),

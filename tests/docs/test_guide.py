@@ -22,7 +22,7 @@ from tests.node.packages import Scripts
 
 APART = (
     *("amended.xml", "prescription.json", "openapi.json", "pip install", "npm install"),
-    *("HB=", "PATIENT=", "PERSON=", "preliminary.json", "final.json"),
+    *("HB=", "PATIENT=", "PERSON=", "preliminary.json", "final.json", "batch.json"),
 )
 FIRST = [item for item in BLOCKS if not any(word in item for word in APART)]
 _SECTION = TEXT.partition("\n## 5. ")[2].partition("\n## ")[0]
@@ -89,6 +89,19 @@ def test_the_guide_finds_everything_of_a_person(service: RunningService, tmp_pat
     assert [bundle["total"] for bundle in found] == [1, 1, 1, 1]
     kinds = [bundle["entry"][0]["resource"]["resourceType"] for bundle in found]
     assert kinds == ["Patient", "Patient", "DiagnosticReport", "Observation"]
+
+
+def test_the_guide_sends_a_batch(service: RunningService, tmp_path: Path) -> None:
+    settings, _token, keep, publish, *_others = FIRST
+    known = given(service.integrator())
+    followed([settings, keep, publish], tmp_path, known)
+
+    (answer,) = decoded(followed([settings, keep, block("batch.json")], tmp_path, known))
+
+    registered, found = answer["entry"]
+    assert registered["response"]["status"] == "201 Created"
+    assert "registered by an earlier call" in str(registered["response"]["outcome"])
+    assert found["resource"]["total"] == 1
 
 
 def decoded(text: str) -> list[Any]:

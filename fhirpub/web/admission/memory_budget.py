@@ -174,7 +174,7 @@ class MemoryBudget:
         until = clock() + self._patience
         stream: IOStream = request.connection.stream
         while not turn.done():
-            if _has_disconnected(stream):
+            if has_disconnected(stream):
                 self._give_up(request)
                 stream.close()
                 return
@@ -190,6 +190,6 @@ class MemoryBudget:
         self._admit()  # the next in the queue may need less
 
 
-def _has_disconnected(stream: IOStream) -> bool:
+def has_disconnected(stream: IOStream) -> bool:
     """Return whether the client has closed its side, even if unread bytes are left."""
     return stream.closed() or is_signalled(stream, _DISCONNECTED)

@@ -120,10 +120,13 @@ class Usage:
         counted = any(counter.used(now) - counter.others for counter in self.counters.values())
         return not counted and not self.is_recent(now)
 
-    def check_request(self, now: int) -> None:
-        """Check whether a request may begin."""
+    def check_in_flight(self, now: int) -> None:
+        """Check whether another request may be in flight."""
         if is_exceeded(self.limits.requests_at_a_time, self.in_flight.used(now)):
             raise QuotaExceeded(self.names["requests_at_a_time"], retry_after=1)
+
+    def check_request(self, now: int) -> None:
+        """Check whether another request may begin in this minute."""
         self._check(self.requests, "requests_per_minute", self.limits.requests_per_minute, now)
 
     def check_bytes(self, size: int, now: int) -> None:

@@ -55,7 +55,7 @@ class Quotas:
         for (kind, owner), usage in self._usages.items():
             usage.limits = self._limits(kind, owner)
 
-    def ticket(self, caller: Caller) -> Ticket | None:
+    def ticket(self, caller: Caller, ticket_type: type[Ticket] | None = None) -> Ticket | None:
         """Return the quotas of a request; None if its caller has no limits."""
         now = self._clock()
         found = (
@@ -63,7 +63,7 @@ class Quotas:
             self._find("tenant", caller.tenant.id, now),
         )
         usages = [usage for usage in found if usage is not None]
-        return Ticket(usages, self._clock) if usages else None
+        return (ticket_type or Ticket)(usages, self._clock) if usages else None
 
     def recent(self) -> list[Usage]:
         """Return the use of those that have sent requests recently, or whose counts are unsent."""
@@ -116,11 +116,20 @@ class Ticket:
         """Count the request, until :meth:`leave` as one in flight."""
         now = self._clock()
         for usage in self._usages:
+            usage.check_in_flight(now)
             usage.check_request(now)
         for usage in self._usages:
             usage.requests.add(1, now)
             usage.in_flight.add(1, now)
         self._is_inside = True
+
+    def count_request(self) -> None:
+        """Count a request that is part of another one in flight."""
+        now = self._clock()
+        for usage in self._usages:
+            usage.check_request(now)
+        for usage in self._usages:
+            usage.requests.add(1, now)
 
     def leave(self) -> None:
         """End the request; also called for one that was not admitted, or has ended."""

@@ -22,6 +22,8 @@ class BaseHandler(ResponseWriter):
     """Letters of the SMART scopes that the interaction needs: c, r, u and s."""
     belongs_to_others: ClassVar[bool] = False
     """The resource came with another one: the right to read that one's type is enough."""
+    conditions: ClassVar[frozenset[str]] = frozenset()
+    """The headers of conditions that the interaction evaluates, of those a batch can state."""
     is_counted: ClassVar[bool] = True
     """Whether a request with a token is subject to quotas."""
 
@@ -57,7 +59,7 @@ class BaseHandler(ResponseWriter):
 
     def _enter_quotas(self) -> None:
         """Count the request; raises QuotaExceeded if it is beyond a quota of its caller."""
-        self.ticket = self.services.quotas.ticket(self.caller)
+        self.ticket = self.services.quotas.ticket(self.caller, self.services.ticket_type)
         if self.ticket is not None:
             self.ticket.enter()
 

@@ -40,6 +40,7 @@ class BinaryHandler(BaseHandler):
     """
 
     requires_token = True
+    conditions = frozenset({"If-Match", "If-None-Match"})
     scope = "r"
     belongs_to_others = True
 

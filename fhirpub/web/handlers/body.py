@@ -190,7 +190,7 @@ class BodyHandler(BaseHandler):
         self._chunks.clear()
         self.services.request_memory.release(self.request)
 
-    def run(self) -> None:
+    def answer(self) -> Awaitable[None] | None:
         """Answer, now that the size of the body is known."""
         if self._gzip is not None and self._refusal is None:
             try:
@@ -198,7 +198,7 @@ class BodyHandler(BaseHandler):
             except InvalidContent as problem:
                 self.refuse(problem)
         self.services.request_memory.shrink(self.request, self._received)
-        super().run()
+        return super().answer()
 
     def take_body(self) -> bytes:
         """Return the whole body, once."""

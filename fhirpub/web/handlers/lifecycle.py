@@ -134,18 +134,23 @@ class RequestLifecycle(ABC):
         return None
 
     def run(self) -> None:
-        """Answer, now that all of the body is here."""
+        """Answer in a task of its own, now that all of the body is here."""
+        answering = self.answer()
+        if answering is not None:
+            self._answering = asyncio.ensure_future(answering)
+
+    def answer(self) -> Awaitable[None] | None:
+        """Answer, at once or by awaiting the returned object, now that all of the body is here."""
         self.services.body_timeout.end(self.request)
         if self._refusal is not None:
             self.fail(self._refusal)
-            return
+            return None
         try:
             answering = self.dispatch()
         except Exception as problem:  # noqa: BLE001
             self.fail(problem)
-            return
-        if answering is not None:
-            self._answering = asyncio.create_task(self._await_or_fail(answering, self.fail))
+            return None
+        return None if answering is None else self._await_or_fail(answering, self.fail)
 
     async def _await_or_fail(
         self, work: Awaitable[None], failed: Callable[[Exception], None]
@@ -240,7 +245,7 @@ class RequestLifecycle(ABC):
 
     def fail(self, problem: Exception) -> None:
         """Answer with a refusal or a fault, whatever was written until now."""
-        self._log_problem(problem)
+        self.log_problem(problem)
         if self._answered:  # too late for another answer: let the client know at least that
             self._leave()
             self.request.connection.close()
@@ -266,7 +271,7 @@ class RequestLifecycle(ABC):
         caller: Caller | None = getattr(self, "caller", None)
         return caller.tenant.id if caller else ""
 
-    def _log_problem(self, problem: Exception) -> None:
+    def log_problem(self, problem: Exception) -> None:
         """Log faults by place, never by content, refused tokens, and store failures.
 
         Lines without a client are sampled (D-300).

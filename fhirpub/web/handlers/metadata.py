@@ -12,6 +12,7 @@ class MetadataHandler(BaseHandler):
     """Describe the service."""
 
     requires_token = True
+    conditions = frozenset({"If-None-Match"})
     is_counted = False
 
     def get(self) -> None:

@@ -19,6 +19,7 @@ class ReadHandler(BaseHandler):
     """Read the latest version."""
 
     requires_token = True
+    conditions = frozenset({"If-Match", "If-None-Match", "If-Modified-Since"})
     scope = "r"
 
     async def get(self, resource_id: str) -> None:

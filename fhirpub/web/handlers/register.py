@@ -74,6 +74,7 @@ class RegisterHandler(BodyHandler):
 class CreateHandler(RegisterHandler):
     """Create: the same registration for a resource that contains its parts (D-5)."""
 
+    conditions = frozenset({"If-None-Exist"})
     read_body: ReadBody = staticmethod(from_contained)
 
     def is_permitted(self) -> bool:

@@ -22,6 +22,7 @@ class ReviseHandler(BodyHandler):
     """Correct a resource together with its members, under optimistic locking."""
 
     requires_token = True
+    conditions = frozenset({"If-Match", "If-None-Match"})
     scope = "u"
 
     async def post(self, resource_id: str) -> None:

@@ -26,6 +26,7 @@ class UpdateHandler(BodyHandler):
     """Replace named fields of a resource, under optimistic locking."""
 
     requires_token = True
+    conditions = frozenset({"If-Match", "If-None-Match"})
     scope = "u"
     also_read = tuple(FORMS)
 

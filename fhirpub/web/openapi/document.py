@@ -12,6 +12,7 @@ from fhirpub.fhir.definitions.schema_components import components, ref
 from fhirpub.fhir.strict_json import JsonObject, dumps
 from fhirpub.web.handlers.body import BodyHandler
 from fhirpub.web.message.content_negotiation import FHIR_JSON
+from fhirpub.web.openapi.batch_operations import BATCH_OPERATIONS
 from fhirpub.web.openapi.operation import Operation, Success
 from fhirpub.web.openapi.operations import OPERATIONS
 from fhirpub.web.openapi.parameters import (
@@ -29,7 +30,7 @@ from fhirpub.web.openapi.webhook_operations import WEBHOOK_OPERATIONS
 from fhirpub.web.routes import Route, routes
 from fhirpub.web.services import Services
 
-TABLE = OPERATIONS | PATIENT_OPERATIONS | WEBHOOK_OPERATIONS
+TABLE = OPERATIONS | PATIENT_OPERATIONS | BATCH_OPERATIONS | WEBHOOK_OPERATIONS
 """What every handler does, by its class and method."""
 _BLANKS = {
     "id": {"pattern": "^[A-Za-z0-9.-]{1,64}$"},

@@ -144,7 +144,18 @@ def _fhir(schema: JsonObject, example: JsonObject) -> JsonObject:
     return {"required": True, "description": text, "content": {FHIR_JSON: said}}
 
 
+def _batch_body(services: Services, _type_name: str) -> JsonObject:
+    request = {"method": "GET", "url": f"{next(iter(services.types))}?_count=1"}
+    example = {"resourceType": "Bundle", "type": "batch", "entry": [{"request": request}]}
+    return {
+        "required": True,
+        "description": "A Bundle of the type `batch`, in JSON.",
+        "content": {FHIR_JSON: {"schema": ref("Bundle"), "example": example}},
+    }
+
+
 _BODIES: dict[str, Callable[[Services, str], JsonObject]] = {
+    "batch": _batch_body,
     "create": _create_body,
     "register": _register_body,
     "search": _search_body,

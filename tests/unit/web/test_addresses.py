@@ -94,9 +94,11 @@ def test_an_operation_that_there_is_not_is_answered_with_those_that_there_are() 
     assert said(f"{TYPE}/$everything").endswith("the operations are $register, $validate")
 
 
-@pytest.mark.parametrize("path", ["/fhir/r4", "/fhir/r4/", "/fhir/r4/Bundle"])
-def test_a_bundle_for_the_base_is_not_processed(path: str) -> None:
-    assert ADDRESSES.refuse("POST", path).details == "batch-unsupported"
+def test_a_bundle_is_sent_to_the_base() -> None:
+    refusal = ADDRESSES.refuse("POST", "/fhir/r4/Bundle")
+
+    assert refusal.details == "batch-unsupported"
+    assert "/fhir/r4" in str(refusal)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""Batches: the entries of a Bundle, each answered as the request that it stands for (ADR 27)."""
