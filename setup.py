@@ -60,7 +60,7 @@ setup(
         "structlog>=25.5",  # one line of JSON an event, or of text in columns
         "motor>=3.7",  # MongoDB without blocking; the first that works with PyMongo 4.9 and up
         "pymongo>=4.16",  # its errors no longer show a document that it cannot write
-        "aiohttp>=3.14.5",  # webhooks; the first without known holes in its client
+        "aiohttp>=3.14.5",  # webhooks, loads; the first without known holes in its client
         "idna>=3.7",  # hosts of webhooks in ASCII, in time that does not grow with their square
         "lxml>=5.4",  # CVE-2025-24928 and others in the libxml2 of its wheels (2.13.8)
     ],

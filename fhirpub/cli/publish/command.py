@@ -1,32 +1,39 @@
-"""The command ``fhirpub publish``: options, credentials, and one registration after another."""
+"""The command ``fhirpub publish``: its options, and the way that it publishes by them."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
 import ssl
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
+from typing import Any
 
 import click
 
-from fhirpub.cli.http_client import http_client
 from fhirpub.cli.options import with_config, with_json
-from fhirpub.cli.printing import is_terminal
-from fhirpub.cli.publish.outcome import EXIT_STATUS, Outcome, outcome_of
-from fhirpub.cli.publish.publisher import ID_VARIABLE, SECRET_VARIABLE, NoToken, Publisher
-from fhirpub.cli.publish.retries import Unreachable
-from fhirpub.cli.publish.submission import Submission, Types, UnusableSubmission
-from fhirpub.cli.publish.summary import print_outcome, print_summary
-from fhirpub.config.loader import variable
+from fhirpub.cli.publish.bulk.ending import print_ending
+from fhirpub.cli.publish.bulk.run import Options, load_all
+from fhirpub.cli.publish.bulk.sources import is_many, is_pattern, source_of
+from fhirpub.cli.publish.one_by_one import publish_each
+from fhirpub.cli.publish.outcome import EXIT_STATUS
+from fhirpub.cli.publish.service import Service, ServiceOptions, service_of
+from fhirpub.cli.publish.summary import print_summary
 from fhirpub.config.settings import Config
-from fhirpub.plugin_host.loader import examine
 
-_LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 _A_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_A_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+_JOBS = 8
+
+
+class _Source(click.Path):
+    """A file or folder that exists, or a pattern of names."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the argument as it is, once it is checked."""
+        if is_pattern(value) and not Path(value).exists():
+            return value
+        return super().convert(value, param, ctx)
 
 
 def _checked_cacert(
@@ -51,6 +58,8 @@ Examples:
   fhirpub publish report.json --document blood-count.pdf --url https://fhir.example.org
   fhirpub publish reports/*.json --cacert authority.pem --url https://fhir.example.org
   generate-report | fhirpub publish - --json
+  fhirpub publish outbox/ --report done.ndjson
+  export-reports | fhirpub publish - --ndjson --report done.ndjson
 
 \b
 Exit status, of several files the highest:
@@ -58,11 +67,12 @@ Exit status, of several files the highest:
   1  refused, or not sent: the service could not be reached, or gave no token
   2  wrong usage
   3  the identifier is published with OTHER content: what you sent was not stored
+  130  interrupted
 """,
 )
 @click.argument(
     "files",
-    type=click.Path(exists=True, dir_okay=False, allow_dash=True),
+    type=_Source(exists=True, allow_dash=True),
     metavar="FILE.json...",
     nargs=-1,
     required=True,
@@ -88,106 +98,108 @@ Exit status, of several files the highest:
     metavar="FILE.pem",
     help="Certificates to trust, of the service or its authority, instead of the system's.",
 )
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, 64),
+    metavar="N",
+    help=f"Requests at a time, for many reports; default: {_JOBS}.",
+)
+@click.option(
+    "--report",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="OUT.ndjson",
+    help="File to write the result of each report to, one a line.",
+)
+@click.option(
+    "--resume",
+    is_flag=True,
+    help="Continue the run that wrote --report: leave out what it published.",
+)
+@click.option(
+    "--ndjson",
+    "all_lines",
+    is_flag=True,
+    help="Each file, or stdin, has one Parameters resource on each line.",
+)
+@click.option(
+    "--documents-from",
+    type=_A_FOLDER,
+    metavar="DIR",
+    help="Folder of the documents that reports name by path; default: that of the reports.",
+)
 @with_config
 @with_json
-def publish(  # noqa: PLR0913 - the options of a command
-    files: Sequence[str],
-    documents: tuple[Path, ...],
-    url: str | None,
-    audience: str | None,
-    cacert: Path | None,
-    config: Config,
-    *,
-    as_json: bool,
-) -> None:
+def publish(**given: Any) -> None:
     """Publish reports: FILE.json is a Parameters resource, the body of $register; - is stdin.
 
     The command is safe to repeat: a report is published once for each identifier. Other content
     under an identifier that is in use is not stored, and reported.
+
+    A folder, a pattern in quotes, and files named .ndjson with one Parameters resource a line are
+    loaded in parallel, with a summary at the end. To a report in a folder belong the documents
+    next to it that have its name. An attachment whose url is a path is read from that file.
     """
-    if documents and len(files) > 1:
-        raise click.UsageError("--document belongs to one FILE.json")
-    logging.getLogger("tornado").setLevel(logging.CRITICAL)  # what it logs is reported in words
-    base = (url or config.base_url).rstrip("/")
-    _warn_of_plain_http(base)
-    grant = {**_credentials(), "audience": audience or config.auth.audience}
-
-    types = examine(config.plugins.enabled).types
-    service = _Service(base, grant, cacert, types)
-    publishing = _publish(service, files, documents, as_json=as_json)
-    outcomes = asyncio.run(publishing)
-    if not as_json and (len(files) > 1 or outcomes[0].id):
-        print_summary(outcomes)
-    click.get_current_context().exit(max(EXIT_STATUS[outcome.result] for outcome in outcomes))
+    words = _Words(**given)
+    words.check()
+    service = service_of(words.config, words.service)
+    status = _load(service, words) if words.is_load else _publish_each(service, words)
+    click.get_current_context().exit(status)
 
 
-@dataclass(frozen=True, slots=True)
-class _Service:
-    """The address to publish at, the credentials, the certificates to trust, and known types."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Words:
+    """The words of the command line."""
 
-    base: str
-    grant: Mapping[str, str]
+    files: Sequence[str]
+    documents: Sequence[Path]
+    url: str | None
+    audience: str | None
     cacert: Path | None
-    types: Types
+    jobs: int | None
+    report: Path | None
+    resume: bool
+    all_lines: bool
+    documents_from: Path | None
+    config: Config
+    as_json: bool
 
+    @property
+    def is_load(self) -> bool:
+        """Whether the reports are loaded in parallel, and not published one after another."""
+        return bool(self.jobs or self.report or self.all_lines) or any(map(is_many, self.files))
 
-async def _publish(
-    service: _Service, files: Sequence[str], documents: Sequence[Path], *, as_json: bool
-) -> list[Outcome]:
-    """Register one file after another, and print what became of each."""
-    outcomes: list[Outcome] = []
-    async with http_client(service.cacert) as client:
-        publisher = Publisher(client, service.base, service.grant, _note)
-        try:
-            for file in files:
-                outcome = await _publish_file(publisher, file, documents, service.types)
-                print_outcome(outcome, as_json=as_json, is_only=len(files) == 1)
-                outcomes.append(outcome)
-        except (NoToken, Unreachable) as problem:  # the others would fail in the same way
-            problem.show()
-            rest = files[len(outcomes) :]
-            outcomes += [Outcome(file=file, result="not sent") for file in rest]
-    return outcomes
-
-
-async def _publish_file(
-    publisher: Publisher, file: str, documents: Sequence[Path], types: Types
-) -> Outcome:
-    try:
-        with click.open_file(file, "rb") as stream:
-            submission = Submission.from_json(stream.read(), types)
-        submission.attach(documents)
-    except UnusableSubmission as problem:
-        return Outcome(file=file, result="not sent", reason=str(problem))
-    return outcome_of(await publisher.register(submission), file, submission.type_name)
-
-
-def _credentials() -> dict[str, str]:
-    """Return the credentials of the environment; prompt for those that it lacks."""
-    found = {"client_id": variable(ID_VARIABLE), "client_secret": variable(SECRET_VARIABLE)}
-    if not all(found.values()) and not is_terminal(sys.stdin):
-        raise click.UsageError(
-            f"set {ID_VARIABLE} and {SECRET_VARIABLE}: there is no terminal for a prompt"
+    @property
+    def service(self) -> ServiceOptions:
+        """The options that name the service."""
+        return ServiceOptions(
+            url=self.url,
+            audience=self.audience,
+            cacert=self.cacert,
+            documents_from=self.documents_from,
         )
-    return {
-        "client_id": found["client_id"] or click.prompt("Client id", err=True),
-        "client_secret": found["client_secret"]
-        or click.prompt("Client secret", hide_input=True, err=True),
-    }
+
+    def check(self) -> None:
+        """Raise a usage error if words do not belong together."""
+        if self.documents and (len(self.files) > 1 or self.is_load):
+            raise click.UsageError("--document belongs to one FILE.json")
+        if self.resume and not self.report:
+            raise click.UsageError("--resume needs the --report of the run to continue")
+        if self.is_load and "-" in self.files and not self.all_lines:
+            raise click.UsageError("with many reports, - needs --ndjson: one report on each line")
 
 
-def _warn_of_plain_http(base: str) -> None:
-    wrong = click.UsageError(f"--url {base}: must look like https://fhir.example.org")
-    try:
-        address = urlsplit(base)
-        host, _port = (address.hostname or "").encode("idna"), address.port
-    except ValueError:  # an invalid host or port
-        raise wrong from None
-    if address.scheme not in ("http", "https") or not host:
-        raise wrong
-    if address.scheme == "http" and address.hostname not in _LOOPBACK:
-        _note(f"{base} is not encrypted: others on the network can read the secret and the report")
+def _publish_each(service: Service, words: _Words) -> int:
+    each = publish_each(service, words.files, words.documents, as_json=words.as_json)
+    outcomes = asyncio.run(each)
+    if not words.as_json and (len(words.files) > 1 or outcomes[0].id):
+        print_summary(outcomes)
+    return max(EXIT_STATUS[outcome.result] for outcome in outcomes)
 
 
-def _note(text: str) -> None:
-    click.echo(f"Note: {text}", err=True)
+def _load(service: Service, words: _Words) -> int:
+    sources = [source_of(argument, all_lines=words.all_lines) for argument in words.files]
+    for source in sources:
+        if not source.matches_any():
+            raise click.UsageError(f"no file matches {source.path}")
+    options = Options(jobs=words.jobs or _JOBS, report=words.report, resume=words.resume)
+    return print_ending(load_all(service, sources, options), as_json=words.as_json)

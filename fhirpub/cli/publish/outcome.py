@@ -9,6 +9,7 @@ from typing import Any, Literal
 from tornado.httpclient import HTTPResponse
 
 from fhirpub.cli.http_client import json_of
+from fhirpub.cli.publish.retries import Answered
 
 Result = Literal["created", "replayed", "other content", "refused", "not sent"]
 EXIT_STATUS: dict[Result, int] = {
@@ -23,8 +24,9 @@ EXIT_STATUS: dict[Result, int] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What became of one file.
+    """What became of one file, or of one line of it.
 
+    ``status`` is that of the response, and ``attempts`` how often the request was sent.
     ``reason`` says why nothing was published. ``entries`` are the resources that came with the
     report, such as its results: the name of each entry, and its address.
     """
@@ -38,6 +40,9 @@ class Outcome:
     entries: list[dict[str, str]] = field(default_factory=list)
     issues: list[dict[str, Any]] = field(default_factory=list)
     reason: str = ""
+    line: int | None = None
+    status: int | None = None
+    attempts: int = 0
 
     @property
     def address(self) -> str:
@@ -45,8 +50,11 @@ class Outcome:
         return self.location.partition("/_history/")[0]
 
 
-def outcome_of(answer: HTTPResponse, file: str, type_name: str) -> Outcome:
-    """Return what a response says about the registration of a file."""
+def outcome_of(
+    answered: Answered, file: str, type_name: str, *, line: int | None = None
+) -> Outcome:
+    """Return what a response says about the registration of a file, or of one line of it."""
+    answer, attempts = answered.response, answered.attempts
     body = json_of(answer)
     if answer.code != HTTPStatus.CREATED:
         status = f"{answer.code} {answer.reason}"
@@ -56,6 +64,9 @@ def outcome_of(answer: HTTPResponse, file: str, type_name: str) -> Outcome:
             type_name=type_name,
             issues=issues_of(body),
             reason=f"{status}{_way_out(answer.code)}",
+            line=line,
+            status=answer.code,
+            attempts=attempts,
         )
     location = answer.headers.get("Location", "")
     address, _, version = location.partition("/_history/")
@@ -68,6 +79,9 @@ def outcome_of(answer: HTTPResponse, file: str, type_name: str) -> Outcome:
         location=location,
         entries=_entries_beside(body),
         issues=_issues_beside(body),
+        line=line,
+        status=answer.code,
+        attempts=attempts,
     )
 
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 
 import click
-from tornado.httpclient import AsyncHTTPClient, HTTPResponse
+from tornado.httpclient import HTTPResponse
 
 from fhirpub.cli.http_client import FHIR_JSON, Call, json_of
 from fhirpub.cli.printing import as_text
-from fhirpub.cli.publish.retries import send_until_answered
-from fhirpub.cli.publish.submission import Submission
+from fhirpub.cli.publish.retries import PAUSES, Answered, Send, send_until_answered
 
 ID_VARIABLE, SECRET_VARIABLE = "FHIRPUB_CLIENT_ID", "FHIRPUB_CLIENT_SECRET"
 
@@ -21,47 +21,70 @@ class NoToken(click.ClickException):
     """The token endpoint gave no access token."""
 
 
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """The body of a registration, and the type of the resource to register."""
+
+    type_name: str
+    body: bytes
+
+
 @dataclass(slots=True)
 class Publisher:
-    """A client of one service. ``grant`` are the credentials and the audience."""
+    """A client of one service, for many tasks. ``grant`` are the credentials and the audience.
 
-    client: AsyncHTTPClient
+    ``pauses`` makes the pauses before a request is sent again.
+    """
+
+    send: Send
     base: str
     grant: Mapping[str, str]
     note: Callable[[str], None]
+    pauses: Callable[[], Iterable[float]] = lambda: PAUSES
     _token: str = field(default="", init=False)
+    _renewal: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
-    async def register(self, submission: Submission) -> HTTPResponse:
-        """Register a submission and return the response. Raises NoToken and Unreachable."""
+    async def register(self, registration: Registration) -> Answered:
+        """Send a registration and return the response. Raises NoToken and Unreachable."""
         had_token = bool(self._token)
-        answer = await self._register(submission)
-        if answer.code == HTTPStatus.UNAUTHORIZED and had_token:  # it has expired since
-            self._token = ""
-            answer = await self._register(submission)
-        return answer
+        token = await self._valid_token()
+        answered = await self._register(registration, token)
+        if answered.response.code == HTTPStatus.UNAUTHORIZED and had_token:  # it has expired since
+            again = await self._register(registration, await self._valid_token(instead_of=token))
+            return Answered(again.response, answered.attempts + again.attempts)
+        return answered
 
-    async def _register(self, submission: Submission) -> HTTPResponse:
-        self._token = self._token or await self._request_token()
+    async def _register(self, registration: Registration, token: str) -> Answered:
         call = Call(
             method="POST",
-            url=f"{self.base}/fhir/r4/{submission.type_name}/$register",
+            url=f"{self.base}/fhir/r4/{registration.type_name}/$register",
             headers={
-                "Authorization": f"Bearer {self._token}",
+                "Authorization": f"Bearer {token}",
                 "Content-Type": FHIR_JSON,
                 "Accept": FHIR_JSON,
             },
-            body=submission.to_json(),
+            body=registration.body,
         )
-        return await send_until_answered(self.client, call, note=self.note)
+        return await self._send(call)
+
+    async def _valid_token(self, *, instead_of: str = "") -> str:
+        """Return the token; request one, only once for all tasks, if it is none or expired."""
+        async with self._renewal:
+            if self._token == instead_of:
+                self._token = ""
+                self._token = await self._request_token()
+            return self._token
 
     async def _request_token(self) -> str:
         fields = {"grant_type": "client_credentials", **self.grant}
-        call = Call.form(f"{self.base}/oauth/token", fields)
-        answer = await send_until_answered(self.client, call, note=self.note)
+        answer = (await self._send(Call.form(f"{self.base}/oauth/token", fields))).response
         token = json_of(answer).get("access_token")
         if answer.code == HTTPStatus.OK and isinstance(token, str):
             return token
         raise NoToken(_explain(answer, self.base))
+
+    async def _send(self, call: Call) -> Answered:
+        return await send_until_answered(self.send, call, note=self.note, pauses=self.pauses())
 
 
 def _explain(answer: HTTPResponse, base: str) -> str:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import mimetypes
-import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from fhirpub.cli.publish.documents import Documents, attachment, is_path
+from fhirpub.cli.publish.files import UnusableFile
 from fhirpub.errors import Refused
 from fhirpub.fhir.strict_json import JsonObject, dumps, loads
-from fhirpub.fhir.times import instant
+from fhirpub.fhir.xml.reader import read_xml
 from fhirpub.plugin_api import ResourceType
 
 Types = Mapping[str, ResourceType]
@@ -23,7 +21,7 @@ _PARTS = frozenset({"patient", "organization", "practitioner"})
 _DOCUMENTS = "presentedForm"
 
 
-class UnusableSubmission(ValueError):
+class UnusableSubmission(UnusableFile):
     """The file is not the body of a registration; the text gives the reason."""
 
 
@@ -41,8 +39,17 @@ class Submission:
         ``types`` are those whose entries may come with entries of other types: with a report come
         its results.
         """
+        return cls._of(raw, loads, types)
+
+    @classmethod
+    def from_xml(cls, raw: bytes, types: Types = NO_TYPES) -> Submission:
+        """Parse the bytes of a file in XML, like :meth:`from_json`. Raises UnusableSubmission."""
+        return cls._of(raw, read_xml, types)
+
+    @classmethod
+    def _of(cls, raw: bytes, parse: Callable[[bytes], Any], types: Types) -> Submission:
         try:
-            body = loads(raw)
+            body = parse(raw)
         except Refused as problem:
             raise UnusableSubmission(problem.issues[0].diagnostics) from problem
         if not isinstance(body, dict) or body.get("resourceType") != "Parameters":
@@ -59,35 +66,54 @@ class Submission:
         """The FHIR type of the resource to register."""
         return str(self.entry["resource"]["resourceType"])
 
+    @property
+    def has_documents(self) -> bool:
+        """Whether the report names or contains documents of its own."""
+        return any(True for _ in self._attachments())
+
+    @property
+    def paths(self) -> list[str]:
+        """The documents that are named by their paths."""
+        return [item["url"] for _, item in self._attachments() if is_path(item)]
+
     def attach(self, files: Iterable[Path]) -> None:
         """Add documents as attachments with their data and its SHA-256."""
-        added = [attachment(file) for file in files]
-        if not added:
+        self.add([attachment(file) for file in files])
+
+    def add(self, attachments: Sequence[JsonObject]) -> None:
+        """Add attachments to those of the resource. Raises UnusableSubmission."""
+        if not attachments:
             return
         home = self.entry if _DOCUMENTS in self.entry else self.entry["resource"]
         attached = home.setdefault(_DOCUMENTS, [])
         if not isinstance(attached, list):
             raise UnusableSubmission(f"{_DOCUMENTS} must be an array")
-        attached += added
+        attached += attachments
+
+    def read_documents(self, documents: Documents) -> None:
+        """Replace the paths of documents by their data. Raises UnusableSubmission."""
+        for place, item in self._attachments():
+            if not is_path(item):
+                continue
+            try:
+                found = documents.read(item.pop("url"))
+            except UnusableFile as problem:
+                raise UnusableSubmission(f"{place}.url {problem}") from problem
+            item |= {**found, **item}
+
+    def _attachments(self) -> Iterator[tuple[str, JsonObject]]:
+        """Yield the attachments of all entries, each with its place."""
+        for number, entry in enumerate(_entries(self.body)):
+            place = f"Parameters.parameter[{number}]"
+            for where, home in ((place, entry), (f"{place}.resource", entry.get("resource"))):
+                listed = home.get(_DOCUMENTS) if isinstance(home, dict) else None
+                for at, item in enumerate(listed if isinstance(listed, list) else []):
+                    if isinstance(item, dict):
+                        yield f"{where}.{_DOCUMENTS}[{at}]", item
 
     def to_json(self) -> bytes:
         """Return the body to send."""
         return dumps(self.body)
-
-
-def attachment(file: Path) -> JsonObject:
-    """Return a file as a FHIR Attachment.
-
-    Its date is that of the file: a command that is run again must send the same.
-    """
-    data = file.read_bytes()
-    return {
-        "contentType": mimetypes.guess_type(file.name)[0] or "application/octet-stream",
-        "title": os.fsencode(file.name).decode(errors="replace"),  # a name may be Latin-1
-        "data": base64.b64encode(data).decode(),
-        "hash": hashlib.sha256(data).hexdigest(),
-        "creation": instant(file.stat().st_mtime_ns // 1_000_000),
-    }
 
 
 def _entries(body: JsonObject) -> Iterator[JsonObject]:

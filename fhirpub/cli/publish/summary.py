@@ -94,10 +94,10 @@ def _line(issue: dict[str, Any]) -> str:
     place = ", ".join(issue.get("expression", []))
     text = issue.get("diagnostics", "")
     words = f"{place}: {text}" if place else text
-    return f"{issue.get('severity', ''):<11}  {words}  ({_code(issue)})"
+    return f"{issue.get('severity', ''):<11}  {words}  ({code_of(issue)})"
 
 
-def _code(issue: dict[str, Any]) -> str:
+def code_of(issue: dict[str, Any]) -> str:
     """Return the service's own code, which its documentation explains, else that of FHIR."""
     codings = issue.get("details", {}).get("coding", [])
     return next((str(coding["code"]) for coding in codings if "code" in coding), "") or str(

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from fhirpub.cli.publish.submission import Submission, UnusableSubmission, attachment
+from fhirpub.cli.publish.documents import attachment
+from fhirpub.cli.publish.submission import Submission, UnusableSubmission
 from fhirpub.plugin_host.loader import load
 
 REPORTS = ["diagnosticreport"]

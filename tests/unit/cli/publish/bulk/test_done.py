@@ -1,0 +1,70 @@
+"""A resumed run leaves out what is published, unless its file has changed since."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fhirpub.cli.publish.bulk.done import Done
+from fhirpub.cli.publish.bulk.items import Item
+from fhirpub.fhir.times import instant
+from fhirpub.runtime.clock import now_ms
+
+
+def done_after(
+    folder: Path, *records: tuple[str, int | None, str], later_ms: int = 60_000
+) -> Done:
+    """Return what a report says that was written ``later_ms`` from now."""
+    moment = instant(now_ms() + later_ms)
+    lines = [
+        json.dumps({"file": str(folder / name), "line": line, "result": result, "at": moment})
+        for name, line, result in records
+    ]
+    (folder / "out.ndjson").write_text("\n".join([*lines, '{"file": "incompl']))
+    return Done.read(folder / "out.ndjson")
+
+
+def item(folder: Path, name: str, line: int | None = None) -> Item:
+    (folder / name).touch()
+    return Item(file=folder / name, base=folder, line=line)
+
+
+@pytest.mark.parametrize(
+    ("result", "expected"),
+    [
+        ("created", True),
+        ("replayed", True),
+        ("refused", False),
+        ("other content", False),
+        ("not sent", False),
+    ],
+)
+def test_only_what_is_published_is_left_out(tmp_path: Path, result: str, expected: object) -> None:
+    done = done_after(tmp_path, ("a.json", None, result))
+
+    assert done.has(item(tmp_path, "a.json")) is expected
+    assert not done.has(item(tmp_path, "b.json"))
+
+
+def test_lines_are_known_one_by_one(tmp_path: Path) -> None:
+    listed = [("a.ndjson", line, "created") for line in (1, 8, 9, 4000)]
+    done = done_after(tmp_path, *listed)
+
+    known = [line for line in range(1, 5000) if done.has(item(tmp_path, "a.ndjson", line))]
+
+    assert known == [1, 8, 9, 4000]
+
+
+def test_a_file_that_has_changed_since_is_sent_again(tmp_path: Path) -> None:
+    done = done_after(
+        tmp_path, ("a.json", None, "created"), ("a.ndjson", 1, "created"), later_ms=-60_000
+    )
+
+    assert not done.has(item(tmp_path, "a.json"))
+    assert not done.has(item(tmp_path, "a.ndjson", 1))
+
+
+def test_without_a_report_nothing_is_done(tmp_path: Path) -> None:
+    assert not Done.read(tmp_path / "none").has(item(tmp_path, "a.json"))

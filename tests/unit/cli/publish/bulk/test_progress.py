@@ -1,0 +1,36 @@
+"""The progress shows what is known."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+from fhirpub.cli.publish.bulk.progress import Expected, bar
+from fhirpub.cli.publish.bulk.sources import source_of
+from tests.waiting import wait_until
+
+
+def test_the_bar_has_rate_and_time_left() -> None:
+    drawn = bar(1_000, 4_000, 10.0, failed=2)
+
+    assert drawn == "[#####...............]  1,000 of 4,000  10/s  5 min 0 s left  2 not published"
+
+
+def test_without_a_total_only_what_was_done_is_shown() -> None:
+    assert bar(5, None, 1.0, failed=0) == "5  1/s"
+
+
+def test_files_are_counted_and_lines_estimated(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.json").touch()
+    (tmp_path / "x.ndjson").write_bytes(b"1234\n" * 10)
+    sources = [source_of(str(tmp_path / name), all_lines=False) for name in ("in", "x.ndjson")]
+    expected = Expected(sources, threading.Event())
+
+    expected.start()
+    assert wait_until(lambda: expected.files is not None)
+    assert expected.total() is None
+    expected.read(25)
+    expected.lines_read = 5
+
+    assert expected.total() == 11

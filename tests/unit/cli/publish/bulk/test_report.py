@@ -1,0 +1,101 @@
+"""The report of a load is whole at any moment, and never overwrites another file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from fhirpub.cli.publish.bulk.report import ReportFailed, opened_report
+from fhirpub.cli.publish.outcome import Outcome
+
+ISSUE = {
+    "severity": "error",
+    "code": "required",
+    "details": {"coding": [{"code": "element-required"}]},
+    "diagnostics": "is required",
+    "expression": ["a.b"],
+}
+REFUSED = Outcome(
+    file="a.ndjson",
+    line=7,
+    result="refused",
+    status=400,
+    attempts=2,
+    issues=[ISSUE],
+    reason="400 Bad Request",
+)
+
+
+def write(file: Path, *, resume: bool = False) -> list[dict[str, Any]]:
+    with opened_report(file, lambda: 0, resume=resume) as report:
+        report.add(REFUSED)
+    return [json.loads(line) for line in file.read_bytes().splitlines()]
+
+
+def test_a_line_has_the_result_and_the_problems(tmp_path: Path) -> None:
+    (record,) = write(tmp_path / "out.ndjson")
+
+    assert record == {
+        "file": "a.ndjson",
+        "line": 7,
+        "result": "refused",
+        "status": 400,
+        "id": None,
+        "version": None,
+        "location": None,
+        "attempts": 2,
+        "reason": "400 Bad Request",
+        "problems": [
+            {
+                "severity": "error",
+                "code": "element-required",
+                "path": ["a.b"],
+                "message": "is required",
+            }
+        ],
+        "at": "1970-01-01T00:00:00.000Z",
+    }
+
+
+def test_a_resumed_report_is_continued_behind_its_last_whole_line(tmp_path: Path) -> None:
+    write(tmp_path / "out.ndjson")
+    with (tmp_path / "out.ndjson").open("ab") as file:
+        file.write(b'{"file": "incompl' + b"e" * 100_000)
+
+    assert len(write(tmp_path / "out.ndjson", resume=True)) == 2
+
+
+def test_a_report_that_exists_is_not_overwritten(tmp_path: Path) -> None:
+    write(tmp_path / "out.ndjson")
+
+    with pytest.raises(click.UsageError, match="is not empty: add --resume"):
+        write(tmp_path / "out.ndjson")
+
+
+def test_a_file_that_is_no_report_is_left_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "data.ndjson").write_bytes(b'{"resourceType": "Parameters"}')
+
+    with pytest.raises(click.UsageError, match="is not the report of a run"):
+        write(tmp_path / "data.ndjson", resume=True)
+
+    assert (tmp_path / "data.ndjson").read_bytes() == b'{"resourceType": "Parameters"}'
+
+
+def test_two_runs_do_not_write_one_report(tmp_path: Path) -> None:
+    with (
+        opened_report(tmp_path / "out.ndjson", lambda: 0, resume=False),
+        pytest.raises(click.UsageError, match="of a run that has not ended"),
+    ):
+        write(tmp_path / "out.ndjson")
+
+
+def test_a_full_disk_is_reported() -> None:
+    with (
+        pytest.raises(ReportFailed, match="/dev/full cannot be written: No space left"),
+        opened_report(Path("/dev/full"), lambda: 0, resume=False) as report,
+    ):
+        report.add(REFUSED)

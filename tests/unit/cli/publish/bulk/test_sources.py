@@ -1,0 +1,102 @@
+"""Folders, patterns and files lead to the reports in them, and to nothing outside."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fhirpub.cli.publish.bulk.lines import Reading
+from fhirpub.cli.publish.bulk.sources import is_many, source_of
+
+READING = Reading(100, stopped=lambda: False, read=lambda _size: None)
+NAMES = ("a.json", "b.XML", "sub/c.json", "a.pdf", ".d.json", ".git/e.json", "f.reason.json")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in NAMES:
+        file = tmp_path / "in" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "in"
+
+
+def found(argument: str) -> dict[str, str]:
+    """Return what an argument leads to: names, each with its problem or none."""
+    return {
+        str(item.file): item.problem
+        for item in source_of(argument, all_lines=False).items(READING)
+    }
+
+
+def test_a_folder_has_the_reports_below_it(folder: Path) -> None:
+    assert sorted(found("in")) == ["in/a.json", "in/b.XML", "in/sub/c.json"]
+
+
+def test_a_folder_that_is_named_like_a_report_is_a_folder(folder: Path) -> None:
+    (folder / "x.json").mkdir()
+    (folder / "x.json" / "y.json").touch()
+
+    assert "in/x.json/y.json" in found("in")
+    assert "in/x.json" not in found("in")
+
+
+def test_links_out_of_the_folder_are_problems(folder: Path) -> None:
+    (folder.parent / "other.json").touch()
+    (folder / "out.json").symlink_to("../other.json")
+    (folder / "inside.json").symlink_to("a.json")
+    (folder / "lost.json").symlink_to("nowhere")
+    (folder / "years").symlink_to("..")
+
+    problems = {name: text for name, text in found("in").items() if text}
+
+    assert problems == {
+        "in/out.json": "is a link that leads out of the folder",
+        "in/lost.json": "is a link that leads out of the folder",
+        "in/years": "is a link to a folder, which is not followed",
+    }
+    assert found("in")["in/inside.json"] == ""
+
+
+@pytest.mark.parametrize(
+    ("pattern", "names"),
+    [
+        ("in/*.json", ["in/a.json", "in/f.reason.json"]),
+        ("in/**/c.json", ["in/sub/c.json"]),
+        ("in/su*", ["in/sub/c.json"]),
+        ("none/*.json", []),
+    ],
+)
+def test_a_pattern_has_what_it_matches(folder: Path, pattern: str, names: list[str]) -> None:
+    assert sorted(found(pattern)) == names
+    assert source_of(pattern, all_lines=False).matches_any() is bool(names)
+
+
+def test_only_reports_of_a_folder_have_siblings(folder: Path) -> None:
+    (item,) = source_of("in/a.json", all_lines=False).items(READING)
+    (of_pattern,) = source_of("in/a.j*", all_lines=False).items(READING)
+
+    assert (item.has_siblings, of_pattern.has_siblings) == (False, True)
+
+
+def test_every_report_of_a_folder_is_counted(folder: Path) -> None:
+    assert sum(source_of("in", all_lines=False).count()) == 3
+    assert sum(source_of("in/*", all_lines=False).count()) == 5
+
+
+def test_names_that_are_not_unicode_are_found(folder: Path) -> None:
+    (folder / "caf\udce9.json").touch()
+
+    assert "in/caf\udce9.json" in found("in")
+
+
+@pytest.mark.parametrize(
+    ("argument", "expected"),
+    [("in", True), ("in/*.json", True), ("x.ndjson", True), ("in/a.json", False), ("-", False)],
+)
+def test_what_is_named_alone_is_not_many(folder: Path, argument: str, expected: object) -> None:
+    (folder.parent / "x.ndjson").touch()
+
+    assert is_many(argument) is expected

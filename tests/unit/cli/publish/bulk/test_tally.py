@@ -1,0 +1,60 @@
+"""What is not published is grouped by its cause."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fhirpub.cli.publish.bulk.tally import Tally
+from fhirpub.cli.publish.outcome import Outcome
+
+
+def issue(code: str, path: str, severity: str = "error") -> dict[str, Any]:
+    coding = [{"code": code}]
+    return {
+        "severity": severity,
+        "details": {"coding": coding},
+        "diagnostics": f"about {code}",
+        "expression": [path],
+    }
+
+
+def test_causes_are_counted_once_a_report_with_the_first_place() -> None:
+    tally = Tally()
+    for number in (1, 2):
+        issues = [issue("a", f"x[{number}]"), issue("a", "y"), issue("w", "z", "warning")]
+        tally.add(Outcome(file="f", line=number, result="refused", issues=issues))
+    tally.add(Outcome(file="g", result="created"))
+    tally.add(Outcome(file="h", result="not sent", reason="is not a regular file"))
+
+    assert tally.grouped() == [
+        {
+            "code": "a",
+            "message": "about a",
+            "count": 2,
+            "example": {"file": "f", "line": 1, "path": "x[1]"},
+        },
+        {
+            "code": "",
+            "message": "is not a regular file",
+            "count": 1,
+            "example": {"file": "h", "line": None, "path": None},
+        },
+    ]
+    assert (tally.total, tally.failed, tally.exit_status) == (4, 3, 1)
+
+
+def test_other_content_has_a_cause_and_the_highest_exit_status() -> None:
+    tally = Tally()
+    tally.add(Outcome(file="f", result="other content", id="7e10"))
+
+    assert tally.grouped()[0]["code"] == "other-content"
+    assert tally.exit_status == 3
+
+
+def test_the_causes_that_are_kept_are_limited() -> None:
+    tally = Tally()
+    for number in range(600):
+        tally.add(Outcome(file="f", result="not sent", reason=f"reason {number}"))
+
+    assert len(tally.grouped()) == 501
+    assert tally.grouped()[0]["message"] == "other causes"
