@@ -61,6 +61,7 @@ LONGEST = (  # from two minutes down to a quarter of a minute
     "tests/faults/test_kill_results.py",
     "tests/faults/test_quotas.py",
     "tests/faults/test_publish_folder.py",
+    "tests/faults/test_publish_watch.py",
     "tests/storage/mongodb/test_outcomes.py",
     "tests/storage/mongodb/test_contract.py",
     "tests/api/test_memory.py",

@@ -19,6 +19,7 @@ from fhirpub.cli.publish.one_by_one import publish_each
 from fhirpub.cli.publish.outcome import EXIT_STATUS
 from fhirpub.cli.publish.service import Service, ServiceOptions, service_of
 from fhirpub.cli.publish.summary import print_summary
+from fhirpub.cli.publish.watch.watcher import WatchOptions, watch
 from fhirpub.config.settings import Config
 
 _A_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -60,6 +61,7 @@ Examples:
   generate-report | fhirpub publish - --json
   fhirpub publish outbox/ --report done.ndjson
   export-reports | fhirpub publish - --ndjson --report done.ndjson
+  fhirpub publish --watch /srv/outbox --url https://fhir.example.org
 
 \b
 Exit status, of several files the highest:
@@ -75,7 +77,6 @@ Exit status, of several files the highest:
     type=_Source(exists=True, allow_dash=True),
     metavar="FILE.json...",
     nargs=-1,
-    required=True,
 )
 @click.option(
     "--document",
@@ -127,6 +128,21 @@ Exit status, of several files the highest:
     metavar="DIR",
     help="Folder of the documents that reports name by path; default: that of the reports.",
 )
+@click.option(
+    "--watch",
+    "watched",
+    type=_A_FOLDER,
+    metavar="DIR",
+    help="Publish what appears in a folder, until SIGTERM; move it to done/ or refused/ in it.",
+)
+@click.option(
+    "--settle",
+    type=click.FloatRange(0, 3600),
+    default=2.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="With --watch: a file is complete when it has not changed for so long.",
+)
 @with_config
 @with_json
 def publish(**given: Any) -> None:
@@ -142,6 +158,12 @@ def publish(**given: Any) -> None:
     words = _Words(**given)
     words.check()
     service = service_of(words.config, words.service)
+    if words.watched:
+        options = WatchOptions(
+            jobs=words.jobs or _JOBS, settle=words.settle, as_json=words.as_json
+        )
+        watch(service, words.watched, options)
+        return
     status = _load(service, words) if words.is_load else _publish_each(service, words)
     click.get_current_context().exit(status)
 
@@ -160,6 +182,8 @@ class _Words:
     resume: bool
     all_lines: bool
     documents_from: Path | None
+    watched: Path | None
+    settle: float
     config: Config
     as_json: bool
 
@@ -180,6 +204,10 @@ class _Words:
 
     def check(self) -> None:
         """Raise a usage error if words do not belong together."""
+        if self.watched and (self.files or self.documents or self.report or self.all_lines):
+            raise click.UsageError("--watch takes no files, and no options about files")
+        if not self.watched and not self.files:
+            raise click.UsageError("Missing argument 'FILE.json...'.")
         if self.documents and (len(self.files) > 1 or self.is_load):
             raise click.UsageError("--document belongs to one FILE.json")
         if self.resume and not self.report:

@@ -8,6 +8,7 @@ import mimetypes
 import os
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
@@ -35,8 +36,7 @@ class Documents:
 
     def find(self, url: str) -> Path:
         """Return the file that an attachment names by ``url``. Raises UnusableFile."""
-        path = re.sub(r"\Afile:(//(localhost)?(?=/))?", "", url)
-        for name in (path, unquote(path)):
+        for name in (_path(url), unquote(_path(url))):
             try:
                 found = (self.folder / name).resolve(strict=True)
             except (OSError, ValueError, RuntimeError):
@@ -48,10 +48,30 @@ class Documents:
             return found
         raise UnusableFile("names a document that does not exist")
 
+    def relative(self, url: str) -> Path | None:
+        """Return the path of a document below ``base``, whether it exists or not.
+
+        None if ``url`` is an absolute path, or leads out of the folder.
+        """
+        names = [unquote(_path(url)), _path(url)]
+        name = next((name for name in names if self._exists(name)), names[0])
+        path = Path(os.path.normpath(self.folder / name))
+        is_inside = path != self.base and path.is_relative_to(self.base)
+        return path.relative_to(self.base) if is_inside and not name.startswith("/") else None
+
+    def _exists(self, name: str) -> bool:
+        with suppress(OSError, ValueError):
+            return (self.folder / name).exists()
+        return False
+
     def read(self, url: str) -> JsonObject:
         """Return the attachment of the file that is named by ``url``. Raises UnusableFile."""
         file = self.find(url)
         return to_attachment(file, read_file(file, self.limit))
+
+
+def _path(url: str) -> str:
+    return re.sub(r"\Afile:(//(localhost)?(?=/))?", "", url)
 
 
 def is_path(attachment: object) -> bool:

@@ -28,14 +28,19 @@ class Item:
     problem: str = ""
 
 
-def submission_of(item: Item, service: Service) -> Submission:
-    """Return the submission of an item, with its documents. Raises UnusableFile."""
+def submission_in(item: Item, service: Service) -> Submission:
+    """Return the submission of an item as it is written. Raises UnusableFile."""
     if item.problem:
         raise UnusableFile(item.problem)
     raw = item.raw if item.line else read_file(item.file, service.limit).data
     is_xml = not item.line and item.file.suffix.lower() == ".xml"
     parse = Submission.from_xml if is_xml else Submission.from_json
-    submission = parse(raw, service.types)
+    return parse(raw, service.types)
+
+
+def submission_of(item: Item, service: Service) -> Submission:
+    """Return the submission of an item, with its documents. Raises UnusableFile."""
+    submission = submission_in(item, service)
     submission.read_documents(service.documents(item.file.parent, item.base))
     if item.has_siblings and not submission.has_documents:
         found = siblings_of(item.file)

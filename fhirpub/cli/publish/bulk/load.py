@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import signal
 from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -34,18 +35,20 @@ class Load:
 
         Raises what the sender and the recording raise; requests in flight are then given up.
         """
-        workers = [asyncio.create_task(self._work()) for _ in range(self.jobs)]
-        stop = asyncio.create_task(self._give_up())
-        try:
-            await _all_or_first_failure(workers, stop)
-        finally:
-            self.intake.stopped.set()
-            for task in (*workers, stop):
-                task.cancel()
-            await asyncio.gather(*workers, stop, return_exceptions=True)
+        with ThreadPoolExecutor(self.jobs) as threads:  # at its end, no thread takes anything
+            workers = [asyncio.create_task(self._work(threads)) for _ in range(self.jobs)]
+            stop = asyncio.create_task(self._give_up())
+            try:
+                await _all_or_first_failure(workers, stop)
+            finally:
+                self.intake.stopped.set()
+                for task in (*workers, stop):
+                    task.cancel()
+                await asyncio.gather(*workers, stop, return_exceptions=True)
 
-    async def _work(self) -> None:
-        while group := await asyncio.to_thread(self.intake.take):
+    async def _work(self, threads: ThreadPoolExecutor) -> None:
+        loop = asyncio.get_running_loop()
+        while group := await loop.run_in_executor(threads, self.intake.take):
             await self._send(group)
 
     async def _send(self, group: Sequence[Taken]) -> None:

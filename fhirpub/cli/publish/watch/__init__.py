@@ -1,0 +1,1 @@
+"""Publishes what appears in a folder, and moves it to where its result belongs."""
