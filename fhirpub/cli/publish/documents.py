@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
-from fhirpub.cli.publish.files import Content, UnusableFile, read_file
+from fhirpub.cli.publish.files import UnusableFile, read_file
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.fhir.times import instant
 
@@ -95,20 +95,19 @@ def siblings_of(file: Path) -> Iterator[Path]:
 
 
 def attachment(file: Path) -> JsonObject:
-    """Return a file as a FHIR Attachment."""
+    """Return a file as a FHIR Attachment with its date."""
     modified_ms = file.stat().st_mtime_ns // 1_000_000
-    return to_attachment(file, Content(file.read_bytes(), modified_ms))
+    return {**to_attachment(file, file.read_bytes()), "creation": instant(modified_ms)}
 
 
-def to_attachment(file: Path, content: Content) -> JsonObject:
-    """Return the content of a file as a FHIR Attachment.
+def to_attachment(file: Path, data: bytes) -> JsonObject:
+    """Return the bytes of a file as a FHIR Attachment.
 
-    Its date is that of the file: a command that is run again must send the same.
+    It has no date: the same report with a copy of the file must be the same content.
     """
     return {
         "contentType": mimetypes.guess_type(file.name)[0] or "application/octet-stream",
         "title": os.fsencode(file.name).decode(errors="replace"),  # a name may be Latin-1
-        "data": base64.b64encode(content.data).decode(),
-        "hash": hashlib.sha256(content.data).hexdigest(),
-        "creation": instant(content.modified_ms),
+        "data": base64.b64encode(data).decode(),
+        "hash": hashlib.sha256(data).hexdigest(),
     }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import dataclass
 from pathlib import Path
 
 
@@ -12,22 +11,13 @@ class UnusableFile(ValueError):
     """A file cannot be sent; the text gives the reason."""
 
 
-@dataclass(frozen=True, slots=True)
-class Content:
-    """The bytes of a file, and when it was last modified, in milliseconds since 1970."""
-
-    data: bytes
-    modified_ms: int
-
-
-def read_file(file: Path, limit: int) -> Content:
+def read_file(file: Path, limit: int) -> bytes:
     """Return the content of a regular file of at most ``limit`` bytes. Raises UnusableFile."""
     try:
         # Without O_NONBLOCK, opening a named pipe would wait until a process writes to it.
         descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as stream:
-            about = os.fstat(descriptor)
-            if not stat.S_ISREG(about.st_mode):
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise UnusableFile("is not a regular file")
             data = stream.read(limit + 1)
     except (OSError, ValueError) as problem:
@@ -37,4 +27,4 @@ def read_file(file: Path, limit: int) -> Content:
         raise UnusableFile(f"cannot be read: {reason}") from problem
     if len(data) > limit:
         raise UnusableFile(f"is larger than {limit} bytes, the limit in the settings")
-    return Content(data, about.st_mtime_ns // 1_000_000)
+    return data

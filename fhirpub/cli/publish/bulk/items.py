@@ -32,7 +32,7 @@ def submission_in(item: Item, service: Service) -> Submission:
     """Return the submission of an item as it is written. Raises UnusableFile."""
     if item.problem:
         raise UnusableFile(item.problem)
-    raw = item.raw if item.line else read_file(item.file, service.limit).data
+    raw = item.raw if item.line else read_file(item.file, service.limit)
     is_xml = not item.line and item.file.suffix.lower() == ".xml"
     parse = Submission.from_xml if is_xml else Submission.from_json
     return parse(raw, service.types)

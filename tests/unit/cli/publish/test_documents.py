@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,13 @@ def test_a_path_leads_to_its_document(folder: Path, url: str) -> None:
 
     assert attachment["contentType"] == "application/pdf"
     assert attachment["data"] == "JVBERi0="
+
+
+def test_a_copy_of_a_document_is_the_same_attachment(folder: Path) -> None:
+    before = Documents(folder, folder, LIMIT).read("blood count.pdf")
+    os.utime(folder / "blood count.pdf", (0, 0))
+
+    assert Documents(folder, folder, LIMIT).read("blood count.pdf") == before
 
 
 @pytest.mark.parametrize("form", ["{}", "file:{}", "file://{}", "file://localhost{}"])
