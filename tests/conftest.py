@@ -59,6 +59,7 @@ LONGEST = (  # from two minutes down to a quarter of a minute
     "tests/faults/test_webhooks.py",
     "tests/faults/test_races.py",
     "tests/faults/test_kill_results.py",
+    "tests/faults/test_kill_batch.py",
     "tests/faults/test_quotas.py",
     "tests/faults/test_publish_folder.py",
     "tests/faults/test_publish_watch.py",

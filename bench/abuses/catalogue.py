@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bench.abuses import (
+    batches,
     compressed_bodies,
     connections,
     panels,
@@ -13,7 +14,10 @@ from bench.abuses import (
 )
 from bench.abuses.attack import REGISTERED, Abuse
 
-MODULES = (wrong_bodies, valid_bodies, compressed_bodies, queries, panels, connections, webhooks)
+MODULES = (
+    *(wrong_bodies, valid_bodies, batches, compressed_bodies, queries, panels, connections),
+    webhooks,
+)
 ABUSES: dict[str, Abuse] = {
     name: abuse
     for module in MODULES

@@ -39,6 +39,9 @@ from fhirpub.webhooks.management.secret_encryption import (
 )
 from fhirpub.webhooks.transport.http_client import Sender
 
+_BATCHES = 8
+"""So many of the largest responses to batches have memory at a time, five of one tenant."""
+
 
 @asynccontextmanager
 async def build_services(
@@ -83,6 +86,10 @@ async def build_services(
             ),
             response_memory=MemoryBudget(
                 limits.large_answers_bytes,
+                patience_seconds=limits.body_seconds,
+            ),
+            batch_memory=MemoryBudget(
+                _BATCHES * config.batch.answer_bytes,
                 patience_seconds=limits.body_seconds,
             ),
             readiness=Readiness(store.check),

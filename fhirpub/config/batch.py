@@ -15,7 +15,7 @@ class BatchConfig:
         1_000, "Maximum number of entries of a batch. More get 413, and none is processed."
     )
     seconds: float = _setting(
-        60.0,
+        30.0,
         "Time in seconds within which the entries of a batch must have begun. Those that have "
         "not get 503 and may be sent in another batch. It should be shorter than the time that a "
         "proxy in front waits for a response.",

@@ -88,6 +88,10 @@ class Rejected:
     held: Held | None = None
     """The patient that is missing, if it is one that the tenant may hold."""
 
+    def error(self) -> Refused:
+        """Return the refusal to raise: a copy, whose traceback leads to no frame that holds it."""
+        return type(self.refusal)(self.refusal.issues)
+
     def with_unknown_patient(self) -> Rejected:
         """Return it with an error that the tenant holds no such patient."""
         if self.held is None:
@@ -170,7 +174,7 @@ async def register(
     if known is not None and is_same(known.digest, prepared.digest):
         return Registration(known, created=False, same=True)
     if isinstance(prepared, Rejected):
-        raise prepared.refusal
+        raise prepared.error()
     if known is not None:
         return _repetition(known, prepared)
     return await _add(prepared, tenant=tenant, context=context, reserve=reserve)

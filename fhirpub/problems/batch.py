@@ -10,7 +10,7 @@ class BatchProblem(Problem):
 
     BATCH_TIMEOUT = (
         "batch-timeout",
-        "timeout",
+        "transient",
         "The batch took longer than it may, so that this entry was not processed.",
         "Send this entry again, in a smaller batch.",
     )

@@ -56,6 +56,8 @@ class Services:
     body_timeout: BodyReadTimeout
     request_memory: MemoryBudget
     response_memory: MemoryBudget
+    batch_memory: MemoryBudget
+    """For the responses to batches, which are complete only when the last entry ends."""
     readiness: Readiness
     endpoints: EndpointService
     deliveries: DeliveryLog

@@ -188,7 +188,7 @@ def _wrong_texts(entry: JsonObject, request: JsonObject, at: str) -> list[Issue]
 def _wrong_request(request: JsonObject, resource: bytes, at: str) -> list[Issue]:
     method, url = request.get("method"), request.get("url")
     issues: list[Issue] = []
-    if method not in _METHODS:
+    if not isinstance(method, str) or method not in _METHODS:
         said = "must be GET, HEAD, POST or PATCH"
         issues.append(_malformed(said, f"{at}.request.method", RequestProblem.METHOD_UNSUPPORTED))
     elif method in _WITH_RESOURCE and not resource:
@@ -205,12 +205,11 @@ def _wrong_request(request: JsonObject, resource: bytes, at: str) -> list[Issue]
     return issues
 
 
-def references_to_entries(resource: bytes, others: Collection[str]) -> list[str]:
-    """Return the references of a resource that are the fullUrl of another entry."""
+def urns_in(resource: bytes) -> list[str]:
+    """Return the references of a resource that are a UUID or an OID, as fullUrls are."""
     if b'"urn:' not in resource:
         return []
-    found = {match[1].decode("latin-1") for match in _REFERENCE.finditer(resource)}
-    return sorted(found.intersection(others))
+    return sorted({match[1].decode("latin-1") for match in _REFERENCE.finditer(resource)})
 
 
 def _malformed(said: str, at: str, details: Problem = ContentProblem.ELEMENT_MALFORMED) -> Issue:

@@ -171,9 +171,9 @@ class RequestLifecycle(ABC):
         """Cancel the request: the client disconnected before its body was complete."""
         self.services.body_timeout.end(self.request)
         self.services.request_memory.release(self.request)
-        self._leave()
+        self.leave()
 
-    def _leave(self) -> None:
+    def leave(self) -> None:
         """End the request, also in the counts of its caller."""
         self.services.in_flight.discard(self)
         if self.ticket is not None:
@@ -190,9 +190,9 @@ class RequestLifecycle(ABC):
         sent = connection.write_headers(start_line, self.headers, body)
         connection.finish()
         if sent.done():
-            self._leave()
+            self.leave()
         else:
-            sent.add_done_callback(lambda _sent: self._leave())
+            sent.add_done_callback(lambda _sent: self.leave())
         self._log_answer()
 
     def finish_with(self, body: ResponseBody) -> None:
@@ -235,7 +235,7 @@ class RequestLifecycle(ABC):
             self.fail(problem)
         finally:
             self.services.response_memory.release(self.request)
-            self._leave()
+            self.leave()
 
     async def _send_piece(self, piece: memoryview) -> None:
         for start in range(0, len(piece), _PIECE_BYTES):
@@ -247,7 +247,7 @@ class RequestLifecycle(ABC):
         """Answer with a refusal or a fault, whatever was written until now."""
         self.log_problem(problem)
         if self._answered:  # too late for another answer: let the client know at least that
-            self._leave()
+            self.leave()
             self.request.connection.close()
             return
         self.headers = self.default_headers()

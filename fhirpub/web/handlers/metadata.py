@@ -43,7 +43,7 @@ class OpenApiHandler(BaseHandler):
             self.respond_empty(status=304)
             return
         self.headers["Content-Type"] = "application/json"
-        if self.wants_gzip(body):
+        if self.wants_gzip(len(body)):
             self.finish_encoded(encode_gzip_once(body))
         else:
             self.finish(body)

@@ -117,15 +117,20 @@ class ResponseWriter(RequestLifecycle):
     def respond_serialized(self, body: bytes, status: int = HTTPStatus.OK) -> None:
         """Write a resource that is serialized already."""
         self._describe_body(status)
-        if self.wants_gzip(body):
+        if self.wants_gzip(len(body)):
             self._finish_in_gzip(body)
         else:
             self.finish(body)
 
-    def wants_gzip(self, body: bytes) -> bool:
+    def respond_with_parts(self, parts: Sequence[bytes]) -> None:
+        """Write a resource that is serialized in parts, without making a whole of them."""
+        self._describe_body(HTTPStatus.OK)
+        self.finish_with(ResponseBody(parts, self.read_pieces))
+
+    def wants_gzip(self, size: int) -> bool:
         """Return whether a body is to be compressed: it is large, and the client accepts it."""
         least = self.services.config.server.compress_from_bytes
-        if not least or len(body) < least:
+        if not least or size < least:
             return False
         return media.accepts_gzip(",".join(self.request.headers.get_list("Accept-Encoding")))
 

@@ -57,7 +57,7 @@ class ReviseHandler(BodyHandler):
         )
         prepared = await prepare_with_held(self, work, from_parameters)
         if isinstance(prepared, Rejected):
-            raise prepared.refusal
+            raise prepared.error()
         return prepared
 
     async def _compare(self, candidate: Version, stored: Stored) -> Revision:

@@ -65,10 +65,15 @@ def answer_of(exchange: EntryExchange, *, place: int | None, fhir_url: str) -> E
     return answer
 
 
-def batch_response(answers: Sequence[bytes]) -> bytes:
-    """Return the Bundle with the answers to all entries."""
+def batch_response(answers: Sequence[bytes]) -> list[bytes]:
+    """Return the Bundle with the answers to all entries, in parts."""
     start = b'{"resourceType":"Bundle","type":"batch-response"'
-    return b'%b,"entry":[%b]}' % (start, b",".join(answers)) if answers else start + b"}"
+    if not answers:
+        return [start, b"}"]
+    parts = [start, b',"entry":[']
+    for answer in answers:
+        parts += answer, b","
+    return [*parts[:-1], b"]}"]
 
 
 def _remark(headers: Mapping[str, str]) -> Issue | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 from fhirpub.fhir.batch.envelope import Entry, read_batch
@@ -13,6 +14,9 @@ from fhirpub.web.handlers.body import BodyHandler
 from fhirpub.web.handlers.placement import DENSE, LARGE, VERY_LARGE, compute, joined
 from fhirpub.web.message import content_negotiation as media
 from fhirpub.web.message.representation import serialize_stored
+
+_JOINED = 8 * 1024 * 1024
+"""So many bytes are joined on the event loop."""
 
 
 class BatchHandler(BodyHandler):
@@ -39,27 +43,52 @@ class BatchHandler(BodyHandler):
     async def post(self) -> None:
         """Answer all entries, or none if the Bundle is no batch."""
         entries = await self._read()
-        answers = await BatchRun(self, entries, self.find_handler).answers()
+        answers = None
+        if await self._has_memory():
+            answers = await BatchRun(self, entries, self.find_handler).answers()
         if answers is None:  # the client has disconnected
             self.request.connection.close()
             self.cancel()
             return
-        body = batch_response(answers)
+        await self._respond(batch_response(answers))
+
+    async def _respond(self, parts: Sequence[bytes]) -> None:
+        size = sum(map(len, parts))
+        if self.format.is_stored and not self.wants_gzip(size):
+            self.respond_with_parts(parts)
+            return
+        whole = joined(parts)
         if not self.format.is_stored:
             work = partial(serialize_stored, form=self.format)
-            body = await self.compute_answer(work, [body], body=body)
-        self.respond_serialized(body)
+            whole = await self.compute_answer(work, [whole], body=whole)
+        self.respond_serialized(whole)
+
+    async def _has_memory(self) -> bool:
+        """Reserve memory for the answers; False if the client has disconnected. Raises Busy."""
+        memory, size = self.services.batch_memory, self.services.config.batch.answer_bytes
+        turn = memory.acquire(self.request, size, owner=self.owner)
+        if turn is not None:
+            await turn
+        return self.request in memory
+
+    def leave(self) -> None:
+        """Release the memory of the answers, too."""
+        super().leave()
+        self.services.batch_memory.release(self.request)
 
     async def _read(self) -> list[Entry]:
         """Read the entries: on the event loop with pauses, if each of them is small."""
-        context, body = self.services.context, joined(self.take_chunks())
+        context, chunks = self.services.context, self.take_chunks()
+        size = sum(map(len, chunks))
+        if size > LARGE:
+            self.services.trimmer.note_large_work()
         work = partial(read_batch, most=self.services.config.batch.entries)
-        try:
-            stages = work(context, body, window=LARGE)
-            return await self.services.stages.run(stages, owner=self.owner)
-        except PieceTooLarge:
-            run = partial(run_at, now=None, work=work)
-            is_dense = len(body) > VERY_LARGE or self._values > DENSE
-            return await compute(
-                self.services, self.owner, run, [body], size=len(body), is_dense=is_dense
-            )
+        if size <= _JOINED:
+            try:
+                stages = work(context, joined(chunks), window=LARGE)
+                return await self.services.stages.run(stages, owner=self.owner)
+            except PieceTooLarge:
+                pass
+        is_dense = size > VERY_LARGE or self._values > DENSE
+        run = partial(run_at, now=None, work=work)
+        return await compute(self.services, self.owner, run, chunks, size=size, is_dense=is_dense)

@@ -70,7 +70,8 @@ def request_of(
         headers["Content-Length"] = str(len(body.data))
     for name, value in entry.conditions.items():
         headers[CONDITIONS[name]] = value
-    return Request(RequestStartLine(entry.method, target, "HTTP/1.1"), headers, exchange)
+    method = "GET" if entry.method == "HEAD" else entry.method  # a refusal of HEAD has no body
+    return Request(RequestStartLine(method, target, "HTTP/1.1"), headers, exchange)
 
 
 def check_conditions(entry: EntryRequest, handler: BaseHandler, at: str) -> None:

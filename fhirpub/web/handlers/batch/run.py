@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from fhirpub.errors import Busy, FhirpubError, InvalidContent, Issue, TooLarge
-from fhirpub.fhir.batch.envelope import Entry, EntryRequest, references_to_entries
+from fhirpub.fhir.batch.envelope import Entry, EntryRequest, urns_in
 from fhirpub.fhir.outcome import outcome_of
 from fhirpub.problems import BatchProblem, ContentProblem
+from fhirpub.runtime.stages import Stages
 from fhirpub.web.admission.memory_budget import has_disconnected
 from fhirpub.web.error_mapping import response_for
 from fhirpub.web.handlers.base import BaseHandler
@@ -25,7 +27,7 @@ from fhirpub.web.handlers.batch.requests import (
     with_http_dates,
 )
 from fhirpub.web.handlers.body import BodyHandler
-from fhirpub.web.handlers.placement import LARGE, compute
+from fhirpub.web.handlers.placement import compute
 from fhirpub.web.message.content_negotiation import NotAcceptable
 from fhirpub.web.message.request import Request
 from fhirpub.web.services import Services
@@ -33,7 +35,6 @@ from fhirpub.web.services import Services
 FindHandler = Callable[[Request, Services], BaseHandler]
 
 _AT_A_TIME = 32
-_STEP_BYTES = 256 * 1024
 _LOOK_EVERY = 16
 """After so many entries the client may have disconnected: to look takes a call of the system."""
 _RETRY_SECONDS = 5
@@ -69,8 +70,6 @@ class BatchRun:
         }
         self._room = AnswerBytes(batch.services.config.batch.answer_bytes)
         self._is_abandoned = False
-        self._reserved = LARGE
-        self._reserving = asyncio.Lock()
         self._until = asyncio.get_running_loop().time() + batch.services.config.batch.seconds
 
     async def answers(self) -> Sequence[bytes] | None:
@@ -100,11 +99,8 @@ class BatchRun:
             self._answers[place] = answer.serialize()
 
     async def _answer(self, place: int) -> EntryAnswer:
-        entry = self._entries[place]
-        if not isinstance(entry, EntryRequest):
-            return self._refusal(entry)
         try:
-            return await self._ask(entry, place)
+            return await self._ask(place)
         except FhirpubError as problem:
             return self._refusal(problem)
         except Exception as problem:  # noqa: BLE001 - a fault is answered as well
@@ -118,22 +114,42 @@ class BatchRun:
         )
         return EntryAnswer(answer.status, outcome=outcome)
 
-    async def _ask(self, entry: EntryRequest, place: int) -> EntryAnswer:
-        """Let the handler of its request answer an entry. Raises refusals."""
-        at = f"Bundle.entry[{place}]"
+    async def _ask(self, place: int) -> EntryAnswer:
+        """Let the handler of its request answer an entry. Raises refusals.
+
+        It begins as a stage: many entries are answered, or refused, without waiting for anything,
+        and would hold up the event loop one after another.
+        """
+        entry, stages = self._entries[place], self._services.stages
+        body = await self._body_of(entry, f"Bundle.entry[{place}]")
+        asked = await stages.run(self._begin(place, body), owner=self._batch.owner)
+        if asked.later is not None:
+            await asked.later
+        if not asked.is_begun:
+            later = _go_on(asked.handler, body.data)
+            if later is not None:
+                await later
+        await asked.exchange.wait_ended()
+        return self._answer_of(asked.exchange, place, is_placed=body.is_resource)
+
+    def _begin(self, place: int, body: Body) -> Stages[_Asked]:
+        """Hand the request of an entry to its handler. Raises refusals."""
+        entry, at = self._entries[place], f"Bundle.entry[{place}]"
+        if not isinstance(entry, EntryRequest):
+            raise InvalidContent(entry.issues)  # a copy: its traceback leads here
         self._check_bounds(entry)
         target = target_of(entry, self._fhir_url, at)
         self._check_references(entry, at)
         entry = with_http_dates(entry, at)
-        body = await self._body_of(entry, at)
+        yield
         exchange = EntryExchange(self._batch.request.connection, self._room)
         request = request_of(entry, target, body, self._batch.request.headers, exchange)
         handler = self._find_handler(request, self._services)
         check_conditions(entry, handler, at)
-        await _run(handler, body.data)
-        await exchange.wait_ended()
-        await self._reserve_memory()
-        return self._answer_of(exchange, entry, place, is_placed=body.is_resource)
+        later = handler.begin()
+        if later is not None:  # the token is not known yet
+            return _Asked(handler, exchange, later, is_begun=False)
+        return _Asked(handler, exchange, _go_on(handler, body.data), is_begun=True)
 
     def _check_bounds(self, entry: EntryRequest) -> None:
         if asyncio.get_running_loop().time() > self._until:
@@ -150,8 +166,11 @@ class BatchRun:
 
     def _check_references(self, entry: EntryRequest, at: str) -> None:
         """Refuse what relies on another entry: the entries of a batch are independent."""
-        others = self._full_urls.keys() - {entry.full_url}
-        found = references_to_entries(entry.resource, others) if others else []
+        found = [
+            reference
+            for reference in urns_in(entry.resource)
+            if reference in self._full_urls and reference != entry.full_url
+        ]
         if not found:
             return
         other = self._full_urls[found[0]]
@@ -163,7 +182,9 @@ class BatchRun:
         issue = Issue.error(ContentProblem.REFERENCE_UNRESOLVED, said, f"{at}.resource")
         raise InvalidContent([issue])
 
-    async def _body_of(self, entry: EntryRequest, at: str) -> Body:
+    async def _body_of(self, entry: Entry, at: str) -> Body:
+        if not isinstance(entry, EntryRequest):
+            return Body(b"")
         if entry.method != "PATCH" or b'"Binary"' not in entry.resource:
             return Body(entry.resource)
         work = partial(body_of_patch, at=at)
@@ -172,40 +193,35 @@ class BatchRun:
             self._services, self._batch.owner, work, [entry.resource], size=size, is_dense=False
         )
 
-    async def _reserve_memory(self) -> None:
-        """Reserve memory for the answers until now. Raises Busy."""
-        if self._room.used <= self._reserved:
-            return
-        async with self._reserving:
-            if self._room.used > self._reserved:
-                self._reserved = self._room.used + _STEP_BYTES
-                turn = self._services.response_memory.acquire(
-                    self._batch.request, self._reserved, owner=self._batch.owner
-                )
-                if turn is not None:
-                    await turn
-
-    def _answer_of(
-        self, exchange: EntryExchange, entry: EntryRequest, place: int, *, is_placed: bool
-    ) -> EntryAnswer:
-        if exchange.body is None and entry.method in _READS:
+    def _answer_of(self, exchange: EntryExchange, place: int, *, is_placed: bool) -> EntryAnswer:
+        """Return what a handler wrote. Raises refusals."""
+        entry = self._entries[place]
+        method = entry.method if isinstance(entry, EntryRequest) else ""
+        if exchange.body is None and method in _READS:
             raise self._no_room()
         if not exchange.is_fhir:
             raise NotAcceptable("this address has no FHIR resource: send a request of its own")
         if exchange.body is not None and not exchange.is_complete:
             raise RuntimeError("the answer to an entry was not complete")
-        return answer_of(exchange, place=place if is_placed else None, fhir_url=self._fhir_url)
+        answer = answer_of(exchange, place=place if is_placed else None, fhir_url=self._fhir_url)
+        if method == "HEAD":
+            answer.resource = b""
+        return answer
 
 
-async def _run(handler: BaseHandler, body: bytes) -> None:
-    """Take a handler through the phases of a request, in this task."""
-    later = handler.begin()
-    if later is not None:
-        await later
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A handler that has its request, and what is to be awaited before the answer is there."""
+
+    handler: BaseHandler
+    exchange: EntryExchange
+    later: Awaitable[None] | None
+    is_begun: bool
+    """Whether it has its body, too."""
+
+
+def _go_on(handler: BaseHandler, body: bytes) -> Awaitable[None] | None:
+    """Give a handler its body, which is in memory already, and let it answer."""
     if body:
-        later = handler.data_received(body)
-        if later is not None:
-            await later
-    later = handler.answer()
-    if later is not None:
-        await later
+        handler.data_received(body)
+    return handler.answer()
