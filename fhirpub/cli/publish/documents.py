@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
-from fhirpub.cli.publish.files import UnusableFile, read_file
+from fhirpub.cli.publish.files import UnusableFile, is_regular, read_file
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.fhir.times import instant
 
@@ -89,7 +89,7 @@ def siblings_of(file: Path) -> Iterator[Path]:
     for ending in _SIBLINGS:
         for name in (ending, ending.upper()):
             sibling = file.with_suffix(name)
-            if sibling.is_file() and not sibling.is_symlink():
+            if is_regular(sibling):
                 yield sibling
                 break  # where case does not count, both names lead to one file
 

@@ -11,6 +11,14 @@ class UnusableFile(ValueError):
     """A file cannot be sent; the text gives the reason."""
 
 
+def is_regular(file: Path) -> bool:
+    """Return whether a regular file has this path, and no link; false if it is no valid one."""
+    try:
+        return stat.S_ISREG(file.lstat().st_mode)
+    except (OSError, ValueError):
+        return False
+
+
 def read_file(file: Path, limit: int) -> bytes:
     """Return the content of a regular file of at most ``limit`` bytes. Raises UnusableFile."""
     try:

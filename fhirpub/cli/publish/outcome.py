@@ -99,25 +99,52 @@ def _way_out(status: int) -> str:
 
 def _entries_beside(parameters: dict[str, Any]) -> list[dict[str, str]]:
     """Return the references in a response, under the names of their entries."""
+    found = [(entry.get("name"), entry.get("valueReference")) for entry in _entries(parameters)]
     return [
-        {"name": entry["name"], "reference": entry["valueReference"]["reference"]}
-        for entry in parameters.get("parameter", [])
-        if "valueReference" in entry
+        {"name": str(name), "reference": str(reference.get("reference"))}
+        for name, reference in found
+        if isinstance(reference, dict)
     ]
 
 
 def _issues_beside(parameters: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the issues in the entry ``issues`` of a response."""
-    entries = parameters.get("parameter", [])
+    outcomes = [
+        entry.get("resource") for entry in _entries(parameters) if entry.get("name") == "issues"
+    ]
     return [
-        issue
-        for entry in entries
-        if entry.get("name") == "issues"
-        for issue in issues_of(entry.get("resource", {}))
+        issue for outcome in outcomes if isinstance(outcome, dict) for issue in issues_of(outcome)
     ]
 
 
 def issues_of(outcome: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the issues of an OperationOutcome; of another body none."""
-    listed = outcome.get("issue") if outcome.get("resourceType") == "OperationOutcome" else []
-    return [item for item in listed or [] if isinstance(item, dict)]
+    """Return the issues of an OperationOutcome; of another body none.
+
+    Fields of another form than FHIR's are left out: an unknown server may have sent them.
+    """
+    if outcome.get("resourceType") != "OperationOutcome":
+        return []
+    return [
+        {name: value for name, value in issue.items() if _has_its_form(name, value)}
+        for issue in _objects(outcome.get("issue"))
+    ]
+
+
+def _has_its_form(name: str, value: Any) -> bool:
+    if name in ("severity", "code", "diagnostics"):
+        return isinstance(value, str)
+    if name == "expression":
+        return isinstance(value, list) and all(isinstance(path, str) for path in value)
+    if name == "details":
+        return isinstance(value, dict) and len(_objects(value.get("coding"))) > 0
+    return True
+
+
+def _entries(parameters: dict[str, Any]) -> list[dict[str, Any]]:
+    return _objects(parameters.get("parameter"))
+
+
+def _objects(value: Any) -> list[dict[str, Any]]:
+    """Return a list of objects; an empty one for anything else."""
+    are_objects = isinstance(value, list) and all(isinstance(item, dict) for item in value)
+    return value if are_objects else []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,7 @@ Types = Mapping[str, ResourceType]
 NO_TYPES: Types = MappingProxyType({})
 _PARTS = frozenset({"patient", "organization", "practitioner"})
 _DOCUMENTS = "presentedForm"
+_TYPE = re.compile(r"[A-Za-z]+")
 
 
 class UnusableSubmission(UnusableFile):
@@ -138,6 +140,7 @@ def _is_registered(entry: JsonObject) -> bool:
     name: Any = entry.get("name")
     resource = entry.get("resource")
     type_name = resource.get("resourceType") if isinstance(resource, dict) else None
-    if not isinstance(type_name, str) or not type_name or name in _PARTS:
+    # The name becomes part of an address, which it must not change.
+    if not isinstance(type_name, str) or not _TYPE.fullmatch(type_name) or name in _PARTS:
         return False
     return bool(name == type_name[0].lower() + type_name[1:])

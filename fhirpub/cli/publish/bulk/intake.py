@@ -67,4 +67,6 @@ class Intake:
             submission = submission_of(item, self.service)
         except UnusableFile as problem:
             return Taken(item, problem=str(problem))
+        except OSError as problem:
+            return Taken(item, problem=f"cannot be read: {problem.strerror}")
         return Taken(item, Registration(submission.type_name, submission.to_json()))

@@ -84,7 +84,7 @@ class _Run:
         intake = Intake(items, self.service, self.stopped, self.done.has)
         ending = Ending(self.tally)
         expected.start()
-        async with interruptible(self.stopped.set) as was_interrupted:
+        async with interruptible(self._stop) as was_interrupted:
             try:
                 async with self._watched(intake, expected):
                     await self._load(intake)
@@ -105,6 +105,12 @@ class _Run:
             )
             sender = SingleCalls(publisher, patience)
             await Load(intake, sender.send, self._record, self.options.jobs).run()
+
+    def _stop(self) -> None:
+        if not self.stopped.is_set():
+            self._noted = float("-inf")
+            self._note("waiting for requests in flight; Ctrl-C again to give them up")
+        self.stopped.set()
 
     def _record(self, _item: Item, outcome: Outcome) -> None:
         if self.report:

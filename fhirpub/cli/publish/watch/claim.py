@@ -25,6 +25,7 @@ from fhirpub.cli.publish.outcome import Outcome
 
 SENDING, DONE, REFUSED = "sending", "done", "refused"
 _PLAN = ".plan"
+_LONGEST_NAME = 200
 _DUPLICATE = "the identifier is published with other content: what this file has is not stored"
 
 
@@ -69,7 +70,7 @@ class Claim:
         report = self.report
         published = outcome.result in ("created", "replayed")
         if report:
-            reason = report.with_suffix(REASON)
+            reason = reason_file(report)
             reason.unlink(missing_ok=True)  # of an earlier attempt
             if not published:
                 reason.write_text(json.dumps(reason_of(outcome), indent=2), encoding="utf-8")
@@ -120,6 +121,11 @@ class Claim:
                     yield Path(here, name)
 
 
+def reason_file(report: Path) -> Path:
+    """Return the path of the reason why a report was not published."""
+    return report.with_name(f"{_shortened(report.stem)}{REASON}")
+
+
 def reason_of(outcome: Outcome) -> dict[str, Any]:
     """Return why a report was not published, as an OperationOutcome."""
     if outcome.result == "other content" and outcome.id:
@@ -136,7 +142,14 @@ def _numbered(folder: Path, name: Path, number: int) -> Path:
     if number == 1:
         return folder / name
     end = REASON if name.name.endswith(REASON) else name.suffix
-    return folder / name.with_name(f"{name.name.removesuffix(end)}-{number}{end}")
+    return folder / name.with_name(f"{_shortened(name.name.removesuffix(end))}-{number}{end}")
+
+
+def _shortened(name: str) -> str:
+    """Return a name that leaves room for a longer ending; file systems allow 255 bytes."""
+    while len(os.fsencode(name)) > _LONGEST_NAME:
+        name = name[:-1]
+    return name
 
 
 def _move(file: Path, target: Path) -> None:

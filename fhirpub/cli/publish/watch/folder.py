@@ -15,11 +15,11 @@ from typing import IO
 import click
 
 from fhirpub.cli.publish.bulk.items import Item, submission_in
-from fhirpub.cli.publish.bulk.sources import REASON, is_report
+from fhirpub.cli.publish.bulk.sources import is_report
 from fhirpub.cli.publish.documents import siblings_of
-from fhirpub.cli.publish.files import UnusableFile
+from fhirpub.cli.publish.files import UnusableFile, is_regular
 from fhirpub.cli.publish.service import Service
-from fhirpub.cli.publish.watch.claim import DONE, REFUSED, SENDING, Claim
+from fhirpub.cli.publish.watch.claim import DONE, REFUSED, SENDING, Claim, reason_file
 
 _AT_A_TIME = 10_000
 """So many reports are followed at once; the others of a larger folder come afterwards."""
@@ -121,7 +121,7 @@ class WatchedFolder:
                 yield claim
 
     def _claimed(self, report: Path) -> Iterator[Item]:
-        siblings = [*siblings_of(report), *_present(report.with_suffix(REASON))]
+        siblings = [*siblings_of(report), *_present(reason_file(report))]
         if not all(map(self.settling.has_settled, [report, *siblings])):
             return
         named = list(self._named(report))
@@ -161,7 +161,7 @@ def _is_ready_name(entry: os.DirEntry[str]) -> bool:
 
 
 def _present(file: Path) -> Iterator[Path]:
-    if file.is_file():
+    if is_regular(file):
         yield file
 
 

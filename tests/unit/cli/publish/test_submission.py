@@ -71,6 +71,7 @@ def test_of_entries_that_do_not_belong_together_the_first_is_registered() -> Non
             "no en",
         ),
         (b'{"resourceType": "Parameters", "parameter": {}}', "no entry to register"),
+        (parameters({"name": "../x", "resource": {"resourceType": "../x"}}), "no entry"),
     ],
 )
 def test_a_file_without_a_report_is_refused(raw: bytes, words: str) -> None:

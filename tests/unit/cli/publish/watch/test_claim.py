@@ -122,6 +122,17 @@ def test_the_same_name_never_overwrites_an_earlier_file(folder: Path, outcome: O
     assert (f"{where}/a-2.reason.json" in found) == (outcome is REFUSED)
 
 
+@pytest.mark.parametrize("name", ["x" * 250 + ".json", "x" * 251 + ".xml", "é" * 125 + ".json"])
+def test_the_longest_names_have_reasons_and_numbers_too(tmp_path: Path, name: str) -> None:
+    for _ in range(2):
+        write(tmp_path, {name: "{}"})
+        publish(tmp_path, REFUSED)
+
+    found = files_in(tmp_path / "refused")
+    assert name in found
+    assert len(found) == 4
+
+
 def test_a_kill_before_any_change_loses_and_doubles_nothing(tmp_path: Path) -> None:
     number, was_killed = 0, True
     while was_killed:
