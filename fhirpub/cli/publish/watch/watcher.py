@@ -98,9 +98,14 @@ class _Watcher:
         named = replace(outcome, file=item.file.name)
         print_outcome(named, as_json=self.options.as_json, is_only=False)
 
-    async def _report_failure(self, problem: Exception, failures: int) -> None:
+    async def _report_failure(
+        self, problem: click.ClickException | OSError, failures: int
+    ) -> None:
         pause = min(2.0**failures, _LONGEST_PAUSE)
-        reason = problem.message if isinstance(problem, click.ClickException) else str(problem)
+        if isinstance(problem, click.ClickException):
+            reason = problem.message
+        else:
+            reason = f"{self.folder.path}: {problem.strerror}"
         waiting = self.folder.waiting()
         note(f"{reason}\n{waiting} reports wait in {SENDING}; trying again in {pause:g} s")
         await self._sleep(pause)
