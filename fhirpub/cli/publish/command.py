@@ -75,7 +75,7 @@ Exit status, of several files the highest:
 @click.argument(
     "files",
     type=_Source(exists=True, allow_dash=True),
-    metavar="FILE.json...",
+    metavar="[FILE.json...]",
     nargs=-1,
 )
 @click.option(

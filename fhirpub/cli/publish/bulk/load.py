@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import signal
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 
 from fhirpub.cli.publish.bulk.intake import Intake, Taken
@@ -23,12 +22,16 @@ Record = Callable[[Item, Outcome], None]
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Sends what an intake has, and records each result as soon as it is known."""
+    """Sends what an intake has, and records each result as soon as it is known.
+
+    ``finish`` is called in a thread before that.
+    """
 
     intake: Intake
     send: SendGroup
     record: Record
     jobs: int
+    finish: Record | None = None
 
     async def run(self) -> None:
         """Load until the intake has no more, or is stopped.
@@ -49,26 +52,28 @@ class Load:
     async def _work(self, threads: ThreadPoolExecutor) -> None:
         loop = asyncio.get_running_loop()
         while group := await loop.run_in_executor(threads, self.intake.take):
-            await self._send(group)
+            await self._send(group, threads)
 
-    async def _send(self, group: Sequence[Taken]) -> None:
+    async def _send(self, group: Sequence[Taken], threads: ThreadPoolExecutor) -> None:
         for taken in group:
             if taken.registration is None:
-                self.record(taken.item, _unsent(taken))
-        ready = [taken for taken in group if taken.registration]
+                await self._keep(taken.item, _unsent(taken), threads)
+        ready = [(taken.item, taken.registration) for taken in group if taken.registration]
         if not ready:
             return
-        answers = self.send([taken.registration for taken in ready if taken.registration])
-        async with contextlib.aclosing(answers):
-            for taken in ready:
-                answered = await anext(answers)
-                type_name = taken.registration.type_name if taken.registration else ""
-                outcome = outcome_of(
-                    answered, str(taken.item.file), type_name, line=taken.item.line
-                )
-                self.record(taken.item, outcome)
+        async with aclosing(self.send([registration for _, registration in ready])) as answers:
+            for item, registration in ready:
+                answered, file = await anext(answers), str(item.file)
+                outcome = outcome_of(answered, file, registration.type_name, line=item.line)
+                await self._keep(item, outcome, threads)
                 if self.intake.stopped.is_set():
                     return
+
+    async def _keep(self, item: Item, outcome: Outcome, threads: ThreadPoolExecutor) -> None:
+        if self.finish:
+            loop = asyncio.get_running_loop()
+            await loop.run_in_executor(threads, self.finish, item, outcome)
+        self.record(item, outcome)
 
     async def _give_up(self) -> None:
         """Return some seconds after the intake was stopped."""

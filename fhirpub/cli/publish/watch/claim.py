@@ -1,4 +1,4 @@
-"""One report of a watched folder with its documents, from the folder to where it belongs.
+"""One report of a watched folder with its documents, from the folder to where it belongs (ADR 28).
 
 Whatever the process is killed at, the files are complete in one place, or the next start can
 complete the move:

@@ -90,11 +90,14 @@ class _Watcher:
         publisher = Publisher(opened.send, service.base, service.grant, note, patience.pauses)
         intake = Intake(self.folder.items(), service, self._pass)
         sender = SingleCalls(publisher, patience)
-        await Load(intake, sender.send, self._record, self.options.jobs).run()
+        load = Load(intake, sender.send, self._print, self.options.jobs, finish=self._move)
+        await load.run()
 
-    def _record(self, item: Item, outcome: Outcome) -> None:
-        """Move a report to where its result belongs, then print the result."""
+    def _move(self, item: Item, outcome: Outcome) -> None:
+        """Move a report to where its result belongs."""
         Claim(self.folder.path, item.base).decide(outcome)
+
+    def _print(self, item: Item, outcome: Outcome) -> None:
         named = replace(outcome, file=item.file.name)
         print_outcome(named, as_json=self.options.as_json, is_only=False)
 
