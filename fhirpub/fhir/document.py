@@ -26,6 +26,9 @@ _MARKER_BEGINS = "\x00"
 _MARKER = _MARKER_BEGINS + "{sha256}.{size}"
 _MARKER_IN_JSON = re.compile(rb'"\\u0000([0-9a-f]{64})\.[0-9]+"')
 _MARKER_IN_XML = re.compile(rb'"\x00([0-9a-f]{64})\.[0-9]+"')
+_MAX_MARKER_BYTES = 96
+_SEARCHED_BYTES = 4096
+"""So much is searched for markers behind each character that may belong to one."""
 _WHITE_SPACE = str.maketrans("", "", " \t\r\n")
 _HEX = re.compile("[0-9a-fA-F]+")
 _DIGESTS = {64: "sha256", 40: "sha1"}
@@ -90,12 +93,30 @@ def marker(sha256: str, size: int) -> str:
     return _MARKER.format(sha256=sha256, size=size)
 
 
-def cut_at_documents(body: bytes) -> list[bytes]:
-    """Return a stored resource, JSON or XML, cut where documents' data belong.
+def cut_at_documents(body: bytes) -> Iterator[tuple[memoryview, str | None]]:
+    """Yield a stored resource, JSON or XML, in pieces, each with the document that follows it.
 
-    The SHA-256 of each document stands between what comes before and after it.
+    Yields:
+        A piece, and the SHA-256 of the document whose data belong behind it; None at the end.
     """
-    return (_MARKER_IN_XML if body.startswith(b"<") else _MARKER_IN_JSON).split(body)
+    view, start = memoryview(body), 0
+    for found in _find_markers(body):
+        yield view[start : found.start()], found[1].decode()
+        start = found.end()
+    yield view[start:], None
+
+
+def _find_markers(body: bytes) -> Iterator[re.Match[bytes]]:
+    """Find the markers, in a tenth of the time of the pattern if what they begin with is rare."""
+    is_xml = body.startswith(b"<")
+    pattern, rare = (_MARKER_IN_XML, b"\x00") if is_xml else (_MARKER_IN_JSON, b"\\")
+    at = body.find(rare)
+    while at >= 0:
+        end = at + _SEARCHED_BYTES
+        for found in pattern.finditer(body, at - 1, end + _MAX_MARKER_BYTES):
+            yield found
+            end = max(end, found.end())
+        at = body.find(rare, end)
 
 
 def documents_in(body: bytes) -> tuple[str, ...]:

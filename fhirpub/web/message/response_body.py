@@ -35,48 +35,49 @@ class BlobSlice:
 class ResponseBody:
     """Bytes and parts of documents in their order; ``read`` gives what is not at hand."""
 
-    def __init__(self, parts: Sequence[bytes | BlobSlice], read: ReadPieces) -> None:
+    def __init__(self, parts: Sequence[bytes | memoryview | BlobSlice], read: ReadPieces) -> None:
         self._parts = parts
         self._read = read
-        self.length = sum(len(p) if isinstance(p, bytes) else p.length for p in parts)
+        self.length = sum(p.length if isinstance(p, BlobSlice) else len(p) for p in parts)
 
     @classmethod
     def with_documents(
         cls, body: bytes, blobs: Mapping[str, BlobInfo], read: ReadPieces
     ) -> ResponseBody:
         """Return a stored resource, as JSON or as XML, with its documents' data back in it."""
-        parts: list[bytes | BlobSlice] = []
-        for index, document in enumerate(cut_at_documents(body)):
-            if index % 2:
-                blob = blobs[document.decode()]
+        parts: list[memoryview | BlobSlice] = []
+        for text, sha256 in cut_at_documents(body):
+            parts.append(text)
+            if sha256 is not None:
+                blob = blobs[sha256]
                 parts.append(BlobSlice(blob, slice(0, blob.size), encoded=True))
-            else:
-                parts.append(document)
         return cls(parts, read)
 
     def at_once(self) -> bytes | None:
         """Return all of it; None if a document has to be read first, however little of it."""
         if any(isinstance(p, BlobSlice) and p.blob.data is None for p in self._parts):
             return None
-        return b"".join(p if isinstance(p, bytes) else _small(p) for p in self._parts)
+        return b"".join(_small(p) if isinstance(p, BlobSlice) else p for p in self._parts)
 
     async def pieces(self) -> AsyncGenerator[bytes, None]:
         """Yield all of it, what is short together. Raises StoreUnavailable."""
-        gathered: list[bytes] = []
+        gathered: list[bytes | memoryview] = []
         size = 0
         async with aclosing(self._every_piece()) as pieces:
             async for piece in pieces:
                 gathered.append(piece)
                 size += len(piece)
-                if size > _ENOUGH:
+                if size >= _ENOUGH:
                     together, gathered, size = b"".join(gathered), [], 0
                     yield together
         yield b"".join(gathered)
 
-    async def _every_piece(self) -> AsyncGenerator[bytes, None]:
+    async def _every_piece(self) -> AsyncGenerator[bytes | memoryview, None]:
         for part in self._parts:
-            if isinstance(part, bytes):
-                yield part
+            if not isinstance(part, BlobSlice):
+                view = memoryview(part)
+                for start in range(0, len(view), _ENOUGH):
+                    yield view[start : start + _ENOUGH]
             elif part.blob.data is not None:
                 yield _small(part)
             else:

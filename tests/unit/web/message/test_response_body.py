@@ -92,3 +92,17 @@ def test_what_is_short_is_sent_together() -> None:
         return len([piece async for piece in body.pieces()])
 
     assert asyncio.run(count()) < 4
+
+
+@given(st.lists(st.tuples(st.sampled_from(["\\", '"', "u0000", "x"]), st.integers(0, 5_000))))
+def test_documents_are_found_between_texts_of_any_length(texts: list[tuple[str, int]]) -> None:
+    kept = Kept()
+    blob = kept.keep(b"data")
+    written = [mark * length for mark, length in texts]
+    form = {"data": marker(blob.sha256, blob.size)}
+    stored = dumps({"text": [[text, form] for text in written]})
+
+    body = ResponseBody.with_documents(stored, {blob.sha256: blob}, kept.read)
+
+    expected = {"text": [[text, {"data": "ZGF0YQ=="}] for text in written]}
+    assert all_of(body) == dumps(expected)
