@@ -23,10 +23,10 @@ from fhirpub.interactions.query_parser import MAX_CONDITIONS, TOO_MANY_CONDITION
 from fhirpub.interactions.search.includes import Include
 from fhirpub.interactions.search.inclusion import Included, May, include
 from fhirpub.interactions.summary import is_subset, subset
-from fhirpub.interactions.versions import Listing, without_documents
+from fhirpub.interactions.versions import Listing, Shown, without_documents
 from fhirpub.plugin_api import ResourceType
 from fhirpub.problems import OperationProblem
-from fhirpub.storage.contract import Page, SearchQuery, Version
+from fhirpub.storage.contract import Page, SearchQuery
 from fhirpub.storage.criteria import NEWEST_FIRST
 from fhirpub.tenant import Tenant
 
@@ -78,9 +78,14 @@ async def search(
             )
     except SearchTooCostly:
         raise SearchTooCostly(_list_costs(wanted)) from None
+    head: JsonObject = {"resourceType": "Bundle", "type": "searchset"}
+    if page.total is not None:
+        head["total"] = page.total
+    head["link"] = _links(wanted, page, tenant=tenant, context=context)
+    matches = [*map(Shown.of, page.versions)]
     return Listing(
-        [*(version.body for version in page.versions), *included.bodies],
-        partial(_bundle, wanted=wanted, page=page, included=included, tenant=tenant),
+        [*(match.body for match in matches), *included.bodies],
+        partial(_bundle, head=head, wanted=wanted, matches=matches, included=included),
     )
 
 
@@ -173,9 +178,9 @@ def _list_costs(wanted: Search) -> Iterator[Issue]:
         yield issue("send fewer values", wanted.longest)
 
 
-def _bundle(
-    context: Context, *, wanted: Search, page: Page, included: Included, tenant: Tenant
-) -> JsonObject:
+def _links(
+    wanted: Search, page: Page, *, tenant: Tenant, context: Context
+) -> Sequence[JsonObject]:
     type_name = wanted.query.type
     address = f"{context.fhir_url}/{type_name}"
     here = [*wanted.understood, *([(CURSOR, wanted.cursor)] if wanted.cursor else [])]
@@ -185,13 +190,25 @@ def _bundle(
         cursor = seal(place, tenant, type_name, wanted.understood)
         following = link_to(address, [*wanted.understood, (CURSOR, cursor)])
         links.append({"relation": "next", "url": following})
+    return links
+
+
+def _bundle(
+    context: Context,
+    *,
+    head: JsonObject,
+    wanted: Search,
+    matches: Sequence[Shown],
+    included: Included,
+) -> JsonObject:
+    type_name = wanted.query.type
     entries: list[JsonObject] = [
         {
-            "fullUrl": f"{address}/{version.id}",
-            "resource": _entry_of(version, wanted, context),
+            "fullUrl": f"{context.fhir_url}/{type_name}/{match.id}",
+            "resource": _entry_of(match, wanted, context),
             "search": {"mode": "match"},
         }
-        for version in page.versions
+        for match in matches
     ]
     entries += [
         {
@@ -205,11 +222,7 @@ def _bundle(
     issues = [*unused_unknown(wanted.unknown, searched), *unused_empty(wanted.empty)]
     if issues := [*issues, *included.issues]:
         entries.append(_outcome(issues, context))
-    bundle: JsonObject = {"resourceType": "Bundle", "type": "searchset"}
-    if page.total is not None:
-        bundle["total"] = page.total
-    bundle["link"] = links
-    return bundle | {"entry": entries} if entries else bundle
+    return head | {"entry": entries} if entries else head
 
 
 def _outcome(issues: Sequence[Issue], context: Context) -> JsonObject:
@@ -227,7 +240,7 @@ def _resources_in(included: Included, context: Context) -> Iterator[JsonObject]:
         yield without_documents(version, context=context)
 
 
-def _entry_of(version: Version, wanted: Search, context: Context) -> JsonObject:
+def _entry_of(version: Shown, wanted: Search, context: Context) -> JsonObject:
     resource = without_documents(version, context=context)
     if not is_subset(wanted.summary, wanted.elements):
         return resource

@@ -14,7 +14,7 @@ from fhirpub.fhir.times import instant
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.cursors import CURSOR, Parameters, link_to, seal, unseal
 from fhirpub.interactions.read import read
-from fhirpub.interactions.versions import MAX_COUNTED, Listing, without_documents
+from fhirpub.interactions.versions import MAX_COUNTED, Listing, Shown, without_documents
 from fhirpub.plugin_api import ResourceType
 from fhirpub.problems import OperationProblem
 from fhirpub.storage.contract import MAX_PAGE_BYTES, SearchQuery, Version
@@ -218,7 +218,7 @@ def _entry(version: Version, context: Context) -> JsonObject:
     method, url, status = _request_for(version, address)
     return {
         "fullUrl": f"{context.fhir_url}/{address}",
-        "resource": without_documents(version, context=context),
+        "resource": without_documents(Shown.of(version), context=context),
         "request": {"method": method, "url": url},
         "response": {
             "status": status,

@@ -19,6 +19,7 @@ from fhirpub.interactions.patients.statements import (
 )
 from fhirpub.interactions.read import parts_of
 from fhirpub.interactions.search.includes import Include
+from fhirpub.interactions.versions import Shown
 from fhirpub.problems import OperationProblem
 from fhirpub.runtime.stages import yield_to_loop
 from fhirpub.storage.contract import MAX_PAGE_BYTES, Page, SearchQuery, Version
@@ -48,7 +49,7 @@ class Included:
     ``parts`` are those of a registration, as they are stored, with the names of those wanted.
     """
 
-    versions: Sequence[Version] = ()
+    versions: Sequence[Shown] = ()
     parts: Sequence[tuple[bytes, frozenset[str]]] = ()
     issues: Sequence[Issue] = ()
 
@@ -100,6 +101,7 @@ class _Inclusion:
         self._deadline = context.clock() + int(self._seconds * 1000)
         self._known: set[Key] = set()
         self._versions: dict[Key, Version] = {}
+        self._references: dict[tuple[Include, str], dict[str, str]] = {}
         self._parts: list[tuple[bytes, frozenset[str]]] = []
         self._incomplete = False
         self._denied: set[str] = set()
@@ -144,7 +146,9 @@ class _Inclusion:
     def without(self, matches: Iterable[Version]) -> Included:
         """Return what is included, without what is a match."""
         shown = {(version.type, version.id) for version in matches}
-        versions = [version for key, version in self._versions.items() if key not in shown]
+        versions = [
+            Shown.of(version) for key, version in self._versions.items() if key not in shown
+        ]
         return Included(versions, self._parts, tuple(self._issues()))
 
     def _issues(self) -> Iterator[Issue]:
@@ -183,7 +187,7 @@ class _Inclusion:
         self, values: Collection[SearchValue], version: Version, asked: Include
     ) -> Iterator[Key]:
         searched = self._context.searched[version.type]
-        names = dict(asked.references_of(searched))
+        names = self._references_of(version.type, asked)
         own_patients = names_of_own_patients(values) if names else ()
         for name, code, system in values if names else ():
             if system == PATIENT and code and name in own_patients:
@@ -194,12 +198,20 @@ class _Inclusion:
             type_name = str(system)
             own = code == ""  # a part, whose id follows from that of the version
             found = searched.own_part(type_name, version.id, self._tenant) if own else str(code)
-            if is_resource_id(found):  # others lead to nothing that is held
-                yield type_name, found
+            key = (type_name, found)
+            if key not in self._known and is_resource_id(found):  # others are not held
+                yield key
         if names and not asked.parameter:
             for part in searched.type.parts:
                 if not part.repeats and (part.type != PATIENT or own_patients):
                     yield part.type, self._tenant.part_id(version.id, part.name)
+
+    def _references_of(self, type_name: str, asked: Include) -> Mapping[str, str]:
+        """Return the names under which a type has the references stored, with their targets."""
+        key = (asked, type_name)
+        if key not in self._references:
+            self._references[key] = dict(asked.references_of(self._context.searched[type_name]))
+        return self._references[key]
 
     async def _resolve(self, keys: Iterable[Key], matches: Sequence[Version]) -> list[Version]:
         """Include resources by their types and ids; return those that refer further."""

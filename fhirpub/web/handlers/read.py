@@ -8,6 +8,7 @@ from fhirpub.errors import NoSuchResource, NotPermitted
 from fhirpub.fhir.times import from_http
 from fhirpub.interactions.read import read, read_part, vread
 from fhirpub.interactions.summary import check_subset, is_subset
+from fhirpub.interactions.versions import Shown
 from fhirpub.storage.contract import Version
 from fhirpub.tenant import is_member_id
 from fhirpub.web.handlers.base import BaseHandler
@@ -54,7 +55,7 @@ class ReadHandler(BaseHandler):
         if is_subset(summary, elements):
             work = partial(
                 serialize_subset,
-                version=found,
+                version=Shown.of(found),
                 summary=summary,
                 elements=elements,
                 form=self.format,

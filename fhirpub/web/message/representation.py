@@ -8,8 +8,7 @@ from fhirpub.fhir.strict_json import JsonObject, dumps, loads_stored, pretty
 from fhirpub.fhir.xml.writer import write_xml
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.summary import subset
-from fhirpub.interactions.versions import Listing, without_documents
-from fhirpub.storage.contract import Version
+from fhirpub.interactions.versions import Listing, Shown, without_documents
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +40,7 @@ def serialize_stored(_context: Context, body: bytes, *, form: Format) -> bytes:
 
 
 def serialize_subset(
-    context: Context, _body: bytes, *, version: Version, summary: str, elements: str, form: Format
+    context: Context, _body: bytes, *, version: Shown, summary: str, elements: str, form: Format
 ) -> bytes:
     """Return the part of a version that is asked for; raises NotExpressible."""
     resource = without_documents(version, context=context)
