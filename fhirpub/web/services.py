@@ -22,6 +22,7 @@ from fhirpub.runtime.process_pool import ProcessPool
 from fhirpub.runtime.stages import StageScheduler
 from fhirpub.storage.store import Store
 from fhirpub.web.admission.body_timeout import BodyReadTimeout
+from fhirpub.web.admission.loop_turns import LoopTurns
 from fhirpub.web.admission.memory_budget import MemoryBudget
 from fhirpub.web.admission.quota_exchange import QuotaExchange
 from fhirpub.web.admission.quotas import Quotas, Ticket
@@ -76,6 +77,7 @@ class Services:
     stages: StageScheduler = field(default_factory=StageScheduler)
     threads: FairExecutor = field(default_factory=FairExecutor)
     trimmer: MemoryTrimmer = field(default_factory=MemoryTrimmer)
+    loop_turns: LoopTurns = field(default_factory=LoopTurns)
     loop_lag: LoopLag = field(default_factory=LoopLag)
     entry_turns: FairTurns = field(
         default_factory=lambda: FairTurns(max_turns=_ENTRIES, per_owner=_ENTRIES_OF_OWNER)

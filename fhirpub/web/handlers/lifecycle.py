@@ -142,6 +142,17 @@ class RequestLifecycle(ABC):
     def answer(self) -> Awaitable[None] | None:
         """Answer, at once or by awaiting the returned object, now that all of the body is here."""
         self.services.body_timeout.end(self.request)
+        turn = self.services.loop_turns.take(self.owner)
+        if turn is None:
+            self._begin_answering()
+        else:
+            self._waiting = asyncio.create_task(self._begin_after(turn))
+
+    async def _begin_after(self, turn: Awaitable[None]) -> None:
+        await turn
+        self._begin_answering()
+
+    def _begin_answering(self) -> None:
         if self._refusal is not None:
             self.fail(self._refusal)
             return None
