@@ -24,6 +24,7 @@ _DATATYPES = f"{URN}datatypes#/$defs/"
 _UNUSUAL_TYPES = frozenset({ANY, *(f"{_DATATYPES}{name}" for name in ("Extension", "Narrative"))})
 _STRING = {"$ref": f"{_DATATYPES}string"}
 _URI = {"$ref": f"{_DATATYPES}uri"}
+_CANONICAL = {"$ref": f"{_DATATYPES}canonical"}
 _NOT_NARROWED = frozenset({"if", "not"})
 """A narrower schema below these accepts more."""
 _WEB_ADDRESS = {"pattern": "^https?://"}
@@ -74,7 +75,7 @@ def _plain_properties(properties: JsonObject) -> JsonObject:
             continue
         if name == "reference" and schema in (_STRING, _URI):
             plain[name] = {**_PLAIN_REFERENCE, **schema}
-        elif name == "system" and schema == _URI:
+        elif (name, schema) in (("system", _URI), ("profile", _CANONICAL)):
             plain[name] = {**_WEB_ADDRESS, **schema}
         elif name == "profile" and schema is True:
             plain[name] = {"items": _WEB_ADDRESS}

@@ -27,7 +27,7 @@ _COMPLAINT = re.compile('"s":"[EF]"')
 _READY_SECONDS = 60.0
 _END_SECONDS = 30.0
 _FAREWELL_SECONDS = 0.5
-_PATIENCE_SECONDS = 90.0
+_PATIENCE_SECONDS = 300.0
 """A killed member replays its journal: with two sets on a busy machine that takes long."""
 _POLL_SECONDS = 0.02
 # A set of one writes its journal only at this interval when it reads `linearizable`. A secondary

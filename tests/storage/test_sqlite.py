@@ -526,6 +526,17 @@ async def test_an_error_of_the_disk_is_unavailable_and_passes(path: Path, store:
     assert await store.add(LAB, lost)
 
 
+async def added_when_possible(hasty: SqliteStore) -> bool:
+    """Add a version, again and again where one commit takes longer than the short deadline."""
+    until = time.monotonic() + 60
+    while True:
+        try:
+            return await hasty.add(LAB, a_version())
+        except StoreUnavailable:
+            if time.monotonic() > until:
+                raise
+
+
 async def test_a_file_locked_for_too_long_is_unavailable_for_writes_alone(
     path: Path, store: Store, hasty: SqliteStore
 ) -> None:
@@ -545,7 +556,7 @@ async def test_a_file_locked_for_too_long_is_unavailable_for_writes_alone(
         blocking.execute("ROLLBACK")
 
     assert waited < 4
-    assert await hasty.add(LAB, a_version())
+    assert await added_when_possible(hasty)
 
 
 async def test_a_write_beyond_the_deadline_is_unavailable_and_happens_all_the_same(

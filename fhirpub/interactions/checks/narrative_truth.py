@@ -20,7 +20,7 @@ WITHDRAWN = "entered-in-error"
 _TO_BE_SHOWN = frozenset({WITHDRAWN, "cancelled"})
 """Statuses without which the rest of a narrative misleads."""
 _MADE_FROM_DATA = frozenset({"generated", "extensions"})
-_TAG = re.compile("<[^>]*>")
+_TAG = re.compile("<[^<>]*>")
 _ABOUT_STATUS = re.compile("stat(?:us|ut|o)|estad|état")
 """The word for a status in some languages; the status behind it may be in any of them."""
 _STEM = 5

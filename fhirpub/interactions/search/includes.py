@@ -1,11 +1,13 @@
-"""What ``_include`` and ``_revinclude`` ask for (R4 search, 3.1.1.5.5; D-190)."""
+"""What ``_include`` and ``_revinclude`` ask for, and what they bring (R4 search, 3.1.1.5.5)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from fhirpub.errors import Issue
 from fhirpub.interactions.parameters import SearchIndexer
+from fhirpub.interactions.versions import Shown
 
 _EVERYTHING = "*"
 
@@ -61,3 +63,20 @@ def parse_include(
     if known is None or known.parameter.type != "reference":
         return None
     return Include(source=source, parameter=name, target=target, reverse=reverse, iterate=iterate)
+
+
+@dataclass(frozen=True, slots=True)
+class Included:
+    """What is included in a page.
+
+    ``parts`` are those of a registration, as they are stored, with the names of those wanted.
+    """
+
+    versions: Sequence[Shown] = ()
+    parts: Sequence[tuple[bytes, frozenset[str]]] = ()
+    issues: Sequence[Issue] = ()
+
+    @property
+    def bodies(self) -> list[bytes]:
+        """What of it is stored."""
+        return [*(version.body for version in self.versions), *(parts for parts, _ in self.parts)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from functools import cache
 from itertools import chain
 
 from fhirpub.errors import Issue
@@ -18,7 +18,7 @@ from fhirpub.interactions.patients.statements import (
     sources_of,
 )
 from fhirpub.interactions.read import parts_of
-from fhirpub.interactions.search.includes import Include
+from fhirpub.interactions.search.includes import Include, Included
 from fhirpub.interactions.versions import Shown
 from fhirpub.problems import OperationProblem
 from fhirpub.runtime.stages import yield_to_loop
@@ -40,23 +40,6 @@ May = Callable[[str, Collection[str]], bool]
 """Whether the caller may read (``r``) or search (``s``) what is of one of these types."""
 Key = tuple[str, str]
 """The type and the id of a resource."""
-
-
-@dataclass(frozen=True, slots=True)
-class Included:
-    """What is included in a page.
-
-    ``parts`` are those of a registration, as they are stored, with the names of those wanted.
-    """
-
-    versions: Sequence[Shown] = ()
-    parts: Sequence[tuple[bytes, frozenset[str]]] = ()
-    issues: Sequence[Issue] = ()
-
-    @property
-    def bodies(self) -> list[bytes]:
-        """What of it is stored."""
-        return [*(version.body for version in self.versions), *(parts for parts, _ in self.parts)]
 
 
 async def include(
@@ -101,7 +84,9 @@ class _Inclusion:
         self._deadline = context.clock() + int(self._seconds * 1000)
         self._known: set[Key] = set()
         self._versions: dict[Key, Version] = {}
-        self._references: dict[tuple[Include, str], dict[str, str]] = {}
+        self._references_of = cache(
+            lambda type_name, asked: dict(asked.references_of(context.searched[type_name]))
+        )
         self._parts: list[tuple[bytes, frozenset[str]]] = []
         self._incomplete = False
         self._denied: set[str] = set()
@@ -205,13 +190,6 @@ class _Inclusion:
             for part in searched.type.parts:
                 if not part.repeats and (part.type != PATIENT or own_patients):
                     yield part.type, self._tenant.part_id(version.id, part.name)
-
-    def _references_of(self, type_name: str, asked: Include) -> Mapping[str, str]:
-        """Return the names under which a type has the references stored, with their targets."""
-        key = (asked, type_name)
-        if key not in self._references:
-            self._references[key] = dict(asked.references_of(self._context.searched[type_name]))
-        return self._references[key]
 
     async def _resolve(self, keys: Iterable[Key], matches: Sequence[Version]) -> list[Version]:
         """Include resources by their types and ids; return those that refer further."""
