@@ -135,24 +135,21 @@ class RequestLifecycle(ABC):
 
     def run(self) -> None:
         """Answer in a task of its own, now that all of the body is here."""
-        answering = self.answer()
+        self.services.body_timeout.end(self.request)
+        turn = self.services.loop_turns.take(self.owner)
+        answering = self.answer() if turn is None else self._answer_after(turn)
         if answering is not None:
             self._answering = asyncio.ensure_future(answering)
+
+    async def _answer_after(self, turn: Awaitable[None]) -> None:
+        await turn
+        answering = self.answer()
+        if answering is not None:
+            await answering
 
     def answer(self) -> Awaitable[None] | None:
         """Answer, at once or by awaiting the returned object, now that all of the body is here."""
         self.services.body_timeout.end(self.request)
-        turn = self.services.loop_turns.take(self.owner)
-        if turn is None:
-            self._begin_answering()
-        else:
-            self._waiting = asyncio.create_task(self._begin_after(turn))
-
-    async def _begin_after(self, turn: Awaitable[None]) -> None:
-        await turn
-        self._begin_answering()
-
-    def _begin_answering(self) -> None:
         if self._refusal is not None:
             self.fail(self._refusal)
             return None
