@@ -23,8 +23,8 @@ from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
-KILLS = 30 if variable("FHIRPUB_TEST_FULL") else 4
-EACH = 15
+KILLS = 30 if variable("FHIRPUB_TEST_FULL") else 3
+EACH = 10
 _random = random.Random(20261126)
 
 
