@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import (
     asynccontextmanager,
 )
 from dataclasses import dataclass
 
-from fhirpub.app.services import create_endpoint_service
 from fhirpub.app.stores import open_store, prepare_cipher
 from fhirpub.config.settings import Config
+from fhirpub.plugin_api import ResourceType
 from fhirpub.plugin_host.loader import load
-from fhirpub.runtime.clock import now_ms
+from fhirpub.runtime.clock import Clock, now_ms
 from fhirpub.storage.store import Store
 from fhirpub.webhooks.management.delivery_log import DeliveryLog
 from fhirpub.webhooks.management.endpoints import EndpointService
+from fhirpub.webhooks.management.event_types import EventTypes
+from fhirpub.webhooks.management.secret_encryption import SecretCipher
 from fhirpub.webhooks.transport.http_client import Sender
 
 
@@ -43,3 +45,22 @@ async def open_admin(config: Config) -> AsyncGenerator[AdminContext, None]:
             ),
             deliveries=DeliveryLog(store, clock=now_ms),
         )
+
+
+def create_endpoint_service(
+    config: Config,
+    store: Store,
+    seal: SecretCipher,
+    sender: Sender,
+    types: Mapping[str, ResourceType],
+    clock: Clock,
+) -> EndpointService:
+    """Create the service through which HTTP and commands manage endpoints."""
+    return EndpointService(
+        store=store,
+        sender=sender,
+        seal=seal,
+        event_types=EventTypes.of(types.values()),
+        config=config,
+        clock=clock,
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import (
     AsyncExitStack,
     asynccontextmanager,
@@ -11,12 +11,12 @@ from dataclasses import replace
 from functools import partial
 
 from fhirpub.app import compute, stores
+from fhirpub.app.admin import create_endpoint_service
 from fhirpub.app.context import create_context, ignore_new_events
 from fhirpub.app.stores import OpenStore
 from fhirpub.auth.tokens import Tokens
 from fhirpub.config.settings import Config
 from fhirpub.interactions.capabilities import own_resources, statement
-from fhirpub.plugin_api import ResourceType
 from fhirpub.runtime.clock import Clock, now_ms
 from fhirpub.runtime.metrics import Metrics
 from fhirpub.runtime.process_pool import ProcessPool
@@ -32,8 +32,6 @@ from fhirpub.web.services import Services
 from fhirpub.webhooks.dispatch.thread import WorkerThread
 from fhirpub.webhooks.dispatch.worker import WebhookWorker
 from fhirpub.webhooks.management.delivery_log import DeliveryLog
-from fhirpub.webhooks.management.endpoints import EndpointService
-from fhirpub.webhooks.management.event_types import EventTypes
 from fhirpub.webhooks.management.secret_encryption import (
     SecretCipher,
 )
@@ -167,22 +165,3 @@ def _sending(
             await own.stop()
 
     return WorkerThread(open_worker)
-
-
-def create_endpoint_service(
-    config: Config,
-    store: Store,
-    seal: SecretCipher,
-    sender: Sender,
-    types: Mapping[str, ResourceType],
-    clock: Clock,
-) -> EndpointService:
-    """Create the service through which HTTP and commands manage endpoints."""
-    return EndpointService(
-        store=store,
-        sender=sender,
-        seal=seal,
-        event_types=EventTypes.of(types.values()),
-        config=config,
-        clock=clock,
-    )

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from fhirpub.config.settings import Config
 from fhirpub.runtime.logging import logger
-from fhirpub.storage.mongodb import store as mongodb
 from fhirpub.storage.sqlite import store as sqlite
 from fhirpub.storage.store import Store
 from fhirpub.webhooks.management.secret_encryption import (
@@ -22,6 +21,8 @@ from fhirpub.webhooks.management.secret_encryption import (
 )
 
 OpenStore = Callable[[Config], AbstractAsyncContextManager[Store]]
+
+_MONGODB_SCHEMES = ("mongodb://", "mongodb+srv://")
 
 _log = logger()
 
@@ -38,6 +39,8 @@ async def open_store(config: Config, *, create: bool = True) -> AsyncGenerator[S
     store: Store
     if uses_mongodb(config):
         production = config.auth.environment == "production"
+        from fhirpub.storage.mongodb import store as mongodb  # noqa: PLC0415 - a sixth of a second
+
         store = mongodb.from_url(url, deadline_seconds=seconds, production=production)
     else:
         store = sqlite.from_url(url, deadline_seconds=seconds, make=create)
@@ -56,7 +59,7 @@ def key_file(config: Config) -> Path | None:
 
 def uses_mongodb(config: Config) -> bool:
     """Return whether the store is a MongoDB database."""
-    return config.storage.url.startswith(mongodb.SCHEMES)
+    return config.storage.url.startswith(_MONGODB_SCHEMES)
 
 
 def sqlite_file(config: Config) -> Path | None:

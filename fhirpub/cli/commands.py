@@ -6,29 +6,15 @@ import errno
 import io
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 import click
 
 from fhirpub import __version__
-from fhirpub.cli.check import check
-from fhirpub.cli.client import client
-from fhirpub.cli.demo.command import demo
-from fhirpub.cli.dispatch import dispatch
 from fhirpub.cli.error_hints import explain
-from fhirpub.cli.keys import keys
-from fhirpub.cli.patient.command import patient
-from fhirpub.cli.plugin import plugin
-from fhirpub.cli.publish.command import publish
-from fhirpub.cli.quota.command import quota
-from fhirpub.cli.serve import serve
-from fhirpub.cli.settings import config, plugins
-from fhirpub.cli.tenant import tenant
-from fhirpub.cli.transfer import transfer
-from fhirpub.cli.webhooks.deliveries import deliveries
-from fhirpub.cli.webhooks.endpoint import endpoint
 from fhirpub.config.loader import variable
 from fhirpub.errors import FhirpubError, NoSuchRecord, SecretsUnavailable, StoreUnavailable
 from fhirpub.runtime import logging as logs
@@ -42,20 +28,54 @@ _GROUPS = {
 """The command group that manages each kind of record."""
 
 
+_COMMANDS = {
+    "serve": "fhirpub.cli.serve:serve",
+    "dispatch": "fhirpub.cli.dispatch:dispatch",
+    "demo": "fhirpub.cli.demo.command:demo",
+    "publish": "fhirpub.cli.publish.command:publish",
+    "tenant": "fhirpub.cli.tenant:tenant",
+    "client": "fhirpub.cli.client:client",
+    "quota": "fhirpub.cli.quota.command:quota",
+    "endpoint": "fhirpub.cli.webhooks.endpoint:endpoint",
+    "deliveries": "fhirpub.cli.webhooks.deliveries:deliveries",
+    "patient": "fhirpub.cli.patient.command:patient",
+    "keys": "fhirpub.cli.keys:keys",
+    "check": "fhirpub.cli.check:check",
+    "transfer": "fhirpub.cli.transfer:transfer",
+    "plugins": "fhirpub.cli.settings:plugins",
+    "plugin": "fhirpub.cli.plugin:plugin",
+    "config": "fhirpub.cli.settings:config",
+}
+"""Where each command is, in the order in which a new operator needs them. Only the one that runs
+is imported: what some of them need takes most of a second."""
+
 ALIASES = {"migrate": "transfer"}
 """Older names of commands that operators' scripts still use; help does not list them."""
 
 
 class Reporting(click.Group):
-    """A group that reports a refusal in one line on standard error, with exit status 1."""
+    """A group that reports a refusal in one line on standard error, with exit status 1.
+
+    ``places`` name the module and the variable of each command that is imported when needed.
+    """
+
+    def __init__(
+        self, *arguments: Any, places: Mapping[str, str] | None = None, **named: Any
+    ) -> None:
+        super().__init__(*arguments, **named)
+        self._places = places or {}
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a command by its current or its older name."""
-        return super().get_command(ctx, ALIASES.get(cmd_name, cmd_name))
+        name = ALIASES.get(cmd_name, cmd_name)
+        if name in self._places and name not in self.commands:
+            module, _, variable_name = self._places[name].partition(":")
+            self.add_command(getattr(import_module(module), variable_name), name)
+        return super().get_command(ctx, name)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        """Return the commands in the order in which a new operator needs them."""
-        return list(self.commands)
+        """Return the names of all commands."""
+        return [*self._places] or [*self.commands]
 
     def make_context(self, *arguments: Any, **named: Any) -> click.Context:
         """Parse the command line; this alone may print help."""
@@ -103,6 +123,7 @@ def _advice(problem: FhirpubError) -> str:
 
 @click.group(
     cls=Reporting,
+    places=_COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 99},
     epilog="""\b
 The first five minutes:
@@ -128,10 +149,3 @@ def fhirpub(context: click.Context) -> None:
             item.reconfigure(errors="backslashreplace")
     if variable("NO_COLOR"):
         context.color = False
-
-
-for command in (
-    *(serve, dispatch, demo, publish, tenant, client, quota, endpoint, deliveries),
-    *(patient, keys, check, transfer, plugins, plugin, config),
-):
-    fhirpub.add_command(command)

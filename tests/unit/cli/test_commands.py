@@ -23,7 +23,10 @@ from tests.bodies import register_body
 
 def leaves(group: click.Group, *path: str) -> list[tuple[str, ...]]:
     found = []
-    for name, command in group.commands.items():
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
         inner = (*path, name)
         found += leaves(command, *inner) if isinstance(command, click.Group) else [inner]
     return found
@@ -33,7 +36,9 @@ def command_at(path: tuple[str, ...]) -> click.Command:
     command: click.Command = fhirpub
     for name in path:
         assert isinstance(command, click.Group)
-        command = command.commands[name]
+        found = command.get_command(click.Context(command), name)
+        assert found is not None
+        command = found
     return command
 
 
