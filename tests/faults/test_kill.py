@@ -1,4 +1,7 @@
-"""The process is killed in the middle of its work: acknowledged writes are there afterwards."""
+"""The process is killed in the middle of its work: acknowledged writes are there afterwards.
+
+With FHIRPUB_TEST_FULL set, there are more kills.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from fhirpub.config.loader import variable
 from fhirpub.testing.process import ServiceProcess
 from fhirpub.testing.service import Integrator
 from tests.faults.load import Publisher, Sent, check_all, check_store, run_until_answers_fail
@@ -22,7 +26,7 @@ from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
-_KILLS = 20
+_KILLS = 20 if variable("FHIRPUB_TEST_FULL") else 8
 _MAX_REQUESTS = 60
 _seconds = random.Random(20261121)
 
