@@ -59,6 +59,12 @@ def test_the_place_of_a_problem_begins_at_the_bundle(lab: Integrator) -> None:
     assert places(wrong) == ["Bundle.entry[1].resource.parameter[2].resource.code.text"]
 
 
+def test_a_refusal_names_the_request_of_its_entry(lab: Integrator) -> None:
+    _right, wrong = send(lab, registering("R-1"), registering("R-2", code=1), X_Request_Id="id")
+
+    assert wrong["response"]["outcome"]["meta"]["source"].endswith("#id-1")
+
+
 def test_an_entry_that_was_registered_before_says_so(lab: Integrator) -> None:
     send(lab, registering("R-1"), registering("R-2"))
 
@@ -342,6 +348,8 @@ def test_a_reference_to_another_entry_is_refused_in_the_entry_that_relies_on_it(
 WRONG_REQUESTS: dict[str, tuple[Any, int, str]] = {
     "another server": (entry("GET", f"http://other.example/fhir/{TYPE}"), 400, "address-unknown"),
     "another scheme": (entry("GET", "urn:uuid:1"), 400, "address-unknown"),
+    "half an address": (entry("GET", f"//[{TYPE}"), 400, "address-unknown"),
+    "a search of all types": (entry("GET", "?_id=1"), 405, "method-unsupported"),
     "a network path": (entry("GET", f"//other.example/{TYPE}"), 400, "address-unknown"),
     "a batch in the batch": (entry("POST", "", bundle()), 400, "element-required"),
     "a batch at the base": (entry("POST", "/", bundle()), 400, "batch-unsupported"),
@@ -430,6 +438,13 @@ def test_a_body_that_is_no_batch_is_refused_as_a_whole(lab: Integrator, name: st
 
     assert answer.status == 400
     assert problem in answer.problems
+
+
+def test_no_line_is_named_that_is_not_one_of_the_body(lab: Integrator) -> None:
+    answer = lab.request("POST", BASE, dumps(bundle(registering("R-1"))) + b"x")
+
+    assert answer.issues[0]["diagnostics"].endswith("there is more after its end")
+    assert answer.issue_expressions == {"Bundle"}
 
 
 def test_xml_is_refused_in_both_directions(lab: Integrator) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from fhirpub.errors import InvalidContent, Issue
@@ -19,6 +19,7 @@ from fhirpub.runtime.stages import Stages
 _BOM = b"\xef\xbb\xbf"
 _CUT = b"0"
 """What stands for a resource, or for all entries, in the text around it."""
+_LINES = re.compile(r" \(line [^)]*\)")
 _MAX_SHELL = 64 * 1024
 _OF_BUNDLE = frozenset(
     {
@@ -152,7 +153,12 @@ def _shell(body: bytes, span: Span, inner: Span | None, at: str) -> Any:
     try:
         return loads(b"".join(pieces))
     except InvalidContent as problem:
-        raise InvalidContent([issue.at(at) for issue in problem.issues]) from None
+        raise InvalidContent(_at_shell(issue, at) for issue in problem.issues) from None
+
+
+def _at_shell(issue: Issue, at: str) -> Issue:
+    """Return an issue without lines and columns, which are those of what is parsed alone."""
+    return replace(issue.at(at), diagnostics=_LINES.sub("", issue.diagnostics))
 
 
 def _resource_of(

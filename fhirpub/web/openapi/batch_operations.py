@@ -19,7 +19,7 @@ BATCH_OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
             200: Success(
                 text="The responses to all entries, in their order. One that failed has an "
                 "OperationOutcome in `response.outcome`.",
-                schema="Bundle",
+                schema="BatchResponse",
             )
         },
         refusals=(406,),

@@ -150,7 +150,7 @@ def _batch_body(services: Services, _type_name: str) -> JsonObject:
     return {
         "required": True,
         "description": "A Bundle of the type `batch`, in JSON.",
-        "content": {FHIR_JSON: {"schema": ref("Bundle"), "example": example}},
+        "content": {FHIR_JSON: {"schema": ref("Batch"), "example": example}},
     }
 
 
@@ -253,7 +253,41 @@ def _update(resource_type: ResourceType, schema: JsonObject) -> JsonObject:
 
 
 _PARAMETER = _object(("name",), name=_TEXT, resource=ref(ANY_RESOURCE))
+_BATCH_REQUEST = _object(
+    ("method", "url"),
+    method={"type": "string", "enum": ["GET", "HEAD", "POST", "PATCH"]},
+    url={"description": "Relative to the FHIR base.", **_TEXT},
+    ifMatch=_TEXT,
+    ifNoneMatch=_TEXT,
+    ifModifiedSince=_TEXT,
+    ifNoneExist=_TEXT,
+)
+_BATCH_RESPONSE = _object(
+    ("status",),
+    status=_TEXT,
+    location=_TEXT,
+    etag=_TEXT,
+    lastModified=_TEXT,
+    outcome=ref("OperationOutcome"),
+)
+_BATCH_ENTRY = _object(
+    ("request",), fullUrl=_TEXT, resource=ref(ANY_RESOURCE), request=_BATCH_REQUEST
+)
+_ANSWERED_ENTRY = _object(("response",), resource=ref(ANY_RESOURCE), response=_BATCH_RESPONSE)
+
 _OWN: dict[str, JsonObject] = {
+    "Batch": _object(
+        ("resourceType", "type"),
+        resourceType=constant("Bundle"),
+        type=constant("batch"),
+        entry={"type": "array", "items": _BATCH_ENTRY},
+    ),
+    "BatchResponse": _object(
+        ("resourceType", "type"),
+        resourceType=constant("Bundle"),
+        type=constant("batch-response"),
+        entry={"type": "array", "items": _ANSWERED_ENTRY},
+    ),
     "Health": _object(("status",), status={"type": "string", "enum": ["alive", "ready"]}),
     "MergePatch": {"description": "RFC 7396.", "type": "object", "minProperties": 1},
     "OAuthError": _object(("error", "error_description"), error=_TEXT, error_description=_TEXT),

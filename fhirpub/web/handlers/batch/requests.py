@@ -5,7 +5,7 @@ from __future__ import annotations
 import binascii
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 import pybase64
 from tornado.httputil import HTTPHeaders, RequestStartLine
@@ -38,12 +38,12 @@ def target_of(entry: EntryRequest, fhir_url: str, at: str) -> str:
     """Return the path and query that an entry asks for. Raises InvalidContent."""
     place = f"{at}.request.url"
     relative = entry.url.removeprefix(f"{fhir_url}/")
-    parts = urlsplit(relative) if "://" not in relative.partition("?")[0] else None
+    parts = _split(relative)
     if parts is None or parts.scheme or parts.netloc:
         said = f"must be relative to the FHIR base, or begin with {fhir_url}"
         raise _refuse(said, place, RequestProblem.ADDRESS_UNKNOWN)
     path = parts.path.strip("/")
-    if not path or path == "Bundle":
+    if entry.method == "POST" and path in ("", "Bundle"):
         said = "leads to a batch: a batch in a batch is not supported, send its entries here"
         raise _refuse(said, place, RequestProblem.BATCH_UNSUPPORTED)
     if entry.method == "POST" and path.endswith("/_search"):
@@ -55,6 +55,16 @@ def target_of(entry: EntryRequest, fhir_url: str, at: str) -> str:
         raise _refuse(said, place, RequestProblem.FORMAT_UNSUPPORTED)
     target = f"{_BASE}/{relative.removeprefix('/')}"
     return target.encode().decode("latin-1")  # as Tornado has the bytes of a request line
+
+
+def _split(url: str) -> SplitResult | None:
+    """Return the parts of an address; None for one that cannot be relative."""
+    if "://" in url.partition("?")[0]:
+        return None
+    try:
+        return urlsplit(url)
+    except ValueError:  # behind two slashes there is no host
+        return None
 
 
 def request_of(

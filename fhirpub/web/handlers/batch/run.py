@@ -144,6 +144,7 @@ class BatchRun:
         yield
         exchange = EntryExchange(self._batch.request.connection, self._room)
         request = request_of(entry, target, body, self._batch.request.headers, exchange)
+        request.headers["X-Request-Id"] = f"{self._batch.request_id}-{place}"
         handler = self._find_handler(request, self._services)
         check_conditions(entry, handler, at)
         later = handler.begin()
