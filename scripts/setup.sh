@@ -1,4 +1,4 @@
-# Sourced by the scripts beside it: makes .venv, once and after every change of setup.py.
+# Sourced by the scripts beside it: makes .venv, once and after every change of the requirements.
 # prepare EXTRAS: "" to run the service, "[test,docs]" to test it and build its documentation.
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
@@ -17,7 +17,7 @@ find_python() {
 }
 
 stamp_of() {
-    { cat "$root/setup.py"; ls "$root/plugins"; echo "$root"; } | cksum | tr ' ' '-'
+    { cat "$root/setup.py"; cat "$root/hl7v2/pyproject.toml" || true; ls "$root/plugins"; echo "$root"; } 2>/dev/null | cksum | tr ' ' '-'
 }
 
 prepare() {
@@ -31,6 +31,8 @@ prepare() {
     echo "Setting up $venv (the first time takes a minute) ..." >&2
     # A first run that was interrupted leaves a python without pip.
     "$venv/bin/python" -m pip --version >/dev/null 2>&1 || "$python" -m venv "$venv"
-    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check -e "$root$extras"
+    local packages=(-e "$root$extras")
+    [ -z "$extras" ] || packages+=(-e "$root/hl7v2")
+    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check "${packages[@]}"
     echo "$now" > "$venv/stamp$extras"
 }

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
+from types import MappingProxyType
 
 import click
 from tornado.httpclient import HTTPResponse
@@ -46,26 +47,35 @@ class Publisher:
 
     async def register(self, registration: Registration) -> Answered:
         """Send a registration and return the response. Raises NoToken and Unreachable."""
+        path = f"/fhir/r4/{registration.type_name}/$register"
+        return await self.request("POST", path, registration.body)
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        headers: Mapping[str, str] = MappingProxyType({}),
+    ) -> Answered:
+        """Send a request with a token and return the response. Raises NoToken and Unreachable.
+
+        ``path`` begins with a slash. The request must be safe to repeat.
+        """
+        given = {"Accept": FHIR_JSON, **headers}
+        if body is not None:
+            given["Content-Type"] = FHIR_JSON
+        call = Call(method=method, url=f"{self.base}{path}", headers=given, body=body)
         had_token = bool(self._token)
         token = await self._valid_token()
-        answered = await self._register(registration, token)
+        answered = await self._send_with(token, call)
         if answered.response.code == HTTPStatus.UNAUTHORIZED and had_token:  # it has expired since
-            again = await self._register(registration, await self._valid_token(instead_of=token))
+            again = await self._send_with(await self._valid_token(instead_of=token), call)
             return Answered(again.response, answered.attempts + again.attempts)
         return answered
 
-    async def _register(self, registration: Registration, token: str) -> Answered:
-        call = Call(
-            method="POST",
-            url=f"{self.base}/fhir/r4/{registration.type_name}/$register",
-            headers={
-                "Authorization": f"Bearer {token}",
-                "Content-Type": FHIR_JSON,
-                "Accept": FHIR_JSON,
-            },
-            body=registration.body,
-        )
-        return await self._send(call)
+    async def _send_with(self, token: str, call: Call) -> Answered:
+        headers = {"Authorization": f"Bearer {token}", **call.headers}
+        return await self._send(replace(call, headers=headers))
 
     async def _valid_token(self, *, instead_of: str = "") -> str:
         """Return the token; request one, only once for all tasks, if it is none or expired."""

@@ -1,0 +1,168 @@
+"""Publishes the reports of messages: registers them, and revises those that exist already."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any, Literal
+from urllib.parse import quote
+
+from tornado.httpclient import HTTPResponse
+
+from fhirpub.cli.http_client import json_of
+from fhirpub.cli.publish.outcome import Outcome, issues_of, outcome_of
+from fhirpub.cli.publish.publisher import Publisher, Registration
+from fhirpub.fhir.strict_json import dumps
+from fhirpub_hl7v2.mapping.reports import Report
+
+Result = Literal["created", "replayed", "revised", "superseded", "refused"]
+_TYPE = "DiagnosticReport"
+_PATH = f"/fhir/r4/{_TYPE}"
+_ATTEMPTS = 3
+_RANKS = {
+    "registered": 0,
+    "partial": 1,
+    "preliminary": 1,
+    "final": 2,
+    "amended": 3,
+    "corrected": 3,
+    "appended": 3,
+    "cancelled": 4,
+    "entered-in-error": 5,
+}
+"""No report goes back in this order; a state of the same rank replaces an earlier one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivery:
+    """What became of one report of a message."""
+
+    result: Result
+    id: str = ""
+    version: str = ""
+    reason: str = ""
+    issues: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether the service holds the state that was sent."""
+        return self.result in ("created", "replayed", "revised")
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """The latest version of a report, and its results."""
+
+    resource: Mapping[str, Any]
+    results: list[Mapping[str, Any]]
+
+    @property
+    def id(self) -> str:
+        return str(self.resource["id"])
+
+    @property
+    def version(self) -> str:
+        return str(self.resource["meta"]["versionId"])
+
+
+async def deliver(publisher: Publisher, report: Report) -> Delivery:
+    """Register a report, or revise the one that exists with other content.
+
+    It is safe to repeat. Raises NoToken and Unreachable.
+    """
+    if not report.is_a_later_state or not await _find(publisher, report):
+        registered = await _register(publisher, report)
+        is_enough = registered.result in ("created", "replayed") and not report.is_a_later_state
+        if is_enough or registered.result == "refused":
+            return _delivery(registered)
+    return await _revise(publisher, report)
+
+
+async def _register(publisher: Publisher, report: Report) -> Outcome:
+    registration = Registration(_TYPE, dumps(report.registration()))
+    return outcome_of(await publisher.register(registration), "", _TYPE)
+
+
+def _delivery(outcome: Outcome) -> Delivery:
+    result: Result = "refused"
+    if outcome.result == "created" or outcome.result == "replayed":  # noqa: PLR1714  # narrows
+        result = outcome.result
+    return Delivery(
+        result=result,
+        id=outcome.id,
+        version=outcome.version,
+        reason=outcome.reason,
+        issues=outcome.issues,
+    )
+
+
+async def _revise(publisher: Publisher, report: Report) -> Delivery:
+    """Make the report what the message states, unless the message is older."""
+    answer: HTTPResponse | None = None
+    for _ in range(_ATTEMPTS):
+        stored = await _find(publisher, report)
+        if stored is None:  # the token may not search, or the identifier belongs to another type
+            break
+        if _is_older(report, stored.resource):
+            return Delivery(result="superseded", id=stored.id, version=stored.version)
+        body = dumps(_with_results(report, stored))
+        headers = {"If-Match": f'W/"{stored.version}"'}
+        path = f"{_PATH}/{stored.id}/$revise"
+        answer = (await publisher.request("POST", path, body, headers)).response
+        if answer.code == HTTPStatus.OK:
+            version = answer.headers.get("ETag", "").strip('W/"')
+            result: Result = "replayed" if version == stored.version else "revised"
+            return Delivery(result=result, id=stored.id, version=version)
+        if answer.code != HTTPStatus.PRECONDITION_FAILED:  # another client was faster
+            break
+    if answer is None:
+        return Delivery(result="refused", reason="the report exists, but cannot be found")
+    reason = f"{answer.code} {answer.reason}"
+    return Delivery(result="refused", reason=reason, issues=issues_of(json_of(answer)))
+
+
+async def _find(publisher: Publisher, report: Report) -> _Stored | None:
+    """Return the latest version of the report with the identifier; None if there is none."""
+    identifier = report.identifier
+    token = f"{_escaped(identifier['system'])}|{_escaped(identifier['value'])}"
+    query = f"identifier={quote(token, safe='')}&_include={_TYPE}:result"
+    answer = (await publisher.request("GET", f"{_PATH}?{query}")).response
+    entries = json_of(answer).get("entry") or []
+    resources = [entry["resource"] for entry in entries if "resource" in entry]
+    reports = [each for each in resources if each["resourceType"] == _TYPE]
+    results = [each for each in resources if each["resourceType"] == "Observation"]
+    return _Stored(reports[0], results) if reports else None
+
+
+def _escaped(text: str) -> str:
+    """Return a text as a part of a search value (FHIR R4, 3.1.1.4.0.1)."""
+    for mark in "\\|,$":
+        text = text.replace(mark, f"\\{mark}")
+    return text
+
+
+def _is_older(report: Report, stored: Mapping[str, Any]) -> bool:
+    """Return whether a message states an earlier state than the one that is stored."""
+    new, old = (_RANKS.get(each["status"], 0) for each in (report.resource, stored))
+    return new < old
+
+
+def _with_results(report: Report, stored: _Stored) -> dict[str, Any]:
+    """Return the body of a revision, with the stored results that the message does not repeat."""
+    sent = {
+        entry["resource"]["identifier"][0]["value"]
+        for entry in report.body["parameter"]
+        if entry["name"] == "observation"
+    }
+    kept = [
+        {"reference": f"Observation/{result['id']}"}
+        for result in stored.results
+        if result["identifier"][0]["value"] not in sent and result["status"] != "entered-in-error"
+    ]
+    resource = {**report.resource, "result": [*report.resource.get("result", []), *kept]}
+    parameter = [
+        {**entry, "resource": resource} if entry["name"] == "diagnosticReport" else entry
+        for entry in report.body["parameter"]
+    ]
+    return {**report.body, "parameter": parameter}

@@ -1,0 +1,151 @@
+"""What the mapping of one message knows, and the problems that it finds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+from fhirpub_hl7v2.message import Segment, Value
+from fhirpub_hl7v2.problems import Code, Problem
+from fhirpub_hl7v2.settings import Settings
+
+JsonObject = dict[str, Any]
+
+_TIME = re.compile(
+    r"(\d{4})(?:(\d\d)(?:(\d\d)(?:(\d\d)(?:(\d\d)(?:(\d\d)(?:\.\d{1,6})?)?)?)?)?)?([+-]\d{4})?"
+)
+_SYSTEMS = {
+    "LN": "http://loinc.org",
+    "LOINC": "http://loinc.org",
+    "SCT": "http://snomed.info/sct",
+    "SNOMED-CT": "http://snomed.info/sct",
+    "UCUM": "http://unitsofmeasure.org",
+    "I9C": "http://hl7.org/fhir/sid/icd-9-cm",
+    "I10": "http://hl7.org/fhir/sid/icd-10",
+    "I10C": "http://hl7.org/fhir/sid/icd-10-cm",
+    "CVX": "http://hl7.org/fhir/sid/cvx",
+    "NDC": "http://hl7.org/fhir/sid/ndc",
+    "RXNORM": "http://www.nlm.nih.gov/research/umls/rxnorm",
+}
+"""HL7 table 0396."""
+
+_HL7_TABLE = re.compile(r"HL7(\d{4})")
+_OID = re.compile(r"[0-2](?:\.(?:0|[1-9]\d*))+")
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S+")
+
+
+def present(**elements: Any) -> JsonObject:
+    """Return an object of the elements that have a value."""
+    return {name: value for name, value in elements.items() if value not in ("", None, [], {})}
+
+
+def uri(identifier: str) -> str:
+    """Return an OID or URI as a system; "" if it is neither."""
+    if _OID.fullmatch(identifier):
+        return f"urn:oid:{identifier}"
+    return identifier if _URI.fullmatch(identifier) else ""
+
+
+@dataclass(slots=True)
+class Context:
+    """The settings, the offset of the message's times, and the problems so far."""
+
+    settings: Settings
+    offset: str = ""
+    problems: list[Problem] = field(default_factory=list)
+
+    def report(
+        self, segment: Segment, text: str, at: int = 0, code: Code = Code.DATA_TYPE
+    ) -> None:
+        """Add a problem with a field of a segment."""
+        self.problems.append(segment.problem(text, at, code))
+
+    def require(self, value: Any, segment: Segment, text: str, at: int) -> None:
+        """Add a problem if there is no value."""
+        if not value:
+            self.report(segment, text, at, Code.REQUIRED)
+
+    def coding_system(self, name: str) -> str:
+        """Return the system of HL7's name of a coding system; "" if it is not known."""
+        if name in self.settings.codes:
+            return self.settings.codes[name]
+        if table := _HL7_TABLE.fullmatch(name.upper()):
+            return f"http://terminology.hl7.org/CodeSystem/v2-{table[1]}"
+        return _SYSTEMS.get(name.upper(), "") or uri(name)
+
+    def concept(self, value: Value) -> JsonObject:
+        """Return a coded value (CE, CWE, CNE) as a CodeableConcept; {} if it is empty."""
+        codings = [
+            present(
+                system=self.coding_system(value.text(at + 2)),
+                code=value.text(at),
+                display=value.text(at + 1),
+            )
+            for at in (1, 4)
+            if value.text(at)
+        ]
+        return present(coding=codings, text=text_of(value))
+
+    def authority(self, segment: Segment, at: int, authority: Value, default: str) -> str:
+        """Return the system of an assigning authority (HD); adds a problem if it is not known."""
+        name, identifier = authority.text(1), authority.text(2)
+        if name in self.settings.authorities:
+            return self.settings.authorities[name]
+        system = uri(identifier) or uri(name) or ("" if name else default)
+        if not system:
+            text = "names no assigning authority that is known"
+            way_out = (
+                "set its system in [authorities]" if name else "set [patient] or [report] system"
+            )
+            self.report(segment, f"{text}: {way_out}", at, Code.NOT_FOUND)
+        return system
+
+    def time(self, segment: Segment, at: int, text: str) -> str:
+        """Return a time stamp as a FHIR dateTime of the same precision, down to minutes.
+
+        A time needs an offset: its own, that of MSH-7, or that of the time zone in the settings.
+        """
+        try:
+            return self._time(segment, at, text) if text else ""
+        except (ValueError, OverflowError):
+            self.report(segment, "must be a time such as 20260302081500+0100", at)
+            return ""
+
+    def _time(self, segment: Segment, at: int, text: str) -> str:
+        found = _TIME.fullmatch(text)
+        if found is None:
+            raise ValueError
+        *parts, offset = found.groups()
+        given = [int(part) for part in parts if part]
+        moment = datetime(*(given + [1, 1][len(given) - 1 :])[:6])  # type: ignore[arg-type]  # noqa: DTZ001
+        if len(given) < 5:  # hours alone are no precision of FHIR
+            return "-".join(part for part in parts[:3] if part)
+        zone = self._zone(offset)
+        if zone is None:
+            self.report(segment, "has no offset: set [message] time_zone", at, Code.REQUIRED)
+            return ""
+        return moment.replace(tzinfo=zone).isoformat()
+
+    def _zone(self, offset: str | None) -> Any:
+        if text := offset or self.offset:
+            minutes = int(text[1:3]) * 60 + int(text[3:])
+            return timezone(timedelta(minutes=-minutes if text[0] == "-" else minutes))
+        return self.settings.zone
+
+    def offset_of(self, text: str) -> None:
+        """Take the offset of MSH-7 as that of times without one (HL7 v2.5.1, 2.15.9.7)."""
+        found = _TIME.fullmatch(text)
+        self.offset = (found[7] or "") if found else ""
+
+
+def text_of(value: Value) -> str:
+    """Return the text of a coded value: the original, a display, or else the code."""
+    return next((value.text(at) for at in (9, 2, 5, 1, 4) if value.text(at)), "")
+
+
+def codings(system: str, code: str, **more: str) -> Mapping[str, Any]:
+    """Return a CodeableConcept of one code."""
+    return {"coding": [present(system=system, code=code, **more)]}

@@ -1,0 +1,150 @@
+"""Values of results (OBX-5, 6, 7, 8) as FHIR."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from itertools import groupby
+
+from fhirpub_hl7v2.mapping.context import Context, JsonObject, codings, present, text_of
+from fhirpub_hl7v2.message import Segment, Value
+
+UCUM = "http://unitsofmeasure.org"
+_INTERPRETATION = "http://terminology.hl7.org/CodeSystem/v3-ObservationInterpretation"
+_V2_FLAGS = "http://terminology.hl7.org/CodeSystem/v2-0078"
+_NUMBER = re.compile(r"[+-]?(?:\d{1,40}(?:\.\d{0,40})?|\.\d{1,40})")
+_COMPARED = re.compile(r"(<=|>=|<|>)\s*(\S+)")
+_BETWEEN = re.compile(r"(-?[\d.]+)\s*-\s*(-?[\d.]+)")
+_WRITTEN = {"=": "", "=<": "<=", "=>": ">="}
+_CLOCK = re.compile(r"(\d\d)(\d\d)(?:(\d\d)(?:\.\d+)?)?(?:[+-]\d{4})?")
+_KNOWN_FLAGS = frozenset("A AA H HH L LL N < > U D B W I R S MS POS NEG IND DET ND".split())
+"""Those of HL7 table 0078 that the code system for interpretations has under the same code."""
+
+
+def number(text: str) -> Decimal | None:
+    """Return a number of HL7 with the digits that were sent; None if it is none."""
+    return Decimal(f"{Decimal(text):f}") if _NUMBER.fullmatch(text) else None
+
+
+def quantity(text: str, unit: JsonObject, comparator: str = "") -> JsonObject | None:
+    """Return a Quantity; None if the text is no number."""
+    value = number(text)
+    if value is None:
+        return None
+    return {"value": value, **present(comparator=comparator), **unit}
+
+
+def unit_of(context: Context, segment: Segment) -> JsonObject:
+    """Return the unit of OBX-6 as elements of a Quantity, with the code if it is one of UCUM."""
+    value = segment.value(6)
+    for at in (1, 4):
+        if context.coding_system(value.text(at + 2)) == UCUM and value.text(at):
+            code = value.text(at)
+            return present(unit=value.text(at + 1) or code, system=UCUM, code=code)
+    return present(unit=value.text(1) or value.text(2))
+
+
+def interpretation(segment: Segment) -> list[JsonObject]:
+    """Return the abnormal flags of OBX-8."""
+    return [
+        dict(codings(_INTERPRETATION if code in _KNOWN_FLAGS else _V2_FLAGS, code))
+        for value in segment.values(8)
+        if (code := value.text())
+    ]
+
+
+def reference_range(segment: Segment, unit: JsonObject) -> list[JsonObject]:
+    """Return OBX-7: limits if they can be read, and always the text."""
+    text = segment.text(7)
+    if not text:
+        return []
+    low: JsonObject | None = None
+    high: JsonObject | None = None
+    if between := _BETWEEN.fullmatch(text):
+        low, high = quantity(between[1], unit), quantity(between[2], unit)
+    elif compared := _COMPARED.fullmatch(text):
+        limit = quantity(compared[2], unit)
+        low, high = (limit, None) if compared[1][0] == ">" else (None, limit)
+    return [present(low=low, high=high, text=text)]
+
+
+def value_of(context: Context, segment: Segment) -> JsonObject:
+    """Return OBX-5 as the element ``value[x]``; {} if it is empty."""
+    values = segment.values(5)
+    kind = segment.text(2)
+    if not values:
+        return {}
+    if kind not in _KINDS:
+        context.report(segment, f"is not supported; supported are ED, {', '.join(_KINDS)}", 2)
+        return {}
+    return _KINDS[kind](context, segment, values)
+
+
+def _numeric(context: Context, segment: Segment, values: Sequence[Value]) -> JsonObject:
+    """Return a number, also with a comparator before it; what is no number remains a text."""
+    text, comparator = values[0].text(), ""
+    if compared := _COMPARED.fullmatch(text):
+        comparator, text = compared[1], compared[2]
+    made = quantity(text, unit_of(context, segment), comparator)
+    if made is None or len(values) > 1:
+        return _text(context, segment, values)
+    return {"valueQuantity": made}
+
+
+def _structured(context: Context, segment: Segment, values: Sequence[Value]) -> JsonObject:
+    """Return a structured numeric: a quantity, a range or a ratio; else its text."""
+    value, unit = values[0], unit_of(context, segment)
+    comparator, separator = _WRITTEN.get(value.text(1), value.text(1)), value.text(3)
+    first, second = quantity(value.text(2), unit), quantity(value.text(4), unit)
+    if comparator in ("", "<", ">", "<=", ">=") and first and not separator:
+        return {"valueQuantity": {**first, **present(comparator=comparator)}}
+    if not comparator and separator == "-" and first and second:
+        return {"valueRange": {"low": first, "high": second}}
+    if not comparator and separator in (":", "/") and first and second:
+        return {"valueRatio": {"numerator": first, "denominator": second}}
+    return {"valueString": "".join(value.text(at) for at in range(1, 5))}
+
+
+def _text(_context: Context, _segment: Segment, values: Sequence[Value]) -> JsonObject:
+    return {"valueString": "\n".join(_whole(value) for value in values)}
+
+
+def _whole(value: Value) -> str:
+    """Return all components of a text, which a sender has forgotten to escape."""
+    mark = value.delimiters.component
+    texts = [value.text(at + 1) for at in range(len(value.components))]
+    return mark.join(texts).rstrip(mark)
+
+
+def _coded(context: Context, _segment: Segment, values: Sequence[Value]) -> JsonObject:
+    concept = context.concept(values[0])
+    if len(values) > 1:
+        concept["coding"] = [
+            coding for value in values for coding in context.concept(value).get("coding", [])
+        ]
+        concept["text"] = "; ".join(key for key, _ in groupby(map(text_of, values)))
+    return {"valueCodeableConcept": present(**concept)}
+
+
+def _moment(context: Context, segment: Segment, values: Sequence[Value]) -> JsonObject:
+    return present(valueDateTime=context.time(segment, 5, values[0].text()))
+
+
+def _clock(context: Context, segment: Segment, values: Sequence[Value]) -> JsonObject:
+    found = _CLOCK.fullmatch(values[0].text())
+    if found is None or int(found[1]) > 23 or int(found[2]) > 59 or int(found[3] or 0) > 59:
+        context.report(segment, "must be a time of day such as 0815", 5)
+        return {}
+    return {"valueTime": f"{found[1]}:{found[2]}:{found[3] or '00'}"}
+
+
+_Reader = Callable[[Context, Segment, Sequence[Value]], JsonObject]
+_KINDS: dict[str, _Reader] = {
+    "NM": _numeric,
+    "SN": _structured,
+    **dict.fromkeys(("ST", "TX", "FT", "IS", "ID", "SI"), _text),
+    **dict.fromkeys(("CE", "CWE", "CNE", "CF"), _coded),
+    **dict.fromkeys(("DT", "TS", "DTM"), _moment),
+    "TM": _clock,
+}

@@ -1,0 +1,81 @@
+"""The service to publish at, by the options that both commands have."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from fhirpub.cli.http_client import http_client, send
+from fhirpub.cli.options import with_config
+from fhirpub.cli.publish.publisher import Publisher
+from fhirpub.cli.publish.service import Service, ServiceOptions, note, service_of
+from fhirpub.config.settings import Config
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+_A_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+def _checked(_context: click.Context, _option: click.Parameter, file: Path | None) -> Path | None:
+    try:
+        if file:
+            ssl.create_default_context(cafile=file)
+    except ssl.SSLError as problem:
+        raise click.BadParameter(f"{file} has no certificate in PEM form") from problem
+    return file
+
+
+_OPTIONS = (
+    click.option(
+        "--mapping",
+        type=_A_FILE,
+        metavar="FILE.toml",
+        help="Settings of the mapping, such as the time zone and the systems of identifiers.",
+    ),
+    click.option(
+        "--url", metavar="BASE", help="URL of the service; default: base_url of the settings."
+    ),
+    click.option(
+        "--audience", metavar="A", help="Audience of the token; default: that of the settings."
+    ),
+    click.option(
+        "--cacert",
+        type=_A_FILE,
+        callback=_checked,
+        metavar="FILE.pem",
+        help="Certificates to trust, of the service or its authority, instead of the system's.",
+    ),
+    with_config,
+)
+
+
+def with_service(command: Command) -> Command:
+    """Add the options about the service, and about the mapping, to a command."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def named_service(
+    config: Config, url: str | None, audience: str | None, cacert: Path | None
+) -> Service:
+    """Return the service that the options name; prompts for missing credentials."""
+    options = ServiceOptions(url=url, audience=audience, cacert=cacert, documents_from=None)
+    return service_of(config, options)
+
+
+@asynccontextmanager
+async def open_publisher(
+    service: Service, pauses: Callable[[], Iterable[float]] | None = None
+) -> AsyncIterator[Publisher]:
+    """Open a client of the service. ``pauses`` are those before a request is sent again."""
+    async with http_client(service.cacert) as client:
+        publisher = Publisher(partial(send, client), service.base, service.grant, note)
+        if pauses is not None:
+            publisher.pauses = pauses
+        yield publisher

@@ -1,0 +1,133 @@
+"""Messages are split by their own delimiters, in their own character set."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fhirpub_hl7v2.message import MAX_DELIMITERS, parse, split_messages
+from fhirpub_hl7v2.problems import Unsupported, Unusable
+from tests.hl7v2.messages import mapped, message, obr, obx, pid, resources
+
+TWO = message() + message(msh={10: "M2"})
+
+
+def text(escaped: str) -> str:
+    raw = message(pid(), obr(), obx({2: "ST", 5: escaped}))
+    (made,) = resources(raw, "observation")
+    return str(made["valueString"])
+
+
+@pytest.mark.parametrize(
+    ("escaped", "meant"),
+    [
+        ("a\\F\\b\\S\\c\\T\\d\\R\\e\\E\\f", "a|b^c&d~e\\f"),
+        ("5 \\X4D\\mol", "5 Mmol"),
+        ("\\XC2B5\\g", "µg"),
+        ("one\\.br\\two\\.sp2\\three", "one\ntwo\n\nthree"),
+        ("\\H\\bold\\N\\", "bold"),
+        ("\\Zunknown\\ kept", "\\Zunknown\\ kept"),
+        ("alone \\ it stays", "alone \\ it stays"),
+        ("\\E\\F\\E\\", "\\F\\"),
+        ("a\\X00\\b\\X0D\\c", "ab\nc"),
+        ("\\.sp999\\end", "end"),
+    ],
+)
+def test_escape_sequences_mean_characters(escaped: str, meant: str) -> None:
+    assert text(escaped) == meant
+
+
+@pytest.mark.parametrize(
+    ("name", "encoding"),
+    [("8859/1", "latin-1"), ("UNICODE UTF-8", "utf-8"), ("", "utf-8"), ("8859/15", "iso8859-15")],
+)
+def test_the_header_names_the_character_set(name: str, encoding: str) -> None:
+    raw = message(pid({5: "Müller^Zoë"}), obr(), obx(), msh={18: name})
+
+    (patient,) = resources(raw.decode().encode(encoding), "patient")
+
+    assert patient["name"][0]["family"] == "Müller"
+
+
+def test_bytes_of_another_character_set_are_a_problem() -> None:
+    raw = message(pid({5: "Müller^Zoë"}), obr(), obx()).decode().encode("latin-1")
+
+    with pytest.raises(Unusable, match="MSH-18"):
+        mapped(raw)
+
+
+def test_an_unknown_character_set_is_not_supported() -> None:
+    with pytest.raises(Unsupported):
+        mapped(message(msh={18: "ISO IR87"}))
+
+
+def test_a_message_may_have_delimiters_of_its_own() -> None:
+    usual = message(pid(), obr(), obx({2: "ST", 5: "a\\F\\b~c"})).decode()
+    other = usual.translate(str.maketrans("|^~\\&", "#*!?$"))
+
+    assert mapped(other.encode())[0].body["parameter"][:3] != []
+    (made,) = resources(other.encode(), "observation")
+    assert made["valueString"] == "a#b\nc"
+
+
+@pytest.mark.parametrize("end", ["\r\n", "\n", "\r\n\r\n"])
+def test_line_ends_may_be_others(end: str) -> None:
+    raw = message().replace(b"\r", end.encode())
+
+    assert mapped(raw)[0].body == mapped(message())[0].body
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        TWO,
+        b"FHS|^~\\&|LIS\rBHS|^~\\&|LIS\r" + TWO + b"BTS|2\rFTS|1\r",
+        b"\x0b" + message() + b"\x1c\r\x0b" + message() + b"\x1c\r",
+        b"\xef\xbb\xbf\r\n" + TWO,
+    ],
+)
+def test_a_file_may_have_several_messages(raw: bytes) -> None:
+    assert len(split_messages(raw)) == 2
+
+
+@pytest.mark.parametrize("raw", [b"", b"\r\n", b"PID|1\r", b"FHS|^~\\&\r"])
+def test_a_file_without_a_message_is_a_problem(raw: bytes) -> None:
+    with pytest.raises(Unusable):
+        split_messages(raw)
+
+
+@pytest.mark.parametrize("raw", [b"MSH", b"MSH|", b"MSH|^~\\^|a\r", b"MSH^~\\&\r", b"MSHABCDEA\r"])
+def test_a_header_without_five_delimiters_is_a_problem(raw: bytes) -> None:
+    with pytest.raises(Unusable, match="delimiters"):
+        parse(raw, "UTF-8")
+
+
+def test_a_line_without_a_segments_name_is_a_problem() -> None:
+    with pytest.raises(Unusable, match="line 3"):
+        mapped(message(pid(), "a line that was broken", obr()))
+
+
+def test_a_message_of_too_many_parts_is_a_problem() -> None:
+    with pytest.raises(Unusable, match="more than"):
+        parse(message(obx({5: "^" * MAX_DELIMITERS})), "UTF-8")
+
+
+FRAGMENTS = st.one_of(
+    st.sampled_from(
+        [b"|", b"^", b"~", b"\\", b"&", b"\r", b'""', b"\\X", b"\\.sp9", b"MSH|", b"OBX"]
+    ),
+    st.binary(max_size=6),
+)
+
+
+@given(st.lists(st.tuples(st.integers(0, 400), st.integers(0, 4), FRAGMENTS), max_size=5))
+def test_a_mutated_message_is_mapped_or_a_problem(edits: list[tuple[int, int, bytes]]) -> None:
+    raw = message()
+    for at, length, fragment in edits:
+        raw = raw[:at] + fragment + raw[at + length :]
+
+    with suppress(Unusable):
+        mapped(raw)

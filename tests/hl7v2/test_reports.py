@@ -1,0 +1,329 @@
+"""Orders (OBR), patients and headers become a registration for each report."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from dataclasses import replace
+
+import pytest
+
+from fhirpub_hl7v2.problems import Unsupported, Unusable
+from fhirpub_hl7v2.settings import Settings
+from tests.hl7v2.messages import (
+    SETTINGS,
+    mapped,
+    message,
+    obr,
+    obx,
+    pid,
+    report_of,
+    resources,
+    segment,
+)
+
+PDF = base64.b64encode(b"%PDF-1.4\n%EOF\n").decode()
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        ("F", "final"),
+        ("P", "preliminary"),
+        ("A", "partial"),
+        ("C", "corrected"),
+        ("X", "cancelled"),
+    ],
+)
+def test_the_status_is_that_of_obr_25(sent: str, status: str) -> None:
+    assert report_of({25: sent})["status"] == status
+
+
+def test_the_number_of_the_filler_identifies_the_report() -> None:
+    found = report_of({2: "P-77^HIS"})
+
+    assert found["identifier"] == [
+        {"system": "https://north-quay.example/reports", "value": "NQ-1001"}
+    ]
+
+
+def test_the_number_of_the_placer_is_the_order() -> None:
+    (order,) = report_of({2: "P-77^HIS"})["basedOn"]
+
+    assert order["identifier"] == {"system": "https://hospital.example/orders", "value": "P-77"}
+
+
+def test_without_a_filler_number_that_of_the_placer_identifies_the_report() -> None:
+    assert report_of({3: "", 2: "P-77^HIS"})["identifier"][0]["value"] == "P-77"
+
+
+def test_the_number_may_stand_in_the_order() -> None:
+    raw = message(pid(), segment("ORC", {3: "NQ-7^LIS"}), obr({3: ""}), obx())
+
+    (report,) = resources(raw, "diagnosticReport")
+
+    assert report["identifier"][0]["value"] == "NQ-7"
+
+
+def test_an_oid_is_a_system() -> None:
+    found = report_of({3: "NQ-1^LAB^2.16.840.1.113883.19.4.6^ISO"})
+
+    assert found["identifier"][0]["system"] == "urn:oid:2.16.840.1.113883.19.4.6"
+
+
+def test_a_number_without_an_authority_has_the_system_of_the_settings() -> None:
+    settings = replace(SETTINGS, report_system="https://lab.example/reports")
+
+    found = report_of({3: "NQ-1"}, settings=settings)
+
+    assert found["identifier"][0]["system"] == "https://lab.example/reports"
+
+
+@pytest.mark.parametrize("number", ["NQ-1", "NQ-1^UNKNOWN"])
+def test_a_number_without_a_known_system_is_a_problem(number: str) -> None:
+    with pytest.raises(Unusable, match=r"OBR\[1\]-3: names no assigning authority"):
+        report_of({3: number})
+
+
+def test_each_obr_is_a_report_with_its_own_results() -> None:
+    raw = message(pid(), obr(), obx(), obr({3: "NQ-2^LIS"}), obx(), obx({4: "2"}))
+
+    first, second = mapped(raw)
+
+    assert first.identifier["value"] == "NQ-1001"
+    assert [len(report.resource["result"]) for report in (first, second)] == [1, 2]
+
+
+def test_each_report_is_of_the_patient_before_it() -> None:
+    raw = message(pid(), obr(), obx(), pid({3: "4^^^REG"}), obr({3: "NQ-2^LIS"}), obx())
+
+    numbers = [
+        report.body["parameter"][0]["resource"]["identifier"][0]["value"] for report in mapped(raw)
+    ]
+
+    assert numbers == ["30111222", "4"]
+
+
+def test_two_reports_with_one_number_are_a_problem() -> None:
+    with pytest.raises(Unusable, match="order-and-code"):
+        mapped(message(pid(), obr(), obx(), obr({4: "2^Other^LN"}), obx()))
+
+
+def test_the_code_of_the_examination_may_be_part_of_the_number() -> None:
+    settings = replace(SETTINGS, report_identifier="order-and-code")
+
+    both = mapped(message(pid(), obr(), obx(), obr({4: "2^Other^LN"}), obx()), settings)
+
+    assert [each.identifier["value"] for each in both] == ["NQ-1001/58410-2", "NQ-1001/2"]
+
+
+def test_the_section_is_the_category() -> None:
+    (category,) = report_of({})["category"]
+
+    system = "http://terminology.hl7.org/CodeSystem/v2-0074"
+    assert category == {"coding": [{"system": system, "code": "HM"}]}
+
+
+def test_without_a_section_the_category_is_that_of_the_settings() -> None:
+    assert report_of({24: ""})["category"][0]["coding"][0]["code"] == "LAB"
+
+
+def test_times_have_the_offset_of_the_header() -> None:
+    found = report_of({})
+
+    assert found["effectiveDateTime"] == "2026-03-02T08:15:00+01:00"
+    assert found["issued"] == "2026-03-02T10:40:00+01:00"
+
+
+def test_without_an_offset_in_the_header_times_are_of_the_time_zone() -> None:
+    raw = message(pid(), obr({7: "20260702081500"}), obx(), msh={7: "20260302104500"})
+
+    (found,) = resources(raw, "diagnosticReport")
+
+    assert found["effectiveDateTime"] == "2026-07-02T08:15:00+02:00"
+
+
+def test_a_time_without_any_offset_is_a_problem() -> None:
+    raw = message(msh={7: "20260302104500"})
+
+    with pytest.raises(Unusable, match="time_zone"):
+        mapped(raw, replace(SETTINGS, time_zone=""))
+
+
+def test_an_examination_may_last() -> None:
+    found = report_of({8: "20260302093000"})
+
+    assert found["effectivePeriod"] == {
+        "start": "2026-03-02T08:15:00+01:00",
+        "end": "2026-03-02T09:30:00+01:00",
+    }
+
+
+def test_comments_on_the_examination_are_the_conclusion() -> None:
+    found = report_of({}, segment("NTE", {3: "All within \\T\\ fine"}))
+
+    assert found["conclusion"] == "All within & fine"
+
+
+def test_a_pdf_is_the_document_of_the_report_and_no_result() -> None:
+    raw = message(pid(), obr(), obx({2: "ED", 3: "PDF^Blood count", 5: f"^AP^PDF^Base64^{PDF}"}))
+
+    (report,) = resources(raw, "diagnosticReport")
+
+    assert report["presentedForm"] == [
+        {
+            "contentType": "application/pdf",
+            "title": "Blood count",
+            "data": PDF,
+            "hash": hashlib.sha256(b"%PDF-1.4\n%EOF\n").hexdigest(),
+        }
+    ]
+    assert "result" not in report
+
+
+@pytest.mark.parametrize(
+    "field", ["^AP^PDF^Base64^%%%", "^AP^PDF^Base64^", "^AP^^Base64^QQ==", "^AP^PDF^Other^QQ=="]
+)
+def test_a_document_that_cannot_be_read_is_a_problem(field: str) -> None:
+    with pytest.raises(Unusable, match=r"OBX\[1\]-5"):
+        mapped(message(pid(), obr(), obx({2: "ED", 5: field})))
+
+
+def test_without_a_document_the_results_are_one_as_text() -> None:
+    (document,) = report_of({})["presentedForm"]
+
+    assert document["contentType"].startswith("text/plain")
+    assert base64.b64decode(document["data"]) == b"Blood count\nHemoglobin: 13.2 g/dL\n"
+
+
+def test_the_patient_has_identifier_name_gender_and_birth_date() -> None:
+    raw = message(pid({5: "Ashdown^Juniper^May^Jr^Dr^^L~Juni^^^^^^N"}), obr(), obx())
+
+    (patient,) = resources(raw, "patient")
+
+    assert patient == {
+        "resourceType": "Patient",
+        "id": "patient",
+        "identifier": [
+            {
+                "type": {
+                    "coding": [
+                        {
+                            "system": "http://terminology.hl7.org/CodeSystem/v2-0203",
+                            "code": "MR",
+                        }
+                    ]
+                },
+                "system": "https://registry.example/persons",
+                "value": "30111222",
+            }
+        ],
+        "name": [
+            {
+                "use": "official",
+                "family": "Ashdown",
+                "given": ["Juniper", "May"],
+                "prefix": ["Dr"],
+                "suffix": ["Jr"],
+            },
+            {"use": "nickname", "family": "Juni"},
+        ],
+        "gender": "female",
+        "birthDate": "1987-06-05",
+    }
+
+
+@pytest.mark.parametrize(("field", "sent"), [(7, "1987"), (8, "U"), (8, '""')])
+def test_what_the_service_refuses_of_a_patient_is_left_out(field: int, sent: str) -> None:
+    (patient,) = resources(message(pid({field: sent}), obr(), obx()), "patient")
+
+    assert {7: "birthDate", 8: "gender"}[field] not in patient
+
+
+def test_the_organization_is_the_sending_facility() -> None:
+    (organization,) = resources(message(msh={4: "NQ^2.16.840.1.113883.19.4^ISO"}), "organization")
+
+    assert organization["name"] == "NQ"
+    assert organization["identifier"][0]["value"] == "urn:oid:2.16.840.1.113883.19.4"
+
+
+def test_the_organization_may_be_set() -> None:
+    settings = replace(
+        SETTINGS,
+        organization_name="North Quay Laboratory",
+        organization_system="https://registry.example/laboratories",
+        organization_value="0042",
+    )
+
+    (organization,) = resources(message(), "organization", settings)
+
+    assert organization["name"] == "North Quay Laboratory"
+    assert organization["identifier"][0]["value"] == "0042"
+
+
+def test_a_local_coding_system_may_be_set() -> None:
+    settings = replace(SETTINGS, codes={"99LOC": "https://lab.example/codes"})
+
+    found = report_of({4: "CBC^Blood count^99LOC"}, settings=settings)
+
+    assert found["code"]["coding"][0]["system"] == "https://lab.example/codes"
+
+
+@pytest.mark.parametrize(
+    ("msh", "code"),
+    [
+        ({9: "ADT^A01"}, "200"),
+        ({9: "ORU^R30"}, "201"),
+        ({11: "T"}, "202"),
+        ({12: "2.8"}, "203"),
+        ({12: ""}, "203"),
+    ],
+)
+def test_other_messages_are_not_supported(msh: dict[int, str], code: str) -> None:
+    with pytest.raises(Unsupported) as caught:
+        mapped(message(msh=msh))
+
+    assert [problem.code for problem in caught.value.problems] == [code]
+
+
+@pytest.mark.parametrize("version", ["2.3", "2.3.1", "2.4", "2.5", "2.5.1"])
+def test_five_versions_are_supported(version: str) -> None:
+    assert len(mapped(message(msh={12: version}))) == 1
+
+
+@pytest.mark.parametrize(
+    ("segments", "place"),
+    [
+        ((pid(),), "MSH[1]: no OBR"),
+        ((obr(), obx()), "OBR[1]: comes without a PID"),
+        ((pid(), obx()), "OBX[1]: comes before any OBR"),
+    ],
+)
+def test_segments_out_of_order_are_a_problem(segments: tuple[str, ...], place: str) -> None:
+    with pytest.raises(Unusable) as caught:
+        mapped(message(*segments))
+
+    assert str(caught.value).startswith(place)
+
+
+def test_unknown_segments_are_ignored() -> None:
+    raw = message(segment("ZPI", {1: "x"}), pid(), obr(), obx(), segment("ZZZ", {1: "x"}))
+
+    assert mapped(raw)[0].body == mapped(message())[0].body
+
+
+def test_a_registration_cannot_correct_or_withdraw() -> None:
+    raw = message(pid(), obr({25: "C"}), obx(), obx({4: "2", 11: "D"}))
+
+    (report,) = mapped(raw)
+    registration = report.registration()
+
+    names = [entry["name"] for entry in registration["parameter"]]
+    assert report.is_a_later_state
+    assert names == ["patient", "organization", "diagnosticReport", "observation"]
+    assert registration["parameter"][2]["resource"]["status"] == "final"
+    assert len(registration["parameter"][2]["resource"]["result"]) == 1
+
+
+def test_settings_have_a_time_zone_only_if_it_is_set() -> None:
+    assert Settings().zone is None
