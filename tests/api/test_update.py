@@ -45,6 +45,19 @@ def test_an_update_replaces_the_fields_it_names_and_no_other(lab: Integrator, pa
     assert changed == {"meta", "conclusion"}
 
 
+def test_a_replaced_field_loses_its_extensions(lab: Integrator) -> None:
+    extension = {"extension": [{"url": "https://lab.example/by", "valueString": "x"}]}
+    body = register_body("U-2", conclusion="Normal", _conclusion=extension)
+    location = lab.register(body).headers["location"]
+    path = location.removeprefix(lab.service.base_url).removesuffix("/_history/1")
+
+    assert update(lab, path, conclusion="Corrected").status == 204
+
+    after = lab.get(path).json
+    assert after["conclusion"] == "Corrected"
+    assert "_conclusion" not in after
+
+
 def test_an_update_replaces_all_documents(lab: Integrator, path: str) -> None:
     other = PDF + b"other"
 

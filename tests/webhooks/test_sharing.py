@@ -7,7 +7,7 @@ import base64
 import inspect
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -24,6 +24,7 @@ from fhirpub.testing.receiver import Receiver, Reply
 from fhirpub.webhooks.dispatch.appender import Appender
 from fhirpub.webhooks.dispatch.leases import EndpointAssignments, Leases
 from fhirpub.webhooks.dispatch.relay import Relay
+from fhirpub.webhooks.management.endpoints import EndpointWithSecrets
 from fhirpub.webhooks.policy.endpoint_health import EndpointHealth
 from fhirpub.webhooks.transport.envelope import events_of
 from tests.webhooks.harness import KEY, SETTINGS, WebhookHarness, open_harness, until
@@ -431,3 +432,67 @@ async def test_a_relay_that_was_killed_before_it_marked_adds_nothing_when_repeat
 
     assert made == []
     assert len(await harness.deliveries(endpoint)) == 1
+
+
+class FailingAppender(Appender):
+    """An appender over a store that is away."""
+
+    async def append(self, *_words: Any) -> list[Delivery]:
+        raise StoreUnavailable("gone")
+
+
+async def test_what_could_not_be_appended_is_not_marked_as_published(
+    each_store_url: str, clock: HandClock
+) -> None:
+    async with open_harness(each_store_url, clock=clock, sends=False) as harness:
+        await harness.endpoint("http://127.0.0.1:9/")
+        relay = Relay(
+            harness.store,
+            appender=FailingAppender(harness.store, clock=clock),
+            leases=Leases(harness.store, owner="a", seconds=30.0, clock=clock),
+            fhir_url="http://x",
+            enqueue=lambda _: None,
+        )
+        version = await harness.commit()
+
+        for _round in range(2):
+            with pytest.raises(StoreUnavailable):
+                await relay.relay()
+        await relay.finish()
+
+        pending = await harness.store.pending_outbox(limit=10)
+        assert [entry.id for _tenant, entry in pending] == [version.id]
+
+
+class AtTheEnd:
+    """A store that notes what an endpoint has when the last attempt of a delivery is stored."""
+
+    def __init__(self, harness: WebhookHarness, watching: EndpointWithSecrets) -> None:
+        self._harness, self._watching = harness, watching
+        self.noted: list[list[str]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._harness.store, name)
+
+    async def finish(self, results: Sequence[AttemptResult]) -> Any:
+        """Note the types of the events, and store the results."""
+        if any(result.state == "dead" for result in results):
+            deliveries = await self._harness.deliveries(self._watching)
+            self.noted.append([delivery.event_type for delivery in deliveries])
+        return await self._harness.store.finish(results)
+
+
+async def test_an_exhausted_delivery_has_its_event_before_its_end_is_stored(
+    each_store_url: str, receiver: Receiver
+) -> None:
+    receiver.answer(Reply(status=500))
+    async with open_harness(each_store_url, clock=now_ms, sends=False) as harness:
+        endpoint = await harness.endpoint(receiver.url)
+        watching = await harness.endpoint("http://127.0.0.1:9/", event_types=["message.exhausted"])
+        store: Any = AtTheEnd(harness, watching)
+
+        async with harness.another(store, retry_seconds=[0.01]):
+            await harness.commit()
+            await harness.until_states(endpoint, dead=1)
+
+        assert store.noted[0] == ["message.exhausted"]
